@@ -1,0 +1,39 @@
+# MaskLab: every study from corpora to figures. `snakemake --cores all` makes all of it;
+# README.md lists the targets a person asks for. The way of the data: ARCHITECTURE.md.
+from snakemake.utils import min_version
+
+min_version("9.19")
+
+
+# A config file with `studies:` stands alone; any other is laid over config.yaml.
+if "studies" not in config:
+
+    configfile: "config.yaml"
+
+
+# Only used with `--sdm apptainer`: the environment of envs/ in an image.
+container: "docker://python:3.11-slim"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/corpora.smk"
+include: "workflow/rules/tokenizers.smk"
+include: "workflow/rules/models.smk"
+include: "workflow/rules/dictionaries.smk"
+include: "workflow/rules/tasks.smk"
+include: "workflow/rules/probes.smk"
+include: "workflow/rules/figures.smk"
+
+
+localrules:
+    all,
+    scores,
+    table,
+    figure,
+
+
+rule all:
+    default_target: True
+    input:
+        paths.everything(),
+        R("scores.parquet"),

@@ -1,0 +1,345 @@
+"""The configuration as one typed model: checks, JSON schema and key table all come from here.
+
+Class and key names are the nouns of ARCHITECTURE.md. Every entity forbids
+unknown keys, so that a typo stops the run before any job starts.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Entity(BaseModel):
+    """Base of every config entity: frozen, strict about unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+# --- corpora ---------------------------------------------------------------
+
+
+class TextCorpus(Entity):
+    """Sequences read from text files."""
+
+    kind: Literal["text"]
+    files: list[str] = Field(
+        description="Files or globs: .txt, .train/.dev/.test (plain), .gz, .xz, .zst, .jsonl, .parquet."
+    )
+    column: str = Field("text", description="Field that holds the text in .jsonl and .parquet files.")
+    unit: Literal["line", "packed"] = Field(
+        "line",
+        description="`line`: one line is one sequence; `packed`: lines of a file are joined up to `packed_words`.",
+    )
+    packed_words: Count = Field(96, description="Words of a packed sequence.")
+    min_characters: int = Field(5, ge=0, description="Shorter lines are dropped (released code: 5).")
+    min_words: int = Field(
+        5, ge=0, description="Lines with fewer whitespace-separated words are dropped (released code: 5)."
+    )
+    max_words: int | None = Field(
+        None,
+        ge=1,
+        description="Read at most this many words from all files together; the budget is shared evenly over the files. None: all.",
+    )
+    valid: Count = Field(1000, description="Sequences held out for validation, drawn at random.")
+    test: Count = Field(1000, description="Sequences held out for testing, drawn at random.")
+
+
+class EnglishCorpus(Entity):
+    """Sequences of the generated English-like language."""
+
+    kind: Literal["english"]
+    sentences: Count = Field(description="Training sentences.")
+    valid: Count = Field(1000, description="Validation sentences.")
+    test: Count = Field(1000, description="Test sentences.")
+
+
+Corpus = Annotated[TextCorpus | EnglishCorpus, Field(discriminator="kind")]
+
+
+class Tokenizer(Entity):
+    """A subword tokenizer trained on one corpus."""
+
+    kind: Literal["unigram"] = Field("unigram", description="Unigram language model (Kudo 2018).")
+    corpus: str = Field(description="Corpus whose training split it is trained on.")
+    vocab_size: int = Field(25000, ge=6, description="Pieces, special tokens included.")
+    max_length: int = Field(
+        128, ge=3, description="Longer sequences are truncated to this many tokens, [CLS] and [SEP] included."
+    )
+    lowercase: bool = Field(False, description="Lower-case the text first.")
+
+
+# --- encoders and objectives -----------------------------------------------
+
+
+class Encoder(Entity):
+    """A bidirectional transformer encoder with a tied masked-language-model head."""
+
+    positions: Literal["disentangled", "absolute"] = Field(
+        "disentangled",
+        description="`disentangled`: DeBERTa's relative positions (exports to DebertaForMaskedLM); `absolute`: BERT's (BertForMaskedLM).",
+    )
+    layers: Count = 12
+    hidden: Count = Field(768, description="Width; a multiple of `heads`.")
+    heads: Count = 12
+    intermediate: Count | None = Field(None, description="Width of the feed-forward layer; None: 4 x hidden.")
+    max_positions: Count = Field(512, description="Longest sequence; also the clip of relative positions.")
+    dropout: Share = Field(0.1, description="Dropout on embeddings, sublayer outputs and attention weights.")
+    init_range: float = Field(0.02, gt=0, description="Standard deviation of the normal initialisation.")
+
+    @property
+    def ffn(self) -> int:
+        return self.intermediate or 4 * self.hidden
+
+
+class Objective(Entity):
+    """A weighted sum of losses; at least one weight is positive."""
+
+    mlm: float = Field(0, ge=0, description="Weight of the cross-entropy of the masked token.")
+    kd: float = Field(0, ge=0, description="Weight of KL(teacher's vocabulary distribution || student's).")
+    mlsm: float = Field(
+        0, ge=0, description="Weight of KL(L1-normalised sparse code || student's latent distribution)."
+    )
+    temperature: float = Field(1.0, gt=0, description="Temperature of both KD distributions (released code: 1).")
+
+
+class Masking(Entity):
+    """Which tokens are hidden."""
+
+    rate: Annotated[float, Field(gt=0, lt=1)] = Field(
+        0.15, description="Share of a sequence's tokens (specials counted) that is masked."
+    )
+    count: Literal["floor", "bernoulli"] = Field(
+        "floor",
+        description="`floor`: floor(rate x tokens) per sequence (released code); `bernoulli`: each token independently.",
+    )
+    mask: Share = Field(1.0, description="Share of masked tokens shown as [MASK].")
+    random: Share = Field(
+        0.0, description="Share shown as a random token; the rest stays as it is (BERT: mask .8, random .1)."
+    )
+
+
+class Optimiser(Entity):
+    """Optimiser and schedule."""
+
+    kind: Literal["adamw", "sgd"] = "adamw"
+    lr: float = Field(1e-4, gt=0, description="Peak learning rate.")
+    betas: tuple[Share, Share] = (0.9, 0.999)
+    eps: float = Field(1e-8, gt=0)
+    weight_decay: float = Field(0.01, ge=0, description="Decoupled decay on every parameter (released code).")
+    schedule: Literal["linear", "constant"] = Field(
+        "linear", description="`linear`: warm-up, then linear decay to 0; `constant` after warm-up."
+    )
+    warmup: Share = Field(0.01, description="Share of the steps that warms up linearly.")
+    clip: float | None = Field(1.0, gt=0, description="Gradient-norm clip; None: none.")
+
+
+class Model(Entity):
+    """One pre-training run."""
+
+    corpus: str
+    tokenizer: str
+    encoder: str
+    objective: str
+    init: str | None = Field(
+        None, description="`model@step` to start from (phase 2); also the teacher. None: from scratch."
+    )
+    dictionary: str | None = Field(
+        None, description="Dictionary that gives MLSM its targets; required when the objective has `mlsm`."
+    )
+    codes: Literal["stored", "on-the-fly"] = Field(
+        "stored",
+        description="`stored`: gather the codes computed once for the corpus; `on-the-fly`: run the teacher and solve per batch.",
+    )
+    steps: Count
+    batch_size: Count = Field(1024, description="Sequences per update.")
+    micro_batch: Count | None = Field(
+        None, description="Sequences per forward pass; gradients accumulate over the batch. None: the batch."
+    )
+    masking: Masking = Masking()
+    optimiser: Optimiser = Optimiser()
+    checkpoints: list[Count] = Field(
+        [],
+        description="Steps to keep as Hugging Face folders; the last step is always kept. Empty: 20, 40, 60, 80, 100 % of the steps.",
+    )
+    log_every: Count = Field(50, description="Steps between rows of metrics.parquet.")
+    validate_every: Count | None = Field(
+        None, description="Steps between validation losses. None: at checkpoints only."
+    )
+    save_minutes: float = Field(5, gt=0, description="Minutes between states saved for resuming.")
+    precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: autocast, for GPUs.")
+    compile: bool = Field(False, description="torch.compile the forward pass (GPU).")
+    seed: int = Field(1, ge=0, description="Added to the address of every random stream of this run.")
+
+
+class Dictionary(Entity):
+    """A sparse-coding dictionary of the hidden states of one checkpoint, and the codes of its corpus."""
+
+    model: str = Field(description="`model@step` whose hidden states are coded.")
+    layer: int = Field(ge=0, description="Hidden layer; 0 is the embeddings, n the output of block n.")
+    atoms: Count = Field(2500, description="k, the number of latent properties.")
+    penalty: float = Field(0.05, gt=0, description="lambda of the lasso.")
+    sample: Count = Field(1_000_000, description="Tokens whose hidden states are the training sample.")
+    draw: Literal["random", "first"] = Field(
+        "random",
+        description="`random`: sequences drawn over the whole corpus; `first`: the first tokens, as the released code.",
+    )
+    iterations: Count = Field(1000, description="Mini-batch iterations of online dictionary learning.")
+    batch_size: Count = Field(400, description="Vectors per iteration.")
+    backend: Literal["torch", "spams"] = Field(
+        "torch", description="`torch`: our own (CPU, GPU); `spams`: the paper's (GPL, CPU)."
+    )
+    solver: Literal["exact", "fista"] = Field(
+        "exact", description="How codes are solved; `fista`: the released code's 100 unchecked iterations."
+    )
+    seed: int = Field(1, ge=0)
+
+
+# --- tasks -----------------------------------------------------------------
+
+
+class EnglishPairs(Entity):
+    """Minimal pairs of the generated language, under BLiMP's phenomenon names."""
+
+    kind: Literal["english-pairs"]
+    pairs: Count = Field(200, description="Pairs per phenomenon.")
+    phenomena: list[str] = Field([], description="Subset of phenomena; empty: all.")
+    seed: int = Field(1, ge=0)
+
+
+class PairFiles(Entity):
+    """Minimal pairs from BLiMP's json lines (sentence_good, sentence_bad, linguistics_term or file name)."""
+
+    kind: Literal["pair-files"]
+    files: list[str] = Field(description="Files or globs.")
+    group_by: Literal["phenomenon", "file"] = Field(
+        "phenomenon",
+        description="`phenomenon`: the `linguistics_term` of each line, else the file's name; `file`: one group per file.",
+    )
+    limit: Count | None = Field(None, description="At most this many pairs per file, drawn at random. None: all.")
+    seed: int = Field(1, ge=0)
+
+
+class EnglishLabels(Entity):
+    """A labelled task generated from the same grammar (GLUE's and MSGS's kinds)."""
+
+    kind: Literal["english-labels"]
+    recipe: str = Field(description="Which task; `masklab tasks` lists them.")
+    train: Count = 1000
+    valid: Count = 300
+    test: Count = 500
+    metric: Literal["accuracy", "mcc", "f1"] = Field("accuracy", description="Metric reported and drawn.")
+    seed: int = Field(1, ge=0)
+
+
+class LabelFiles(Entity):
+    """A labelled task from json lines, TSV, CSV or Parquet."""
+
+    kind: Literal["label-files"]
+    train: str
+    valid: str
+    test: str | None = Field(None, description="None: the validation split doubles as test (BabyLM 2023).")
+    text_a: str = Field(
+        "sentence", description="Column of the (first) sentence, or a template such as 'Question: {question}'."
+    )
+    text_b: str | None = Field(None, description="Column or template of the second sentence. None: single sentences.")
+    label: str = "label"
+    columns: list[str] | None = Field(None, description="Column names of files without a header line.")
+    metric: Literal["accuracy", "mcc", "f1"] = "accuracy"
+    limit: Count | None = Field(None, description="At most this many training rows, drawn at random. None: all.")
+    seed: int = Field(1, ge=0)
+
+
+Task = Annotated[EnglishPairs | PairFiles | EnglishLabels | LabelFiles, Field(discriminator="kind")]
+
+
+# --- probes ----------------------------------------------------------------
+
+
+class MinimalPairsProbe(Entity):
+    """Pseudo-log-likelihood of minimal pairs (Salazar et al. 2020)."""
+
+    kind: Literal["minimal_pairs"]
+    tasks: list[str]
+    steps: list[int] | Literal["all", "last"] = Field("all", description="Checkpoints to measure.")
+    split: list[Literal["step", "task"]] = Field(
+        [], description="One job per model, or also per step and per task (for clusters)."
+    )
+    batch_tokens: Count = Field(16384, description="Tokens per forward pass.")
+
+
+class FinetuneProbe(Entity):
+    """Fine-tuning on sequence classification with early stopping."""
+
+    kind: Literal["finetune"]
+    tasks: list[str]
+    steps: list[int] | Literal["all", "last"] = "last"
+    split: list[Literal["step", "task"]] = Field(
+        [], description="One job per model, or also per step and per task (for clusters)."
+    )
+    seeds: list[int] = Field([1, 2, 3, 4], min_length=1)
+    lr: float = Field(5e-5, gt=0)
+    batch_size: Count = 32
+    epochs: Count = 10
+    max_length: Count = 128
+    weight_decay: float = Field(0.0, ge=0)
+    schedule: Literal["linear", "constant"] = "linear"
+    warmup: Share = 0.0
+    clip: float | None = Field(1.0, gt=0)
+    evaluate_every: Count = Field(200, description="Steps between evaluations on the validation split.")
+    patience: Count = Field(10, description="Evaluations without improvement before stopping.")
+    threshold: float = Field(0.001, ge=0, description="Improvement that counts.")
+
+
+class PredictionProbe(Entity):
+    """What a model predicts for one masked word: over the vocabulary and over the atoms (Figure 1)."""
+
+    kind: Literal["prediction"]
+    sentence: str = Field(description="A sentence with exactly one [MASK].")
+    steps: list[int] | Literal["all", "last"] = "last"
+    split: list[Literal["step", "task"]] = []
+    top: Count = Field(8, description="Entries kept of each distribution.")
+    tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
+
+
+Probe = Annotated[MinimalPairsProbe | FinetuneProbe | PredictionProbe, Field(discriminator="kind")]
+
+
+# --- studies ---------------------------------------------------------------
+
+
+class Study(Entity):
+    """Which models, measured how, drawn how: a declaration, not code."""
+
+    panels: dict[str, list[str]] = Field(description="Panel title -> its models, in the order of columns and legends.")
+    extra: list[str] = Field([], description="Models that are measured but belong to no panel (the phase-1 models).")
+    probes: dict[str, list[str] | Literal["all"]] = Field(
+        description="Probe -> the models it measures, or `all` of the study's."
+    )
+    sets: dict[str, list[str]] = Field({}, description="Named sets of tasks that tables and figures refer to.")
+    figures: list[str] = Field([], description="Figures of this study to draw.")
+    tables: list[str] = Field([], description="Tables of this study to make.")
+
+
+class Config(Entity):
+    """Everything. See config.yaml for a documented example."""
+
+    run: str = Field(
+        "",
+        pattern=r"^[A-Za-z0-9_.-]*$",
+        description="Name of the run; artifacts lie under results/<run>/. Empty: results/ itself.",
+    )
+    seed: int = Field(1, ge=0, description="Root of every random stream.")
+    threads: Count = Field(1, description="CPU threads of a job that trains or measures.")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="`auto`: a GPU where there is one.")
+    corpora: dict[str, Corpus] = {}
+    tokenizers: dict[str, Tokenizer] = {}
+    encoders: dict[str, Encoder] = {}
+    objectives: dict[str, Objective] = {}
+    models: dict[str, Model] = {}
+    dictionaries: dict[str, Dictionary] = {}
+    tasks: dict[str, Task] = {}
+    probes: dict[str, Probe] = {}
+    studies: dict[str, Study] = {}

@@ -1,0 +1,28 @@
+"""User files that a corpus or task names: globs expanded, light enough for the workflow's parse."""
+
+import glob
+from pathlib import Path
+
+
+def named(entity) -> list[str]:
+    """File names and globs of a corpus or task, as written; empty for generated ones."""
+    if hasattr(entity, "files"):
+        return list(entity.files)
+    splits = (getattr(entity, key, None) for key in ("train", "valid", "test"))
+    return [file for file in splits if isinstance(file, str)]
+
+
+def expand(pattern: str) -> list[str]:
+    """Files that a name or glob stands for, sorted; `~` is expanded."""
+    pattern = str(Path(pattern).expanduser())
+    return sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else [pattern]
+
+
+def source_files(entity) -> list[str]:
+    """Every file of a corpus or task, globs expanded, each once, in order."""
+    return list(dict.fromkeys(file for pattern in named(entity) for file in expand(pattern)))
+
+
+def missing(entity) -> list[str]:
+    """Names and globs that match no file."""
+    return [pattern for pattern in named(entity) if not any(Path(file).exists() for file in expand(pattern))]

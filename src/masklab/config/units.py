@@ -1,0 +1,26 @@
+"""How a probe of one model is cut into jobs (`split:`), and the names of the parts.
+
+split: []            one job            all
+split: [step]        one per step       step-600
+split: [task]        one per task       cola
+split: [step, task]  one per both       step-600.cola
+"""
+
+import re
+
+from masklab.config import probe_steps
+
+
+def units(probe, model) -> dict[str, tuple[list[int], list[str]]]:
+    """Name of each part -> (steps, tasks) it measures, for one probe of one model."""
+    steps = [[step] for step in probe_steps(probe, model)] if "step" in probe.split else [probe_steps(probe, model)]
+    tasks = [[task] for task in probe.tasks] if "task" in probe.split else [list(probe.tasks)]
+    return {_name(probe, s, t): (s, t) for s in steps for t in tasks}
+
+
+def _name(probe, steps, tasks):
+    parts = [f"step-{steps[0]}"] * ("step" in probe.split) + [t for t in tasks[:1] if "task" in probe.split]
+    return ".".join(parts) or "all"
+
+
+UNIT = re.compile(r"all|step-\d+(\.[A-Za-z0-9_.+-]+)?|[A-Za-z0-9_.+-]+").pattern

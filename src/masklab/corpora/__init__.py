@@ -1,0 +1,10 @@
+"""Corpora: sequences to pre-train on. A new kind is one module with `generate` and one entry here."""
+
+from importlib import import_module
+
+GENERATORS = {"text": "masklab.corpora.text", "english": "masklab.corpora.english"}
+
+
+def generate(config, name: str, seed: int) -> dict:
+    """Tables `train`, `valid` and `test` of corpus `name`: pyarrow, column `text`, for files also `source`."""
+    return import_module(GENERATORS[config.kind]).generate(config, name, seed)

@@ -1,0 +1,9 @@
+"""The one exception a user is meant to read."""
+
+
+class MaskLabError(Exception):
+    """Bad input, said in one line: which key, file or row, what was wrong, what is allowed.
+
+    Scripts and the command line print the message alone and exit with status 1;
+    every other exception is a bug and keeps its traceback.
+    """

@@ -1,0 +1,63 @@
+"""Which score files a figure or table needs; light enough for the workflow to ask while it parses."""
+
+from masklab.config.schema import Config
+from masklab.errors import MaskLabError
+from masklab.figures import FIGURES
+from masklab.figures.spec import Spec, arguments, labels, metrics, starts
+from masklab.tables import TABLES
+
+__all__ = ["arguments", "find", "labels", "metrics", "needs", "starts"]
+
+
+def find(study_name: str, item_name: str) -> Spec:
+    """Spec of a figure or table, by the study's name or that name and a suffix ("mlsm" also serves "mlsm-tiny")."""
+    registered = sorted({*FIGURES, *TABLES}, key=len, reverse=True)
+    kind = next((name for name in registered if study_name == name or study_name.startswith(f"{name}-")), None)
+    if kind is None:
+        raise MaskLabError(
+            f"config: studies.{study_name}: no figures or tables of that name; there are some for"
+            f" {', '.join(registered)} (and names that start so, {registered[0]}-...)"
+        )
+    items = FIGURES.get(kind, {}) | TABLES.get(kind, {})
+    if item_name not in items:
+        raise MaskLabError(
+            f"config: studies.{study_name}: no figure or table {item_name!r}; allowed: {', '.join(items)}"
+        )
+    return items[item_name]
+
+
+def needs(study_name: str, item_name: str, config: Config) -> list[tuple[str, str]]:
+    """(probe, model) pairs whose scores the item reads, in order of declaration.
+
+    MaskLabError if the study lacks a task set, a model of a needed objective or a probe that measures them.
+    """
+    study, spec = config.studies[study_name], find(study_name, item_name)
+    where = f"config: studies.{study_name}: {item_name}"
+    probes = {name: config.probes[name] for name in study.probes if config.probes[name].kind in spec.probe_kinds}
+    kinds = " or ".join(spec.probe_kinds)
+    if not probes:
+        raise MaskLabError(f"{where}: needs a {kinds} probe among the study's probes")
+    tasks = set()
+    for key in spec.sets:
+        if not study.sets.get(key):
+            raise MaskLabError(f"{where}: needs a set {key!r} with at least one task under sets")
+        for task in study.sets[key]:
+            if not any(task in probe.tasks for probe in probes.values()):
+                raise MaskLabError(f"{where}: task {task!r} of set {key!r} is in no {kinds} probe of the study")
+            tasks.add(task)
+    try:
+        models = spec.models(study, config)
+    except MaskLabError as error:
+        raise MaskLabError(f"{where}: {error}") from None
+    pairs = [
+        (name, model)
+        for name, probe in probes.items()
+        if not spec.sets or tasks.intersection(probe.tasks)
+        for model in models
+        if study.probes[name] == "all" or model in study.probes[name]
+    ]
+    measured = {model for _, model in pairs}
+    missing = [model for model in models if model not in measured]
+    if missing and (spec.every or not pairs):
+        raise MaskLabError(f"{where}: no {kinds} probe of the study measures {missing[0]}")
+    return pairs

@@ -1,0 +1,93 @@
+"""Files at the edge: atomic writes, checksums, JSON and tables.
+
+A reader never sees half a file: everything is written under a temporary name
+in the same folder and renamed when complete.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+from masklab.errors import MaskLabError
+
+
+@contextlib.contextmanager
+def atomic(path):
+    """Yield a temporary sibling of `path`; rename it to `path` on success, delete it on error."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def atomic_folder(path):
+    """Like `atomic` for a folder: yield an empty sibling folder that replaces `path` on success."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
+        if path.exists():
+            shutil.rmtree(path)
+        os.replace(temporary, path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def sha256(path) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fingerprint(value) -> str:
+    """Hex SHA-256 of a JSON-able value; equal values give equal fingerprints."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def read_json(path):
+    """Parse a JSON file; a broken one raises MaskLabError naming the file."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise MaskLabError(f"{path}: no such file") from None
+    except ValueError as error:
+        raise MaskLabError(f"{path}: not valid JSON ({error})") from None
+
+
+def write_json(value, path) -> None:
+    """Write `value` as indented JSON, atomically."""
+    with atomic(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
+
+def write_parquet(frame, path) -> None:
+    """Write a pandas frame as Parquet (zstd), atomically, without the index."""
+    with atomic(path) as temporary:
+        frame.to_parquet(temporary, index=False, compression="zstd")
+
+
+def write_csv(frame, path) -> None:
+    """Write a pandas frame as CSV, atomically, without the index."""
+    with atomic(path) as temporary:
+        frame.to_csv(temporary, index=False)
+
+
+def write_table(table, path) -> None:
+    """Write a pyarrow table as Parquet (zstd), atomically."""
+    import pyarrow.parquet as pq
+
+    with atomic(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")

@@ -1,0 +1,206 @@
+"""Self-attention with absolute or with disentangled relative positions.
+
+Everything is laid out head first, [heads, batch, length, width], so that the
+content and the relative products are plain batched matrix products over views.
+
+    B batch, T length, M queries per row, n heads, d width of a head, H = n d
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from masklab.models.dropout import dropout
+
+
+class Linear(nn.Linear):
+    """A linear layer that is initialised by the model that owns it."""
+
+    def reset_parameters(self) -> None:
+        pass
+
+
+@dataclass
+class Queries:
+    """The positions a block is asked for, N in all.
+
+    at     [N] flat positions b T + t, in the caller's order
+    slots  [B, M] flat positions, the same number in every row, or None: attend from every position
+    back   [N] index into the B M slots for each of `at`, or None when the slots are `at` themselves
+    """
+
+    at: torch.Tensor
+    slots: torch.Tensor | None = None
+    back: torch.Tensor | None = None
+
+
+@dataclass
+class Batch:
+    """Shape of a batch and its additive key mask [B, 1, T] (None: no padding)."""
+
+    size: int
+    length: int
+    mask: torch.Tensor | None
+
+
+def plan_queries(at: torch.Tensor, batch: Batch) -> Queries:
+    """Lay the positions `at` out as an equal number of queries per row.
+
+    Rows with fewer queries than the longest repeat a position, which is then thrown away. The row
+    counts decide shapes, so this is for CPUs; elsewhere, and where most positions are asked for,
+    attention is computed from every position and the rows are gathered after it.
+    """
+    if at.device.type != "cpu" or torch.compiler.is_compiling() or len(at) == 0:
+        return Queries(at)
+    row = torch.div(at, batch.length, rounding_mode="floor")
+    counts = torch.bincount(row, minlength=batch.size)
+    most = int(counts.max())
+    if 2 * most > batch.length:
+        return Queries(at)
+    order = torch.argsort(row, stable=True)
+    first = torch.cumsum(counts, 0) - counts
+    slot = torch.empty_like(at)
+    slot[order] = torch.arange(len(at)) - first[row[order]]
+    back = row * most + slot
+    slots = (torch.arange(batch.size) * batch.length)[:, None].expand(-1, most).flatten()
+    slots = slots.scatter(0, back, at)
+    in_order = len(at) == len(slots) and torch.equal(slots, at)
+    return Queries(at, slots.view(batch.size, most), None if in_order else back)
+
+
+class Attention(nn.Module):
+    """Multi-head self-attention up to, not including, the output projection.
+
+    `in_proj` holds query, key and value weights interleaved per head: rows [n, 3, d].
+    """
+
+    in_proj_bias = True
+
+    def __init__(self, hidden: int, heads: int, p: float):
+        super().__init__()
+        self.heads, self.width, self.p = heads, hidden // heads, p
+        self.in_proj = Linear(hidden, 3 * hidden, bias=self.in_proj_bias)
+        self.scale = 1 / math.sqrt(self.width)
+
+    def forward(self, x, batch: Batch, queries: Queries | None = None, relative=None) -> torch.Tensor:
+        """x [B T, H] -> context [B T, H], or [N, H] at the positions of `queries`."""
+        q, k, v = self.project(x, batch)
+        slots = None if queries is None else queries.slots
+        if slots is not None:
+            rows = q.shape[1] * q.shape[2]
+            q = q.reshape(self.heads, rows, self.width).index_select(1, slots.flatten())
+            q = q.view(self.heads, batch.size, -1, self.width)
+        terms = self.position_scores(q, k, batch, slots, relative)
+        context = self.attend(q, k, v, terms, batch.mask)
+        context = context.permute(1, 2, 0, 3).reshape(-1, self.heads * self.width)
+        if queries is None:
+            return context
+        index = queries.at if slots is None else queries.back
+        return context if index is None else context.index_select(0, index)
+
+    def project(self, x, batch: Batch):
+        """x [B T, H] -> query, key, value, each [n, B, T, d]."""
+        qkv = F.linear(x, self.in_proj.weight, self.projection_bias())
+        qkv = qkv.view(batch.size, batch.length, self.heads, 3 * self.width).permute(2, 0, 1, 3).contiguous()
+        return qkv.chunk(3, dim=-1)
+
+    def projection_bias(self) -> torch.Tensor:
+        return self.in_proj.bias
+
+    def position_scores(self, q, k, batch, slots, relative) -> list[torch.Tensor]:
+        """Scaled terms [n, B, M, T] to add to the content scores; none where positions are in the input."""
+        return []
+
+    def attend(self, q, k, v, terms, mask):
+        """softmax(scale q k' + terms + mask) v with dropout on the weights: [n, B, M, d]."""
+        p = self.p if self.training else 0.0
+        if q.device.type == "cpu" and (p or terms):
+            return self.attend_explicitly(q, k, v, terms, mask, p)
+        bias = [] if mask is None else [mask.unsqueeze(1).to(q.dtype)]  # [B, 1, 1, T]
+        bias = sum(bias + [term.transpose(0, 1) for term in terms]) if bias or terms else None
+        q, k, v = (part.transpose(0, 1) for part in (q, k, v))
+        return F.scaled_dot_product_attention(q, k, v, bias, p, scale=self.scale).transpose(0, 1)
+
+    def attend_explicitly(self, q, k, v, terms, mask, p):
+        """The same, faster on CPUs than torch's fallback for dropout or for terms that need gradients."""
+        terms = list(terms) if mask is None else [*terms, mask]  # [B, 1, T] aligns with [n, B, M, T]
+        shape = (*q.shape[:3], k.shape[2])
+        q, k, v = q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
+        first = terms.pop(0).expand(shape).flatten(0, 1) if terms else q.new_zeros(1).expand(len(q), *shape[2:])
+        scores = torch.baddbmm(first, q, k.transpose(1, 2), alpha=self.scale).view(shape)
+        for term in terms:
+            scores.add_(term)
+        weights = dropout(torch.softmax(scores, -1), p, True)
+        return torch.bmm(weights.flatten(0, 1), v).view(*shape[:3], -1)
+
+
+class DisentangledAttention(Attention):
+    """DeBERTa's attention (He et al. 2021, eq. 4): content-content + content-position + position-content.
+
+    score(i, j) = (q_i . k_j + q_i . K_r[i - j] + k_j . Q_r[i - j]) / sqrt(3 d)
+    """
+
+    in_proj_bias = False
+
+    def __init__(self, hidden: int, heads: int, p: float):
+        super().__init__(hidden, heads, p)
+        self.q_bias = nn.Parameter(torch.empty(hidden))
+        self.v_bias = nn.Parameter(torch.empty(hidden))
+        self.pos_proj = Linear(hidden, hidden, bias=False)
+        self.pos_q_proj = Linear(hidden, hidden)
+        self.scale = 1 / math.sqrt(3 * self.width)
+
+    def projection_bias(self) -> torch.Tensor:
+        q, v = self.q_bias.view(self.heads, 1, -1), self.v_bias.view(self.heads, 1, -1)
+        return torch.cat([q, torch.zeros_like(q), v], dim=1).flatten()
+
+    def position_scores(self, q, k, batch, slots, relative):
+        """`relative` [2 T - 1, H]: embeddings of the distances i - j = T - 1, ..., 1 - T."""
+        n, size, length, width = k.shape
+        relative = dropout(relative, self.p, self.training)
+        keys = self.pos_proj(relative).mul(self.scale).view(-1, n, width).permute(1, 2, 0)  # [n, d, 2 T - 1]
+        queries = self.pos_q_proj(relative).mul(self.scale).flip(0).view(-1, n, width).permute(1, 2, 0)
+        # columns run over j - i for c2p, over i - j for p2c: both then shift the same way
+        c2p = torch.bmm(q.flatten(1, 2), keys)
+        p2c = torch.bmm(k.flatten(1, 2), queries)
+        if slots is None:
+            shape = (n, size, length, 2 * length - 1)
+            return [shift(c2p.view(shape)), shift(p2c.view(shape)).transpose(-1, -2)]
+        at = slots.remainder(length)[:, :, None]  # [B, M, 1]
+        j = torch.arange(length, device=at.device)
+        c2p_index, p2c_index = length - 1 - at + j, j * (2 * length - 1) + length - 1 - j + at
+        c2p = c2p.view(n, size, -1, 2 * length - 1).gather(-1, c2p_index.expand(n, -1, -1, -1))
+        p2c = p2c.view(n, size, -1).gather(-1, p2c_index.flatten(1).expand(n, -1, -1))
+        return [c2p, p2c.view_as(c2p)]
+
+
+def shift(x: torch.Tensor) -> torch.Tensor:
+    """[..., T, 2 T - 1] -> [..., T, T] with out[i, j] = x[i, T - 1 - i + j], as a view of a contiguous x."""
+    return Shift.apply(x) if x.requires_grad else _diagonal_window(x)
+
+
+def _diagonal_window(x: torch.Tensor) -> torch.Tensor:
+    length, columns = x.shape[-2:]
+    if length == 1:
+        return x
+    # reading the rows of x with a step one shorter than they are moves each row one column back
+    flat = x.flatten(-2).narrow(-1, length - 1, length * (columns - 1))
+    return flat.unflatten(-1, (length, columns - 1)).narrow(-1, 0, length)
+
+
+class Shift(torch.autograd.Function):
+    """`shift` with a gradient that touches memory once; autograd's own of a strided view is several passes."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return _diagonal_window(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        length = gradient.shape[-1]
+        full = gradient.new_zeros(*gradient.shape[:-1], 2 * length - 1)
+        _diagonal_window(full).copy_(gradient)
+        return full

@@ -1,0 +1,102 @@
+"""A labelled split as arrays: tokenised once, padded, ready to be cut into batches."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.parquet as pq
+import torch
+
+from masklab.tokenizers import CLS, PAD, SEP
+
+
+@dataclass(frozen=True)
+class Split:
+    """ids [N, T] int32 on the device, padded; lengths [N] (specials counted) and labels [N], int64 on the CPU."""
+
+    ids: torch.Tensor
+    lengths: np.ndarray
+    labels: np.ndarray
+
+    def __len__(self):
+        return len(self.labels)
+
+    def batch(self, rows: np.ndarray):
+        """(ids [B, T] long, lengths [B] long, labels [B] long) of `rows`, on the device, T = longest of them."""
+        device = self.ids.device
+        lengths = self.lengths[rows]
+        ids = self.ids[torch.from_numpy(rows).to(device), : int(lengths.max())].long()
+        return ids, torch.from_numpy(lengths).to(device), torch.from_numpy(self.labels[rows]).to(device)
+
+
+def encode_split(path, tokenizer, max_length: int, device="cpu") -> Split:
+    """Tokenise a split (columns text_a, text_b, label): [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
+
+    Longer ones are truncated to `max_length` tokens: a pair loses tokens of its longer side first.
+    """
+    table = pq.read_table(path, columns=["text_a", "text_b", "label"])
+    first = content_ids(tokenizer, table.column("text_a").to_pylist())
+    pair = table.column("text_b").null_count < len(table)
+    if pair:
+        second = content_ids(tokenizer, [text or "" for text in table.column("text_b").to_pylist()])
+        rows = [_join(a, b, max_length) for a, b in zip(first, second, strict=True)]
+    else:
+        rows = [[CLS, *a[: max_length - 2], SEP] for a in first]
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    ids = np.full((len(rows), lengths.max(initial=2)), PAD, dtype=np.int32)
+    ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.concatenate(rows) if rows else []
+    labels = table.column("label").to_numpy().astype(np.int64)
+    return Split(torch.from_numpy(ids).to(device), lengths, labels)
+
+
+def content_ids(tokenizer, texts: list[str]) -> list[list[int]]:
+    """Ids of each text without [CLS] and [SEP], encoded as the token arrays are."""
+    as_text, tokenizer.encode_special_tokens = tokenizer.encode_special_tokens, True
+    try:
+        return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+    finally:
+        tokenizer.encode_special_tokens = as_text
+
+
+def _join(a, b, max_length):
+    keep_a, keep_b = longest_first(len(a), len(b), max_length - 3)
+    return [CLS, *a[:keep_a], SEP, *b[:keep_b], SEP]
+
+
+def longest_first(a: int, b: int, budget: int) -> tuple[int, int]:
+    """Tokens kept of a pair with `a` and `b` tokens so that at most `budget` remain.
+
+    The longer side is cut first; when both are above half, each keeps half, the longer one the odd token
+    (tokenizers' `longest_first`).
+    """
+    if a + b <= budget:
+        return a, b
+    short, long = min(a, b), max(a, b)
+    long = max(short, budget - short)
+    if short + long > budget:
+        short, long = budget // 2, budget - budget // 2
+    return (short, long) if a <= b else (long, short)
+
+
+def shuffled_batches(lengths, batch_size: int, rng, window: int = 8) -> list[np.ndarray]:
+    """One epoch: every row once, in batches of similar length, in random order; the smallest may be short.
+
+    Rows are shuffled, then sorted by length within `window` batches, so batches stay mixed.
+    """
+    rows = rng.permutation(len(lengths))
+    batches = []
+    for start in range(0, len(rows), window * batch_size):
+        part = rows[start : start + window * batch_size]
+        part = part[np.argsort(lengths[part], kind="stable")]
+        batches += [part[at : at + batch_size] for at in range(0, len(part), batch_size)]
+    return [batches[i] for i in rng.permutation(len(batches))]
+
+
+def sorted_batches(lengths, batch_tokens: int) -> list[np.ndarray]:
+    """Every row once, sorted by length, in batches of at most `batch_tokens` padded tokens (at least one row)."""
+    order = np.argsort(-lengths, kind="stable")
+    batches, start = [], 0
+    while start < len(order):
+        size = max(1, batch_tokens // int(lengths[order[start]]))
+        batches.append(order[start : start + size])
+        start += size
+    return batches

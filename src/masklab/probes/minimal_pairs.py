@@ -1,0 +1,130 @@
+"""Minimal pairs scored by pseudo-log-likelihood (Salazar et al. 2020, as BabyLM 2023 uses it).
+
+Each token of a sentence but [CLS] and [SEP] is masked on its own; the score is
+the sum of log p(original token), not normalised by length. A pair is right when
+the good sentence scores higher. A tie counts as right: the published pipeline
+takes the argmax of (good, bad). Equal scores come from sentences with equal ids
+(the differing word unknown to the tokenizer); those are scored once, so that a
+tie never hangs on rounding.
+
+Two accuracies: with the softmax over the vocabulary, which is the score as
+defined, and over vocabulary plus latent logits ("full width"), which is what the
+paper's exported models were scored with.
+"""
+
+import numpy as np
+import pandas as pd
+import torch
+
+from masklab.errors import MaskLabError
+from masklab.models.checkpoint import load_checkpoint
+from masklab.probes.encoding import content_ids
+from masklab.tokenizers import CLS, MASK, SEP, load_tokenizer
+
+
+def pseudo_log_likelihood(
+    model, tokenizer, sentences, batch_tokens=16384, full_width=False, device="cpu"
+) -> np.ndarray:
+    """Sum of log p(token | the other tokens) of each sentence, in nats, [n] float64.
+
+    full_width: normalise over vocabulary and latent logits together. A sentence longer than the
+    model's positions raises MaskLabError: cut, its two versions could become equal.
+    """
+    return _scores(model, tokenizer, sentences, batch_tokens, device)[int(full_width)]
+
+
+def measure(context) -> list[dict]:
+    """Accuracy per phenomenon of every pair task; rows `accuracy` and `accuracy_full_width`."""
+    model = load_checkpoint(context.checkpoint, context.device)
+    tokenizer = load_tokenizer(context.checkpoint)
+    frames = []
+    for name in context.tasks:
+        folder, _ = context.task(name, "pairs")
+        frame = pd.read_parquet(folder / "test.parquet")
+        frames.append(frame.assign(task=f"{name}/" + frame["phenomenon"]))
+    pairs = pd.concat(frames)
+    sentences = [*pairs["good"], *pairs["bad"]]
+    scores = _scores(model, tokenizer, sentences, context.probe.batch_tokens, context.device, context.progress)
+    good, bad = np.split(scores, 2, axis=1)
+    rows = []
+    for metric, right in zip(("accuracy", "accuracy_full_width"), good >= bad, strict=True):
+        groups = pd.Series(right).groupby(pairs["task"].to_numpy(), sort=False)
+        for task, group in groups:
+            row = {"task": task, "split": "test", "metric": metric, "value": float(group.mean()), "n": len(group)}
+            rows.append(row)
+    return rows
+
+
+def _scores(model, tokenizer, sentences, batch_tokens, device, progress=None) -> np.ndarray:
+    """Scores [2, n]: softmax over the vocabulary, and over vocabulary plus latent logits."""
+    sentences = list(sentences)
+    rows = content_ids(tokenizer, sentences)
+    unique: dict[tuple, int] = {}
+    place = np.array([unique.setdefault(tuple(row), len(unique)) for row in rows], dtype=np.int64)
+    longest = max(map(len, unique), default=0) + 2
+    if longest > model.config.max_positions:
+        text = sentences[next(i for i, row in enumerate(rows) if len(row) == longest - 2)]
+        raise MaskLabError(
+            f"minimal pairs: {text[:40]!r}... has {longest} tokens; the model takes {model.config.max_positions}"
+        )
+    by_length: dict[int, list] = {}
+    for ids, index in unique.items():
+        if ids:
+            by_length.setdefault(len(ids), []).append((index, ids))
+    scores = np.zeros((2, len(unique)))
+    done, total = 0, sum(length * len(group) for length, group in by_length.items())
+    model.eval()
+    for length, group in sorted(by_length.items(), reverse=True):
+        index, ids = (np.array(part) for part in zip(*group, strict=True))
+        scores[:, index] = _score_equal_length(model, ids, batch_tokens, device)
+        done += length * len(group)
+        if progress:
+            progress(done, total)
+    return scores[:, place]
+
+
+def _score_equal_length(model, ids, batch_tokens, device) -> np.ndarray:
+    """Scores [2, S] of `ids` [S, L], no padding. Equal masked copies (of a pair's two versions) run once."""
+    sentences, length = ids.shape
+    copies = np.repeat(ids[:, None].astype(np.int32), length, axis=1)
+    copies[:, range(length), range(length)] = MASK
+    copies = copies.reshape(-1, length)
+    # The masked column belongs to the key: a text may hold a [MASK] of its own.
+    keys = np.column_stack([np.tile(np.arange(length, dtype=np.int32), sentences), copies])
+    keys = keys.view(np.dtype((np.void, keys.itemsize * (length + 1)))).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(inverse, kind="stable")  # copies, grouped by the masked input they share
+    bounds = np.searchsorted(inverse[order], np.arange(len(first) + 1))
+    target = ids.ravel()
+    logp = np.zeros((2, len(copies)))
+    # At least 8 tokens a row in the budget: very short rows would fill memory with logits instead.
+    rows = max(1, batch_tokens // max(8, length + 2))
+    for start in range(0, len(first), rows):
+        stop = min(start + rows, len(first))
+        batch = np.full((stop - start, length + 2), CLS)
+        batch[:, 1:-1], batch[:, -1] = copies[first[start:stop]], SEP
+        members = order[bounds[start] : bounds[stop]]
+        column = 1 + first[start:stop] % length
+        vocabulary, full = _log_probabilities(
+            model, batch, column, inverse[members] - start, target[members], device
+        )
+        logp[0, members], logp[1, members] = vocabulary, full
+    return logp.reshape(2, sentences, length).sum(-1)
+
+
+@torch.inference_mode()
+def _log_probabilities(model, batch, column, row, token, device):
+    """log p(token) at the masked column of `batch[row]`, over the vocabulary and over the full width."""
+    count, width = batch.shape
+    ids = torch.as_tensor(batch, device=device)
+    at = torch.as_tensor(np.arange(count) * width + column, device=device)
+    output = model(ids, torch.full((count,), width, device=device), at=at)
+    logits = output.logits.float()
+    row, token = torch.as_tensor(row, device=device), torch.as_tensor(token, device=device)
+    chosen = logits[row, token]
+    normaliser = logits.logsumexp(-1)
+    vocabulary = (chosen - normaliser[row]).double().cpu().numpy()
+    if output.latent is None:
+        return vocabulary, vocabulary
+    wide = torch.logaddexp(normaliser, output.latent.float().logsumexp(-1))
+    return vocabulary, (chosen - wide[row]).double().cpu().numpy()

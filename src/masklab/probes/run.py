@@ -1,0 +1,69 @@
+"""One probe on the checkpoints of one model -> one file of score rows."""
+
+from pathlib import Path
+
+import torch
+
+from masklab.files import write_parquet
+from masklab.probes import Context, run
+from masklab.progress import Progress
+from masklab.scores import rows_to_frame
+from masklab.training import state
+
+
+def measure_checkpoints(
+    *,
+    study: str,
+    name: str,
+    probe,
+    model: str,
+    checkpoints,
+    tasks,
+    output,
+    seed: int = 1,
+    device: str = "auto",
+    threads: int | None = None,
+    state_folder=None,
+    codes=None,
+    tokens=None,
+):
+    """Measure `checkpoints` [(step, folder), ...] of `model` with the probe `name` and write `output`.
+
+    probe: config entry (`masklab.config.schema`); tasks: task name -> folder; device: auto, cpu or cuda;
+    threads: CPU threads, None leaves torch's. Returns the frame written. With `state_folder` a killed run
+    goes on where it was; the folder is locked meanwhile and emptied on success.
+    """
+    if threads is not None:
+        torch.set_num_threads(threads)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+
+    def rows():
+        for step, folder in checkpoints:
+            context = Context(
+                probe=probe,
+                checkpoint=Path(folder),
+                tasks=tasks,
+                seed=seed,
+                name=name,
+                device=device,
+                progress=Progress(f"{name} {model}@{step}", "parts"),
+                state_folder=state_folder,
+                codes=codes,
+                tokens=tokens,
+            )
+            for row in run(context):
+                yield {"study": study, "probe": name, "model": model, "step": step, **row}
+
+    if state_folder is None:
+        return _write(rows(), output)
+    with state.locked(state_folder) as folder:
+        frame = _write(rows(), output)
+        state.clear(folder)
+    return frame
+
+
+def _write(rows, output):
+    frame = rows_to_frame(list(rows))
+    write_parquet(frame, output)
+    return frame

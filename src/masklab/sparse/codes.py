@@ -1,0 +1,87 @@
+"""The codes of a whole corpus on disk: compressed sparse rows, read by memory map."""
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from masklab.errors import MaskLabError
+from masklab.files import atomic
+from masklab.sparse.targets import Codes, pad
+
+PARTS = ("indices", "values", "indptr")  # indptr comes last: where it lies, the others are complete
+
+
+def write_codes(folder, split: str, blocks: Iterable[Codes], atoms: int) -> dict:
+    """Write blocks of codes, one after another, to `<split>.{indptr,indices,values}.npy`; returns rows and entries.
+
+    indptr int64, indices uint16 (int32 from 65,536 atoms), values float32. Memory holds one block and indptr.
+    """
+    folder = Path(folder)
+    dtypes = {"indices": np.dtype(np.uint16 if atoms < 65536 else np.int32), "values": np.dtype(np.float32)}
+    indptr = [np.zeros(1, np.int64)]
+    with ExitStack() as stack:
+        paths = {part: stack.enter_context(atomic(folder / f"{split}.{part}.npy")) for part in reversed(PARTS)}
+        with ExitStack() as opened:
+            files = {part: opened.enter_context(open(paths[part], "wb")) for part in dtypes}
+            for part, dtype in dtypes.items():
+                _write_header(files[part], dtype, 0)
+            for block in blocks:
+                for part, dtype in dtypes.items():
+                    getattr(block, part).cpu().numpy().astype(dtype, copy=False).tofile(files[part])
+                indptr.append(indptr[-1][-1] + block.indptr[1:].cpu().numpy())
+            indptr = np.concatenate(indptr)
+            for part, dtype in dtypes.items():
+                files[part].seek(0)
+                _write_header(files[part], dtype, int(indptr[-1]))
+        with open(paths["indptr"], "wb") as file:
+            np.save(file, indptr)
+    return {"rows": len(indptr) - 1, "entries": int(indptr[-1])}
+
+
+def _write_header(file, dtype, count):
+    # the size of the header does not depend on the count, so that it can be filled in afterwards
+    description = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}
+    np.lib.format.write_array_header_1_0(file, description)
+
+
+class CodeStore:
+    """The codes of one split: row p is the code of the token at flat position p of the token store.
+
+    `indptr`, `indices`, `values` are memory maps; values are the raw lasso coefficients.
+    """
+
+    def __init__(self, folder, split: str):
+        paths = {part: Path(folder) / f"{split}.{part}.npy" for part in PARTS}
+        for path in paths.values():
+            if not path.is_file():
+                raise MaskLabError(f"{path}: no such file")
+        self.indptr, self.indices, self.values = (
+            np.load(paths[part], mmap_mode="r") for part in ("indptr", "indices", "values")
+        )
+        for part in ("indices", "values"):
+            if len(getattr(self, part)) != self.indptr[-1]:
+                raise MaskLabError(f"{paths[part]}: {len(getattr(self, part))} entries, expected {self.indptr[-1]}")
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def gather(self, positions: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Targets at flat positions [N] (any order, repeats allowed): (indices [N, m], values [N, m]) on the CPU.
+
+        L1-normalised and padded, see `masklab.sparse.targets.pad`.
+        """
+        positions = np.asarray(positions)
+        starts = self.indptr[positions]
+        counts = self.indptr[positions + 1] - starts
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if len(ends) else 0
+        places = np.repeat(starts - ends + counts, counts) + np.arange(total)
+        return pad(
+            torch.from_numpy(counts),
+            torch.from_numpy(self.indices[places].astype(np.int64)),
+            torch.from_numpy(np.ascontiguousarray(self.values[places])),
+        )

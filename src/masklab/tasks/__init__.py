@@ -1,0 +1,48 @@
+"""Tasks: labelled or paired sentences in one format, from files or from the grammar.
+
+A new kind is one module with a builder and one entry in `BUILDERS`.
+"""
+
+from importlib import import_module
+from pathlib import Path
+
+from masklab.files import write_json, write_parquet
+
+BUILDERS = {
+    "english-pairs": ("masklab.tasks.generated", "english_pairs"),
+    "pair-files": ("masklab.tasks.pairs", "pair_files"),
+    "english-labels": ("masklab.tasks.generated", "english_labels"),
+    "label-files": ("masklab.tasks.labels", "label_files"),
+}
+
+
+def build(config, name: str, seed: int) -> tuple[dict, dict]:
+    """Task `name` as ({split: frame}, facts), the facts being the content of task.json.
+
+    Labels: splits train, valid, test; columns text_a, text_b (missing for single sentences), label 0..n-1.
+    Pairs: split test; columns phenomenon, paradigm, good, bad. MaskLabError names file and row of bad input.
+    """
+    module, function = BUILDERS[config.kind]
+    return getattr(import_module(module), function)(config, name, seed)
+
+
+def write_task(folder, splits: dict, facts: dict) -> None:
+    """Write `<split>.parquet` and, last, task.json into `folder`."""
+    folder = Path(folder)
+    for split, frame in splits.items():
+        write_parquet(frame, folder / f"{split}.parquet")
+    write_json(facts, folder / "task.json")
+
+
+def pair_facts(frame) -> dict:
+    """task.json of a pairs task: pairs per phenomenon, in order of appearance."""
+    return {
+        "kind": "pairs",
+        "phenomena": {str(k): int(n) for k, n in frame["phenomenon"].value_counts(sort=False).items()},
+    }
+
+
+def label_facts(splits, names, pair: bool, metric: str) -> dict:
+    """task.json of a labels task; `names[i]` is what label i is called in the files."""
+    rows = {split: len(frame) for split, frame in splits.items()}
+    return {"kind": "labels", "labels": len(names), "names": names, "pair": pair, "metric": metric, "rows": rows}

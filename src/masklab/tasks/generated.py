@@ -1,0 +1,24 @@
+"""Tasks generated from the English-like grammar."""
+
+from masklab.config.schema import EnglishLabels, EnglishPairs
+from masklab.corpora.english import labels, pairs
+from masklab.errors import MaskLabError
+from masklab.rng import seed_at
+from masklab.tasks import label_facts, pair_facts
+
+
+def english_pairs(config: EnglishPairs, name, seed):
+    """Build a pairs task from the grammar."""
+    stream = seed_at(seed, name, "pairs", config.seed)
+    frame = pairs.minimal_pairs(config.pairs, stream, phenomena=tuple(config.phenomena))
+    return {"test": frame}, pair_facts(frame)
+
+
+def english_labels(config: EnglishLabels, name, seed):
+    """Build a labels task from the grammar; `config.recipe` is one of `labels.RECIPES`."""
+    if config.recipe not in labels.RECIPES:
+        raise MaskLabError(f"tasks.{name}.recipe: {config.recipe!r} is unknown; recipes: {', '.join(labels.RECIPES)}")
+    recipe = labels.RECIPES[config.recipe]
+    sizes = {"train": config.train, "valid": config.valid, "test": config.test}
+    splits = labels.labelled(config.recipe, sizes, seed_at(seed, name, "labels", config.seed))
+    return splits, label_facts(splits, list(range(recipe.labels)), recipe.pair, config.metric)

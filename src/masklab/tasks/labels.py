@@ -1,0 +1,120 @@
+"""Labelled tasks from json lines, TSV, CSV or Parquet (GLUE's, SuperGLUE's, MSGS's and CoLA's files as they are)."""
+
+import csv
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from masklab.errors import MaskLabError
+from masklab.lines import READ_ERRORS, format_of, open_bytes, read_json_lines
+from masklab.rng import generator
+from masklab.tasks import label_facts
+
+FORMATS = (".jsonl", ".json", ".tsv", ".csv", ".parquet")
+
+
+def label_files(config, name, seed):
+    """Build a labels task; the training labels, sorted, become 0..n-1."""
+    files = {"train": config.train, "valid": config.valid, "test": config.test or config.valid}
+    files = {split: Path(file).expanduser() for split, file in files.items()}
+    splits, values = {}, {}
+    for split, file in files.items():
+        rows = read_rows(file, config.columns)
+        if rows.empty:
+            raise MaskLabError(f"{file}: no rows")
+        values[split] = _labels(rows, config.label, file, f"{split} split of tasks.{name}")
+        texts = {"text_a": fill(rows, config.text_a, file), "text_b": [None] * len(rows)}
+        if config.text_b is not None:
+            texts["text_b"] = fill(rows, config.text_b, file)
+        splits[split] = pd.DataFrame(texts).astype("string")
+    try:
+        names = sorted(set(values["train"]))
+    except TypeError:
+        raise MaskLabError(f"{files['train']}: labels are numbers in some rows and words in others") from None
+    if len(names) < 2:
+        raise MaskLabError(f"{files['train']}: every row has the label {names[0]!r}; a task needs at least two")
+    numbers = {value: number for number, value in enumerate(names)}
+    for split, frame in splits.items():
+        for row, value in enumerate(values[split], 1):
+            if value not in numbers:
+                raise MaskLabError(f"{files[split]}: row {row}: label {value!r} does not occur in training ({names})")
+        frame["label"] = np.array([numbers[value] for value in values[split]], np.int64)
+    if config.limit and config.limit < len(splits["train"]):
+        order = generator(seed, name, "limit", config.seed).permutation(len(splits["train"]))
+        splits["train"] = splits["train"].iloc[np.sort(order[: config.limit])].reset_index(drop=True)
+    return splits, label_facts(splits, names, config.text_b is not None, config.metric)
+
+
+def read_rows(file, columns=None) -> pd.DataFrame:
+    """Rows of a table or json-lines file; fields of nested objects become columns `outer.inner`.
+
+    `columns` names the columns of a TSV or CSV without header line. Text of TSV and CSV stays text.
+    """
+    kind = format_of(file)
+    if kind in (".jsonl", ".json"):
+        return pd.json_normalize([row for _, row in read_json_lines(file)])
+    if kind not in FORMATS:
+        raise MaskLabError(
+            f"{file}: unknown format; labelled files end in {', '.join(FORMATS)} (.gz, .xz, .zst on top)"
+        )
+    with open_bytes(file) as source:
+        try:
+            if kind == ".parquet":
+                return pd.read_parquet(source)
+            # TSV files as GLUE's hold unbalanced quotes that are plain text.
+            style = {"sep": "\t", "quoting": csv.QUOTE_NONE} if kind == ".tsv" else {}
+            rows = pd.read_csv(source, header=None, dtype=str, keep_default_na=False, **style)
+        except (ValueError, *READ_ERRORS) as error:  # pandas' and Arrow's parser errors are ValueErrors
+            raise MaskLabError(f"{file}: cannot be read ({str(error).strip()})") from None
+    if columns is None:
+        columns, rows = rows.iloc[0].tolist(), rows.iloc[1:].reset_index(drop=True)
+    if len(columns) != rows.shape[1]:
+        raise MaskLabError(f"{file}: {rows.shape[1]} columns, but `columns` names {len(columns)}: {', '.join(columns)}")
+    return rows.set_axis(columns, axis=1)
+
+
+def fill(rows: pd.DataFrame, template: str, file) -> pd.Series:
+    """One text per row: a column's name stands for the column, `{name}` inside a template for its value."""
+    parts = re.split(r"\{([^{}]+)\}", template) if "{" in template else ["", template, ""]
+    texts = pd.Series([parts[0]] * len(rows), dtype=object)
+    for column, literal in zip(parts[1::2], parts[2::2], strict=True):
+        texts = texts + _column(rows, column, file).map(str) + literal
+    empty = np.flatnonzero(texts.str.strip() == "")
+    if len(empty):
+        raise MaskLabError(f"{file}: row {empty[0] + 1}: {template!r} is empty")
+    return texts
+
+
+def _column(rows, column, file):
+    if column not in rows.columns:
+        raise MaskLabError(f"{file}: no column {column!r}; columns: {', '.join(map(str, rows.columns))}")
+    values = rows[column].astype(object)
+    missing = np.flatnonzero(values.isna())
+    if len(missing):
+        raise MaskLabError(f"{file}: row {missing[0] + 1}: {column!r} is missing")
+    return values
+
+
+def _labels(rows, column, file, split) -> list:
+    """Labels as whole numbers or strings; GLUE writes -1 where it withholds them."""
+    values = [_label(value, file, row) for row, value in enumerate(_column(rows, column, file), 1)]
+    withheld = [row for row, value in enumerate(values, 1) if value == -1]
+    if len(withheld) == len(values):
+        raise MaskLabError(f"{file}: {split} has no labels (-1 in every row)")
+    if withheld:
+        raise MaskLabError(f"{file}: row {withheld[0]}: no label (-1)")
+    return values
+
+
+def _label(value, file, row):
+    number = value
+    if isinstance(value, str):
+        text = value.strip()
+        if text and not re.fullmatch(r"-?\d+(\.0*)?", text):
+            return text
+        number = float(text or "nan")
+    if isinstance(number, int | float | np.number | np.bool_) and float(number).is_integer():
+        return int(number)
+    raise MaskLabError(f"{file}: row {row}: label {value!r} is not a class (a word or a whole number)")

@@ -1,0 +1,82 @@
+"""State that survives kill -9: locked, fingerprinted, written atomically, removed on success.
+
+Random numbers have addresses, so a state is weights, optimiser and step alone.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from masklab.errors import MaskLabError
+from masklab.files import atomic
+
+
+@contextlib.contextmanager
+def locked(folder):
+    """Hold `folder` against a second writer (a job re-submitted while the first still runs)."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise MaskLabError(f"{folder}: another process is writing here; wait for it or stop it") from None
+        file.write(str(os.getpid()))
+        file.flush()
+        yield folder
+
+
+def save(path, model, optimiser, **facts) -> None:
+    """Weights and optimiser moments as safetensors; `facts` (JSON-able) as its metadata."""
+    tensors = {f"model.{name}": tensor.detach().contiguous() for name, tensor in model.named_parameters()}
+    names = [name for name, _ in model.named_parameters()]
+    for index, entry in optimiser.state_dict()["state"].items():
+        for key, value in entry.items():
+            if value is not None:
+                tensors[f"optimiser.{key}.{names[index]}"] = torch.as_tensor(value).detach().contiguous()
+    with atomic(path) as temporary:
+        save_file(tensors, temporary, metadata={"facts": json.dumps(facts)})
+
+
+def facts(path, fingerprint: str) -> dict | None:
+    """Facts of a saved state that belongs to `fingerprint`; None if there is none or it is another's."""
+    if not Path(path).exists():
+        return None
+    with safe_open(path, framework="pt") as file:
+        found = json.loads(file.metadata()["facts"])
+    return found if found["fingerprint"] == fingerprint else None
+
+
+def restore(path, model, optimiser) -> None:
+    """Load what `save` wrote into `model` and `optimiser`, in place."""
+    names = [name for name, _ in model.named_parameters()]
+    moments = {index: {} for index in range(len(names))}
+    with safe_open(path, framework="pt") as file, torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(file.get_tensor(f"model.{name}"))
+        for key in list(file.keys()):
+            kind, _, rest = key.partition(".")
+            if kind == "optimiser":
+                field, _, name = rest.partition(".")
+                moments[names.index(name)][field] = file.get_tensor(key)
+    state = optimiser.state_dict()
+    state["state"] = {index: entry for index, entry in moments.items() if entry}
+    optimiser.load_state_dict(state)
+
+
+def clear(folder) -> None:
+    """Forget a state folder (on success, or when the configuration changed)."""
+    for path in Path(folder).iterdir():
+        if path.name == "lock":
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()

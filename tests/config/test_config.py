@@ -1,0 +1,82 @@
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from masklab.config import checkpoints, load, overlay, probe_steps
+from masklab.config.schema import Config
+from masklab.config.units import units
+from masklab.errors import MaskLabError
+
+ROOT = Path(__file__).parents[2]
+DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def changed(*path, value):
+    top = value
+    for key in reversed(path):
+        top = {key: top}
+    return overlay(DEFAULT, top)
+
+
+def test_families_expand():
+    config = load(DEFAULT)
+    assert list(config.models)[:3] == ["strict-phase1", "strict-small-phase1", "strict-kd"]
+    assert len(config.models) == 2 + 5 + 3
+    assert config.models["strict-small-mlsm+mlm"].init == "strict-small-phase1@600"
+
+
+def test_a_whole_placeholder_keeps_its_type():
+    config = load({"corpora": {"c{n}": {"for": {"n": [10, 20]}, "kind": "english", "sentences": "{n}"}}})
+    assert config.corpora["c20"].sentences == 20
+
+
+MODEL = "{track}-{objective}"
+
+
+@pytest.mark.parametrize(
+    "path,value,said",
+    [
+        (("models", MODEL, "batchsize"), 3, "models.strict-kd.batchsize: unknown key; did you mean 'batch_size'?"),
+        (("models", MODEL, "steps"), 0, "models.strict-kd.steps: input should be greater than or equal to 1 (got 0)"),
+        (("models", MODEL, "corpus"), "strickt", "models.strict-kd.corpus: 'strickt' is not declared; did you mean"),
+        (("models", MODEL, "init"), "strict-phase1", "must be written model@step"),
+        (("models", MODEL, "init"), "strict-phase1@7", "strict-phase1 keeps no step 7; it keeps [600]"),
+        (("models", MODEL, "checkpoints"), [900], "models.strict-kd.checkpoints: 900 is after the last step (800)"),
+        (("models", MODEL, "dictionary"), None, "objective 'mlsm' needs a dictionary"),
+        (("models", MODEL, "optimiser", "lr"), "fast", "optimiser.lr: input should be a valid number"),
+        (("encoders", "tiny", "hidden"), 65, "encoders.tiny.hidden: 65 must be a multiple of heads (2)"),
+        (("encoders", "tiny", "positions"), "rotary", "encoders.tiny.positions: input should be 'disentangled' or"),
+        (("dictionaries", "{track}", "layer"), 3, "dictionaries.strict.layer: 3 is above the encoder's 2 layers"),
+        (("objectives", "mlm"), {"mlm": 0}, "objectives.mlm: at least one of mlm, kd, mlsm"),
+        (("probes", "finetune", "tasks"), ["sentimental"], "did you mean 'sentiment'?"),
+        (("studies", "mlsm", "panels"), {"a": ["no-model"]}, "studies.mlsm.panels: 'no-model' is not declared"),
+        (("run",), "a/b", "run: string should match pattern"),
+        (("modles",), {}, "modles: unknown key; did you mean 'models'?"),
+    ],
+)
+def test_a_wrong_value_is_one_line_naming_the_key(path, value, said):
+    with pytest.raises(MaskLabError) as caught:
+        load(changed(*path, value=value))
+    message = str(caught.value)
+    assert said in message and "\n" not in message
+
+
+def test_default_checkpoints_are_fifths():
+    config = load(changed("models", MODEL, "checkpoints", value=[]))
+    assert checkpoints(config.models["strict-kd"]) == [160, 320, 480, 640, 800]
+
+
+def test_steps_and_units_of_a_probe():
+    config = load(changed("probes", "finetune", "split", value=["step", "task"]))
+    probe, model = config.probes["finetune"], config.models["strict-kd"]
+    assert probe_steps(probe, model) == [160, 480, 800]
+    names = units(probe, model)
+    assert names["step-160.sentiment"] == ([160], ["sentiment"]) and len(names) == 3 * len(probe.tasks)
+    assert list(units(config.probes["minimal-pairs"], model)) == ["all"]
+
+
+def test_schema_file_is_in_step():
+    written = json.loads((ROOT / "workflow/schemas/config.schema.json").read_text())
+    assert written == Config.model_json_schema(), "run `masklab schema` to write it again"

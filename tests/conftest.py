@@ -1,0 +1,35 @@
+"""Small real artifacts shared by the tests: a corpus, its tokenizer and token arrays."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import pytest
+
+from masklab.config.schema import Encoder
+
+TINY = Encoder(layers=2, hidden=32, heads=2, max_positions=64)
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder():
+    return TINY
+
+
+@pytest.fixture(scope="session")
+def english(tmp_path_factory):
+    """Folder with corpora/, tokenizer/ and tokens/ of 3,000 generated sentences."""
+    from masklab.config.schema import EnglishCorpus
+    from masklab.corpora import generate
+    from masklab.files import write_table
+    from masklab.tokenizers import save_tokenizer, train_unigram
+    from masklab.tokens import write_tokens
+
+    root = tmp_path_factory.mktemp("english")
+    splits = generate(EnglishCorpus(kind="english", sentences=3000, valid=200, test=200), "tiny", 1)
+    tokenizer = train_unigram(splits["train"]["text"].to_pylist(), 500)
+    save_tokenizer(tokenizer, root / "tokenizer", 40)
+    for split, table in splits.items():
+        write_table(table, root / "corpora" / f"{split}.parquet")
+        write_tokens(table["text"], tokenizer, 40, root / "tokens", split)
+    return root

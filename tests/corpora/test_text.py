@@ -1,0 +1,206 @@
+import gzip
+import json
+import lzma
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from masklab.config.schema import TextCorpus
+from masklab.corpora import generate
+from masklab.errors import MaskLabError
+
+LINES = [f"line {i} has some more words " + "x" * (i % 7 + 1) for i in range(60)]
+
+
+def corpus(*files, **keys):
+    keys = {"valid": 1, "test": 1, **keys}
+    return TextCorpus(kind="text", files=[str(file) for file in files], **keys)
+
+
+def texts(tables):
+    """All texts of all splits, sorted."""
+    return sorted(text for table in tables.values() for text in table["text"].to_pylist())
+
+
+def write(path, lines):
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.txt", "bnc_spoken.train", "a.dev", "a.test", "noending"])
+@pytest.mark.parametrize("compression", ["", ".gz", ".xz", ".zst"])
+def test_plain_text_under_any_name_and_compression(tmp_path, name, compression):
+    raw = ("\ufeff" + "\r\n".join(LINES)).encode()
+    frames = zstandard.compress(raw[:500]) + zstandard.compress(raw[500:])
+    data = {"": raw, ".gz": gzip.compress(raw), ".xz": lzma.compress(raw), ".zst": frames}[compression]
+    path = tmp_path / (name + compression)
+    path.write_bytes(data)
+    tables = generate(corpus(path), "c", 1)
+    assert texts(tables) == sorted(LINES)
+    assert set(tables["train"]["source"].to_pylist()) == {path.name}
+
+
+@pytest.mark.parametrize("compression", ["", ".gz"])
+def test_json_lines(tmp_path, compression):
+    rows = [json.dumps({"content": f"{LINES[i]}\n{LINES[i + 1]}", "id": i}) for i in range(0, 60, 2)]
+    raw = ("\n\n".join(rows) + "\n").encode()
+    path = tmp_path / f"a.jsonl{compression}"
+    path.write_bytes(gzip.compress(raw) if compression else raw)
+    assert texts(generate(corpus(path, column="content"), "c", 1)) == sorted(LINES)
+
+
+def test_parquet(tmp_path):
+    pq.write_table(pa.table({"content": LINES, "n": range(60)}), tmp_path / "a.parquet")
+    assert texts(generate(corpus(tmp_path / "a.parquet", column="content"), "c", 1)) == sorted(LINES)
+
+
+def test_filters_by_hand(tmp_path):
+    lines = [
+        "a b c d e  ",
+        "a b c d",
+        "abc def ghi jkl",
+        "",
+        "   ",
+        " a b c d",
+        "longer than five words of text",
+        "abcd",
+    ]
+    path = write(tmp_path / "a.txt", lines + LINES[:3])
+    kept = ["a b c d e", "longer than five words of text", *LINES[:3]]
+    assert texts(generate(corpus(path), "c", 1)) == sorted(kept)
+    # 4 words suffice, but " a b c d" must have 9 characters and has 8
+    some = texts(generate(corpus(path, min_words=4, min_characters=9), "c", 1))
+    assert some == sorted([*kept, "abc def ghi jkl"])
+    every = texts(generate(corpus(path, min_words=0, min_characters=0), "c", 1))
+    assert every == sorted(line.rstrip() for line in lines + LINES[:3] if line.strip())
+
+
+def test_splits_are_random_disjoint_and_in_order(tmp_path):
+    path = write(tmp_path / "a.txt", LINES)
+    config = corpus(path, valid=10, test=5)
+    tables = generate(config, "c", 1)
+    assert {split: table.num_rows for split, table in tables.items()} == {"train": 45, "valid": 10, "test": 5}
+    assert texts(tables) == sorted(LINES)
+    for table in tables.values():
+        places = [LINES.index(text) for text in table["text"].to_pylist()]
+        assert places == sorted(places)
+    assert tables["valid"]["text"].to_pylist() != LINES[:10]
+    again, other = generate(config, "c", 1), generate(config, "c", 2)
+    assert all(again[split].equals(tables[split]) for split in tables)
+    assert not other["valid"].equals(tables["valid"])
+
+
+def test_globs_are_sorted_and_files_read_once(tmp_path):
+    write(tmp_path / "b.train", LINES[30:])
+    write(tmp_path / "a.train", LINES[:30])
+    tables = generate(corpus(tmp_path / "*.train", tmp_path / "a.train"), "c", 1)
+    assert texts(tables) == sorted(LINES)
+    sources = tables["train"]["source"].to_pylist()
+    assert sources == sorted(sources) and set(sources) == {"a.train", "b.train"}
+
+
+def test_word_budget_is_shared_evenly_and_drawn_at_random(tmp_path):
+    small = write(tmp_path / "small.txt", ["one two three four five"] * 20)  # 100 words
+    large = write(tmp_path / "large.txt", [f"{i} two three four five six" for i in range(1000)])
+    larger = write(tmp_path / "larger.txt", [f"{i} b c d e f g h i j" for i in range(1000)])
+    config = corpus(larger, small, large, max_words=1300)
+    tables = generate(config, "c", 1)
+    rows = pa.concat_tables(tables.values()).to_pylist()
+    words = {
+        source: sum(len(r["text"].split()) for r in rows if r["source"] == source)
+        for source in ("small.txt", "large.txt", "larger.txt")
+    }
+    # small gives all it has; the other two share the remaining 1200, each within one line of 600
+    assert words["small.txt"] == 100
+    assert 594 < words["large.txt"] <= 600 and 590 < words["larger.txt"] <= 610
+    assert sum(words.values()) <= 1300
+    drawn = [int(r["text"].split()[0]) for r in tables["train"].to_pylist() if r["source"] == "large.txt"]
+    assert drawn == sorted(drawn)
+    assert np.mean(drawn) == pytest.approx(500, abs=4 * 289 / np.sqrt(len(drawn)))  # uniform over the file
+    assert generate(config, "c", 1)["train"].equals(tables["train"])
+
+
+def test_large_budget_keeps_everything(tmp_path):
+    path = write(tmp_path / "a.txt", LINES)
+    assert texts(generate(corpus(path, max_words=10**6), "c", 1)) == sorted(LINES)
+
+
+def test_packed_joins_lines_and_cuts_long_ones(tmp_path):
+    long = " ".join(f"w{i}" for i in range(23))
+    first = write(tmp_path / "a.txt", ["a b c d e", "f g h i j", "k l m n o p", long])
+    second = write(tmp_path / "b.txt", ["q r s t u", "v w x y z"])
+    tables = generate(corpus(first, second, unit="packed", packed_words=10), "c", 1)
+    pieces = [" ".join(f"w{i}" for i in range(at, min(at + 10, 23))) for at in (0, 10, 20)]
+    expected = ["a b c d e f g h i j", "k l m n o p", *pieces, "q r s t u v w x y z"]  # files are not joined
+    assert texts(tables) == sorted(expected)
+
+
+def test_missing_and_unmatched(tmp_path):
+    with pytest.raises(MaskLabError, match=r"absent\.txt: no such file"):
+        generate(corpus(tmp_path / "absent.txt"), "c", 1)
+    with pytest.raises(MaskLabError, match=r"corpora\.c\.files: .*\*\.train' matches no file"):
+        generate(corpus(tmp_path / "*.train"), "c", 1)
+    with pytest.raises(MaskLabError, match="is a folder"):
+        generate(corpus(tmp_path), "c", 1)
+
+
+def test_invalid_utf8_names_file_and_line(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"a good line of five words\nbad \xff byte in this line\n")
+    with pytest.raises(MaskLabError, match=r"a\.txt: line 2: not valid UTF-8"):
+        generate(corpus(tmp_path / "a.txt"), "c", 1)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
+def test_broken_compression(tmp_path, suffix):
+    path = tmp_path / f"a.txt{suffix}"
+    path.write_bytes(b"this is not compressed at all, not at all")
+    with pytest.raises(MaskLabError, match=rf"a\.txt\{suffix}: after line 0: cannot be read"):
+        generate(corpus(path), "c", 1)
+
+
+def test_archives_are_refused(tmp_path):
+    (tmp_path / "a.tar.xz").write_bytes(lzma.compress(b"x"))
+    with pytest.raises(MaskLabError, match="unpack it"):
+        generate(corpus(tmp_path / "a.tar.xz"), "c", 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{broken", "line 2: not valid JSON"),
+        ("[1]", "line 2: must be a JSON object"),
+        ('{"other": 1}', "line 2: no field 'text'; fields: other"),
+        ('{"text": null}', "line 2: 'text' must be a string"),
+    ],
+)
+def test_bad_json_lines(tmp_path, line, said):
+    path = write(tmp_path / "a.jsonl", ['{"text": "a b c d e"}', line])
+    with pytest.raises(MaskLabError, match=said):
+        generate(corpus(path), "c", 1)
+
+
+def test_bad_parquet(tmp_path):
+    path = write(tmp_path / "a.parquet", ["text"])
+    with pytest.raises(MaskLabError, match="cannot be read as Parquet"):
+        generate(corpus(path), "c", 1)
+    pq.write_table(pa.table({"other": ["x"]}), path)
+    with pytest.raises(MaskLabError, match="no column 'text'; columns: other"):
+        generate(corpus(path), "c", 1)
+    pq.write_table(pa.table({"text": ["a b c d e", None]}), path)
+    with pytest.raises(MaskLabError, match="row 2: 'text' must be a string"):
+        generate(corpus(path), "c", 1)
+
+
+def test_too_few_sequences(tmp_path):
+    path = write(tmp_path / "a.txt", LINES)
+    with pytest.raises(MaskLabError, match=r"corpora\.c: 60 sequences are left; valid \(50\) and test \(10\)"):
+        generate(corpus(path, valid=50, test=10), "c", 1)
+
+
+def test_an_empty_file_adds_nothing(tmp_path):
+    empty = write(tmp_path / "empty.txt", [])
+    path = write(tmp_path / "a.txt", LINES)
+    assert texts(generate(corpus(empty, path, max_words=10**6), "c", 1)) == sorted(LINES)

@@ -1,0 +1,44 @@
+import pandas as pd
+import pytest
+from conftest import sentences
+
+from masklab.config.schema import MinimalPairsProbe
+from masklab.errors import MaskLabError
+from masklab.probes.run import measure_checkpoints
+from masklab.scores import COLUMNS
+from masklab.training import state
+
+
+def measure(make_checkpoint, task, folder, **changes):
+    probe = MinimalPairsProbe(kind="minimal_pairs", tasks=["blimp"])
+    values = {
+        "study": "mlsm",
+        "name": "blimp",
+        "probe": probe,
+        "model": "small",
+        "checkpoints": [(10, make_checkpoint(seed=1)), (20, make_checkpoint(seed=2))],
+        "tasks": {"blimp": task},
+        "output": folder / "scores.parquet",
+        "device": "cpu",
+        "state_folder": folder / "state",
+    }
+    return measure_checkpoints(**(values | changes))
+
+
+def test_writes_score_rows_of_every_checkpoint_and_forgets_its_state(make_checkpoint, write_pairs, tmp_path):
+    rows = [("agreement", *pair) for pair in zip(sentences(40)[::2], sentences(40)[1::2], strict=True)]
+    frame = measure(make_checkpoint, write_pairs("blimp", rows), tmp_path)
+    assert list(frame.columns) == list(COLUMNS)
+    assert set(zip(frame["model"], frame["step"], frame["probe"], strict=True)) == {
+        ("small", 10, "blimp"),
+        ("small", 20, "blimp"),
+    }
+    assert len(frame) == 4
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "scores.parquet"), frame, check_dtype=False)
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["lock"]
+
+
+def test_a_second_writer_is_refused(make_checkpoint, write_pairs, tmp_path):
+    task = write_pairs("blimp", [("a", *sentences(2))])
+    with state.locked(tmp_path / "state"), pytest.raises(MaskLabError, match="another process"):
+        measure(make_checkpoint, task, tmp_path)

@@ -1,0 +1,253 @@
+import gzip
+import json
+import lzma
+
+import pandas as pd
+import pytest
+
+from masklab.config.schema import LabelFiles, PairFiles
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.tasks import build, write_task
+
+ROWS = [
+    {"sentence": "Good one.", "label": 1},
+    {"sentence": "Bad one.", "label": 0},
+    {"sentence": 'An "odd one.', "label": 1},
+]
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def labels(train, valid, **keys):
+    return LabelFiles(kind="label-files", train=str(train), valid=str(valid), **keys)
+
+
+def pair(number, **keys):
+    return {"sentence_good": f"good {number}", "sentence_bad": f"bad {number}", **keys}
+
+
+# --- labelled files ----------------------------------------------------------
+
+
+def as_json(rows, path):
+    return write(path, rows)
+
+
+def as_tsv(rows, path):
+    lines = ["label\tsentence", *(f"{row['label']}\t{row['sentence']}" for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def as_parquet(rows, path):
+    pd.DataFrame(rows).to_parquet(path)
+    return path
+
+
+def as_csv(rows, path):
+    pd.DataFrame(rows).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("writer", "suffix"),
+    [(as_json, ".jsonl"), (as_json, ".json"), (as_tsv, ".tsv"), (as_csv, ".csv"), (as_parquet, ".parquet")],
+)
+@pytest.mark.parametrize("compression", ["", ".gz", ".xz"])
+def test_every_format_gives_the_same_task(tmp_path, writer, suffix, compression):
+    path = writer(ROWS, tmp_path / f"a{suffix}")
+    if compression:
+        packed = tmp_path / f"a{suffix}{compression}"
+        packed.write_bytes((gzip if compression == ".gz" else lzma).compress(path.read_bytes()))
+        path = packed
+    splits, facts = build(labels(path, path, metric="mcc"), "t", 1)
+    for split in ("train", "valid", "test"):
+        assert splits[split]["text_a"].tolist() == [row["sentence"] for row in ROWS]
+        assert splits[split]["label"].tolist() == [1, 0, 1] and splits[split]["label"].dtype == "int64"
+        assert splits[split]["text_b"].isna().all()
+    rows = {"train": 3, "valid": 3, "test": 3}
+    assert facts == {"kind": "labels", "labels": 2, "names": [0, 1], "pair": False, "metric": "mcc", "rows": rows}
+
+
+def test_tsv_without_header(tmp_path):
+    (tmp_path / "cola.tsv").write_text('gj04\t1\t\tA fine "one.\ngj04\t0\t*\tA one fine.\n')
+    config = labels(tmp_path / "cola.tsv", tmp_path / "cola.tsv", columns=["source", "label", "star", "sentence"])
+    splits, _ = build(config, "t", 1)
+    assert splits["train"]["text_a"].tolist() == ['A fine "one.', "A one fine."]
+    assert splits["train"]["label"].tolist() == [1, 0]
+
+
+def test_pairs_with_named_labels_are_sorted(tmp_path):
+    path = tmp_path / "rte.tsv"
+    path.write_text(
+        "index\tsentence1\tsentence2\tlabel\n0\tA man.\tA dog.\tnot_entailment\n1\tA cat.\tA pet.\tentailment\n"
+    )
+    splits, facts = build(labels(path, path, text_a="sentence1", text_b="sentence2"), "rte", 1)
+    assert facts["names"] == ["entailment", "not_entailment"] and facts["pair"]
+    assert splits["train"][["text_a", "text_b", "label"]].values.tolist() == [
+        ["A man.", "A dog.", 1],
+        ["A cat.", "A pet.", 0],
+    ]
+
+
+def test_templates_and_nested_fields(tmp_path):
+    rows = [
+        {"text": "Ann saw Bea {there}.", "target": {"span1": "Ann", "span2": 7}, "label": value}
+        for value in (True, False)
+    ]
+    path = write(tmp_path / "wsc.jsonl", rows)
+    template = 'Does "{target.span2}" refer to "{target.span1}" in this passage?'
+    splits, _ = build(labels(path, path, text_a=template, text_b="text"), "wsc", 1)
+    assert splits["test"].iloc[0].tolist() == ['Does "7" refer to "Ann" in this passage?', "Ann saw Bea {there}.", 1]
+    assert splits["test"]["label"].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [([0.0, 1.0, 2.0], [0, 1, 2]), (["0", "10", "9"], [0, 2, 1]), (["b", "a", "c"], [1, 0, 2]), ([5, 3, 5], [1, 0, 1])],
+)
+def test_labels_become_numbers_in_sorted_order(tmp_path, written, expected):
+    path = write(tmp_path / "a.jsonl", [{"sentence": "x", "label": label} for label in written])
+    assert build(labels(path, path), "t", 1)[0]["train"]["label"].tolist() == expected
+
+
+def test_separate_test_split_and_limit(tmp_path):
+    rows = [{"sentence": f"s{i}", "label": i % 2} for i in range(50)]
+    train, test = write(tmp_path / "a.jsonl", rows), write(tmp_path / "b.jsonl", rows[:7])
+    config = labels(train, train, test=str(test), limit=20)
+    splits, facts = build(config, "t", 1)
+    assert facts["rows"] == {"train": 20, "valid": 50, "test": 7}
+    drawn = [int(text[1:]) for text in splits["train"]["text_a"]]
+    assert drawn == sorted(drawn) and drawn != list(range(20))
+    assert splits["train"]["label"].tolist() == [i % 2 for i in drawn]
+    assert build(config, "t", 1)[0]["train"].equals(splits["train"])
+    assert not build(config.model_copy(update={"seed": 2}), "t", 1)[0]["train"].equals(splits["train"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([{"sentence": "x", "label": -1}] * 2, "train split of tasks.t has no labels"),
+        ([{"sentence": "x", "label": 1}, {"sentence": "x", "label": -1}], r"row 2: no label \(-1\)"),
+        ([{"sentence": "x", "label": 1}, {"sentence": None, "label": 0}], "row 2: 'sentence' is missing"),
+        ([{"sentence": "x", "label": 1}, {"label": 0}], "row 2: 'sentence' is missing"),
+        ([{"sentence": "x", "label": 1}, {"sentence": " ", "label": 0}], "row 2: 'sentence' is empty"),
+        ([{"sentence": "x", "label": 1}, {"sentence": "y"}], "row 2: 'label' is missing"),
+        ([{"text": "x", "label": 1}], "no column 'sentence'; columns: text, label"),
+        ([{"sentence": "x", "label": 0.5}], "row 1: label 0.5 is not a class"),
+        (
+            [{"sentence": "x", "label": 0}, {"sentence": "x", "label": "yes"}],
+            "numbers in some rows and words in others",
+        ),
+        ([{"sentence": "x", "label": 1}] * 3, "every row has the label 1"),
+        ([], "no rows"),
+    ],
+)
+def test_bad_labelled_rows(tmp_path, rows, said):
+    path = write(tmp_path / "a.jsonl", rows)
+    with pytest.raises(MaskLabError, match=rf"a\.jsonl: .*{said}|a\.jsonl: {said}"):
+        build(labels(path, path), "t", 1)
+
+
+def test_unlabelled_or_unseen_test_rows(tmp_path):
+    train = write(tmp_path / "a.jsonl", ROWS)
+    hidden = write(tmp_path / "hidden.jsonl", [{"sentence": "x", "label": -1}])
+    with pytest.raises(MaskLabError, match=r"hidden\.jsonl: test split of tasks.t has no labels \(-1"):
+        build(labels(train, train, test=str(hidden)), "t", 1)
+    unseen = write(tmp_path / "unseen.jsonl", [ROWS[0], {"sentence": "x", "label": 2}])
+    with pytest.raises(MaskLabError, match=r"unseen\.jsonl: row 2: label 2 does not occur in training"):
+        build(labels(train, train, test=str(unseen)), "t", 1)
+
+
+def test_bad_tables(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("1\tx\n0\ty\tz\n")
+    with pytest.raises(MaskLabError, match=r"a\.tsv: cannot be read \(.*line 2"):
+        build(labels(path, path, columns=["label", "sentence"]), "t", 1)
+    path.write_text("1\tx\n0\ty\n")
+    with pytest.raises(MaskLabError, match="2 columns, but `columns` names 3"):
+        build(labels(path, path, columns=["label", "sentence", "more"]), "t", 1)
+    path.write_text("1\tx\n0\n")
+    with pytest.raises(MaskLabError, match="row 2: 'sentence' is empty"):
+        build(labels(path, path, columns=["label", "sentence"]), "t", 1)
+    path.write_bytes(b"label\tsentence\n1\t\xff\n")
+    with pytest.raises(MaskLabError, match=r"a\.tsv: cannot be read"):
+        build(labels(path, path), "t", 1)
+    with pytest.raises(MaskLabError, match=r"absent\.tsv: no such file"):
+        build(labels(tmp_path / "absent.tsv", path), "t", 1)
+    with pytest.raises(MaskLabError, match=r"a\.txt: unknown format"):
+        build(labels(tmp_path / "a.txt", path), "t", 1)
+
+
+# --- minimal pairs -----------------------------------------------------------
+
+
+def test_pairs_are_grouped_by_term_or_file(tmp_path):
+    rows = [
+        pair(0, linguistics_term="binding", UID="c_command"),
+        pair(1, linguistics_term="s-selection", UID="animate"),
+    ]
+    write(tmp_path / "a.json", rows)
+    (tmp_path / "hypernym.jsonl.gz").write_bytes(gzip.compress(json.dumps(pair(2)).encode()))
+    config = PairFiles(kind="pair-files", files=[str(tmp_path / "*.json"), str(tmp_path / "*.gz")])
+    splits, facts = build(config, "blimp", 1)
+    assert list(splits) == ["test"]
+    expected = [
+        ["binding", "c_command", "good 0", "bad 0"],
+        ["argument_structure", "animate", "good 1", "bad 1"],
+        ["hypernym", "hypernym", "good 2", "bad 2"],
+    ]
+    assert splits["test"].values.tolist() == expected
+    assert facts == {"kind": "pairs", "phenomena": {"binding": 1, "argument_structure": 1, "hypernym": 1}}
+    by_file, _ = build(config.model_copy(update={"group_by": "file"}), "blimp", 1)
+    assert by_file["test"]["phenomenon"].tolist() == ["a", "a", "hypernym"]
+
+
+def test_pair_limit_is_per_file_and_random(tmp_path):
+    for name in "ab":
+        write(tmp_path / f"{name}.jsonl", [pair(i) for i in range(100)])
+    config = PairFiles(kind="pair-files", files=[str(tmp_path / "*.jsonl")], limit=10)
+    frame = build(config, "blimp", 1)[0]["test"]
+    assert frame["phenomenon"].value_counts().to_dict() == {"a": 10, "b": 10}
+    numbers = [int(text.split()[1]) for text in frame["good"]]
+    assert numbers[:10] == sorted(numbers[:10]) and numbers[:10] != list(range(10)) and numbers[:10] != numbers[10:]
+    assert build(config, "blimp", 1)[0]["test"].equals(frame)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([pair(0), {"sentence_good": "x"}], "line 2: 'sentence_bad' is missing"),
+        ([{"sentence_good": "", "sentence_bad": "y"}], "line 1: 'sentence_good' is missing or empty"),
+        ([], "no pairs"),
+    ],
+)
+def test_bad_pairs(tmp_path, rows, said):
+    write(tmp_path / "a.jsonl", rows)
+    with pytest.raises(MaskLabError, match=said):
+        build(PairFiles(kind="pair-files", files=[str(tmp_path / "a.jsonl")]), "t", 1)
+    with pytest.raises(MaskLabError, match=r"tasks\.t\.files: .* matches no file"):
+        build(PairFiles(kind="pair-files", files=[str(tmp_path / "*.none")]), "t", 1)
+
+
+# --- the artifact ------------------------------------------------------------
+
+
+def test_written_task_reads_back(tmp_path):
+    path = write(tmp_path / "a.jsonl", ROWS)
+    splits, facts = build(labels(path, path), "t", 1)
+    write_task(tmp_path / "t", splits, facts)
+    assert read_json(tmp_path / "t/task.json") == facts
+    assert sorted(p.name for p in (tmp_path / "t").iterdir()) == [
+        "task.json",
+        "test.parquet",
+        "train.parquet",
+        "valid.parquet",
+    ]
+    frame = pd.read_parquet(tmp_path / "t/test.parquet")
+    assert list(frame.columns) == ["text_a", "text_b", "label"] and frame["text_b"].isna().all()
+    assert frame["text_a"].tolist() == splits["test"]["text_a"].tolist()

@@ -1,0 +1,89 @@
+"""The score schema: defaults, checks, gathering."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from masklab.errors import MaskLabError
+from masklab.scores import COLUMNS, check, gather, rows_to_frame
+
+
+def row(**changes):
+    return {
+        "study": "mlsm",
+        "model": "a",
+        "step": 100,
+        "probe": "pll",
+        "task": "blimp/binding",
+        "split": "test",
+        "metric": "accuracy",
+        "value": 0.5,
+        "n": 10,
+    } | changes
+
+
+def test_defaults_types_and_order_do_not_depend_on_the_order_of_rows():
+    rows = [row(step=200), row(), row(model="Z", seed=3, train_size=9, layer=2, mix=0.25), row(metric="f1")]
+    frame = rows_to_frame(rows)
+    assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == COLUMNS
+    assert list(frame["model"]) == ["Z", "a", "a", "a"]
+    assert list(frame["step"]) == [100, 100, 100, 200]
+    plain = frame.iloc[1]
+    assert (plain["train_size"], plain["layer"], plain["seed"]) == (0, -1, 0)
+    assert math.isnan(plain["mix"])
+    pd.testing.assert_frame_equal(frame, rows_to_frame(rows[::-1]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"steps": 3}, "row 1: unknown column 'steps'"),
+        ({"step": 1.0}, "row 1: step: must be an integer"),
+        ({"seed": True}, "row 1: seed: must be an integer"),
+        ({"value": "0.5"}, "row 1: value: must be a number"),
+        ({"model": None}, "row 1: model: must be a string"),
+        ({"value": math.nan}, "value must be a finite number"),
+        ({"value": 1.2}, r"accuracy must lie in \[0, 1\] \(got 1.2"),
+        ({"metric": "mcc", "value": -1.5}, r"mcc must lie in \[-1, 1\]"),
+        ({"n": -1}, "n must be at least 0"),
+        ({"task": ""}, "task is empty"),
+        ({"step": 100}, "second row for the same measurement"),
+    ],
+)
+def test_bad_rows_are_refused_in_one_line(changes, said):
+    good = row()
+    bad = row(step=300) | changes
+    with pytest.raises(MaskLabError, match=said) as caught:
+        rows_to_frame([good, bad])
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_columns_are_named():
+    short = row()
+    del short["n"]
+    with pytest.raises(MaskLabError, match="no column 'n'"):
+        rows_to_frame([short])
+    with pytest.raises(MaskLabError, match="somewhere: column 'n' is unknown or missing"):
+        check(rows_to_frame([row()]).drop(columns="n"), "somewhere")
+    with pytest.raises(MaskLabError, match="column 'step': must be int64"):
+        check(rows_to_frame([row()]).astype({"step": "float64"}), "somewhere")
+
+
+def test_gather_reads_what_was_written_and_refuses_doubles(tmp_path):
+    first, second = rows_to_frame([row(model="b")]), rows_to_frame([row(), row(step=7)])
+    first.to_parquet(tmp_path / "1.parquet")
+    second.to_parquet(tmp_path / "2.parquet")
+    paths = [tmp_path / "1.parquet", tmp_path / "2.parquet"]
+    together = gather(paths)
+    assert [(r.model, r.step) for r in together.itertuples()] == [("a", 7), ("a", 100), ("b", 100)]
+    assert {name: str(dtype) for name, dtype in together.dtypes.items()} == COLUMNS
+    pd.testing.assert_frame_equal(together, gather(paths[::-1]))
+    with pytest.raises(MaskLabError, match="second row"):
+        gather([paths[0], paths[0]])
+    with pytest.raises(MaskLabError, match="no such file"):
+        gather([tmp_path / "3.parquet"])
+    (tmp_path / "4.parquet").write_text("text")
+    with pytest.raises(MaskLabError, match=r"4\.parquet: not a Parquet file"):
+        gather([tmp_path / "4.parquet"])
+    assert gather([]).empty and list(gather([]).columns) == list(COLUMNS)

@@ -1,0 +1,184 @@
+import itertools
+import json
+
+import pytest
+
+from masklab.errors import MaskLabError
+from masklab.rng import generator
+from masklab.tokenizers import (
+    CLS,
+    MASK,
+    PAD,
+    SEP,
+    SPECIALS,
+    UNK,
+    load_tokenizer,
+    save_tokenizer,
+    train_unigram,
+)
+
+WORDS = [
+    "the",
+    "The",
+    "DOG",
+    "dog",
+    "cat",
+    "sees",
+    "Sees",
+    "a",
+    "garden",
+    ",",
+    ".",
+    "runs",
+    "running",
+    "quickly",
+    "and",
+    "Mary",
+    "John",
+    "``hello''",
+    "isn't",
+    "42",
+    "café",
+    "was",
+    "were",
+    "apples",
+    "apple",
+    "soup",
+    "delicious",
+    "picked",
+    "she",
+    "He",
+    "slowly",
+    "because",
+    "if",
+    "can't",
+]
+
+
+def sentences(count=400, address="sentences"):
+    stream = generator(1, address)
+    return [" ".join(stream.choice(WORDS, stream.integers(3, 12))) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_unigram(sentences(), 60)
+
+
+def vocabulary(tokenizer):
+    return json.loads(tokenizer.to_str())["model"]["vocab"]
+
+
+def test_special_tokens_come_first(tokenizer):
+    assert [tokenizer.id_to_token(i) for i in (CLS, SEP, UNK, PAD, MASK)] == list(SPECIALS)
+    assert tokenizer.get_vocab_size() == 60
+
+
+def test_encoding_adds_specials_and_types(tokenizer):
+    single, pair = tokenizer.encode("the dog"), tokenizer.encode("the dog", "a cat")
+    assert single.tokens[0] == "[CLS]" and single.tokens[-1] == "[SEP]" and set(single.type_ids) == {0}
+    border = pair.tokens.index("[SEP]") + 1
+    assert pair.ids[:border] == single.ids and pair.tokens[-1] == "[SEP]"
+    assert set(pair.type_ids[:border]) == {0} and set(pair.type_ids[border:]) == {1}
+
+
+def test_normaliser_and_case(tokenizer):
+    assert tokenizer.decode(tokenizer.encode("``hello''").ids) == '"hello"'
+    assert tokenizer.decode(tokenizer.encode("The DOG").ids) == "The DOG"
+    lower = train_unigram(sentences(), 60, lowercase=True)
+    assert lower.decode(lower.encode("The DOG").ids) == "the dog"
+
+
+def test_mask_in_text_leaves_no_lone_word_mark(tokenizer):
+    tokens = tokenizer.encode("she picked a [MASK]").tokens
+    assert tokens[-2].strip() == "[MASK]" and tokens[-3] != "▁"
+    assert tokenizer.encode("she picked a [MASK]").ids[-2] == MASK
+
+
+def test_line_endings_become_no_piece():
+    pieces = vocabulary(train_unigram((line + "\n" for line in sentences()), 60))
+    assert not any("\n" in piece for piece, _ in pieces)
+    assert pieces == vocabulary(train_unigram(sentences(), 60))
+
+
+def test_training_is_deterministic():
+    # Random syllables: many rare words that segment equally well in several ways, and letters of equal counts.
+    stream = generator(1, "syllables")
+    words = ["".join(stream.choice(list("bdfgklmnprstäöü"), 5)) for _ in range(150)]
+    lines = [" ".join(stream.choice(words, 8)) for _ in range(300)] + ["q", "x", "z", "Q X Z"]
+    for size in (60, 150):
+        first, *others = (train_unigram(lines, size).to_str() for _ in range(4))
+        assert all(other == first for other in others)
+
+
+def test_scores_are_the_trainers():
+    """Against an independent likelihood: the best segmentation of a word is that of a brute-force search."""
+    tokenizer = train_unigram(sentences(), 60)
+    scores = dict(vocabulary(tokenizer)[len(SPECIALS) :])
+    for word in ("running", "delicious", "apples", "quickly"):
+        text = "▁" + word
+        found = []
+        for cuts in itertools.product((False, True), repeat=len(text) - 1):
+            borders = [0, *(i + 1 for i, cut in enumerate(cuts) if cut), len(text)]
+            pieces = [text[a:b] for a, b in itertools.pairwise(borders)]
+            if all(piece in scores for piece in pieces):
+                found.append(sum(scores[piece] for piece in pieces))
+        tokens = tokenizer.encode(word, add_special_tokens=False).tokens
+        assert sum(scores[token] for token in tokens) == pytest.approx(max(found), abs=1e-9)
+
+
+def test_small_corpus_gives_fewer_pieces(caplog):
+    small = train_unigram(["a b", "b a"], 100)
+    assert 5 < small.get_vocab_size() < 100
+    assert "vocab_size asks for 100" in caplog.text
+
+
+@pytest.mark.parametrize(("texts", "size", "said"), [(["abc def ghi"], 8, "too small"), ([" ", ""], 50, "no text")])
+def test_untrainable(texts, size, said):
+    with pytest.raises(MaskLabError, match=said):
+        train_unigram(texts, size)
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_transformers_reads_the_folder_alike(tmp_path, lowercase):
+    from transformers import AutoTokenizer
+
+    own = train_unigram(sentences(), 60, lowercase)
+    save_tokenizer(own, tmp_path / "tokenizer", 64)
+    reloaded = load_tokenizer(tmp_path / "tokenizer")
+    theirs = AutoTokenizer.from_pretrained(tmp_path / "tokenizer")
+    roles = [theirs.cls_token_id, theirs.sep_token_id, theirs.unk_token_id, theirs.pad_token_id, theirs.mask_token_id]
+    assert roles == [CLS, SEP, UNK, PAD, MASK]
+    assert theirs.model_max_length == 64 and len(theirs) == own.get_vocab_size()
+    assert theirs.model_input_names == ["input_ids", "attention_mask"]
+    cases = ["The DOG", "", " two  spaces ", "she picked a [MASK] .", "unseen Ωmega ``x''", *sentences(200, "other")]
+    for text in cases:
+        ours, again = own.encode(text), reloaded.encode(text)
+        other = theirs(text, return_offsets_mapping=True)
+        assert ours.ids == again.ids == other["input_ids"]
+        assert ours.offsets == again.offsets == other["offset_mapping"]
+    pair = theirs("The DOG", "a cat")["input_ids"]
+    assert pair == own.encode("The DOG", "a cat").ids
+
+
+def test_saved_form_is_the_compatible_one(tokenizer, tmp_path):
+    save_tokenizer(tokenizer, tmp_path, 128)
+    content = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
+    old = {"type": "Metaspace", "replacement": "▁", "add_prefix_space": True}
+    assert content["pre_tokenizer"] == content["decoder"] == old
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert config["tokenizer_class"] == "PreTrainedTokenizerFast"
+    assert json.loads((tmp_path / "special_tokens_map.json").read_text())["pad_token"] == "<pad>"
+
+
+def test_load_errors(tokenizer, tmp_path):
+    with pytest.raises(MaskLabError, match="no such file"):
+        load_tokenizer(tmp_path / "absent")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(MaskLabError, match="not a tokenizer"):
+        load_tokenizer(tmp_path)
+    save_tokenizer(tokenizer, tmp_path, 128)
+    text = (tmp_path / "tokenizer.json").read_text(encoding="utf-8")
+    (tmp_path / "tokenizer.json").write_text(text.replace("<pad>", "<PAD>"), encoding="utf-8")
+    with pytest.raises(MaskLabError, match="id 3 is '<PAD>'"):
+        load_tokenizer(tmp_path)

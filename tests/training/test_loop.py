@@ -1,0 +1,216 @@
+"""The loop on a real corpus: it learns, resumes bit for bit after kill -9, and losses are what they say."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from masklab.sparse.dictionary import learn
+from masklab.sparse.states import code_corpus, sample_states
+from torch.nn import functional as F
+
+from masklab.config.schema import Dictionary, Model, Objective
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.sparse.codes import CodeStore
+from masklab.sparse.lasso import lasso, unit_rows
+from masklab.tokens import TokenStore
+from masklab.training.loop import Run, Trainer, train
+
+OPTIMISER = {"lr": 2e-3, "warmup": 0.1}
+
+
+def make_run(english, encoder, folder, name="m", objective=None, **model):
+    keys = {"corpus": "c", "tokenizer": "t", "encoder": "e", "objective": "o", "steps": 60, "batch_size": 32,
+            "optimiser": OPTIMISER, "log_every": 10, **model}  # fmt: skip
+    return Run(
+        name=name, seed=1, model=Model(**keys), encoder=encoder, objective=objective or Objective(mlm=1),
+        tokens=english / "tokens", tokenizer=english / "tokenizer",
+        output=folder / "models" / name, state=folder / "state" / name,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def phase1(english, tiny_encoder, tmp_path_factory):
+    run = make_run(english, tiny_encoder, tmp_path_factory.mktemp("phase1"), name="phase1", steps=80)
+    train(run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def coded(phase1, english, tmp_path_factory):
+    """The run's dictionary and stored codes."""
+    from safetensors.torch import save_file
+
+    from masklab.models.checkpoint import load_checkpoint
+
+    folder = tmp_path_factory.mktemp("codes")
+    config = Dictionary(model="phase1@80", layer=2, atoms=48, penalty=0.05, sample=3000, iterations=30, batch_size=200)
+    model, store = load_checkpoint(phase1.output / "step-80"), TokenStore(english / "tokens", "train")
+    states = sample_states(model, store, config.layer, config.sample, draw="random", seed=1, name="d")
+    dictionary = learn(states, config.atoms, config.penalty, config.iterations, config.batch_size, seed=1)
+    (folder / "dictionary").mkdir()
+    save_file({"D": dictionary.contiguous()}, folder / "dictionary" / "dictionary.safetensors")
+    code_corpus(model, store, dictionary, config.layer, config.penalty, "exact", folder / "codes", "train")
+    return folder, config, model, store, dictionary
+
+
+def phase2(phase1, coded, english, encoder, folder, objective, **model):
+    root, config, *_ = coded
+    run = make_run(english, encoder, folder, objective=objective, init="phase1@80", dictionary="d", **model)
+    return dataclasses.replace(
+        run, init=phase1.output / "step-80", dictionary=root / "dictionary", dictionary_config=config,
+        codes=root / "codes",
+    )  # fmt: skip
+
+
+def test_mlm_learns_and_writes_what_it_declares(phase1):
+    metrics = pd.read_parquet(phase1.output / "metrics.parquet")
+    assert metrics["loss"].iloc[-1] < metrics["loss"].iloc[0] - 1
+    assert metrics["valid_mlm"].iloc[-1] < metrics["loss"].iloc[0] - 1
+    assert metrics["step"].iloc[-1] == 80
+    manifest = read_json(phase1.output / "manifest.json")
+    assert set(manifest["steps"]) == {"16", "32", "48", "64", "80"}
+    assert not list(Path(phase1.state).glob("state*")), "the state is removed on success"
+
+
+CHILD = """
+import pickle, sys
+from masklab.training.loop import train
+train(pickle.load(open(sys.argv[1], "rb")))
+"""
+
+
+def test_kill_9_and_resume_ends_with_the_same_weights(phase1, coded, english, tiny_encoder, tmp_path):
+    import pickle
+
+    objective = Objective(mlsm=1, mlm=1)
+    whole = phase2(phase1, coded, english, tiny_encoder, tmp_path / "whole", objective, steps=120)
+    train(whole)
+    torn = phase2(phase1, coded, english, tiny_encoder, tmp_path / "torn", objective, steps=120, save_minutes=0.002)
+    whole_hashes = read_json(whole.output / "manifest.json")["steps"]
+    (tmp_path / "run.pickle").write_bytes(pickle.dumps(torn))
+    command = [sys.executable, "-c", CHILD, str(tmp_path / "run.pickle")]
+    environment = os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())}
+    kills = 0
+    for _ in range(10):
+        child = subprocess.Popen(command, env=environment)
+        state, before = torn.state / "state.safetensors", None
+        if (torn.state / "state.safetensors").exists():
+            before = state.stat().st_mtime_ns
+        while child.poll() is None and (not state.exists() or state.stat().st_mtime_ns == before):
+            time.sleep(0.005)
+        if child.poll() is None and kills < 2:
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+            kills += 1
+            assert not (torn.output / "manifest.json").exists()
+        else:
+            assert child.wait() == 0
+            break
+    assert kills == 2, "the test must interrupt the run twice"
+    assert read_json(torn.output / "manifest.json")["steps"] == whole_hashes
+    a, b = (pd.read_parquet(run.output / "metrics.parquet") for run in (whole, torn))
+    pd.testing.assert_frame_equal(a.drop(columns="seconds"), b.drop(columns="seconds"))
+
+
+def test_a_state_of_another_configuration_is_not_resumed(english, tiny_encoder, tmp_path):
+    first = make_run(english, tiny_encoder, tmp_path, steps=20)
+    trainer = Trainer(first)
+    trainer.run.state.mkdir(parents=True)
+    trainer.resolved, trainer.mark, trainer.state_file = {}, "another", first.state / "state.safetensors"
+    trainer.update(0)
+    trainer._save(19)
+    train(first)
+    reference = make_run(english, tiny_encoder, tmp_path / "clean", steps=20)
+    train(reference)
+    assert read_json(first.output / "manifest.json")["steps"] == read_json(reference.output / "manifest.json")["steps"]
+
+
+def test_two_writers_are_refused(english, tiny_encoder, tmp_path):
+    from masklab.training.state import locked
+
+    run = make_run(english, tiny_encoder, tmp_path, steps=2)
+    with locked(run.state), pytest.raises(MaskLabError, match="another process is writing here"):
+        train(run)
+
+
+def test_micro_batches_give_the_same_update(english, tiny_encoder, tmp_path):
+    """Accumulated gradients equal the whole batch's to 1e-5 of their norm (dropout off)."""
+    still = tiny_encoder.model_copy(update={"dropout": 0.0})
+    gradients = []
+    for size in (None, 5):
+        trainer = Trainer(make_run(english, still, tmp_path, micro_batch=size))
+        micro = trainer.batches(3)
+        masked = sum(len(batch.at) for batch in micro)
+        for batch in micro:
+            (trainer.loss_of(batch)[0] / masked).backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in trainer.model.parameters()]))
+    assert (gradients[0] - gradients[1]).norm() < 1e-5 * gradients[0].norm()
+
+
+def test_stored_and_on_the_fly_codes_give_the_same_loss(phase1, coded, english, tiny_encoder, tmp_path):
+    """Same batch, same student: relative difference below 1e-4 (codes solved twice, under other padding)."""
+    objective = Objective(mlsm=1)
+    found = []
+    for mode in ("stored", "on-the-fly"):
+        run = phase2(phase1, coded, english, tiny_encoder, tmp_path / mode, objective, codes=mode)
+        trainer = Trainer(run)
+        trainer.model.eval()
+        with torch.no_grad():
+            found.append([float(trainer.loss_of(batch)[0]) for step in range(5) for batch in trainer.batches(step)])
+    assert np.allclose(found[0], found[1], rtol=1e-4) and min(found[0]) > 0
+
+
+def test_losses_equal_their_definitions(phase1, coded, english, tiny_encoder, tmp_path):
+    """MLM, KD and MLSM against dense formulas, to 1e-4 relative."""
+    _, config, teacher, _, dictionary = coded
+    run = phase2(phase1, coded, english, tiny_encoder, tmp_path, Objective(mlm=1, kd=1, mlsm=1))
+    trainer = Trainer(run)
+    trainer.model.eval()
+    (batch,) = trainer.batches(0)
+    with torch.no_grad():
+        total, parts = trainer.loss_of(batch)
+        student = trainer.model(batch.ids, batch.lengths)
+        logits, latent = student.logits[batch.at], student.latent[batch.at]
+        target = teacher(batch.original, batch.lengths).logits[batch.at].softmax(-1)
+        states = teacher.encode(batch.original, batch.lengths, layer=config.layer).flatten(0, 1)[batch.at]
+        code = lasso(unit_rows(states), dictionary, config.penalty).dense(config.atoms)
+        code = F.normalize(code, p=1, dim=1)
+        expected = {
+            "mlm": -logits.log_softmax(-1)[torch.arange(len(batch.at)), batch.original.flatten()[batch.at]].sum(),
+            "kd": (target * (target.log() - logits.log_softmax(-1))).sum(),
+            "mlsm": torch.nn.functional.kl_div(latent.log_softmax(-1), code, reduction="sum"),
+        }
+    for name, value in expected.items():
+        assert float(parts[name]) == pytest.approx(float(value), rel=1e-4), name
+    assert float(total) == pytest.approx(sum(float(v) for v in expected.values()), rel=1e-4)
+
+
+def test_stored_codes_belong_to_their_tokens(coded):
+    """A stored code equals the lasso solution of that token's own state, computed alone, to 1e-3."""
+    root, config, model, store, dictionary = coded
+    codes = CodeStore(root / "codes", "train")
+    row = 17
+    ids, lengths = store.batch(np.array([row]))
+    with torch.no_grad():
+        states = unit_rows(model.encode(ids, lengths, layer=config.layer)[0, 1:-1])
+    expected = F.normalize(lasso(states, dictionary, config.penalty).dense(config.atoms), p=1, dim=1)
+    indices, values = codes.gather(np.arange(store.offsets[row], store.offsets[row + 1]))
+    found = torch.zeros_like(expected).scatter_add_(1, indices, values)
+    assert torch.allclose(found, expected, atol=1e-3)
+
+
+def test_a_loss_that_is_not_a_number_stops_with_one_line(english, tiny_encoder, tmp_path):
+    trainer = Trainer(make_run(english, tiny_encoder, tmp_path))
+    with torch.no_grad():
+        trainer.model.head.bias[7] = float("nan")
+    with pytest.raises(MaskLabError, match=r"m: loss is nan at step 4 .*last good state"):
+        trainer.update(3)

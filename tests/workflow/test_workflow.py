@@ -1,0 +1,177 @@
+"""The real workflow, every rule, in a temporary folder at the smallest scale."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from masklab.config import overlay
+from masklab.files import read_json
+
+ROOT = Path(__file__).parents[2]
+SNAKEMAKE = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
+SMALL = {
+    "corpora": {
+        "strict": {"sentences": 1500, "valid": 100, "test": 100},
+        "strict-small": {"sentences": 500, "valid": 50, "test": 50},
+    },
+    "encoders": {"tiny": {"hidden": 32}},
+    "models": {
+        "{track}-phase1": {"steps": 40, "checkpoints": [40]},
+        "{track}-{objective}": {"init": "{track}-phase1@40", "steps": 20, "checkpoints": [4, 8, 12, 16, 20]},
+    },
+    "dictionaries": {"{track}": {"model": "{track}-phase1@40", "atoms": 32, "sample": 1000, "iterations": 10}},
+    "tasks": {"blimp": {"pairs": 4}},
+    "probes": {"finetune": {"steps": [4, 12, 20], "seeds": [1, 2], "epochs": 1}},
+}
+
+
+def small():
+    config = overlay(yaml.safe_load((ROOT / "config.yaml").read_text()), SMALL)
+    for task in config["tasks"].values():
+        if task["kind"] == "english-labels":
+            task.update(train=64, valid=32, test=32)
+    return config
+
+
+def snakemake(folder, *arguments, config=None, check=True):
+    """Run Snakemake in `folder` on the small configuration; returns its output."""
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump(config or small()))
+    command = [*SNAKEMAKE, "--directory", str(folder), "--configfile", str(path), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert not check or done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr if check else done
+
+
+def jobs(output) -> dict[str, int]:
+    """Jobs per rule of a dry run's first table."""
+    table = re.search(r"^job +count\n-[- ]+\n(.*?)\n\n", output, re.S | re.M)
+    counts = dict(re.findall(r"^(\S+) +(\d+)$", table[1], re.M)) if table else {}
+    return {rule: int(count) for rule, count in counts.items() if rule not in ("all", "total")}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A folder in which the whole small run has ended."""
+    folder = tmp_path_factory.mktemp("run")
+    snakemake(folder)
+    return folder
+
+
+pytestmark = pytest.mark.workflow
+
+
+def test_everything_is_made(done):
+    study = small()["studies"]["mlsm"]
+    for name in study["figures"]:
+        for suffix in ("pdf", "png", "parquet", "csv"):
+            assert (done / f"results/figures/mlsm/{name}.{suffix}").stat().st_size > 0
+    for name in study["tables"]:
+        for suffix in ("parquet", "csv", "md"):
+            assert (done / f"results/tables/mlsm/{name}.{suffix}").stat().st_size > 0
+    scores = pd.read_parquet(done / "results/scores.parquet")
+    assert set(scores["model"]) == {*study["extra"], *(m for panel in study["panels"].values() for m in panel)}
+    assert not list((done / "results/state").rglob("*.safetensors")), "states are removed on success"
+
+
+def test_a_second_run_has_nothing_to_do_within_ten_seconds(done):
+    began = time.monotonic()
+    assert "Nothing to be done" in snakemake(done)
+    assert time.monotonic() - began < 10
+
+
+def test_a_touched_module_re_runs_nothing(done):
+    os.utime(ROOT / "src/masklab/models/encoder.py")
+    assert "Nothing to be done" in snakemake(done, "--dry-run")
+
+
+def test_learning_rate_of_fine_tuning_re_runs_fine_tuning_and_below_only(done):
+    config = overlay(small(), {"probes": {"finetune": {"lr": 1e-4}}})
+    counts = jobs(snakemake(done, "--dry-run", config=config))
+    drawn = [name for name in ("figure4", "figure5", "figure6") if name in config["studies"]["mlsm"]["figures"]]
+    made = [name for name in ("table2", "table3") if name in config["studies"]["mlsm"]["tables"]]
+    assert counts == {"probe": 10, "scores": 1, "figure": len(drawn), "table": len(made)}
+
+
+def test_lambda_re_runs_the_dictionary_and_below_only(done):
+    config = overlay(small(), {"dictionaries": {"{track}": {"penalty": 0.06}}})
+    output = snakemake(done, "--dry-run", config=config)
+    counts = jobs(output)
+    study = config["studies"]["mlsm"]
+    assert (counts["dictionary"], counts["codes"], counts["pretrain"]) == (2, 2, 3)
+    assert not {"corpus", "tokenizer", "tokens", "task"} & set(counts)
+    trained = set(re.findall(r"pre-training (\S+)", output))
+    assert trained == {"strict-mlsm", "strict-mlsm+mlm", "strict-small-mlsm+mlm"}
+    probed = set(re.findall(r"probe \S+ on (\S+)", output))
+    assert probed == trained
+    assert counts["figure"] == len(study["figures"]) and counts["table"] == len(study["tables"])
+
+
+def test_reverting_a_value_re_runs_nothing(done):
+    assert "Nothing to be done" in snakemake(done, "--dry-run")
+
+
+def test_one_figure_needs_only_its_own_chain(tmp_path):
+    output = snakemake(tmp_path, "--dry-run", "mlsm_figure2")
+    assert jobs(output) == {
+        "corpus": 1, "tokenizer": 1, "tokens": 1, "task": 1, "pretrain": 3, "dictionary": 1, "codes": 1, "probe": 2,
+        "figure": 1, "mlsm_figure2": 1,
+    }  # fmt: skip
+    by_path = snakemake(tmp_path, "--dry-run", "results/figures/mlsm/figure2.pdf")
+    assert {**jobs(by_path), "mlsm_figure2": 1} == jobs(output)
+
+
+def test_killed_phase_2_resumes_to_the_same_weights(done, tmp_path):
+    """kill -9 of the training process in the middle of phase 2, then the same command again."""
+    target = "results/models/strict-mlsm+mlm/manifest.json"
+    wanted = read_json(done / target)["steps"]
+    config = small()
+    config["models"]["{track}-{objective}"]["save_minutes"] = 0.0005
+    state = tmp_path / "results/state/models/strict-mlsm+mlm"
+    snakemake(tmp_path, "results/models/strict-phase1/manifest.json", config=config)
+    command = [*SNAKEMAKE, "--directory", str(tmp_path), "--configfile", str(tmp_path / "config.yaml"), target]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    while not (state / "state.safetensors").exists():
+        assert child.poll() is None, "it ended before a state was saved"
+        time.sleep(0.005)
+    os.kill(int((state / "lock").read_text()), signal.SIGKILL)
+    assert child.wait() != 0
+    assert (state / "state.safetensors").exists() and not (tmp_path / target).exists()
+    snakemake(tmp_path, target, config=config)
+    log = (tmp_path / "results/logs/models/strict-mlsm+mlm.log").read_text()
+    assert "resuming at step" in log
+    assert read_json(tmp_path / target)["steps"] == wanted
+
+
+def test_a_wrong_value_stops_before_any_job_with_one_line(tmp_path):
+    config = overlay(small(), {"probes": {"finetune": {"lerning_rate": 1}}})
+    result = snakemake(tmp_path, config=config, check=False)
+    said = [line for line in result.stderr.splitlines() if "masklab" in line]
+    assert result.returncode == 1 and not (tmp_path / "results").exists()
+    assert said == ["masklab: config: probes.finetune.finetune.lerning_rate: unknown key"]
+
+
+def test_a_broken_source_file_is_one_line_in_the_log(tmp_path):
+    config = overlay(small(), {"corpora": {"strict": None, "strict-small": None}})
+    for name in ("strict", "strict-small"):
+        config["corpora"][name] = {"kind": "text", "files": ["missing/*.txt"]}
+    result = snakemake(tmp_path, "results/corpora/strict/train.parquet", config=config, check=False)
+    assert result.returncode == 1
+    assert "missing/*.txt" in (tmp_path / "results/logs/corpora/strict.log").read_text().strip().splitlines()[-1]
+
+
+def test_the_paper_preset_dry_runs():
+    command = [*SNAKEMAKE, "--dry-run", "--configfile", "presets/paper.yaml"]
+    output = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
+    counts = jobs(output)
+    assert counts["pretrain"] == 10 and counts["dictionary"] == 2
+    # 8 phase-2 models x 5 checkpoints + 2 phase-1; (8 x 3 + 2) x 22 fine-tuned tasks; 2 for Figure 1
+    assert counts["probe"] == 8 * 5 + 2 + (8 * 3 + 2) * 22 + 2

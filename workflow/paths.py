@@ -1,0 +1,209 @@
+"""Where artifacts lie, what each needs, and the code it was made by. Read at parse time: light imports only."""
+
+import ast
+import functools
+import os
+import re
+import sys
+from pathlib import Path
+
+from masklab.config import split_reference, study_models
+from masklab.config.sources import missing, source_files
+from masklab.config.units import units
+from masklab.figures.needs import arguments, needs
+
+HERE = Path(__file__).parent
+LIBRARY = HERE.parent / "src"
+MODULE = re.compile(r"masklab(\.\w+)+")
+
+
+def pattern(names) -> str:
+    """Wildcard constraint: exactly the declared names."""
+    return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)) or "(?!)"
+
+
+class Paths:
+    """Artifact paths and resolved parameters of one configuration."""
+
+    def __init__(self, config):
+        self.config = config
+        self.root = f"results/{config.run}" if config.run else "results"
+
+    def result(self, *parts) -> str:
+        return "/".join([self.root, *parts])
+
+    def checkpoint(self, reference: str) -> str:
+        """Folder of `model@step`."""
+        model, step = split_reference(reference, "reference")
+        return self.result("models", model, f"step-{step}")
+
+    def manifest(self, reference: str) -> str:
+        return self.result("models", split_reference(reference, "reference")[0], "manifest.json")
+
+    # --- resolved parameters: exactly what an entity's result depends on ------
+
+    def common(self) -> dict:
+        return {"seed": self.config.seed, "device": self.config.device}
+
+    def model(self, name) -> dict:
+        model = self.config.models[name]
+        objective = self.config.objectives[model.objective]
+        dictionary = self.config.dictionaries[model.dictionary] if objective.mlsm else None
+        return self.common() | {
+            "model": model.model_dump(mode="json"),
+            "encoder": self.config.encoders[model.encoder].model_dump(mode="json"),
+            "objective": objective.model_dump(mode="json"),
+            "dictionary": dictionary and dictionary.model_dump(mode="json"),
+        }
+
+    def probe(self, study, probe, model, unit) -> dict:
+        steps, tasks = units(self.config.probes[probe], self.config.models[model])[unit]
+        return self.common() | {
+            "probe": self.config.probes[probe].model_dump(mode="json", exclude={"split", "tasks", "steps"}),
+            "steps": steps,
+            "tasks": tasks,
+        }
+
+    def dictionary(self, name) -> dict:
+        return self.common() | {"dictionary": self.config.dictionaries[name].model_dump(mode="json")}
+
+    # --- what an artifact needs -------------------------------------------------
+
+    def tokens(self, name) -> str:
+        """Folder of the token arrays a model is trained on."""
+        model = self.config.models[name]
+        return self.result("tokens", model.corpus, model.tokenizer)
+
+    def dictionary_inputs(self, name) -> dict:
+        reference = self.config.dictionaries[name].model
+        model, _ = split_reference(reference, f"dictionaries.{name}.model")
+        return {"manifest": self.manifest(reference), "tokens": f"{self.tokens(model)}/meta.json"}
+
+    def model_inputs(self, name) -> dict:
+        model = self.config.models[name]
+        found = {
+            "tokens": f"{self.tokens(name)}/meta.json",
+            "tokenizer": self.result("tokenizers", model.tokenizer, "tokenizer.json"),
+        }
+        if model.init:
+            found["init"] = self.manifest(model.init)
+        if self.config.objectives[model.objective].mlsm:
+            found["dictionary"] = self.result("dictionaries", model.dictionary, "dictionary.safetensors")
+            if model.codes == "stored":
+                found["codes"] = self.result("codes", model.dictionary, "train.values.npy")
+        return found
+
+    def probe_inputs(self, study, probe, model, unit) -> dict:
+        settings = self.config.probes[probe]
+        _, tasks = units(settings, self.config.models[model])[unit]
+        found = {
+            "manifest": self.result("models", model, "manifest.json"),
+            "tasks": [self.result("tasks", task, "task.json") for task in tasks],
+        }
+        if settings.kind == "prediction":
+            found |= {k: v for k, v in self.model_inputs(model).items() if k in ("tokens", "codes")}
+        return found
+
+    # --- scores, tables, figures --------------------------------------------------
+
+    def score_files(self, study, pairs) -> list[str]:
+        """Score files of (probe, model) pairs."""
+        return [
+            self.result("scores", study, probe, model, f"{unit}.parquet")
+            for probe, model in pairs
+            for unit in units(self.config.probes[probe], self.config.models[model])
+        ]
+
+    def study_scores(self, study) -> list[str]:
+        declared = self.config.studies[study]
+        members = study_models(declared)
+        return self.score_files(
+            study,
+            [
+                (probe, model)
+                for probe, models in declared.probes.items()
+                for model in (members if models == "all" else models)
+            ],
+        )
+
+    def all_scores(self) -> list[str]:
+        return [path for study in self.config.studies for path in self.study_scores(study)]
+
+    def drawn_from(self, study, name) -> list[str]:
+        """Score files that one figure or table reads."""
+        return self.score_files(study, needs(study, name, self.config))
+
+    def drawing(self, study) -> dict:
+        """What a figure or table depends on besides scores: the study's declaration, labels and metrics."""
+        declared = self.config.studies[study]
+        return {"study": declared.model_dump(mode="json"), "arguments": arguments(self.config, declared)}
+
+    def figures(self, study) -> dict[str, str]:
+        return {name: self.result("figures", study, f"{name}.pdf") for name in self.config.studies[study].figures}
+
+    def tables(self, study) -> dict[str, str]:
+        return {name: self.result("tables", study, f"{name}.csv") for name in self.config.studies[study].tables}
+
+    def everything(self) -> list[str]:
+        """Every figure and table of every study."""
+        return [
+            path
+            for study in self.config.studies
+            for path in [*self.figures(study).values(), *self.tables(study).values()]
+        ]
+
+    def check(self):
+        """Resolve what every figure and table needs, so that an impossible one stops the run before any job."""
+        for study in self.config.studies:
+            for name in [*self.config.studies[study].figures, *self.config.studies[study].tables]:
+                needs(study, name, self.config)
+
+    # --- sources outside the workflow ---------------------------------------------
+
+    def sources(self, section, name) -> list[str]:
+        """User files that a corpus or task is read from; missing ones are reported by the job that reads them."""
+        return [file for file in source_files(getattr(self.config, section)[name]) if Path(file).exists()]
+
+    def warn_missing_sources(self):
+        for section in ("corpora", "tasks"):
+            for name, entity in getattr(self.config, section).items():
+                for file in missing(entity):
+                    print(f"masklab: warning: {section}.{name}: no file matches {file}", file=sys.stderr)
+
+
+@functools.cache
+def code(script: str) -> list[str]:
+    """The script and every masklab module it imports, directly or not, as Snakemake inputs.
+
+    Snakemake compares inputs under 1 MB by content, so an edited module re-runs
+    what was made with it, and a fresh checkout of the same code nothing.
+    """
+    start = HERE / "scripts" / script
+    found, waiting = {start}, [start]
+    while waiting:
+        for module in _imports(waiting.pop()):
+            for target in _files(module):
+                if target not in found:
+                    found.add(target)
+                    waiting.append(target)
+    return sorted(os.path.relpath(path) for path in found)
+
+
+def _imports(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and MODULE.fullmatch(node.value):
+            yield node.value  # registries name modules that are imported on use
+
+
+def _files(module):
+    if module == "_job":
+        return [HERE / "scripts" / "_job.py"]
+    if not module.startswith("masklab"):
+        return []
+    base = LIBRARY / Path(*module.split("."))
+    return [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.exists()]

@@ -1,0 +1,32 @@
+# What every rule file uses: the checked configuration, paths, code dependencies, wildcards.
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(workflow.basedir, "src")))
+sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
+
+from masklab.config import load
+from masklab.errors import MaskLabError
+from paths import Paths, code, pattern
+
+try:
+    settings = load(config)
+    paths = Paths(settings)
+    R = paths.result
+    paths.check()
+    paths.warn_missing_sources()
+except MaskLabError as error:
+    sys.exit(f"masklab: {error}")
+
+
+wildcard_constraints:
+    corpus=pattern(settings.corpora),
+    tokenizer=pattern(settings.tokenizers),
+    model=pattern(settings.models),
+    dictionary=pattern(settings.dictionaries),
+    task=pattern(settings.tasks),
+    probe=pattern(settings.probes),
+    study=pattern(settings.studies),
+    unit=r"[A-Za-z0-9_.+-]+",
+    figure=r"[a-z0-9_]+",
+    table=r"[a-z0-9_]+",

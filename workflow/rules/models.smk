@@ -1,0 +1,22 @@
+# tokens (-> teacher, dictionary, codes) -> pre-trained model. Checkpoints lie beside the
+# manifest as step-<n>/; the state for resuming lies under state/ until the run succeeds.
+
+
+rule pretrain:
+    input:
+        unpack(lambda w: paths.model_inputs(w.model)),
+        code=code("pretrain.py"),
+    output:
+        manifest=R("models/{model}/manifest.json"),
+        metrics=R("models/{model}/metrics.parquet"),
+    log:
+        R("logs/models/{model}.log"),
+    threads: settings.threads
+    params:
+        config=lambda w: paths.model(w.model),
+        init=lambda w: paths.checkpoint(settings.models[w.model].init) if settings.models[w.model].init else None,
+        state=R("state/models/{model}"),
+    message:
+        "pre-training {wildcards.model}"
+    script:
+        "../scripts/pretrain.py"

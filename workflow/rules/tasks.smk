@@ -1,0 +1,18 @@
+# user files or the grammar -> a task in one format.
+
+
+rule task:
+    input:
+        sources=lambda w: paths.sources("tasks", w.task),
+        code=code("task.py"),
+    output:
+        facts=R("tasks/{task}/task.json"),
+        test=R("tasks/{task}/test.parquet"),
+    log:
+        R("logs/tasks/{task}.log"),
+    params:
+        config=lambda w: {"seed": settings.seed, "task": settings.tasks[w.task].model_dump(mode="json")},
+    message:
+        "task {wildcards.task}"
+    script:
+        "../scripts/task.py"

@@ -1,0 +1,2 @@
+"""Code every token of a corpus under a dictionary."""
+

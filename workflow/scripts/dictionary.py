@@ -1,0 +1,2 @@
+"""Learn a sparse-coding dictionary of a checkpoint's hidden states."""
+

@@ -1,0 +1,16 @@
+"""Draw one figure from scores."""
+
+from pathlib import Path
+
+from _job import job
+
+with job(snakemake):
+    from masklab.config.schema import Study
+    from masklab.figures.needs import find
+    from masklab.figures.write import write_figure
+    from masklab.scores import gather
+
+    params, names = snakemake.params.config, snakemake.wildcards
+    draw = find(names.study, names.figure).function()
+    figure, data = draw(gather(snakemake.input.scores), Study(**params["study"]), **params["arguments"])
+    write_figure(figure, data, Path(snakemake.output.pdf).with_suffix(""))

@@ -1,0 +1,11 @@
+"""Gather every score into one table."""
+
+from _job import job
+
+with job(snakemake):
+    from masklab.files import write_csv, write_parquet
+    from masklab.scores import gather
+
+    frame = gather(snakemake.input.scores)
+    write_parquet(frame, snakemake.output.parquet)
+    write_csv(frame, snakemake.output.csv)

@@ -1,0 +1,13 @@
+"""Build a task from the grammar or from user files."""
+
+from pathlib import Path
+
+from _job import job
+
+with job(snakemake):
+    from masklab.config.schema import Config
+    from masklab.tasks import build, write_task
+
+    params, name = snakemake.params.config, snakemake.wildcards.task
+    task = Config(tasks={name: params["task"]}).tasks[name]
+    write_task(Path(snakemake.output.facts).parent, *build(task, name, params["seed"]))
