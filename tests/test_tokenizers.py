@@ -182,3 +182,10 @@ def test_load_errors(tokenizer, tmp_path):
     (tmp_path / "tokenizer.json").write_text(text.replace("<pad>", "<PAD>"), encoding="utf-8")
     with pytest.raises(MaskLabError, match="id 3 is '<PAD>'"):
         load_tokenizer(tmp_path)
+
+
+def test_rare_characters_get_no_piece():
+    texts = ["the cat sat on the mat"] * 50 + ["the cat § sat", "the dog ß sat ß"]
+    kept, dropped = train_unigram(texts, 60), train_unigram(texts, 60, rarest_character=2)
+    assert kept.token_to_id("§") is not None and kept.token_to_id("ß") is not None
+    assert dropped.token_to_id("§") is None and dropped.token_to_id("ß") is not None

@@ -59,9 +59,8 @@ class Paths:
     def probe(self, study, probe, model, unit) -> dict:
         steps, tasks = units(self.config.probes[probe], self.config.models[model])[unit]
         return self.common() | {
-            "probe": self.config.probes[probe].model_dump(mode="json", exclude={"split", "tasks", "steps"}),
-            "steps": steps,
-            "tasks": tasks,
+            "probe": self.config.probes[probe].model_dump(mode="json", exclude={"split"})
+            | {"steps": steps, "tasks": tasks},
         }
 
     def dictionary(self, name) -> dict:

@@ -107,9 +107,10 @@ def _refuse(frame, bad, where, name, said):
     if bad.any():
         index = int(np.flatnonzero(bad)[0])
         row = frame.iloc[index]
+        value = row[name].item() if isinstance(row[name], np.generic) else row[name]
         raise MaskLabError(
             f"{where}: row {index} ({row['model']} step {row['step']}, {row['task']}, {row['metric']}):"
-            f" {name} {said} (got {row[name]!r})"
+            f" {name} {said} (got {value!r})"
         )
 
 

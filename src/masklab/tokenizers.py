@@ -6,6 +6,7 @@ Normaliser, pre-tokenizer, special tokens and post-processor are those of the pa
 
 import json
 import logging
+from collections import Counter
 from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -20,9 +21,11 @@ CLS, SEP, UNK, PAD, MASK = range(5)
 ROLES = {"cls_token": CLS, "sep_token": SEP, "unk_token": UNK, "pad_token": PAD, "mask_token": MASK}
 
 
-def train_unigram(texts, vocab_size: int, lowercase: bool = False) -> Tokenizer:
+def train_unigram(texts, vocab_size: int, lowercase: bool = False, rarest_character: int = 1) -> Tokenizer:
     """Train on an iterable of strings; `vocab_size` counts the five special tokens (ids 0 to 4).
 
+    Characters seen fewer than `rarest_character` times are left out of the training text and become <unk>: the
+    trainer must keep a piece for every character it sees, and real text has thousands that occur once.
     A small corpus may give fewer pieces than asked for (logged). Equal texts give equal tokenizers.
     MaskLabError if there is no text, or if `vocab_size` has no room for every character that occurs.
     """
@@ -36,7 +39,10 @@ def train_unigram(texts, vocab_size: int, lowercase: bool = False) -> Tokenizer:
     )
     try:
         # Stripped: a line ending would become a piece that no encoded text contains.
-        tokenizer.train_from_iterator((text.strip() for text in texts), trainer)
+        lines = (text.strip() for text in texts)
+        tokenizer.train_from_iterator(
+            _without_rare(lines, rarest_character) if rarest_character > 1 else lines, trainer
+        )
     except Exception as error:  # the library raises bare Exception
         if "not large enough" not in str(error):
             raise
@@ -56,6 +62,15 @@ def train_unigram(texts, vocab_size: int, lowercase: bool = False) -> Tokenizer:
         special_tokens=[("[CLS]", CLS), ("[SEP]", SEP)],
     )
     return tokenizer
+
+
+def _without_rare(texts, least):
+    texts = list(texts)
+    counts = Counter()
+    for text in texts:
+        counts.update(text)
+    rare = str.maketrans(dict.fromkeys((c for c, count in counts.items() if count < least), " "))
+    return [text.translate(rare) for text in texts]
 
 
 def _canonical(pieces):

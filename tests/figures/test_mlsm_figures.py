@@ -61,7 +61,8 @@ def test_figure1_draws_tokens_and_atoms_by_rank():
     tokens = [("apple", 0.4), ("$1 or $2", 0.2), ("meal", 0.1)]
     atoms = [("atom 3: bread, soup", 0.6), ("atom 0: red", 0.0001)]
     rows = [
-        base(model, "blimp", value, task="A [MASK].", split=split, probe="predict", metric=entry, n=rank)
+        base(model, "rte", value)
+        | {"task": "A [MASK].", "split": split, "probe": "predict", "metric": entry, "n": rank}
         for model, split, entries in (("m", "vocabulary", tokens), ("s", "vocabulary", tokens), ("s", "atoms", atoms))
         for rank, (entry, value) in enumerate(entries, start=1)
     ]

@@ -174,6 +174,8 @@ def test_tokenizer_files_are_copied_and_folder_replaced(tmp_path):
         ("absolute", {"hidden_act": "relu"}, "hidden_act is 'relu', allowed: 'gelu'"),
         ("absolute", {"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
         ("absolute", {"vocab_size": "x"}, "vocab_size is 'x', allowed: a positive integer"),
+        ("absolute", {"num_hidden_layers": 0}, "num_hidden_layers is 0, allowed: a positive integer"),
+        ("absolute", {"hidden_dropout_prob": "x"}, "hidden_dropout_prob is 'x', allowed: 0 to 1"),
         ("absolute", {"vocab_size": 40}, r"embeddings.word has shape \(41, 16\), config.json asks for \(40, 16\)"),
         ("absolute", {"num_hidden_layers": 3}, "tensor bert.encoder.layer.2.attention.output.dense.weight is missing"),
         ("absolute", {"num_hidden_layers": 1}, "tensor bert.encoder.layer.1.* has no place in BertForMaskedLM"),
@@ -203,4 +205,8 @@ def test_broken_files(tmp_path):
     with pytest.raises(MaskLabError, match="safetensors files only"):
         load_checkpoint(tmp_path / "m")
     save_file(tensors, weights)
+    save_file({"weight": torch.zeros(2, 16)}, tmp_path / "m" / "latent.safetensors")
+    with pytest.raises(MaskLabError, match=r"tensors are \['weight'\], allowed: bias and weight"):
+        load_checkpoint(tmp_path / "m")
+    (tmp_path / "m" / "latent.safetensors").unlink()
     assert load_checkpoint(tmp_path / "m").embeddings.word.dtype == torch.float32

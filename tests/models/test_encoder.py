@@ -7,6 +7,8 @@ from transformers import AutoModelForMaskedLM
 
 from masklab.config.schema import Encoder
 from masklab.errors import MaskLabError
+from masklab.models import encoder
+from masklab.models.attention import Attention, Queries
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
 
@@ -142,6 +144,24 @@ def test_gradients_are_transformers(pair, lengths):
         torch.testing.assert_close(model.relative.grad, relative, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("positions", ["disentangled", "absolute"])
+@pytest.mark.parametrize("lengths", [[20, 20], [20, 6]], ids=["even", "uneven"])
+def test_fused_and_explicit_attention_agree(positions, lengths, monkeypatch):
+    """The path of GPUs (one fused kernel, all queries, gather afterwards) against the path of CPUs."""
+    model = build(positions, dropout=0.0, max_positions=32)
+    ids, lengths, real = batch(lengths)
+    at = real.flatten().nonzero()[::5, 0]
+    results = []
+    for path in (Attention.attend_explicitly, Attention.attend_fused):
+        monkeypatch.setattr(Attention, "attend", lambda self, *parts, path=path: path(self, *parts, 0.0))
+        model.zero_grad()
+        logits = model(ids, lengths, at).logits
+        logits.square().mean().backward()
+        results.append((logits, {name: parameter.grad for name, parameter in model.named_parameters()}))
+        monkeypatch.setattr(encoder, "plan_queries", lambda at, batch: Queries(at))
+    torch.testing.assert_close(*results, atol=1e-5, rtol=1e-4)
+
+
 def test_initial_weights_follow_the_generator():
     config = Encoder(positions="disentangled", layers=2, hidden=64, heads=2, init_range=0.05)
 
@@ -191,7 +211,11 @@ def test_bf16_autocast(positions):
         output = model(ids, lengths, at).logits
     truth = model(ids, lengths, at).logits
     assert (output - truth).abs().mean() < 0.05 * truth.abs().mean()
-    output.float().sum().backward()
+    model.train()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = model(ids, lengths, at).logits
+    output.float().square().mean().backward()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
 
 
 @pytest.mark.parametrize("positions", ["disentangled", "absolute"])

@@ -12,11 +12,11 @@ from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.tokenizers import load_tokenizer, save_tokenizer, train_unigram
 
-NOUNS = "cat dog bird child horse teacher".split()
-VERBS = "see follow like carry sleep run".split()
+NOUNS = ("cat", "dog", "bird", "child", "horse", "teacher")
+VERBS = ("see", "follow", "like", "carry", "sleep", "run")
 
 
-def sentences(count: int) -> list[str]:
+def _sentences(count: int) -> list[str]:
     """The first `count` of a list of sentences of varied length, right and wrong in number."""
     found = []
     for adjective, (noun, verb, other) in itertools.product(
@@ -27,9 +27,15 @@ def sentences(count: int) -> list[str]:
 
 
 @pytest.fixture(scope="session")
+def sentences():
+    """sentences(count): the first sentences of a fixed list; neighbours are two versions of one sentence."""
+    return _sentences
+
+
+@pytest.fixture(scope="session")
 def tokenizer_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tokenizer") / "unigram"
-    save_tokenizer(train_unigram(sentences(600), 90), folder, 64)
+    save_tokenizer(train_unigram(_sentences(600), 90), folder, 64)
     return folder
 
 
@@ -65,8 +71,10 @@ def write_task(tmp_path):
         for split in ("train", "valid", "test"):
             frame = pd.DataFrame(test if test and split != "train" else rows, columns=["text_a", "text_b", "label"])
             frame.to_parquet(folder / f"{split}.parquet")
-        write_json({"kind": "labels", "labels": classes, "pair": rows[0][1] is not None, "metric": "accuracy"},
-                   folder / "task.json")
+        write_json(
+            {"kind": "labels", "labels": classes, "pair": rows[0][1] is not None, "metric": "accuracy"},
+            folder / "task.json",
+        )
         return folder
 
     return write

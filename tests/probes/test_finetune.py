@@ -127,29 +127,30 @@ def test_fresh_head_has_the_encoders_initialisation(make_checkpoint):
     assert not model.classifier.bias.any()
 
 
-def test_one_flat_step_equals_adamw_on_separate_parameters(make_checkpoint):
+def test_flat_steps_equal_torchs_adamw_on_separate_parameters(make_checkpoint):
     folder = make_checkpoint()
     ids, lengths = torch.randint(5, 50, (4, 8), generator=torch.Generator().manual_seed(0)), torch.tensor([8, 8, 5, 6])
-    settings = {"lr": 1e-2, "weight_decay": 0.1}
     models = []
-    for flat in (True, False):
+    for kind in ("flat", "torch"):
         model = Classifier(load_checkpoint(folder), 2).eval()
         model.reset_head(torch.Generator().manual_seed(0))
+        models.append(model)
         parameters = model.used_parameters()
-        vector = [FlatParameters(parameters).values] if flat else parameters
-        optimiser = torch.optim.AdamW(vector, **settings)
-        for _ in range(3):
-            for tensor in vector:
-                if tensor.grad is not None:
-                    tensor.grad.zero_()
+        flat = FlatParameters(parameters) if kind == "flat" else None
+        optimiser = torch.optim.AdamW(parameters, weight_decay=0.1)
+        for lr in (1e-2, 5e-3, 1e-3):
             torch.nn.functional.cross_entropy(model(ids, lengths), torch.tensor([0, 1, 1, 0])).backward()
-            torch.nn.utils.clip_grad_norm_(vector, 0.5)
-            optimiser.step()
-        models.append(dict(model.named_parameters()))
-    start = dict(Classifier(load_checkpoint(folder), 2).named_parameters())
-    assert (models[0]["encoder.embeddings.word"] - start["encoder.embeddings.word"]).abs().max() > 1e-3
-    for name, parameter in models[0].items():
-        torch.testing.assert_close(parameter, models[1][name], atol=1e-5, rtol=0, msg=name)
+            if flat:
+                flat.step(lr, weight_decay=0.1, clip=0.5)
+            else:
+                torch.nn.utils.clip_grad_norm_(parameters, 0.5)
+                optimiser.param_groups[0]["lr"] = lr
+                optimiser.step()
+                optimiser.zero_grad()
+    start = Classifier(load_checkpoint(folder), 2).get_parameter("encoder.embeddings.word")
+    assert (models[0].get_parameter("encoder.embeddings.word") - start).abs().max() > 1e-3
+    for name, parameter in models[0].named_parameters():
+        torch.testing.assert_close(parameter, models[1].get_parameter(name), atol=1e-5, rtol=0, msg=name)
 
 
 def test_early_stopping_equals_transformers():
@@ -172,24 +173,16 @@ def test_early_stopping_equals_transformers():
                 break
 
 
-def test_best_model_is_measured_and_patience_ends_the_run(context):
-    """A rate that ruins the model later: the best step is early and its score is kept."""
+def test_best_model_is_measured_and_patience_ends_the_run(context, monkeypatch):
     probe = PROBE.model_copy(update={"lr": 3e-3, "epochs": 30, "patience": 2, "seeds": [1], "schedule": "constant"})
-    evaluations = []
-    from masklab.probes import finetune
-
-    original = finetune.EarlyStopping.update
+    evaluations, update = [], EarlyStopping.update
 
     def watch(self, value):
         evaluations.append(value)
-        return original(self, value)
+        return update(self, value)
 
-    finetune.EarlyStopping.update = watch
-    try:
-        rows = {row["metric"]: row["value"] for row in run(context(probe=probe))}
-    finally:
-        finetune.EarlyStopping.update = original
-    best = int(np.argmax(evaluations))
-    assert len(evaluations) < 30
-    assert rows["best_step"] == 10 * (best + 1)
+    monkeypatch.setattr(EarlyStopping, "update", watch)
+    rows = {row["metric"]: row["value"] for row in run(context(probe=probe))}
+    assert len(evaluations) < 30  # 300 steps would be 30 evaluations
+    assert rows["best_step"] == 10 * (int(np.argmax(evaluations)) + 1)
     assert rows["f1"] == pytest.approx(max(evaluations))  # validation and test rows are the same here

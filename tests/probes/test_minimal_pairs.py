@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import torch
-from conftest import sentences
 from transformers import AutoModelForMaskedLM
 
 from masklab.config.schema import MinimalPairsProbe
@@ -29,7 +28,7 @@ def naive(folder, texts):
 
 
 @pytest.mark.parametrize("positions", ["disentangled", "absolute"])
-def test_equals_the_naive_loop(make_checkpoint, positions):
+def test_equals_the_naive_loop(make_checkpoint, positions, sentences):
     folder = make_checkpoint(positions)
     texts = sentences(30)
     model, tokenizer = load_checkpoint(folder), load_tokenizer(folder)
@@ -40,7 +39,7 @@ def test_equals_the_naive_loop(make_checkpoint, positions):
         np.testing.assert_allclose(scores, wanted, atol=1e-4)
 
 
-def test_equals_minicons(make_checkpoint):
+def test_equals_minicons(make_checkpoint, sentences):
     from minicons.scorer import MaskedLMScorer
 
     folder = make_checkpoint(seed=3)
@@ -56,7 +55,7 @@ def test_equals_minicons(make_checkpoint):
     assert ((scores[::2] > scores[1::2]) == (np.array(wanted[::2]) > np.array(wanted[1::2]))).all()
 
 
-def test_full_width_normalises_over_latent_logits_too(make_checkpoint):
+def test_full_width_normalises_over_latent_logits_too(make_checkpoint, sentences):
     folder = make_checkpoint(latent=17)
     model, tokenizer = load_checkpoint(folder).eval(), load_tokenizer(folder)
     texts = sentences(6)
@@ -76,7 +75,7 @@ def test_full_width_normalises_over_latent_logits_too(make_checkpoint):
     assert (wide < narrow).all()
 
 
-def test_repeated_sentences_and_order_change_nothing(make_checkpoint):
+def test_repeated_sentences_and_order_change_nothing(make_checkpoint, sentences):
     folder = make_checkpoint()
     model, tokenizer = load_checkpoint(folder), load_tokenizer(folder)
     texts = sentences(40)
@@ -113,7 +112,7 @@ def test_texts_that_hold_a_mask_themselves(make_checkpoint):
     np.testing.assert_allclose(pseudo_log_likelihood(model, tokenizer, texts), alone, atol=1e-4)
 
 
-def test_rows_and_ties(make_checkpoint, write_pairs):
+def test_rows_and_ties(make_checkpoint, write_pairs, sentences):
     folder = make_checkpoint(latent=9)
     good, bad = sentences(40)[::2], sentences(40)[1::2]
     rows = [("agreement", *pair) for pair in zip(good, bad, strict=True)]
@@ -130,7 +129,7 @@ def test_rows_and_ties(make_checkpoint, write_pairs):
         assert values["blimp/ties", metric] == (1.0, 2)
 
 
-def test_without_latent_logits_both_accuracies_are_equal(make_checkpoint, write_pairs):
+def test_without_latent_logits_both_accuracies_are_equal(make_checkpoint, write_pairs, sentences):
     rows = [("a", *pair) for pair in zip(sentences(20)[::2], sentences(20)[1::2], strict=True)]
     probe = MinimalPairsProbe(kind="minimal_pairs", tasks=["x"])
     found = run(Context(probe=probe, checkpoint=make_checkpoint(), tasks={"x": write_pairs("x", rows)}))

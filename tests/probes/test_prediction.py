@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import torch
-from conftest import sentences
 
 from masklab.config.schema import PredictionProbe
 from masklab.errors import MaskLabError
@@ -15,7 +14,7 @@ ATOMS = 12
 
 
 @pytest.fixture
-def coded(tmp_path, make_tokenizer):
+def coded(tmp_path, make_tokenizer, sentences):
     """Token array and random codes of a small corpus; returns (folder, dense coefficients, ids)."""
     tokenizer, rng = make_tokenizer(), np.random.default_rng(0)
     texts = [*sentences(80), "very small teachers"]
@@ -26,6 +25,7 @@ def coded(tmp_path, make_tokenizer):
     dense = dense.astype(np.float32)
     position, atom = np.nonzero(dense)
     np.save(tmp_path / "train.ids.npy", ids)
+    np.save(tmp_path / "train.offsets.npy", np.cumsum([0, *map(len, rows)]))
     np.save(tmp_path / "train.indptr.npy", np.searchsorted(position, np.arange(len(ids) + 1)))
     np.save(tmp_path / "train.indices.npy", atom.astype(np.uint16))
     np.save(tmp_path / "train.values.npy", dense[position, atom])

@@ -1,6 +1,5 @@
 import pandas as pd
 import pytest
-from conftest import sentences
 
 from masklab.config.schema import MinimalPairsProbe
 from masklab.errors import MaskLabError
@@ -25,7 +24,7 @@ def measure(make_checkpoint, task, folder, **changes):
     return measure_checkpoints(**(values | changes))
 
 
-def test_writes_score_rows_of_every_checkpoint_and_forgets_its_state(make_checkpoint, write_pairs, tmp_path):
+def test_writes_score_rows_of_every_checkpoint_and_forgets_its_state(make_checkpoint, write_pairs, tmp_path, sentences):
     rows = [("agreement", *pair) for pair in zip(sentences(40)[::2], sentences(40)[1::2], strict=True)]
     frame = measure(make_checkpoint, write_pairs("blimp", rows), tmp_path)
     assert list(frame.columns) == list(COLUMNS)
@@ -38,7 +37,7 @@ def test_writes_score_rows_of_every_checkpoint_and_forgets_its_state(make_checkp
     assert [path.name for path in (tmp_path / "state").iterdir()] == ["lock"]
 
 
-def test_a_second_writer_is_refused(make_checkpoint, write_pairs, tmp_path):
+def test_a_second_writer_is_refused(make_checkpoint, write_pairs, tmp_path, sentences):
     task = write_pairs("blimp", [("a", *sentences(2))])
     with state.locked(tmp_path / "state"), pytest.raises(MaskLabError, match="another process"):
         measure(make_checkpoint, task, tmp_path)

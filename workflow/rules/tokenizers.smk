@@ -12,7 +12,10 @@ rule tokenizer:
     log:
         R("logs/tokenizers/{tokenizer}.log"),
     params:
-        config=lambda w: settings.tokenizers[w.tokenizer].model_dump(mode="json"),
+        config=lambda w: {
+            "seed": settings.seed,
+            "tokenizer": settings.tokenizers[w.tokenizer].model_dump(mode="json"),
+        },
     message:
         "tokenizer {wildcards.tokenizer}"
     script:

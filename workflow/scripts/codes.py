@@ -1,2 +1,38 @@
 """Code every token of a corpus under a dictionary."""
 
+from pathlib import Path
+
+from _job import device, job
+
+with job(snakemake):
+    from safetensors.torch import load_file
+
+    from masklab.config.schema import Dictionary
+    from masklab.files import sha256
+    from masklab.models.checkpoint import load_checkpoint
+    from masklab.progress import Progress
+    from masklab.sparse.states import code_corpus
+    from masklab.tokens import TokenStore
+    from masklab.training.state import locked
+
+    params, name = snakemake.params.config, snakemake.wildcards.dictionary
+    config, place = Dictionary(**params["dictionary"]), device(params["device"])
+    checkpoint = Path(snakemake.params.checkpoint)
+    with locked(snakemake.params.state):
+        code_corpus(
+            load_checkpoint(checkpoint).to(place),
+            TokenStore(Path(snakemake.input.tokens).parent, "train"),
+            load_file(snakemake.input.dictionary)["D"].to(place),
+            config.layer,
+            config.penalty,
+            config.solver,
+            Path(snakemake.output.arrays[0]).parent,
+            "train",
+            place,
+            Progress(f"codes {name}", "tokens"),
+            state_folder=Path(snakemake.params.state),
+            fingerprint={
+                "weights": sha256(checkpoint / "model.safetensors"),
+                "dictionary": sha256(snakemake.input.dictionary),
+            },
+        )

@@ -1,2 +1,48 @@
 """Learn a sparse-coding dictionary of a checkpoint's hidden states."""
 
+from pathlib import Path
+
+from _job import device, job
+
+with job(snakemake):
+    import os
+
+    from safetensors.torch import save_file
+
+    from masklab.config.schema import Dictionary
+    from masklab.files import atomic, sha256, write_json
+    from masklab.models.checkpoint import load_checkpoint
+    from masklab.progress import Progress
+    from masklab.rng import seed_at
+    from masklab.sparse.dictionary import learn
+    from masklab.sparse.quality import describe
+    from masklab.sparse.states import sample_states
+    from masklab.tokens import TokenStore
+    from masklab.training.state import locked
+
+    params, name = snakemake.params.config, snakemake.wildcards.dictionary
+    config, place = Dictionary(**params["dictionary"]), device(params["device"])
+    seed = seed_at(params["seed"], "dictionary", name, config.seed)
+    checkpoint = Path(snakemake.params.checkpoint)
+    model = load_checkpoint(checkpoint).to(place)
+    store = TokenStore(Path(snakemake.input.tokens).parent, "train")
+    states = sample_states(model, store, config.layer, config.sample, config.draw, seed, name, device=place)
+    with locked(snakemake.params.state):
+        learned = learn(
+            states,
+            config.atoms,
+            config.penalty,
+            config.iterations,
+            config.batch_size,
+            seed,
+            config.backend,
+            Progress(f"dictionary {name}", "iterations"),
+            threads=int(os.environ["OMP_NUM_THREADS"]),
+            device=place,
+            state_folder=Path(snakemake.params.state),
+            fingerprint={**params, "weights": sha256(checkpoint / "model.safetensors")},
+        )
+    with atomic(snakemake.output.dictionary) as temporary:
+        save_file({"D": learned.cpu().contiguous()}, temporary)
+    facts = describe(states[: 20 * config.batch_size], learned, config.penalty)
+    write_json({"config": params["dictionary"], "seed": params["seed"], **facts}, snakemake.output.facts)

@@ -16,7 +16,7 @@ with job(snakemake):
         name=names.probe,
         probe=Config(probes={names.probe: params["probe"]}).probes[names.probe],
         model=names.model,
-        checkpoints=[(step, models / f"step-{step}") for step in params["steps"]],
+        checkpoints=[(step, models / f"step-{step}") for step in params["probe"]["steps"]],
         tasks={Path(path).parent.name: Path(path).parent for path in snakemake.input.tasks},
         output=Path(snakemake.output.scores),
         seed=params["seed"],

@@ -5,12 +5,18 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
+    import numpy as np
     import pyarrow.parquet as pq
 
     from masklab.config.schema import Tokenizer
+    from masklab.rng import generator
     from masklab.tokenizers import save_tokenizer, train_unigram
 
-    config = Tokenizer(**snakemake.params.config)
+    params, name = snakemake.params.config, snakemake.wildcards.tokenizer
+    config = Tokenizer(**params["tokenizer"])
     texts = pq.read_table(snakemake.input.train, columns=["text"])["text"]
-    tokenizer = train_unigram((text.as_py() for text in texts), config.vocab_size, config.lowercase)
+    if config.sample and config.sample < len(texts):
+        rows = generator(params["seed"], "tokenizer", name).choice(len(texts), config.sample, replace=False)
+        texts = texts.take(np.sort(rows))
+    tokenizer = train_unigram(texts.to_pylist(), config.vocab_size, config.lowercase, config.rarest_character)
     save_tokenizer(tokenizer, Path(snakemake.output.tokenizer).parent, config.max_length)

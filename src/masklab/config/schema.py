@@ -69,6 +69,10 @@ class Tokenizer(Entity):
         128, ge=3, description="Longer sequences are truncated to this many tokens, [CLS] and [SEP] included."
     )
     lowercase: bool = Field(False, description="Lower-case the text first.")
+    sample: Count | None = Field(None, description="Train on this many sequences, drawn at random. None: all.")
+    rarest_character: Count = Field(
+        1, description="Characters seen fewer times in that text get no piece of their own and become <unk>."
+    )
 
 
 # --- encoders and objectives -----------------------------------------------

@@ -16,8 +16,9 @@ def place_labels(figure, axes, x, y, texts, fontsize=7.0, marker=5.0, lines=(), 
     frozen, so call this last. Deterministic: greedy from the most crowded point, then each label in turn takes
     its best place until nothing moves.
     """
-    figure.canvas.draw()
-    figure.set_layout_engine("none")
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
     scale = 72 / figure.dpi
     points = axes.transData.transform(np.column_stack([x, y])) * scale
     edge = axes.get_window_extent().extents * scale + np.array([4, 2, 0, 0])
@@ -93,7 +94,8 @@ def _own_cost(boxes, points, own, marker, edge, on_lines):
     cost = gap + 6 * (gap > _LEADER)
     outside = np.maximum(edge[:2] - boxes[:, :2], 0) + np.maximum(boxes[:, 2:] - edge[2:], 0)
     cost += 100 * outside.sum(axis=1)
-    cost += 2.5 * (_gaps(boxes, on_lines) < 1).sum(axis=1)
+    reach = (on_lines > boxes[:, :2].min(axis=0) - 1) & (on_lines < boxes[:, 2:].max(axis=0) + 1)
+    cost += 2.5 * (_gaps(boxes, on_lines[reach.all(axis=1)]) < 1).sum(axis=1)
     others = np.delete(points, own, axis=0)
     others = others[np.linalg.norm(others - points[own], axis=1) > 1]
     if len(others):

@@ -117,8 +117,10 @@ class Attention(nn.Module):
     def attend(self, q, k, v, terms, mask):
         """softmax(scale q k' + terms + mask) v with dropout on the weights: [n, B, M, d]."""
         p = self.p if self.training else 0.0
-        if q.device.type == "cpu" and (p or terms):
-            return self.attend_explicitly(q, k, v, terms, mask, p)
+        explicit = q.device.type == "cpu" and (p or terms)
+        return (self.attend_explicitly if explicit else self.attend_fused)(q, k, v, terms, mask, p)
+
+    def attend_fused(self, q, k, v, terms, mask, p):
         bias = [] if mask is None else [mask.unsqueeze(1).to(q.dtype)]  # [B, 1, 1, T]
         bias = sum(bias + [term.transpose(0, 1) for term in terms]) if bias or terms else None
         q, k, v = (part.transpose(0, 1) for part in (q, k, v))
@@ -133,8 +135,17 @@ class Attention(nn.Module):
         scores = torch.baddbmm(first, q, k.transpose(1, 2), alpha=self.scale).view(shape)
         for term in terms:
             scores.add_(term)
-        weights = dropout(torch.softmax(scores, -1), p, True)
-        return torch.bmm(weights.flatten(0, 1), v).view(*shape[:3], -1)
+        weights = dropout(short_softmax(scores.flatten(0, 1)), p, True)[..., : shape[3]]
+        return torch.bmm(weights, v).view(*shape[:3], -1)
+
+
+def short_softmax(scores: torch.Tensor) -> torch.Tensor:
+    """Softmax over the last axis, which grows to 16 zero-weighted columns where it was shorter.
+
+    torch's CPU kernel handles rows shorter than its vectors element by element: 12 columns cost 5 x 16 columns.
+    """
+    missing = 16 - scores.shape[-1]
+    return torch.softmax(F.pad(scores, (0, missing), value=-torch.inf) if missing > 0 else scores, -1)
 
 
 class DisentangledAttention(Attention):

@@ -154,6 +154,8 @@ def load_checkpoint(folder, device="cpu") -> MaskedLM:
     weights = _read(folder / "model.safetensors")
     latent_file = folder / "latent.safetensors"
     latent = _read(latent_file) if latent_file.exists() else {}
+    if latent and set(latent) != {"weight", "bias"}:
+        raise MaskLabError(f"{latent_file}: tensors are {sorted(latent)}, allowed: bias and weight")
     with torch.device("meta"):
         model = MaskedLM(config, vocab_size, len(latent["bias"]) if latent else 0)
     state = import_weights(config, weights, folder / "model.safetensors")
@@ -190,7 +192,7 @@ def import_config(values: dict, source) -> tuple[Encoder, int]:
         if found != allowed:
             raise MaskLabError(f"{source}: {key} is {found!r}, allowed: {allowed!r}")
     for key in (*SIZES, "max_position_embeddings"):
-        if not isinstance(values.get(key), int):
+        if not isinstance(values.get(key), int) or values[key] < 1:
             raise MaskLabError(f"{source}: {key} is {values.get(key)!r}, allowed: a positive integer")
     dropout = values.get("hidden_dropout_prob", 0.1)
     pairs = [("attention_probs_dropout_prob", 0.1, "hidden_dropout_prob", dropout)]
@@ -199,6 +201,8 @@ def import_config(values: dict, source) -> tuple[Encoder, int]:
         if values.get("max_relative_positions", -1) > 0:
             pairs.append(("max_relative_positions", -1, "max_position_embeddings", longest))
         pairs.append(("embedding_size", values["hidden_size"], "hidden_size", values["hidden_size"]))
+    if not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
+        raise MaskLabError(f"{source}: hidden_dropout_prob is {dropout!r}, allowed: 0 to 1")
     for key, default, other, allowed in pairs:
         if values.get(key, default) != allowed:
             raise MaskLabError(f"{source}: {key} is {values.get(key, default)!r}, allowed: {other}'s {allowed!r}")

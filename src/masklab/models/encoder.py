@@ -191,7 +191,8 @@ class MaskedLM(nn.Module):
         if lengths.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths == length).all()):
             return Batch(size, length, None)
         padding = torch.arange(length, device=ids.device) >= lengths[:, None]
-        mask = torch.zeros(padding.shape, device=ids.device).masked_fill_(padding, torch.finfo(torch.float32).min)
+        # half the lowest number: stays finite when it is rounded to bf16
+        mask = torch.zeros(padding.shape, device=ids.device).masked_fill_(padding, torch.finfo(torch.float32).min / 2)
         return Batch(size, length, mask[:, None, :])
 
     def _relative(self, length: int) -> torch.Tensor | None:

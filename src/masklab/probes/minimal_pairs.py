@@ -105,9 +105,7 @@ def _score_equal_length(model, ids, batch_tokens, device) -> np.ndarray:
         batch[:, 1:-1], batch[:, -1] = copies[first[start:stop]], SEP
         members = order[bounds[start] : bounds[stop]]
         column = 1 + first[start:stop] % length
-        vocabulary, full = _log_probabilities(
-            model, batch, column, inverse[members] - start, target[members], device
-        )
+        vocabulary, full = _log_probabilities(model, batch, column, inverse[members] - start, target[members], device)
         logp[0, members], logp[1, members] = vocabulary, full
     return logp.reshape(2, sentences, length).sum(-1)
 

@@ -5,14 +5,14 @@ n = rank. Tokens are shown without their word mark. An atom is named by the toke
 coefficient in it over the coded corpus.
 """
 
-from pathlib import Path
-
 import numpy as np
 import torch
 
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
+from masklab.sparse.codes import CodeStore
 from masklab.tokenizers import CLS, MASK, SEP, load_tokenizer
+from masklab.tokens import TokenStore
 
 HOLE = "[MASK]"
 MARK = "▁"
@@ -45,7 +45,7 @@ def masked_ids(tokenizer, sentence: str) -> list[int]:
     left, right = sentence.split(HOLE)
     if left and not left.endswith(" "):
         raise MaskLabError(f"probe sentence {sentence!r}: {HOLE} must stand for a whole word, after a space")
-    glued, space, rest = right.partition(" ")
+    glued, _, rest = right.partition(" ")
     glued = tokenizer.normalizer.normalize_str(glued) if tokenizer.normalizer else glued
     tail = [token.id for token in tokenizer.model.tokenize(glued)] if glued else []
     before, after = (tokenizer.encode(text, add_special_tokens=False).ids for text in (left.rstrip(), rest))
@@ -72,24 +72,22 @@ def shown(tokenizer, token: int) -> str:
 def top_tokens(codes, tokens, atoms, vocab_size: int, count=LABEL_TOKENS, chunk=CHUNK) -> list[list[int]]:
     """Per atom of `atoms`, up to `count` token ids with the largest mean coefficient over the training codes.
 
-    codes, tokens: folders with train.{indptr,indices,values}.npy and train.ids.npy (row p of the codes is
-    token p). Tokens seen fewer than 5 times are left out. Reads the codes once, `chunk` entries at a time.
+    codes, tokens: folders of the codes and of the token arrays they belong to, read by memory map, `chunk`
+    entries at a time. Tokens seen fewer than 5 times are left out.
     """
-    ids = np.load(Path(tokens) / "train.ids.npy", mmap_mode="r")
-    indptr, indices, values = (
-        np.load(Path(codes) / f"train.{part}.npy", mmap_mode="r") for part in ("indptr", "indices", "values")
-    )
-    if len(indptr) != len(ids) + 1:
-        raise MaskLabError(f"{codes}: {len(indptr) - 1} codes for the {len(ids)} tokens of {tokens}")
+    ids, stored = TokenStore(tokens, "train").ids, CodeStore(codes, "train")
+    if len(stored) != len(ids):
+        raise MaskLabError(f"{codes}: {len(stored)} codes for the {len(ids)} tokens of {tokens}")
+    indices = stored.indices
     slot = np.full(max(int(max(atoms)), int(indices.max(initial=0))) + 1, -1)
     slot[atoms] = np.arange(len(atoms))
     sums = np.zeros(len(atoms) * vocab_size)
     for start in range(0, len(indices), chunk):
         slots = slot[indices[start : start + chunk]]
         hit = np.flatnonzero(slots >= 0)
-        position = np.searchsorted(indptr, start + hit, side="right") - 1
+        position = np.searchsorted(stored.indptr, start + hit, side="right") - 1
         cell = slots[hit] * vocab_size + ids[position]
-        sums += np.bincount(cell, weights=values[start : start + chunk][hit], minlength=len(sums))
+        sums += np.bincount(cell, weights=stored.values[start : start + chunk][hit], minlength=len(sums))
     counts = np.bincount(ids, minlength=vocab_size)
     means = np.where(counts >= MIN_COUNT, sums.reshape(len(atoms), vocab_size) / np.maximum(counts, 1), 0)
     return [[token for token in _largest(row, count) if row[token] > 0] for row in means]

@@ -13,6 +13,7 @@ import numba
 import numpy as np
 
 SHORTLIST = 16
+DEPENDENT = 1e-6  # squared distance of an atom from the span of the passive atoms; below, it counts as within
 
 
 @numba.njit(fastmath=True, cache=True, nogil=True)
@@ -104,7 +105,7 @@ def solve(correlations, gram, squares, penalty, tolerance, limit):
         squares: [n] float64, |x|^2.
         penalty: lambda.
         tolerance: duality gap to stop at, relative to the objective.
-        limit: largest number of atoms of one code.
+        limit: min(d, k), the largest number of independent atoms.
 
     Returns:
         (counts [n] int64, indices [nnz] int64 ascending in each row, values [nnz] float32)
@@ -115,7 +116,7 @@ def solve(correlations, gram, squares, penalty, tolerance, limit):
     inverse = np.empty((limit, limit))  # of the passive atoms' Gram matrix
     right, a = np.empty(limit), np.empty(limit)  # right: correlation - penalty
     z, g, u = np.empty(limit), np.empty(limit), np.empty(limit)
-    passive, single = np.empty(limit, np.int64), np.empty(limit, np.float32)
+    passive, order, single = np.empty(limit, np.int64), np.arange(limit), np.empty(limit, np.float32)
     cross = np.zeros((limit, SHORTLIST), np.float32)  # gram[passive, shortlist]
     ids, scores = np.zeros(SHORTLIST, np.int64), np.empty(SHORTLIST, np.float32)
     open_c = np.empty(SHORTLIST, np.float32)  # correlation of a shortlisted atom; `closed` once it was taken
@@ -123,7 +124,7 @@ def solve(correlations, gram, squares, penalty, tolerance, limit):
     closed = np.float32(-1e9)
     floor = np.float32(penalty * (1 + 1e-6))
     for t in range(n):
-        m, steps, full = 0, 0, correlations[t]
+        m, steps, most, full = 0, 0, 20 * limit + 100, correlations[t]
         while True:
             for i in range(m):
                 single[i] = a[i]
@@ -154,7 +155,7 @@ def solve(correlations, gram, squares, penalty, tolerance, limit):
                 for v in range(SHORTLIST):
                     cross[i, v] = row[ids[v]]
             before = steps
-            while m < limit and steps < 20 * limit:
+            while steps < most:
                 b, best = -1, floor
                 for v in range(listed):
                     if scores[v] > best:
@@ -168,10 +169,30 @@ def solve(correlations, gram, squares, penalty, tolerance, limit):
                 schur = np.float64(row[ids[b]])
                 for i in range(m):
                     schur -= g[i] * u[i]
-                right[m] = open_c[b] - penalty
+                new, begin = open_c[b] - penalty, 0.0
                 scores[b] = open_c[b] = closed
-                if schur < 1e-6:  # a combination of the passive atoms, to rounding
-                    continue
+                if schur < DEPENDENT or m == limit:
+                    # a combination u of passive atoms: it takes their place until the first of them has left
+                    begin, block = np.inf, -1
+                    for i in range(m):
+                        if u[i] > 0 and a[i] < begin * u[i]:
+                            begin, block = a[i] / u[i], i
+                    if block < 0 or schur + u[block] ** 2 / inverse[block, block] < DEPENDENT:
+                        continue
+                    for i in range(m):
+                        a[i] = max(0.0, a[i] - begin * u[i])
+                    for v in range(listed):
+                        if ids[v] == passive[block]:
+                            open_c[v] = right[block] + penalty
+                    _remove(block, m, inverse, passive, a, right, cross)
+                    m -= 1
+                    for i in range(m):
+                        g[i] = cross[i, b]
+                    _product(inverse, g, u, m)
+                    schur = np.float64(row[ids[b]])
+                    for i in range(m):
+                        schur -= g[i] * u[i]
+                    schur = max(schur, DEPENDENT)
                 steps += 1
                 for i in range(m):
                     factor = u[i] / schur
@@ -179,12 +200,17 @@ def solve(correlations, gram, squares, penalty, tolerance, limit):
                         inverse[i, h] += factor * u[h]
                     inverse[i, m] = inverse[m, i] = -factor
                 inverse[m, m] = 1 / schur
-                passive[m], a[m] = ids[b], 0
+                passive[m], a[m], right[m] = ids[b], begin, new
                 for v in range(SHORTLIST):
                     cross[m, v] = row[ids[v]]
                 m += 1
-                while True:
+                if begin > 0:
                     _product(inverse, right, z, m)
+                else:  # a solves the equations on the old set: the new solution differs along (-u, 1)
+                    z[m - 1] = (best - penalty) / schur
+                    for i in range(m - 1):
+                        z[i] = a[i] - z[m - 1] * u[i]
+                while True:
                     step, block = 1.0, -1
                     for i in range(m):
                         if z[i] <= 0 and a[i] <= step * (a[i] - z[i]):
@@ -203,12 +229,12 @@ def solve(correlations, gram, squares, penalty, tolerance, limit):
                                     open_c[v] = right[i] + penalty
                             _remove(i, m, inverse, passive, a, right, cross)
                             m -= 1
+                    _product(inverse, right, z, m)
                 for v in range(SHORTLIST):
                     scores[v] = open_c[v]
                 for i in range(m):
-                    weight = np.float32(a[i])
-                    for v in range(SHORTLIST):
-                        scores[v] -= weight * cross[i, v]
+                    single[i] = a[i]
+                _subtract_rows(scores, cross, order, single, m)
             if steps == before:
                 break  # optimal to single precision
         if used + m > len(indices):

@@ -12,13 +12,13 @@ from masklab.sparse.targets import Codes
 
 GROWTH = 8
 ROUNDS = 1000
+RIDGE = 3e-6  # keeps the factors of dependent atoms positive definite
 
 
 def solve(x: Tensor, squares: Tensor, dictionary, penalty: float, tolerance: float) -> Codes:
     """Codes of x [n, d]; squares [n] float64 is |x|^2, dictionary a `lasso.Dictionary`."""
     gram = dictionary.gram
     k = len(gram)
-    limit = min(dictionary.matrix.shape)
     correlations = x @ dictionary.matrix
     result = torch.zeros_like(correlations)
     rows = torch.arange(len(x), device=x.device)  # open vectors, and their state
@@ -35,7 +35,6 @@ def solve(x: Tensor, squares: Tensor, dictionary, penalty: float, tolerance: flo
         q = q.scatter(1, atoms, torch.where(a > 0, 0, q.gather(1, atoms)))
         score, new = q.topk(min(GROWTH, k), 1)
         wanted = (score > penalty * (1 + 1e-6)) & (torch.arange(score.shape[1], device=x.device) < growth[:, None])
-        wanted &= (a > 0).sum(1, keepdim=True) + torch.arange(score.shape[1], device=x.device) < limit
         # a single new atom that came to nothing: single precision allows no improvement
         done = (gap <= tolerance * primal) | ~wanted.any(1) | (growth == 0)
         result[rows[done]] = result[rows[done]].scatter_add(1, atoms[done], a[done])
@@ -82,9 +81,13 @@ def _restricted(gram, atoms, right, a, used):
     passive, open_rows = used.clone(), torch.arange(len(a), device=a.device)
     while len(open_rows):
         p = passive[open_rows]
-        system = torch.where(p[:, :, None] & p[:, None, :], local[open_rows], eye.double()) + eye * 1e-9
-        factor = torch.linalg.cholesky_ex(system).L
-        z = torch.cholesky_solve((right[open_rows] * p)[:, :, None], factor)[:, :, 0].to(a.dtype)
+        system = torch.where(p[:, :, None] & p[:, None, :], local[open_rows], eye.double())
+        factor = torch.linalg.cholesky_ex(system + eye * RIDGE).L
+        wanted = (right[open_rows] * p)[:, :, None]
+        z = torch.cholesky_solve(wanted, factor)
+        # once more for what the ridge changed; where atoms are dependent, z stays a direction of descent
+        rest = wanted - system @ z
+        z = (z + torch.cholesky_solve(rest, factor))[:, :, 0].to(a.dtype)
         now = a[open_rows]
         blocked = p & (z <= 0)
         ratio = torch.where(blocked, now / (now - z).clamp(min=1e-30), torch.inf)

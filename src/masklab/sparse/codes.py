@@ -22,7 +22,7 @@ def write_codes(folder, split: str, blocks: Iterable[Codes], atoms: int) -> dict
     """
     folder = Path(folder)
     dtypes = {"indices": np.dtype(np.uint16 if atoms < 65536 else np.int32), "values": np.dtype(np.float32)}
-    indptr = [np.zeros(1, np.int64)]
+    indptr, entries = [np.zeros(1, np.int64)], 0
     with ExitStack() as stack:
         paths = {part: stack.enter_context(atomic(folder / f"{split}.{part}.npy")) for part in reversed(PARTS)}
         with ExitStack() as opened:
@@ -32,14 +32,15 @@ def write_codes(folder, split: str, blocks: Iterable[Codes], atoms: int) -> dict
             for block in blocks:
                 for part, dtype in dtypes.items():
                     getattr(block, part).cpu().numpy().astype(dtype, copy=False).tofile(files[part])
-                indptr.append(indptr[-1][-1] + block.indptr[1:].cpu().numpy())
+                indptr.append(entries + block.indptr[1:].cpu().numpy())
+                entries += len(block.indices)
             indptr = np.concatenate(indptr)
             for part, dtype in dtypes.items():
                 files[part].seek(0)
-                _write_header(files[part], dtype, int(indptr[-1]))
+                _write_header(files[part], dtype, entries)
         with open(paths["indptr"], "wb") as file:
             np.save(file, indptr)
-    return {"rows": len(indptr) - 1, "entries": int(indptr[-1])}
+    return {"rows": len(indptr) - 1, "entries": entries}
 
 
 def _write_header(file, dtype, count):

@@ -26,7 +26,7 @@ def select(scores: pd.DataFrame, models: list[str], tasks: list[str], metrics: d
     """
     base = scores["task"].str.split("/", n=1).str[0]
     wanted = scores["model"].isin(models) & base.isin(tasks) & (scores["split"] == "test")
-    rows = scores[wanted & (scores["metric"] == base.map(metrics))].assign(base=base)
+    rows = scores.assign(base=base)[wanted & (scores["metric"] == base.map(metrics))]
     if rows.empty:
         kinds = ", ".join(sorted({metrics[task] for task in tasks}))
         raise MaskLabError(

@@ -7,6 +7,7 @@ need them, and so is what cannot be reached from `Root`.
 
 import itertools
 import re
+from collections import Counter
 from functools import lru_cache
 
 from masklab.corpora.english.grammar import DOMAINS, RULES
@@ -24,9 +25,7 @@ def domain(variable: str) -> tuple[str, ...]:
 def instances(text: str) -> list[dict[str, str]]:
     """Every assignment of the variables in `text`, as {variable: value}."""
     names = sorted({match.group(0) for match in _VARIABLE.finditer(text)})
-    return [
-        dict(zip(names, values, strict=True)) for values in itertools.product(*map(domain, names))
-    ]
+    return [dict(zip(names, values, strict=True)) for values in itertools.product(*map(domain, names))]
 
 
 def substitute(text: str, values: dict[str, str]) -> str:
@@ -54,16 +53,19 @@ def is_category(token: str) -> bool:
 
 
 def _alternatives():
-    """(left side, alternative's number, weight, right side) for every instance of every rule."""
+    """(left side, number, weight, right side) for every instance of every rule.
+
+    Instances of one variant (one choice of the optional parts) of an alternative have one number.
+    """
     number = 0
-    for line in RULES.splitlines():
+    for line in RULES.replace("\n    |", " |").splitlines():
         if not line or line.startswith("#"):
             continue
         left, _, right = line.partition(" -> ")
         for alternative in right.split(" | "):
-            number += 1
             body, _, weight = alternative.partition(" @")
             for share, variant in _variants(body.strip()):
+                number += 1
                 for values in instances(f"{left} {variant}"):
                     yield (
                         substitute(left, values),
@@ -120,13 +122,9 @@ def compiled() -> dict[str, list[tuple[float, tuple[str, ...]]]]:
 
 def _normalised(rules: list) -> list[tuple[float, tuple[str, ...]]]:
     """Probabilities: the instances of one alternative share its weight, equal right sides are merged."""
-    # an alternative's variants (optional parts) keep their own shares: total weight = sum over distinct shares
-    count: dict[tuple, int] = {}
-    for number, weight, right in rules:
-        key = (number, weight, len(right))
-        count[key] = count.get(key, 0) + 1
+    count = Counter(number for number, _, _ in rules)
     merged: dict[tuple[str, ...], float] = {}
     for number, weight, right in rules:
-        merged[right] = merged.get(right, 0.0) + weight / count[number, weight, len(right)]
+        merged[right] = merged.get(right, 0.0) + weight / count[number]
     total = sum(merged.values())
     return [(weight / total, right) for right, weight in merged.items()]

@@ -53,17 +53,28 @@ _LINGUISTIC = ("main_verb", "control_raising", "syntactic_category")
 _SURFACE = ("lexical_content", "relative_position")
 
 RECIPES: dict[str, Recipe] = {
-    "acceptability": Recipe(2, False, "glue", "Is the sentence in the language (1) or the bad member of a minimal pair (0)?"),
+    "acceptability": Recipe(
+        2, False, "glue", "Is the sentence in the language (1) or the bad member of a minimal pair (0)?"
+    ),
     "sentiment": _glue("sentiment", False, "Is the opinion positive? Negation reverses it."),
     "entailment": _glue("entailment", True, "Does the second sentence follow from the first?"),
     "paraphrase": _glue("paraphrase", True, "Do both sentences say the same?"),
     "control_main_verb": _control("main_verb", "relative_position", "linguistic", "Is the main verb in -ing?"),
-    "control_control_raising": _control("control_raising", "relative_position", "linguistic", "Is it a control predicate (1) or a raising predicate (0)?"),
-    "control_syntactic_category": _control("syntactic_category", "relative_position", "linguistic", "Is the predicate an adjective?"),
+    "control_control_raising": _control(
+        "control_raising",
+        "relative_position",
+        "linguistic",
+        "Is it a control predicate (1) or a raising predicate (0)?",
+    ),
+    "control_syntactic_category": _control(
+        "syntactic_category", "relative_position", "linguistic", "Is the predicate an adjective?"
+    ),
     "control_lexical_content": _control("main_verb", "lexical_content", "surface", "Does the word `the` occur?"),
     "control_relative_position": _control("main_verb", "relative_position", "surface", "Does `the` precede `a`?"),
-    **{f"{linguistic}_{surface}": _ambiguous(linguistic, surface) for linguistic in _LINGUISTIC for surface in _SURFACE},
-}  # fmt: skip
+    **{
+        f"{linguistic}_{surface}": _ambiguous(linguistic, surface) for linguistic in _LINGUISTIC for surface in _SURFACE
+    },
+}
 
 
 def labelled(recipe: str, sizes: dict[str, int], seed: int) -> dict[str, pd.DataFrame]:
@@ -101,10 +112,10 @@ def _rows(recipe: str, split: str, count: int, random: np.random.Generator, seen
         wanted = (count + label) // 2
         taken = 0
         for attempt in range(200):
-            for index in random.permutation(len(drawers)):
-                quota = -(-(wanted - taken) // len(drawers)) if attempt == 0 else wanted - taken
-                for texts in drawers[index].draw(quota, random)[: max(quota, 0)]:
-                    if taken < wanted and seen.isdisjoint(texts):
+            for turn, index in enumerate(random.permutation(len(drawers))):
+                quota = wanted * (turn + 1) // len(drawers) if attempt == 0 else wanted
+                for texts in drawers[index].draw(quota - taken, random):
+                    if taken < quota and seen.isdisjoint(texts):
                         seen.update(texts)
                         rows.append((*texts, *[None] * (2 - len(texts)), label))
                         taken += 1

@@ -96,6 +96,4 @@ def _build() -> dict[str, tuple[str, ...]]:
 
 
 LEXICON = _build()
-PROPER = frozenset(
-    word for category, entries in LEXICON.items() if category.startswith("Name") for word in entries
-)
+PROPER = frozenset(word for category, entries in LEXICON.items() if category.startswith("Name") for word in entries)

@@ -22,17 +22,17 @@ def minimal_pairs(pairs_per_phenomenon: int, seed: int, phenomena=()) -> pd.Data
     rows = []
     for phenomenon in phenomena or PHENOMENA:
         paradigms = PARADIGMS[phenomenon]
+        seen: set[str] = set()
         for index, (paradigm, templates) in enumerate(paradigms.items()):
             share = (pairs_per_phenomenon + len(paradigms) - 1 - index) // len(paradigms)
-            drawn = _draw(paradigm, [Templates(*pair) for pair in templates], share, seed)
+            drawn = _draw(paradigm, [Templates(*pair) for pair in templates], share, seed, seen)
             rows += [(phenomenon, paradigm, good, bad) for good, bad in drawn]
     return pd.DataFrame(rows, columns=["phenomenon", "paradigm", "good", "bad"])
 
 
-def _draw(paradigm: str, templates: list[Templates], count: int, seed: int) -> list[tuple[str, str]]:
-    """`count` distinct pairs of one paradigm, its templates in turn."""
+def _draw(paradigm: str, templates: list[Templates], count: int, seed: int, seen: set[str]) -> list[tuple[str, str]]:
+    """`count` pairs of one paradigm, its templates in equal shares; `seen`: sentences not to use again."""
     random = rng.generator(seed, "english", "pairs", paradigm)
-    seen: set[str] = set()
     pairs: list[tuple[str, str]] = []
     for attempt in range(200):
         for index, template in enumerate(templates):

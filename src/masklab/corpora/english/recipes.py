@@ -27,12 +27,11 @@ def _sentiment() -> list[Case]:
     for (polarity, mood), negated in itertools.product(((1, "pos"), (0, "neg")), (False, True)):
         label = polarity ^ negated
         no = "not " if negated else ""
-        verb = f"did not 2=V(love{mood},base)" if negated else f"2=V(love{mood},past)"
         cases += [
             Case(label, f"1=NPs(?b,?t) 2=Be(?b) {no}3=Adj({mood}) ."),
             Case(label, f"1=Name(?i) 2=V(say,past) that 3=NPs(?b,?t) 4=BePast(?b) {no}5=Adj({mood}) ."),
             Case(label, f"it 1=Be(x) {no}a 2=Adj({mood}) 3=N(x,?t) ."),
-            Case(label, f"1=NPs(?h,hum) {verb} 3=NPs(?b,?t) ."),
+            Case(label, f"1=NPs(?h,hum) 2=Have(?h) {no}3=V(love{mood},part) 4=NPs(?b,?t) ."),
             Case(label, f"the 1=N(?b,?t) that 2=NPs(?h,hum) 3=V(?t,past) 4=BePast(?b) {no}5=Adj({mood}) ."),
         ]
     return cases
@@ -50,7 +49,7 @@ def _entailment() -> list[Case]:
         # whose predicate is it?
         Case(1, "the 1=NL(sg,hum) who 2=V(hum,past) the 3=NL(sg,hum) 4=V(intr,past) .", "the 1 4 ."),
         Case(0, "the 1=NL(sg,hum) who 2=V(hum,past) the 3=NL(sg,hum) 4=V(intr,past) .", "the 3 4 ."),
-    ]  # fmt: skip
+    ]
     for a_negated, b_negated in itertools.product((False, True), repeat=2):
         label = int(a_negated == b_negated)
         verb = "did not 2=V(?t,base)" if a_negated else "2=V(?t,past)"
@@ -63,7 +62,10 @@ def _entailment() -> list[Case]:
         ]
     for up, down in (("CompUp", "CompDown"), ("CompDown", "CompUp")):
         start = f"the 1=NL(sg,hum) was 2={up} than the 3=NL(sg,hum) ."
-        cases += [Case(1, start, f"the 3 was 2={down} than the 1 ."), Case(0, start, f"the 1 was 2={down} than the 3 .")]
+        cases += [
+            Case(1, start, f"the 3 was 2={down} than the 1 ."),
+            Case(0, start, f"the 1 was 2={down} than the 3 ."),
+        ]
     return cases
 
 
@@ -93,21 +95,48 @@ GLUE = {"sentiment": _sentiment(), "entailment": _entailment(), "paraphrase": _p
 # `the` or `a`. frame -> (with the linguistic feature, without it)
 FRAMES: dict[str, list[tuple[str, str]]] = {
     "main_verb": [  # the main verb is in -ing
-        ("{A} 1=N(?i,hum) who 2=V(?t,past) {B} 3=N(x,?t) was 4=V(intr,ing) .", "{A} 1=N(?i,hum) who was 2=V(?t,ing) {B} 3=N(x,?t) 4=V(intr,past) ."),
-        ("{A} 1=N(?i,hum) was 2=V(say,ing) that 3=Name(?i2) 4=V(?t,past) {B} 5=N(x,?t) .", "{A} 1=N(?i,hum) 2=V(say,past) that 3=Name(?i2) was 4=V(?t,ing) {B} 5=N(x,?t) ."),
-        ("{A} 1=N(?i,hum) who 2=V(intr,past) was 3=V(?t,ing) {B} 4=N(x,?t) .", "{A} 1=N(?i,hum) who was 2=V(intr,ing) 3=V(?t,past) {B} 4=N(x,?t) ."),
+        (
+            "{A} 1=N(?i,hum) who 2=V(?t,past) {B} 3=N(x,?t) was 4=V(intr,ing) .",
+            "{A} 1=N(?i,hum) who was 2=V(?t,ing) {B} 3=N(x,?t) 4=V(intr,past) .",
+        ),
+        (
+            "{A} 1=N(?i,hum) was 2=V(say,ing) that 3=Name(?i2) 4=V(?t,past) {B} 5=N(x,?t) .",
+            "{A} 1=N(?i,hum) 2=V(say,past) that 3=Name(?i2) was 4=V(?t,ing) {B} 5=N(x,?t) .",
+        ),
+        (
+            "{A} 1=N(?i,hum) who 2=V(intr,past) was 3=V(?t,ing) {B} 4=N(x,?t) .",
+            "{A} 1=N(?i,hum) who was 2=V(intr,ing) 3=V(?t,past) {B} 4=N(x,?t) .",
+        ),
     ],
     "control_raising": [  # the verb or adjective over the infinitive is a control predicate
-        ("{A} 1=N(?i,hum) 2=V(want,past) to 3=V(?t,base) {B} 4=N(x,?t) .", "{A} 1=N(?i,hum) 2=V(seem,past) to 3=V(?t,base) {B} 4=N(x,?t) ."),
-        ("{A} 1=N(?i,hum) was 2=Control to 3=V(?t,base) {B} 4=N(x,?t) .", "{A} 1=N(?i,hum) was 2=Raising to 3=V(?t,base) {B} 4=N(x,?t) ."),
-        ("{A} 1=N(?i,hum) who 5=V(intr,past) 2=V(want,past) to 3=V(?t,base) {B} 4=N(x,?t) .", "{A} 1=N(?i,hum) who 5=V(intr,past) 2=V(seem,past) to 3=V(?t,base) {B} 4=N(x,?t) ."),
+        (
+            "{A} 1=N(?i,hum) 2=V(want,past) to 3=V(?t,base) {B} 4=N(x,?t) .",
+            "{A} 1=N(?i,hum) 2=V(seem,past) to 3=V(?t,base) {B} 4=N(x,?t) .",
+        ),
+        (
+            "{A} 1=N(?i,hum) was 2=Control to 3=V(?t,base) {B} 4=N(x,?t) .",
+            "{A} 1=N(?i,hum) was 2=Raising to 3=V(?t,base) {B} 4=N(x,?t) .",
+        ),
+        (
+            "{A} 1=N(?i,hum) who 5=V(intr,past) 2=V(want,past) to 3=V(?t,base) {B} 4=N(x,?t) .",
+            "{A} 1=N(?i,hum) who 5=V(intr,past) 2=V(seem,past) to 3=V(?t,base) {B} 4=N(x,?t) .",
+        ),
     ],
     "syntactic_category": [  # the main predicate is an adjective
-        ("{A} 1=N(?i,hum) who 2=V(?t,past) {B} 3=N(x,?t) was 4=Adj(hum) .", "{A} 1=N(?i,hum) who 2=V(?t,past) {B} 3=N(x,?t) was 4=Near 5=Name(?i2) ."),
-        ("{A} 1=N(x,?o) near {B} 2=N(x,furn) was 3=Adj(?o) .", "{A} 1=N(x,?o) near {B} 2=N(x,furn) was 3=Near my 4=N(x,furn) ."),
-        ("{A} 1=N(?i,hum) near {B} 2=N(x,vehicle) was 3=Adj(hum) .", "{A} 1=N(?i,hum) near {B} 2=N(x,vehicle) was 3=Near 4=Name(?i2) ."),
+        (
+            "{A} 1=N(?i,hum) who 2=V(?t,past) {B} 3=N(x,?t) was 4=Adj(hum) .",
+            "{A} 1=N(?i,hum) who 2=V(?t,past) {B} 3=N(x,?t) was 4=Near 5=Name(?i2) .",
+        ),
+        (
+            "{A} 1=N(x,?o) near {B} 2=N(x,furn) was 3=Adj(?o) .",
+            "{A} 1=N(x,?o) near {B} 2=N(x,furn) was 3=Near my 4=N(x,furn) .",
+        ),
+        (
+            "{A} 1=N(?i,hum) near {B} 2=N(x,vehicle) was 3=Adj(hum) .",
+            "{A} 1=N(?i,hum) near {B} 2=N(x,vehicle) was 3=Near 4=Name(?i2) .",
+        ),
     ],
-}  # fmt: skip
+}
 
 # surface feature -> (determiners with it, determiners without it)
 DETERMINERS = {

@@ -6,11 +6,11 @@ has no empty and no left-recursive categories, so this is complete: a sentence i
 exactly when the rules derive it.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from masklab.corpora.english.compiler import compiled, is_category
 from masklab.corpora.english.lexicon import LEXICON
-from masklab.corpora.english.text import read
+from masklab.corpora.english.spelling import read
 
 _END = ""  # key of a trie node where an alternative is complete
 
@@ -45,7 +45,7 @@ def _tries() -> dict[str, dict]:
     return tries
 
 
-@lru_cache(maxsize=None)
+@cache
 def _predicted(category: str, word: str) -> tuple[tuple[str, dict], ...]:
     """The branches of a category's trie that can begin with `word`."""
     first = _first_words()

@@ -7,6 +7,7 @@ many symbols (no category derives the empty string), so the law sampled is the
 grammar's, conditioned on length.
 """
 
+import itertools
 from functools import lru_cache
 
 import numpy as np
@@ -15,15 +16,15 @@ import pyarrow.compute as pc
 
 from masklab.corpora.english.compiler import compiled, is_category
 from masklab.corpora.english.lexicon import LEXICON
-from masklab.corpora.english.text import takes_an
+from masklab.corpora.english.spelling import takes_an
 
 MAX_WORDS = 24
 _BLOCK = 20_000
 
 
 def word_weights(count: int) -> np.ndarray:
-    """Probabilities of the words of a category in their listed order: a mild Zipf law, rank+3 to the -1/2."""
-    weights = (np.arange(count) + 3.0) ** -0.5
+    """Probabilities of the words of a category in their listed order: a Zipf law, 1 / (rank + 3)."""
+    weights = 1.0 / (np.arange(count) + 4.0)
     return weights / weights.sum()
 
 
@@ -36,11 +37,16 @@ class Sampler:
     """
 
     def __init__(self):
-        rules = {category: [(p, right) for p, right in alternatives] for category, alternatives in compiled().items()}
+        rules = dict(compiled())
         for category, entries in LEXICON.items():
-            rules[category] = [(p, (word,)) for p, word in zip(word_weights(len(entries)), entries, strict=True)]
+            weights = word_weights(len(entries))
+            rules[category] = [(p, (word,)) for p, word in zip(weights, entries, strict=True)]
         vocabulary = {
-            token for alternatives in rules.values() for _, right in alternatives for token in right if not is_category(token)
+            token
+            for alternatives in rules.values()
+            for _, right in alternatives
+            for token in right
+            if not is_category(token)
         }
         vocabulary |= {word for entries in LEXICON.values() for word in entries}
         self.words = sorted(vocabulary)
@@ -82,7 +88,8 @@ class Sampler:
             if not open_.any():
                 break
             which = symbols[open_]
-            draw = np.searchsorted(self.edges, which - bound + rng.random(len(which)), side="right")
+            point = rng.random(len(which)) * (1 - 1e-12)  # the sum below must not round up to the next category
+            draw = np.searchsorted(self.edges, which - bound + point, side="right")
             repeats = np.ones(len(symbols), dtype=np.int64)
             repeats[open_] = self.length[draw]
             start = np.zeros(len(symbols), dtype=np.int64)
@@ -98,7 +105,7 @@ class Sampler:
         return symbols, owner
 
     def write(self, words: np.ndarray, owner: np.ndarray) -> pa.Array:
-        """Strings of the sentences in (words, owner) as `draw` returns them (see `text.write`)."""
+        """Strings of the sentences in (words, owner) as `draw` returns them (see `spelling.write`)."""
         starts = np.flatnonzero(np.diff(owner, prepend=-1))
         count = len(self.words)
         article = np.zeros(len(words), dtype=bool)
@@ -122,7 +129,7 @@ def phrases(category: str, count: int, rng: np.random.Generator) -> list[list[st
         words, owner = machine.draw(category, count - len(result) + 8, rng)
         spelled = [machine.words[word] for word in words]
         starts = [*np.flatnonzero(np.diff(owner, prepend=-1)), len(words)]
-        result.extend(spelled[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True))
+        result.extend(spelled[a:b] for a, b in itertools.pairwise(starts))
     return result[:count]
 
 

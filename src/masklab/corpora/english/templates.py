@@ -14,7 +14,7 @@ import numpy as np
 from masklab.corpora.english.compiler import compiled, instances, substitute
 from masklab.corpora.english.lexicon import LEXICON
 from masklab.corpora.english.sample import MAX_WORDS, phrases, word_weights
-from masklab.corpora.english.text import write
+from masklab.corpora.english.spelling import write
 
 _SLOT = re.compile(r"(\d+)(?:=(\S+))?")
 

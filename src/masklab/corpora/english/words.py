@@ -17,13 +17,13 @@ librarian plumber barber"""
 ANIMAL = """dog cat horse cow rabbit lion tiger bear wolf/wolves fox monkey elephant goose/geese mouse/mice duck parrot
 kitten puppy goat pony squirrel turtle"""
 THINGS = {
-    "food": """apple banana orange cake cookie sandwich pie pizza pear peach cherry carrot potato/potatoes tomato/tomatoes
-mango/mangoes muffin burger salad pancake strawberry sausage loaf/loaves""",
+    "food": """apple banana orange cake cookie sandwich pie pizza pear peach cherry carrot potato/potatoes
+tomato/tomatoes mango/mangoes muffin burger salad pancake strawberry sausage loaf/loaves""",
     "drink": "coffee tea beer soda cocktail smoothie milkshake lemonade espresso cider cappuccino",
-    "cloth": "dress shirt jacket sweater coat hat skirt glove sock blouse uniform suit apron vest cap scarf/scarves robe",
+    "cloth": "dress shirt jacket sweater coat hat skirt glove sock blouse uniform suit apron vest cap scarf/scarves",
     "vehicle": "car truck bus bicycle taxi train boat van motorcycle tractor scooter ambulance wagon yacht",
-    "place": """museum school library restaurant hospital garden park church theater bakery hotel office kitchen cafe market
-castle bank village beach mall""",
+    "place": """museum school library restaurant hospital garden park church theater bakery hotel office kitchen cafe
+market castle bank village beach mall""",
     "text": "book letter story poem novel essay magazine newspaper article diary report play script speech",
     "furn": "table chair desk sofa bench bed shelf/shelves lamp mirror bookcase stool couch dresser cradle",
     "tool": "hammer knife/knives axe shovel saw wrench drill ladder brush rake screwdriver needle chisel",
@@ -35,8 +35,8 @@ castle bank village beach mall""",
 NAMES = {
     "m": """John David Peter Thomas Robert Michael James William Daniel George Henry Paul Mark Kevin Brian Carlos Steven
 Eric Simon Victor Oscar Martin Frank Walter Adam""",
-    "f": """Mary Susan Linda Anna Julia Sarah Emma Laura Karen Alice Helen Nancy Diane Maria Rachel Emily Carol Tina Sophie
-Clara Irene Monica Grace Martha Eva""",
+    "f": """Mary Susan Linda Anna Julia Sarah Emma Laura Karen Alice Helen Nancy Diane Maria Rachel Emily Carol Tina
+Clara Sophie Irene Monica Grace Martha Eva""",
 }
 
 VERBS = {
@@ -44,7 +44,7 @@ VERBS = {
     "hum": """help thank hug* praise criticize trust blame insult respect admire kiss invite see/saw/seen
 forgive/forgave/forgiven defend know/knew/known visit greet teach/taught""",
     "animal": "feed/fed train tame rescue pet* adopt groom ride/rode/ridden leash stroke",
-    "food": "eat/ate/eaten cook taste bake devour slice pick fry freeze/froze/frozen serve chew",
+    "food": "eat/ate/eaten pick cook taste bake devour slice fry freeze/froze/frozen serve chew",
     "drink": "drink/drank/drunk sip* pour spill stir* gulp brew",
     "cloth": "wear/wore/worn fold sew/sewed/sewn wash tear/tore/torn knit* mend hem*",
     "vehicle": "drive/drove/driven park rent repair steer tow race inspect",

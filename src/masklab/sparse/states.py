@@ -1,0 +1,167 @@
+"""Hidden states of a corpus: samples for dictionary learning, and the codes of every token."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from masklab import rng
+from masklab.errors import MaskLabError
+from masklab.files import atomic
+from masklab.sparse.codes import write_codes
+from masklab.sparse.lasso import lasso, prepare, unit_rows
+from masklab.sparse.targets import Codes
+
+BATCH_TOKENS = 16384
+CHUNK_TOKENS = 65536
+
+
+@torch.no_grad()
+def hidden_states(
+    model, store, rows, layer: int, batch_tokens: int = BATCH_TOKENS, device="cpu"
+) -> Iterator[tuple[np.ndarray, Tensor]]:
+    """Hidden states of `layer` at all tokens but [CLS] and [SEP] of the sequences `rows`, unmasked.
+
+    Yields (positions [n] in `store.ids`, unit vectors [n, d] float32 on `device`), shortest sequences first, in
+    batches of at most `batch_tokens` tokens (at least one sequence). `model` is a MaskedLM on `device`, put in eval
+    mode; `store` a TokenStore.
+    """
+    model.eval()
+    rows = np.asarray(rows)
+    rows = rows[np.argsort(store.lengths[rows], kind="stable")]
+    rows = rows[store.lengths[rows] > 2]
+    start = 0
+    while start < len(rows):
+        widths = store.lengths[rows[start : start + batch_tokens]]
+        fits = int(np.searchsorted(widths * np.arange(1, len(widths) + 1), batch_tokens, "right"))
+        batch = rows[start : start + max(1, fits)]
+        ids, lengths = store.batch(batch)
+        columns = torch.arange(ids.shape[1])
+        at = ((columns > 0) & (columns < lengths[:, None] - 1)).flatten().nonzero()[:, 0]
+        positions = store.flat(batch, (at // ids.shape[1]).numpy(), (at % ids.shape[1]).numpy())
+        states = model.encode(ids.to(device), lengths.to(device), layer=layer, at=at.to(device))
+        yield positions, unit_rows(states.float())
+        start += len(batch)
+
+
+def sample_states(
+    model,
+    store,
+    layer: int,
+    tokens: int,
+    draw: str = "random",
+    seed: int = 1,
+    name: str = "",
+    batch_tokens: int = BATCH_TOKENS,
+    device="cpu",
+    progress=None,
+) -> Tensor:
+    """Unit hidden states of `tokens` tokens (all, if the corpus has fewer): [n, d] float32 on the CPU.
+
+    draw: `random`: whole sequences in random order until there are enough tokens (the stream is addressed by
+    `seed` and `name`); `first`: the first tokens of the corpus, as the released code.
+    """
+    if draw not in ("random", "first"):
+        raise MaskLabError(f"draw {draw!r}: allowed are random, first")
+    rows = np.arange(len(store))
+    if draw == "random":
+        rows = rng.generator(seed, name, "sample").permutation(rows)
+    ends = np.cumsum(store.lengths[rows] - 2)
+    rows = rows[: int(np.searchsorted(ends, tokens)) + 1]
+    n = min(tokens, int(ends[-1]) if len(ends) else 0)
+    # where the first token of each sequence goes; tokens keep the order of the drawn sequences
+    begin = np.zeros(len(store), np.int64)
+    begin[rows] = ends[: len(rows)] - (store.lengths[rows] - 2)
+    result, done = None, 0
+    for positions, states in hidden_states(model, store, rows, layer, batch_tokens, device):
+        row = np.searchsorted(store.offsets, positions, "right") - 1
+        slots = torch.from_numpy(begin[row] + positions - store.offsets[row])
+        if result is None:
+            result = torch.empty(n, states.shape[1])
+        kept = slots < n
+        result[slots[kept]] = states.cpu()[kept]
+        done += int(kept.sum())
+        if progress:
+            progress(done, n)
+    if result is None:
+        raise MaskLabError("sample: the corpus has no tokens")
+    return result
+
+
+def code_corpus(
+    model,
+    store,
+    dictionary: Tensor,
+    layer: int,
+    penalty: float,
+    solver: str,
+    folder,
+    split: str,
+    device="cpu",
+    progress=None,
+    *,
+    batch_tokens: int = BATCH_TOKENS,
+    chunk_tokens: int = CHUNK_TOKENS,
+    state_folder=None,
+    fingerprint: dict | None = None,
+) -> dict:
+    """Write the code of every token of `store`, in order, with `masklab.sparse.codes.write_codes`.
+
+    Sequences are coded in contiguous chunks of about `chunk_tokens` tokens, which bounds the memory. With
+    `state_folder`, finished chunks are kept there until all are done, and reused where `fingerprint` (and the sizes)
+    agree. progress(done, total) counts tokens. Returns the counts {"rows", "entries"}.
+    """
+    dictionary = prepare(dictionary.to(device))
+    state = None if state_folder is None else Path(state_folder)
+    settings = json.dumps([len(store.ids), chunk_tokens, list(dictionary.matrix.shape), fingerprint], sort_keys=True)
+
+    def blocks():
+        bounds = _chunks(store.offsets, chunk_tokens)
+        for number, (first, last) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+            path = None if state is None else state / f"{split}.{number}.safetensors"
+            codes = None if path is None else _load(path, settings)
+            if codes is None:
+                begin, end = int(store.offsets[first]), int(store.offsets[last])
+                states = torch.zeros(end - begin, len(dictionary.matrix), device=device)
+                for positions, part in hidden_states(model, store, np.arange(first, last), layer, batch_tokens, device):
+                    states[torch.from_numpy(positions - begin).to(device)] = part
+                codes = lasso(states, dictionary, penalty, solver)
+                if path is not None:
+                    parts = {key: getattr(codes, key).cpu() for key in ("indptr", "indices", "values")}
+                    with atomic(path) as temporary:
+                        save_file(parts, temporary, {"settings": settings})
+            yield codes
+            if progress:
+                progress(int(store.offsets[last]), len(store.ids))
+
+    counts = write_codes(folder, split, blocks(), dictionary.matrix.shape[1])
+    if state is not None:
+        for path in state.glob(f"{split}.*.safetensors"):
+            path.unlink()
+        if state.is_dir() and not any(state.iterdir()):
+            shutil.rmtree(state)
+    return counts
+
+
+def _chunks(offsets: np.ndarray, tokens: int) -> list[int]:
+    """Sequence numbers 0 = c0 < c1 < ... = n that cut the corpus into chunks of about `tokens` tokens."""
+    bounds, n = [0], len(offsets) - 1
+    while bounds[-1] < n:
+        reach = int(np.searchsorted(offsets, offsets[bounds[-1]] + tokens, "right")) - 1
+        bounds.append(min(n, max(bounds[-1] + 1, reach)))
+    return bounds
+
+
+def _load(path: Path, settings: str) -> Codes | None:
+    if not path.is_file():
+        return None
+    with safe_open(path, "pt") as file:
+        if file.metadata()["settings"] != settings:
+            return None
+        return Codes(*(file.get_tensor(key) for key in ("indptr", "indices", "values")))

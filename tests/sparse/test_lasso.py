@@ -1,0 +1,167 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+from masklab.errors import MaskLabError
+from masklab.sparse import batched, spams_backend
+from masklab.sparse.lasso import Dictionary, lasso, objective, prepare, unit_rows
+from masklab.sparse.targets import Codes
+
+PENALTY = 0.05
+
+
+def vectors(n, d, seed=0, types=60):
+    """Unit vectors like hidden states: a common mean, a decaying spectrum, recurring types plus noise."""
+    rng = np.random.default_rng(seed)
+    spread = np.arange(1, d + 1) ** -0.5
+    kinds = rng.standard_normal((types, d)) * spread
+    x = 0.3 * kinds[0] + kinds[rng.integers(0, types, n)] + 0.4 * rng.standard_normal((n, d)) * spread
+    return unit_rows(torch.from_numpy(x).float())
+
+
+def atoms(d, k, seed=1):
+    return vectors(k, d, seed).T.contiguous()
+
+
+def solve_batched(x, dictionary, penalty):
+    return batched.solve(x, x.double().square().sum(1), prepare(dictionary), penalty, 1e-6)
+
+
+def solve_exact(x, dictionary, penalty):
+    return lasso(x, dictionary, penalty)
+
+
+both = pytest.mark.parametrize("solve", [solve_exact, solve_batched])
+
+
+def brute_force(x, dictionary, penalty):
+    """The smallest objective over the stationary points of all supports, in double precision."""
+    x, dictionary = x.double().numpy(), dictionary.double().numpy()
+    k = dictionary.shape[1]
+    best = np.sum(x**2, 1) / 2
+    for size in range(1, k + 1):
+        for support in combinations(range(k), size):
+            d = dictionary[:, support]
+            a = np.linalg.lstsq(d.T @ d, d.T @ x.T - penalty, rcond=None)[0]
+            value = np.sum((x.T - d @ a) ** 2, 0) / 2 + penalty * a.sum(0)
+            best = np.where((a >= 0).all(0), np.minimum(best, value), best)
+    return best
+
+
+@both
+@pytest.mark.parametrize(("d", "k"), [(4, 8), (3, 8), (8, 6), (3, 1)])
+def test_equals_brute_force_over_supports(solve, d, k):
+    x, dictionary = vectors(40, d), atoms(d, k)
+    found = objective(x, dictionary, solve(x, dictionary, PENALTY), PENALTY)
+    np.testing.assert_allclose(found, brute_force(x, dictionary, PENALTY), rtol=1e-6)
+
+
+@both
+@pytest.mark.parametrize(("d", "k", "n"), [(64, 256, 700), (12, 60, 300), (96, 40, 100), (256, 700, 100)])
+def test_optimality_conditions(solve, d, k, n):
+    x, dictionary = vectors(n, d), atoms(d, k)
+    a = solve(x, dictionary, PENALTY).dense(k).double()
+    slope = (x.double() - a @ dictionary.T.double()) @ dictionary.double() - PENALTY
+    assert (a >= 0).all()
+    assert slope[a > 0].abs().max() < 1e-5
+    # the duality gap is bounded: no excluded constraint is violated by more than it allows
+    assert slope.max() < 1e-3
+    residual = x.double() - a @ dictionary.T.double()
+    primal = residual.square().sum(1) / 2 + PENALTY * a.sum(1)
+    point = residual * (PENALTY / (slope + PENALTY).amax(1, keepdim=True)).clamp(max=1)
+    dual = (x.double().square().sum(1) - (x.double() - point).square().sum(1)) / 2
+    assert ((primal - dual) / primal).max() < 1e-5
+
+
+@both
+@pytest.mark.parametrize(("d", "k", "n"), [(64, 256, 1500), (192, 600, 200)])
+def test_objective_not_above_spams(solve, d, k, n):
+    x = vectors(n, d)
+    dictionary = atoms(d, k)
+    ours = objective(x, dictionary, solve(x, dictionary, PENALTY), PENALTY)
+    theirs = objective(x, dictionary, spams_backend.lasso(x, dictionary, PENALTY), PENALTY)
+    assert ((ours - theirs) / theirs).max() < 1e-5
+    # SPAMS stops early on a few vectors; on nearly all the objectives are equal
+    assert np.quantile(((theirs - ours) / theirs).abs(), 0.98) < 1e-4
+
+
+@both
+def test_awkward_input(solve):
+    # duplicate atoms, a zero atom, zero vectors, vectors without a correlated atom, an atom itself
+    dictionary = atoms(16, 24)
+    dictionary = torch.cat([dictionary, dictionary[:, :8], torch.zeros(16, 1)], 1)
+    x = torch.cat([torch.zeros(2, 16), vectors(30, 16), dictionary.T[:5], -1e-3 * dictionary.T[:1]])
+    codes = solve(x, dictionary, PENALTY)
+    assert codes.counts[:2].tolist() == [0, 0] and codes.counts[-1] == 0
+    found = objective(x, dictionary, codes, PENALTY)
+    distinct = objective(x, dictionary[:, :24], solve(x, dictionary[:, :24].contiguous(), PENALTY), PENALTY)
+    np.testing.assert_allclose(found, distinct, rtol=1e-5, atol=1e-9)
+    assert len(solve(x[:0], dictionary, PENALTY)) == 0
+
+
+def test_threads_and_chunks_do_not_matter():
+    x, dictionary = vectors(1100, 32), atoms(32, 128)
+    threads = torch.get_num_threads()
+    results = []
+    try:
+        for count in (1, 3):
+            torch.set_num_threads(count)
+            results.append(lasso(x, dictionary, PENALTY))
+    finally:
+        torch.set_num_threads(threads)
+    pieces = Codes.cat([lasso(part, dictionary, PENALTY) for part in x.split(256)])
+    for other in (results[1], pieces):
+        torch.testing.assert_close(results[0].dense(128), other.dense(128), atol=2e-5, rtol=0)
+
+
+def test_fista_is_the_released_iteration():
+    # the iteration of the released code, written out; the step recomputed from its definition
+    x, dictionary = vectors(20, 24), atoms(24, 60)
+    step = 1 / torch.linalg.eigvalsh(dictionary @ dictionary.T)[-1]
+    a = y = torch.zeros(20, 60)
+    t = 1.0
+    for _ in range(100):
+        new = (y - step * (y @ dictionary.T - x) @ dictionary - step * PENALTY).clamp(min=0)
+        t_new = (1 + (1 + 4 * t * t) ** 0.5) / 2
+        y = new + (t - 1) / t_new * (new - a)
+        a, t = new, t_new
+    torch.testing.assert_close(lasso(x, dictionary, PENALTY, solver="fista").dense(60), a, atol=1e-4, rtol=0)
+
+
+def test_codes_are_ordered_rows():
+    x = vectors(50, 32)
+    codes = lasso(x, atoms(32, 100), PENALTY)
+    assert codes.indptr[0] == 0 and codes.indptr[-1] == len(codes.indices) == len(codes.values)
+    for first, last in zip(codes.indptr[:-1], codes.indptr[1:], strict=True):
+        assert (codes.indices[first:last].diff() > 0).all()
+    again = Codes.of_dense(codes.dense(100))
+    assert all(torch.equal(getattr(codes, key), getattr(again, key)) for key in ("indptr", "indices", "values"))
+
+
+def test_prepared_dictionary_follows_changes():
+    dictionary = atoms(8, 12)
+    first = prepare(dictionary)
+    assert prepare(dictionary) is first and prepare(first) is first
+    dictionary[:, 0] = 0
+    torch.testing.assert_close(prepare(dictionary).gram, dictionary.T @ dictionary)
+
+
+def test_errors():
+    dictionary = Dictionary(atoms(8, 12))
+    with pytest.raises(MaskLabError, match="solver 'newton'"):
+        lasso(vectors(3, 8), dictionary, PENALTY, solver="newton")
+    with pytest.raises(MaskLabError, match=r"\[3, 7\]"):
+        lasso(vectors(3, 7), dictionary, PENALTY)
+    with pytest.raises(MaskLabError, match="penalty 0"):
+        lasso(vectors(3, 8), dictionary, 0)
+    bad = vectors(3, 8)
+    bad[1, 2] = torch.nan
+    with pytest.raises(MaskLabError, match="row 1"):
+        lasso(bad, dictionary, PENALTY)
+
+
+def test_unit_rows():
+    x = torch.tensor([[3.0, 4.0], [0.0, 0.0]])
+    torch.testing.assert_close(unit_rows(x), torch.tensor([[0.6, 0.8], [0.0, 0.0]]))
