@@ -4,7 +4,7 @@
 
 Both solve the same vectors under the same dictionary, in turns, in this process; the objectives are compared. With
 `--learn`, whole runs of dictionary learning are timed instead, and their objectives on held-out vectors compared.
-Ours is timed with everything a first call needs but compilation, which is cached on disk. The last line is ours / SPAMS.
+Our time includes the Gram matrix, but not compilation (seconds, cached on disk). The last line is ours / SPAMS.
 """
 
 import argparse
@@ -99,9 +99,8 @@ def main():
         result = compare_coding(x[: args.vectors], dictionary, args.penalty, args.rounds)
     ours, theirs, count = result
     for name, seconds in (("ours", ours), ("SPAMS", theirs)):
-        print(
-            f"{name}: {count / statistics.median(seconds):,.0f} vectors/s (rounds: {', '.join(f'{s:.2f} s' for s in seconds)})"
-        )
+        rounds = ", ".join(f"{s:.2f} s" for s in seconds)
+        print(f"{name}: {count / statistics.median(seconds):,.0f} vectors/s (rounds: {rounds})")
     print(f"ratio: {statistics.median(theirs) / statistics.median(ours):.2f}")
 
 

@@ -10,7 +10,7 @@ from masklab.sparse.lasso import lasso, objective, unit_rows
 
 
 def planted(n, d=32, k=64, seed=0):
-    """Unit vectors with about four atoms each of a random dictionary, and little noise: (x [n, d], dictionary [d, k])."""
+    """Unit vectors with about four atoms each of a random dictionary, and noise: (x [n, d], dictionary [d, k])."""
     rng = np.random.default_rng(seed)
     dictionary = rng.standard_normal((d, k))
     dictionary /= np.linalg.norm(dictionary, axis=0)

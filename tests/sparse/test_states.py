@@ -86,7 +86,7 @@ def test_code_corpus(model, store, truth, tmp_path):
         codes.values
     )
     torch.testing.assert_close(written, expected.dense(48), atol=1e-3, rtol=0)
-    indices, values = codes.gather(np.array([3, 200]))
+    _, values = codes.gather(np.array([3, 200]))
     assert torch.equal(codes.gather(np.array([200]))[1][0], values[1][: int(codes.indptr[201] - codes.indptr[200])])
     torch.testing.assert_close(values.sum(1), torch.ones(2))
 

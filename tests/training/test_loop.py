@@ -12,15 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from masklab.sparse.dictionary import learn
-from masklab.sparse.states import code_corpus, sample_states
 from torch.nn import functional as F
 
 from masklab.config.schema import Dictionary, Model, Objective
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.sparse.codes import CodeStore
+from masklab.sparse.dictionary import learn
 from masklab.sparse.lasso import lasso, unit_rows
+from masklab.sparse.states import code_corpus, sample_states
 from masklab.tokens import TokenStore
 from masklab.training.loop import Run, Trainer, train
 

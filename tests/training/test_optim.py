@@ -3,7 +3,7 @@ import torch
 from transformers import get_constant_schedule_with_warmup, get_linear_schedule_with_warmup
 
 from masklab.config.schema import Optimiser
-from masklab.training.optim import build, rate_at
+from masklab.training.optim import FlatParameters, rate_at
 
 
 @pytest.mark.parametrize("schedule", ["linear", "constant"])
@@ -21,9 +21,21 @@ def test_schedule_equals_transformers(schedule):
         peer.step()
 
 
-def test_every_parameter_decays():
-    weight = torch.nn.Parameter(torch.ones(3))
-    optimiser = build([weight], Optimiser(lr=0.1, weight_decay=0.5), torch.device("cpu"))
-    weight.grad = torch.zeros(3)
-    optimiser.step()
-    assert torch.allclose(weight, torch.full((3,), 1 - 0.1 * 0.5))
+@pytest.mark.parametrize("kind", ["adamw", "sgd"])
+def test_flat_updates_equal_torch(kind):
+    """20 clipped updates of a small network, to 1e-6."""
+    networks = [torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.Tanh(), torch.nn.Linear(7, 3)) for _ in range(2)]
+    networks[1].load_state_dict(networks[0].state_dict())
+    flat = FlatParameters(networks[0].parameters())
+    make = torch.optim.AdamW if kind == "adamw" else torch.optim.SGD
+    peer = make(networks[1].parameters(), lr=0.05, weight_decay=0.1)
+    for step in range(20):
+        x = torch.randn(8, 5, generator=torch.Generator().manual_seed(step))
+        for network in networks:
+            (10 * network(x).square().mean()).backward()
+        norm = torch.nn.utils.clip_grad_norm_(networks[1].parameters(), 0.5)
+        assert torch.allclose(flat.step(0.05, 0.1, 0.5, kind=kind), norm, atol=1e-6)
+        peer.step()
+        peer.zero_grad()
+    for ours, theirs in zip(networks[0].parameters(), networks[1].parameters(), strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-6)

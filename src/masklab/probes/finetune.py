@@ -26,7 +26,7 @@ from masklab.probes.encoding import encode_split, shuffled_batches, sorted_batch
 from masklab.probes.metrics import METRICS, accuracy, confusion, f1
 from masklab.rng import generator, seed_at, torch_generator
 from masklab.tokenizers import load_tokenizer
-from masklab.training.optim import rate_at
+from masklab.training.optim import FlatParameters, rate_at
 
 EVALUATION_TOKENS = 16384  # tokens per forward pass when measuring
 
@@ -83,44 +83,6 @@ class EarlyStopping:
         if improved:
             self.best = value
         return improved, self.waited >= self.patience
-
-
-class FlatParameters:
-    """Parameters as views of one vector, gradients and AdamW's moments too.
-
-    A step of AdamW, clipping, zeroing, keeping and restoring a model are then one operation each instead of one
-    per parameter, which matters in a small model. AdamW is torch's fused kernel called directly: making a
-    `torch.optim.AdamW` imports 800 modules of torch's compiler, 1.6 s of every process.
-    """
-
-    def __init__(self, parameters):
-        self.values = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
-        self.gradient, self.mean, self.square = (torch.zeros_like(self.values) for _ in range(3))
-        self.updates = torch.zeros((), device=self.values.device)
-        start = 0
-        for parameter in parameters:
-            part = slice(start, start + parameter.numel())
-            parameter.data = self.values[part].view_as(parameter)
-            parameter.grad = self.gradient[part].view_as(parameter)
-            start = part.stop
-
-    @torch.no_grad()
-    def restart(self, values) -> None:
-        """Set the parameters to `values` and forget the moments."""
-        self.values.copy_(values)
-        for tensor in (self.gradient, self.mean, self.square, self.updates):
-            tensor.zero_()
-
-    @torch.no_grad()
-    def step(self, lr: float, weight_decay: float = 0.0, clip: float | None = None) -> None:
-        """One update of AdamW (betas .9, .999; eps 1e-8) with the gradient, clipped to norm `clip`; zeroes it."""
-        if clip is not None:
-            self.gradient.mul_((clip / (self.gradient.norm() + 1e-6)).clamp(max=1))
-        self.updates += 1
-        moments = ([self.mean], [self.square], [], [self.updates])
-        settings = {"lr": lr, "beta1": 0.9, "beta2": 0.999, "weight_decay": weight_decay, "eps": 1e-8}
-        torch._fused_adamw_([self.values], [self.gradient], *moments, **settings, amsgrad=False, maximize=False)
-        self.gradient.zero_()
 
 
 def measure(context) -> list[dict]:

@@ -89,10 +89,8 @@ def lasso(
     squares = x.double().square().sum(1)
     if not bool(squares.isfinite().all()):
         raise MaskLabError(f"row {int((~squares.isfinite()).nonzero()[0])} of the vectors to code is not finite")
-    if solver == "fista":
-        solve = fista
-    else:
-        solve = _exact_cpu if x.device.type == "cpu" else batched.solve
+    exact = _exact_cpu if x.device.type == "cpu" else batched.solve
+    solve = fista if solver == "fista" else exact
     chunk = CHUNK.get(x.device.type, 8192)
     parts = [
         solve(xs, sq, dictionary, penalty, tolerance)

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -123,7 +124,7 @@ def code_corpus(
 
     def blocks():
         bounds = _chunks(store.offsets, chunk_tokens)
-        for number, (first, last) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+        for number, (first, last) in enumerate(pairwise(bounds)):
             path = None if state is None else state / f"{split}.{number}.safetensors"
             codes = None if path is None else _load(path, settings)
             if codes is None:

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from safetensors.torch import load_file
 
 from masklab.config import checkpoints
 from masklab.config.schema import Dictionary, Encoder, Model, Objective
@@ -80,7 +81,7 @@ class Trainer:
         self.model = self._initial_model(atoms).to(self.device)
         self.forward = torch.compile(self.model) if self.config.compile else self.model
         self.teacher = self._teacher()
-        self.optimiser = optim.build(self.model.parameters(), self.config.optimiser, self.device)
+        self.flat = optim.FlatParameters(self.model.parameters())
         lengths = self.train_store.lengths
         self.plan = BatchPlan(
             lengths, self.config.batch_size, run.seed, *self.address, eligible=maskable(lengths, self.config.masking)
@@ -107,8 +108,6 @@ class Trainer:
 
             store = CodeStore(run.codes, "train")
         elif needs_codes:
-            from safetensors.torch import load_file
-
             dictionary = load_file(run.dictionary / "dictionary.safetensors")["D"].to(self.device)
         if run.objective.kd or (needs_codes and not stored):
             model = load_checkpoint(run.init).to(self.device)
@@ -173,12 +172,9 @@ class Trainer:
                 f" {self.plan.batch(step)[:4].tolist()}...); the last good state is kept: lower"
                 " models.<model>.optimiser.lr or raise warmup, and run again"
             )
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.optimiser.clip or math.inf)
+        how = config.optimiser
+        norm = self.flat.step(row["lr"], how.weight_decay, how.clip, kind=how.kind, betas=how.betas, eps=how.eps)
         row["grad_norm"] = float(norm)
-        for group in self.optimiser.param_groups:
-            group["lr"] = row["lr"]
-        self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
         return row
 
     @torch.no_grad()
@@ -241,7 +237,7 @@ class Trainer:
                 "%s: starting, %s parameters", self.run.name, f"{sum(p.numel() for p in self.model.parameters()):,}"
             )
             return 0
-        state.restore(self.state_file, self.model, self.optimiser)
+        self.flat.load(load_file(self.state_file))
         self.seconds, self.metrics = facts["seconds"], facts["metrics"]
         log.info("%s: resuming at step %d of %d", self.run.name, facts["step"], self.config.steps)
         return facts["step"]
@@ -299,7 +295,7 @@ class Trainer:
 
     def _save(self, done):
         facts = {"fingerprint": self.mark, "step": done, "seconds": self.seconds, "metrics": self.metrics}
-        state.save(self.state_file, self.model, self.optimiser, **facts)
+        state.save(self.state_file, self.flat.state(), **facts)
 
     def _checkpoint(self, done):
         metadata = {"model": self.run.name, "step": done, "config": self.resolved}

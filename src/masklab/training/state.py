@@ -33,16 +33,12 @@ def locked(folder):
         yield folder
 
 
-def save(path, model, optimiser, **facts) -> None:
-    """Weights and optimiser moments as safetensors; `facts` (JSON-able) as its metadata."""
-    tensors = {f"model.{name}": tensor.detach().contiguous() for name, tensor in model.named_parameters()}
-    names = [name for name, _ in model.named_parameters()]
-    for index, entry in optimiser.state_dict()["state"].items():
-        for key, value in entry.items():
-            if value is not None:
-                tensors[f"optimiser.{key}.{names[index]}"] = torch.as_tensor(value).detach().contiguous()
+def save(path, tensors: dict[str, torch.Tensor], **facts) -> None:
+    """Tensors as safetensors, with `facts` (JSON-able) as the file's metadata."""
     with atomic(path) as temporary:
-        save_file(tensors, temporary, metadata={"facts": json.dumps(facts)})
+        save_file(
+            {name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, {"facts": json.dumps(facts)}
+        )
 
 
 def facts(path, fingerprint: str) -> dict | None:
@@ -52,23 +48,6 @@ def facts(path, fingerprint: str) -> dict | None:
     with safe_open(path, framework="pt") as file:
         found = json.loads(file.metadata()["facts"])
     return found if found["fingerprint"] == fingerprint else None
-
-
-def restore(path, model, optimiser) -> None:
-    """Load what `save` wrote into `model` and `optimiser`, in place."""
-    names = [name for name, _ in model.named_parameters()]
-    moments = {index: {} for index in range(len(names))}
-    with safe_open(path, framework="pt") as file, torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(file.get_tensor(f"model.{name}"))
-        for key in list(file.keys()):
-            kind, _, rest = key.partition(".")
-            if kind == "optimiser":
-                field, _, name = rest.partition(".")
-                moments[names.index(name)][field] = file.get_tensor(key)
-    state = optimiser.state_dict()
-    state["state"] = {index: entry for index, entry in moments.items() if entry}
-    optimiser.load_state_dict(state)
 
 
 def clear(folder) -> None:
