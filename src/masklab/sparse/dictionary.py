@@ -22,7 +22,7 @@ from masklab.sparse import spams_backend
 from masklab.sparse.lasso import Dictionary, lasso
 
 BACKENDS = ("torch", "spams")
-BLOCK = 64  # atoms whose gradients are formed by one matrix product
+BLOCK = 128  # atoms whose gradients are formed by one matrix product
 UNUSED = 1e-6  # mean squared coefficient below which an atom counts as unused (SPAMS: the same)
 DUPLICATE = 0.9999  # cosine above which the later of two atoms counts as unused
 REPLACE_EVERY = 10  # iterations
@@ -162,19 +162,28 @@ def _accumulate(a: Tensor, b: Tensor, codes, batch: Tensor) -> None:
 
 def _update(d_t: Tensor, a: Tensor, b: Tensor) -> None:
     """One pass of block-coordinate descent over the atoms (rows of d_t), in place: Mairal et al. 2009, algorithm 2."""
-    scale = a.diagonal().tolist()
+    descend = _descend
+    if d_t.device.type == "cpu":
+        from masklab.sparse import descent  # numba takes half a second
+
+        def descend(*block):
+            descent.descend(*(tensor.numpy() for tensor in block), UNUSED)
+
     for start in range(0, len(a), BLOCK):
         rows = slice(start, start + BLOCK)
-        gradient = torch.addmm(b[rows], a[rows], d_t, alpha=-1)  # [BLOCK, d]; later rows follow earlier updates
-        local = a[rows, rows]
-        for i in range(len(gradient)):
-            j = start + i
-            if scale[j] <= UNUSED:
-                continue
-            new = torch.add(d_t[j], gradient[i], alpha=1 / scale[j])
-            new /= torch.linalg.vector_norm(new).clamp(min=1)
-            gradient[i + 1 :].addr_(local[i + 1 :, i], new - d_t[j], alpha=-1)
-            d_t[j] = new
+        gradient = torch.addmm(b[rows], a[rows], d_t, alpha=-1)  # [BLOCK, d]; sees all updates of earlier blocks
+        descend(d_t[rows], gradient, a[rows, rows])
+
+
+def _descend(atoms: Tensor, gradient: Tensor, local: Tensor) -> None:
+    """`descent.descend` in torch, for GPUs."""
+    for i, scale in enumerate(local.diagonal().tolist()):
+        if scale <= UNUSED:
+            continue
+        new = torch.add(atoms[i], gradient[i], alpha=1 / scale)
+        new /= torch.linalg.vector_norm(new).clamp(min=1)
+        gradient[i + 1 :].addr_(local[i + 1 :, i], new - atoms[i], alpha=-1)
+        atoms[i] = new
 
 
 def _replace(d_t, a, b, gram, batch, generator) -> None:
