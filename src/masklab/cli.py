@@ -26,6 +26,8 @@ def main(arguments=None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # e.g. `masklab check | head`
+        sys.stderr.close()
     return 0
 
 

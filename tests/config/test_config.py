@@ -24,7 +24,7 @@ def test_families_expand():
     config = load(DEFAULT)
     assert list(config.models)[:3] == ["strict-phase1", "strict-small-phase1", "strict-kd"]
     assert len(config.models) == 2 + 5 + 3
-    assert config.models["strict-small-mlsm+mlm"].init == "strict-small-phase1@1500"
+    assert config.models["strict-small-mlsm+mlm"].init == "strict-small-phase1@1200"
 
 
 def test_a_whole_placeholder_keeps_its_type():
@@ -42,7 +42,7 @@ MODEL = "{track}-{objective}"
         (("models", MODEL, "steps"), 0, "models.strict-kd.steps: input should be greater than or equal to 1 (got 0)"),
         (("models", MODEL, "corpus"), "strickt", "models.strict-kd.corpus: 'strickt' is not declared; did you mean"),
         (("models", MODEL, "init"), "strict-phase1", "must be written model@step"),
-        (("models", MODEL, "init"), "strict-phase1@7", "strict-phase1 keeps no step 7; it keeps [1500]"),
+        (("models", MODEL, "init"), "strict-phase1@7", "strict-phase1 keeps no step 7; it keeps [1200]"),
         (("models", MODEL, "checkpoints"), [900], "models.strict-kd.checkpoints: 900 is after the last step (800)"),
         (("models", MODEL, "dictionary"), None, "objective 'mlsm' needs a dictionary"),
         (("models", MODEL, "optimiser", "lr"), "fast", "optimiser.lr: input should be a valid number"),

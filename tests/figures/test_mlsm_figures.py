@@ -115,22 +115,22 @@ def test_figure3_draws_means_over_phenomena_and_where_phase_2_starts():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [*MODELS.values(), "start (phase 1)"]
 
 
-def test_figure5_intervals_are_students_over_seed_means():
+def test_figure5_bars_are_the_deviation_of_seed_means():
     scores = rows_to_frame(finetuned(CONTROL + AMBIGUOUS, (1, 2, 3)))
     _, data = figure5(scores, STUDY, LABELS, METRICS)
     row = data[(data["panel"] == "big") & (data["label"] == "MLM") & (data["updates"] == 30)].iloc[0]
-    # Seed means .195, .215, .235: mean .215, s = .02, t(.975, 2) = 4.302653.
+    # Seed means .195, .215, .235: mean .215, s = .02.
     assert row["value"] == pytest.approx(0.215)
-    assert row["high"] - row["value"] == pytest.approx(4.302653 * 0.02 / np.sqrt(3), rel=1e-6)
+    assert row["high"] - row["value"] == pytest.approx(0.02, rel=1e-6)
     assert row["value"] - row["low"] == pytest.approx(row["high"] - row["value"])
     assert (row["seeds"], row["tasks"]) == (3, 4)
 
 
-def test_figure4_of_single_seeds_has_no_intervals():
+def test_figure4_of_single_seeds_has_no_bars():
     figure, data = figure4(rows_to_frame(finetuned(["rte"], (1,))), STUDY, LABELS, METRICS)
     assert data["low"].isna().all() and data["std"].isna().all()
     assert not figure.axes[0].collections
-    assert "interval" not in figure.axes[0].get_ylabel()
+    assert "std" not in figure.axes[0].get_ylabel()
 
 
 def test_figure6_pairs_the_joint_model_with_mlm_and_kd():

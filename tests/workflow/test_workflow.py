@@ -29,7 +29,23 @@ SMALL = {
     },
     "dictionaries": {"{track}": {"model": "{track}-phase1@40", "atoms": 32, "sample": 1000, "iterations": 10}},
     "tasks": {"blimp": {"pairs": 4}},
-    "probes": {"finetune": {"steps": [4, 12, 20], "seeds": [1, 2], "epochs": 1}},
+    "probes": {
+        "finetune": {
+            "tasks": ["acceptability", "control_main_verb", "main_verb_lexical_content"],
+            "steps": [4, 12, 20],
+            "seeds": [1, 2],
+            "epochs": 1,
+        }
+    },
+    "studies": {
+        "mlsm": {
+            "sets": {
+                "glue": ["acceptability"],
+                "msgs-control": ["control_main_verb"],
+                "msgs-ambiguous": ["main_verb_lexical_content"],
+            }
+        }
+    },
 }
 
 

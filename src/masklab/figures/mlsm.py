@@ -138,13 +138,13 @@ def figure3(scores, study: Study, labels, metrics, starts=None):
 
 @style.paper
 def figure4(scores, study: Study, labels, metrics, starts=None):
-    """Mean (Super)GLUE score against the updates of phase 2, with 95 % intervals over fine-tuning seeds."""
+    """Mean (Super)GLUE score against the updates of phase 2, with the standard deviation over fine-tuning seeds."""
     return _curves(scores, study, labels, metrics, starts, tasks_of(study, "glue"), "score", "tasks")
 
 
 @style.paper
 def figure5(scores, study: Study, labels, metrics, starts=None):
-    """Mean MSGS Matthews correlation against the updates of phase 2, with 95 % intervals over fine-tuning seeds."""
+    """Mean MSGS Matthews correlation against the updates of phase 2, with the deviation over fine-tuning seeds."""
     tasks = tasks_of(study, "msgs-control", "msgs-ambiguous")
     return _curves(scores, study, labels, metrics, starts, tasks, "MCC", "tasks")
 
@@ -180,7 +180,7 @@ def _curves(scores, study, labels, metrics, starts, tasks, quantity, unit):
         axes.set_xlabel("Additional updates in phase 2")
     for axes in grid[len(titles) :]:
         axes.remove()
-    interval = "\n(95% interval over seeds)" if data["low"].notna().any() else ""
+    interval = "\n(± std over seeds)" if data["low"].notna().any() else ""
     low, high = data[["value", "low"]].min(axis=None), data[["value", "high"]].max(axis=None)
     room = 0.06 * (high - low) or 0.05
     grid[0].set_ylim(low - room, high + room)
@@ -197,7 +197,7 @@ def _draw_curves(figure, axes, part, looks):
     curves = [(label, rows) for label, rows in part.groupby("label", sort=False) if label in looks]
     bars = part["low"].notna().any()
     for index, (label, rows) in enumerate(curves):
-        # Intervals at the same step are set side by side, in points, so that the data stay exact.
+        # Bars at the same step are set side by side, in points, so that the data stay exact.
         shift = 2.2 * (index - (len(curves) - 1) / 2) / 72 if bars else 0.0
         moved = axes.transData + ScaledTranslation(shift, 0, figure.dpi_scale_trans)
         rows = rows.sort_values("updates")

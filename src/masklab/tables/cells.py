@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from masklab.config.schema import Study
 from masklab.errors import MaskLabError
@@ -55,8 +54,8 @@ def per_task(rows: pd.DataFrame) -> pd.DataFrame:
 def average(rows: pd.DataFrame) -> pd.DataFrame:
     """Unweighted mean over tasks: model, step, value, std, low, high, seeds, n, tasks.
 
-    `std` (ddof 1) is that of the per-seed means, over the seeds that every task has; `low` and `high` are the 95 %
-    Student interval of their mean. Both are NaN for a single seed. A model and step that lacks a task others
+    `std` (ddof 1) is that of the per-seed means, over the seeds that every task has; `low` and `high` are one of it
+    below and above the value. All are NaN for a single seed. A model and step that lacks a task others
     have gets NaN: means over different tasks are not comparable. `n` is the number of items of all tasks.
     """
     tasks = sorted(rows["task"].unique())
@@ -67,15 +66,14 @@ def average(rows: pd.DataFrame) -> pd.DataFrame:
         value = grid.mean(axis=0).mean(skipna=False)
         seeds = len(complete)
         std = complete.std(ddof=1) if seeds > 1 else np.nan
-        half = stats.t.ppf(0.975, seeds - 1) * std / np.sqrt(seeds) if seeds > 1 else np.nan
         records.append(
             {
                 "model": model,
                 "step": step,
                 "value": value,
                 "std": std,
-                "low": value - half,
-                "high": value + half,
+                "low": value - std,
+                "high": value + std,
                 "seeds": seeds,
                 "n": int(group.groupby("task")["n"].max().sum()),
                 "tasks": len(tasks),
