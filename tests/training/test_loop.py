@@ -214,3 +214,26 @@ def test_a_loss_that_is_not_a_number_stops_with_one_line(english, tiny_encoder, 
         trainer.model.head.bias[7] = float("nan")
     with pytest.raises(MaskLabError, match=r"m: loss is nan at step 4 .*last good state"):
         trainer.update(3)
+
+
+def test_spams_and_ours_agree_on_states_of_a_trained_model(coded):
+    """Lasso objectives to 1e-4 relative, vector by vector; dictionaries learned by either to 1% on held-out states."""
+    from masklab.sparse import spams_backend
+    from masklab.sparse.lasso import objective
+
+    _, config, model, store, dictionary = coded
+    states = sample_states(model, store, config.layer, 6000, draw="random", seed=5, name="d")
+    sample, held_out = states[:4000], states[4000:]
+    ours, theirs = (
+        objective(held_out, dictionary, code(held_out, dictionary, config.penalty), config.penalty)
+        for code in (lasso, spams_backend.lasso)
+    )
+    assert ((ours - theirs).abs() <= 1e-4 * theirs).all()
+    means = [
+        float(objective(held_out, learned, lasso(held_out, learned, config.penalty), config.penalty).mean())
+        for learned in (
+            learn(sample, config.atoms, config.penalty, 100, 200, seed=1, backend=backend)
+            for backend in ("torch", "spams")
+        )
+    ]
+    assert means[0] <= 1.01 * means[1]

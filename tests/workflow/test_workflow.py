@@ -98,6 +98,28 @@ def test_everything_is_made(done):
     assert not list((done / "results/state").rglob("*.safetensors")), "states are removed on success"
 
 
+def test_a_checkpoint_is_a_hugging_face_model(done):
+    """AutoModelForMaskedLM and AutoTokenizer read it, and its logits are ours to 1e-4."""
+    import torch
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    from masklab.models.checkpoint import load_checkpoint
+    from masklab.tokenizers import load_tokenizer
+
+    folder = done / "results/models/strict-mlsm+mlm/step-20"
+    texts = pd.read_parquet(done / "results/corpora/strict/test.parquet")["text"].tolist()[:20]
+    encoded = AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")
+    assert [e.ids for e in load_tokenizer(folder).encode_batch(texts)] == [
+        ids[mask.bool()].tolist() for ids, mask in zip(encoded["input_ids"], encoded["attention_mask"], strict=True)
+    ]
+    lengths = encoded["attention_mask"].sum(1)
+    with torch.no_grad():
+        theirs = AutoModelForMaskedLM.from_pretrained(folder).eval()(**encoded).logits
+        ours = load_checkpoint(folder).eval()(encoded["input_ids"], lengths).logits.view_as(theirs)
+    real = encoded["attention_mask"].bool()
+    assert (ours[real] - theirs[real]).abs().max() < 1e-4
+
+
 def test_a_second_run_has_nothing_to_do_within_ten_seconds(done):
     began = time.monotonic()
     assert "Nothing to be done" in snakemake(done)
