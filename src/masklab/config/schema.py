@@ -172,7 +172,11 @@ class Model(Entity):
     validate_every: Count | None = Field(
         None, description="Steps between validation losses. None: at checkpoints only."
     )
-    save_minutes: float = Field(0.5, gt=0, description="Minutes between states saved for resuming; raise it for models whose state takes seconds to write.")
+    save_minutes: float = Field(
+        0.5,
+        gt=0,
+        description="Minutes between states saved for resuming; raise it for models whose state takes seconds to write.",
+    )
     precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: autocast, for GPUs.")
     compile: bool = Field(False, description="torch.compile the forward pass (GPU).")
     seed: int = Field(1, ge=0, description="Added to the address of every random stream of this run.")

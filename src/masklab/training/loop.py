@@ -87,6 +87,7 @@ class Trainer:
             lengths, self.config.batch_size, run.seed, *self.address, eligible=maskable(lengths, self.config.masking)
         )
         self.metrics: list[dict] = []
+        self.pending: list[dict] = []  # updates since the last row of metrics
         self.seconds = 0.0
 
     def _initial_model(self, atoms):
@@ -181,7 +182,10 @@ class Trainer:
     def validate(self) -> float:
         """Mean MLM loss in nats per masked token on up to `VALID_ROWS` fixed validation sequences."""
         lengths = self.valid_store.lengths
-        rows = np.flatnonzero(maskable(lengths, self.config.masking))[:VALID_ROWS]
+        rows = np.flatnonzero(maskable(lengths, self.config.masking))
+        rows = rows[
+            np.linspace(0, len(rows) - 1, min(len(rows), VALID_ROWS)).astype(int)
+        ]  # all over: files come in order
         rows = rows[np.argsort(lengths[rows], kind="stable")]
         self.model.eval()
         total = count = 0
@@ -238,7 +242,7 @@ class Trainer:
             )
             return 0
         self.flat.load(load_file(self.state_file))
-        self.seconds, self.metrics = facts["seconds"], facts["metrics"]
+        self.seconds, self.metrics, self.pending = facts["seconds"], facts["metrics"], facts["pending"]
         log.info("%s: resuming at step %d of %d", self.run.name, facts["step"], self.config.steps)
         return facts["step"]
 
@@ -252,13 +256,14 @@ class Trainer:
             now = time.monotonic()
             self.seconds = earlier + now - began
             window["tokens"] += row["tokens"]
+            self.pending.append(row)
             done = step + 1
             keep = done in kept
             validate = keep or (config.validate_every and done % config.validate_every == 0)
             if validate or done % config.log_every == 0 or done == 1:
-                row["seconds"] = self.seconds
-                row["valid_mlm"] = self.validate() if validate else math.nan
-                self.metrics.append(row)
+                valid = self.validate() if validate else math.nan
+                self.metrics.append(_mean(self.pending) | {"seconds": self.seconds, "valid_mlm": valid})
+                self.pending = []
             if keep:
                 self._checkpoint(done)
             if now - reported >= 10 or done == config.steps:
@@ -294,7 +299,8 @@ class Trainer:
         self.stop_signal = number
 
     def _save(self, done):
-        facts = {"fingerprint": self.mark, "step": done, "seconds": self.seconds, "metrics": self.metrics}
+        facts = {"fingerprint": self.mark, "step": done, "seconds": self.seconds, "metrics": self.metrics,
+                 "pending": self.pending}  # fmt: skip
         state.save(self.state_file, self.flat.state(), **facts)
 
     def _checkpoint(self, done):
@@ -309,3 +315,14 @@ class Trainer:
         write_json(manifest, self.run.output / "manifest.json")
         state.clear(self.run.state)
         log.info("%s: done after %s", self.run.name, duration(self.seconds))
+
+
+def _mean(updates: list[dict]) -> dict:
+    """One row of metrics for several updates: losses per masked token, tokens summed, the rest as at the last."""
+    last, masked = updates[-1], sum(row["masked"] for row in updates)
+    losses = {
+        key: sum(row[key] * row["masked"] for row in updates) / masked
+        for key in last
+        if key not in ("step", "lr", "tokens", "masked", "grad_norm")
+    }
+    return last | losses | {"tokens": sum(row["tokens"] for row in updates), "masked": masked}
