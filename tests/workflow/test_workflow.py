@@ -62,7 +62,7 @@ def snakemake(folder, *arguments, config=None, check=True):
     """Run Snakemake in `folder` on the small configuration; returns its output."""
     path = folder / "config.yaml"
     path.write_text(yaml.safe_dump(config or small()))
-    command = [*SNAKEMAKE, "--directory", str(folder), "--configfile", str(path), *arguments]
+    command = [*SNAKEMAKE, *arguments, "--directory", str(folder), "--configfile", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr if check else done
@@ -180,7 +180,7 @@ def test_killed_phase_2_resumes_to_the_same_weights(done, tmp_path):
     config["models"]["{track}-{objective}"]["save_minutes"] = 0.0005
     state = tmp_path / "results/state/models/strict-mlsm+mlm"
     snakemake(tmp_path, "results/models/strict-phase1/manifest.json", config=config)
-    command = [*SNAKEMAKE, "--directory", str(tmp_path), "--configfile", str(tmp_path / "config.yaml"), target]
+    command = [*SNAKEMAKE, target, "--directory", str(tmp_path), "--configfile", str(tmp_path / "config.yaml")]
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     while not (state / "state.safetensors").exists():
         assert child.poll() is None, "it ended before a state was saved"
