@@ -56,7 +56,7 @@ def test_guard_state_goes_on_where_it_was():
 @pytest.mark.parametrize(
     "optimiser",
     [
-        {"lr": 1.0, "warmup_steps": 200},
+        {"lr": 1.0, "warmup_steps": 60},
         {"kind": "sgd", "lr": 400.0, "warmup_steps": 4000, "clip": None, "momentum": 0.9},
     ],
     ids=lambda optimiser: optimiser.get("kind", "adamw"),
@@ -82,7 +82,6 @@ def test_a_run_that_explodes_stops_and_keeps_a_good_state(english, tiny_encoder,
 
 def test_not_a_number_stops_with_one_line(english, tiny_encoder, tmp_path):
     run = make_run(english, tiny_encoder, tmp_path)
-    run.state.mkdir(parents=True)
     trainer = Trainer(run)
     trainer._resume()
     trainer.update(0)
@@ -96,7 +95,6 @@ def test_not_a_number_stops_with_one_line(english, tiny_encoder, tmp_path):
 
 def test_a_gradient_that_is_not_finite_stops_before_anything_is_written(english, tiny_encoder, tmp_path):
     run = make_run(english, tiny_encoder, tmp_path)
-    run.state.mkdir(parents=True)
     trainer = Trainer(run)
     trainer._resume()
     row = trainer.gradients(0)

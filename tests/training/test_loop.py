@@ -92,7 +92,6 @@ def test_a_second_phase_resumes_with_the_same_weights(phase1, coded, english, ti
 def test_a_state_of_another_configuration_is_not_resumed(english, tiny_encoder, tmp_path):
     first = make_run(english, tiny_encoder, tmp_path, steps=20)
     trainer = Trainer(first)
-    trainer.run.state.mkdir(parents=True)
     trainer.update(0)
     trainer.record.fingerprint = "another"
     trainer.record.save(19, trainer.flat, trainer.guard)

@@ -72,7 +72,6 @@ def test_resuming_at_a_million_steps_costs_no_more_than_starting(english, tiny_e
         return trainer, step, time.perf_counter() - began
 
     run = make_run(english, tiny_encoder, tmp_path, **keys)
-    run.state.mkdir(parents=True)
     trainer, step, scratch = first_update(run)
     assert step == 0
     for done in range(50, LATE + 50, 50):
@@ -88,7 +87,6 @@ def test_resuming_at_a_million_steps_costs_no_more_than_starting(english, tiny_e
 
 def test_rows_beyond_the_state_are_dropped_and_missing_ones_are_one_line(english, tiny_encoder, tmp_path):
     run = make_run(english, tiny_encoder, tmp_path, steps=30, log_every=1)
-    run.state.mkdir(parents=True)
     trainer = Trainer(run)
     trainer._resume()
     for step in range(10):

@@ -52,7 +52,8 @@ class Record:
         """Load the state into `flat` and `guard`; the step it is of. Without one that fits, clear all files: 0."""
         run, self.fingerprint = self.run, self.mark()
         facts = state.facts(self.file, self.fingerprint)
-        run.output.mkdir(parents=True, exist_ok=True)
+        for folder in (run.state, run.output):
+            folder.mkdir(parents=True, exist_ok=True)
         if facts is None:
             state.clear(run.state)
             write_run(run, run.state / "run.json")
