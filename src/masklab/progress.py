@@ -117,10 +117,12 @@ class Progress:
         return " ".join(part for part in parts if part)
 
     def _draw(self, done, total, text):
-        filled = round(20 * done / max(total, 1))
-        line = f"{self.label} [{'#' * filled}{'.' * (20 - filled)}] {text}"
-        width = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(CLEAR + line[:width] + ("\n" if done >= total else ""))
+        columns = shutil.get_terminal_size().columns - 1
+        width = min(20, columns - len(self.label) - len(text) - 4)
+        filled = round(width * done / max(total, 1))
+        bar = f"[{'#' * filled}{'.' * (width - filled)}] " if width > 3 else ""
+        line = f"{self.label} {bar}{text}"[:columns]
+        sys.stderr.write(CLEAR + line + ("\n" if done >= total else ""))
         sys.stderr.flush()
 
     def _status(self, done, total, eta, facts):

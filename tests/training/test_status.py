@@ -71,6 +71,7 @@ def test_a_bar_in_a_terminal_and_lines_elsewhere(monkeypatch, caplog):
     screen = Screen()
     monkeypatch.setattr(module.sys, "stderr", screen)
     monkeypatch.setattr(module, "REDRAW", 0.0)
+    monkeypatch.setenv("COLUMNS", "100")
     handler = module.Terminal(screen)
     logger = logging.getLogger("masklab")
     logger.addHandler(handler)
@@ -88,8 +89,12 @@ def test_a_bar_in_a_terminal_and_lines_elsewhere(monkeypatch, caplog):
     assert drawn.count("\r\x1b[Km [") == 4 and drawn.count("\n") == 2, "one line, drawn over"
     assert "\r\x1b[Ksomething else\n" in drawn
     assert drawn.endswith("m [####################] 4/4 steps (100%) loss 1.5000 99 tokens/s ETA 0:00:00\n")
+    monkeypatch.setenv("COLUMNS", "50")
+    progress(4, 4, loss=1.5, tokens_per_second=99.0)
+    last = screen.getvalue().split("\r\x1b[K")[-1]
+    assert last == "m 4/4 steps (100%) loss 1.5000 99 tokens/s ETA 0:\n", "cut where the screen ends"
     lines = [record.getMessage() for record in caplog.records]
-    assert lines[-1] == "m 4/4 steps (100%) loss 1.5000 99 tokens/s ETA 0:00:00" and len(lines) <= 3
+    assert lines[-1] == "m 4/4 steps (100%) loss 1.5000 99 tokens/s ETA 0:00:00" and len(lines) <= 4
 
 
 def test_rate_is_that_of_the_last_seconds():
