@@ -24,8 +24,8 @@ class Classifier(nn.Module):
         self.activation = torch.tanh if encoder.config.positions == "absolute" else F.gelu
 
     def used_parameters(self) -> dict[str, nn.Parameter]:
-        """Every parameter but those of the encoder's language-model heads, by name; the token embeddings first."""
-        unused = ("encoder.head.", "encoder.latent.")
+        """Every parameter but those of heads and decoder of the language model, by name; the token embeddings first."""
+        unused = ("encoder.head.", "encoder.latent.", "encoder.decoder.")
         return {name: parameter for name, parameter in self.named_parameters() if not name.startswith(unused)}
 
     def reset_head(self, generator) -> None:

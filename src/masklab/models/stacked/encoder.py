@@ -6,10 +6,10 @@ S copies, B rows, T length, N = B T, H width
 import torch
 from torch.nn import functional as F
 
-from masklab.models.encoder import EPS
 from masklab.models.stacked.attention import Attention, FirstAttention
 
 LOWEST = torch.finfo(torch.float32).min / 2
+EPS = 1e-12  # of layer norms, BERT's
 
 
 class StackedEncoder:
@@ -21,7 +21,7 @@ class StackedEncoder:
 
     def __init__(self, parameters, config, first: bool, prefix: str = "encoder."):
         self.parameters, self.prefix, self.layers = parameters, prefix, config.layers
-        self.norm = Norm(parameters, f"{prefix}embeddings.norm", EPS[config.positions])
+        self.norm = Norm(parameters, f"{prefix}embeddings.norm")
         kinds = [Attention] * (config.layers - first) + [FirstAttention] * first
         self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config, kind) for i, kind in enumerate(kinds)]
 
@@ -78,15 +78,14 @@ def affine_gradients(g, x, weight_gradient, bias_gradient) -> None:
 class Norm:
     """Layer norm of x [S, N, H] with weight and bias [S, H]; remembers what its gradient needs."""
 
-    def __init__(self, parameters, name: str, eps: float):
+    def __init__(self, parameters, name: str):
         self.weight, self.bias = parameters.pair(name)
         self.gradients = parameters.gradient_pair(name)
-        self.eps = eps
 
     def forward(self, x):
         width, alone = x.shape[-1:], len(x) == 1  # one copy: torch's kernel applies weight and bias as well
         given = (self.weight[0], self.bias[0]) if alone else (None, None)
-        y, mean, scale = torch.native_layer_norm(x, width, *given, self.eps)
+        y, mean, scale = torch.native_layer_norm(x, width, *given, EPS)
         self.saved = x, y, mean, scale
         return y if alone else torch.addcmul(self.bias[:, None], y, self.weight[:, None])
 
@@ -110,11 +109,10 @@ class Block:
     """One encoder block; `Attending` is `Attention`, or `FirstAttention` where only the first positions go on."""
 
     def __init__(self, parameters, name: str, config, attending):
-        eps = EPS[config.positions]
         self.parameters, self.name = parameters, name
         self.attention = attending(parameters, f"{name}.attention.in_proj", config)
-        self.attention_norm = Norm(parameters, f"{name}.attention_norm", eps)
-        self.ffn_norm = Norm(parameters, f"{name}.ffn_norm", eps)
+        self.attention_norm = Norm(parameters, f"{name}.attention_norm")
+        self.ffn_norm = Norm(parameters, f"{name}.ffn_norm")
 
     def forward(self, x, shape, mask, keep):
         """x [S, N, H] -> [S, N or B, H]; keep: an iterator over the dropout masks of attention, output, ffn."""
