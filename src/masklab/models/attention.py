@@ -1,9 +1,16 @@
-"""Self-attention with absolute or with disentangled relative positions.
+"""Self-attention with positions in its input, with a bias by distance, or disentangled.
 
 Everything is laid out head first, [heads, batch, length, width], so that the
 content and the relative products are plain batched matrix products over views.
 
     B batch, T length, M queries per row, n heads, d width of a head, H = n d
+
+Three ways compute the same numbers: `attend_explicitly` (CPU, where dropout or
+position terms are at work), `attend_fused` (torch's scaled_dot_product_attention:
+everything else), and, compiled on a GPU without attention dropout, `attend_flex`
+(FlexAttention: position terms are read by index and never laid out as [T, T]).
+FlexAttention was run on CPUs only, uncompiled and without gradients, where it
+agrees with the others; its compiled kernels need a GPU and have not been run.
 """
 
 import math
@@ -14,6 +21,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from masklab.models.dropout import dropout
+from masklab.models.positions import shift
 
 
 class Linear(nn.Linear):
@@ -39,11 +47,19 @@ class Queries:
 
 @dataclass
 class Batch:
-    """Shape of a batch and its additive key mask [B, 1, T] (None: no padding)."""
+    """Shape of a batch.
+
+    mask       additive key mask [B, 1, T], None: no padding
+    lengths    [B] real tokens of each row, None: T
+    positions  [B, T] position of each token, below `span`; None: 0 .. T - 1, `span` T
+    """
 
     size: int
     length: int
-    mask: torch.Tensor | None
+    mask: torch.Tensor | None = None
+    lengths: torch.Tensor | None = None
+    positions: torch.Tensor | None = None
+    span: int = 0
 
 
 def plan_queries(at: torch.Tensor, batch: Batch) -> Queries:
@@ -93,8 +109,11 @@ class Attention(nn.Module):
             rows = q.shape[1] * q.shape[2]
             q = q.reshape(self.heads, rows, self.width).index_select(1, slots.flatten())
             q = q.view(self.heads, batch.size, -1, self.width)
-        terms = self.position_scores(q, k, batch, slots, relative)
-        context = self.attend(q, k, v, terms, batch.mask)
+        if self.flexes(q):
+            context = attend_flex(q, k, v, self.score_mod(q, k, batch, relative), self.scale)
+        else:
+            terms = self.position_scores(q, k, batch, slots, relative)
+            context = self.attend(q, k, v, terms, batch.mask)
         context = context.permute(1, 2, 0, 3).reshape(-1, self.heads * self.width)
         if queries is None:
             return context
@@ -113,6 +132,10 @@ class Attention(nn.Module):
     def position_scores(self, q, k, batch, slots, relative) -> list[torch.Tensor]:
         """Scaled terms [n, B, M, T] to add to the content scores; none where positions are in the input."""
         return []
+
+    def flexes(self, q) -> bool:
+        """Whether FlexAttention takes over: it has no dropout, and uncompiled it would lay out every score."""
+        return False
 
     def attend(self, q, k, v, terms, mask):
         """softmax(scale q k' + terms + mask) v with dropout on the weights: [n, B, M, d]."""
@@ -148,7 +171,42 @@ def short_softmax(scores: torch.Tensor) -> torch.Tensor:
     return torch.softmax(F.pad(scores, (0, missing), value=-torch.inf) if missing > 0 else scores, -1)
 
 
-class DisentangledAttention(Attention):
+class PositionedAttention(Attention):
+    """Attention whose scores depend on positions: what FlexAttention is for."""
+
+    def flexes(self, q) -> bool:
+        dropped = self.training and self.p
+        return q.device.type == "cuda" and torch.compiler.is_compiling() and self.width >= 16 and not dropped
+
+    def score_mod(self, q, k, batch: Batch, relative):
+        """FlexAttention's function (score, b, h, i, j) -> score with every term that `attend` adds."""
+        raise NotImplementedError
+
+
+class BiasedAttention(PositionedAttention):
+    """Attention with a learned bias by head and distance (MAE-LM; Raffel et al. 2020, section 2.1).
+
+    `relative` [n, 1 or B, T, T] is the bias, the same in every layer.
+    """
+
+    def position_scores(self, q, k, batch, slots, relative):
+        if slots is None:
+            return [relative]
+        rows = slots.remainder(batch.length) if relative.shape[1] == 1 else slots
+        picked = relative.flatten(1, 2).index_select(1, rows.flatten())
+        return [picked.view(self.heads, batch.size, -1, batch.length)]
+
+    def score_mod(self, q, k, batch, relative):
+        relative, mask = relative.expand(-1, batch.size, -1, -1), batch.mask
+
+        def add(score, b, h, i, j):
+            score = score + relative[h, b, i, j]
+            return score if mask is None else score + mask[b, 0, j]
+
+        return add
+
+
+class DisentangledAttention(PositionedAttention):
     """DeBERTa's attention (He et al. 2021, eq. 4): content-content + content-position + position-content.
 
     score(i, j) = (q_i . k_j + q_i . K_r[i - j] + k_j . Q_r[i - j]) / sqrt(3 d)
@@ -156,8 +214,9 @@ class DisentangledAttention(Attention):
 
     in_proj_bias = False
 
-    def __init__(self, hidden: int, heads: int, p: float):
+    def __init__(self, hidden: int, heads: int, p: float, p_relative: float | None = None):
         super().__init__(hidden, heads, p)
+        self.p_relative = p if p_relative is None else p_relative
         self.q_bias = nn.Parameter(torch.empty(hidden))
         self.v_bias = nn.Parameter(torch.empty(hidden))
         self.pos_proj = Linear(hidden, hidden, bias=False)
@@ -168,50 +227,51 @@ class DisentangledAttention(Attention):
         q, v = self.q_bias.view(self.heads, 1, -1), self.v_bias.view(self.heads, 1, -1)
         return torch.cat([q, torch.zeros_like(q), v], dim=1).flatten()
 
-    def position_scores(self, q, k, batch, slots, relative):
-        """`relative` [2 T - 1, H]: embeddings of the distances i - j = T - 1, ..., 1 - T."""
-        n, size, length, width = k.shape
-        relative = dropout(relative, self.p, self.training)
-        keys = self.pos_proj(relative).mul(self.scale).view(-1, n, width).permute(1, 2, 0)  # [n, d, 2 T - 1]
+    def products(self, q, k, relative):
+        """Scaled products with the embeddings of distances, `relative` [2 S - 1, H] (i - j = S - 1, ..., 1 - S).
+
+        Content to position [n, B, M, 2 S - 1] has columns over j - i, position to content [n, B, T, 2 S - 1]
+        over i - j, so that both shift the same way.
+        """
+        n, size, _, width = k.shape
+        relative = dropout(relative, self.p_relative, self.training)
+        keys = self.pos_proj(relative).mul(self.scale).view(-1, n, width).permute(1, 2, 0)  # [n, d, 2 S - 1]
         queries = self.pos_q_proj(relative).mul(self.scale).flip(0).view(-1, n, width).permute(1, 2, 0)
-        # columns run over j - i for c2p, over i - j for p2c: both then shift the same way
-        c2p = torch.bmm(q.flatten(1, 2), keys)
-        p2c = torch.bmm(k.flatten(1, 2), queries)
+        c2p, p2c = torch.bmm(q.flatten(1, 2), keys), torch.bmm(k.flatten(1, 2), queries)
+        return c2p.view(n, size, -1, len(relative)), p2c.view(n, size, -1, len(relative))
+
+    def position_scores(self, q, k, batch, slots, relative):
+        c2p, p2c = self.products(q, k, relative)
+        if slots is None and batch.positions is None:
+            return [shift(c2p), shift(p2c).transpose(-1, -2)]
+        n, size, length, columns = p2c.shape
+        row = torch.arange(length, device=q.device)
+        j = row if batch.positions is None else batch.positions[:, None, :]  # [T] or [B, 1, T]
         if slots is None:
-            shape = (n, size, length, 2 * length - 1)
-            return [shift(c2p.view(shape)), shift(p2c.view(shape)).transpose(-1, -2)]
-        at = slots.remainder(length)[:, :, None]  # [B, M, 1]
-        j = torch.arange(length, device=at.device)
-        c2p_index, p2c_index = length - 1 - at + j, j * (2 * length - 1) + length - 1 - j + at
-        c2p = c2p.view(n, size, -1, 2 * length - 1).gather(-1, c2p_index.expand(n, -1, -1, -1))
+            i = batch.positions[:, :, None]  # [B, M, 1]
+        else:
+            i = (slots.remainder(length) if batch.positions is None else batch.positions.flatten()[slots])[:, :, None]
+        offset = columns // 2 - i + j  # [B, M, T]
+        c2p_index, p2c_index = offset, row * columns + columns - 1 - offset
+        c2p = c2p.gather(-1, c2p_index.expand(n, -1, -1, -1))
         p2c = p2c.view(n, size, -1).gather(-1, p2c_index.flatten(1).expand(n, -1, -1))
         return [c2p, p2c.view_as(c2p)]
 
+    def score_mod(self, q, k, batch, relative):
+        c2p, p2c = self.products(q, k, relative)
+        middle, mask, positions = c2p.shape[-1] // 2, batch.mask, batch.positions
 
-def shift(x: torch.Tensor) -> torch.Tensor:
-    """[..., T, 2 T - 1] -> [..., T, T] with out[i, j] = x[i, T - 1 - i + j], as a view of a contiguous x."""
-    return Shift.apply(x) if x.requires_grad else _diagonal_window(x)
+        def add(score, b, h, i, j):
+            distance = i - j if positions is None else positions[b, i] - positions[b, j]
+            score = score + c2p[h, b, i, middle - distance] + p2c[h, b, j, middle + distance]
+            return score if mask is None else score + mask[b, 0, j]
 
-
-def _diagonal_window(x: torch.Tensor) -> torch.Tensor:
-    length, columns = x.shape[-2:]
-    if length == 1:
-        return x
-    # reading the rows of x with a step one shorter than they are moves each row one column back
-    flat = x.flatten(-2).narrow(-1, length - 1, length * (columns - 1))
-    return flat.unflatten(-1, (length, columns - 1)).narrow(-1, 0, length)
+        return add
 
 
-class Shift(torch.autograd.Function):
-    """`shift` with a gradient that touches memory once; autograd's own of a strided view is several passes."""
+def attend_flex(q, k, v, score_mod, scale: float) -> torch.Tensor:
+    """softmax(score_mod(scale q k')) v by FlexAttention: q, k, v and the result are [n, B, T, d]."""
+    from torch.nn.attention.flex_attention import flex_attention
 
-    @staticmethod
-    def forward(ctx, x):
-        return _diagonal_window(x)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        length = gradient.shape[-1]
-        full = gradient.new_zeros(*gradient.shape[:-1], 2 * length - 1)
-        _diagonal_window(full).copy_(gradient)
-        return full
+    q, k, v = (part.transpose(0, 1) for part in (q, k, v))
+    return flex_attention(q, k, v, score_mod=score_mod, scale=scale).transpose(0, 1)
