@@ -126,6 +126,18 @@ def test_dropping_shrinks_the_batch():
             assert kept.source[row * 12 + t] == expected
 
 
+@torch.no_grad()
+def test_as_many_dropped_in_every_row_is_one_graph():
+    """Shapes are then known beforehand; the numbers are the same."""
+    model = build()
+    ids, lengths, _ = batch()
+    at = torch.tensor([[1, 5], [13, 14], [24, 30], [36, 37]])
+    ids.view(-1)[at.flatten()] = MASK
+    truth = model.reconstruct(ids, lengths, at.flatten(), dropped=at.flatten()).logits
+    compiled = torch.compile(model.reconstruct, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(ids, lengths, at.flatten(), at).logits, truth, atol=1e-10, rtol=1e-10)
+
+
 def test_decoder_has_no_dropout():
     model = build(dropout=0.5)
     assert {block.p for block in model.blocks} == {0.5} and {block.p for block in model.decoder.blocks} == {0.0}

@@ -5,8 +5,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from masklab.config.schema import Encoder
-from masklab.models.attention import Attention, Batch, BiasedAttention, DisentangledAttention, Linear, Queries
+from masklab.models.attention import Attention, Batch, Linear, Queries
 from masklab.models.dropout import dropout, dropout_add
+from masklab.models.relative import BiasedAttention, DisentangledAttention
 
 
 class Embeddings(nn.Module):
@@ -83,6 +84,7 @@ class LstmBlock(nn.Module):
 
     The layer of the LSTMs of Liu et al. (2023, appendix A.3) as released, with dropout on the LSTM's output.
     The backward direction reads each row from its own last token, so that padding changes nothing.
+    torch.compile leaves the LSTM kernel itself out of its graph.
     """
 
     def __init__(self, config: Encoder):

@@ -18,8 +18,9 @@ from safetensors.torch import load_file, save_file
 from masklab.config.schema import Decoder
 from masklab.errors import MaskLabError
 from masklab.files import atomic_folder, read_json, write_json
-from masklab.models import huggingface
 from masklab.models.encoder import MaskedLM
+from masklab.models.huggingface import export_config, import_config
+from masklab.models.weights import export_weights, import_weights, plain_copy, word_names
 
 DECODER = ("decoder.", "head.")
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
@@ -50,21 +51,21 @@ def save_checkpoint(
             it is dropped.
     """
     with atomic_folder(folder) as temporary:
-        weights = huggingface.export_weights(model)
+        weights = export_weights(model)
         vocab_size = model.vocab_size
         if model.latent is not None:
             latent = {"weight": model.latent.weight, "bias": model.latent.bias}
-            latent = {name: huggingface.plain_copy(tensor) for name, tensor in latent.items()}
+            latent = {name: plain_copy(tensor) for name, tensor in latent.items()}
             if keep_latent_logits:
                 vocab_size += model.latent_size
                 _append_latent(model.config, weights, latent)
             else:
                 save_file(latent, temporary / "latent.safetensors")
         if keep_decoder and model.decoder is not None:
-            parts = {n: huggingface.plain_copy(t) for n, t in model.state_dict().items() if n.startswith(DECODER)}
+            parts = {n: plain_copy(t) for n, t in model.state_dict().items() if n.startswith(DECODER)}
             save_file(parts, temporary / "decoder.safetensors", {"decoder": model.config.decoder.model_dump_json()})
         save_file(weights, temporary / "model.safetensors", metadata={"format": "pt"})
-        config = huggingface.export_config(model.config, vocab_size)
+        config = export_config(model.config, vocab_size)
         if "auto_map" in config:
             shutil.copyfile(importlib.util.find_spec(MODELING).origin, temporary / "modeling_masklab.py")
         write_json(config, temporary / "config.json")
@@ -75,7 +76,7 @@ def save_checkpoint(
 
 
 def _append_latent(config, weights, latent):
-    word, *outputs = huggingface.word_names(config)
+    word, *outputs = word_names(config)
     # tied, the embeddings are the output matrix; untied, the latent properties get embeddings of zeros
     extra = latent["weight"] if config.tied_head else torch.zeros_like(latent["weight"])
     weights[word] = torch.cat([weights[word], extra])
@@ -97,9 +98,9 @@ def load_checkpoint(folder, device="cpu") -> MaskedLM:
     """
     folder = Path(folder)
     values = read_json(folder / "config.json")
-    config, vocab_size = huggingface.import_config(values, folder / "config.json")
+    config, vocab_size = import_config(values, folder / "config.json")
     weights = _read(folder / "model.safetensors")
-    state = huggingface.import_weights(config, weights, folder / "model.safetensors", values)
+    state = import_weights(config, weights, folder / "model.safetensors", values)
     decoder_file = folder / "decoder.safetensors"
     if decoder_file.exists():
         state |= _read(decoder_file)

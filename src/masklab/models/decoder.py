@@ -34,15 +34,16 @@ class Kept:
 
 
 def drop(ids: torch.Tensor, lengths: torch.Tensor, dropped: torch.Tensor) -> Kept:
-    """Take the positions `dropped` [D] (flat, b T + t) out of ids [B, T] with `lengths` [B].
+    """Take the positions `dropped` (flat, b T + t) out of ids [B, T] with `lengths` [B].
 
-    T' is the most that any row keeps, at least 1: a number that a GPU must be waited for.
+    `dropped` [D]: T' is the most that any row keeps, at least 1: a number that a GPU must be waited for.
+    `dropped` [B, d], as many in every row: T' = T - d, known beforehand (torch.compile makes it one graph).
     """
     size, length = ids.shape
     stays = (torch.arange(length, device=ids.device) < lengths[:, None]).flatten()
-    stays = stays.index_fill(0, dropped, False).view(size, length)
+    stays = stays.index_fill(0, dropped.flatten(), False).view(size, length)
     kept = stays.sum(1)
-    width = max(1, int(kept.max()))
+    width = length - dropped.shape[1] if dropped.dim() == 2 else max(1, int(kept.max()))
     positions = torch.argsort(stays.logical_not(), dim=1, stable=True)[:, :width]
     rank = stays.cumsum(1) - 1 + torch.arange(size, device=ids.device)[:, None] * width
     source = torch.where(stays, rank, size * width).flatten()

@@ -136,8 +136,8 @@ class MaskedLM(nn.Module):
 
         Args:
             ids, lengths, at: as in `forward`.
-            dropped: [D] flat positions that leave the encoder's input and are [MASK] in the decoder's;
-                None: those that hold [MASK].
+            dropped: [D], or [B, d] with as many in every row, flat positions that leave the encoder's input and
+                are [MASK] in the decoder's; None: those that hold [MASK].
             reset: [R] flat positions that stay in the encoder and are [MASK] in the decoder's input all the same.
             aligned: kept tokens keep their positions in the encoder; else they count from 0.
         """
