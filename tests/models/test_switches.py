@@ -56,7 +56,7 @@ def reference(model):
             vocab_size=model.vocab_size, hidden_size=config.hidden, num_hidden_layers=config.layers,
             num_attention_heads=config.heads, intermediate_size=config.ffn, hidden_dropout_prob=config.dropout,
             max_position_embeddings=config.max_positions, attention_probs_dropout_prob=config.dropout,
-            layer_norm_eps=config.eps, tie_word_embeddings=config.tied_head,
+            layer_norm_eps=config.eps, tie_word_embeddings=config.tied_head, initializer_range=config.init_range,
             **config.model_dump(include={"kind", "positions", "absolute", "norm", "embedding_norm"}),
             **config.model_dump(include={"relative_buckets", "relative_distance"}),
         )
