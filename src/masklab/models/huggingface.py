@@ -7,7 +7,7 @@
     absolute      pre   no               EsmForMaskedLM
     anything else, and every LSTM        MaskLabForMaskedLM (modeling_masklab.py, copied into the folder)
 
-weights.py maps the weights.
+weights.py maps the weights. What differs in training: ESM's class has no dropout on its embeddings.
 """
 
 from pydantic import ValidationError
