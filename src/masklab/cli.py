@@ -13,8 +13,9 @@ def main(arguments=None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser("check", help="check a config file and say what it declares")
     check.add_argument("config", nargs="?", default="config.yaml")
-    status = commands.add_parser("status", help="running and interrupted pre-training runs of this folder")
-    status.add_argument("--watch", type=float, metavar="SECONDS", help="show again every so many seconds")
+    status = commands.add_parser("status", help="running and interrupted jobs of this folder")
+    status.add_argument("-w", "--watch", nargs="?", type=_seconds, const=2.0, metavar="SECONDS",
+                        help="show again every so many seconds (2), until Ctrl-C")  # fmt: skip
     commands.add_parser("tasks", help="recipes of generated labelled tasks, and phenomena of generated minimal pairs")
     schema = commands.add_parser("schema", help="write the JSON schema and the table of config keys")
     schema.add_argument("--root", default=".", help="checkout to write them in")
@@ -40,15 +41,28 @@ def _check(options):
         print(f"{section:14}{', '.join(value) if isinstance(value, dict) else value}")
 
 
+def _seconds(text):
+    if (seconds := float(text)) <= 0:
+        raise argparse.ArgumentTypeError("must be above 0")
+    return seconds
+
+
 def _status(options):
     from masklab.training.status import table
 
-    while True:
-        print(table(Path("results")))
-        if not options.watch:
-            return
-        time.sleep(options.watch)
-        print("\033[2J\033[H", end="")
+    if options.watch is None:
+        return print(table(Path("results")))
+    # in a terminal: once an empty screen, then from its top, each line and what is below wiped as it is written
+    terminal = sys.stdout.isatty()
+    begin, line, end = ("\x1b[H", "\x1b[K\n", "\x1b[J") if terminal else ("", "\n", "")
+    if terminal:
+        print("\x1b[2J", end="")
+    try:
+        while True:
+            print(begin + table(Path("results")).replace("\n", line), end=line + end, flush=True)
+            time.sleep(options.watch)
+    except KeyboardInterrupt:
+        return None
 
 
 def _tasks(options):

@@ -1,9 +1,41 @@
-"""Progress lines with rate and ETA, for logs and terminals alike."""
+"""Progress of long jobs: lines in a log, one updating line with a bar in a terminal, a status file beside a state.
+
+`masklab status` gathers the status files.
+"""
 
 import logging
+import math
+import os
+import shutil
+import sys
 import time
+from pathlib import Path
+
+from masklab.files import write_json
 
 log = logging.getLogger("masklab")
+CLEAR = "\r\x1b[K"  # to the start of the line, and empty it
+REDRAW = 0.2  # seconds
+STATUS = "status.json"
+
+
+def configure(file=None, mode: str = "w") -> None:
+    """Send log records to stderr and, if given, to a file. `mode`: `w` anew, `a` add to it."""
+    handlers = [Terminal()]
+    if file:
+        handlers.append(logging.FileHandler(file, mode=mode))
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.INFO, handlers=handlers)
+
+
+class Terminal(logging.StreamHandler):
+    """Log lines on stderr, between which a progress bar may stand: a terminal gets no progress lines."""
+
+    def emit(self, record):
+        if self.stream.isatty():
+            if getattr(record, "progress", False):
+                return
+            self.stream.write(CLEAR)
+        super().emit(record)
 
 
 def duration(seconds: float) -> str:
@@ -12,34 +44,92 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02d}:{second:02d}"
 
 
-class Progress:
-    """Callable `progress(done, total)` that logs a line at most every `every` seconds.
+class Rate:
+    """Items per second, averaged over about the last `over` seconds."""
 
-    `start` is the work already done when a resumed job begins, so that the ETA
-    counts only what this process did.
+    def __init__(self, over: float = 15.0):
+        self.over, self.last = over, time.monotonic()
+        self.items = self.seconds = 0.0
+
+    def add(self, items: float, now: float) -> None:
+        """Count `items` done between the last call and the time `now` (of `time.monotonic`)."""
+        passed, self.last = now - self.last, now
+        keep = math.exp(-passed / self.over)
+        self.items, self.seconds = keep * self.items + items, keep * self.seconds + passed
+
+    @property
+    def value(self) -> float:
+        return self.items / self.seconds if self.seconds else 0.0
+
+
+class Progress:
+    """Callable `progress(done, total)` that tells how far a job is, at little cost per call.
+
+    A line is logged at most every `every` seconds; stderr shows a bar if it is a terminal.
+
+    start: work already done when a resumed job begins, so that the ETA counts only what this process did.
+    folder: where `status.json` is kept meanwhile, None: nowhere. silent: say nothing (a process that is not the first).
     """
 
-    def __init__(self, label: str, unit: str = "items", every: float = 10.0, start: int = 0):
-        self.label, self.unit, self.every, self.start = label, unit, every, start
-        self.began = time.monotonic()
-        self.last = self.began
+    def __init__(self, label, unit="items", every=10.0, start: int = 0, folder=None, silent: bool = False):
+        self.label, self.unit, self.every, self.start, self.silent = label, unit, every, start, silent
+        self.path = None if folder is None else Path(folder) / STATUS
+        self.began = self.logged = time.monotonic()
+        self.drawn = 0.0
+        self.bar = sys.stderr.isatty() and not silent
 
-    def __call__(self, done: int, total: int, note: str = "") -> None:
+    def begin(self, total: int) -> None:
+        """Say that the job runs, before its first result."""
+        if not self.silent:
+            self._status(self.start, total, None, {})
+
+    def __call__(self, done: int, total: int, note: str = "", **facts) -> bool:
+        """Tell that `done` of `total` units are done; whether a line was due (every `every` seconds, and at the end).
+
+        facts: `loss`, `tokens_per_second`, for those jobs that have them; `note`: words for the line.
+        """
         now = time.monotonic()
-        if now - self.last < self.every and done < total:
-            return
-        self.last = now
+        due = now - self.logged >= self.every or done >= total
+        if self.silent or not (due or (self.bar and now - self.drawn >= REDRAW)):
+            return False
         rate = (done - self.start) / max(now - self.began, 1e-9)
-        eta = duration((total - done) / rate) if rate else "?"
+        eta = (total - done) / rate if rate > 0 else None
+        text = self._text(done, total, note, facts, rate, eta)
+        if self.bar:
+            self._draw(done, total, text)
+            self.drawn = now
+        if due:
+            log.info("%s", f"{self.label} {text}", extra={"progress": True})
+            self._status(done, total, eta, {"rate": rate, **facts})
+            self.logged = now
+        return due
+
+    def _text(self, done, total, note, facts, rate, eta):
         share = 100 * done / max(total, 1)
-        log.info(
-            "%s %s/%s %s (%.0f%%) %s%.1f/s ETA %s",
-            self.label,
-            f"{done:,}",
-            f"{total:,}",
-            self.unit,
-            share,
-            note and f"{note} ",
-            rate,
-            eta,
-        )
+        parts = [f"{done:,}/{total:,} {self.unit} ({share:.0f}%)", note]
+        if "loss" in facts:
+            parts.append(f"loss {facts['loss']:.4f}")
+        if "tokens_per_second" in facts:
+            parts.append(f"{facts['tokens_per_second']:,.0f} tokens/s")
+        else:
+            parts.append(f"{rate:,.1f}/s")
+        parts.append(f"ETA {'?' if eta is None else duration(eta)}")
+        return " ".join(part for part in parts if part)
+
+    def _draw(self, done, total, text):
+        columns = shutil.get_terminal_size().columns - 1
+        width = min(20, columns - len(self.label) - len(text) - 4)
+        filled = round(width * done / max(total, 1))
+        bar = f"[{'#' * filled}{'.' * (width - filled)}] " if width > 3 else ""
+        line = f"{self.label} {bar}{text}"[:columns]
+        sys.stderr.write(CLEAR + line + ("\n" if done >= total else ""))
+        sys.stderr.flush()
+
+    def _status(self, done, total, eta, facts):
+        if self.path is None:
+            return
+        if done >= total:
+            self.path.unlink(missing_ok=True)
+            return
+        write_json({"name": self.label, "unit": self.unit, "done": done, "total": total, "eta_seconds": eta, **facts,
+                    "pid": os.getpid(), "time": time.time()}, self.path)  # fmt: skip

@@ -43,6 +43,7 @@ MODEL = "{track}-{objective}"
         (("models", MODEL, "corpus"), "strickt", "models.strict-kd.corpus: 'strickt' is not declared; did you mean"),
         (("models", MODEL, "init"), "strict-phase1", "must be written model@step"),
         (("models", MODEL, "init"), "strict-phase1@7", "strict-phase1 keeps no step 7; it keeps [1200]"),
+        (("models", MODEL, "processes"), 65, "models.strict-kd.processes: 65 processes share 64 micro-batches; lower"),
         (("models", MODEL, "checkpoints"), [900], "models.strict-kd.checkpoints: 900 is after the last step (800)"),
         (("models", MODEL, "dictionary"), None, "objective 'mlsm' needs a dictionary"),
         (("models", MODEL, "optimiser", "lr"), "fast", "optimiser.lr: input should be a valid number"),

@@ -26,6 +26,21 @@ def test_floor_count_is_exact_and_specials_are_never_hidden():
     assert maskable(lengths, Masking()).tolist() == [True, True, True, False, False, False, True]
 
 
+def test_count_one_hides_exactly_one_token_of_each_sequence_all_equally_likely():
+    lengths = [3, 4, 7, 40] * 3000
+    ids, lengths = batch(lengths)
+    masking = Masking(count="one", rate=0.9)
+    corrupted, rows, columns = mask_batch(ids, lengths, masking, 50, np.random.default_rng(1))
+    assert rows.tolist() == list(range(len(lengths))) and (masked_count(lengths, masking) == 1).all()
+    assert ((columns >= 1) & (columns < lengths - 1)).all()
+    assert ((corrupted != ids).sum(1) == (ids[rows, columns] != MASK)).all()
+    for length in (4, 7, 40):
+        counts = np.bincount(columns[lengths == length], minlength=length)[1 : length - 1]
+        expected = 3000 / (length - 2)
+        assert abs(counts - expected).max() < 4.5 * np.sqrt(expected)
+    assert maskable(np.array([2, 3, 4]), masking).tolist() == [False, True, True]
+
+
 def test_every_inner_position_is_equally_likely():
     ids, lengths = batch([22] * 4000)
     _, _, columns = mask_batch(ids, lengths, Masking(), 50, np.random.default_rng(2))

@@ -11,7 +11,7 @@ rule pretrain:
         metrics=R("models/{model}/metrics.parquet"),
     log:
         R("logs/models/{model}.log"),
-    threads: settings.threads
+    threads: lambda w: settings.threads * settings.models[w.model].processes
     params:
         config=lambda w: paths.model(w.model),
         init=lambda w: paths.checkpoint(settings.models[w.model].init) if settings.models[w.model].init else None,

@@ -6,6 +6,7 @@ import os
 import sys
 
 from masklab.errors import MaskLabError
+from masklab.progress import configure
 
 
 @contextlib.contextmanager
@@ -14,10 +15,7 @@ def job(snakemake):
     threads = int(os.environ.get("SLURM_CPUS_PER_TASK", snakemake.threads))
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ[variable] = str(threads)
-    handlers = [logging.StreamHandler()]
-    if snakemake.log:
-        handlers.append(logging.FileHandler(snakemake.log[0], mode="w"))
-    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.INFO, handlers=handlers)
+    configure(snakemake.log[0] if snakemake.log else None)
     try:
         yield
     except MaskLabError as error:

@@ -29,7 +29,7 @@ with job(snakemake):
             Path(snakemake.output.arrays[0]).parent,
             "train",
             place,
-            Progress(f"codes {name}", "tokens"),
+            Progress(f"codes {name}", "tokens", folder=snakemake.params.state),
             state_folder=Path(snakemake.params.state),
             fingerprint={
                 "weights": sha256(checkpoint / "model.safetensors"),

@@ -36,7 +36,7 @@ with job(snakemake):
             config.batch_size,
             seed,
             config.backend,
-            Progress(f"dictionary {name}", "iterations"),
+            Progress(f"dictionary {name}", "iterations", folder=snakemake.params.state),
             threads=int(os.environ["OMP_NUM_THREADS"]),
             device=place,
             state_folder=Path(snakemake.params.state),

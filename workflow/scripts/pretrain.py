@@ -6,11 +6,12 @@ from _job import device, job
 
 with job(snakemake):
     from masklab.config.schema import Dictionary, Encoder, Model, Objective
-    from masklab.training.loop import Run, train
+    from masklab.training.launch import launch
+    from masklab.training.run import Run
 
     params, files = snakemake.params.config, snakemake.input
     folder = {name: Path(path).parent for name, path in files.items() if name != "code"}
-    train(
+    launch(
         Run(
             name=snakemake.wildcards.model,
             seed=params["seed"],
@@ -27,5 +28,6 @@ with job(snakemake):
             codes=folder.get("codes"),
             embeddings=folder.get("embeddings"),
             device=device(params["device"]),
-        )
+        ),
+        log=snakemake.log[0],
     )

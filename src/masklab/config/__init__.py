@@ -218,6 +218,11 @@ def _check_model(config, name, model):
         )
     if model.masking.mask + model.masking.random > 1:
         raise MaskLabError(f"config: {where}.masking: mask + random must be at most 1")
+    if model.processes > -(-model.batch_size // model.micro):
+        raise MaskLabError(
+            f"config: {where}.processes: {model.processes} processes share {-(-model.batch_size // model.micro)}"
+            f" micro-batches; lower micro_batch ({model.micro_batch}) or processes"
+        )
     late = [step for step in model.checkpoints if step > model.steps]
     if late:
         raise MaskLabError(f"config: {where}.checkpoints: {late[0]} is after the last step ({model.steps})")

@@ -210,9 +210,9 @@ class Masking(Entity):
     rate: Annotated[float, Field(gt=0, lt=1)] = Field(
         0.15, description="Share of a sequence's tokens (specials counted) that is masked."
     )
-    count: Literal["floor", "bernoulli"] = Field(
+    count: Literal["floor", "bernoulli", "one"] = Field(
         "floor",
-        description="`floor`: floor(rate x tokens) per sequence (released code); `bernoulli`: each token independently.",
+        description="`floor`: floor(rate x tokens) per sequence (released code); `bernoulli`: each token independently; `one`: exactly one token per sequence, whatever the rate.",
     )
     mask: Share = Field(1.0, description="Share of masked tokens shown as [MASK].")
     random: Share = Field(
@@ -232,7 +232,14 @@ class Optimiser(Entity):
         "linear", description="`linear`: warm-up, then linear decay to 0; `constant` after warm-up."
     )
     warmup: Share = Field(0.01, description="Share of the steps that warms up linearly.")
+    warmup_steps: int | None = Field(None, ge=0, description="The same in steps, in place of `warmup`.")
+    momentum: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="Of `sgd`.")
     clip: float | None = Field(1.0, gt=0, description="Gradient-norm clip; None: none.")
+    explosion: float | None = Field(
+        2.0,
+        gt=1,
+        description="A loss above this many times that of uniform guesses (or of the first update, if larger) is high; a run with more than half of its last 20 losses high stops. None: only a loss that is not a number stops it.",
+    )
 
 
 class Model(Entity):
@@ -261,7 +268,12 @@ class Model(Entity):
     steps: int = Field(ge=0, description="Updates; 0: the initial weights are the model, kept as step 0.")
     batch_size: Count = Field(1024, description="Sequences per update.")
     micro_batch: Count | None = Field(
-        None, description="Sequences per forward pass; gradients accumulate over the batch. None: the batch."
+        None,
+        description="Sequences per forward pass; gradients accumulate over the batch. None: each process takes its share of the batch at once.",
+    )
+    processes: Count = Field(
+        1,
+        description="Processes on one machine that share each batch, started by torchrun: one per GPU, or CPU processes that share the job's threads. With the same `micro_batch`, any number trains the same model up to rounding.",
     )
     masking: Masking = Masking()
     optimiser: Optimiser = Optimiser()
@@ -281,6 +293,11 @@ class Model(Entity):
     precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: autocast, for GPUs.")
     compile: bool = Field(False, description="torch.compile the forward pass (GPU).")
     seed: int = Field(1, ge=0, description="Added to the address of every random stream of this run.")
+
+    @property
+    def micro(self) -> int:
+        """Sequences of a micro-batch."""
+        return self.micro_batch or -(-self.batch_size // self.processes)
 
 
 class Dictionary(Entity):

@@ -47,7 +47,7 @@ def measure_checkpoints(
                 seed=seed,
                 name=name,
                 device=device,
-                progress=Progress(f"{name} {model}@{step}", "parts"),
+                progress=Progress(f"{name} {model}@{step}", "parts", folder=state_folder),
                 state_folder=state_folder,
                 codes=codes,
                 tokens=tokens,

@@ -8,13 +8,18 @@ FIRST_PIECE = 5  # ids below are special tokens
 
 
 def masked_count(lengths, masking):
-    """Tokens hidden per sequence under `count: floor`: floor(rate x length), specials counted (released code)."""
+    """Tokens hidden per sequence under a `count` that fixes them, [n] int64; never more than its inner tokens.
+
+    `floor`: floor(rate x length), specials counted (Berend 2023, released code); `one`: 1.
+    """
+    if masking.count == "one":
+        return np.minimum(1, np.asarray(lengths) - 2).astype(np.int64)
     return np.minimum(np.floor(masking.rate * np.asarray(lengths) + 1e-9), np.asarray(lengths) - 2).astype(np.int64)
 
 
 def maskable(lengths, masking):
     """Rows in which a token can be hidden, [n] bool. Under `floor` a line under 7 tokens has none."""
-    return masked_count(lengths, masking) > 0 if masking.count == "floor" else np.asarray(lengths) > 2
+    return np.asarray(lengths) > 2 if masking.count == "bernoulli" else masked_count(lengths, masking) > 0
 
 
 def mask_batch(ids: np.ndarray, lengths: np.ndarray, masking, vocab_size: int, rng):
@@ -27,7 +32,7 @@ def mask_batch(ids: np.ndarray, lengths: np.ndarray, masking, vocab_size: int, r
     column = np.arange(width)
     inner = (column >= 1) & (column < lengths[:, None] - 1)
     draw = rng.random((batch, width))
-    if masking.count == "floor":
+    if masking.count != "bernoulli":
         # The n smallest draws of a row are a uniform choice without replacement.
         rank = np.argsort(np.argsort(np.where(inner, draw, 2.0), axis=1), axis=1)
         hidden = inner & (rank < masked_count(lengths, masking)[:, None])

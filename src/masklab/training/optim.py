@@ -43,16 +43,19 @@ class FlatParameters:
             tensor.zero_()
 
     @torch.no_grad()
-    def step(self, lr, weight_decay=0.0, clip=None, *, kind="adamw", betas=(0.9, 0.999), eps=1e-8) -> torch.Tensor:
+    def step(self, lr, weight_decay=0.0, clip=None, *, kind="adamw", betas=(0.9, 0.999), eps=1e-8, momentum=0.0):
         """One update with the gradient, clipped to norm `clip`, which is then zeroed; returns its norm before, [].
 
-        kind `adamw`: decoupled weight decay (torch.optim.AdamW); `sgd`: plain (torch.optim.SGD).
+        kind `adamw`: decoupled weight decay (torch.optim.AdamW); `sgd`: with `momentum` (torch.optim.SGD).
         """
         norm = self.gradient.norm()
         if clip is not None:
             self.gradient.mul_((clip / (norm + 1e-6)).clamp(max=1))
         if kind == "sgd":
-            self.values.sub_(self.gradient.add_(self.values, alpha=weight_decay), alpha=lr)
+            update = self.gradient.add_(self.values, alpha=weight_decay)
+            if momentum:
+                update = self.mean.mul_(momentum).add_(update)
+            self.values.sub_(update, alpha=lr)
         else:
             self.updates += 1
             moments = ([self.mean], [self.square], [], [self.updates])
@@ -65,11 +68,13 @@ class FlatParameters:
 def rate_at(step: int, steps: int, config) -> float:
     """Learning rate of update `step` (0-based) of `steps`: linear warm-up, then linear decay to 0 or constant.
 
-    `config` has lr, schedule and warmup (a `config.schema.Optimiser` or a fine-tuning probe). Equals transformers'
-    `get_linear_schedule_with_warmup` / `get_constant_schedule_with_warmup` with `round(warmup * steps)` warm-up
-    updates.
+    `config` has lr, schedule and warmup (a `config.schema.Optimiser` or a fine-tuning probe), and may have
+    `warmup_steps`. Equals transformers' `get_linear_schedule_with_warmup` / `get_constant_schedule_with_warmup` with
+    `warmup_steps` warm-up updates, or `round(warmup * steps)` where they are None.
     """
-    warm = round(config.warmup * steps)
+    warm = getattr(config, "warmup_steps", None)
+    if warm is None:
+        warm = round(config.warmup * steps)
     if step < warm:
         return config.lr * step / max(1, warm)
     if config.schedule == "constant":

@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 
 import torch
@@ -24,10 +25,14 @@ def locked(folder):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise MaskLabError(f"{folder}: another process is writing here; wait for it or stop it") from None
+        for attempt in range(3):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if attempt == 2:
+                    raise MaskLabError(f"{folder}: another process is writing here; wait for it or stop it") from None
+                time.sleep(0.1)  # it may be `masklab status` looking whether the lock is held
         file.write(str(os.getpid()))
         file.flush()
         yield folder

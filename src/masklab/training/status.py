@@ -1,32 +1,68 @@
-"""Running and interrupted runs of a results folder, from the status files that training leaves."""
+"""Running and interrupted jobs of a results folder, from the status files that they leave beside their states."""
 
 import fcntl
+import time
 from pathlib import Path
 
+from masklab.errors import MaskLabError
 from masklab.files import read_json
-from masklab.progress import duration
+from masklab.progress import STATUS, duration
+
+HEADER = ("job", "is", "done", "loss", "tokens/s", "ETA", "seen")
+LEFT = 2  # columns aligned left
 
 
 def running(folder: Path) -> bool:
     """Whether a process holds the lock of a state folder."""
-    with open(folder / "lock") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
+    try:
+        with open(folder / "lock") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
     return False
 
 
-def table(results: Path) -> str:
-    """One line per run that has begun and not ended."""
-    lines = [f"{'run':32}{'state':14}{'step':>16}{'loss':>9}{'tokens/s':>11}{'ETA':>9}"]
-    for path in sorted(results.glob("**/state/models/*/status.json")):
-        found = read_json(path)
+def jobs(results: Path) -> list[tuple[str, ...]]:
+    """One row per job that has begun and not ended: pre-training, dictionaries, codes, probes."""
+    # results/state/<noun>/..., or results/<run>/state/<noun>/...
+    paths = sorted({*results.glob(f"state/**/{STATUS}"), *results.glob(f"*/state/**/{STATUS}")})
+    rows = []
+    for path in paths:
+        try:
+            found = read_json(path)
+        except MaskLabError:
+            continue  # it ended just now
         active = running(path.parent)
-        name = str(path.parent.relative_to(results)).replace("state/models/", "")
-        lines.append(
-            f"{name:32}{'running' if active else 'interrupted':14}{found['step']:>8}/{found['steps']:<7}"
-            f"{found['loss']:>9.4f}{found['tokens_per_second']:>11,.0f}"
-            f"{duration(found['eta_seconds']) if active else '-':>9}"
+        parts = [part for part in path.parent.relative_to(results).parts if part != "state"]
+        rate, eta = found.get("tokens_per_second"), found.get("eta_seconds")
+        if rate is None and found["unit"] == "tokens":
+            rate = found.get("rate")
+        rows.append(
+            (
+                "/".join(parts),
+                "running" if active else "interrupted",
+                f"{found['done']:,}/{found['total']:,} {found['unit']} {found['done'] / max(found['total'], 1):4.0%}",
+                f"{found['loss']:.4f}" if "loss" in found else "-",
+                f"{rate:,.0f}" if active and rate is not None else "-",
+                duration(eta) if active and eta is not None else "-",
+                f"{duration(time.time() - found['time'])} ago",
+            )
         )
-    return "\n".join(lines) if len(lines) > 1 else "no run is under way"
+    return rows
+
+
+def table(results: Path) -> str:
+    """The jobs as aligned text."""
+    rows = jobs(results)
+    if not rows:
+        return "no job is under way"
+    widths = [max(map(len, column)) for column in zip(HEADER, *rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if number < LEFT else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (HEADER, *rows)
+    )

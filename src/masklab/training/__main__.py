@@ -1,0 +1,37 @@
+"""Start one pre-training run without the workflow: `python -m masklab.training run.json`.
+
+The file is a serialised `masklab.training.run.Run`; the workflow leaves the one of every unfinished run at
+`results/state/models/<model>/run.json`. Killed, the same command resumes. Where the run's model says
+`processes: n`, n processes of this same command are started by torchrun; under torchrun (or anything
+else that sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT) this one is one of them.
+"""
+
+import argparse
+import logging
+import sys
+
+from masklab.errors import MaskLabError
+from masklab.progress import configure
+
+
+def main(arguments=None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m masklab.training", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", help="JSON file of the run")
+    parser.add_argument("log", nargs="?", help="file that log lines are added to")
+    options = parser.parse_args(arguments)
+    configure(options.log, "a")
+    try:
+        from masklab.training.launch import launch
+        from masklab.training.run import read_run
+
+        launch(read_run(options.run), log=options.log)
+    except MaskLabError as error:
+        logging.getLogger("masklab").error("error: %s", error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

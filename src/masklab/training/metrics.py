@@ -1,0 +1,76 @@
+"""The rows of metrics.parquet: means between rows, and a file that survives kill -9."""
+
+import time
+from pathlib import Path
+
+import pandas as pd
+
+from masklab.files import write_parquet
+
+AS_LAST = ("step", "lr", "grad_norm")  # as at the last update of a row
+SUMMED = ("tokens", "masked")
+
+
+class Means:
+    """One row for several updates: losses per masked token, tokens summed, the rest as at the last.
+
+    Memory does not grow with the number of updates; `sums` and `last` are JSON-able and make up the state.
+    """
+
+    def __init__(self, sums: dict | None = None, last: dict | None = None):
+        self.sums, self.last = sums or {}, last or {}
+
+    def add(self, row: dict) -> None:
+        for key, value in row.items():
+            if key not in AS_LAST:
+                self.sums[key] = self.sums.get(key, 0) + (value if key in SUMMED else value * row["masked"])
+        self.last = row
+
+    def take(self) -> dict:
+        """The row; the next one starts empty."""
+        masked = self.sums["masked"]
+        row = {
+            key: value if key in AS_LAST else self.sums[key] if key in SUMMED else self.sums[key] / masked
+            for key, value in self.last.items()
+        }
+        self.sums, self.last = {}, {}
+        return row
+
+
+class MetricsFile:
+    """Rows that grow on disk while a run goes. A written file is complete: it is replaced, never changed."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+        self.frame, self.new = pd.DataFrame(), []
+        self.wrote, self.took = 0.0, 0.0
+
+    def __len__(self) -> int:
+        return len(self.frame) + len(self.new)
+
+    def append(self, row: dict) -> None:
+        self.new.append(row)
+
+    def write(self, path=None) -> None:
+        """Write all rows to `path` (None: the file itself), if there is any."""
+        if self.new:
+            new = pd.DataFrame(self.new)
+            self.frame = new if self.frame.empty else pd.concat([self.frame, new], ignore_index=True)
+            self.new = []
+        if len(self.frame):
+            write_parquet(self.frame, path or self.path)
+
+    def flush(self) -> None:
+        """Write, unless the time since the last write is less than 20 times what that took."""
+        began = time.monotonic()
+        if began - self.wrote >= 20 * self.took:
+            self.write()
+            self.wrote = time.monotonic()
+            self.took = self.wrote - began
+
+    def load(self, step: int) -> None:
+        """Take over the file's rows up to `step`; later ones belong to updates that will be made again."""
+        self.new = []
+        self.frame = pd.read_parquet(self.path) if self.path.exists() else pd.DataFrame()
+        if len(self.frame):
+            self.frame = self.frame[self.frame["step"] <= step].reset_index(drop=True)

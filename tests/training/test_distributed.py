@@ -1,0 +1,104 @@
+"""Several processes train the model that one process trains."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from runs import make_run, start_ranks
+
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.training.distributed import Ranks, joined
+from masklab.training.loop import Trainer, train
+from masklab.training.run import write_run
+
+KEYS = {"steps": 20, "batch_size": 32, "micro_batch": 6, "log_every": 1}  # 6 does not divide 32
+
+
+def metrics(run):
+    return pd.read_parquet(run.output / "metrics.parquet").drop(columns="seconds")
+
+
+def assert_same_run(one, several):
+    """Losses to 1e-5 at every step; counts exactly."""
+    for name in ("step", "tokens", "masked", "lr"):
+        assert one[name].equals(several[name])
+    for name in ("loss", "mlm", "valid_mlm"):
+        np.testing.assert_allclose(one[name], several[name], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_global_batch_does_not_depend_on_the_number_of_processes(english, tiny_encoder, tmp_path, size):
+    """Token ids, masks and targets, exactly; each process has its own part."""
+    run = make_run(english, tiny_encoder, tmp_path, **KEYS)
+    several = dataclasses.replace(run, model=run.model.model_copy(update={"processes": size}))
+    whole = Trainer(run)
+    parts = [Trainer(several, Ranks(rank, size, rank)) for rank in range(size)]
+    for step in (0, 7, 123456):
+        expected = whole.batches(step)
+        shares = [part.batches(step) for part in parts]
+        assert [len(share) for share in shares] == [len(expected[rank::size]) for rank in range(size)]
+        found = [shares[number % size][number // size] for number in range(len(expected))]
+        for ours, theirs in zip(found, expected, strict=True):
+            for name in ("ids", "original", "lengths", "at", "targets"):
+                assert getattr(ours, name).equal(getattr(theirs, name))
+            assert np.array_equal(ours.positions, theirs.positions)
+
+
+def test_two_processes_by_torchrun_give_the_losses_of_one(english, tiny_encoder, tmp_path):
+    """20 steps with dropout, gloo on the CPU: losses to 1e-5; started by hand, away from the checkout."""
+    one = make_run(english, tiny_encoder, tmp_path / "one", **KEYS)
+    train(one)
+    two = make_run(english, tiny_encoder, tmp_path / "two", processes=2, **KEYS)
+    write_run(two, tmp_path / "two.json")
+    command = [sys.executable, "-m", "masklab.training", "two.json", "two.log"]
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"OMP_NUM_THREADS": "2"}, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    assert_same_run(metrics(one), metrics(two))
+    assert (tmp_path / "two.log").read_text().count("done after") == 1, "one process writes"
+    assert not list(two.state.glob("s*"))
+    manifest = read_json(two.output / "manifest.json")
+    assert manifest["config"]["model"]["processes"] == 2 and set(manifest["steps"]) == {"4", "8", "12", "16", "20"}
+
+
+def test_a_killed_or_stopped_process_ends_the_run_which_then_resumes(english, tiny_encoder, tmp_path):
+    """SIGKILL of one process ends the other, SIGTERM to the one that writes nothing saves; nothing is lost."""
+    keys = KEYS | {"steps": 60, "save_minutes": 1e-6}
+    one = make_run(english, tiny_encoder, tmp_path / "one", **KEYS | {"steps": 60})
+    train(one)
+    run = make_run(english, tiny_encoder, tmp_path / "two", processes=2, **keys)
+    state, errors = run.state / "state.safetensors", tmp_path / "errors"
+    for sent in (signal.SIGKILL, signal.SIGTERM, None):
+        before = state.stat().st_mtime_ns if state.exists() else 0
+        ranks = start_ranks(run, tmp_path / "run.json", errors)
+        if sent:
+            while all(rank.is_alive() for rank in ranks) and not (state.exists() and state.stat().st_mtime_ns > before):
+                time.sleep(0.002)
+            os.kill(ranks[1].pid, sent)
+        for rank in ranks:
+            rank.join(30)
+        codes = [rank.exitcode for rank in ranks]
+        assert codes == {signal.SIGKILL: [1, -9], signal.SIGTERM: [1, 1], None: [0, 0]}[sent], errors.read_text()
+    said = errors.read_text()
+    assert "process 0 of 2: lost the others" in said and "Traceback" not in said
+    assert said.count("stopped by signal sent to another process at step") == 1
+    assert_same_run(metrics(one), metrics(run))
+
+
+def test_processes_that_do_not_fit_are_one_line(monkeypatch):
+    for key in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+        monkeypatch.delenv(key, raising=False)
+    with pytest.raises(MaskLabError, match=r"processes: 2, but RANK is not set: .* calls torchrun"), joined(2, "cpu"):
+        pass
+    for key, value in (("RANK", "0"), ("WORLD_SIZE", "4"), ("LOCAL_RANK", "0")):
+        monkeypatch.setenv(key, value)
+    with pytest.raises(MaskLabError, match="made for 2, but 4 were started"), joined(2, "cpu"):
+        pass
+    with joined(1, "cpu") as ranks:
+        assert ranks == Ranks()

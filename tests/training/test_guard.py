@@ -1,0 +1,103 @@
+"""Runs that must stop do, with the last good state on disk; runs that need not are left alone."""
+
+import math
+
+import pandas as pd
+import pytest
+import torch
+from runs import make_run
+
+from masklab.config.schema import Objective
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.training.guard import WINDOW, Guard, uniform_guess
+from masklab.training.loop import Trainer, train
+
+
+def judge(losses, limit=2.0, guess=5.0):
+    """Index of the loss that stops a run, or None."""
+    guard = Guard(limit, guess)
+    for number, loss in enumerate(losses):
+        if guard.fault(loss):
+            return number
+        guard.accept(loss)
+    return None
+
+
+def test_uniform_guess():
+    assert uniform_guess(Objective(mlm=1), 500, 0) == pytest.approx(math.log(500))
+    assert uniform_guess(Objective(mlm=1, mlsm=0.5), 500, 48) == pytest.approx(math.log(500) + 0.5 * math.log(48))
+
+
+def test_explosion_is_more_than_half_of_the_window_high():
+    half = WINDOW // 2
+    assert judge([5] * 30 + [11] * half + [5] * 30 + [11] * half) is None, "spikes pass"
+    assert judge([5] * 30 + [11] * 99) == 30 + half
+    assert judge([5] * 30 + [11, 11, 5] * 99) is not None, "most losses high, not all"
+    assert judge([5, 1, 9.9] * 99) is None, "above the best, below twice the guess"
+    assert judge([30] * 99) is None and judge([30, *[61] * 99]) == half + 1, "a bad start is its own level"
+    assert judge([5] * 30 + [1e9] * 99, limit=None) is None
+    for value in (math.nan, math.inf, -math.inf):
+        assert judge([5, 5, value, 5], limit=None) == 2
+
+
+def test_guard_state_goes_on_where_it_was():
+    losses = [5] * 9 + [11] * 8 + [5, 11] * 9
+    one, other = Guard(2.0, 5.0), Guard(2.0, 5.0)
+    for loss in losses:
+        one.accept(loss)
+        fresh = Guard(2.0, 5.0)
+        fresh.load(other.state())
+        fresh.accept(loss)
+        other = fresh
+    assert other.state() == one.state() and len(one.state()["high"]) == WINDOW
+
+
+@pytest.mark.parametrize(
+    "optimiser",
+    [
+        {"lr": 1.0, "warmup_steps": 60},
+        {"kind": "sgd", "lr": 400.0, "warmup_steps": 4000, "clip": None, "momentum": 0.9},
+    ],
+    ids=lambda optimiser: optimiser.get("kind", "adamw"),
+)
+def test_a_run_that_explodes_stops_and_keeps_a_good_state(english, tiny_encoder, tmp_path, optimiser):
+    """A learning rate that grows until the run bursts, states saved at every update."""
+    run = make_run(english, tiny_encoder, tmp_path, steps=1000, optimiser=optimiser, save_minutes=1e-6)
+    with pytest.raises(MaskLabError) as caught:
+        train(run)
+    said, report = str(caught.value), read_json(run.state / "stopped.json")
+    good = report["last_good_step"]
+    assert "\n" not in said and "the loss exploded" in said and f"at step {report['step']} " in said
+    assert f"of step {good}, kept in {run.state / 'state.safetensors'}; run the same command again to resume" in said
+    trainer = Trainer(run)
+    assert trainer.plan.batch(report["step"] - 1).tolist() == report["rows"]
+    assert str(report["rows"][:4])[1:-1] in said
+    # the state on disk is good: its weights are finite and no worse than guessing on the very next batch
+    assert trainer._resume() == good > 5
+    assert torch.isfinite(trainer.flat.values).all()
+    assert trainer.gradients(good)["loss"] < 1.5 * math.log(500)
+    assert len(pd.read_parquet(run.state / "metrics.parquet")) >= report["step"] // 10
+
+
+def test_not_a_number_stops_with_one_line(english, tiny_encoder, tmp_path):
+    run = make_run(english, tiny_encoder, tmp_path)
+    trainer = Trainer(run)
+    trainer._resume()
+    trainer.update(0)
+    trainer.record.save(1, trainer.flat, trainer.guard)
+    with torch.no_grad():
+        trainer.model.head.bias[7] = float("nan")
+    with pytest.raises(MaskLabError, match=r"^m: the loss is nan at step 4 \(batch of step 3: rows .* of step 1, kept"):
+        trainer.update(3)
+    assert read_json(run.state / "stopped.json")["rows"] == trainer.plan.batch(3).tolist()
+
+
+def test_a_gradient_that_is_not_finite_stops_before_anything_is_written(english, tiny_encoder, tmp_path):
+    run = make_run(english, tiny_encoder, tmp_path)
+    trainer = Trainer(run)
+    trainer._resume()
+    row = trainer.gradients(0)
+    trainer.flat.gradient[3] = float("inf")
+    with pytest.raises(MaskLabError, match=r"the gradient's norm is .* at step 1 .*that before the first update"):
+        trainer.apply(row)

@@ -1,0 +1,37 @@
+import json
+
+import pytest
+from runs import make_run
+
+from masklab.config.schema import Dictionary, Objective
+from masklab.errors import MaskLabError
+from masklab.training.__main__ import main
+from masklab.training.run import Run, read_run, write_run
+
+
+def test_a_run_comes_back_from_json(english, tiny_encoder, tmp_path):
+    run = make_run(english, tiny_encoder, tmp_path, objective=Objective(mlm=1, mlsm=0.5), micro_batch=7)
+    write_run(run, tmp_path / "a.json")
+    assert read_run(tmp_path / "a.json") == run
+    more = {"init": tmp_path, "codes": tmp_path, "dictionary_config": Dictionary(model="m@1", layer=1)}
+    full = Run(**vars(run) | more)
+    write_run(full, tmp_path / "b.json")
+    assert read_run(tmp_path / "b.json") == full
+
+
+@pytest.mark.parametrize(
+    "change,message",
+    [
+        ({"stepz": 3}, "stepz: unknown key; allowed: name, seed"),
+        ({"tokens": None}, "tokens: missing"),
+        ({"objective": {"mlm": -1}}, "objective.mlm: input should be greater than or equal to 0"),
+    ],
+)
+def test_a_wrong_file_is_one_line_and_status_1(english, tiny_encoder, tmp_path, change, message, caplog):
+    path = tmp_path / "run.json"
+    write_run(make_run(english, tiny_encoder, tmp_path), path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(MaskLabError, match=message):
+        read_run(path)
+    assert main([str(path)]) == 1
+    assert f"error: {path}: {message}" in caplog.text

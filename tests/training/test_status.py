@@ -1,0 +1,105 @@
+import subprocess
+import sys
+import time
+
+from masklab.progress import Progress, Rate
+from masklab.training.state import locked
+from masklab.training.status import table
+
+LONG = "strict-small-mlsm+mlm-with-a-name-longer-than-any-column-used-to-be"
+
+
+def test_every_job_that_has_begun_and_not_ended_is_a_line(tmp_path):
+    """A running model, an interrupted probe of another run, codes; a job that ended leaves no line."""
+    folders = {
+        name: tmp_path / name
+        for name in (f"state/models/{LONG}", "state/codes/d", "evening/state/scores/s/p/m/all", "state/models/ended")
+    }
+    for folder in folders.values():
+        folder.mkdir(parents=True)
+    model, codes, probe, ended = folders.values()
+    Progress("m", "steps", every=0, folder=model)(600, 1200, loss=3.25, tokens_per_second=12345.6)
+    Progress("c", "tokens", every=0, folder=codes).begin(9_000_000)
+    Progress("p", "parts", every=0, folder=probe)(3, 12)
+    done = Progress("e", "steps", every=0, folder=ended)
+    assert done(1, 2) and done(2, 2)
+    with locked(model), locked(codes):
+        lines = table(tmp_path).splitlines()
+    assert len(lines) == 4
+    found = {line.split()[0]: line for line in lines}
+    said = " ".join(found[f"models/{LONG}"].split()[1:])
+    assert said == "running 600/1,200 steps 50% 3.2500 12,346 0:00:00 0:00:00 ago"
+    assert found["codes/d"].split()[1:] == ["running", "0/9,000,000", "tokens", "0%", "-", "-", "-", "0:00:00", "ago"]
+    assert found["evening/scores/s/p/m/all"].split()[1:4] == ["interrupted", "3/12", "parts"]
+    assert len({line.index("running") for line in lines if "running" in line}) == 1, "columns are aligned"
+    assert len({len(line) for line in lines[1:]}) == 1
+    assert table(tmp_path / "empty") == "no job is under way"
+
+
+def test_looking_does_not_keep_a_job_from_starting(tmp_path):
+    """`status` holds a lock for an instant; a job that begins just then waits for it."""
+    import fcntl
+    import threading
+
+    with open(tmp_path / "lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        threading.Timer(0.05, lambda: fcntl.flock(file, fcntl.LOCK_UN)).start()
+        with locked(tmp_path):
+            pass
+
+
+def test_watch_repeats_until_ctrl_c(tmp_path):
+    command = [sys.executable, "-m", "masklab.cli", "status"]
+    once = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (once.returncode, once.stdout) == (0, "no job is under way\n")
+    child = subprocess.Popen([*command, "-w", "0.05"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    shown = [child.stdout.readline() for _ in range(3)]
+    child.send_signal(2)
+    assert shown == ["no job is under way\n"] * 3 and child.wait(10) == 0
+
+
+def test_a_bar_in_a_terminal_and_lines_elsewhere(monkeypatch, caplog):
+    import io
+    import logging
+
+    import masklab.progress as module
+
+    class Screen(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen = Screen()
+    monkeypatch.setattr(module.sys, "stderr", screen)
+    monkeypatch.setattr(module, "REDRAW", 0.0)
+    monkeypatch.setenv("COLUMNS", "100")
+    handler = module.Terminal(screen)
+    logger = logging.getLogger("masklab")
+    logger.addHandler(handler)
+    try:
+        with caplog.at_level(logging.INFO):
+            progress = Progress("m", "steps", every=0.02)
+            for done in range(1, 5):
+                if done == 4:
+                    logger.info("something else")
+                progress(done, 4, loss=1.5, tokens_per_second=99.0)
+                time.sleep(0.006)
+    finally:
+        logger.removeHandler(handler)
+    drawn = screen.getvalue()
+    assert drawn.count("\r\x1b[Km [") == 4 and drawn.count("\n") == 2, "one line, drawn over"
+    assert "\r\x1b[Ksomething else\n" in drawn
+    assert drawn.endswith("m [####################] 4/4 steps (100%) loss 1.5000 99 tokens/s ETA 0:00:00\n")
+    monkeypatch.setenv("COLUMNS", "50")
+    progress(4, 4, loss=1.5, tokens_per_second=99.0)
+    last = screen.getvalue().split("\r\x1b[K")[-1]
+    assert last == "m 4/4 steps (100%) loss 1.5000 99 tokens/s ETA 0:\n", "cut where the screen ends"
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[-1] == "m 4/4 steps (100%) loss 1.5000 99 tokens/s ETA 0:00:00" and len(lines) <= 4
+
+
+def test_rate_is_that_of_the_last_seconds():
+    rate = Rate(over=15.0)
+    now = rate.last
+    for second in range(1, 121):
+        rate.add(1000 if second <= 60 else 250, now + second)
+    assert abs(rate.value - 250) < 25
