@@ -48,7 +48,7 @@ MODEL = "{track}-{objective}"
         (("models", MODEL, "dictionary"), None, "objective 'mlsm' needs a dictionary"),
         (("models", MODEL, "optimiser", "lr"), "fast", "optimiser.lr: input should be a valid number"),
         (("encoders", "tiny", "hidden"), 65, "encoders.tiny.hidden: 65 must be a multiple of heads (2)"),
-        (("encoders", "tiny", "positions"), "rotary", "encoders.tiny.positions: input should be 'disentangled' or"),
+        (("encoders", "tiny", "positions"), "rotary", "encoders.tiny.positions: input should be 'disentangled', 'abs"),
         (("dictionaries", "{track}", "layer"), 3, "dictionaries.strict.layer: 3 is above the encoder's 2 layers"),
         (("objectives", "mlm"), {"mlm": 0}, "objectives.mlm: at least one of mlm, kd, mlsm"),
         (("probes", "finetune", "tasks"), ["sentimental"], "did you mean 'sentiment'?"),

@@ -235,5 +235,5 @@ def test_bad_input_is_named():
         model(ids, lengths)
     with pytest.raises(MaskLabError, match="layer 4: the encoder has layers 0 to 3"):
         model.encode(ids[:, :5], torch.tensor([5]), 4)
-    with pytest.raises(MaskLabError, match="hidden 24 is not a multiple of heads 5"):
+    with pytest.raises(MaskLabError, match=r"encoder: hidden: 24 must be a multiple of heads \(5\)"):
         build("absolute", heads=5)

@@ -169,10 +169,8 @@ def _check_references(config):
             _known(getattr(config, section), getattr(embeddings, key), f"embeddings.{name}.{key}")
         _check_symbols(config, embeddings.corpus, embeddings.tokenizer, f"embeddings.{name}.tokenizer")
     for name, encoder in config.encoders.items():
-        if encoder.hidden % encoder.heads:
-            raise MaskLabError(
-                f"config: encoders.{name}.hidden: {encoder.hidden} must be a multiple of heads ({encoder.heads})"
-            )
+        if problem := encoder.problem():
+            raise MaskLabError(f"config: encoders.{name}.{problem}")
     for name, objective in config.objectives.items():
         if not objective.mlm + objective.kd + objective.mlsm:
             raise MaskLabError(f"config: objectives.{name}: at least one of mlm, kd, mlsm must be above 0")

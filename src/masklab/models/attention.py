@@ -1,9 +1,17 @@
-"""Self-attention with absolute or with disentangled relative positions.
+"""Self-attention; relative.py adds terms that depend on positions.
 
 Everything is laid out head first, [heads, batch, length, width], so that the
 content and the relative products are plain batched matrix products over views.
 
     B batch, T length, M queries per row, n heads, d width of a head, H = n d
+
+Three ways compute the same numbers: `attend_explicitly` (CPU, where dropout or
+position terms are at work), `attend_fused` (torch's scaled_dot_product_attention:
+everything else), and, compiled on a GPU without attention dropout, `attend_flex`
+(FlexAttention: position terms are read by index and never laid out as [T, T]).
+FlexAttention was run on CPUs only, uncompiled and without gradients, where it
+agrees with the others; its compiled kernels need a GPU and have not been run
+(MASKLAB_FLEX=0 in the environment turns it off).
 """
 
 import math
@@ -39,11 +47,19 @@ class Queries:
 
 @dataclass
 class Batch:
-    """Shape of a batch and its additive key mask [B, 1, T] (None: no padding)."""
+    """Shape of a batch.
+
+    mask       additive key mask [B, 1, T], None: no padding
+    lengths    [B] real tokens of each row, None: T
+    positions  [B, T] position of each token, below `span`; None: 0 .. T - 1, `span` T
+    """
 
     size: int
     length: int
-    mask: torch.Tensor | None
+    mask: torch.Tensor | None = None
+    lengths: torch.Tensor | None = None
+    positions: torch.Tensor | None = None
+    span: int = 0
 
 
 def plan_queries(at: torch.Tensor, batch: Batch) -> Queries:
@@ -93,8 +109,11 @@ class Attention(nn.Module):
             rows = q.shape[1] * q.shape[2]
             q = q.reshape(self.heads, rows, self.width).index_select(1, slots.flatten())
             q = q.view(self.heads, batch.size, -1, self.width)
-        terms = self.position_scores(q, k, batch, slots, relative)
-        context = self.attend(q, k, v, terms, batch.mask)
+        if self.flexes(q):
+            context = attend_flex(q, k, v, self.score_mod(q, k, batch, relative), self.scale)
+        else:
+            terms = self.position_scores(q, k, batch, slots, relative)
+            context = self.attend(q, k, v, terms, batch.mask)
         context = context.permute(1, 2, 0, 3).reshape(-1, self.heads * self.width)
         if queries is None:
             return context
@@ -113,6 +132,10 @@ class Attention(nn.Module):
     def position_scores(self, q, k, batch, slots, relative) -> list[torch.Tensor]:
         """Scaled terms [n, B, M, T] to add to the content scores; none where positions are in the input."""
         return []
+
+    def flexes(self, q) -> bool:
+        """Whether FlexAttention takes over: it has no dropout, and uncompiled it would lay out every score."""
+        return False
 
     def attend(self, q, k, v, terms, mask):
         """softmax(scale q k' + terms + mask) v with dropout on the weights: [n, B, M, d]."""
@@ -148,70 +171,9 @@ def short_softmax(scores: torch.Tensor) -> torch.Tensor:
     return torch.softmax(F.pad(scores, (0, missing), value=-torch.inf) if missing > 0 else scores, -1)
 
 
-class DisentangledAttention(Attention):
-    """DeBERTa's attention (He et al. 2021, eq. 4): content-content + content-position + position-content.
+def attend_flex(q, k, v, score_mod, scale: float) -> torch.Tensor:
+    """softmax(score_mod(scale q k')) v by FlexAttention: q, k, v and the result are [n, B, T, d]."""
+    from torch.nn.attention.flex_attention import flex_attention
 
-    score(i, j) = (q_i . k_j + q_i . K_r[i - j] + k_j . Q_r[i - j]) / sqrt(3 d)
-    """
-
-    in_proj_bias = False
-
-    def __init__(self, hidden: int, heads: int, p: float):
-        super().__init__(hidden, heads, p)
-        self.q_bias = nn.Parameter(torch.empty(hidden))
-        self.v_bias = nn.Parameter(torch.empty(hidden))
-        self.pos_proj = Linear(hidden, hidden, bias=False)
-        self.pos_q_proj = Linear(hidden, hidden)
-        self.scale = 1 / math.sqrt(3 * self.width)
-
-    def projection_bias(self) -> torch.Tensor:
-        q, v = self.q_bias.view(self.heads, 1, -1), self.v_bias.view(self.heads, 1, -1)
-        return torch.cat([q, torch.zeros_like(q), v], dim=1).flatten()
-
-    def position_scores(self, q, k, batch, slots, relative):
-        """`relative` [2 T - 1, H]: embeddings of the distances i - j = T - 1, ..., 1 - T."""
-        n, size, length, width = k.shape
-        relative = dropout(relative, self.p, self.training)
-        keys = self.pos_proj(relative).mul(self.scale).view(-1, n, width).permute(1, 2, 0)  # [n, d, 2 T - 1]
-        queries = self.pos_q_proj(relative).mul(self.scale).flip(0).view(-1, n, width).permute(1, 2, 0)
-        # columns run over j - i for c2p, over i - j for p2c: both then shift the same way
-        c2p = torch.bmm(q.flatten(1, 2), keys)
-        p2c = torch.bmm(k.flatten(1, 2), queries)
-        if slots is None:
-            shape = (n, size, length, 2 * length - 1)
-            return [shift(c2p.view(shape)), shift(p2c.view(shape)).transpose(-1, -2)]
-        at = slots.remainder(length)[:, :, None]  # [B, M, 1]
-        j = torch.arange(length, device=at.device)
-        c2p_index, p2c_index = length - 1 - at + j, j * (2 * length - 1) + length - 1 - j + at
-        c2p = c2p.view(n, size, -1, 2 * length - 1).gather(-1, c2p_index.expand(n, -1, -1, -1))
-        p2c = p2c.view(n, size, -1).gather(-1, p2c_index.flatten(1).expand(n, -1, -1))
-        return [c2p, p2c.view_as(c2p)]
-
-
-def shift(x: torch.Tensor) -> torch.Tensor:
-    """[..., T, 2 T - 1] -> [..., T, T] with out[i, j] = x[i, T - 1 - i + j], as a view of a contiguous x."""
-    return Shift.apply(x) if x.requires_grad else _diagonal_window(x)
-
-
-def _diagonal_window(x: torch.Tensor) -> torch.Tensor:
-    length, columns = x.shape[-2:]
-    if length == 1:
-        return x
-    # reading the rows of x with a step one shorter than they are moves each row one column back
-    flat = x.flatten(-2).narrow(-1, length - 1, length * (columns - 1))
-    return flat.unflatten(-1, (length, columns - 1)).narrow(-1, 0, length)
-
-
-class Shift(torch.autograd.Function):
-    """`shift` with a gradient that touches memory once; autograd's own of a strided view is several passes."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return _diagonal_window(x)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        length = gradient.shape[-1]
-        full = gradient.new_zeros(*gradient.shape[:-1], 2 * length - 1)
-        _diagonal_window(full).copy_(gradient)
-        return full
+    q, k, v = (part.transpose(0, 1) for part in (q, k, v))
+    return flex_attention(q, k, v, score_mod=score_mod, scale=scale).transpose(0, 1)

@@ -1,9 +1,11 @@
-"""The encoder: a bidirectional transformer with a tied masked-language-model head.
+"""The encoder: one bidirectional model with switches, and a masked-language-model head.
 
-`positions` chooses DeBERTa's disentangled attention (He et al. 2021) or BERT's
-absolute positions (Devlin et al. 2019); both are post-layer-norm and compute
-what the Hugging Face class of the same architecture computes. Cost follows what
-is asked: the last block, and the head, see only the positions `at`.
+`kind`, `positions`, `norm`, `embedding_norm` and `tied_head` choose the architecture:
+BERT (Devlin et al. 2019), DeBERTa (He et al. 2021), their pre-layer-norm forms, the
+relative positions and the decoder of MAE-LM (Meng et al. 2024), a bidirectional LSTM.
+Where Hugging Face has a class of the same architecture, both compute the same; where
+it has none, modeling_masklab.py is the plain form. Cost follows what is asked: the
+last block, and the head, see only the positions `at`.
 """
 
 from dataclasses import dataclass
@@ -14,12 +16,14 @@ from torch.nn import functional as F
 
 from masklab.config.schema import Encoder
 from masklab.errors import MaskLabError
-from masklab.models.attention import Attention, Batch, DisentangledAttention, Linear, Queries, plan_queries
-from masklab.models.dropout import dropout, dropout_add
-from masklab.tokenizers import PAD
+from masklab.models.attention import Batch, Linear, plan_queries
+from masklab.models.blocks import Block, Embeddings, Head, LstmBlock
+from masklab.models.decoder import Decoder, drop, restore
+from masklab.models.positions import bias_at, shared_bias
+from masklab.tokenizers import MASK, PAD
 
-EPS = {"disentangled": 1e-7, "absolute": 1e-12}
-ATTENTION = {"disentangled": DisentangledAttention, "absolute": Attention}
+BLOCKS = {"transformer": Block, "lstm": LstmBlock}
+LSTM_WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 @dataclass
@@ -35,63 +39,6 @@ class Output:
     hidden: torch.Tensor | None = None
 
 
-class Embeddings(nn.Module):
-    """Token (and absolute position) embeddings, layer norm, dropout: ids [B, T] -> [B T, H]."""
-
-    def __init__(self, config: Encoder, vocab_size: int):
-        super().__init__()
-        self.word = nn.Parameter(torch.empty(vocab_size, config.hidden))
-        absolute = config.positions == "absolute"
-        self.position = nn.Parameter(torch.empty(config.max_positions, config.hidden)) if absolute else None
-        # BERT adds the embedding of a segment; every sequence is one segment here
-        self.segment = nn.Parameter(torch.empty(1, config.hidden)) if absolute else None
-        self.norm = nn.LayerNorm(config.hidden, EPS[config.positions])
-        self.p = config.dropout
-
-    def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        x = F.embedding(ids, self.word)
-        if self.position is not None:
-            x = x + (self.position[: ids.shape[1]] + self.segment)
-        return dropout(self.norm(x.flatten(0, 1)), self.p, self.training)
-
-
-class Block(nn.Module):
-    """Attention and feed-forward sublayers, each followed by dropout, residual and layer norm."""
-
-    def __init__(self, config: Encoder):
-        super().__init__()
-        eps = EPS[config.positions]
-        self.attention = ATTENTION[config.positions](config.hidden, config.heads, config.dropout)
-        self.out = Linear(config.hidden, config.hidden)
-        self.attention_norm = nn.LayerNorm(config.hidden, eps)
-        self.ffn_in = Linear(config.hidden, config.ffn)
-        self.ffn_out = Linear(config.ffn, config.hidden)
-        self.ffn_norm = nn.LayerNorm(config.hidden, eps)
-        self.p = config.dropout
-
-    def forward(self, x, batch: Batch, queries: Queries | None = None, relative=None) -> torch.Tensor:
-        """x [B T, H] -> [B T, H], or [N, H] at the positions of `queries`."""
-        context = self.attention(x, batch, queries, relative)
-        if queries is not None:
-            x = x.index_select(0, queries.at)
-        x = self.attention_norm(dropout_add(x, self.out(context), self.p, self.training))
-        return self.ffn_norm(dropout_add(x, self.ffn_out(F.gelu(self.ffn_in(x))), self.p, self.training))
-
-
-class Head(nn.Module):
-    """Dense, gelu, layer norm; the decoder is the transposed token embedding plus a bias."""
-
-    def __init__(self, config: Encoder, vocab_size: int):
-        super().__init__()
-        self.dense = Linear(config.hidden, config.hidden)
-        self.norm = nn.LayerNorm(config.hidden, EPS[config.positions])
-        self.bias = nn.Parameter(torch.empty(vocab_size))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The transform alone, [N, H] -> [N, H]."""
-        return self.norm(F.gelu(self.dense(x)))
-
-
 class MaskedLM(nn.Module):
     """A masked language model, optionally with a second head of `latent` scores (MLSM, Berend 2023, section 2).
 
@@ -102,31 +49,45 @@ class MaskedLM(nn.Module):
         generator: CPU generator that the initial weights are drawn from; None: torch's default one.
 
     Raises:
-        MaskLabError: `hidden` is not a multiple of `heads`.
+        MaskLabError: values of `config` do not fit together.
     """
 
     def __init__(self, config: Encoder, vocab_size: int, latent: int = 0, generator: torch.Generator | None = None):
         super().__init__()
-        if config.hidden % config.heads:
-            raise MaskLabError(f"encoder: hidden {config.hidden} is not a multiple of heads {config.heads}")
+        if problem := config.problem():
+            raise MaskLabError(f"encoder: {problem}")
         self.config, self.vocab_size, self.latent_size = config, vocab_size, latent
         self.embeddings = Embeddings(config, vocab_size)
-        relative = config.positions == "disentangled"
-        # row max_positions + r embeds the distance r = i - j
-        self.relative = nn.Parameter(torch.empty(2 * config.max_positions, config.hidden)) if relative else None
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        self.relative = None
+        if config.positions == "disentangled":
+            # row max_positions + r embeds the distance r = i - j
+            self.relative = nn.Parameter(torch.empty(2 * config.max_positions, config.hidden))
+        elif config.positions == "relative":
+            self.relative = nn.Parameter(torch.empty(config.relative_buckets, config.heads))
+        self.blocks = nn.ModuleList(BLOCKS[config.kind](config) for _ in range(config.layers))
+        self.final_norm = nn.LayerNorm(config.hidden, config.eps) if config.norm == "pre" else None
         self.head = Head(config, vocab_size)
+        self.decoder = Decoder(config) if config.decoder is not None else None
         # last, so that a latent head leaves the initial values of everything else as they are
         self.latent = Linear(config.hidden, latent) if latent else None
         self.reset_parameters(generator)
 
     @torch.no_grad()
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw all weights anew: normal(0, init_range) matrices, zero biases, unit layer norms, zero <pad> row."""
+        """Draw all weights anew: normal(0, init_range) matrices, zero biases, unit layer norms, zero <pad> row.
+
+        Weights and biases of an LSTM are uniform in +-1 / sqrt(its width), torch's default.
+        """
         for name, parameter in self.named_parameters():
-            if parameter.dim() == 2:
+            lstm = name.rsplit(".", 1)[-1].startswith(LSTM_WEIGHTS)
+            if lstm or parameter.dim() == 2:
                 if not parameter.is_meta:
-                    draw = torch.empty(parameter.shape).normal_(0, self.config.init_range, generator=generator)
+                    draw = torch.empty(parameter.shape)
+                    bound = (self.config.hidden // 2) ** -0.5
+                    if lstm:
+                        draw.uniform_(-bound, bound, generator=generator)
+                    else:
+                        draw.normal_(0, self.config.init_range, generator=generator)
                     parameter.copy_(draw)
             elif name.endswith("norm.weight"):
                 parameter.fill_(1)
@@ -135,46 +96,100 @@ class MaskedLM(nn.Module):
         self.embeddings.word[PAD].zero_()
 
     def forward(
-        self, ids: torch.Tensor, lengths: torch.Tensor, at: torch.Tensor | None = None, hidden: int | None = None
+        self,
+        ids: torch.Tensor,
+        lengths: torch.Tensor,
+        at: torch.Tensor | None = None,
+        hidden: int | None = None,
+        positions: torch.Tensor | None = None,
     ) -> Output:
-        """Scores at the positions `at`.
+        """Scores at the positions `at`; a model with a decoder reads its [MASK]s there (see `reconstruct`).
 
         Args:
             ids: [B, T] token ids, padded on the right.
             lengths: [B] tokens of each row, special tokens included.
             at: [N] flat positions b T + t, each at most once; None: every position, N = B T.
             hidden: layer whose hidden state is returned too: 0 the embeddings, l the output of block l.
+            positions: [B, T] position of each token, below max_positions; None: 0 .. T - 1.
 
         Raises:
-            MaskLabError: T is above max_positions, or there is no layer `hidden`.
+            MaskLabError: T is above max_positions, there is no layer `hidden`, or a model with a decoder is
+                asked for a hidden state or given positions.
         """
-        state, last = self._run(ids, lengths, self.config.layers, at, keep=hidden)
+        if self.decoder is not None:
+            if hidden is not None or positions is not None:
+                raise MaskLabError("a model with a decoder takes no `hidden` and no `positions`; use `encode`")
+            return self.reconstruct(ids, lengths, at)
+        state, last = self._run(ids, lengths, self.config.layers, at, hidden, positions)
+        return self._scores(last, state)
+
+    def reconstruct(
+        self,
+        ids: torch.Tensor,
+        lengths: torch.Tensor,
+        at: torch.Tensor | None = None,
+        dropped: torch.Tensor | None = None,
+        reset: torch.Tensor | None = None,
+        aligned: bool = True,
+    ) -> Output:
+        """Scores of the decoder at `at`.
+
+        Args:
+            ids, lengths, at: as in `forward`.
+            dropped: [D], or [B, d] with as many in every row, flat positions that leave the encoder's input and
+                are [MASK] in the decoder's; None: those that hold [MASK].
+            reset: [R] flat positions that stay in the encoder and are [MASK] in the decoder's input all the same.
+            aligned: kept tokens keep their positions in the encoder; else they count from 0.
+        """
+        if dropped is None:
+            real = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
+            dropped = ((ids == MASK) & real).flatten().nonzero()[:, 0]
+        batch = self._batch(ids, lengths)
+        kept = drop(ids, lengths, dropped)
+        positions = kept.positions if aligned else None
+        _, states = self._run(kept.ids, kept.lengths, self.config.layers, None, None, positions)
+        mask = self.embeddings.word[MASK].to(states.dtype)
+        states = restore(states, kept, mask)
+        if reset is not None:
+            states = states.index_copy(0, reset, mask.expand(len(reset), -1))
+        return self._scores(self.decoder(states, batch, at))
+
+    def _scores(self, last, state=None) -> Output:
         transformed = self.head(last)
-        logits = F.linear(transformed, self.embeddings.word, self.head.bias)
+        weight = self.embeddings.word if self.head.weight is None else self.head.weight
+        logits = F.linear(transformed, weight, self.head.bias)
         return Output(logits, None if self.latent is None else self.latent(transformed), state)
 
     def encode(
-        self, ids: torch.Tensor, lengths: torch.Tensor, layer: int | None = None, at: torch.Tensor | None = None
+        self,
+        ids: torch.Tensor,
+        lengths: torch.Tensor,
+        layer: int | None = None,
+        at: torch.Tensor | None = None,
+        positions: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Hidden states of `layer` (None: the last) [B, T, H], or [N, H] at the positions `at`.
 
-        Blocks above `layer` are not computed. Arguments and errors as in `forward`.
+        Blocks above `layer` are not computed. Under `norm: pre` the last layer is followed by the final norm,
+        the others are the residual stream. Arguments and errors as in `forward`.
         """
-        _, last = self._run(ids, lengths, self.config.layers if layer is None else layer, at)
+        _, last = self._run(ids, lengths, self.config.layers if layer is None else layer, at, None, positions)
         return last.view(*ids.shape, -1) if at is None else last
 
-    def _run(self, ids, lengths, upto: int, at, keep: int | None = None):
+    def _run(self, ids, lengths, upto: int, at, keep: int | None, positions):
         """Hidden states at `at` of layers `keep` (None where not asked) and `upto`."""
         for layer in (upto, keep):
             if layer is not None and not 0 <= layer <= self.config.layers:
                 raise MaskLabError(f"layer {layer}: the encoder has layers 0 to {self.config.layers}")
-        batch = self._batch(ids, lengths)
-        relative = self._relative(batch.length)
+        batch = self._batch(ids, lengths, positions)
+        relative = self._relative(batch)
         queries = None if at is None or upto == 0 else plan_queries(at, batch)
-        x = self.embeddings(ids)
+        x = self.embeddings(ids, positions)
         kept = x if keep == 0 else None
         for number, block in enumerate(self.blocks[:upto], 1):
             x = block(x, batch, queries if number == upto else None, relative)
+            if number == self.config.layers and self.final_norm is not None:
+                x = self.final_norm(x)
             if keep == number:
                 kept = x
         if at is not None:
@@ -184,20 +199,29 @@ class MaskedLM(nn.Module):
                 kept = x if keep == upto else kept.index_select(0, at)
         return kept, x
 
-    def _batch(self, ids, lengths) -> Batch:
+    def _batch(self, ids, lengths, positions=None) -> Batch:
         size, length = ids.shape
         if length > self.config.max_positions:
             raise MaskLabError(f"sequence of {length} tokens: max_positions is {self.config.max_positions}")
+        span = length if positions is None else self.config.max_positions
         if lengths.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths == length).all()):
-            return Batch(size, length, None)
+            return Batch(size, length, positions=positions, span=span)
         padding = torch.arange(length, device=ids.device) >= lengths[:, None]
         # half the lowest number: stays finite when it is rounded to bf16
-        mask = torch.zeros(padding.shape, device=ids.device).masked_fill_(padding, torch.finfo(torch.float32).min / 2)
-        return Batch(size, length, mask[:, None, :])
+        zero = torch.zeros(padding.shape, dtype=self.embeddings.word.dtype, device=ids.device)
+        mask = zero.masked_fill_(padding, torch.finfo(torch.float32).min / 2)
+        return Batch(size, length, mask[:, None, :], lengths, positions, span)
 
-    def _relative(self, length: int) -> torch.Tensor | None:
-        """Embeddings of the distances T - 1, ..., 1 - T: [2 T - 1, H]."""
+    def _relative(self, batch: Batch) -> torch.Tensor | None:
+        """What attention is given of distances.
+
+        Disentangled: embeddings of S - 1, ..., 1 - S [2 S - 1, H], S the span; relative: the bias [n, 1 or B, T, T].
+        """
         if self.relative is None:
             return None
-        zero = self.config.max_positions
-        return self.relative[zero - length + 1 : zero + length].flip(0)
+        if self.config.positions == "disentangled":
+            zero = self.config.max_positions
+            return self.relative[zero - batch.span + 1 : zero + batch.span].flip(0)
+        if batch.positions is None:
+            return shared_bias(self.relative, batch.length, self.config.relative_distance)
+        return bias_at(self.relative, batch.positions, self.config.relative_distance)

@@ -1,0 +1,84 @@
+"""The shallow decoder of a masked autoencoder for text (MAE-LM: Meng et al. 2024, section 3).
+
+The encoder never sees [MASK]: masked positions leave its input, which shrinks, and
+enter again here. The decoder is a stack of the encoder's layers with position
+embeddings and an embedding norm of its own, without relative positions and without
+dropout. It is dropped when the encoder is fine-tuned.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from masklab.config.schema import Encoder
+from masklab.models.attention import Batch, Linear, plan_queries
+from masklab.models.blocks import Block
+
+
+@dataclass
+class Kept:
+    """A batch without its dropped positions.
+
+    ids        [B, T'] tokens that stay, in order, padded with what lay in the row
+    lengths    [B] how many stay
+    positions  [B, T'] where they stood
+    source     [B T] flat position of each original token in [B, T'], or B T' where it was dropped
+    """
+
+    ids: torch.Tensor
+    lengths: torch.Tensor
+    positions: torch.Tensor
+    source: torch.Tensor
+
+
+def drop(ids: torch.Tensor, lengths: torch.Tensor, dropped: torch.Tensor) -> Kept:
+    """Take the positions `dropped` (flat, b T + t) out of ids [B, T] with `lengths` [B].
+
+    `dropped` [D]: T' is the most that any row keeps, at least 1: a number that a GPU must be waited for.
+    `dropped` [B, d], as many in every row: T' = T - d, known beforehand (torch.compile makes it one graph).
+    """
+    size, length = ids.shape
+    stays = (torch.arange(length, device=ids.device) < lengths[:, None]).flatten()
+    stays = stays.index_fill(0, dropped.flatten(), False).view(size, length)
+    kept = stays.sum(1)
+    width = length - dropped.shape[1] if dropped.dim() == 2 else max(1, int(kept.max()))
+    positions = torch.argsort(stays.logical_not(), dim=1, stable=True)[:, :width]
+    rank = stays.cumsum(1) - 1 + torch.arange(size, device=ids.device)[:, None] * width
+    source = torch.where(stays, rank, size * width).flatten()
+    return Kept(ids.gather(1, positions), kept, positions, source)
+
+
+class Decoder(nn.Module):
+    """From encoder states and the embedding of [MASK] to states that the head reads.
+
+    Args:
+        config: the encoder's configuration; its `decoder` gives the sizes.
+    """
+
+    def __init__(self, config: Encoder):
+        super().__init__()
+        stack = config.decoder_stack
+        resized = stack.hidden != config.hidden
+        self.resize = Linear(config.hidden, stack.hidden) if resized else None
+        self.position = nn.Parameter(torch.empty(stack.max_positions, stack.hidden))
+        self.norm = nn.LayerNorm(stack.hidden, stack.eps)
+        self.blocks = nn.ModuleList(Block(stack) for _ in range(stack.layers))
+        self.final_norm = nn.LayerNorm(stack.hidden, stack.eps) if stack.norm == "pre" else None
+
+    def forward(self, states: torch.Tensor, batch: Batch, at: torch.Tensor | None) -> torch.Tensor:
+        """states [B T, H] -> [N, D] at the flat positions `at` [N], or [B T, D]."""
+        x = states if self.resize is None else self.resize(states)
+        x = x.view(batch.size, batch.length, -1) + self.position[: batch.length]
+        x = self.norm(x).flatten(0, 1)
+        queries = None if at is None else plan_queries(at, batch)
+        for block in self.blocks[:-1]:
+            x = block(x, batch)
+        x = self.blocks[-1](x, batch, queries)
+        return x if self.final_norm is None else self.final_norm(x)
+
+
+def restore(states: torch.Tensor, kept: Kept, mask: torch.Tensor) -> torch.Tensor:
+    """Encoder states [B T', H] put back where they stood, `mask` [H] where there is none: [B T, H]."""
+    return F.embedding(kept.source, torch.cat([states, mask[None]]))

@@ -1,0 +1,76 @@
+"""Parameters and floating-point operations of an encoder, from its configuration alone.
+
+Only matrix products count, two operations for each multiply-add, as is the custom
+for model FLOPs utilisation; norms, softmax, gelu and lookups do not. What is counted
+is what the encoder computes: the last block attends from, and feeds forward, only
+the positions asked for, and the head reads only those. (On GPUs the last block's
+attention products are computed from every position; that excess is no useful work
+and is not counted.)
+"""
+
+from masklab.config.schema import Encoder
+
+
+def count_parameters(config: Encoder, vocab_size: int, latent: int = 0) -> int:
+    """Trainable parameters of `MaskedLM(config, vocab_size, latent)`, a decoder's included."""
+    import torch
+
+    from masklab.models.encoder import MaskedLM
+
+    with torch.device("meta"):
+        model = MaskedLM(config, vocab_size, latent)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def forward_flops(
+    config: Encoder, vocab_size: int, size: int, length: int, masked: int, latent: int = 0, dropped: int | None = None
+) -> int:
+    """FLOPs of one forward pass over `size` sequences of `length` tokens, `masked` of them asked for in each.
+
+    Args:
+        config, vocab_size, latent: as of `MaskedLM`.
+        dropped: with a decoder, positions per sequence that leave the encoder; None: `masked`.
+    """
+    asked = size * masked
+    if config.decoder is None:
+        total = _stack(config, size, length, masked)
+        width = config.hidden
+    else:
+        short = length - (masked if dropped is None else dropped)
+        stack = config.decoder_stack
+        width = stack.hidden
+        total = _stack(config, size, short, short) + _stack(stack, size, length, masked)
+        if width != config.hidden:
+            total += 2 * size * length * config.hidden * width + 2 * asked * width * config.hidden
+    return total + 2 * asked * (width * width + config.hidden * (vocab_size + latent))
+
+
+def training_flops(config: Encoder, vocab_size: int, size: int, length: int, masked: int, **options) -> int:
+    """Forward and backward: three times the forward pass (the backward has two products for each of its own)."""
+    return 3 * forward_flops(config, vocab_size, size, length, masked, **options)
+
+
+def flops_per_token(config: Encoder, vocab_size: int, length: int, masked: int, size: int = 64, **options) -> float:
+    """Training FLOPs for each token of the input. `size` matters to disentangled positions alone, and little."""
+    return training_flops(config, vocab_size, size, length, masked, **options) / (size * length)
+
+
+def _stack(config: Encoder, size: int, length: int, asked: int) -> int:
+    """All blocks; the last one is asked for `asked` positions of each sequence."""
+    inner = _block(config, size, length, length)
+    return (config.layers - 1) * inner + _block(config, size, length, asked)
+
+
+def _block(config: Encoder, size: int, length: int, asked: int) -> int:
+    hidden, tokens = config.hidden, size * length
+    if config.kind == "lstm":
+        # two directions, four gates, each from the input [H] and from the state [H / 2]
+        return 2 * tokens * 2 * 4 * (hidden // 2) * (hidden + hidden // 2)
+    projections = tokens * 3 * hidden * hidden
+    products = 2 * size * asked * length * hidden
+    rest = size * asked * (hidden * hidden + 2 * hidden * config.ffn)
+    if config.positions == "disentangled":
+        distances = 2 * length - 1
+        projections += 2 * distances * hidden * hidden
+        products += size * (asked + length) * distances * hidden
+    return 2 * (projections + products + rest)
