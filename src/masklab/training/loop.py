@@ -21,6 +21,7 @@ from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.encoder import MaskedLM
+from masklab.models.starting import place_embeddings, shuffle_weights
 from masklab.objectives import TERMS, Batch, losses
 from masklab.objectives.teacher import Teacher
 from masklab.progress import Progress, Rate
@@ -86,6 +87,10 @@ class Trainer:
             weights = load_checkpoint(self.run.init).state_dict()
             wanted = model.state_dict()
             model.load_state_dict({key: value for key, value in weights.items() if key in wanted}, strict=False)
+        if self.config.shuffle:
+            shuffle_weights(model, self.run.seed, *self.address)
+        if self.run.embeddings is not None:
+            place_embeddings(model, np.load(self.run.embeddings / "vectors.npy"))
         return model
 
     def _teacher(self):
@@ -222,6 +227,9 @@ class Trainer:
         earlier, rate = record.seconds, Rate()
         progress = Progress(self.run.name, "steps", start=first, folder=self.run.state, silent=not main)
         progress.begin(config.steps)
+        if first == 0 and 0 in kept and main:  # a starting point: nothing is trained
+            record.metrics.append({"step": 0, "seconds": 0.0, "valid_mlm": self.validate()})
+            record.checkpoint(self.model, 0)
         for step in range(first, config.steps):
             row = self.gradients(step)
             self.judge(row)

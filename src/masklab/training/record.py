@@ -46,6 +46,8 @@ class Record:
             inputs["init"] = sha256(self.run.init / "model.safetensors")
         if self.run.dictionary is not None:
             inputs["dictionary"] = sha256(self.run.dictionary / "dictionary.safetensors")
+        if self.run.embeddings is not None:
+            inputs["embeddings"] = sha256(self.run.embeddings / "vectors.npy")
         return fingerprint([self.run.name, self.resolved, inputs])
 
     def restore(self, flat, guard) -> int:

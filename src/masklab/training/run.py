@@ -29,11 +29,12 @@ class Run:
     dictionary: Path | None = None  # folder of the dictionary
     dictionary_config: Dictionary | None = None
     codes: Path | None = None  # folder of the stored codes
+    embeddings: Path | None = None  # folder of initial word embeddings
     device: str = "cpu"
 
 
 ENTITIES = {"model": Model, "encoder": Encoder, "objective": Objective, "dictionary_config": Dictionary}
-PATHS = ("tokens", "tokenizer", "output", "state", "init", "dictionary", "codes")
+PATHS = ("tokens", "tokenizer", "output", "state", "init", "dictionary", "codes", "embeddings")
 
 
 def write_run(run: Run, path) -> None:
