@@ -13,6 +13,7 @@ checkpoint). The last line is ours / Hugging Face.
 """
 
 import argparse
+import copy
 import os
 import statistics
 import tempfile
@@ -34,10 +35,14 @@ from transformers import (
 )
 
 from masklab.config.schema import Encoder, EnglishLabels, FinetuneProbe
-from masklab.models.checkpoint import save_checkpoint
+from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.probes import Context, run
 from masklab.probes.encoding import encode_split
+from masklab.probes.recipe import Course
+from masklab.probes.single import OneByOne
+from masklab.probes.stacked import Together, stack_size
+from masklab.probes.vocabulary import restricted
 from masklab.tasks import build, write_task
 from masklab.tokenizers import load_tokenizer, save_tokenizer, train_unigram
 
@@ -143,6 +148,31 @@ def best_settings(checkpoint, task, probe, size):
     return min(seconds, key=seconds.get)
 
 
+def compare_paths(checkpoint, task, probe, size):
+    """Our own three ways, in turns: one at a time by autograd, by hand-written gradients, and in one stack."""
+    tokenizer = load_tokenizer(checkpoint)
+    splits = [encode_split(task / f"{name}.parquet", tokenizer, 64) for name in ("train", "valid", "test")]
+    model, splits = restricted(load_checkpoint(checkpoint), splits)
+    courses = [Course(probe, 1, "many", "t", size, seed, splits[0].lengths[:size]) for seed in probe.seeds]
+    single, together = OneByOne(copy.deepcopy(model), 2, probe), Together(model, 2, probe)
+    ways = {
+        "autograd": lambda: single.finetune(courses, *splits),
+        "by hand": lambda: [together.finetune([course], *splits) for course in courses],
+        "stacked": lambda: together.finetune(courses, *splits),
+    }
+    seconds = {name: [] for name in ways}
+    for _ in range(3):
+        for name, way in ways.items():
+            seconds[name].append(timed(way)[1])
+    best = {name: min(values) for name, values in seconds.items()}
+    said = ", ".join(f"{name} {value:.2f} s ({value / best['autograd']:.2f})" for name, value in best.items())
+    longest = int(splits[0].lengths[:size].max())
+    used = "stacked" if stack_size(model.config, probe.batch_size, longest) > 1 else "by hand"
+    print(
+        f"our paths, {len(courses)} runs of {size} rows, hidden {model.config.hidden}: {said}; the probe takes: {used}"
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layers", type=int, default=2, help="(default: %(default)s)")
@@ -195,6 +225,7 @@ def compare(checkpoint, task, probe, args):
             f" {statistics.mean(found):.3f}, Trainer {statistics.mean(wanted):.3f}",
             flush=True,
         )
+    compare_paths(checkpoint, task, probe, min(args.sizes))
     print(f"ours {total['ours']:.1f} s, Trainer {total['theirs']:.1f} s")
     print(f"ratio: {total['ours'] / total['theirs']:.2f}")
 

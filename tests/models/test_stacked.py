@@ -27,7 +27,7 @@ def models(config):
 
 def stacked(models, config, first):
     names = {name: value for name, value in models[0].named_parameters() if not name.startswith("head.")}
-    parameters = StackedParameters(names, len(models))
+    parameters = StackedParameters(names, len(models), table="embeddings.word")
     for copy, model in enumerate(models):
         for name in names:
             parameters[name][copy] = model.get_parameter(name).detach()
@@ -51,8 +51,9 @@ def batch(shapes):
 @pytest.mark.parametrize("shapes", [SHAPES, SHAPES[:1], [SHAPES[0]] * 3], ids=["different", "one", "equal"])
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("p", [0.0, 0.2])
-def test_every_copy_has_the_states_and_gradients_of_its_model_alone(shapes, first, p):
-    config = CONFIG.model_copy(update={"dropout": p})
+@pytest.mark.parametrize("positions", ["absolute", "disentangled"])
+def test_every_copy_has_the_states_and_gradients_of_its_model_alone(positions, shapes, first, p):
+    config = CONFIG.model_copy(update={"dropout": p, "positions": positions})
     alone = models(config)[: len(shapes)]
     parameters, together = stacked(alone, config, first)
     ids, lengths = batch(shapes)
@@ -82,7 +83,7 @@ def test_every_copy_has_the_states_and_gradients_of_its_model_alone(shapes, firs
     assert torch.isfinite(parameters.gradient).all()
 
 
-@pytest.mark.parametrize("other", [[(4, 5), (2, 3, 3)], [(3, 5), (2, 3, 7)]], ids=["different", "equal"])
+@pytest.mark.parametrize("other", [[(7, 5), (2, 3, 3)], [(3, 5), (2, 3, 7)]], ids=["different", "equal"])
 def test_masks_are_those_of_a_model_alone(other):
     shapes = [[(3, 5), (2, 3, 7)], other, [(3, 5), (2, 3, 7)]]
     masks = keep_masks([7, 8, 7], shapes, 0.3)
@@ -90,7 +91,8 @@ def test_masks_are_those_of_a_model_alone(other):
     for copy, (seed, own) in enumerate(zip([7, 8, 7], shapes, strict=True)):
         torch.manual_seed(seed)
         for mask, shape in zip(masks, own, strict=True):
-            place = mask[(copy, *map(slice, shape))]
+            start = (mask.shape[1] - shape[0]) // 2 if len(shape) == 2 else 0  # distances are centred
+            place = mask[(copy, slice(start, start + shape[0]), *map(slice, shape[1:]))]
             assert torch.equal(place, keep_mask(shape, 0.3))
             assert mask[copy].sum() == place.sum()
 
@@ -120,4 +122,5 @@ def test_steps_equal_torchs_adamw_of_each_copy_alone():
 
 def test_which_encoders_are_supported():
     assert supports(CONFIG)
-    assert not supports(CONFIG.model_copy(update={"positions": "disentangled"}))
+    assert supports(CONFIG.model_copy(update={"positions": "disentangled"}))
+    assert not supports(CONFIG.model_copy(update={"positions": "none"}))

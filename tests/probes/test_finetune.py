@@ -72,14 +72,15 @@ def test_tasks_start_from_the_checkpoint_not_from_each_other(context, write_task
 
 
 def test_resumes_at_the_next_fine_tuning(context, tmp_path):
-    whole = run(context())
-    state, killed = tmp_path / "state", context(state_folder=tmp_path / "state")
+    large = PROBE.model_copy(update={"batch_size": 96})  # too large to run side by side
+    whole = run(context(probe=large))
+    state, killed = tmp_path / "state", context(probe=large, state_folder=tmp_path / "state")
 
     def kill(done, total, note=""):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(context(state_folder=state, progress=kill))
+        run(context(probe=large, state_folder=state, progress=kill))
     (kept,) = state.iterdir()
     before = kept.stat().st_mtime_ns
     assert run(killed) == whole

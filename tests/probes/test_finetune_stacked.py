@@ -51,10 +51,18 @@ def evaluations(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("pooling", ["cls", "mean"])
-@pytest.mark.parametrize("p", [0.0, 0.1])
-def test_runs_side_by_side_are_the_runs_alone(make_checkpoint, evaluations, pooling, p):
-    pretrained = load_checkpoint(make_checkpoint("absolute"))
+@pytest.mark.parametrize(
+    "positions, pooling, p",
+    [
+        ("absolute", "cls", 0.0),
+        ("absolute", "cls", 0.1),
+        ("absolute", "mean", 0.1),
+        ("disentangled", "cls", 0.1),
+        ("disentangled", "mean", 0.0),
+    ],
+)
+def test_runs_side_by_side_are_the_runs_alone(make_checkpoint, evaluations, positions, pooling, p):
+    pretrained = load_checkpoint(make_checkpoint(positions))
     pretrained.config = pretrained.config.model_copy(update={"dropout": p})
     for module in pretrained.modules():
         module.p = p

@@ -24,7 +24,7 @@ class Classifier(nn.Module):
         self.activation = torch.tanh if encoder.config.positions == "absolute" else F.gelu
 
     def used_parameters(self) -> dict[str, nn.Parameter]:
-        """Every parameter but those of heads and decoder of the language model, by name; the token embeddings first."""
+        """Every parameter but those of heads and decoder of the language model, by name."""
         unused = ("encoder.head.", "encoder.latent.", "encoder.decoder.")
         return {name: parameter for name, parameter in self.named_parameters() if not name.startswith(unused)}
 

@@ -15,6 +15,7 @@ loses what it pads to the longest of five batches. Hence `stack_size`.
 
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 from masklab.models.stacked.dropout import keep_masks, sites
 from masklab.models.stacked.encoder import StackedEncoder, affine, affine_gradients
@@ -35,7 +36,7 @@ def stack_size(config, batch_size: int, longest: int) -> int:
 
 
 class StackedClassifier:
-    """`Classifier` of every copy, with a hand-written gradient (absolute positions: dense-tanh pooler)."""
+    """`Classifier` of every copy, with a hand-written gradient."""
 
     def __init__(self, parameters, config, pooling: str):
         self.parameters, self.config, self.first = parameters, config, pooling == "cls"
@@ -49,18 +50,21 @@ class StackedClassifier:
             within = torch.arange(ids.shape[2], device=ids.device) < lengths[..., None]
             self.weights = (within / lengths[..., None]).to(states.dtype)[..., None]  # [S, B, T, 1]
             states = (states.view(*ids.shape, -1) * self.weights).sum(2)
-        active = torch.tanh(affine(states, *self.parameters.pair("dense")))
+        inner = affine(states, *self.parameters.pair("dense"))
+        active = torch.tanh(inner) if self.config.positions == "absolute" else F.gelu(inner)
         kept = None if keep is None else keep[-1].flatten(1, 2)
         pooled = active if kept is None else active * kept
-        self.saved = states, active, kept, pooled
+        self.saved = states, inner, active, kept, pooled
         return affine(pooled, *self.parameters.pair("classifier"))
 
     def backward(self, g) -> None:
         """Write the gradients of all parameters, given that of the logits."""
-        states, active, kept, pooled = self.saved
+        states, inner, active, kept, pooled = self.saved
         affine_gradients(g, pooled, *self.parameters.gradient_pair("classifier"))
         g = torch.bmm(g, self.parameters["classifier.weight"])
-        g = torch.ops.aten.tanh_backward(g if kept is None else g * kept, active)
+        g = g if kept is None else g * kept
+        absolute = self.config.positions == "absolute"
+        g = torch.ops.aten.tanh_backward(g, active) if absolute else torch.ops.aten.gelu_backward(g, inner)
         affine_gradients(g, states, *self.parameters.gradient_pair("dense"))
         g = torch.bmm(g, self.parameters["dense.weight"])
         self.encoder.backward(g if self.first else (g[:, :, None] * self.weights).flatten(1, 2))
@@ -114,7 +118,7 @@ class Together:
 
     def _parameters(self, courses):
         names = self.start.used_parameters()
-        parameters = StackedParameters(names, len(courses))
+        parameters = StackedParameters(names, len(courses), table="encoder.embeddings.word")
         for copy, course in enumerate(courses):
             self.start.reset_head(course.head_generator())
             for name in names:

@@ -5,7 +5,7 @@ stacked, so that one batched product serves all of them; gradients are computed 
 optimiser reads them; and attention of the last block, where only the first position is asked for, never computes the
 keys and values of the others. Every copy computes what `encoder.MaskedLM.encode` does, dropout included.
 
-Absolute positions and post-layer-norm only (`supports`).
+Absolute or disentangled positions, post-layer-norm (`supports`).
 """
 
 from masklab.config.schema import Encoder
@@ -15,7 +15,7 @@ KNOWN = ("positions", "layers", "hidden", "heads", "intermediate", "max_position
 
 def supports(config) -> bool:
     """Whether the encoder is one that is computed here: keys beyond `KNOWN` must have their defaults."""
-    if not isinstance(config, Encoder) or config.positions != "absolute" or config.dropout > 0.99:
+    if not isinstance(config, Encoder) or config.positions not in ("absolute", "disentangled") or config.dropout > 0.99:
         return False
     others = {name: field for name, field in Encoder.model_fields.items() if name not in KNOWN}
     return all(getattr(config, name) == field.default for name, field in others.items())

@@ -16,54 +16,90 @@ class Attention:
     def __init__(self, parameters, name: str, config):
         self.heads, self.width = config.heads, config.hidden // config.heads
         self.scale = 1 / math.sqrt(self.width)
-        (weight, bias), gradients = parameters.pair(name), parameters.gradient_pair(name)
-        # rows [n, 3, d]: query, key and value of a head
-        self.weight, self.weight_gradient = (w.unflatten(1, (config.heads, -1)) for w in (weight, gradients[0]))
-        self.bias, self.bias_gradient = (b.unflatten(1, (config.heads, -1)) for b in (bias, gradients[1]))
+        # rows [n, 3 d]: query, key and value of a head
+        self.weight, self.weight_gradient = (
+            part.unflatten(1, (self.heads, -1)) for part in parameters.with_gradient(f"{name}.in_proj.weight")
+        )
 
-    def forward(self, x, shape, mask, keep):
-        """mask [S, B, T] or None is added to the scores; keep [S, n, B, T, >= T] or None multiplies the weights."""
+    def place_bias(self, parameters, name):
+        """Views of the projection's bias and its gradient, [S, n, 3 d]."""
+        self.bias, self.bias_gradient = (
+            part.unflatten(1, (self.heads, -1)) for part in parameters.with_gradient(f"{name}.in_proj.bias")
+        )
+
+    def project(self, x, shape):
+        """Queries, keys and values [S n B, T, d], views of one tensor."""
         copies, size, length = shape
         spread = x[:, None].expand(-1, self.heads, -1, -1)
         qkv = x.new_empty(copies, self.heads, size * length, 3 * self.width)
         for s in range(copies):  # every head's product reads the same x: no copy, and heads come out first
             torch.baddbmm(self.bias[s, :, None], spread[s], self.weight[s].mT, out=qkv[s])
-        q, k, v = qkv.view(-1, length, 3 * self.width).chunk(3, -1)
-        scores = product(q, k.mT, self.scale).view(copies, self.heads, size, length, length)
-        weights = softmax(scores, None if mask is None else mask[:, None, :, None]).view(-1, length, length)
-        kept = weights if keep is None else weights * keep[..., :length].reshape(weights.shape)
-        context = torch.bmm(kept, v)
-        self.saved = x, q, k, v, weights, kept, keep, shape
-        return context.view(copies, self.heads, size * length, -1).transpose(1, 2).reshape(x.shape)
+        return qkv.view(-1, length, 3 * self.width).chunk(3, -1)
 
-    def backward(self, g, dx):
-        """Add to dx [S, N, H] the gradient of x, given that of the context."""
-        x, q, k, v, weights, kept, keep, (copies, size, length) = self.saved
-        g = g.view(copies, size, length, self.heads, -1).permute(0, 3, 1, 2, 4).reshape(q.shape)
-        dv = torch.bmm(kept.mT, g)
-        dweights = torch.bmm(g, v.mT)
-        if keep is not None:
-            dweights.mul_(keep[..., :length].reshape(dweights.shape))
-        dscores = torch._softmax_backward_data(dweights, weights, -1, weights.dtype)
-        dqkv = torch.cat([product(dscores, k, self.scale), product(dscores.mT, q, self.scale), dv], -1)
-        dqkv = dqkv.view(copies, self.heads, size * length, -1)
+    def project_backward(self, dq, dk, dv, x, dx):
+        """Write the projection's gradients and add that of x to dx."""
+        dqkv = torch.cat([dq, dk, dv], -1).view(len(x), self.heads, -1, 3 * self.width)
         torch.sum(dqkv, 2, out=self.bias_gradient)
-        for s in range(copies):
+        for s in range(len(x)):
             torch.bmm(dqkv[s].mT, x[s].expand(self.heads, -1, -1), out=self.weight_gradient[s])
             for head in range(self.heads):
                 dx[s].addmm_(dqkv[s, head], self.weight[s, head])
 
+    def heads_first(self, x, shape):
+        """[S, B M, H] -> [S n B, M, d]."""
+        x = x.view(shape[0], shape[1], -1, self.heads, self.width).permute(0, 3, 1, 2, 4)
+        return x.reshape(-1, x.shape[3], self.width)
 
-class FirstAttention(Attention):
+    def heads_last(self, x, shape):
+        """[S n B, M, d] -> [S, B M, H]."""
+        return (
+            x.reshape(shape[0], self.heads, -1, self.width)
+            .transpose(1, 2)
+            .reshape(shape[0], -1, self.heads * self.width)
+        )
+
+
+class AbsoluteAttention(Attention):
+    """Scores scale q . k."""
+
+    def __init__(self, parameters, name: str, config):
+        super().__init__(parameters, name, config)
+        self.place_bias(parameters, name)
+
+    def forward(self, x, shape, mask, keep, relative=None):
+        """mask [S, B, T] or None is added to scores; keep: iterator, next mask [S, n, B, T, >= T] or None."""
+        copies, size, length = shape
+        keep = next(keep)
+        q, k, v = self.project(x, shape)
+        scores = product(q, k.mT, self.scale).view(copies, self.heads, size, length, length)
+        weights = softmax(scores, None if mask is None else mask[:, None, :, None]).view(-1, length, length)
+        kept = weights if keep is None else weights * keep[..., :length].reshape(weights.shape)
+        self.saved = x, q, k, v, weights, kept, keep, shape
+        return self.heads_last(torch.bmm(kept, v), shape)
+
+    def backward(self, g, dx):
+        """Add to dx [S, N, H] the gradient of x, given that of the context."""
+        x, q, k, v, weights, kept, keep, shape = self.saved
+        g = self.heads_first(g, shape)
+        dweights = torch.bmm(g, v.mT)
+        if keep is not None:
+            dweights.mul_(keep[..., : shape[2]].reshape(dweights.shape))
+        dscores = torch._softmax_backward_data(dweights, weights, -1, weights.dtype)
+        dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
+        self.project_backward(dq, dk, torch.bmm(kept.mT, g), x, dx)
+
+
+class FirstAbsoluteAttention(AbsoluteAttention):
     """The same from the first position of each row: x [S, N, H] -> [S, B, H].
 
     One query's scores are (W_k' q) . x, and its context is W_v sum_t w_t x_t: products of B rows instead of N. The
     key's bias adds the same to every score of a row and drops out.
     """
 
-    def forward(self, x, shape, mask, keep):
-        """As above, keep [S, n, B, 1, >= T]."""
+    def forward(self, x, shape, mask, keep, relative=None):
+        """As above, the next mask [S, n, B, 1, >= T]."""
         copies, size, length = shape
+        keep = next(keep)
         x = x.view(copies * size, length, -1)
         first = x[:, 0].reshape(copies, 1, size, -1)
         (wq, wk, wv), (bq, _, bv) = self._parts(self.weight), self._parts(self.bias)

@@ -8,13 +8,16 @@ from masklab.models.dropout import LEVELS
 def sites(config, size: int, length: int, first: bool) -> list[tuple]:
     """Shapes of the masks of one copy in the order in which a `MaskedLM` draws them: B rows of T tokens.
 
-    Embeddings [B, T, H]; per block attention weights [n, B, queries, max(T, 16)], output and feed-forward
-    [B, queries, H], with one query in the last block where only the first position is asked for (`first`).
+    Embeddings [B, T, H]; per block, where positions are disentangled, embeddings of distances [2 T - 1, H];
+    attention weights [n, B, queries, max(T, 16)], output and feed-forward [B, queries, H], with one query in the
+    last block where only the first position is asked for (`first`).
     """
     found = [(size, length, config.hidden)]
     for layer in range(config.layers):
         queries = 1 if first and layer == config.layers - 1 else length
         state = (size, queries, config.hidden)
+        if config.positions == "disentangled":
+            found.append((2 * length - 1, config.hidden))
         found += [(config.heads, size, queries, max(length, 16)), state, state]
     return found
 
@@ -23,8 +26,8 @@ def keep_masks(seeds, shapes, p: float) -> list[torch.Tensor]:
     """Masks [S, ...], one per site: 0 with probability p (rounded to a multiple of 2^-16), else 1 / (1 - p).
 
     seeds: S seeds; shapes: per copy, its sites' shapes. Where they differ, masks have the largest, and a copy's own
-    lies in the first places of every axis. The numbers of a copy are those that `models.dropout.keep_mask` draws
-    after `torch.manual_seed(seed)`, whatever the others are.
+    lies in the first places of every axis; one of two axes (distances) in the middle of the first. The numbers of a
+    copy are those that `models.dropout.keep_mask` draws after `torch.manual_seed(seed)`, whatever the others are.
     """
     sizes = [[(torch.Size(shape).numel() + 3) // 4 for shape in own] for own in shapes]
     bits = torch.empty(len(seeds), max(map(sum, sizes)), dtype=torch.int64)
@@ -42,7 +45,8 @@ def keep_masks(seeds, shapes, p: float) -> list[torch.Tensor]:
     found = [torch.zeros(len(seeds), *shape) for shape in largest]
     for copy, (own, counts) in enumerate(zip(shapes, sizes, strict=True)):
         for mask, shape, at in zip(found, own, _starts(counts), strict=True):
-            place = mask[(copy, *map(slice, shape))]
+            start = (mask.shape[1] - shape[0]) // 2 if len(shape) == 2 else 0
+            place = mask[(copy, slice(start, start + shape[0]), *map(slice, shape[1:]))]
             place.copy_(keep[copy, at : at + torch.Size(shape).numel()].view(shape))
     return found
 

@@ -3,26 +3,34 @@
 S copies, B rows, T length, N = B T, H width
 """
 
+import itertools
+
 import torch
 from torch.nn import functional as F
 
-from masklab.models.stacked.attention import Attention, FirstAttention
+from masklab.models.stacked.attention import AbsoluteAttention, FirstAbsoluteAttention
+from masklab.models.stacked.disentangled import DisentangledAttention, FirstDisentangledAttention, Relative
 
 LOWEST = torch.finfo(torch.float32).min / 2
-EPS = 1e-12  # of layer norms, BERT's
+EPS = {"absolute": 1e-12, "disentangled": 1e-7}
+ATTENTION = {  # from every position, from the first
+    "absolute": (AbsoluteAttention, FirstAbsoluteAttention),
+    "disentangled": (DisentangledAttention, FirstDisentangledAttention),
+}
 
 
 class StackedEncoder:
     """`MaskedLM.encode` of every copy, at the first position of each row (`first`) or at all.
 
     parameters: `StackedParameters` that hold the encoder's, named as in `MaskedLM` after `prefix`; the token
-    embeddings are the first of all.
+    embeddings are its table.
     """
 
     def __init__(self, parameters, config, first: bool, prefix: str = "encoder."):
-        self.parameters, self.prefix, self.layers = parameters, prefix, config.layers
-        self.norm = Norm(parameters, f"{prefix}embeddings.norm")
-        kinds = [Attention] * (config.layers - first) + [FirstAttention] * first
+        self.parameters, self.prefix, self.config = parameters, prefix, config
+        self.norm = Norm(parameters, f"{prefix}embeddings.norm", EPS[config.positions])
+        everywhere, from_first = ATTENTION[config.positions]
+        kinds = [everywhere] * (config.layers - first) + [from_first] * first
         self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config, kind) for i, kind in enumerate(kinds)]
 
     def forward(self, ids, lengths, keep=None):
@@ -30,22 +38,25 @@ class StackedEncoder:
 
         keep: dropout masks in the order of `dropout.sites`; None: no dropout.
         """
-        copies, size, length = ids.shape
-        keep = iter(keep or [None] * (1 + 3 * self.layers))
+        copies, size, length = self.shape = ids.shape
+        keep = itertools.repeat(None) if keep is None else iter(keep)
         values, width = self.parameters.values, self.parameters.width
         first_rows = torch.arange(copies, device=ids.device) * (values.shape[1] // width)
         self.rows = (ids + first_rows[:, None, None]).flatten()
-        places = self.parameters[f"{self.prefix}embeddings.position"][:, :length]
-        places = places + self.parameters[f"{self.prefix}embeddings.segment"]
         x = values.view(-1, width).index_select(0, self.rows).view(copies, size, length, width)
-        x = self.norm.forward(x.add_(places[:, None]).view(copies, -1, width))
+        self.relative = None
+        if self.config.positions == "absolute":
+            places = self.parameters[f"{self.prefix}embeddings.position"][:, :length]
+            x.add_((places + self.parameters[f"{self.prefix}embeddings.segment"])[:, None])
+        else:
+            self.relative = Relative(self.parameters, f"{self.prefix}relative", length, self.config.max_positions)
+        x = self.norm.forward(x.view(copies, -1, width))
         self.kept = _rows(next(keep))
         x = x if self.kept is None else x * self.kept
         padding = torch.arange(length, device=ids.device) >= lengths[..., None]
         mask = torch.zeros(padding.shape, device=ids.device).masked_fill_(padding, LOWEST) if padding.any() else None
-        self.shape = ids.shape
         for block in self.blocks:
-            x = block.forward(x, self.shape, mask, keep)
+            x = block.forward(x, self.shape, mask, keep, self.relative)
         return x
 
     def backward(self, g) -> None:
@@ -54,13 +65,14 @@ class StackedEncoder:
             g = block.backward(g)
         g = self.norm.backward(g if self.kept is None else g.mul_(self.kept))
         copies, size, length = self.shape
-        word, position, segment = (
-            self.parameters.gradient_of(f"{self.prefix}embeddings.{name}") for name in ("word", "position", "segment")
-        )
-        torch.sum(g.view(copies, size, length, -1), 1, out=position[:, :length])
-        position[:, length:].zero_()
-        torch.sum(position, 1, keepdim=True, out=segment)
-        word.zero_()
+        if self.relative is not None:
+            self.relative.write()
+        else:
+            position = self.parameters.gradient_of(f"{self.prefix}embeddings.position")
+            torch.sum(g.view(copies, size, length, -1), 1, out=position[:, :length])
+            position[:, length:].zero_()
+            torch.sum(position, 1, keepdim=True, out=self.parameters.gradient_of(f"{self.prefix}embeddings.segment"))
+        self.parameters.gradient_of(f"{self.prefix}embeddings.word").zero_()
         self.parameters.gradient.view(-1, self.parameters.width).index_add_(0, self.rows, g.flatten(0, 1))
 
 
@@ -78,14 +90,15 @@ def affine_gradients(g, x, weight_gradient, bias_gradient) -> None:
 class Norm:
     """Layer norm of x [S, N, H] with weight and bias [S, H]; remembers what its gradient needs."""
 
-    def __init__(self, parameters, name: str):
+    def __init__(self, parameters, name: str, eps: float):
+        self.eps = eps
         self.weight, self.bias = parameters.pair(name)
         self.gradients = parameters.gradient_pair(name)
 
     def forward(self, x):
         width, alone = x.shape[-1:], len(x) == 1  # one copy: torch's kernel applies weight and bias as well
         given = (self.weight[0], self.bias[0]) if alone else (None, None)
-        y, mean, scale = torch.native_layer_norm(x, width, *given, EPS)
+        y, mean, scale = torch.native_layer_norm(x, width, *given, self.eps)
         self.saved = x, y, mean, scale
         return y if alone else torch.addcmul(self.bias[:, None], y, self.weight[:, None])
 
@@ -106,18 +119,18 @@ class Norm:
 
 
 class Block:
-    """One encoder block; `Attending` is `Attention`, or `FirstAttention` where only the first positions go on."""
+    """One encoder block; `attending` is one of `ATTENTION`."""
 
     def __init__(self, parameters, name: str, config, attending):
         self.parameters, self.name = parameters, name
-        self.attention = attending(parameters, f"{name}.attention.in_proj", config)
-        self.attention_norm = Norm(parameters, f"{name}.attention_norm")
-        self.ffn_norm = Norm(parameters, f"{name}.ffn_norm")
+        self.attention = attending(parameters, f"{name}.attention", config)
+        self.attention_norm = Norm(parameters, f"{name}.attention_norm", EPS[config.positions])
+        self.ffn_norm = Norm(parameters, f"{name}.ffn_norm", EPS[config.positions])
 
-    def forward(self, x, shape, mask, keep):
+    def forward(self, x, shape, mask, keep, relative=None):
         """x [S, N, H] -> [S, N or B, H]; keep: an iterator over the dropout masks of attention, output, ffn."""
         copies, size, length = shape
-        context = self.attention.forward(x, shape, mask, next(keep))
+        context = self.attention.forward(x, shape, mask, keep, relative)
         residual = x if context.shape == x.shape else x.view(copies, size, length, -1)[:, :, 0]
         kept = _rows(next(keep))
         y = affine(context, *self.parameters.pair(f"{self.name}.out"))

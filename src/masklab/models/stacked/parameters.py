@@ -7,13 +7,14 @@ class StackedParameters:
     """S copies of named parameters as rows of one matrix.
 
     values, gradient [S, n]; mean, square [S, n] and updates []: AdamW's state. A copy's parameters lie one after
-    the other, in the order of `start`; n is a multiple of `first`'s width, so that row r of copy s of the first
-    parameter is row s n / width + r of `values.view(-1, width)`.
+    the other, the table `table` [rows, width] first, n being a multiple of its width: its row r of copy s is row
+    s n / width + r of `values.view(-1, width)`.
     """
 
-    def __init__(self, start: dict[str, torch.Tensor], copies: int):
+    def __init__(self, start: dict[str, torch.Tensor], copies: int, table: str):
+        start = {table: start[table]} | start
         self.shapes = {name: tensor.shape for name, tensor in start.items()}
-        self.width = next(iter(start.values())).shape[-1]
+        self.width = start[table].shape[-1]
         flat = torch.cat([tensor.detach().flatten() for tensor in start.values()])
         flat = torch.nn.functional.pad(flat, (0, -len(flat) % self.width))
         self._lay_out(flat.expand(copies, -1).contiguous())
@@ -41,6 +42,10 @@ class StackedParameters:
     def gradient_of(self, name: str) -> torch.Tensor:
         """Its gradient, [S, ...], a view."""
         return self._gradient_views[name]
+
+    def with_gradient(self, name: str):
+        """(parameter `name` of all copies, its gradient), views."""
+        return self._views[name], self._gradient_views[name]
 
     def pair(self, name: str):
         """(weight, bias) of layer `name`."""
