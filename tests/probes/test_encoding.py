@@ -1,7 +1,11 @@
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from masklab.errors import MaskLabError
 from masklab.probes.encoding import encode_split, longest_first, shuffled_batches, sorted_batches
+from masklab.tokenizers import CLS, PAD, SEP
 
 
 @pytest.mark.parametrize("max_length", [4, 5, 8, 9, 13, 30])
@@ -48,3 +52,48 @@ def test_batches_hold_every_row_once():
     batches = sorted_batches(lengths, 200)
     assert sorted(np.concatenate(batches)) == list(range(1003))
     assert all(len(batch) * lengths[batch].max() <= 200 for batch in batches)
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.uint16()), pa.large_list(pa.int32()), pa.list_(pa.int32(), 4)])
+@pytest.mark.parametrize("max_length", [4, 5, 30])
+def test_symbols_follow_the_special_tokens(tmp_path, kind, max_length):
+    rng = np.random.default_rng(0)
+    fixed = pa.types.is_fixed_size_list(kind)
+    rows = [rng.integers(0, 9, 4 if fixed else rng.integers(0, 7)).tolist() for _ in range(40)]
+    table = pa.table({"symbols": pa.array(rows, kind), "label": [row % 2 for row in range(40)]})
+    pq.write_table(table, tmp_path / "train.parquet", row_group_size=7)
+    split = encode_split(tmp_path / "train.parquet", None, max_length, vocab_size=14)
+    assert split.labels.tolist() == table.column("label").to_pylist() and split.domains == {}
+    assert split.ids.shape[1] == split.lengths.max() <= max_length
+    for row, symbols in enumerate(rows):
+        wanted = [CLS, *[symbol + 5 for symbol in symbols[: max_length - 2]], SEP]
+        assert split.ids[row].tolist() == wanted + [PAD] * (split.ids.shape[1] - len(wanted))
+        assert split.lengths[row] == len(wanted)
+
+
+@pytest.mark.parametrize(
+    "symbols, said",
+    [
+        ([[1, 2], [], [3, 9]], "row 3: symbol 9; the model has symbols 0 to 8"),
+        ([[1], [-1, 2]], "row 2: symbol -1; the model has symbols 0 to 8"),
+        ([[1], [4], None], "row 3: a symbol is missing"),
+        ([[1], [4, None]], "row 2: a symbol is missing"),
+    ],
+)
+def test_wrong_symbols_are_refused(tmp_path, symbols, said):
+    path = tmp_path / "train.parquet"
+    pq.write_table(pa.table({"symbols": pa.array(symbols, pa.list_(pa.int32())), "label": [0] * len(symbols)}), path)
+    with pytest.raises(MaskLabError) as caught:
+        encode_split(path, None, 8, vocab_size=14)
+    assert str(caught.value) == f"{path}: {said}"
+
+
+def test_texts_need_a_tokenizer_and_domains_are_complete(tmp_path, make_tokenizer):
+    path = tmp_path / "test.parquet"
+    table = pa.table({"text_a": ["cats", "dogs"], "text_b": pa.nulls(2, pa.string()), "label": [0, 1]})
+    pq.write_table(table, path)
+    with pytest.raises(MaskLabError, match="the model has no tokenizer"):
+        encode_split(path, None, 8)
+    pq.write_table(table.append_column("domain", pa.array(["A-D1", None])), path)
+    with pytest.raises(MaskLabError, match="row 2: 'domain' is missing"):
+        encode_split(path, make_tokenizer(), 8)

@@ -1,20 +1,15 @@
-from types import SimpleNamespace
+import dataclasses
+import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
-import torch
-from transformers import (
-    BertForSequenceClassification,
-    DebertaForSequenceClassification,
-    EarlyStoppingCallback,
-    TrainerControl,
-)
 
 from masklab.config.schema import FinetuneProbe
-from masklab.models.checkpoint import load_checkpoint
+from masklab.errors import MaskLabError
+from masklab.files import write_json
 from masklab.probes import Context, run
-from masklab.probes.finetune import Classifier, EarlyStopping, FlatParameters
-from masklab.tokenizers import PAD, load_tokenizer
+from masklab.probes.recipe import EarlyStopping
 
 PROBE = FinetuneProbe(
     kind="finetune", tasks=["number"], seeds=[1, 2], lr=3e-3, batch_size=16, epochs=4, evaluate_every=10, patience=4
@@ -95,94 +90,99 @@ def test_resumes_at_the_next_fine_tuning(context, tmp_path):
     assert len(list(state.iterdir())) == 3
 
 
-@pytest.mark.parametrize("positions", ["disentangled", "absolute"])
-def test_equals_the_transformers_classifier(make_checkpoint, positions):
-    folder = make_checkpoint(positions)
-    theirs_class = DebertaForSequenceClassification if positions == "disentangled" else BertForSequenceClassification
-    theirs = theirs_class.from_pretrained(folder, num_labels=3).eval()
-    ours = Classifier(load_checkpoint(folder), 3).eval()
-    dense = theirs.pooler.dense if positions == "disentangled" else theirs.bert.pooler.dense
-    with torch.no_grad():
-        for layer in (dense, theirs.classifier):
-            layer.weight.normal_(0, 0.3, generator=torch.Generator().manual_seed(1))
-            layer.bias.normal_(0, 0.3, generator=torch.Generator().manual_seed(2))
-    ours.dense.load_state_dict(dense.state_dict())
-    ours.classifier.load_state_dict(theirs.classifier.state_dict())
-    generator = torch.Generator().manual_seed(3)
-    ids = torch.randint(5, load_tokenizer(folder).get_vocab_size(), (6, 11), generator=generator)
-    lengths = torch.tensor([11, 4, 7, 3, 11, 9])
-    mask = torch.arange(11) < lengths[:, None]
-    ids = ids.where(mask, PAD)
-    with torch.no_grad():
-        wanted = theirs(input_ids=ids, attention_mask=mask.long()).logits
-        assert wanted.std() > 0.05
-        torch.testing.assert_close(ours(ids, lengths), wanted, atol=1e-4, rtol=0)
-
-
-def test_fresh_head_has_the_encoders_initialisation(make_checkpoint):
-    model = Classifier(load_checkpoint(make_checkpoint()), 2)
-    model.reset_head(torch.Generator().manual_seed(0))
-    assert model.dense.weight.std().item() == pytest.approx(0.15, rel=0.1)
-    assert not model.dense.bias.any()
-    assert not model.classifier.bias.any()
-
-
-def test_flat_steps_equal_torchs_adamw_on_separate_parameters(make_checkpoint):
-    folder = make_checkpoint()
-    ids, lengths = torch.randint(5, 50, (4, 8), generator=torch.Generator().manual_seed(0)), torch.tensor([8, 8, 5, 6])
-    models = []
-    for kind in ("flat", "torch"):
-        model = Classifier(load_checkpoint(folder), 2).eval()
-        model.reset_head(torch.Generator().manual_seed(0))
-        models.append(model)
-        parameters = model.used_parameters()
-        flat = FlatParameters(parameters) if kind == "flat" else None
-        optimiser = torch.optim.AdamW(parameters, weight_decay=0.1)
-        for lr in (1e-2, 5e-3, 1e-3):
-            torch.nn.functional.cross_entropy(model(ids, lengths), torch.tensor([0, 1, 1, 0])).backward()
-            if flat:
-                flat.step(lr, weight_decay=0.1, clip=0.5)
-            else:
-                torch.nn.utils.clip_grad_norm_(parameters, 0.5)
-                optimiser.param_groups[0]["lr"] = lr
-                optimiser.step()
-                optimiser.zero_grad()
-    start = Classifier(load_checkpoint(folder), 2).get_parameter("encoder.embeddings.word")
-    assert (models[0].get_parameter("encoder.embeddings.word") - start).abs().max() > 1e-3
-    for name, parameter in models[0].named_parameters():
-        torch.testing.assert_close(parameter, models[1].get_parameter(name), atol=1e-5, rtol=0, msg=name)
-
-
-def test_early_stopping_equals_transformers():
-    rng = np.random.default_rng(0)
-    for trial in range(200):
-        patience, threshold = int(rng.integers(1, 5)), float(rng.choice([0.0, 0.001, 0.02]))
-        values = np.round(rng.random(30) * rng.choice([0.01, 0.1, 1]), 3) + np.linspace(0, 0.1, 30) * (trial % 2)
-        theirs = EarlyStoppingCallback(patience, threshold)
-        arguments = SimpleNamespace(greater_is_better=True, metric_for_best_model="f1")
-        state, control = SimpleNamespace(best_metric=None), TrainerControl()
-        ours = EarlyStopping(patience, threshold)
-        for value in values:
-            theirs.on_evaluate(arguments, state, control, {"eval_f1": value})
-            # Trainer keeps the best after the callback has looked at it: any strictly greater value.
-            better = state.best_metric is None or value > state.best_metric
-            if better:
-                state.best_metric = value
-            assert ours.update(value) == (better, control.should_training_stop)
-            if control.should_training_stop:
-                break
-
-
 def test_best_model_is_measured_and_patience_ends_the_run(context, monkeypatch):
     probe = PROBE.model_copy(update={"lr": 3e-3, "epochs": 30, "patience": 2, "seeds": [1], "schedule": "constant"})
     evaluations, update = [], EarlyStopping.update
 
-    def watch(self, value):
+    def watch(self, value, counts_patience):
         evaluations.append(value)
-        return update(self, value)
+        return update(self, value, counts_patience)
 
     monkeypatch.setattr(EarlyStopping, "update", watch)
     rows = {row["metric"]: row["value"] for row in run(context(probe=probe))}
     assert len(evaluations) < 30  # 300 steps would be 30 evaluations
     assert rows["best_step"] == 10 * (int(np.argmax(evaluations)) + 1)
     assert rows["f1"] == pytest.approx(max(evaluations))  # validation and test rows are the same here
+
+
+@pytest.fixture
+def symbols(tmp_path):
+    """symbols(name, rows, **columns): task whose label is whether symbol 3 occurs; test has 60 rows."""
+
+    def write(name, rows, facts=(), **columns):
+        folder = tmp_path / name
+        folder.mkdir()
+        rng = np.random.default_rng(rows)
+        for split, count in (("train", rows), ("valid", 60), ("test", 60)):
+            sequences = rng.integers(0, 6, (count, 5)).astype(np.uint16)
+            frame = pd.DataFrame({"symbols": list(sequences), "label": (sequences == 3).any(1).astype(np.int64)})
+            if split == "test":
+                frame = frame.assign(**columns)
+            frame.to_parquet(folder / f"{split}.parquet")
+        write_json({"kind": "labels", "labels": 2, **dict(facts)}, folder / "task.json")
+        return folder
+
+    return write
+
+
+def test_learns_from_symbols_without_a_tokenizer(make_checkpoint, symbols, tmp_path):
+    checkpoint = tmp_path / "no-tokenizer"
+    shutil.copytree(make_checkpoint("absolute"), checkpoint)
+    for file in checkpoint.glob("*token*"):
+        file.unlink()
+    domains = np.where(np.arange(60) % 3 == 0, "B-D1", "A-D1")
+    task = symbols("present", 400, {"mix": 0.1}, domain=domains)
+    probe = PROBE.model_copy(
+        update={"evaluate_every": "epoch", "sizes": [100, 400], "seeds": [1], "pooling": "mean", "select": "accuracy"}
+    )
+    rows = run(Context(probe=probe, checkpoint=checkpoint, tasks={"present": task}, name="dh"))
+    metrics = [
+        *((split, metric, n) for split, n in (("B-D1", 20), ("A-D1", 40)) for metric in ("accuracy", "mcc", "f1")),
+        ("test", "best_step", 60),
+    ]
+    assert [(row["split"], row["metric"], row["n"]) for row in rows] == 2 * metrics
+    assert [row["train_size"] for row in rows] == 7 * [100] + 7 * [400]
+    assert {row["mix"] for row in rows} == {0.1}
+    assert all(row["value"] > 0.9 for row in rows[7:] if row["metric"] == "accuracy")
+    assert rows[6]["value"] in range(7, 29, 7) and rows[13]["value"] in range(25, 101, 25)
+
+
+def test_domains_partition_the_test_split(context, write_task):
+    whole = context(probe=PROBE.model_copy(update={"epochs": 1, "seeds": [1]}))
+    test = whole.tasks["number"] / "test.parquet"
+    frame = pd.read_parquet(test)
+    frame.assign(label=frame["label"].where(np.arange(60) % 5 > 0, 0)).to_parquet(test)  # some labels are wrong
+    frame = pd.read_parquet(test)
+    (accuracy,) = [row["value"] for row in run(whole) if row["metric"] == "accuracy"]
+    assert 0.2 < accuracy < 0.99
+    frame.assign(domain=pd.Categorical(np.where(np.arange(60) < 13, "x", "y"))).to_parquet(test)
+    parts = {row["split"]: row for row in run(whole) if row["metric"] == "accuracy"}
+    assert {name: row["n"] for name, row in parts.items()} == {"x": 13, "y": 47}
+    assert sum(row["n"] * row["value"] for row in parts.values()) == pytest.approx(60 * accuracy)
+
+
+def test_a_size_is_the_task_cut_to_its_first_rows(context, write_task, tmp_path):
+    sized = context(probe=PROBE.model_copy(update={"lr": 5e-4, "epochs": 2, "sizes": [50, 160]}))
+    rows = run(sized)
+    whole = run(context(probe=PROBE.model_copy(update={"lr": 5e-4, "epochs": 2})))
+    assert rows[8:] == whole
+    assert rows[:8] != [{**row, "train_size": 50} for row in whole]
+    train = tmp_path / "number" / "train.parquet"
+    pd.read_parquet(train)[:50].to_parquet(train)
+    assert run(context_of(sized, PROBE.model_copy(update={"lr": 5e-4, "epochs": 2}))) == rows[:8]
+    with pytest.raises(MaskLabError, match=r"probes.glue.sizes: 160 is more than the 50 training rows of 'number'"):
+        run(sized)
+
+
+def test_one_record_per_size_and_seed(context, tmp_path):
+    sized = context(probe=PROBE.model_copy(update={"epochs": 1, "sizes": [32, 160]}), state_folder=tmp_path / "state")
+    rows = run(sized)
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "state").iterdir()}
+    assert len(kept) == 4
+    more = context_of(sized, sized.probe.model_copy(update={"sizes": [32, 96, 160]}))
+    assert [row for row in run(more) if row["train_size"] != 96] == rows
+    assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
+
+
+def context_of(other, probe):
+    return dataclasses.replace(other, probe=probe)

@@ -6,7 +6,7 @@ unknown keys, so that a typo stops the run before any job starts.
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
@@ -287,18 +287,40 @@ class FinetuneProbe(Entity):
     split: list[Literal["step", "task"]] = Field(
         [], description="One job per model, or also per step and per task (for clusters)."
     )
-    seeds: list[int] = Field([1, 2, 3, 4], min_length=1)
+    seeds: list[int] = Field([1, 2, 3, 4], min_length=1, description="Of fine-tuning: head, batches and dropout.")
+    sizes: list[Count] | None = Field(
+        None, min_length=1, description="Training-set sizes: so many first rows of the training split. None: all rows."
+    )
+    pooling: Literal["cls", "mean"] = Field(
+        "cls", description="What the head reads: the state of [CLS], or the mean over all tokens, specials included."
+    )
     lr: float = Field(5e-5, gt=0)
     batch_size: Count = 32
     epochs: Count = 10
+    max_steps: Count | None = Field(None, description="Updates of a run, instead of `epochs` passes over the data.")
     max_length: Count = 128
     weight_decay: float = Field(0.0, ge=0)
     schedule: Literal["linear", "constant"] = "linear"
     warmup: Share = 0.0
     clip: float | None = Field(1.0, gt=0)
-    evaluate_every: Count = Field(200, description="Steps between evaluations on the validation split.")
+    evaluate_every: Count | Literal["epoch"] = Field(
+        200, description="Steps between evaluations on the validation split, or `epoch`: after each epoch."
+    )
+    select: Literal["f1", "accuracy"] = Field(
+        "f1", description="Metric that the best evaluation is chosen by; `f1`: accuracy for more than two classes."
+    )
     patience: Count = Field(10, description="Evaluations without improvement before stopping.")
     threshold: float = Field(0.001, ge=0, description="Improvement that counts.")
+    stop_after_peak: bool = Field(
+        True, description="Count patience only after warm-up; false: from the first evaluation, as transformers does."
+    )
+
+    @field_validator("seeds", "sizes")
+    @classmethod
+    def _distinct(cls, values):
+        if values is not None and len(set(values)) < len(values):
+            raise ValueError("the numbers must differ")
+        return values
 
 
 class PredictionProbe(Entity):

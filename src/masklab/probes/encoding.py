@@ -3,19 +3,26 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 
-from masklab.tokenizers import CLS, PAD, SEP
+from masklab.errors import MaskLabError
+from masklab.tokenizers import CLS, PAD, SEP, SPECIALS
 
 
 @dataclass(frozen=True)
 class Split:
-    """ids [N, T] int32 on the device, padded; lengths [N] (specials counted) and labels [N], int64 on the CPU."""
+    """ids [N, T] int32 on the device, padded; lengths [N] (specials counted) and labels [N], int64 on the CPU.
+
+    domains: {name: rows [n] int64} in order of appearance, where the split names domains, else empty.
+    """
 
     ids: torch.Tensor
     lengths: np.ndarray
     labels: np.ndarray
+    domains: dict[str, np.ndarray]
 
     def __len__(self):
         return len(self.labels)
@@ -28,12 +35,30 @@ class Split:
         return ids, torch.from_numpy(lengths).to(device), torch.from_numpy(self.labels[rows]).to(device)
 
 
-def encode_split(path, tokenizer, max_length: int, device="cpu") -> Split:
-    """Tokenise a split (columns text_a, text_b, label): [CLS] a [SEP] or [CLS] a [SEP] b [SEP].
+def encode_split(path, tokenizer, max_length: int, device="cpu", vocab_size: int | None = None) -> Split:
+    """A split's file as arrays: columns label, perhaps domain (strings), and either texts or symbols.
 
-    Longer ones are truncated to `max_length` tokens: a pair loses tokens of its longer side first.
+    text_a, text_b: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], a and b encoded by `tokenizer`. Longer ones are
+    truncated to `max_length` tokens: a pair loses tokens of its longer side first.
+    symbols (list of integers): [CLS] symbols [SEP], symbol 0 being the first id that is no special token; truncated
+    to `max_length` tokens at the end. No tokenizer is needed (None). `vocab_size`: the model's, to check them.
+
+    Raises:
+        MaskLabError: naming file and row: a missing domain, a missing symbol or one outside the vocabulary; texts
+        without a tokenizer.
     """
-    table = pq.read_table(path, columns=["text_a", "text_b", "label"])
+    table = pq.read_table(path)
+    if "symbols" in table.column_names:
+        ids, lengths = _symbol_ids(table.column("symbols"), max_length, vocab_size, path)
+    elif tokenizer is None:
+        raise MaskLabError(f"{path}: holds texts, but the model has no tokenizer; it can only read a column `symbols`")
+    else:
+        ids, lengths = _text_ids(table, tokenizer, max_length)
+    labels = table.column("label").to_numpy().astype(np.int64)
+    return Split(torch.from_numpy(ids).to(device), lengths, labels, _domains(table, path))
+
+
+def _text_ids(table, tokenizer, max_length):
     first = content_ids(tokenizer, table.column("text_a").to_pylist())
     pair = table.column("text_b").null_count < len(table)
     if pair:
@@ -44,8 +69,44 @@ def encode_split(path, tokenizer, max_length: int, device="cpu") -> Split:
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     ids = np.full((len(rows), lengths.max(initial=2)), PAD, dtype=np.int32)
     ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.concatenate(rows) if rows else []
-    labels = table.column("label").to_numpy().astype(np.int64)
-    return Split(torch.from_numpy(ids).to(device), lengths, labels)
+    return ids, lengths
+
+
+def _symbol_ids(column, max_length, vocab_size, path):
+    counts = pc.list_value_length(column).combine_chunks()
+    values = pc.list_flatten(column).combine_chunks()
+    if counts.null_count or values.null_count:
+        rows = counts.is_null() if counts.null_count else values.is_null()
+        row = int(np.flatnonzero(rows.to_numpy(zero_copy_only=False))[0])
+        if not counts.null_count:
+            row = int(np.searchsorted(np.cumsum(counts.to_numpy()), row, side="right"))
+        raise MaskLabError(f"{path}: row {row + 1}: a symbol is missing")
+    counts, values = counts.to_numpy().astype(np.int64), values.to_numpy()
+    known = np.inf if vocab_size is None else vocab_size - len(SPECIALS)
+    if len(values) and (values.min() < 0 or values.max() >= known):
+        at = int(np.flatnonzero((values < 0) | (values >= known))[0])
+        row = int(np.searchsorted(np.cumsum(counts), at, side="right"))
+        raise MaskLabError(f"{path}: row {row + 1}: symbol {values[at]}; the model has symbols 0 to {known - 1}")
+    kept = np.minimum(counts, max_length - 2)
+    ids = np.full((len(counts), kept.max(initial=0) + 2), PAD, dtype=np.int32)
+    ids[:, 0] = CLS
+    ids[np.arange(len(ids)), kept + 1] = SEP
+    if (kept < counts).any():
+        within = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
+        values = values[within < np.repeat(kept, counts)]
+    ids[:, 1:-1][np.arange(ids.shape[1] - 2) < kept[:, None]] = values.astype(np.int32) + len(SPECIALS)
+    return ids, kept + 2
+
+
+def _domains(table, path):
+    if "domain" not in table.column_names:
+        return {}
+    column = table.column("domain").cast(pa.string())
+    if column.null_count:
+        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
+        raise MaskLabError(f"{path}: row {row + 1}: 'domain' is missing; name it in every row or in none")
+    values = column.to_numpy()
+    return {name: np.flatnonzero(values == name) for name in column.unique().to_pylist()}
 
 
 def content_ids(tokenizer, texts: list[str]) -> list[list[int]]:

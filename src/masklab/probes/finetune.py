@@ -1,186 +1,122 @@
 """Fine-tuning on sequence classification: one loop for every task (BabyLM 2023's recipe).
 
-A fresh head on [CLS] (Hugging Face's for the architecture), AdamW, linear decay
-to 0, dropout on. The validation split is measured every `evaluate_every` steps
-and after the last; the best model is kept and measured on the test split. The
-metric it is chosen by is F1 of class 1 for two classes, else accuracy, whatever
-the task reports (as published). A data set too small for one evaluation keeps
-its final model. Unlike transformers' Trainer the last step is always evaluated.
+A fresh head on [CLS] (Hugging Face's for the architecture) or on the mean of all tokens, AdamW, warm-up, linear
+decay to 0, dropout on. The validation split is measured every `evaluate_every` steps and after the last; the best
+model is kept and measured on the test split, or on each of its domains. The metric it is chosen by is `select`,
+whatever the task reports. A data set too small for one evaluation keeps its final model. Unlike transformers'
+Trainer the last step is always evaluated.
 
-Fine-tuning seed s draws its head, batches and dropout at (config seed, probe,
-task, s): equal for every model, so that models are compared in pairs.
+`sizes` fine-tunes on the first rows of the training split too: sets of different sizes are nested. Fine-tuning
+seed s draws its head, batches and dropout at (config seed, probe, task, s): equal for every model, so that models
+are compared in pairs.
 """
 
-import copy
-import math
 from pathlib import Path
 
-import torch
-import torch.nn.functional as F
-from torch import nn
+import numpy as np
+import pyarrow.parquet as pq
 
+from masklab.errors import MaskLabError
 from masklab.files import fingerprint, read_json, sha256, write_json
 from masklab.models.checkpoint import load_checkpoint
-from masklab.models.dropout import dropout
-from masklab.probes.encoding import encode_split, shuffled_batches, sorted_batches
-from masklab.probes.metrics import METRICS, accuracy, confusion, f1
-from masklab.rng import generator, seed_at, torch_generator
+from masklab.probes.encoding import encode_split
+from masklab.probes.metrics import METRICS, confusion
+from masklab.probes.recipe import Course
+from masklab.probes.single import OneByOne
 from masklab.tokenizers import load_tokenizer
-from masklab.training.optim import FlatParameters, rate_at
 
-EVALUATION_TOKENS = 16384  # tokens per forward pass when measuring
-
-
-class Classifier(nn.Module):
-    """Encoder and classification head on [CLS], as DebertaForSequenceClassification / BertForSequenceClassification.
-
-    Absolute positions (BERT): dense-tanh pooler; disentangled (DeBERTa): dense-gelu. Then dropout, linear.
-    """
-
-    def __init__(self, encoder, classes: int):
-        super().__init__()
-        width = encoder.config.hidden
-        self.encoder = encoder
-        self.dense = nn.Linear(width, width)
-        self.classifier = nn.Linear(width, classes)
-        self.activation = torch.tanh if encoder.config.positions == "absolute" else F.gelu
-
-    def used_parameters(self) -> list:
-        """Every parameter but those of the encoder's language-model heads."""
-        unused = ("encoder.head.", "encoder.latent.")
-        return [parameter for name, parameter in self.named_parameters() if not name.startswith(unused)]
-
-    def reset_head(self, generator) -> None:
-        """Draw the head anew: weights normal(0, init_range), biases 0."""
-        with torch.no_grad():
-            for layer in (self.dense, self.classifier):
-                drawn = torch.empty(layer.weight.shape).normal_(0, self.encoder.config.init_range, generator=generator)
-                layer.weight.copy_(drawn)
-                layer.bias.zero_()
-
-    def forward(self, ids, lengths):
-        """Logits [B, classes] of padded ids [B, T]."""
-        first = torch.arange(ids.shape[0], device=ids.device) * ids.shape[1]
-        pooled = self.activation(self.dense(self.encoder.encode(ids, lengths, at=first)))
-        return self.classifier(dropout(pooled, self.encoder.config.dropout, self.training))
-
-
-class EarlyStopping:
-    """When to stop and which evaluation is best, as transformers' Trainer with EarlyStoppingCallback.
-
-    Any higher value is the new best; only one more than `threshold` above the best so far resets the patience.
-    """
-
-    def __init__(self, patience: int, threshold: float):
-        self.patience, self.threshold = patience, threshold
-        self.best, self.waited = None, 0
-
-    def update(self, value: float) -> tuple[bool, bool]:
-        """(is the new best, should stop) after an evaluation that gave `value`."""
-        counts = self.best is None or value - self.best > self.threshold
-        self.waited = 0 if counts else self.waited + 1
-        improved = self.best is None or value > self.best
-        if improved:
-            self.best = value
-        return improved, self.waited >= self.patience
+SPLITS = ("train", "valid", "test")
 
 
 def measure(context) -> list[dict]:
-    """Rows accuracy, mcc, f1 (test split, best model) and best_step of every task and seed."""
+    """Rows accuracy, mcc, f1 (test split, best model) and best_step of every task, size and seed.
+
+    `split` is `test`; where the test split has a column `domain`, the metrics are measured per domain and `split`
+    is the domain's name. `mix` is the one in the task's task.json, if any.
+    """
     probe = context.probe
-    tokenizer = load_tokenizer(context.checkpoint)
     pretrained = load_checkpoint(context.checkpoint, context.device)
     weights = sha256(Path(context.checkpoint) / "model.safetensors")
-    rows, done, total = [], 0, len(context.tasks) * len(probe.seeds)
-    for name in context.tasks:
-        folder, info = context.task(name, "labels")
-        runs = None
-        for seed in probe.seeds:
-            kept = _kept(context, folder, weights, name, seed)
-            if kept is None or not kept.exists():
-                runs = runs or _Runs(context, pretrained, tokenizer, folder, info)
-                result = runs.finetune(name, seed)
-                if kept is not None:
-                    write_json(result, kept)
-            else:
-                result = read_json(kept)
-            rows += result
-            done += 1
-            context.progress(done, total, name)
+    tasks = [_Task(context, name, weights) for name in context.tasks]
+    rows, done, total = [], 0, sum(len(task.sizes) for task in tasks) * len(probe.seeds)
+    for task in tasks:
+        for size in task.sizes:
+            for seed in probe.seeds:
+                kept = task.kept(size, seed)
+                if kept is None or not kept.exists():
+                    task.load(pretrained)
+                    result = task.finetune(size, seed)
+                    if kept is not None:
+                        write_json(result, kept)
+                else:
+                    result = read_json(kept)
+                rows += result
+                done += 1
+                context.progress(done, total, task.name)
+        task.unload()
     return rows
 
 
-def _kept(context, folder, weights, task, seed):
-    """Where the result of one fine-tuning is kept: its name is the fingerprint of everything it depends on."""
-    if context.state_folder is None:
-        return None
-    settings = context.probe.model_dump(exclude={"tasks", "seeds", "steps", "split"})
-    data = [sha256(folder / f"{split}.parquet") for split in ("train", "valid", "test")]
-    key = fingerprint([settings, data, weights, context.seed, context.name, task, seed])
-    return Path(context.state_folder) / f"{key}.json"
+class _Task:
+    """The fine-tunings of one checkpoint on one task."""
 
+    def __init__(self, context, name, weights):
+        self.context, self.name = context, name
+        self.folder, self.facts = context.task(name, "labels")
+        self.sizes = self._sizes()
+        self.identity = None
+        if context.state_folder is not None:
+            settings = context.probe.model_dump(exclude={"tasks", "seeds", "sizes", "steps", "split"})
+            data = [sha256(self.folder / f"{split}.parquet") for split in SPLITS]
+            self.identity = [settings, data, self.facts.get("mix"), weights, context.seed, context.name, name]
+        self.unload()
 
-class _Runs:
-    """Fine-tunings of one checkpoint on one task; the task is encoded and the model laid out once."""
+    def _sizes(self):
+        rows = pq.read_metadata(self.folder / "train.parquet").num_rows
+        sizes = self.context.probe.sizes or [rows]
+        if max(sizes) > rows:
+            raise MaskLabError(
+                f"probes.{self.context.name}.sizes: {max(sizes)} is more than the {rows} training rows of {self.name!r}"
+            )
+        return sizes
 
-    def __init__(self, context, pretrained, tokenizer, folder, info):
-        self.context, self.classes = context, info["labels"]
-        max_length = min(context.probe.max_length, pretrained.config.max_positions)
-        self.train, self.valid, self.test = (
-            encode_split(folder / f"{split}.parquet", tokenizer, max_length, context.device)
-            for split in ("train", "valid", "test")
-        )
-        self.model = Classifier(copy.deepcopy(pretrained), self.classes).to(context.device)
-        self.flat = FlatParameters(self.model.used_parameters())
-        self.start = self.flat.values.clone()
+    def kept(self, size, seed):
+        """Where the result of one fine-tuning is kept: its name is the fingerprint of everything it depends on."""
+        if self.identity is None:
+            return None
+        return Path(self.context.state_folder) / f"{fingerprint([*self.identity, size, seed])}.json"
 
-    def finetune(self, task: str, seed: int) -> list[dict]:
-        """Score rows of one fine-tuning, from the pre-trained weights."""
-        probe = self.context.probe
-        address = (self.context.name, task, seed)
-        self.flat.restart(self.start)
-        self.model.reset_head(torch_generator(self.context.seed, *address, "head"))
-        steps = probe.epochs * math.ceil(len(self.train) / probe.batch_size)
-        stopping = EarlyStopping(probe.patience, probe.threshold)
-        best, best_step, stop = self.flat.values.clone(), 0, False
-        self.model.train()
-        for step, rows in enumerate(self._batches(address)):
-            torch.manual_seed(seed_at(self.context.seed, *address, "dropout", step))
-            ids, lengths, labels = self.train.batch(rows)
-            F.cross_entropy(self.model(ids, lengths), labels).backward()
-            self.flat.step(rate_at(step, steps, probe), probe.weight_decay, probe.clip)
-            if (step + 1) % probe.evaluate_every == 0 or step + 1 == steps:
-                improved, stop = stopping.update(self._selection_metric())
-                if improved:
-                    best.copy_(self.flat.values)
-                    best_step = step + 1
-            if stop:
-                break
-        self.flat.values.copy_(best)
-        counts = self._confusion(self.test)
-        shared = {"task": task, "split": "test", "train_size": len(self.train), "seed": seed}
-        rows = [
-            {**shared, "metric": metric, "value": function(counts), "n": len(self.test)}
-            for metric, function in METRICS.items()
+    def load(self, pretrained):
+        """Encode the splits and lay out the model, unless that is done."""
+        if self.trainer is not None:
+            return
+        context, probe = self.context, self.context.probe
+        has_tokenizer = (Path(context.checkpoint) / "tokenizer.json").is_file()
+        tokenizer = load_tokenizer(context.checkpoint) if has_tokenizer else None
+        max_length = min(probe.max_length, pretrained.config.max_positions)
+        self.splits = [
+            encode_split(self.folder / f"{split}.parquet", tokenizer, max_length, context.device, pretrained.vocab_size)
+            for split in SPLITS
         ]
-        return [*rows, {**shared, "metric": "best_step", "value": float(best_step), "n": len(self.valid)}]
+        self.trainer = OneByOne(pretrained, self.facts["labels"], probe, context.device)
 
-    def _batches(self, address):
-        for epoch in range(self.context.probe.epochs):
-            rng = generator(self.context.seed, *address, "order", epoch)
-            yield from shuffled_batches(self.train.lengths, self.context.probe.batch_size, rng)
+    def unload(self):
+        """Let go of what `load` made."""
+        self.splits = self.trainer = None
 
-    def _selection_metric(self):
-        counts = self._confusion(self.valid)
-        return f1(counts) if self.classes == 2 else accuracy(counts)
-
-    @torch.inference_mode()
-    def _confusion(self, split):
-        self.model.eval()  # walks over every module: done here and not at every step
-        counts = 0
-        for rows in sorted_batches(split.lengths, EVALUATION_TOKENS):
-            ids, lengths, _ = split.batch(rows)
-            predictions = self.model(ids, lengths).argmax(-1).cpu()
-            counts = counts + confusion(split.labels[rows], predictions, self.classes)
-        self.model.train()
-        return counts
+    def finetune(self, size, seed) -> list[dict]:
+        """Score rows of one fine-tuning."""
+        context, (train, valid, test) = self.context, self.splits
+        course = Course(context.probe, context.seed, context.name, self.name, size, seed, train.lengths[:size])
+        predictions, best_step = self.trainer.finetune(course, train, valid, test)
+        shared = {"task": self.name, "train_size": size, "seed": seed}
+        if "mix" in self.facts:
+            shared["mix"] = float(self.facts["mix"])
+        rows = []
+        for split, members in (test.domains or {"test": np.arange(len(test))}).items():
+            counts = confusion(test.labels[members], predictions[members], self.facts["labels"])
+            rows += [
+                {**shared, "split": split, "metric": metric, "value": function(counts), "n": len(members)}
+                for metric, function in METRICS.items()
+            ]
+        return [*rows, {**shared, "split": "test", "metric": "best_step", "value": float(best_step), "n": len(valid)}]
