@@ -28,6 +28,8 @@ include: "workflow/rules/figures.smk"
 localrules:
     all,
     scores,
+    claims,
+    study_claims,
     table,
     figure,
 
