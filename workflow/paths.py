@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from masklab.claims.spec import claim_needs
-from masklab.config import split_reference, study_models
+from masklab.config import resolved, split_reference, study_models
 from masklab.config.sources import missing, source_files
 from masklab.config.units import units
 from masklab.figures.needs import arguments, drawn_corpora, find, needs
@@ -45,6 +45,15 @@ class Paths:
 
     def common(self) -> dict:
         return {"seed": self.config.seed, "device": self.config.device}
+
+    def entity(self, section, name) -> dict:
+        """Parameters of a corpus (`corpora`) or task (`tasks`), with the chains it names."""
+        settings = resolved(self.config, getattr(self.config, section)[name])
+        return {"seed": self.config.seed, {"corpora": "corpus", "tasks": "task"}[section]: settings}
+
+    def embeddings(self, name) -> dict:
+        settings = self.config.embeddings[name].model_dump(mode="json")
+        return {"seed": self.config.seed, "embeddings": settings}
 
     def model(self, name) -> dict:
         model = self.config.models[name]
@@ -85,6 +94,8 @@ class Paths:
             "tokens": f"{self.tokens(name)}/meta.json",
             "tokenizer": self.result("tokenizers", model.tokenizer, "tokenizer.json"),
         }
+        if model.embeddings:
+            found["embeddings"] = self.result("embeddings", model.embeddings, "vectors.npy")
         if model.init:
             found["init"] = self.manifest(model.init)
         if self.config.objectives[model.objective].mlsm:
@@ -102,6 +113,8 @@ class Paths:
         }
         if settings.kind == "prediction":
             found |= {k: v for k, v in self.model_inputs(model).items() if k in ("tokens", "codes")}
+        if settings.kind == "loss":
+            found["tokens"] = f"{self.tokens(model)}/meta.json"
         return found
 
     # --- scores, tables, figures --------------------------------------------------

@@ -1,7 +1,8 @@
-"""Unigram tokenizers: training, and the files that every release of the hub's libraries reads alike.
+"""Tokenizers: training, and the files that every release of the hub's libraries reads alike.
 
-Normaliser, pre-tokenizer, special tokens and post-processor are those of the paper's tokenizer
-(Kudo 2018's Unigram model; `` and '' become "; words are marked by U+2581).
+The tokenizer of symbols has one word per symbol. The Unigram tokenizers' normaliser, pre-tokenizer, special tokens
+and post-processor are those of the paper's (Kudo 2018's Unigram model; `` and '' become "; words are marked by
+U+2581).
 """
 
 import json
@@ -56,12 +57,28 @@ def train_unigram(texts, vocab_size: int, lowercase: bool = False, rarest_charac
     if len(pieces) < vocab_size:
         log.warning("tokenizer: the corpus gives %d pieces, vocab_size asks for %d", len(pieces), vocab_size)
     tokenizer.model = models.Unigram(_canonical(pieces), UNK, False)
-    tokenizer.post_processor = processors.TemplateProcessing(
+    tokenizer.post_processor = _template()
+    return tokenizer
+
+
+def symbol_tokenizer(names) -> Tokenizer:
+    """The fixed vocabulary of a symbolic corpus: words between spaces; the id of names[i] is i + 5."""
+    words = [*SPECIALS, *names]
+    if len(set(words)) < len(words):
+        raise MaskLabError("tokenizer: two symbols, or a symbol and a special token, have the same name")
+    tokenizer = Tokenizer(models.WordLevel({word: index for index, word in enumerate(words)}, SPECIALS[UNK]))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.add_special_tokens(_specials())
+    tokenizer.post_processor = _template()
+    return tokenizer
+
+
+def _template():
+    return processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", CLS), ("[SEP]", SEP)],
     )
-    return tokenizer
 
 
 def _without_rare(texts, least):
@@ -105,7 +122,7 @@ def save_tokenizer(tokenizer: Tokenizer, folder, max_length: int) -> None:
     PreTrainedTokenizerFast, and Metaspace described by `add_prefix_space` as in old releases.
     """
     content = json.loads(tokenizer.to_str())
-    for part in ("pre_tokenizer", "decoder"):
+    for part in ("pre_tokenizer", "decoder") if content["model"]["type"] == "Unigram" else ():
         content[part] = {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": True}
     tokens = {token["content"]: token for token in content["added_tokens"]}
     roles = {role: SPECIALS[index] for role, index in ROLES.items()}

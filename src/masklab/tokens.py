@@ -53,6 +53,42 @@ def write_tokens(texts, tokenizer, max_length: int, folder, split: str, progress
     return counts
 
 
+def write_symbol_tokens(symbols, vocab_size: int, max_length: int, folder, split: str, facts=None) -> dict:
+    """Token arrays of an Arrow column of symbols (`corpora.symbols`): id = symbol + 5, by array operations alone.
+
+    Rows are cut to max_length - 2 tokens, as those of text. `facts` of the corpus are kept in meta.json, which then
+    knows the law of the tokens. Returns the split's counts.
+    """
+    from masklab.corpora.symbols import FIRST, rows
+
+    folder = Path(folder)
+    dtype = np.dtype(np.uint16 if vocab_size < 65536 else np.int32)
+    lengths, truncated = [], 0
+    with atomic(folder / f"{split}.ids.npy") as temporary, open(temporary, "wb") as file:
+        _write_header(file, dtype, 0)
+        for chunk in getattr(symbols, "chunks", [symbols]):
+            values, counts = rows(chunk)
+            if values.max(initial=0) + FIRST >= vocab_size:
+                raise MaskLabError(f"{split}: symbol {values.max()} is not among the tokenizer's {vocab_size - FIRST}")
+            kept = np.minimum(counts, max_length - 2)
+            if (kept < counts).any():
+                truncated += int((kept < counts).sum())
+                starts = np.cumsum(counts) - counts
+                inside = np.arange(len(values)) - np.repeat(starts, counts) < max_length - 2
+                values = values[inside]
+            (values.astype(dtype) + dtype.type(FIRST)).tofile(file)
+            lengths.append(kept)
+        offsets = np.concatenate([[0], *lengths]).cumsum(dtype=np.int64)
+        file.seek(0)
+        _write_header(file, dtype, int(offsets[-1]))
+    with atomic(folder / f"{split}.offsets.npy") as temporary, open(temporary, "wb") as file:
+        np.save(file, offsets)
+    counts = {"sequences": len(offsets) - 1, "tokens": int(offsets[-1]), "truncated": truncated}
+    settings = {"vocab_size": vocab_size, "max_length": max_length} | ({"corpus": facts} if facts else {})
+    _write_meta(folder, settings, split, counts)
+    return counts
+
+
 def _write_header(file, dtype, count):
     # NumPy pads the header so that its size does not depend on the count: it can be filled in afterwards.
     description = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (count,)}

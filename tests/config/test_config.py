@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from masklab.config import checkpoints, load, overlay, probe_steps
+from masklab.config import checkpoints, load, overlay, probe_steps, resolved
 from masklab.config.schema import Config
 from masklab.config.units import units
 from masklab.errors import MaskLabError
@@ -39,7 +39,7 @@ MODEL = "{track}-{objective}"
     "path,value,said",
     [
         (("models", MODEL, "batchsize"), 3, "models.strict-kd.batchsize: unknown key; did you mean 'batch_size'?"),
-        (("models", MODEL, "steps"), 0, "models.strict-kd.steps: input should be greater than or equal to 1 (got 0)"),
+        (("models", MODEL, "steps"), -1, "models.strict-kd.steps: input should be greater than or equal to 0 (got -1)"),
         (("models", MODEL, "corpus"), "strickt", "models.strict-kd.corpus: 'strickt' is not declared; did you mean"),
         (("models", MODEL, "init"), "strict-phase1", "must be written model@step"),
         (("models", MODEL, "init"), "strict-phase1@7", "strict-phase1 keeps no step 7; it keeps [1200]"),
@@ -80,3 +80,66 @@ def test_steps_and_units_of_a_probe():
 def test_schema_file_is_in_step():
     written = json.loads((ROOT / "workflow/schemas/config.schema.json").read_text())
     assert written == Config.model_json_schema(), "run `masklab schema` to write it again"
+
+
+CHAINS = {
+    "chains": {"c": {"synsets": 50}, "other": {"synsets": 50}},
+    "corpora": {
+        "{dh}": {
+            "for": [{"dh": ["with"], "flag": [True]}, {"dh": ["without"], "flag": [False]}],
+            "kind": "markov", "chains": "c", "distributional": "{flag}", "length": 32,
+        },
+    },
+    "tokenizers": {"symbols": {"kind": "symbols", "corpus": "with", "max_length": 34}},
+    "encoders": {"e": {"layers": 1, "hidden": 32, "heads": 2}},
+    "objectives": {"mlm": {"mlm": 1}},
+    "embeddings": {"cbow": {"corpus": "with", "tokenizer": "symbols", "size": 32}},
+    "models": {
+        "mlm": {"corpus": "with", "tokenizer": "symbols", "encoder": "e", "objective": "mlm", "steps": 10},
+        "start": {"corpus": "with", "tokenizer": "symbols", "encoder": "e", "objective": "mlm", "steps": 0},
+    },
+    "tasks": {"p": {"kind": "patterns", "chains": "c"}},
+    "probes": {"f": {"kind": "finetune", "tasks": ["p"]}},
+    "studies": {"s": {"panels": {"all": ["mlm"]}, "probes": {"f": "all"}}},
+}  # fmt: skip
+
+
+def test_a_resolved_corpus_holds_its_chains():
+    config = load(CHAINS)
+    settings = resolved(config, config.corpora["without"])
+    assert settings["chains"]["synsets"] == 50 and settings["distributional"] is False
+    again = Config(corpora={"x": settings}).corpora["x"]
+    assert again.chains == config.chains["c"]
+    assert resolved(config, config.tasks["p"])["chains"] == settings["chains"]
+
+
+def test_a_model_of_no_steps_keeps_step_0():
+    config = load(CHAINS)
+    assert checkpoints(config.models["start"]) == [0] and checkpoints(config.models["mlm"]) == [2, 4, 6, 8, 10]
+    config = load(overlay(CHAINS, {"models": {"mlm": {"init": "start@0"}}}))
+    assert config.models["mlm"].init == "start@0"
+
+
+@pytest.mark.parametrize(
+    "path,value,said",
+    [
+        (("corpora", "{dh}", "chains"), "d", "corpora.with.chains: 'd' is not declared; declared: c, other"),
+        (("tasks", "p", "chains"), "cc", "tasks.p.chains: 'cc' is not declared; did you mean 'c'?"),
+        (("tokenizers", "symbols", "kind"), "unigram", "corpus 'with' is symbols, the tokenizer of text ('symbols')"),
+        (("tokenizers", "symbols", "vocab_size"), 9, "tokenizers.symbols.symbols.vocab_size: unknown key"),
+        (("models", "mlm", "shuffle"), True, "models.mlm.shuffle: needs weights to shuffle"),
+        (("models", "mlm", "embeddings"), "w2v", "models.mlm.embeddings: 'w2v' is not declared"),
+        (("embeddings", "cbow", "size"), 16, "models.start.embeddings: 'cbow' must have the model's tokenizer"),
+        (("tasks", "p", "chains"), "other", "studies.s.probes.f: task 'p' is of other chains than model 'mlm' reads"),
+        (("models", "mlm", "steps"), -1, "models.mlm.steps: input should be greater than or equal to 0 (got -1)"),
+    ],
+)
+def test_a_wrong_value_of_a_symbolic_study_is_one_line(path, value, said):
+    top = value
+    for key in reversed(path):
+        top = {key: top}
+    raw = overlay(CHAINS, {"models": {"start": {"embeddings": "cbow"}}})
+    load(raw)
+    with pytest.raises(MaskLabError) as caught:
+        load(overlay(raw, top))
+    assert said in str(caught.value)

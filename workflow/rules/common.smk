@@ -22,6 +22,7 @@ except MaskLabError as error:
 wildcard_constraints:
     corpus=pattern(settings.corpora),
     tokenizer=pattern(settings.tokenizers),
+    embeddings=pattern(settings.embeddings),
     model=pattern(settings.models),
     dictionary=pattern(settings.dictionaries),
     task=pattern(settings.tasks),

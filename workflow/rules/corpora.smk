@@ -12,7 +12,7 @@ rule corpus:
     log:
         R("logs/corpora/{corpus}.log"),
     params:
-        config=lambda w: {"seed": settings.seed, "corpus": settings.corpora[w.corpus].model_dump(mode="json")},
+        config=lambda w: paths.entity("corpora", w.corpus),
     message:
         "corpus {wildcards.corpus}"
     script:

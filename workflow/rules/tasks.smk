@@ -11,7 +11,7 @@ rule task:
     log:
         R("logs/tasks/{task}.log"),
     params:
-        config=lambda w: {"seed": settings.seed, "task": settings.tasks[w.task].model_dump(mode="json")},
+        config=lambda w: paths.entity("tasks", w.task),
     message:
         "task {wildcards.task}"
     script:

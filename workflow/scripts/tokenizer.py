@@ -1,4 +1,4 @@
-"""Train a tokenizer on a corpus."""
+"""Train a tokenizer on a corpus, or name the symbols of a symbolic one."""
 
 from pathlib import Path
 
@@ -8,15 +8,19 @@ with job(snakemake):
     import numpy as np
     import pyarrow.parquet as pq
 
-    from masklab.config.schema import Tokenizer
+    from masklab.config.schema import Config
+    from masklab.corpora.symbols import read_facts
     from masklab.rng import generator
-    from masklab.tokenizers import save_tokenizer, train_unigram
+    from masklab.tokenizers import save_tokenizer, symbol_tokenizer, train_unigram
 
     params, name = snakemake.params.config, snakemake.wildcards.tokenizer
-    config = Tokenizer(**params["tokenizer"])
-    texts = pq.read_table(snakemake.input.train, columns=["text"])["text"]
-    if config.sample and config.sample < len(texts):
-        rows = generator(params["seed"], "tokenizer", name).choice(len(texts), config.sample, replace=False)
-        texts = texts.take(np.sort(rows))
-    tokenizer = train_unigram(texts.to_pylist(), config.vocab_size, config.lowercase, config.rarest_character)
+    config = Config(tokenizers={name: params["tokenizer"]}).tokenizers[name]
+    if config.kind == "symbols":
+        tokenizer = symbol_tokenizer(read_facts(snakemake.input.train)["names"])
+    else:
+        texts = pq.read_table(snakemake.input.train, columns=["text"])["text"]
+        if config.sample and config.sample < len(texts):
+            rows = generator(params["seed"], "tokenizer", name).choice(len(texts), config.sample, replace=False)
+            texts = texts.take(np.sort(rows))
+        tokenizer = train_unigram(texts.to_pylist(), config.vocab_size, config.lowercase, config.rarest_character)
     save_tokenizer(tokenizer, Path(snakemake.output.tokenizer).parent, config.max_length)

@@ -7,13 +7,18 @@ from _job import job
 with job(snakemake):
     import pyarrow.parquet as pq
 
+    from masklab.corpora.symbols import COLUMN, read_facts
     from masklab.progress import Progress
     from masklab.tokenizers import load_tokenizer
-    from masklab.tokens import write_tokens
+    from masklab.tokens import write_symbol_tokens, write_tokens
 
-    folder = Path(snakemake.output.meta).parent
+    folder, max_length = Path(snakemake.output.meta).parent, snakemake.params.max_length
     tokenizer = load_tokenizer(Path(snakemake.input.tokenizer).parent)
     for split in ("train", "valid", "test"):
-        texts = pq.read_table(snakemake.input[split], columns=["text"])["text"]
-        progress = Progress(f"tokens {split}", "sequences")
-        write_tokens(texts, tokenizer, snakemake.params.max_length, folder, split, progress)
+        path = snakemake.input[split]
+        if facts := read_facts(path):
+            column, size = pq.read_table(path, columns=[COLUMN])[COLUMN], tokenizer.get_vocab_size()
+            write_symbol_tokens(column, size, max_length, folder, split, facts)
+        else:
+            texts = pq.read_table(path, columns=["text"])["text"]
+            write_tokens(texts, tokenizer, max_length, folder, split, Progress(f"tokens {split}", "sequences"))

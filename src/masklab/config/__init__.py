@@ -9,10 +9,33 @@ from masklab.config.expand import expand_section
 from masklab.config.schema import Config
 from masklab.errors import MaskLabError
 
-SECTIONS = ("corpora", "tokenizers", "encoders", "objectives", "models", "dictionaries", "tasks", "probes", "studies")
+SECTIONS = (
+    "chains",
+    "corpora",
+    "tokenizers",
+    "embeddings",
+    "encoders",
+    "objectives",
+    "models",
+    "dictionaries",
+    "tasks",
+    "probes",
+    "studies",
+)
+SYMBOLIC = {"markov"}  # kinds of corpora whose splits hold symbols instead of text
 NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 
-__all__ = ["Config", "checkpoints", "load", "overlay", "probe_steps", "read", "split_reference", "study_models"]
+__all__ = [
+    "Config",
+    "checkpoints",
+    "load",
+    "overlay",
+    "probe_steps",
+    "read",
+    "resolved",
+    "split_reference",
+    "study_models",
+]
 
 
 def overlay(base: dict, top: dict) -> dict:
@@ -86,6 +109,14 @@ def split_reference(reference: str, where: str) -> tuple[str, int]:
     return match[1], int(match[2])
 
 
+def resolved(config, entity) -> dict:
+    """JSON-able settings of a corpus or task, with the entry of `chains` it names in place of the name."""
+    settings = entity.model_dump(mode="json")
+    if isinstance(getattr(entity, "chains", None), str):
+        settings["chains"] = config.chains[entity.chains].model_dump(mode="json")
+    return settings
+
+
 def checkpoints(model) -> list[int]:
     """Steps that a model keeps, ascending; the last one always among them."""
     steps = model.checkpoints or [round(model.steps * share / 5) for share in range(1, 6)]
@@ -126,8 +157,17 @@ def _known_checkpoint(config, reference, where):
 
 
 def _check_references(config):
+    for section in ("corpora", "tasks"):
+        for name, entity in getattr(config, section).items():
+            if isinstance(getattr(entity, "chains", None), str):
+                _known(config.chains, entity.chains, f"{section}.{name}.chains")
     for name, tokenizer in config.tokenizers.items():
         _known(config.corpora, tokenizer.corpus, f"tokenizers.{name}.corpus")
+        _check_symbols(config, tokenizer.corpus, name, f"tokenizers.{name}.corpus")
+    for name, embeddings in config.embeddings.items():
+        for key, section in (("corpus", "corpora"), ("tokenizer", "tokenizers")):
+            _known(getattr(config, section), getattr(embeddings, key), f"embeddings.{name}.{key}")
+        _check_symbols(config, embeddings.corpus, embeddings.tokenizer, f"embeddings.{name}.tokenizer")
     for name, encoder in config.encoders.items():
         if encoder.hidden % encoder.heads:
             raise MaskLabError(
@@ -152,10 +192,22 @@ def _check_references(config):
         _check_study(config, name, study)
 
 
+def _check_symbols(config, corpus, tokenizer, where):
+    """A corpus of symbols needs their own tokenizer: of this corpus, or of one with the same `chains`."""
+    symbols, text = config.tokenizers[tokenizer].kind == "symbols", SYMBOLIC.isdisjoint([config.corpora[corpus].kind])
+    if symbols == text:
+        kinds = "text, the tokenizer of symbols" if text else "symbols, the tokenizer of text"
+        raise MaskLabError(f"config: {where}: corpus {corpus!r} is {kinds} ({tokenizer!r})")
+    named = config.corpora[config.tokenizers[tokenizer].corpus]
+    if symbols and getattr(named, "chains", None) != getattr(config.corpora[corpus], "chains", None):
+        raise MaskLabError(f"config: {where}: {tokenizer!r} names the symbols of other chains than {corpus!r} has")
+
+
 def _check_model(config, name, model):
     where = f"models.{name}"
     for key, section in (("corpus", "corpora"), ("tokenizer", "tokenizers")):
         _known(getattr(config, section), getattr(model, key), f"{where}.{key}")
+    _check_symbols(config, model.corpus, model.tokenizer, f"{where}.tokenizer")
     _known(config.encoders, model.encoder, f"{where}.encoder")
     _known(config.objectives, model.objective, f"{where}.objective")
     encoder, objective = config.encoders[model.encoder], config.objectives[model.objective]
@@ -169,6 +221,16 @@ def _check_model(config, name, model):
     late = [step for step in model.checkpoints if step > model.steps]
     if late:
         raise MaskLabError(f"config: {where}.checkpoints: {late[0]} is after the last step ({model.steps})")
+    if model.shuffle and model.init is None:
+        raise MaskLabError(f"config: {where}.shuffle: needs weights to shuffle, given as init: model@step")
+    if model.embeddings is not None:
+        _known(config.embeddings, model.embeddings, f"{where}.embeddings")
+        vectors = config.embeddings[model.embeddings]
+        if vectors.size != encoder.hidden or vectors.tokenizer != model.tokenizer:
+            raise MaskLabError(
+                f"config: {where}.embeddings: {model.embeddings!r} must have the model's tokenizer and the encoder's"
+                f" width ({encoder.hidden})"
+            )
     if model.init is not None:
         teacher = _known_checkpoint(config, model.init, f"{where}.init")
         if (teacher.encoder, teacher.tokenizer) != (model.encoder, model.tokenizer):
@@ -199,9 +261,19 @@ def _check_study(config, name, study):
         _known(config.probes, probe, f"{where}.probes")
         for model in () if models == "all" else models:
             _known(members, model, f"{where}.probes.{probe}")
+        for model in members if models == "all" else models:
+            _check_chains(config, probe, model, f"{where}.probes.{probe}")
     for key, tasks in study.sets.items():
         for task in tasks:
             _known(config.tasks, task, f"{where}.sets.{key}")
+
+
+def _check_chains(config, probe, model, where):
+    """A task of symbols means something only to a model of the same symbols."""
+    read = getattr(config.corpora[config.models[model].corpus], "chains", None)
+    for task in config.probes[probe].tasks:
+        if getattr(config.tasks[task], "chains", read) != read:
+            raise MaskLabError(f"config: {where}: task {task!r} is of other chains than model {model!r} reads")
 
 
 def study_models(study) -> list[str]:

@@ -20,6 +20,7 @@ def keys() -> str:
     parts = ["# Config keys", "", "Made by `masklab schema` from `src/masklab/config/schema.py`. An entry may have",
              "`for: {name: [values]}` (or a list of such mappings) and then stands for one entity per combination.",
              *_table("the top level", Config, skip=SECTIONS)]  # fmt: skip
+    sections = {entity for section in SECTIONS for entity in _entities(Config.model_fields[section].annotation)}
     for section in SECTIONS:
         annotation = Config.model_fields[section].annotation
         parts.append(f"\n## {section}")
@@ -27,6 +28,8 @@ def keys() -> str:
             parts += _table(f"`{section}.<name>`", entity)
             for name, field in entity.model_fields.items():
                 for nested in _entities(field.annotation):
+                    if nested in sections:
+                        continue  # has a table of its own
                     parts += _table(f"`{section}.<name>.{name}`", nested)
     return "\n".join(parts) + "\n"
 

@@ -6,7 +6,7 @@ unknown keys, so that a typo stops the run before any job starts.
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
@@ -16,6 +16,39 @@ class Entity(BaseModel):
     """Base of every config entity: frozen, strict about unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+# --- symbolic languages ----------------------------------------------------
+
+
+class Chains(Entity):
+    """Random Markov chains over synsets, each synset with two features a and b (Chiang & Yogatama 2023, section 4).
+
+    Everything is drawn at (config seed, `seed`), not at the entry's name: two entries that differ in
+    features alone have the same chains.
+    """
+
+    synsets: int = Field(1000, ge=2, description="n; each has one feature of form a and one of form b.")
+    chains: Count = Field(2, description="Chains over the same synsets; D1, D2, ... in the order drawn.")
+    edges: Literal["paper", "released"] = Field(
+        "paper",
+        description="`paper`: a node is a synset with two edges to two random synsets; `released`: `copies` x synsets hidden nodes on a cycle that repeats one random order of the synsets, each with a second, random edge.",
+    )
+    copies: Count = Field(5, description="Hidden nodes per synset under `released`.")
+    main: Share = Field(0.9, description="Probability of a node's first edge; the second has the rest.")
+    features: Literal["single", "multi"] = Field(
+        "single", description="`single`: a feature is one token; `multi`: 1 to `longest` tokens of its alphabet."
+    )
+    vocabularies: Literal["separate", "shared"] = Field(
+        "separate", description="Under `multi`: whether the features of form a and b are spelt with the same tokens."
+    )
+    alphabet: Count | None = Field(None, description="Under `multi`: tokens per alphabet. None: as many as synsets.")
+    longest: Count = Field(3, description="Under `multi`: tokens of the longest feature; lengths are drawn uniformly.")
+    code: Literal["prefix-free", "random"] = Field(
+        "prefix-free",
+        description="Under `multi`: `prefix-free`: no feature begins another, so that a sequence can be read in one way only; `random`: features merely differ.",
+    )
+    seed: int = Field(1, ge=0, description="Of the chains and of the spelling of features.")
 
 
 # --- corpora ---------------------------------------------------------------
@@ -56,10 +89,29 @@ class EnglishCorpus(Entity):
     test: Count = Field(1000, description="Test sentences.")
 
 
-Corpus = Annotated[TextCorpus | EnglishCorpus, Field(discriminator="kind")]
+class MarkovCorpus(Entity):
+    """Sequences of symbols from Markov chains, with or without the distributional property."""
+
+    kind: Literal["markov"]
+    chains: str | Chains = Field(description="Entry of `chains`.")
+    distributional: bool = Field(
+        description="true: each feature is of form a or b with probability 1/2 (w/ DH); false: the first chain is all a, the second all b (w/o DH)."
+    )
+    sequences: Count = Field(100_000, description="Training sequences per chain (paper: 100,000 in all).")
+    valid: Count = Field(10_000, description="Validation sequences per chain.")
+    test: Count = Field(10_000, description="Test sequences per chain.")
+    length: Count = Field(512, description="Synsets per sequence.")
+    seed: int = Field(
+        1,
+        ge=0,
+        description="Of the walks: corpora of equal chains, length and seed hold the same synsets in the same order.",
+    )
 
 
-class Tokenizer(Entity):
+Corpus = Annotated[TextCorpus | EnglishCorpus | MarkovCorpus, Field(discriminator="kind")]
+
+
+class UnigramTokenizer(Entity):
     """A subword tokenizer trained on one corpus."""
 
     kind: Literal["unigram"] = Field("unigram", description="Unigram language model (Kudo 2018).")
@@ -73,6 +125,49 @@ class Tokenizer(Entity):
     rarest_character: Count = Field(
         1, description="Characters seen fewer times in that text get no piece of their own and become <unk>."
     )
+
+
+class SymbolTokenizer(Entity):
+    """The fixed vocabulary of a symbolic corpus: the special tokens and one word per symbol."""
+
+    kind: Literal["symbols"]
+    corpus: str = Field(description="Corpus whose symbols it names.")
+    max_length: int = Field(
+        514, ge=3, description="Longer sequences are truncated to this many tokens, [CLS] and [SEP] included."
+    )
+
+
+def _tokenizer_kind(value) -> str:
+    return (value.get("kind", "unigram") if isinstance(value, dict) else value.kind) or "unigram"
+
+
+Tokenizer = Annotated[
+    Annotated[UnigramTokenizer, Tag("unigram")] | Annotated[SymbolTokenizer, Tag("symbols")],
+    Discriminator(_tokenizer_kind),
+]
+
+
+class Embeddings(Entity):
+    """Word embeddings trained on a corpus, for models to start from."""
+
+    kind: Literal["cbow"] = Field(
+        "cbow", description="Continuous bag of words with negative sampling (Mikolov et al. 2013)."
+    )
+    corpus: str
+    tokenizer: str
+    size: Count = Field(description="Dimensions; the encoder's `hidden`.")
+    window: Count = Field(5, description="Widest context on each side; each token's is drawn from 1 to it.")
+    negative: Count = Field(5, description="Negative samples per token.")
+    exponent: float = Field(0.75, description="They are drawn in proportion to count ** exponent.")
+    epochs: Count = Field(15, description="Passes over the training tokens (released code: 5 + 10).")
+    lr: float = Field(0.025, gt=0, description="First learning rate; it falls linearly to `lr_end`.")
+    lr_end: float = Field(1e-4, ge=0)
+    std: float = Field(0.03, gt=0, description="Standard deviation that all vectors together are rescaled to.")
+    layout: Literal["rows", "scrambled"] = Field(
+        "rows",
+        description="`rows`: a token's row is its vector; `scrambled`: the released code's order of numbers, in which no row is any token's vector.",
+    )
+    seed: int = Field(1, ge=0)
 
 
 # --- encoders and objectives -----------------------------------------------
@@ -150,6 +245,12 @@ class Model(Entity):
     init: str | None = Field(
         None, description="`model@step` to start from (phase 2); also the teacher. None: from scratch."
     )
+    shuffle: bool = Field(
+        False, description="Permute the numbers within each tensor of `init`: its statistics without its knowledge."
+    )
+    embeddings: str | None = Field(
+        None, description="Entry of `embeddings` that gives the initial word embeddings. None: drawn at random."
+    )
     dictionary: str | None = Field(
         None, description="Dictionary that gives MLSM its targets; required when the objective has `mlsm`."
     )
@@ -157,7 +258,7 @@ class Model(Entity):
         "stored",
         description="`stored`: gather the codes computed once for the corpus; `on-the-fly`: run the teacher and solve per batch.",
     )
-    steps: Count
+    steps: int = Field(ge=0, description="Updates; 0: the initial weights are the model, kept as step 0.")
     batch_size: Count = Field(1024, description="Sequences per update.")
     micro_batch: Count | None = Field(
         None, description="Sequences per forward pass; gradients accumulate over the batch. None: the batch."
@@ -260,7 +361,29 @@ class LabelFiles(Entity):
     seed: int = Field(1, ge=0)
 
 
-Task = Annotated[EnglishPairs | PairFiles | EnglishLabels | LabelFiles, Field(discriminator="kind")]
+class PatternsTask(Entity):
+    """Does a sequence of synsets match one of the patterns? (Chiang & Yogatama 2023, section 4.2)
+
+    A pattern is S* S1 S* S2 S* S3 S*: synsets of three sets occur in this order. Patterns, walks and
+    test sets are drawn at (config seed, `seed`), so that tasks that differ in `mix` alone share them.
+    """
+
+    kind: Literal["patterns"]
+    chains: str | Chains = Field(description="Entry of `chains`.")
+    length: Count = Field(100, description="Synsets per sequence.")
+    train: Count = Field(100_000, description="Training sequences of both domains together.")
+    valid: Count = Field(10_000, description="Validation sequences of both domains together.")
+    test: Count = Field(10_000, description="Test sequences per domain.")
+    patterns: Count = Field(5, description="A sequence is positive if it matches any of them.")
+    set_size: Count = Field(12, description="Synsets per set, drawn without replacement within a set.")
+    mix: Share = Field(
+        0.0,
+        description="Share of B-D2 in training and validation; the rest is A-D1. Every first n rows have it, up to rounding.",
+    )
+    seed: int = Field(1, ge=0)
+
+
+Task = Annotated[EnglishPairs | PairFiles | EnglishLabels | LabelFiles | PatternsTask, Field(discriminator="kind")]
 
 
 # --- probes ----------------------------------------------------------------
@@ -334,7 +457,19 @@ class PredictionProbe(Entity):
     tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
 
 
-Probe = Annotated[MinimalPairsProbe | FinetuneProbe | PredictionProbe, Field(discriminator="kind")]
+class LossProbe(Entity):
+    """Masked-language-model loss on the test split of the model's corpus, with its exact floor where the law is known."""
+
+    kind: Literal["loss"]
+    steps: list[int] | Literal["all", "last"] = "last"
+    split: list[Literal["step", "task"]] = []
+    sequences: Count = Field(512, description="Test sequences measured, from all over the split.")
+    batch_size: Count = Field(64, description="Sequences per forward pass.")
+    floor: bool = Field(True, description="Compute the floor, where the corpus's law is known.")
+    tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
+
+
+Probe = Annotated[MinimalPairsProbe | FinetuneProbe | PredictionProbe | LossProbe, Field(discriminator="kind")]
 
 
 # --- studies ---------------------------------------------------------------
@@ -377,8 +512,10 @@ class Config(Entity):
     seed: int = Field(1, ge=0, description="Root of every random stream.")
     threads: Count = Field(1, description="CPU threads of a job that trains or measures.")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="`auto`: a GPU where there is one.")
+    chains: dict[str, Chains] = {}
     corpora: dict[str, Corpus] = {}
     tokenizers: dict[str, Tokenizer] = {}
+    embeddings: dict[str, Embeddings] = {}
     encoders: dict[str, Encoder] = {}
     objectives: dict[str, Objective] = {}
     models: dict[str, Model] = {}

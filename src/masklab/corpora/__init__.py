@@ -2,9 +2,16 @@
 
 from importlib import import_module
 
-GENERATORS = {"text": "masklab.corpora.text", "english": "masklab.corpora.english"}
+GENERATORS = {
+    "text": "masklab.corpora.text",
+    "english": "masklab.corpora.english",
+    "markov": "masklab.corpora.markov",
+}
 
 
 def generate(config, name: str, seed: int) -> dict:
-    """Tables `train`, `valid` and `test` of corpus `name`: pyarrow, column `text`, for files also `source`."""
+    """Tables `train`, `valid` and `test` of corpus `name`: pyarrow, column `text`, for files also `source`.
+
+    Symbolic corpora have the column `symbols` instead (`corpora.symbols`).
+    """
     return import_module(GENERATORS[config.kind]).generate(config, name, seed)

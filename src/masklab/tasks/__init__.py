@@ -6,13 +6,14 @@ A new kind is one module with a builder and one entry in `BUILDERS`.
 from importlib import import_module
 from pathlib import Path
 
-from masklab.files import write_json, write_parquet
+from masklab.files import write_json, write_parquet, write_table
 
 BUILDERS = {
     "english-pairs": ("masklab.tasks.generated", "english_pairs"),
     "pair-files": ("masklab.tasks.pairs", "pair_files"),
     "english-labels": ("masklab.tasks.generated", "english_labels"),
     "label-files": ("masklab.tasks.labels", "label_files"),
+    "patterns": ("masklab.tasks.patterns", "patterns"),
 }
 
 
@@ -20,6 +21,7 @@ def build(config, name: str, seed: int) -> tuple[dict, dict]:
     """Task `name` as ({split: frame}, facts), the facts being the content of task.json.
 
     Labels: splits train, valid, test; columns text_a, text_b (missing for single sentences), label 0..n-1.
+    Symbolic tasks have `symbols` (see `corpora.symbols`) instead of texts, and are Arrow tables.
     Pairs: split test; columns phenomenon, paradigm, good, bad. MaskLabError names file and row of bad input.
     """
     module, function = BUILDERS[config.kind]
@@ -30,7 +32,8 @@ def write_task(folder, splits: dict, facts: dict) -> None:
     """Write `<split>.parquet` and, last, task.json into `folder`."""
     folder = Path(folder)
     for split, frame in splits.items():
-        write_parquet(frame, folder / f"{split}.parquet")
+        write = write_parquet if hasattr(frame, "to_parquet") else write_table
+        write(frame, folder / f"{split}.parquet")
     write_json(facts, folder / "task.json")
 
 

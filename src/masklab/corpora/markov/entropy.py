@@ -1,0 +1,52 @@
+"""Entropies of the chains in closed form, in nats."""
+
+import numpy as np
+
+
+def edge_entropy(chain) -> np.ndarray:
+    """Entropy of the next node given the node, [N]; 0 where both edges lead to the same node."""
+    p = chain.probabilities[chain.probabilities > 0]
+    same = chain.targets[:, 0] == chain.targets[:, 1]
+    return np.where(same, 0.0, -(p * np.log(p)).sum())
+
+
+def push(chain, weights) -> np.ndarray:
+    """Distribution over nodes after one step of the one before, [N] -> [N]."""
+    moved = [
+        np.bincount(chain.targets[:, edge], weights * probability, minlength=len(chain))
+        for edge, probability in enumerate(chain.probabilities)
+    ]
+    return moved[0] + moved[1]
+
+
+def sequence_entropy(chains, length: int, distributional: bool) -> float:
+    """Entropy of (chain, hidden walk, forms) of one sequence of `length` synsets.
+
+    Exactly that of the symbols where these tell chain and walk (paper's edges: a node is a synset; the chain shows
+    in a few steps), else an upper bound of it; `Law.log_probability` gives the exact one of a given sequence.
+    """
+    total = np.log(len(chains)) + distributional * length * np.log(2)
+    for chain in chains:
+        weights, edges = np.full(len(chain), 1 / len(chain)), edge_entropy(chain)
+        walked = np.log(len(chain))
+        for _ in range(length - 1):
+            walked += weights @ edges
+            weights = push(chain, weights)
+        total += walked / len(chains)
+    return float(total)
+
+
+def entropy_rate(chain, tolerance=1e-12, steps=100_000) -> float:
+    """Entropy per step of the hidden walk in the long run, from a uniform start.
+
+    Under the paper's edges also that of the synsets. The long-run distribution is the limit of the lazy walk,
+    which a period does not keep from converging.
+    """
+    weights = np.full(len(chain), 1 / len(chain))
+    for _ in range(steps):
+        moved = (weights + push(chain, weights)) / 2
+        done = np.abs(moved - weights).max() < tolerance
+        weights = moved
+        if done:
+            break
+    return float(weights @ edge_entropy(chain))

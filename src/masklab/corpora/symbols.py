@@ -1,0 +1,48 @@
+"""Sequences of symbols instead of text: the column `symbols` (list<uint16>, 0 is the first symbol) and its facts.
+
+The facts are JSON in the Parquet schema's metadata: `names` (one word per symbol, its token in the vocabulary) and
+whatever says how the sequences were drawn. A symbol's token id is the symbol + `FIRST`.
+"""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from masklab.errors import MaskLabError
+from masklab.tokenizers import SPECIALS
+
+COLUMN = "symbols"
+FIRST = len(SPECIALS)  # token id of symbol 0
+LIMIT = 1 << 16
+_KEY = b"masklab"
+
+
+def column(values, counts) -> pa.ListArray:
+    """Arrow list<uint16> of rows end to end: values [sum of counts] and the length of each row, counts [n]."""
+    offsets = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.asarray(values, np.uint16).ravel()))
+
+
+def rows(symbols) -> tuple[np.ndarray, np.ndarray]:
+    """(values [sum], counts [n] int64) of an Arrow column of symbols (chunked or not), without copying its numbers."""
+    if isinstance(symbols, pa.ChunkedArray):
+        symbols = symbols.combine_chunks() if symbols.num_chunks != 1 else symbols.chunk(0)
+    offsets = symbols.offsets.to_numpy().astype(np.int64)
+    return symbols.values.to_numpy()[offsets[0] : offsets[-1]], np.diff(offsets)
+
+
+def with_facts(table: pa.Table, names: list[str], **facts) -> pa.Table:
+    """`table` with the facts of its symbols; MaskLabError if there are more than uint16 can number."""
+    if len(names) >= LIMIT - FIRST:
+        raise MaskLabError(f"{len(names)} symbols; at most {LIMIT - FIRST - 1} can be numbered")
+    return table.replace_schema_metadata({_KEY: json.dumps({"names": names, **facts})})
+
+
+def read_facts(path) -> dict | None:
+    """Facts of a Parquet file of symbols; None if its rows are not symbols."""
+    schema = pq.read_schema(path)
+    if COLUMN not in schema.names:
+        return None
+    return json.loads(schema.metadata[_KEY])
