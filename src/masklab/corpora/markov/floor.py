@@ -1,0 +1,48 @@
+"""The loss floor: what the best possible reader loses on masked tokens of a corpus whose law is known."""
+
+import numpy as np
+
+from masklab.corpora.markov.law import HIDDEN, Channel
+from masklab.corpora.symbols import FIRST
+from masklab.tokenizers import CLS, MASK, SEP
+from masklab.training.masking import mask_batch
+
+
+def token_floor(law, original, corrupted, rows, columns, masking) -> np.ndarray:
+    """Loss of the exact posterior at each masked token, in nats, [N]: the floor on these very batches.
+
+    original, corrupted: token ids [B, T] with [CLS] and [SEP], all rows of one length, as `mask_batch` takes and
+    gives them; rows, columns: the masked tokens [N].
+    """
+    seen = np.where(corrupted == MASK, HIDDEN, corrupted - FIRST)[:, 1:-1]
+    targets = np.zeros(seen.shape, bool)
+    targets[rows, columns - 1] = True
+    found = law.posterior(seen, targets, Channel.of(masking))
+    return -np.log(found[np.arange(len(rows)), original[rows, columns] - FIRST])
+
+
+def floor(law, symbols, masking, rng) -> tuple[float, float, int]:
+    """Expected MLM loss of the exact posterior under `masking`: (nats per masked token, standard error, tokens).
+
+    symbols: [B, T] a sample of sequences, masked as a model's batches are. The error is that of sequences drawn anew.
+    """
+    symbols = np.asarray(symbols)
+    ids = np.full((len(symbols), symbols.shape[1] + 2), CLS, np.int64)
+    ids[:, 1:-1], ids[:, -1] = symbols + FIRST, SEP
+    lengths = np.full(len(ids), ids.shape[1])
+    corrupted, rows, columns = mask_batch(ids, lengths, masking, law.symbols + FIRST, rng)
+    losses = token_floor(law, ids, corrupted, rows, columns, masking)
+    return *mean_and_error(losses, rows), len(losses)
+
+
+def mean_and_error(values, groups) -> tuple[float, float]:
+    """Mean of values [N] and its standard error when values of one group [N] depend on each other (ratio estimate).
+
+    The error is NaN for fewer than two groups.
+    """
+    values, (_, group) = np.asarray(values, float), np.unique(groups, return_inverse=True)
+    sums, counts = np.bincount(group, values), np.bincount(group)
+    mean = sums.sum() / counts.sum()
+    n = len(counts)
+    spread = np.sqrt((((sums - mean * counts) ** 2).sum()) * n / (n - 1)) if n > 1 else np.nan
+    return float(mean), float(spread / counts.sum())

@@ -1,0 +1,125 @@
+"""Continuous bag of words with negative sampling (Mikolov et al. 2013), as word2vec.c and gensim train it.
+
+A token is predicted from the mean of its context's vectors; the context reaches 1 to `window` tokens to each side,
+drawn per token; `negative` tokens drawn in proportion to count ** exponent are told from it. The learning rate falls
+linearly over all tokens of all epochs. Updates follow one another token by token, so that results do not depend on
+the machine's cores. Special tokens keep zero vectors: they are no part of the token arrays.
+"""
+
+import logging
+
+import numba
+import numpy as np
+
+from masklab.errors import MaskLabError
+from masklab.rng import generator
+
+log = logging.getLogger("masklab")
+
+MULTIPLIER, INCREMENT = np.uint64(25214903917), np.uint64(11)  # word2vec.c's linear congruential generator
+LARGEST = 15.0  # a sigmoid's argument beyond which its gradient is 0 in single precision
+
+
+def train(store, vocab_size: int, config, name: str, seed: int) -> tuple[np.ndarray, dict]:
+    """Vectors [vocab_size, config.size] float32 of the tokens of a `TokenStore`, and facts about the run.
+
+    All vectors of tokens that occur, taken together, have standard deviation `config.std` (released code: .03);
+    rows of others are 0. `config` is a `config.schema.Embeddings`. MaskLabError if there are no tokens.
+    """
+    ids, offsets = np.ascontiguousarray(store.ids).astype(np.int32), np.asarray(store.offsets, np.int64)
+    if not len(ids):
+        raise MaskLabError(f"embeddings.{name}: the corpus has no tokens")
+    counts = np.bincount(ids, minlength=vocab_size)
+    rng = generator(seed, "embeddings", name, config.seed)
+    vectors = ((rng.random((vocab_size, config.size)) - 0.5) / config.size).astype(np.float32)
+    outputs = np.zeros_like(vectors)
+    accept, alias = alias_table(counts**config.exponent * (counts > 0))
+    state = rng.integers(1 << 62)
+    losses = []
+    for epoch in range(config.epochs):
+        rates = [config.lr + (config.lr_end - config.lr) * at / config.epochs for at in (epoch, epoch + 1)]
+        tables = (ids, offsets, vectors, outputs, accept, alias)
+        loss, state = _epoch(*tables, config.window, config.negative, *rates, np.uint64(state))
+        losses.append(loss / len(ids))
+        log.info("%s epoch %d/%d loss %.4f", name, epoch + 1, config.epochs, losses[-1])
+    used = counts > 0
+    vectors[~used] = 0
+    vectors[used] *= config.std / vectors[used].std()
+    if config.layout == "scrambled":  # released code: stacked as columns, then reshaped to rows
+        vectors[used] = vectors[used].T.reshape(used.sum(), -1)
+    return vectors, {"config": config.model_dump(mode="json"), "tokens": len(ids), "losses": losses}
+
+
+def alias_table(weights) -> tuple[np.ndarray, np.ndarray]:
+    """Walker's alias method: weights [V] -> (accept [V], alias [V]).
+
+    A draw takes a slot v uniformly and gives v with probability accept[v], else alias[v].
+    """
+    scaled = np.asarray(weights, float) * len(weights) / np.sum(weights)
+    accept, alias = np.ones(len(scaled)), np.arange(len(scaled), dtype=np.int32)
+    small, large = (list(np.flatnonzero(part)) for part in (scaled < 1, scaled >= 1))
+    while small and large:
+        low, high = small.pop(), large.pop()
+        accept[low], alias[low] = scaled[low], high
+        scaled[high] -= 1 - scaled[low]
+        (small if scaled[high] < 1 else large).append(high)
+    return accept, alias
+
+
+@numba.njit(cache=True, nogil=True)
+def _next(state):
+    return state * MULTIPLIER + INCREMENT
+
+
+@numba.njit(cache=True, nogil=True)
+def _below(state, limit):
+    """A number below `limit` from the state's high bits (the low ones of such generators repeat early)."""
+    return np.int64((state >> np.uint64(16)) & np.uint64(0xFFFFFFFF)) * limit >> 32
+
+
+@numba.njit(cache=True, nogil=True, fastmath=True)
+def _epoch(ids, offsets, vectors, outputs, accept, alias, window, negative, first_rate, last_rate, state):
+    """One pass; changes vectors and outputs; returns (summed negative-sampling loss, the generator's state)."""
+    size, total = vectors.shape[1], 0.0
+    mean, change = np.empty(size, np.float32), np.empty(size, np.float32)
+    for row in range(len(offsets) - 1):
+        begin, end = offsets[row], offsets[row + 1]
+        for at in range(begin, end):
+            state = _next(state)
+            reach = 1 + _below(state, window)
+            left, right = max(begin, at - reach), min(end, at + reach + 1)
+            if right - left < 2:
+                continue
+            rate = np.float32(first_rate + (last_rate - first_rate) * at / len(ids))
+            mean[:] = 0
+            change[:] = 0
+            for other in range(left, right):
+                if other != at:
+                    for i in range(size):
+                        mean[i] += vectors[ids[other], i]
+            mean /= np.float32(right - left - 1)
+            for sample in range(negative + 1):
+                token = ids[at]
+                if sample:
+                    state = _next(state)
+                    token = _below(state, len(accept))
+                    state = _next(state)
+                    if _below(state, 1 << 31) >= accept[token] * (1 << 31):
+                        token = alias[token]
+                    if token == ids[at]:
+                        continue
+                score = np.float32(0)
+                for i in range(size):
+                    score += mean[i] * outputs[token, i]
+                signed = -score if sample else score
+                total += np.log1p(np.exp(-signed)) if signed > -LARGEST else -signed
+                label = np.float32(0) if sample else np.float32(1)
+                gradient = rate * (label - np.float32(1) / (np.float32(1) + np.exp(-score)))
+                for i in range(size):
+                    change[i] += gradient * outputs[token, i]
+                    outputs[token, i] += gradient * mean[i]
+            for other in range(left, right):
+                if other != at:
+                    for i in range(size):
+                        vectors[ids[other], i] += change[i]
+    return total, state

@@ -1,0 +1,183 @@
+"""The exact law against enumeration of every sequence, and the floor against its definition."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from masklab.config.schema import Chains, MarkovCorpus, Masking
+from masklab.corpora import generate, symbols
+from masklab.corpora.markov.chains import draw_chains
+from masklab.corpora.markov.floor import floor, mean_and_error
+from masklab.corpora.markov.law import HIDDEN, Channel, Law, from_facts
+from masklab.errors import MaskLabError
+from masklab.rng import generator
+
+PAPER = Chains(synsets=3, main=0.7, seed=2)
+RELEASED = Chains(synsets=3, edges="released", copies=2, main=0.7, seed=2)
+
+
+def enumerated(config, distributional, length):
+    """{symbols: probability} of all sequences, walk by walk."""
+    found = {}
+    chains, n = draw_chains(config, 1), config.synsets
+    for k, chain in enumerate(chains):
+        matrix = chain.matrix()
+        for walk in itertools.product(range(len(chain)), repeat=length):
+            p = 1 / len(chain) / len(chains)
+            for a, b in itertools.pairwise(walk):
+                p *= matrix[a, b]
+            if not p:
+                continue
+            forms = itertools.product((0, 1), repeat=length) if distributional else [(k % 2,) * length]
+            for form in forms:
+                sequence = tuple(int(chain.synset[node]) + f * n for node, f in zip(walk, form, strict=True))
+                found[sequence] = found.get(sequence, 0) + (p / 2**length if distributional else p)
+    return found
+
+
+def law_of(config, distributional):
+    return Law(draw_chains(config, 1), config.synsets, distributional)
+
+
+CASES = [(config, flag) for config in (PAPER, RELEASED) for flag in (True, False)]
+
+
+@pytest.mark.parametrize("config,distributional", CASES)
+def test_sequence_probabilities_equal_enumeration(config, distributional):
+    table = enumerated(config, distributional, 4)
+    assert sum(table.values()) == pytest.approx(1, abs=1e-12)
+    sequences = np.array(list(table))
+    found = law_of(config, distributional).log_probability(sequences)
+    assert np.abs(np.exp(found) - np.array(list(table.values()))).max() < 1e-12
+
+
+def brute(table, seen, target, channel, symbols):
+    """P(token at `target` | seen, chosen there) by summing over every sequence and choice."""
+    base, peak = channel.seen(symbols)
+    chosen_base, chosen_peak = channel.chosen(symbols)
+    found = np.zeros(symbols)
+    for sequence, p in table.items():
+        for at, (token, shown) in enumerate(zip(sequence, seen, strict=True)):
+            if shown != HIDDEN:
+                b, k = (chosen_base, chosen_peak) if at == target else (base, peak)
+                p *= b + k * (token == shown)
+        found[sequence[target]] += p
+    return found / found.sum()
+
+
+@pytest.mark.parametrize("channel", [Channel(), Channel(0.3, 0.8, 0.1)], ids=["mask", "noise"])
+@pytest.mark.parametrize("config,distributional", CASES)
+def test_conditionals_equal_enumeration(config, distributional, channel):
+    """Every way to hide 1 to 4 of 4 tokens of 6 sequences, and visible targets under noise, to 1e-10."""
+    table = enumerated(config, distributional, 4)
+    rng = generator(1, "law")
+    law = law_of(config, distributional)
+    rows = np.array(list(table))[rng.choice(len(table), 6, p=list(table.values()))]
+    for row, hidden in itertools.product(rows, itertools.product((False, True), repeat=4)):
+        seen = np.where(hidden, HIDDEN, row)
+        noisy = channel.mask < 1
+        if noisy and not hidden[0]:
+            seen[0] = rng.integers(2 * config.synsets)  # perhaps not the token, and chosen
+        targets = np.array(hidden) | (np.arange(4) == 0) * noisy
+        if not targets.any():
+            continue
+        found = law.posterior(seen[None], targets[None], channel)
+        for value, target in zip(found, np.flatnonzero(targets), strict=True):
+            wanted = brute(table, seen, target, channel, law.symbols)
+            assert np.abs(value - wanted).max() < 1e-10
+
+
+def test_batches_of_any_size_give_the_same_conditionals(monkeypatch):
+    import masklab.corpora.markov.law as module
+
+    config = Chains(synsets=12, edges="released", copies=3)
+    corpus = MarkovCorpus(kind="markov", chains=config, distributional=True, sequences=20, valid=1, test=1, length=15)
+    values, counts = symbols.rows(generate(corpus, "c", 1)["train"]["symbols"])
+    tokens = values.reshape(len(counts), -1).astype(int)
+    targets = generator(1, "t").random(tokens.shape) < 0.3
+    law = law_of(config, True)
+    whole = law.posterior(np.where(targets, HIDDEN, tokens), targets)
+    monkeypatch.setattr(module, "MEMORY", 1500)
+    assert np.allclose(law.posterior(np.where(targets, HIDDEN, tokens), targets), whole, atol=1e-14)
+    assert np.allclose(whole.sum(1), 1)
+
+
+def test_an_impossible_sequence_is_refused():
+    config = Chains(synsets=8)
+    law, chains = law_of(config, True), draw_chains(config, 1)
+    bad = [pair for pair in np.ndindex(8, 8) if all(chain.matrix()[pair] == 0 for chain in chains)]
+    with pytest.raises(MaskLabError, match="sequence 0: impossible"):
+        law.posterior(np.array([[*bad[0], HIDDEN]]), np.array([[False, False, True]]))
+
+
+def test_long_sequences_do_not_underflow():
+    config = Chains(synsets=40)
+    corpus = MarkovCorpus(kind="markov", chains=config, distributional=False, sequences=4, valid=1, test=1, length=2000)
+    table = generate(corpus, "c", 1)["train"]
+    tokens = symbols.rows(table["symbols"])[0].reshape(8, 2000).astype(int)
+    found = law_of(config, False).log_probability(tokens)
+    assert np.isfinite(found).all() and (found < -300).all()
+
+
+@pytest.mark.parametrize("mask,random", [(1.0, 0.0), (0.8, 0.1)])
+def test_the_floor_is_the_expected_entropy_of_the_posterior(mask, random):
+    """Monte Carlo floor against the exact expectation over sequences, choices and noise, within 4 standard errors."""
+    config, masking = PAPER, Masking(rate=0.3, count="bernoulli", mask=mask, random=random)
+    channel = Channel.of(masking)
+    table = enumerated(config, True, 3)
+    law, size = law_of(config, True), 6
+    total = weight = 0.0
+    for choice in itertools.product((False, True), repeat=3):
+        p_choice = np.prod([0.3 if c else 0.7 for c in choice])
+        if not any(choice):
+            continue
+        for sequence, p in table.items():
+            options = [
+                [(HIDDEN, mask)] * (mask > 0)
+                + [(y, v) for y in range(size) if (v := random / size + (1 - mask - random) * (y == x)) > 1e-12]
+                if c
+                else [(x, 1.0)]
+                for x, c in zip(sequence, choice, strict=True)
+            ]
+            for shown in itertools.product(*options):
+                q = p * p_choice * np.prod([v for _, v in shown])
+                seen = np.array([y for y, _ in shown])
+                found = law.posterior(seen[None], np.array(choice)[None], channel)
+                tokens = np.array(sequence)[np.array(choice)]
+                total -= q * np.log(found[np.arange(len(tokens)), tokens]).sum()
+                weight += q * sum(choice)
+    rows = np.array(list(table))[generator(1, "floor").choice(len(table), 20_000, p=list(table.values()))]
+    mean, error, count = floor(law, rows, masking, generator(1, "masks"))
+    assert abs(mean - total / weight) < 4 * error and 0 < error < 0.01 and count == pytest.approx(18_000, rel=0.05)
+
+
+def test_noise_on_a_fixed_number_of_tokens_has_no_exact_floor():
+    with pytest.raises(MaskLabError, match=r"masking.count: 'floor'"):
+        Channel.of(Masking(mask=0.8, random=0.1))
+    assert Channel.of(Masking()).mask == 1
+
+
+def test_the_law_of_a_corpus_comes_from_its_facts(tmp_path):
+    from masklab.files import write_table
+
+    config = MarkovCorpus(kind="markov", chains=PAPER, distributional=False, sequences=5, valid=2, test=2, length=9)
+    table = generate(config, "c", 1)["test"]
+    write_table(table, tmp_path / "t.parquet")
+    law = from_facts(symbols.read_facts(tmp_path / "t.parquet"))
+    tokens = symbols.rows(table["symbols"])[0].reshape(4, 9).astype(int)
+    assert (law.log_probability(tokens) == law_of(PAPER, False).log_probability(tokens)).all()
+    assert from_facts(None) is None and from_facts({"kind": "pcfg"}) is None
+
+
+def test_errors_of_grouped_values():
+    """Against the spread of means over repeated draws of groups."""
+    rng = generator(1, "groups")
+    means, errors = [], []
+    for _ in range(400):
+        shift = rng.normal(size=50)
+        groups = np.repeat(np.arange(50), 4)
+        mean, error = mean_and_error(shift[groups] + 0.1 * rng.normal(size=200), groups)
+        means.append(mean)
+        errors.append(error)
+    assert np.mean(errors) == pytest.approx(np.std(means), rel=0.15)
