@@ -123,30 +123,33 @@ def test_long_sequences_do_not_underflow():
 @pytest.mark.parametrize("mask,random", [(1.0, 0.0), (0.8, 0.1)])
 def test_the_floor_is_the_expected_entropy_of_the_posterior(mask, random):
     """Monte Carlo floor against the exact expectation over sequences, choices and noise, within 4 standard errors."""
-    config, masking = PAPER, Masking(rate=0.3, count="bernoulli", mask=mask, random=random)
-    channel = Channel.of(masking)
+    config, masking = (
+        Chains(synsets=2, main=0.7, seed=3),
+        Masking(rate=0.3, count="bernoulli", mask=mask, random=random),
+    )
     table = enumerated(config, True, 3)
-    law, size = law_of(config, True), 6
+    law, size = law_of(config, True), 4
     total = weight = 0.0
     for choice in itertools.product((False, True), repeat=3):
-        p_choice = np.prod([0.3 if c else 0.7 for c in choice])
         if not any(choice):
             continue
+        cases = []  # (probability, sequence, seen)
         for sequence, p in table.items():
             options = [
-                [(HIDDEN, mask)] * (mask > 0)
-                + [(y, v) for y in range(size) if (v := random / size + (1 - mask - random) * (y == x)) > 1e-12]
-                if c
+                [(HIDDEN, mask)] + [(y, v) for y in range(size) if (v := random / size + kept * (y == x)) > 1e-12]
+                if chosen
                 else [(x, 1.0)]
-                for x, c in zip(sequence, choice, strict=True)
+                for x, chosen in zip(sequence, choice, strict=True)
+                for kept in [1 - mask - random]
             ]
             for shown in itertools.product(*options):
-                q = p * p_choice * np.prod([v for _, v in shown])
-                seen = np.array([y for y, _ in shown])
-                found = law.posterior(seen[None], np.array(choice)[None], channel)
-                tokens = np.array(sequence)[np.array(choice)]
-                total -= q * np.log(found[np.arange(len(tokens)), tokens]).sum()
-                weight += q * sum(choice)
+                q = p * np.prod([0.3 if chosen else 0.7 for chosen in choice]) * np.prod([v for _, v in shown])
+                cases.append((q, sequence, [y for y, _ in shown]))
+        q, sequences, seen = map(np.array, zip(*cases, strict=True))
+        targets = np.tile(choice, (len(q), 1))
+        found = law.posterior(seen, targets, Channel.of(masking))
+        total -= np.repeat(q, sum(choice)) @ np.log(found[np.arange(len(found)), sequences[targets]])
+        weight += q.sum() * sum(choice)
     rows = np.array(list(table))[generator(1, "floor").choice(len(table), 20_000, p=list(table.values()))]
     mean, error, count = floor(law, rows, masking, generator(1, "masks"))
     assert abs(mean - total / weight) < 4 * error and 0 < error < 0.01 and count == pytest.approx(18_000, rel=0.05)

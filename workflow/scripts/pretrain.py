@@ -25,6 +25,7 @@ with job(snakemake):
             dictionary=folder.get("dictionary"),
             dictionary_config=Dictionary(**params["dictionary"]) if params["dictionary"] else None,
             codes=folder.get("codes"),
+            embeddings=folder.get("embeddings"),
             device=device(params["device"]),
         )
     )

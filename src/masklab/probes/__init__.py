@@ -24,6 +24,7 @@ PROBES = {
     "minimal_pairs": "masklab.probes.minimal_pairs",
     "finetune": "masklab.probes.finetune",
     "prediction": "masklab.probes.prediction",
+    "loss": "masklab.probes.loss",
 }
 
 

@@ -25,6 +25,7 @@ from masklab.errors import MaskLabError
 from masklab.files import fingerprint, read_json, sha256, write_json, write_parquet
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
+from masklab.models.starting import place_embeddings, shuffle_weights
 from masklab.objectives import Batch, losses
 from masklab.objectives.teacher import Teacher
 from masklab.progress import duration
@@ -55,6 +56,7 @@ class Run:
     dictionary: Path | None = None  # folder of the dictionary
     dictionary_config: Dictionary | None = None
     codes: Path | None = None  # folder of the stored codes
+    embeddings: Path | None = None  # folder of initial word embeddings
     device: str = "cpu"
 
 
@@ -97,6 +99,10 @@ class Trainer:
             weights = load_checkpoint(self.run.init).state_dict()
             wanted = model.state_dict()
             model.load_state_dict({key: value for key, value in weights.items() if key in wanted}, strict=False)
+        if self.config.shuffle:
+            shuffle_weights(model, self.run.seed, *self.address)
+        if self.run.embeddings is not None:
+            place_embeddings(model, np.load(self.run.embeddings / "vectors.npy"))
         return model
 
     def _teacher(self):
@@ -228,6 +234,8 @@ class Trainer:
             found["init"] = sha256(self.run.init / "model.safetensors")
         if self.run.dictionary is not None:
             found["dictionary"] = sha256(self.run.dictionary / "dictionary.safetensors")
+        if self.run.embeddings is not None:
+            found["embeddings"] = sha256(self.run.embeddings / "vectors.npy")
         return found
 
     def _resume(self) -> int:
@@ -251,6 +259,9 @@ class Trainer:
         self.model.train()
         began = reported = saved = time.monotonic()
         earlier, window = self.seconds, {"tokens": 0, "since": began}
+        if first == 0 and 0 in kept:  # a starting point: nothing is trained
+            self.metrics.append({"step": 0, "seconds": self.seconds, "valid_mlm": self.validate()})
+            self._checkpoint(0)
         for step in range(first, config.steps):
             row = self.update(step)
             now = time.monotonic()

@@ -68,7 +68,7 @@ class Law:
         ]
         return _log_sum(np.stack(found)) - np.log(len(self.chains))
 
-    def posterior(self, seen, targets, channel: Channel = Channel()) -> np.ndarray:  # noqa: B008
+    def posterior(self, seen, targets, channel: Channel = Channel()) -> np.ndarray:
         """P(token | everything seen) of the chosen tokens.
 
         seen: [B, T] symbols, `HIDDEN` for [MASK]; targets: [B, T] bool, the chosen ones. Returns [N, symbols], in

@@ -1,0 +1,77 @@
+"""Masked-language-model loss on the test split of the model's corpus, against the best possible.
+
+Sequences from all over the split are masked as in the model's own training, at an address without the model, so that
+models of one corpus are measured on the same masks. Where the law of the corpus is known, the floor is the loss of
+the exact posterior on these very batches, and the gap the difference token by token: an estimate of the mean
+Kullback-Leibler divergence of the model from the law.
+
+Rows: task = the corpus, split "test", n = masked tokens; metrics `loss`, `floor`, `gap` in nats per masked token, and
+each one's standard error over sequences, `loss_se`, `floor_se`, `gap_se`.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from masklab.config.schema import Masking
+from masklab.corpora.markov.floor import mean_and_error, token_floor
+from masklab.corpora.markov.law import from_facts
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.models.checkpoint import load_checkpoint
+from masklab.rng import generator
+from masklab.tokens import TokenStore
+from masklab.training.masking import mask_batch, maskable
+
+
+def measure(context) -> list[dict]:
+    """Score rows of one checkpoint; see the module."""
+    probe, store = context.probe, TokenStore(context.tokens, "test")
+    meta = read_json(Path(context.tokens) / "meta.json")
+    masking = training_masking(context.checkpoint)
+    law = from_facts(meta.get("corpus")) if probe.floor else None
+    model = load_checkpoint(context.checkpoint, context.device).eval()
+    eligible = np.flatnonzero(maskable(store.lengths, masking))
+    rows = eligible[np.linspace(0, len(eligible) - 1, min(len(eligible), probe.sequences)).astype(int)]
+    losses, floors, groups = [], [], []
+    for start in range(0, len(rows), probe.batch_size):
+        part = rows[start : start + probe.batch_size]
+        ids, lengths = store.batch(part)
+        rng = generator(context.seed, context.name, "masks", start)
+        batch = ids.numpy(), *mask_batch(ids.numpy(), lengths.numpy(), masking, meta["vocab_size"], rng)
+        losses.append(token_losses(model, *batch, lengths, context.device))
+        groups.append(part[batch[2]])
+        if law is not None:
+            floors.append(token_floor(law, *batch, masking))
+        context.progress(start + len(part), len(rows))
+    losses, groups = np.concatenate(losses), np.concatenate(groups)
+    found = {"loss": losses}
+    if floors:
+        floors = np.concatenate(floors)
+        found |= {"floor": floors, "gap": losses - floors}
+    shared = {"task": Path(context.tokens).parent.name, "split": "test", "n": len(losses)}
+    scores = []
+    for metric, values in found.items():
+        mean, error = mean_and_error(values, groups)
+        scores += [{**shared, "metric": metric, "value": mean}, {**shared, "metric": f"{metric}_se", "value": error}]
+    return scores
+
+
+def training_masking(checkpoint) -> Masking:
+    """The masking a checkpoint was trained with, from its masklab.json."""
+    path = Path(checkpoint) / "masklab.json"
+    try:
+        return Masking(**read_json(path)["config"]["model"]["masking"])
+    except KeyError as error:
+        raise MaskLabError(f"{path}: no {error.args[0]!r}: not a model of this workbench") from None
+
+
+@torch.inference_mode()
+def token_losses(model, original, corrupted, rows, columns, lengths, device="cpu") -> np.ndarray:
+    """Cross-entropy in nats at the masked tokens (rows, columns) [N] of a batch, [N] float64."""
+    at = torch.from_numpy(rows * original.shape[1] + columns).to(device)
+    logits = model(torch.from_numpy(corrupted).to(device), lengths.to(device), at=at).logits
+    wanted = torch.from_numpy(original[rows, columns]).to(device)
+    return F.cross_entropy(logits.double(), wanted, reduction="none").cpu().numpy()

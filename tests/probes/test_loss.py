@@ -1,0 +1,95 @@
+"""The loss probe: losses by their definition, a floor that training approaches and nothing beats."""
+
+import numpy as np
+import pytest
+import torch
+
+from masklab.config.schema import Chains, Encoder, LossProbe, MarkovCorpus, Model, Objective
+from masklab.corpora import generate, symbols
+from masklab.errors import MaskLabError
+from masklab.files import write_json, write_table
+from masklab.models.checkpoint import load_checkpoint
+from masklab.probes import Context, run
+from masklab.probes.loss import token_losses, training_masking
+from masklab.tokenizers import save_tokenizer, symbol_tokenizer
+from masklab.tokens import TokenStore, write_symbol_tokens
+from masklab.training.loop import Run, train
+
+ENCODER = Encoder(positions="absolute", layers=1, hidden=32, heads=4, max_positions=16, dropout=0.0)
+MASKING = {"rate": 0.15, "count": "bernoulli", "mask": 1.0, "random": 0.0}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A Markov corpus, its tokens and a model trained on it; step-0 is its beginning."""
+    root = tmp_path_factory.mktemp("markov")
+    chains = Chains(synsets=6, chains=1)
+    config = MarkovCorpus(
+        kind="markov", chains=chains, distributional=True, sequences=4000, valid=50, test=300, length=12
+    )
+    tokens = root / "tokens" / "corpus" / "symbols"
+    for split, table in generate(config, "corpus", 1).items():
+        write_table(table, root / f"{split}.parquet")
+        facts = symbols.read_facts(root / f"{split}.parquet")
+        write_symbol_tokens(table["symbols"], 17, 14, tokens, split, facts)
+    save_tokenizer(symbol_tokenizer(facts["names"]), root / "tokenizer", 14)
+    folders = {}
+    for name, steps in (("start", 0), ("trained", 700)):
+        model = Model(
+            corpus="corpus", tokenizer="t", encoder="e", objective="o", steps=steps, batch_size=64, masking=MASKING,
+            optimiser={"lr": 5e-3, "warmup": 0.1}, checkpoints=[steps] if steps else [],
+        )  # fmt: skip
+        train(
+            Run(
+                name=name, seed=1, model=model, encoder=ENCODER, objective=Objective(mlm=1), tokens=tokens,
+                tokenizer=root / "tokenizer", output=root / name, state=root / "state" / name,
+            )
+        )  # fmt: skip
+        folders[name] = root / name / f"step-{steps}"
+    return tokens, folders
+
+
+def measured(world, name, **keys):
+    tokens, folders = world
+    probe = LossProbe(kind="loss", **keys)
+    rows = run(Context(probe, folders[name], tokens=tokens, name="loss"))
+    assert {(row["task"], row["split"]) for row in rows} == {("corpus", "test")} and len(
+        {row["n"] for row in rows}
+    ) == 1
+    return {row["metric"]: row["value"] for row in rows}, rows[0]["n"]
+
+
+def test_training_approaches_the_floor_and_never_beats_it(world):
+    (start, count), (trained, same) = (measured(world, name) for name in ("start", "trained"))
+    assert count == same and count == pytest.approx(300 * 12 * 0.15, rel=0.1)
+    assert start["floor"] == trained["floor"] and start["floor_se"] == trained["floor_se"]
+    assert start["loss"] == pytest.approx(np.log(17), abs=0.1)  # knows nothing
+    assert start["gap"] > 1 and -4 * trained["gap_se"] < trained["gap"] < 0.12
+    assert trained["gap"] == pytest.approx(trained["loss"] - trained["floor"], abs=1e-12)
+    assert trained["floor"] > np.log(2)  # the coin of every hidden token
+
+
+def test_losses_equal_their_definition(world):
+    """Log softmax of the logits of a whole forward pass, to 1e-5."""
+    tokens, folders = world
+    model = load_checkpoint(folders["trained"]).eval()
+    ids, lengths = TokenStore(tokens, "test").batch(np.arange(5))
+    rows, columns = np.array([0, 2, 2, 4]), np.array([3, 1, 12, 7])
+    corrupted = ids.numpy().copy()
+    corrupted[rows, columns] = 4
+    with torch.no_grad():
+        logits = model(torch.from_numpy(corrupted), lengths).logits.view(5, 14, -1)
+    wanted = -logits.log_softmax(-1)[rows, columns, ids[rows, columns]]
+    assert np.allclose(token_losses(model, ids.numpy(), corrupted, rows, columns, lengths), wanted, atol=1e-5)
+
+
+def test_masking_is_the_models_own(world, tmp_path):
+    assert training_masking(world[1]["trained"]).model_dump() == MASKING
+    write_json({}, tmp_path / "masklab.json")
+    with pytest.raises(MaskLabError, match=r"masklab.json: no 'config'"):
+        training_masking(tmp_path)
+
+
+def test_without_floor_there_is_a_loss_alone(world):
+    found, _ = measured(world, "trained", floor=False, sequences=100)
+    assert set(found) == {"loss", "loss_se"}
