@@ -66,8 +66,8 @@ def write_symbol_tokens(symbols, vocab_size: int, max_length: int, folder, split
     lengths, truncated = [], 0
     with atomic(folder / f"{split}.ids.npy") as temporary, open(temporary, "wb") as file:
         _write_header(file, dtype, 0)
-        for chunk in getattr(symbols, "chunks", [symbols]):
-            values, counts = rows(chunk)
+        for start in range(0, len(symbols), CHUNK):
+            values, counts = rows(symbols.slice(start, CHUNK))
             if values.max(initial=0) + FIRST >= vocab_size:
                 raise MaskLabError(f"{split}: symbol {values.max()} is not among the tokenizer's {vocab_size - FIRST}")
             kept = np.minimum(counts, max_length - 2)

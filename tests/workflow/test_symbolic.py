@@ -1,0 +1,101 @@
+"""The real workflow on a symbolic study: chains to scores, starting points, and what a change re-runs."""
+
+import copy
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from safetensors.torch import load_file
+
+ROOT = Path(__file__).parents[2]
+START = {"corpus": "dh", "tokenizer": "symbols", "encoder": "tiny", "objective": "mlm", "batch_size": 32}
+CONFIG = {
+    "chains": {"words": {"synsets": 20}},
+    "corpora": {
+        "dh": {"kind": "markov", "chains": "words", "distributional": True, "sequences": 200, "valid": 30, "test": 30,
+               "length": 24},
+    },
+    "tokenizers": {"symbols": {"kind": "symbols", "corpus": "dh", "max_length": 26}},
+    "embeddings": {"cbow": {"corpus": "dh", "tokenizer": "symbols", "size": 32, "epochs": 2}},
+    "encoders": {"tiny": {"positions": "absolute", "layers": 1, "hidden": 32, "heads": 2, "max_positions": 32}},
+    "objectives": {"mlm": {"mlm": 1}},
+    "models": {
+        "dh": START | {"steps": 10, "checkpoints": [10]},
+        "cbow": START | {"steps": 0, "embeddings": "cbow"},
+        "shuffled": START | {"steps": 0, "init": "dh@10", "shuffle": True},
+    },
+    "tasks": {"patterns": {"kind": "patterns", "chains": "words", "length": 24, "train": 60, "valid": 20, "test": 20,
+                           "set_size": 2, "mix": 0.5}},
+    "probes": {"loss": {"kind": "loss", "sequences": 40}},
+    "studies": {"dh": {"panels": {"all": ["dh", "cbow", "shuffled"]}, "probes": {"loss": ["dh"]}}},
+}  # fmt: skip
+TARGETS = [
+    "results/scores.parquet",
+    "results/tasks/patterns/task.json",
+    "results/models/cbow/manifest.json",
+    "results/models/shuffled/manifest.json",
+]
+
+pytestmark = pytest.mark.workflow
+
+
+def snakemake(folder, config, *arguments):
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump(config))
+    command = [sys.executable, "-m", "snakemake", *TARGETS, *arguments, "--snakefile", str(ROOT / "Snakefile"),
+               "--cores", "2", "--directory", str(folder), "--configfile", str(path)]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def messages(output):
+    """Job messages of a dry run, e.g. `pre-training dh`."""
+    return set(re.findall(r"Job \d+: (.+)$", output, re.M))
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("symbolic")
+    snakemake(folder, CONFIG)
+    return folder
+
+
+def test_scores_hold_loss_and_floor(done):
+    scores = pd.read_parquet(done / "results/scores.parquet")
+    table = scores.set_index("metric")["value"]
+    assert set(scores["model"]) == {"dh"} and set(scores["task"]) == {"dh"}
+    assert table["gap"] > 4 * table["gap_se"] and table["floor"] > 0
+
+
+def test_starting_points_start_where_they_should(done):
+    import numpy as np
+    import torch
+
+    words = {
+        name: load_file(done / f"results/models/{name}/step-{step}/model.safetensors")[
+            "bert.embeddings.word_embeddings.weight"
+        ]
+        for name, step in (("dh", 10), ("cbow", 0), ("shuffled", 0))
+    }
+    vectors = np.load(done / "results/embeddings/cbow/vectors.npy")
+    assert np.array_equal(words["cbow"][5:], vectors[5:]) and not np.array_equal(words["cbow"][:5], vectors[:5])
+    assert torch.equal(words["dh"].flatten().sort().values, words["shuffled"].flatten().sort().values)
+    assert not torch.equal(words["dh"], words["shuffled"])
+
+
+def test_a_change_re_runs_what_hangs_below_it(done):
+    changed = copy.deepcopy(CONFIG)
+    changed["embeddings"]["cbow"]["lr"] = 0.05
+    below = messages(snakemake(done, changed, "--dry-run"))
+    assert {m.split(" (")[0] for m in below} >= {"embeddings cbow", "pre-training cbow"}
+    assert not [m for m in below if "shuffled" in m or "corpus" in m or "task" in m or m.endswith(" dh")]
+    changed = copy.deepcopy(CONFIG)
+    changed["chains"]["words"]["main"] = 0.8
+    below = messages(snakemake(done, changed, "--dry-run"))
+    assert {"corpus dh", "task patterns", "embeddings cbow", "pre-training dh"} <= below
+    assert "Nothing to be done" in snakemake(done, CONFIG, "--dry-run")
