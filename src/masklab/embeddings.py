@@ -17,7 +17,7 @@ from masklab.rng import generator
 log = logging.getLogger("masklab")
 
 MULTIPLIER, INCREMENT = np.uint64(25214903917), np.uint64(11)  # word2vec.c's linear congruential generator
-LARGEST = 15.0  # a sigmoid's argument beyond which its gradient is 0 in single precision
+SMALLEST = 1e-300  # keeps the reported loss finite
 
 
 def train(store, vocab_size: int, config, name: str, seed: int) -> tuple[np.ndarray, dict]:
@@ -95,9 +95,13 @@ def _epoch(ids, offsets, vectors, outputs, accept, alias, window, negative, firs
             change[:] = 0
             for other in range(left, right):
                 if other != at:
+                    vector = vectors[ids[other]]
                     for i in range(size):
-                        mean[i] += vectors[ids[other], i]
-            mean /= np.float32(right - left - 1)
+                        mean[i] += vector[i]
+            scale = np.float32(1 / (right - left - 1))
+            for i in range(size):
+                mean[i] *= scale
+            right_guess = 1.0  # probability that the token and its samples are told apart
             for sample in range(negative + 1):
                 token = ids[at]
                 if sample:
@@ -108,18 +112,20 @@ def _epoch(ids, offsets, vectors, outputs, accept, alias, window, negative, firs
                         token = alias[token]
                     if token == ids[at]:
                         continue
+                output = outputs[token]
                 score = np.float32(0)
                 for i in range(size):
-                    score += mean[i] * outputs[token, i]
-                signed = -score if sample else score
-                total += np.log1p(np.exp(-signed)) if signed > -LARGEST else -signed
-                label = np.float32(0) if sample else np.float32(1)
-                gradient = rate * (label - np.float32(1) / (np.float32(1) + np.exp(-score)))
+                    score += mean[i] * output[i]
+                positive = np.float32(1) / (np.float32(1) + np.exp(-score))
+                right_guess *= np.float32(1) - positive if sample else positive
+                gradient = -rate * positive if sample else rate * (np.float32(1) - positive)
                 for i in range(size):
-                    change[i] += gradient * outputs[token, i]
-                    outputs[token, i] += gradient * mean[i]
+                    change[i] += gradient * output[i]
+                    output[i] += gradient * mean[i]
+            total -= np.log(max(right_guess, SMALLEST))
             for other in range(left, right):
                 if other != at:
+                    vector = vectors[ids[other]]
                     for i in range(size):
-                        vectors[ids[other], i] += change[i]
+                        vector[i] += change[i]
     return total, state

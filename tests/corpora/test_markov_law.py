@@ -7,7 +7,7 @@ import pytest
 
 from masklab.config.schema import Chains, MarkovCorpus, Masking
 from masklab.corpora import generate, symbols
-from masklab.corpora.markov.chains import draw_chains
+from masklab.corpora.markov.chains import draw_chains, walk
 from masklab.corpora.markov.floor import floor, mean_and_error
 from masklab.corpora.markov.law import HIDDEN, Channel, Law, from_facts
 from masklab.errors import MaskLabError
@@ -23,15 +23,15 @@ def enumerated(config, distributional, length):
     chains, n = draw_chains(config, 1), config.synsets
     for k, chain in enumerate(chains):
         matrix = chain.matrix()
-        for walk in itertools.product(range(len(chain)), repeat=length):
+        for path in itertools.product(range(len(chain)), repeat=length):
             p = 1 / len(chain) / len(chains)
-            for a, b in itertools.pairwise(walk):
+            for a, b in itertools.pairwise(path):
                 p *= matrix[a, b]
             if not p:
                 continue
             forms = itertools.product((0, 1), repeat=length) if distributional else [(k % 2,) * length]
             for form in forms:
-                sequence = tuple(int(chain.synset[node]) + f * n for node, f in zip(walk, form, strict=True))
+                sequence = tuple(int(chain.synset[node]) + f * n for node, f in zip(path, form, strict=True))
                 found[sequence] = found.get(sequence, 0) + (p / 2**length if distributional else p)
     return found
 
@@ -86,6 +86,18 @@ def test_conditionals_equal_enumeration(config, distributional, channel):
         for value, target in zip(found, np.flatnonzero(targets), strict=True):
             wanted = brute(table, seen, target, channel, law.symbols)
             assert np.abs(value - wanted).max() < 1e-10
+
+
+def test_a_reader_may_be_told_the_chain():
+    """Equal to the law of that chain alone."""
+    law, rng = law_of(RELEASED, True), generator(1, "known")
+    for k, chain in enumerate(draw_chains(RELEASED, 1)):
+        tokens = walk(chain, 20, 6, rng).astype(int) + 3 * rng.integers(2, size=(20, 6))
+        targets = rng.random((20, 6)) < 0.5
+        seen = np.where(targets, HIDDEN, tokens)
+        alone = Law([chain], 3, True).posterior(seen, targets)
+        assert np.abs(law.posterior(seen, targets, chain=np.full(20, k)) - alone).max() < 1e-12
+        assert np.abs(law.posterior(seen, targets) - alone).max() > 0.01
 
 
 def test_batches_of_any_size_give_the_same_conditionals(monkeypatch):

@@ -263,6 +263,7 @@ def _check_study(config, name, study):
             _known(members, model, f"{where}.probes.{probe}")
         for model in members if models == "all" else models:
             _check_chains(config, probe, model, f"{where}.probes.{probe}")
+            _check_floor(config, probe, model, f"{where}.probes.{probe}")
     for key, tasks in study.sets.items():
         for task in tasks:
             _known(config.tasks, task, f"{where}.sets.{key}")
@@ -274,6 +275,17 @@ def _check_chains(config, probe, model, where):
     for task in config.probes[probe].tasks:
         if getattr(config.tasks[task], "chains", read) != read:
             raise MaskLabError(f"config: {where}: task {task!r} is of other chains than model {model!r} reads")
+
+
+def _check_floor(config, probe, model, where):
+    """Said before a model is trained and not after: which masks have no exact floor."""
+    masking, corpus = config.models[model].masking, config.corpora[config.models[model].corpus]
+    floor = config.probes[probe].kind == "loss" and config.probes[probe].floor and corpus.kind == "markov"
+    if floor and masking.mask < 1 and masking.count != "bernoulli":
+        raise MaskLabError(
+            f"config: {where}: no exact floor for {model!r}: with masking.mask below 1 masking.count must be"
+            " 'bernoulli'; or set the probe's floor: false"
+        )
 
 
 def study_models(study) -> list[str]:
