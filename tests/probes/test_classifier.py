@@ -48,7 +48,7 @@ def test_flat_steps_equal_torchs_adamw_on_separate_parameters(make_checkpoint):
         model = Classifier(load_checkpoint(folder), 2).eval()
         model.reset_head(torch.Generator().manual_seed(0))
         models.append(model)
-        parameters = model.used_parameters()
+        parameters = list(model.used_parameters().values())
         flat = FlatParameters(parameters) if kind == "flat" else None
         optimiser = torch.optim.AdamW(parameters, weight_decay=0.1)
         for lr in (1e-2, 5e-3, 1e-3):

@@ -6,8 +6,6 @@ from torch import nn
 
 from masklab.models.dropout import dropout
 
-POOLINGS = ("cls", "mean")
-
 
 class Classifier(nn.Module):
     """Encoder and classification head, as DebertaForSequenceClassification / BertForSequenceClassification.
@@ -25,10 +23,10 @@ class Classifier(nn.Module):
         self.classifier = nn.Linear(width, classes)
         self.activation = torch.tanh if encoder.config.positions == "absolute" else F.gelu
 
-    def used_parameters(self) -> list:
-        """Every parameter but those of the encoder's language-model heads."""
-        unused = ("encoder.head.", "encoder.latent.")
-        return [parameter for name, parameter in self.named_parameters() if not name.startswith(unused)]
+    def used_parameters(self) -> dict[str, nn.Parameter]:
+        """Every parameter but those of heads and decoder of the language model, by name; the token embeddings first."""
+        unused = ("encoder.head.", "encoder.latent.", "encoder.decoder.")
+        return {name: parameter for name, parameter in self.named_parameters() if not name.startswith(unused)}
 
     def reset_head(self, generator) -> None:
         """Draw the head anew: weights normal(0, init_range), biases 0."""

@@ -19,10 +19,13 @@ import pyarrow.parquet as pq
 from masklab.errors import MaskLabError
 from masklab.files import fingerprint, read_json, sha256, write_json
 from masklab.models.checkpoint import load_checkpoint
+from masklab.models.stacked import supports
 from masklab.probes.encoding import encode_split
 from masklab.probes.metrics import METRICS, confusion
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
+from masklab.probes.stacked import Together, stack_size
+from masklab.probes.vocabulary import restricted
 from masklab.tokenizers import load_tokenizer
 
 SPLITS = ("train", "valid", "test")
@@ -41,17 +44,10 @@ def measure(context) -> list[dict]:
     rows, done, total = [], 0, sum(len(task.sizes) for task in tasks) * len(probe.seeds)
     for task in tasks:
         for size in task.sizes:
-            for seed in probe.seeds:
-                kept = task.kept(size, seed)
-                if kept is None or not kept.exists():
-                    task.load(pretrained)
-                    result = task.finetune(size, seed)
-                    if kept is not None:
-                        write_json(result, kept)
-                else:
-                    result = read_json(kept)
-                rows += result
-                done += 1
+            for group in task.groups(size, pretrained):
+                for result in task.results(size, group, pretrained):
+                    rows += result
+                done += len(group)
                 context.progress(done, total, task.name)
         task.unload()
     return rows
@@ -80,13 +76,36 @@ class _Task:
             )
         return sizes
 
-    def kept(self, size, seed):
+    def groups(self, size, pretrained) -> list[list[int]]:
+        """Seeds of the fine-tunings that run side by side."""
+        seeds = self.context.probe.seeds
+        if all(self._is_kept(size, seed) for seed in seeds):
+            return [seeds]
+        self._load(pretrained)
+        return [seeds[at : at + self.together] for at in range(0, len(seeds), self.together)]
+
+    def results(self, size, seeds, pretrained) -> list[list[dict]]:
+        """Score rows of each of a group's fine-tunings.
+
+        A group with a missing record is run as a whole: beside others a run may differ from itself in the last bit.
+        """
+        if all(self._is_kept(size, seed) for seed in seeds):
+            return [read_json(self._record(size, seed)) for seed in seeds]
+        self._load(pretrained)
+        found = self._finetune(size, seeds)
+        if self.identity is not None:
+            for seed, result in zip(seeds, found, strict=True):
+                write_json(result, self._record(size, seed))
+        return found
+
+    def _is_kept(self, size, seed):
+        return self.identity is not None and self._record(size, seed).exists()
+
+    def _record(self, size, seed):
         """Where the result of one fine-tuning is kept: its name is the fingerprint of everything it depends on."""
-        if self.identity is None:
-            return None
         return Path(self.context.state_folder) / f"{fingerprint([*self.identity, size, seed])}.json"
 
-    def load(self, pretrained):
+    def _load(self, pretrained):
         """Encode the splits and lay out the model, unless that is done."""
         if self.trainer is not None:
             return
@@ -94,21 +113,33 @@ class _Task:
         has_tokenizer = (Path(context.checkpoint) / "tokenizer.json").is_file()
         tokenizer = load_tokenizer(context.checkpoint) if has_tokenizer else None
         max_length = min(probe.max_length, pretrained.config.max_positions)
-        self.splits = [
+        splits = [
             encode_split(self.folder / f"{split}.parquet", tokenizer, max_length, context.device, pretrained.vocab_size)
             for split in SPLITS
         ]
-        self.trainer = OneByOne(pretrained, self.facts["labels"], probe, context.device)
+        model, self.splits = restricted(pretrained, splits)
+        if context.device == "cpu" and supports(model.config):
+            self.trainer = Together(model, self.facts["labels"], probe)
+            self.together = stack_size(model.config, probe.batch_size, int(splits[0].lengths.max()))
+        else:
+            self.trainer = OneByOne(model, self.facts["labels"], probe, context.device)
+            self.together = 1
 
     def unload(self):
-        """Let go of what `load` made."""
-        self.splits = self.trainer = None
+        """Let go of what was loaded."""
+        self.splits = self.trainer = self.together = None
 
-    def finetune(self, size, seed) -> list[dict]:
-        """Score rows of one fine-tuning."""
+    def _finetune(self, size, seeds) -> list[list[dict]]:
         context, (train, valid, test) = self.context, self.splits
-        course = Course(context.probe, context.seed, context.name, self.name, size, seed, train.lengths[:size])
-        predictions, best_step = self.trainer.finetune(course, train, valid, test)
+        courses = [
+            Course(context.probe, context.seed, context.name, self.name, size, seed, train.lengths[:size])
+            for seed in seeds
+        ]
+        found = self.trainer.finetune(courses, train, valid, test)
+        return [self._rows(size, seed, *result) for seed, result in zip(seeds, found, strict=True)]
+
+    def _rows(self, size, seed, predictions, best_step) -> list[dict]:
+        _, valid, test = self.splits
         shared = {"task": self.name, "train_size": size, "seed": seed}
         if "mix" in self.facts:
             shared["mix"] = float(self.facts["mix"])

@@ -1,0 +1,51 @@
+"""Dropout masks of several copies, each drawn as `models.dropout` draws it for one model alone."""
+
+import torch
+
+from masklab.models.dropout import LEVELS
+
+
+def sites(config, size: int, length: int, first: bool) -> list[tuple]:
+    """Shapes of the masks of one copy in the order in which a `MaskedLM` draws them: B rows of T tokens.
+
+    Embeddings [B, T, H]; per block attention weights [n, B, queries, max(T, 16)], output and feed-forward
+    [B, queries, H], with one query in the last block where only the first position is asked for (`first`).
+    """
+    found = [(size, length, config.hidden)]
+    for layer in range(config.layers):
+        queries = 1 if first and layer == config.layers - 1 else length
+        state = (size, queries, config.hidden)
+        found += [(config.heads, size, queries, max(length, 16)), state, state]
+    return found
+
+
+def keep_masks(seeds, shapes, p: float) -> list[torch.Tensor]:
+    """Masks [S, ...], one per site: 0 with probability p (rounded to a multiple of 2^-16), else 1 / (1 - p).
+
+    seeds: S seeds; shapes: per copy, its sites' shapes. Where they differ, masks have the largest, and a copy's own
+    lies in the first places of every axis. The numbers of a copy are those that `models.dropout.keep_mask` draws
+    after `torch.manual_seed(seed)`, whatever the others are.
+    """
+    sizes = [[(torch.Size(shape).numel() + 3) // 4 for shape in own] for own in shapes]
+    bits = torch.empty(len(seeds), max(map(sum, sizes)), dtype=torch.int64)
+    for row, seed, own in zip(bits, seeds, sizes, strict=True):
+        row[: sum(own)].random_(-(2**63), None, generator=torch.Generator().manual_seed(seed))
+    dropped = round(p * LEVELS)
+    bits = bits.view(torch.int16)
+    keep = torch.ge(bits, dropped - LEVELS // 2, out=torch.empty(bits.shape)).mul_(LEVELS / (LEVELS - dropped))
+    if all(own == shapes[0] for own in shapes):
+        return [
+            keep[:, at : at + torch.Size(shape).numel()].unflatten(1, shape)
+            for shape, at in zip(shapes[0], _starts(sizes[0]), strict=True)
+        ]
+    largest = [tuple(map(max, zip(*site, strict=True))) for site in zip(*shapes, strict=True)]
+    found = [torch.zeros(len(seeds), *shape) for shape in largest]
+    for copy, (own, counts) in enumerate(zip(shapes, sizes, strict=True)):
+        for mask, shape, at in zip(found, own, _starts(counts), strict=True):
+            place = mask[(copy, *map(slice, shape))]
+            place.copy_(keep[copy, at : at + torch.Size(shape).numel()].view(shape))
+    return found
+
+
+def _starts(sizes):
+    return [4 * sum(sizes[:index]) for index in range(len(sizes))]

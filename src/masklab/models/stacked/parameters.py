@@ -1,0 +1,67 @@
+"""The parameters of several copies of one model: one vector per copy, with gradients and AdamW's moments alongside."""
+
+import torch
+
+
+class StackedParameters:
+    """S copies of named parameters as rows of one matrix.
+
+    values, gradient [S, n]; mean, square [S, n] and updates []: AdamW's state. A copy's parameters lie one after
+    the other, in the order of `start`; n is a multiple of `first`'s width, so that row r of copy s of the first
+    parameter is row s n / width + r of `values.view(-1, width)`.
+    """
+
+    def __init__(self, start: dict[str, torch.Tensor], copies: int):
+        self.shapes = {name: tensor.shape for name, tensor in start.items()}
+        self.width = next(iter(start.values())).shape[-1]
+        flat = torch.cat([tensor.detach().flatten() for tensor in start.values()])
+        flat = torch.nn.functional.pad(flat, (0, -len(flat) % self.width))
+        self._lay_out(flat.expand(copies, -1).contiguous())
+        self.mean, self.square = torch.zeros_like(self.values), torch.zeros_like(self.values)
+        self.updates = torch.zeros((), device=flat.device)
+
+    def _lay_out(self, values):
+        self.values, self.gradient = values, torch.zeros_like(values)
+        self._views, self._gradient_views = self._view(self.values), self._view(self.gradient)
+
+    def _view(self, matrix):
+        found, at = {}, 0
+        for name, shape in self.shapes.items():
+            found[name] = matrix[:, at : at + shape.numel()].unflatten(1, shape)
+            at += shape.numel()
+        return found
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        """Parameter `name` of all copies, [S, ...], a view."""
+        return self._views[name]
+
+    def gradient_of(self, name: str) -> torch.Tensor:
+        """Its gradient, [S, ...], a view."""
+        return self._gradient_views[name]
+
+    def pair(self, name: str):
+        """(weight, bias) of layer `name`."""
+        return self._views[f"{name}.weight"], self._views[f"{name}.bias"]
+
+    def gradient_pair(self, name: str):
+        """Their gradients."""
+        return self._gradient_views[f"{name}.weight"], self._gradient_views[f"{name}.bias"]
+
+    def keep(self, copies: list[int]) -> None:
+        """Drop every copy but these. Views taken before belong to the old ones."""
+        rows = torch.tensor(copies, device=self.values.device)
+        self.mean, self.square = self.mean[rows], self.square[rows]
+        self._lay_out(self.values[rows])
+
+    def step(self, lr: float, weight_decay: float = 0.0, clip: float | None = None) -> None:
+        """One AdamW update of every copy with its gradient, clipped to norm `clip` by itself."""
+        if clip is not None:
+            norms = torch.linalg.vector_norm(self.gradient, dim=1, keepdim=True)
+            self.gradient.mul_((clip / (norms + 1e-6)).clamp_(max=1))
+        self.updates += 1
+        moments = ([self.mean], [self.square], [], [self.updates])
+        settings = {"lr": lr, "beta1": 0.9, "beta2": 0.999, "weight_decay": weight_decay, "eps": 1e-8}
+        torch._fused_adamw_([self.values], [self.gradient], *moments, **settings, amsgrad=False, maximize=False)

@@ -1,0 +1,152 @@
+"""Fine-tuning several courses of one training-set size at once, each as it would run alone.
+
+On CPUs, for the encoders of `models.stacked.supports`. Milliseconds of CPU per update of one course, batches of 32
+rows of 16 tokens (equal lengths, or sentences of 5 to 27), 2 layers, dropout 0.1, 1 thread:
+
+    hidden                     32           64            128
+    lengths               5-27   16    5-27   16     5-27   16
+    single                 6.4   5.8    8.8   9.9    20.1  18.0
+    one at a time, here    4.0   3.4    6.2   6.4    14.4  13.8
+    stacks of five, here   2.9   2.1    6.7   5.2    18.5  12.9
+
+The hand-written gradient always gains; a stack gains where operations are too short to be worth their calls, and
+loses what it pads to the longest of five batches. Hence `stack_size`.
+"""
+
+import numpy as np
+import torch
+
+from masklab.models.stacked.dropout import keep_masks, sites
+from masklab.models.stacked.encoder import StackedEncoder, affine, affine_gradients
+from masklab.models.stacked.parameters import StackedParameters
+from masklab.probes.classifier import Classifier
+from masklab.probes.encoding import sorted_batches
+from masklab.probes.metrics import confusion
+from masklab.probes.recipe import EarlyStopping
+from masklab.probes.single import EVALUATION_TOKENS
+
+STACK = 8  # courses side by side, at most
+SHORT = 2**15  # numbers in a batch of hidden states that are worth stacking
+
+
+def stack_size(config, batch_size: int, longest: int) -> int:
+    """How many courses to run side by side: batch rows x longest row x hidden decide (see above)."""
+    return STACK if batch_size * longest * config.hidden <= SHORT else 1
+
+
+class StackedClassifier:
+    """`Classifier` of every copy, with a hand-written gradient (absolute positions: dense-tanh pooler)."""
+
+    def __init__(self, parameters, config, pooling: str):
+        self.parameters, self.config, self.first = parameters, config, pooling == "cls"
+        self.encoder = StackedEncoder(parameters, config, self.first)
+
+    def forward(self, ids, lengths, keep=None):
+        """Logits [S, B, classes] of ids [S, B, T] and lengths [S, B]; keep: masks of `self.sites`."""
+        states = self.encoder.forward(ids, lengths, keep and keep[:-1])
+        self.weights = None
+        if not self.first:
+            within = torch.arange(ids.shape[2], device=ids.device) < lengths[..., None]
+            self.weights = (within / lengths[..., None]).to(states.dtype)[..., None]  # [S, B, T, 1]
+            states = (states.view(*ids.shape, -1) * self.weights).sum(2)
+        active = torch.tanh(affine(states, *self.parameters.pair("dense")))
+        kept = None if keep is None else keep[-1].flatten(1, 2)
+        pooled = active if kept is None else active * kept
+        self.saved = states, active, kept, pooled
+        return affine(pooled, *self.parameters.pair("classifier"))
+
+    def backward(self, g) -> None:
+        """Write the gradients of all parameters, given that of the logits."""
+        states, active, kept, pooled = self.saved
+        affine_gradients(g, pooled, *self.parameters.gradient_pair("classifier"))
+        g = torch.bmm(g, self.parameters["classifier.weight"])
+        g = torch.ops.aten.tanh_backward(g if kept is None else g * kept, active)
+        affine_gradients(g, states, *self.parameters.gradient_pair("dense"))
+        g = torch.bmm(g, self.parameters["dense.weight"])
+        self.encoder.backward(g if self.first else (g[:, :, None] * self.weights).flatten(1, 2))
+
+    def sites(self, size: int, length: int) -> list[tuple]:
+        """Shapes of one copy's dropout masks for a batch of `size` rows of `length` tokens."""
+        return [*sites(self.config, size, length, self.first), (size, 1, self.config.hidden)]
+
+
+class Together:
+    """Fine-tunes courses of one task side by side, each from the pre-trained weights."""
+
+    def __init__(self, pretrained, classes: int, probe):
+        self.config, self.classes, self.probe = pretrained.config, classes, probe
+        self.start = Classifier(pretrained, classes, probe.pooling)
+
+    def finetune(self, courses, train, valid, test):
+        """[(predictions [N] of the test split by the best model, updates the best model had made)] per course.
+
+        The courses have one size, so they take the same number of updates and are evaluated at the same ones.
+        """
+        parameters = self._parameters(courses)
+        model = StackedClassifier(parameters, self.config, self.probe.pooling)
+        best, best_step = parameters.values.clone(), [0] * len(courses)
+        stopping = [EarlyStopping(self.probe.patience, self.probe.threshold) for _ in courses]
+        running, batches = list(range(len(courses))), [course.batches() for course in courses]
+        for step in range(courses[0].steps):
+            self._update(model, step, [courses[run] for run in running], [next(batches[run]) for run in running], train)
+            if not courses[0].is_evaluated_after(step + 1):
+                continue
+            going = []
+            for at, (run, predicted) in enumerate(zip(running, self._predictions(model, valid), strict=True)):
+                value = courses[run].selection_metric(confusion(valid.labels, predicted, self.classes))
+                counts_patience = courses[run].counts_patience_after(step + 1)
+                improved, stop = stopping[run].update(value, counts_patience)
+                if improved:
+                    best[run].copy_(parameters.values[at])
+                    best_step[run] = step + 1
+                if not stop:
+                    going.append(at)
+            if len(going) < len(running):
+                running = [running[at] for at in going]
+                if not running:
+                    break
+                parameters.keep(going)
+                model = StackedClassifier(parameters, self.config, self.probe.pooling)
+        parameters = self._parameters(courses)
+        parameters.values.copy_(best)
+        found = self._predictions(StackedClassifier(parameters, self.config, self.probe.pooling), test)
+        return list(zip(found, best_step, strict=True))
+
+    def _parameters(self, courses):
+        names = self.start.used_parameters()
+        parameters = StackedParameters(names, len(courses))
+        for copy, course in enumerate(courses):
+            self.start.reset_head(course.head_generator())
+            for name in names:
+                if not name.startswith("encoder."):
+                    parameters[name][copy] = names[name].detach()
+        return parameters
+
+    def _update(self, model, step, courses, rows, train):
+        size, counts = max(map(len, rows)), [len(own) for own in rows]
+        # a copy whose batch is smaller repeats a row, which then has no weight
+        table = np.stack([np.append(own, np.repeat(own[:1], size - len(own))) for own in rows])
+        real = torch.arange(size) < torch.tensor(counts)[:, None]
+        ids, lengths, labels = train.batch(table.ravel())
+        ids, lengths, labels = ids.view(*table.shape, -1), lengths.view(table.shape), labels.view(table.shape)
+        keep = None
+        if self.config.dropout:
+            longest = [int(train.lengths[own].max()) for own in rows]
+            shapes = [model.sites(*shape) for shape in zip(counts, longest, strict=True)]
+            keep = keep_masks([course.dropout_seed(step) for course in courses], shapes, self.config.dropout)
+        with torch.inference_mode():
+            g = torch.softmax(model.forward(ids, lengths, keep), -1)
+            g.scatter_add_(2, labels[..., None], g.new_full((), -1.0).expand(*labels.shape, 1))
+            g.mul_((real / torch.tensor(counts)[:, None])[..., None])
+            model.backward(g)
+            model.parameters.step(courses[0].rate(step), self.probe.weight_decay, self.probe.clip)
+
+    @torch.inference_mode()
+    def _predictions(self, model, split):
+        copies = len(model.parameters)
+        found = torch.empty(copies, len(split), dtype=torch.int64)
+        for rows in sorted_batches(split.lengths, EVALUATION_TOKENS["cpu"] // copies):
+            ids, lengths, _ = split.batch(rows)
+            logits = model.forward(ids.expand(copies, -1, -1), lengths.expand(copies, -1))
+            found[:, torch.from_numpy(rows)] = logits.argmax(-1)
+        return found.numpy()

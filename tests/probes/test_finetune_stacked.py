@@ -1,0 +1,119 @@
+import copy
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from masklab.config.schema import FinetuneProbe
+from masklab.models.checkpoint import load_checkpoint
+from masklab.probes import Context, run
+from masklab.probes.encoding import Split
+from masklab.probes.recipe import Course, EarlyStopping
+from masklab.probes.single import OneByOne
+from masklab.probes.stacked import STACK, Together, stack_size
+from masklab.probes.vocabulary import restricted
+from masklab.tokenizers import PAD
+
+
+def split(count, seed):
+    """Rows of 3 to 14 tokens; label: whether token 7 occurs, sometimes wrong."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(3, 15, count)
+    ids = rng.integers(5, 40, (count, 14))
+    ids[:, 0] = 0
+    mark = rng.random(count) < 0.5
+    ids[mark, 1] = 7
+    ids[np.arange(14) >= lengths[:, None]] = PAD
+    labels = ((ids == 7).any(1) ^ (rng.random(count) < 0.1)).astype(np.int64)
+    return Split(torch.from_numpy(ids.astype(np.int32)), lengths, labels, {})
+
+
+TRAIN, VALID, TEST = split(150, 1), split(80, 2), split(80, 3)
+
+
+def courses(size=150, seeds=(1, 2, 3), **changes):
+    values = {"lr": 2e-3, "batch_size": 16, "epochs": 6, "evaluate_every": 7, "patience": 2, "warmup": 0.2}
+    probe = FinetuneProbe(kind="finetune", tasks=["t"], **(values | changes))
+    return [Course(probe, 1, "p", "t", size, seed, TRAIN.lengths[:size]) for seed in seeds]
+
+
+@pytest.fixture
+def evaluations(monkeypatch):
+    """Every value that early stopping was given since the last clear()."""
+    found, update = [], EarlyStopping.update
+
+    def watch(self, value, counts_patience):
+        found.append(value)
+        return update(self, value, counts_patience)
+
+    monkeypatch.setattr(EarlyStopping, "update", watch)
+    return found
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("p", [0.0, 0.1])
+def test_runs_side_by_side_are_the_runs_alone(make_checkpoint, evaluations, pooling, p):
+    pretrained = load_checkpoint(make_checkpoint("absolute"))
+    pretrained.config = pretrained.config.model_copy(update={"dropout": p})
+    for module in pretrained.modules():
+        module.p = p
+    listed = courses(pooling=pooling, weight_decay=0.01)
+    probe = listed[0].probe
+    alone = OneByOne(copy.deepcopy(pretrained), 2, probe).finetune(listed, TRAIN, VALID, TEST)
+    wanted = sorted(evaluations)
+    evaluations.clear()
+    together = Together(pretrained, 2, probe).finetune(listed, TRAIN, VALID, TEST)
+    assert sorted(evaluations) == pytest.approx(wanted)
+    assert len(set(wanted)) > 10 and max(wanted) > 0.75  # they learn, and differ
+    assert len(wanted) < 3 * 9  # and some leave early
+    for (predicted, step), (predicted_alone, step_alone) in zip(together, alone, strict=True):
+        assert step == step_alone
+        assert (predicted == predicted_alone).all()
+    by_two = Together(pretrained, 2, probe).finetune(listed[:2], TRAIN, VALID, TEST)
+    assert all((a[0] == b[0]).all() and a[1] == b[1] for a, b in zip(by_two, alone[:2], strict=True))
+
+
+def test_a_restricted_vocabulary_changes_nothing(make_checkpoint, evaluations):
+    pretrained = load_checkpoint(make_checkpoint("disentangled"))
+    listed = courses(seeds=(1, 2), weight_decay=0.05)
+    whole = OneByOne(copy.deepcopy(pretrained), 2, listed[0].probe).finetune(listed, TRAIN, VALID, TEST)
+    wanted = list(evaluations)
+    evaluations.clear()
+    model, splits = restricted(pretrained, [TRAIN, VALID, TEST])
+    assert len(model.embeddings.word) == 37 < len(pretrained.embeddings.word)
+    for given, found in zip((TRAIN, VALID, TEST), splits, strict=True):
+        assert torch.equal(model.embeddings.word[found.ids], pretrained.embeddings.word[given.ids])
+    few = OneByOne(model, 2, listed[0].probe).finetune(listed, *splits)
+    assert evaluations == pytest.approx(wanted) and len(set(wanted)) > 4
+    assert all((a[0] == b[0]).all() and a[1] == b[1] for a, b in zip(whole, few, strict=True))
+
+
+def test_stacks_are_for_small_batches(make_checkpoint):
+    config = load_checkpoint(make_checkpoint("absolute")).config
+    assert stack_size(config, 32, 32) == STACK
+    assert stack_size(config, 32, 128) == 1
+    assert stack_size(config.model_copy(update={"hidden": 128}), 32, 16) == 1
+
+
+def test_a_broken_stack_is_run_again_as_a_whole(make_checkpoint, write_task, tmp_path):
+    rng = np.random.default_rng(0)
+    words = ["cat", "dog", "bird"]
+    rows = [(f"the {words[rng.integers(3)]} sees the {words[rng.integers(3)]}", None, i % 2) for i in range(64)]
+    probe = courses(epochs=1)[0].probe.model_copy(update={"seeds": [1, 2, 3], "sizes": [32, 64]})
+    tasks = {"t": write_task("t", rows, 2)}
+    context = Context(probe=probe, checkpoint=make_checkpoint("absolute"), tasks=tasks, state_folder=tmp_path / "state")
+    done = []
+
+    def kill(*progress):
+        done.append(progress)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(dataclasses.replace(context, progress=kill))
+    kept = sorted((tmp_path / "state").iterdir())
+    assert len(kept) == 3 and done == [(3, 6, "t")]
+    kept[0].unlink()
+    whole = run(dataclasses.replace(context, state_folder=None))
+    assert run(context) == whole
+    assert len(list((tmp_path / "state").iterdir())) == 6
