@@ -69,8 +69,8 @@ def test_two_processes_by_torchrun_give_the_losses_of_one(english, tiny_encoder,
 
 def test_a_killed_or_stopped_process_ends_the_run_which_then_resumes(english, tiny_encoder, tmp_path):
     """SIGKILL of one process ends the other, SIGTERM to the one that writes nothing saves; nothing is lost."""
-    keys = KEYS | {"steps": 60, "save_minutes": 1e-6}
-    one = make_run(english, tiny_encoder, tmp_path / "one", **KEYS | {"steps": 60})
+    keys = KEYS | {"steps": 40, "save_minutes": 1e-6}
+    one = make_run(english, tiny_encoder, tmp_path / "one", **KEYS | {"steps": 40})
     train(one)
     run = make_run(english, tiny_encoder, tmp_path / "two", processes=2, **keys)
     state, errors = run.state / "state.safetensors", tmp_path / "errors"

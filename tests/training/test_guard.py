@@ -56,7 +56,7 @@ def test_guard_state_goes_on_where_it_was():
 @pytest.mark.parametrize(
     "optimiser",
     [
-        {"lr": 1.0, "warmup_steps": 60},
+        {"lr": 1.0, "warmup_steps": 30},
         {"kind": "sgd", "lr": 400.0, "warmup_steps": 4000, "clip": None, "momentum": 0.9},
     ],
     ids=lambda optimiser: optimiser.get("kind", "adamw"),

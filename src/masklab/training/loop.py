@@ -278,7 +278,8 @@ class Trainer:
         """Stop a run that must not go on."""
         message = None
         if self.ranks.main:
-            message = self.record.failed(done, fault, self.plan.batch(done - 1).tolist())
+            rows = self.plan.batch(done - 1).tolist() if done else []
+            message = self.record.failed(done, fault, rows)
         self._quit(message)
 
     def _quit(self, message):

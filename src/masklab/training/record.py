@@ -94,10 +94,10 @@ class Record:
         write_json({"step": step, "fault": fault, "rows": rows, "last_good_step": self.saved}, report)
         self.metrics.write()
         good = "that before the first update" if self.saved is None else f"of step {self.saved}, kept in {self.file}"
+        batch = f" (batch of step {step - 1}: rows {str(rows[:4])[1:-1]}, ..., all in {report})" if rows else ""
         return (
-            f"{self.run.name}: {fault} at step {step} (batch of step {step - 1}: rows {str(rows[:4])[1:-1]}, ..., all"
-            f" in {report}); the last good state is {good}; run the same command again to resume from it, or lower"
-            " models.<model>.optimiser.lr, raise warmup or set optimiser.explosion, and run again to begin anew"
+            f"{self.run.name}: {fault} at step {step}{batch}; the last good state is {good}; run the same command"
+            " again to resume from it, or lower models.<model>.optimiser.lr, raise warmup or set optimiser.explosion, and run again to begin anew"
         )
 
     def finish(self) -> None:
