@@ -97,7 +97,8 @@ class Record:
         batch = f" (batch of step {step - 1}: rows {str(rows[:4])[1:-1]}, ..., all in {report})" if rows else ""
         return (
             f"{self.run.name}: {fault} at step {step}{batch}; the last good state is {good}; run the same command"
-            " again to resume from it, or lower models.<model>.optimiser.lr, raise warmup or set optimiser.explosion, and run again to begin anew"
+            " again to resume from it, or lower models.<model>.optimiser.lr, raise warmup or set optimiser.explosion,"
+            " and run again to begin anew"
         )
 
     def finish(self) -> None:
