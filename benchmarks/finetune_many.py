@@ -3,8 +3,9 @@
     python benchmarks/finetune_many.py [--hidden 128 --layers 2] [--seeds 5] [--sizes 128 256 512 1024] [--threads 1]
 
 Both fine-tune the same checkpoint (BertForSequenceClassification for the Trainer) on the same rows of a generated
-sentiment task, with the same epochs, batch size, learning rates, clipping and dropout, measure the validation split
-after each epoch and the test split in the end, and stop nowhere early. In turns, size by size, in this process.
+task (does the word `the` occur in the sentence?), with the same epochs, batch size, learning rates, clipping and
+dropout, measure the validation split after each epoch and the test split in the end, and stop nowhere early. In
+turns, size by size, in this process; the faster of two rounds counts, for both.
 
 The Trainer has its best settings: rows grouped by length, dynamic padding, fused AdamW, no worker processes, no
 logging, no saving (we keep the best model in memory; it tests its last), evaluation rows sorted by length and in
@@ -49,8 +50,10 @@ from masklab.tokenizers import load_tokenizer, save_tokenizer, train_unigram
 
 def world(root, args):
     """A checkpoint and a task folder on disk."""
-    config = EnglishLabels(kind="english-labels", recipe="sentiment", train=max(args.sizes), valid=400, test=400)
-    splits, facts = build(config, "sentiment", 1)
+    config = EnglishLabels(
+        kind="english-labels", recipe="control_lexical_content", train=max(args.sizes), valid=400, test=400
+    )
+    splits, facts = build(config, "the", 1)
     for frame in splits.values():
         frame[["text_a", "text_b"]] = frame[["text_a", "text_b"]].astype("string")
     write_task(root / "task", splits, facts)
@@ -66,7 +69,7 @@ def world(root, args):
 
 def ours(checkpoint, task, probe):
     """Test accuracy of each run."""
-    rows = run(Context(probe=probe, checkpoint=checkpoint, tasks={"sentiment": task}, name="many"))
+    rows = run(Context(probe=probe, checkpoint=checkpoint, tasks={"the": task}, name="many"))
     return [row["value"] for row in rows if row["metric"] == "accuracy"]
 
 
@@ -182,6 +185,7 @@ def main():
     parser.add_argument("--sizes", type=int, nargs="+", default=[128, 256, 512, 1024], help="(default: %(default)s)")
     parser.add_argument("--epochs", type=int, default=3, help="(default: %(default)s)")
     parser.add_argument("--lr", type=float, default=5e-4, help="(default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=2, help="(default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="(default: %(default)s)")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
@@ -189,7 +193,7 @@ def main():
     transformers.utils.logging.disable_progress_bar()
     probe = FinetuneProbe(
         kind="finetune",
-        tasks=["sentiment"],
+        tasks=["the"],
         seeds=list(range(1, args.seeds + 1)),
         lr=args.lr,
         batch_size=32,
@@ -216,12 +220,16 @@ def compare(checkpoint, task, probe, args):
     total = {"ours": 0.0, "theirs": 0.0}
     for size in args.sizes:
         sized = probe.model_copy(update={"sizes": [size]})
-        found, seconds = timed(lambda s=sized: ours(checkpoint, task, s))
-        wanted, their_seconds = timed(lambda n=size: [theirs.finetune(n, seed) for seed in probe.seeds])
-        total["ours"] += seconds
-        total["theirs"] += their_seconds
+        seconds = {"ours": [], "theirs": []}
+        for _ in range(args.rounds):
+            found, taken = timed(lambda s=sized: ours(checkpoint, task, s))
+            seconds["ours"].append(taken)
+            wanted, taken = timed(lambda n=size: [theirs.finetune(n, seed) for seed in probe.seeds])
+            seconds["theirs"].append(taken)
+        fastest = {name: min(values) for name, values in seconds.items()}
+        total = {name: total[name] + fastest[name] for name in total}
         print(
-            f"size {size}: ours {seconds:.2f} s, Trainer {their_seconds:.2f} s; test accuracy ours"
+            f"size {size}: ours {fastest['ours']:.2f} s, Trainer {fastest['theirs']:.2f} s; test accuracy ours"
             f" {statistics.mean(found):.3f}, Trainer {statistics.mean(wanted):.3f}",
             flush=True,
         )

@@ -7,7 +7,7 @@ import math
 
 import torch
 
-from masklab.models.attention import _diagonal_window
+from masklab.models.positions import shift
 from masklab.models.stacked.attention import Attention, product, softmax
 
 
@@ -94,7 +94,7 @@ class DisentangledAttention(Attention):
         groups = len(keys)
         c2p = torch.bmm(q.reshape(groups, -1, self.width), keys.mT).view(-1, length, 2 * length - 1)
         p2c = torch.bmm(k.reshape(groups, -1, self.width), queries.mT).view(-1, length, 2 * length - 1)
-        return _diagonal_window(c2p) + _diagonal_window(p2c).mT
+        return shift(c2p) + shift(p2c).mT
 
     def terms_backward(self, dscores, q, k, keys, queries, dq, dk):
         """Add to dq and dk; gradients of keys and queries."""
@@ -102,7 +102,7 @@ class DisentangledAttention(Attention):
         found = []
         for d, content, dcontent, position in ((dscores, q, dq, keys), (dscores.mT, k, dk, queries)):
             full = d.new_zeros(len(d), length, 2 * length - 1)
-            _diagonal_window(full).copy_(d)
+            shift(full).copy_(d)
             full = full.view(groups, -1, 2 * length - 1)
             dcontent.view(groups, -1, self.width).baddbmm_(full, position)
             found.append(torch.bmm(full.mT, content.reshape(groups, -1, self.width)))
