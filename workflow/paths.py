@@ -148,7 +148,8 @@ class Paths:
     def drawing(self, study) -> dict:
         """What a figure or table depends on besides scores: the study's declaration, labels and metrics."""
         declared = self.config.studies[study]
-        return {"study": declared.model_dump(mode="json"), "arguments": arguments(self.config, declared)}
+        plain = declared.model_dump(mode="json", exclude={"claims", "margin"})
+        return {"study": plain, "arguments": arguments(self.config, declared)}
 
     def figures(self, study) -> dict[str, str]:
         return {name: self.result("figures", study, f"{name}.pdf") for name in self.config.studies[study].figures}

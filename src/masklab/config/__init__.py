@@ -293,4 +293,4 @@ def _check_floor(config, probe, model, where):
 
 def study_models(study) -> list[str]:
     """Every model of a study, once, in order of declaration."""
-    return list(dict.fromkeys([*study.extra, *(model for panel in study.panels.values() for model in panel)]))
+    return list(dict.fromkeys([*study.extra, *(model for panel in study.members.values() for model in panel)]))

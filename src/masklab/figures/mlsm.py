@@ -154,7 +154,7 @@ def _curves(scores, study, labels, metrics, starts, tasks, quantity, unit):
     rows = select(scores, list(labels), tasks, metrics)
     means = average(rows)
     parts = []
-    for title, members in study.panels.items():
+    for title, members in study.members.items():
         start, _, step = (starts or {}).get(title, "").rpartition("@")
         first = means[(means["model"] == start) & (means["step"] == int(step or 0))]
         parts.append(first.assign(panel=title, label="start (phase 1)", updates=0))
@@ -171,7 +171,7 @@ def _curves(scores, study, labels, metrics, starts, tasks, quantity, unit):
     down = -(-len(titles) // across)
     figure = style.new_figure(style.FULL if across == 2 else style.COLUMN, 2.3 * down)
     grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
-    looks = style.styles(labels[name] for members in study.panels.values() for name in members)
+    looks = style.styles(labels[name] for members in study.members.values() for name in members)
     handles = {}
     for index, (axes, title) in enumerate(zip(grid, titles, strict=False)):
         part = data[data["panel"] == title]

@@ -21,6 +21,7 @@ class Spec:
     probe_kinds: kinds of the probes whose scores it reads.
     models: (study, config) -> models it shows; raises MaskLabError if the study lacks an objective it needs.
     sets: the study's named task sets it shows; () for probes without tasks.
+    corpora: (study, config) -> corpora it reads besides scores (Figure 1 of `dh` draws a real sentence).
     every: True if it cannot be made unless every one of `models` is measured (False: it shows those that are).
     """
 
@@ -29,6 +30,7 @@ class Spec:
     models: Callable[[Study, Config], list[str]]
     sets: tuple[str, ...] = ()
     every: bool = False
+    corpora: Callable[[Study, Config], list[str]] | None = None
 
     def function(self):
         """Import and return the function that `make` names."""
@@ -40,20 +42,23 @@ class Spec:
 
 
 def labels(config: Config, study: Study) -> dict[str, str]:
-    """Model -> display label: its objective in capitals, "MLSM+MLM".
+    """Model -> display label: the one its panel declares, else its objective in capitals, "MLSM+MLM".
 
     Models that share an objective within a panel add their name, "MLM (strict-mlm-2)"; models outside the
     panels show their name alone.
     """
     shown = {name: name for name in study_models(study)}
-    doubled = set()
-    for members in study.panels.values():
+    doubled, declared = set(), {}
+    for title, members in study.members.items():
+        if isinstance(study.panels[title], dict):
+            declared |= {name: label for label, name in study.panels[title].items()}
+            continue
         objectives = [config.models[name].objective for name in members]
         for name, objective in zip(members, objectives, strict=True):
             shown[name] = objective.upper()
             if objectives.count(objective) > 1:
                 doubled.add(name)
-    return shown | {name: f"{shown[name]} ({name})" for name in doubled}
+    return shown | {name: f"{shown[name]} ({name})" for name in doubled} | declared
 
 
 def objective_of(label: str) -> str:
@@ -70,7 +75,7 @@ def metrics(config: Config, study: Study) -> dict[str, str]:
 def starts(config: Config, study: Study) -> dict[str, str]:
     """Panel -> the `model@step` its models start from, where they agree on one of the study's `extra`."""
     found = {}
-    for title, members in study.panels.items():
+    for title, members in study.members.items():
         inits = {config.models[name].init for name in members}
         if len(inits) == 1 and None not in inits:
             init = inits.pop()
@@ -89,7 +94,7 @@ def arguments(config: Config, study: Study) -> dict[str, dict[str, str]]:
 
 def panel_models(study: Study, config: Config) -> list[str]:
     """Every model of every panel, once."""
-    return list(dict.fromkeys(name for members in study.panels.values() for name in members))
+    return list(dict.fromkeys(name for members in study.members.values() for name in members))
 
 
 def panel_models_and_starts(study: Study, config: Config) -> list[str]:
@@ -103,12 +108,12 @@ def panel_with(study: Study, labels: dict[str, str], *wanted: tuple[str, ...]) -
 
     Each of `wanted` is a tuple of objectives in order of preference. MaskLabError names what no panel has.
     """
-    for title, members in study.panels.items():
+    for title, members in study.members.items():
         first = {objective_of(labels[name]): name for name in reversed(members)}
         found = [next((first[objective] for objective in options if objective in first), None) for options in wanted]
         if None not in found:
             return title, found
-    present = {objective_of(labels[name]) for members in study.panels.values() for name in members}
+    present = {objective_of(labels[name]) for members in study.members.values() for name in members}
     said = [" or ".join(options) for options in wanted]
     missing = [text for text, options in zip(said, wanted, strict=True) if not present.intersection(options)]
     if missing:
@@ -119,13 +124,13 @@ def panel_with(study: Study, labels: dict[str, str], *wanted: tuple[str, ...]) -
 def versus(study: Study, labels: dict[str, str]) -> list[tuple[str, str, str]]:
     """(panel, other model, MLSM+MLM model) of Figure 6: others are MLM and KD+MLM where present, else all."""
     pairs = []
-    for title, members in study.panels.items():
+    for title, members in study.members.items():
         joint = [name for name in members if objective_of(labels[name]) == "MLSM+MLM"]
         others = [name for name in members if name not in joint[:1]]
         chosen = [name for name in others if objective_of(labels[name]) in ("MLM", "KD+MLM")] or others
         pairs += [(title, name, joint[0]) for name in chosen if joint]
     if not pairs:
-        present = {objective_of(labels[name]) for members in study.panels.values() for name in members}
+        present = {objective_of(labels[name]) for members in study.members.values() for name in members}
         raise MaskLabError(
             f"no panel has a model of objective MLSM+MLM beside another; the panels have {_list(present)}"
         )

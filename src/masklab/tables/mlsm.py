@@ -56,7 +56,7 @@ def _tidy(rows, study, labels, names, averages):
         order.append(name)
     cells = pd.concat(cells, ignore_index=True)
     tables = []
-    for title, members in study.panels.items():
+    for title, members in study.members.items():
         grid = pd.MultiIndex.from_product([order, members], names=["row", "model"])
         # A reindexed grid keeps unmeasured models out and the order of rows and columns as declared.
         found = cells.set_index(["row", "model"])
