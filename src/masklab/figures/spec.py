@@ -92,6 +92,23 @@ def arguments(config: Config, study: Study) -> dict[str, dict[str, str]]:
 # --- which models --------------------------------------------------------------
 
 
+def panel_of(study: Study, name: str) -> str:
+    """The panel whose models a set of tasks "<panel>-<anything>" is for; it must give its models labels."""
+    title = name.rpartition("-")[0]
+    if not isinstance(study.panels.get(title), dict):
+        raise MaskLabError(f"needs a panel {title!r} that maps labels to models, for set {name!r}")
+    return title
+
+
+def models_of_sets(*names: str) -> Callable[[Study, Config], list[str]]:
+    """`Spec.models` of an item that shows the panels of these sets."""
+
+    def models(study, config):
+        return list(dict.fromkeys(model for name in names for model in study.members[panel_of(study, name)]))
+
+    return models
+
+
 def panel_models(study: Study, config: Config) -> list[str]:
     """Every model of every panel, once."""
     return list(dict.fromkeys(name for members in study.members.values() for name in members))

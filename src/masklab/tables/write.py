@@ -7,6 +7,7 @@ import pandas as pd
 from masklab.files import atomic, write_csv, write_parquet
 
 NAMES = {"mcc": "MCC", "f1": "F1"}
+NO_BEST = {"loss", "floor", "gap"}  # rows whose highest value is not the best
 
 
 def write_table(frame: pd.DataFrame, stem) -> None:
@@ -48,7 +49,7 @@ def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
             "| --- |" + " ---: |" * (len(lead) - 1 + len(names)),
         ]
         for row, cells in panel.groupby("row", sort=False):
-            best = cells["value"].round(digits).max()
+            best = None if cells["metric"].iloc[0] in NO_BEST else cells["value"].round(digits).max()
             shown = {cell.label: _cell(cell, best, digits) for cell in cells.itertuples()}
             front = [row, NAMES.get(cells["metric"].iloc[0], cells["metric"].iloc[0])] if mixed else [row]
             lines.append(
