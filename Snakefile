@@ -29,6 +29,8 @@ include: "workflow/rules/figures.smk"
 localrules:
     all,
     scores,
+    claims,
+    study_claims,
     table,
     figure,
 

@@ -6,7 +6,9 @@ from masklab.config.schema import Study
 from masklab.scores import rows_to_frame
 
 LABELS = ("w/ DH", "w/o DH", "CBOW", "scratch", "shuffled")
-PANELS = {panel: {label: f"{panel}-{i}" for i, label in enumerate(LABELS)} for panel in ("single", "shared", "separate")}
+PANELS = {
+    panel: {label: f"{panel}-{i}" for i, label in enumerate(LABELS)} for panel in ("single", "shared", "separate")
+}
 SETS = {f"{panel}-{percent}": [f"{panel}-patterns-{percent}"] for panel in PANELS for percent in (0, 10, 50)}
 STUDY = Study(panels=PANELS, probes={"transfer": "all"}, sets=SETS, claims="all")
 MAJORITY = {"A-D1": 0.52, "B-D1": 0.52, "A-D2": 0.55, "B-D2": 0.55}

@@ -7,10 +7,11 @@ import re
 import sys
 from pathlib import Path
 
+from masklab.claims.spec import claim_needs
 from masklab.config import resolved, split_reference, study_models
 from masklab.config.sources import missing, source_files
 from masklab.config.units import units
-from masklab.figures.needs import arguments, needs
+from masklab.figures.needs import arguments, drawn_corpora, find, needs
 
 HERE = Path(__file__).parent
 LIBRARY = HERE.parent / "src"
@@ -145,6 +146,10 @@ class Paths:
         """Score files that one figure or table reads."""
         return self.score_files(study, needs(study, name, self.config))
 
+    def drawn_corpora(self, study, name) -> list[str]:
+        """Training splits that one figure reads besides scores."""
+        return [self.result("corpora", corpus, "train.parquet") for corpus in drawn_corpora(study, name, self.config)]
+
     def drawing(self, study) -> dict:
         """What a figure or table depends on besides scores: the study's declaration, labels and metrics."""
         declared = self.config.studies[study]
@@ -157,19 +162,37 @@ class Paths:
     def tables(self, study) -> dict[str, str]:
         return {name: self.result("tables", study, f"{name}.csv") for name in self.config.studies[study].tables}
 
+    def claims(self, study) -> dict[str, str]:
+        """{"claims": file} of a study that declares some, else {}."""
+        return {"claims": self.result("claims", f"{study}.csv")} if self.config.studies[study].claims else {}
+
+    def claimed_from(self, study) -> list[str]:
+        """Score files that the claims of a study read."""
+        return self.score_files(study, claim_needs(study, self.config))
+
+    def claiming(self, study) -> dict:
+        """What the claims of a study depend on besides scores."""
+        return self.config.studies[study].model_dump(mode="json", exclude={"figures", "tables", "extra"})
+
+    def all_claims(self) -> list[str]:
+        files = [path for study in self.config.studies for path in self.claims(study).values()]
+        return [file.removesuffix(".csv") + ".parquet" for file in files]
+
+    def items(self, study) -> dict[str, str]:
+        """Every figure and table of a study, and its claims: name -> file."""
+        return self.figures(study) | self.tables(study) | self.claims(study)
+
     def everything(self) -> list[str]:
-        """Every figure and table of every study."""
-        return [
-            path
-            for study in self.config.studies
-            for path in [*self.figures(study).values(), *self.tables(study).values()]
-        ]
+        """Every figure and table of every study, and all claims."""
+        claims = [self.result("claims.parquet")] if self.all_claims() else []
+        return [path for study in self.config.studies for path in self.items(study).values()] + claims
 
     def check(self):
         """Resolve what every figure and table needs, so that an impossible one stops the run before any job."""
         for study in self.config.studies:
             for name in [*self.config.studies[study].figures, *self.config.studies[study].tables]:
                 needs(study, name, self.config)
+            claim_needs(study, self.config)
 
     # --- sources outside the workflow ---------------------------------------------
 
@@ -184,15 +207,21 @@ class Paths:
                     print(f"masklab: warning: {section}.{name}: no file matches {file}", file=sys.stderr)
 
 
+def drawn_by(study, name) -> str:
+    """Module that makes a figure or table."""
+    return find(study, name).make.partition(":")[0]
+
+
 @functools.cache
-def code(script: str) -> list[str]:
-    """The script and every masklab module it imports, directly or not, as Snakemake inputs.
+def code(script: str, *modules: str) -> list[str]:
+    """The script and every masklab module it (or one of `modules`) imports, directly or not, as Snakemake inputs.
 
     Snakemake compares inputs under 1 MB by content, so an edited module re-runs
     what was made with it, and a fresh checkout of the same code nothing.
     """
     start = HERE / "scripts" / script
-    found, waiting = {start}, [start]
+    found = {start, *(file for module in modules for file in _files(module))}
+    waiting = list(found)
     while waiting:
         for module in _imports(waiting.pop()):
             for target in _files(module):

@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
 from masklab.config import load
 from masklab.errors import MaskLabError
-from paths import Paths, code, pattern
+from paths import Paths, code, drawn_by, pattern
 
 try:
     settings = load(config)

@@ -1,11 +1,11 @@
-# scores -> tables and figures; every one of them is also a target by its short name,
+# scores -> tables, figures and claims; every one of them is also a target by its short name,
 # e.g. `snakemake --cores all mlsm_figure3`.
 
 
 rule table:
     input:
         scores=lambda w: paths.drawn_from(w.study, w.table),
-        code=code("table.py"),
+        code=lambda w: code("table.py", drawn_by(w.study, w.table)),
     output:
         multiext(R("tables/{study}/{table}"), parquet=".parquet", csv=".csv", markdown=".md"),
     log:
@@ -21,7 +21,8 @@ rule table:
 rule figure:
     input:
         scores=lambda w: paths.drawn_from(w.study, w.figure),
-        code=code("figure.py"),
+        corpora=lambda w: paths.drawn_corpora(w.study, w.figure),
+        code=lambda w: code("figure.py", drawn_by(w.study, w.figure)),
     output:
         multiext(R("figures/{study}/{figure}"), pdf=".pdf", png=".png", parquet=".parquet", csv=".csv"),
     log:
@@ -34,17 +35,46 @@ rule figure:
         "../scripts/figure.py"
 
 
+rule study_claims:
+    input:
+        scores=lambda w: paths.claimed_from(w.study),
+        code=code("claims.py"),
+    output:
+        multiext(R("claims/{study}"), parquet=".parquet", csv=".csv", markdown=".md"),
+    log:
+        R("logs/claims/{study}.log"),
+    params:
+        config=lambda w: paths.claiming(w.study),
+    message:
+        "claims of {wildcards.study}"
+    script:
+        "../scripts/claims.py"
+
+
+rule claims:
+    input:
+        claims=paths.all_claims(),
+        code=code("all_claims.py"),
+    output:
+        multiext(R("claims"), parquet=".parquet", csv=".csv", markdown=".md"),
+    log:
+        R("logs/claims.log"),
+    message:
+        "all claims in one table"
+    script:
+        "../scripts/all_claims.py"
+
+
 for study in settings.studies:
 
     rule:
         name:
             study.replace("-", "_")
         input:
-            list(paths.figures(study).values()),
-            list(paths.tables(study).values()),
+            list(paths.items(study).values()),
         localrule: True
 
-    for name, path in {**paths.figures(study), **paths.tables(study)}.items():
+    for name, path in paths.items(study).items():
 
         rule:
             name:

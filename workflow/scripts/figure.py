@@ -12,5 +12,8 @@ with job(snakemake):
 
     params, names = snakemake.params.config, snakemake.wildcards
     draw = find(names.study, names.figure).function()
-    figure, data = draw(gather(snakemake.input.scores), Study(**params["study"]), **params["arguments"])
+    arguments = dict(params["arguments"])
+    if snakemake.input.corpora:
+        arguments["corpora"] = list(snakemake.input.corpora)
+    figure, data = draw(gather(snakemake.input.scores), Study(**params["study"]), **arguments)
     write_figure(figure, data, Path(snakemake.output.pdf).with_suffix(""))

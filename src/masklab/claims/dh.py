@@ -164,13 +164,13 @@ def _separate_vocabularies():
 
 def _shared_vocabulary():
     s = "A.2.2 shared"
-    persistently = "when all the fine-tuning data is in A-D1, the w/ DH model outperforms the w/o DH model on B-D1 persistently"
+    persistently = (
+        "when all the fine-tuning data is in A-D1, the w/ DH model outperforms the w/o DH model on B-D1 persistently"
+    )
     for sizes in ("small", "large"):
         yield _claim(s, f"shared-transfer-{sizes}", persistently, gap("shared-0", DH, NO_DH, BD1, sizes=sizes))
-    better = "the distributional property helps the model generalize to vocabulary shift better than in the single-token setting"
-    effect = minus(
-        gap("shared-0", DH, NO_DH, BD1, sizes="large"), gap("single-0", DH, NO_DH, BD1, sizes="large")
-    )
+    better = "Eq. 1 helps the model generalize to vocabulary shift better than in the single-token setting"
+    effect = minus(gap("shared-0", DH, NO_DH, BD1, sizes="large"), gap("single-0", DH, NO_DH, BD1, sizes="large"))
     yield _claim(s, "shared-transfer-better", better, effect)
     less = "when 10% of the fine-tuning data is from B-D2, the advantage over the w/o DH model is less apparent"
     yield _claim(s, "shared-10-less", less, minus(gap("shared-0", DH, NO_DH, BD1), gap("shared-10", DH, NO_DH, BD1)))

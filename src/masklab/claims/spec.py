@@ -37,9 +37,10 @@ class Curve:
     sizes: Sizes = "all"
     roughness: bool = False
 
-    def __str__(self):
-        where = f"{'+'.join(self.domains)}, {self.set}, {self.sizes} sizes"
-        return f"{'roughness of ' if self.roughness else ''}{self.label} ({where})"
+    def words(self) -> dict[str, str]:
+        """Domains, set and sizes in words."""
+        domains = "all domains" if len(self.domains) == 4 else "+".join(self.domains)
+        return {"domains": domains, "set": self.set, "sizes": f"{self.sizes} sizes"}
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,16 @@ class Claim:
 
     @property
     def comparison(self) -> str:
-        """The effect in words."""
+        """The effect in words: what the curves share stands at the end."""
+        words = [curve.words() for _, curve in self.effect]
+        common = [key for key in words[0] if len({each[key] for each in words}) == 1]
         parts = []
-        for weight, curve in self.effect:
+        for (weight, curve), each in zip(self.effect, words, strict=True):
+            own = ", ".join(text for key, text in each.items() if key not in common)
+            name = f"{'roughness of ' if curve.roughness else ''}{curve.label}{f' ({own})' if own else ''}"
             sign = "-" if weight < 0 else "+" if parts else ""
-            factor = "" if abs(weight) == 1 else f"{abs(weight):g} x "
-            parts.append(f"{sign} {factor}{curve}".strip())
-        return " ".join(parts)
+            parts.append(f"{sign} {'' if abs(weight) == 1 else f'{abs(weight):g} × '}{name}".strip())
+        return f"{' '.join(parts)}: {', '.join(words[0][key] for key in common)}"
 
 
 def difference(left: Curve, right: Curve) -> tuple[tuple[float, Curve], ...]:

@@ -38,9 +38,9 @@ def markdown(frame: pd.DataFrame) -> str:
         said = ", ".join(f"{counts.get(name, 0)} {name}" for name in VERDICTS)
         parts.append(f"# Claims of `{study}`: {said}\n")
         parts.append(
-            "Effect: mean over fine-tuning seeds [95 % t interval]. Supported: the interval lies inside the stated region;"
-            f" contradicted: wholly outside; else, or with fewer than {FEWEST} seeds, inconclusive. Not corrected for"
-            " the number of claims; one pre-training run per model.\n"
+            "Effect: mean over fine-tuning seeds [95 % t interval]. Supported: the interval lies inside the claimed"
+            f" region; contradicted: wholly outside; else, or with fewer than {FEWEST} seeds, inconclusive. Not"
+            " corrected for the number of claims; one pre-training run per model.\n"
         )
         for section, rows in own.groupby("section", sort=False):
             lines = [
@@ -58,5 +58,7 @@ def _line(row):
     if not pd.isna(row.low):
         effect += f" [{row.low:+.3f}, {row.high:+.3f}]"
     m = f"{row.margin:g}"
-    region = {"equal": f"within ± {m}", "no more": f"at most {m}", "no less": f"at least -{m}"}.get(row.region, row.region)
+    region = {"equal": f"within ± {m}", "no more": f"at most {m}", "no less": f"at least -{m}"}.get(
+        row.region, row.region
+    )
     return f"| {row.verdict} | {row.text} | {row.figure} | {row.comparison} | {region} | {effect} | {row.seeds} |"

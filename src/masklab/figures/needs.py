@@ -6,7 +6,7 @@ from masklab.figures import FIGURES
 from masklab.figures.spec import Spec, arguments, labels, metrics, starts
 from masklab.tables import TABLES
 
-__all__ = ["arguments", "find", "labels", "metrics", "needs", "starts"]
+__all__ = ["arguments", "drawn_corpora", "find", "labels", "metrics", "needs", "starts"]
 
 
 def find(study_name: str, item_name: str) -> Spec:
@@ -33,6 +33,10 @@ def needs(study_name: str, item_name: str, config: Config) -> list[tuple[str, st
     """
     study, spec = config.studies[study_name], find(study_name, item_name)
     where = f"config: studies.{study_name}: {item_name}"
+    if spec.corpora is not None:
+        drawn_corpora(study_name, item_name, config)
+    if not spec.probe_kinds:
+        return []
     probes = {name: config.probes[name] for name in study.probes if config.probes[name].kind in spec.probe_kinds}
     kinds = " or ".join(spec.probe_kinds)
     if not probes:
@@ -61,3 +65,12 @@ def needs(study_name: str, item_name: str, config: Config) -> list[tuple[str, st
     if missing and (spec.every or not pairs):
         raise MaskLabError(f"{where}: no {kinds} probe of the study measures {missing[0]}")
     return pairs
+
+
+def drawn_corpora(study_name: str, item_name: str, config: Config) -> list[str]:
+    """Corpora that the item reads besides scores; MaskLabError if the study lacks them."""
+    spec = find(study_name, item_name)
+    try:
+        return spec.corpora(config.studies[study_name], config) if spec.corpora else []
+    except MaskLabError as error:
+        raise MaskLabError(f"config: studies.{study_name}: {item_name}: {error}") from None

@@ -27,7 +27,7 @@ class Spec:
 
     make: str
     probe_kinds: tuple[str, ...]
-    models: Callable[[Study, Config], list[str]]
+    models: Callable[[Study, Config], list[str]] = lambda study, config: []
     sets: tuple[str, ...] = ()
     every: bool = False
     corpora: Callable[[Study, Config], list[str]] | None = None

@@ -36,4 +36,9 @@ def f1(counts) -> float:
     return float(scores[either > 0].mean()) if (either > 0).any() else 0.0
 
 
-METRICS = {"accuracy": accuracy, "mcc": mcc, "f1": f1}
+def majority(counts) -> float:
+    """Share of the largest class: the accuracy of always giving one answer."""
+    return float(np.sum(counts, axis=1).max() / max(1, np.sum(counts)))
+
+
+METRICS = {"accuracy": accuracy, "mcc": mcc, "f1": f1, "majority": majority}

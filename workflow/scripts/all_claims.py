@@ -1,0 +1,10 @@
+"""Gather the claims of every study into one table."""
+
+from pathlib import Path
+
+from _job import job
+
+with job(snakemake):
+    from masklab.claims.write import gather, write_claims
+
+    write_claims(gather(snakemake.input.claims), Path(snakemake.output.csv).with_suffix(""))
