@@ -41,12 +41,14 @@ def context(make_checkpoint, write_task):
 def test_learns_a_separable_task(context, pair):
     rows = run(context(pair=pair))
     assert [(row["seed"], row["metric"]) for row in rows] == [
-        (seed, metric) for seed in (1, 2) for metric in ("accuracy", "mcc", "f1", "best_step")
+        (seed, metric) for seed in (1, 2) for metric in ("accuracy", "mcc", "f1", "majority", "best_step")
     ]
     for row in rows:
         assert (row["task"], row["split"], row["train_size"], row["n"]) == ("number", "test", 160, 60)
         if row["metric"] == "best_step":
             assert row["value"] in (10, 20, 30, 40)
+        elif row["metric"] == "majority":
+            assert 0.5 <= row["value"] < 0.6
         else:
             assert row["value"] > 0.95
 
@@ -56,8 +58,8 @@ def test_same_seed_twice_gives_identical_rows_and_seeds_do_not_touch_each_other(
     first = run(context(probe=hard))
     assert run(context(probe=hard)) == first
     alone = run(context(probe=hard.model_copy(update={"seeds": [2]})))
-    assert alone == first[4:]
-    values = [[row["value"] for row in rows] for rows in (first[:4], first[4:], run(context(probe=hard, seed=7))[:4])]
+    assert alone == first[5:]
+    values = [[row["value"] for row in rows] for rows in (first[:4], first[5:], run(context(probe=hard, seed=7))[:4])]
     assert values[0] != values[1]
     assert values[0] != values[2]
 
@@ -68,7 +70,7 @@ def test_tasks_start_from_the_checkpoint_not_from_each_other(context, write_task
     other = write_task("other", rows, 3)
     number = context(probe=hard)
     both = run(context(probe=hard, tasks={"other": other, **number.tasks}))
-    assert both[4:] == run(number)
+    assert both[5:] == run(number)
 
 
 def test_resumes_at_the_next_fine_tuning(context, tmp_path):
@@ -136,15 +138,16 @@ def test_learns_from_symbols_without_a_tokenizer(make_checkpoint, symbols, tmp_p
         update={"evaluate_every": "epoch", "sizes": [100, 400], "seeds": [1], "pooling": "mean", "select": "accuracy"}
     )
     rows = run(Context(probe=probe, checkpoint=checkpoint, tasks={"present": task}, name="dh"))
+    names = ("accuracy", "mcc", "f1", "majority")
     metrics = [
-        *((split, metric, n) for split, n in (("B-D1", 20), ("A-D1", 40)) for metric in ("accuracy", "mcc", "f1")),
+        *((split, metric, n) for split, n in (("B-D1", 20), ("A-D1", 40)) for metric in names),
         ("test", "best_step", 60),
     ]
     assert [(row["split"], row["metric"], row["n"]) for row in rows] == 2 * metrics
-    assert [row["train_size"] for row in rows] == 7 * [100] + 7 * [400]
+    assert [row["train_size"] for row in rows] == 9 * [100] + 9 * [400]
     assert {row["mix"] for row in rows} == {0.1}
-    assert all(row["value"] > 0.9 for row in rows[7:] if row["metric"] == "accuracy")
-    assert rows[6]["value"] in range(7, 29, 7) and rows[13]["value"] in range(25, 101, 25)
+    assert all(row["value"] > 0.9 for row in rows[9:] if row["metric"] == "accuracy")
+    assert rows[8]["value"] in range(7, 29, 7) and rows[17]["value"] in range(25, 101, 25)
 
 
 def test_domains_partition_the_test_split(context, write_task):
@@ -165,11 +168,11 @@ def test_a_size_is_the_task_cut_to_its_first_rows(context, write_task, tmp_path)
     sized = context(probe=PROBE.model_copy(update={"lr": 5e-4, "epochs": 2, "sizes": [50, 160]}))
     rows = run(sized)
     whole = run(context(probe=PROBE.model_copy(update={"lr": 5e-4, "epochs": 2})))
-    assert rows[8:] == whole
-    assert rows[:8] != [{**row, "train_size": 50} for row in whole]
+    assert rows[10:] == whole
+    assert rows[:10] != [{**row, "train_size": 50} for row in whole]
     train = tmp_path / "number" / "train.parquet"
     pd.read_parquet(train)[:50].to_parquet(train)
-    assert run(context_of(sized, PROBE.model_copy(update={"lr": 5e-4, "epochs": 2}))) == rows[:8]
+    assert run(context_of(sized, PROBE.model_copy(update={"lr": 5e-4, "epochs": 2}))) == rows[:10]
     with pytest.raises(MaskLabError, match=r"probes.glue.sizes: 160 is more than the 50 training rows of 'number'"):
         run(sized)
 

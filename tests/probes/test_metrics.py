@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-from masklab.probes.metrics import accuracy, confusion, f1, mcc
+from masklab.probes.metrics import accuracy, confusion, f1, majority, mcc
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
@@ -24,3 +24,9 @@ def test_constant_predictions_are_zero_not_nan():
     assert (accuracy(counts), mcc(counts), f1(counts)) == (0.5, 0.0, 0.0)
     missing = confusion([0, 1, 0], [0, 1, 1], 3)  # class 2 never occurs
     assert f1(missing) == pytest.approx(sk.f1_score([0, 1, 0], [0, 1, 1], average="macro"))
+
+
+def test_majority_is_the_accuracy_of_one_answer():
+    labels = [0, 2, 2, 1, 2]
+    best = max(accuracy(confusion(labels, [answer] * 5, 3)) for answer in range(3))
+    assert majority(confusion(labels, [1, 0, 2, 1, 1], 3)) == best == 0.6

@@ -38,7 +38,7 @@ def figure1(scores, study: Study, labels, metrics, starts=None, corpora=()):
     for k, axes in enumerate(np.atleast_1d(figure.subplots(len(chains), 1))):
         part = data[data["chain"] == k + 1]
         _draw(axes, part[part["position"] < shown], [form[k] for form in forms])
-        style.panel_title(axes, f"chain {k + 1}: a walk and both edges of every synset", k)
+        style.panel_title(axes, f"k = {k + 1}: a walk of chain {k + 1} and both edges of every synset", k)
     return figure, data[data["position"] < shown].reset_index(drop=True)
 
 
@@ -126,9 +126,8 @@ def _draw(axes, part, forms):
 
 
 def _node(axes, x, y, synset, color):
-    circle = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": color, "linewidth": 0.9}
-    text = f"{synset:>3}" if synset < 100 else f"{synset}"
-    axes.text(x, y, text.strip().center(3), ha="center", va="center", fontsize=6.5, color=color, bbox=circle)
+    axes.plot([x], [y], marker="o", markersize=15, markerfacecolor="white", markeredgecolor=color, markeredgewidth=0.9)
+    axes.text(x, y, str(synset), ha="center", va="center_baseline", fontsize=6.5, color=color)
 
 
 def _arrow(axes, start, end, color, width):

@@ -32,7 +32,7 @@ SPLITS = ("train", "valid", "test")
 
 
 def measure(context) -> list[dict]:
-    """Rows accuracy, mcc, f1 (test split, best model) and best_step of every task, size and seed.
+    """Rows accuracy, mcc, f1, majority (test split, best model) and best_step of every task, size and seed.
 
     `split` is `test`; where the test split has a column `domain`, the metrics are measured per domain and `split`
     is the domain's name. `mix` is the one in the task's task.json, if any.
