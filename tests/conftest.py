@@ -33,3 +33,11 @@ def english(tmp_path_factory):
         write_table(table, root / "corpora" / f"{split}.parquet")
         write_tokens(table["text"], tokenizer, 40, root / "tokens", split)
     return root
+
+
+@pytest.fixture(scope="session")
+def dh():
+    """Synthetic scores of the `dh` study: module `synthetic`."""
+    import synthetic
+
+    return synthetic

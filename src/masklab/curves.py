@@ -47,8 +47,9 @@ def curves(scores: pd.DataFrame, study: Study, name: str) -> pd.DataFrame:
         raise MaskLabError(f"scores: no majority of the test set {lacking[0][1]} of {lacking[0][0]}")
     rows = rows.assign(majority=majority["min"].reindex(known).to_numpy(), label=rows["model"].map(labels))
     rows = rows.rename(columns={"split": "domain", "value": "accuracy"}).assign(set=name, panel=title)
-    order = {label: i for i, label in enumerate(panel)} | {domain: i for i, domain in enumerate(DOMAINS)}
-    rows = rows.sort_values(["label", "domain", "task", "train_size", "seed"], key=lambda c: c.map(order).fillna(c))
+    order = {"label": list(panel), "domain": list(DOMAINS)}
+    places = {f"{key}_order": rows[key].map(values.index) for key, values in order.items()}
+    rows = rows.assign(**places).sort_values([*places, "task", "train_size", "seed"])
     return rows[COLUMNS].reset_index(drop=True)
 
 

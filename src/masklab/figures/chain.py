@@ -90,7 +90,8 @@ def likeliest_nodes(chain, synsets) -> list[int]:
     for synset in synsets[1:]:
         after = {}
         for node, (score, path) in best.items():
-            for target, probability in zip(chain.targets[node].tolist(), chain.probabilities, strict=True):
+            for target in set(chain.targets[node].tolist()):
+                probability = chain.probabilities[chain.targets[node] == target].sum()
                 if chain.synset[target] == synset and probability > 0:
                     total = score + np.log(probability)
                     if target not in after or total > after[target][0]:
@@ -111,7 +112,8 @@ def _draw(axes, part, forms):
             axes.text(x + 0.42, 0, "…", ha="left", va="center")
             continue
         _arrow(axes, (x, 0), (x + 1, 0), "0.2", 1.2)
-        axes.text(x + 0.5, 0.11, f"{row.probability:.2g}", ha="center", va="bottom", fontsize=6.5)
+        both = row.probability + (row.other_probability if row.other == row.next else 0)
+        axes.text(x + 0.5, 0.11, f"{both:.2g}", ha="center", va="bottom", fontsize=6.5)
         if row.other != row.next:
             _node(axes, x + 0.5, _DOWN, row.other, "0.6")
             _arrow(axes, (x, 0), (x + 0.5, _DOWN), "0.6", 0.8)
