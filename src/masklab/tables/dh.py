@@ -65,14 +65,16 @@ def _majority(means):
 
 def losses(scores, study: Study, labels, metrics, starts=None) -> pd.DataFrame:
     """Masked-token cross-entropy of each pre-trained model in nats, the law's floor, and the gap between them."""
-    rows = scores[(scores["metric"].isin(["loss", "floor", "gap"])) & scores["model"].isin(labels)]
+    metric_order = ["loss", "floor", "gap"]
+    rows = scores[(scores["metric"].isin(metric_order)) & scores["model"].isin(labels)]
     if rows.empty:
         raise MaskLabError(f"scores: no loss rows of {', '.join(labels)}")
     rows = rows[rows["step"] == rows.groupby("model")["step"].transform("max")]
     parts = []
     for title, members in study.members.items():
         part = rows[rows["model"].isin(members)]
-        part = part.assign(order=part["model"].map(members.index)).sort_values(["order", "split", "metric"])
+        places = {"a": part["model"].map(members.index), "b": part["metric"].map(metric_order.index)}
+        part = part.assign(**places).sort_values(["a", "split", "b"])
         parts.append(part.assign(panel=title, row=_loss_row(part), std=float("nan"), seeds=0))
     tidy = pd.concat(parts, ignore_index=True)
     return tidy.assign(label=tidy["model"].map(labels))[TIDY]
