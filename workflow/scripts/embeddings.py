@@ -6,9 +6,9 @@ from _job import job
 
 with job(snakemake):
     import numpy as np
-    from masklab.embeddings import train
 
     from masklab.config.schema import Embeddings
+    from masklab.embeddings import train
     from masklab.files import atomic, read_json, write_json
     from masklab.tokens import TokenStore
 
