@@ -23,7 +23,7 @@ def changed(*path, value):
 def test_families_expand():
     config = load(DEFAULT)
     assert list(config.models)[:3] == ["strict-phase1", "strict-small-phase1", "strict-kd"]
-    assert len(config.models) == 2 + 5 + 3
+    assert len(config.models) == 2 + 5 + 3 + 3 * 5
     assert config.models["strict-small-mlsm+mlm"].init == "strict-small-phase1@1200"
 
 
