@@ -13,6 +13,7 @@ from masklab.figures.spec import panel_of
 from masklab.statistics import mean_interval
 
 DOMAINS = ("A-D1", "B-D1", "A-D2", "B-D2")
+TRAINED = "A-D1"  # in the training data of every mix
 COLUMNS = ["set", "panel", "label", "model", "task", "domain", "train_size", "seed", "accuracy", "majority", "n"]
 
 

@@ -36,6 +36,15 @@ def test_verdicts_follow_the_curves(found):
         assert verdicts[name] == "contradicted", name
 
 
+def test_nothing_learned_supports_nothing(dh):
+    flat = dh.dh_scores(lambda *_: 0.51, noise=1e-4)  # the majority of A-D1 is 0.52
+    found = test_claims(CLAIMS, {name: curves(flat, dh.STUDY, name) for name in dh.SETS}, 0.02, "dh")
+    absent = found[found.region.isin(["equal", "no more", "no less"])]
+    assert len(absent) > 10 and not absent.learned.any() and (absent.verdict == "inconclusive").all()
+    # the intervals themselves lie inside the regions
+    assert (absent[absent.region == "equal"][["low", "high"]].abs() < 0.02).all(axis=None)
+
+
 def test_claims_speak_of_what_is_drawn():
     for claim in CLAIMS:
         assert claim.text and claim.section[0] in "5A"

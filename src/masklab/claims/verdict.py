@@ -3,9 +3,12 @@
 Verdicts: `supported`, if the whole interval lies inside the claim's region; `contradicted`, if it lies wholly
 outside; else `inconclusive`. Fewer than `FEWEST` seeds are always inconclusive. For a claim of a difference
 this is the two-sided paired t test at 5 %; for a claim of equality, two one-sided tests (Schuirmann 1987) at
-2.5 % each. Seeds pair: seed s has the same training rows, head, batches and dropout for every model of a
-set; across sets the pairing is arbitrary, which leaves the test valid. Intervals cover fine-tuning and not
-pre-training, of which there is one run per model. No correction for the number of claims: each stands alone.
+2.5 % each. A claim that something is not there (equal, no more, no less) can only be supported by models that
+learned the task: where none of those compared beats the majority class on the domain it was trained on, at the
+largest size, it is inconclusive. Seeds pair: seed s has the same training rows, head, batches and dropout for
+every model of a set; across sets the pairing is arbitrary, which leaves the test valid. Intervals cover
+fine-tuning and not pre-training, of which there is one run per model. No correction for the number of claims:
+each stands alone.
 """
 
 import math
@@ -13,6 +16,7 @@ import math
 import pandas as pd
 
 from masklab.claims.spec import MAJORITY, Claim, Curve
+from masklab.curves import TRAINED
 from masklab.statistics import mean_interval
 
 COLUMNS = {
@@ -29,9 +33,11 @@ COLUMNS = {
     "high": "float64",
     "unit": "str",
     "seeds": "int64",
+    "learned": "bool",
     "verdict": "str",
 }
 FEWEST = 5  # seeds for a verdict
+ABSENCE = ("equal", "no more", "no less")  # regions that hold where nothing was learned
 
 
 def test_claims(claims: list[Claim], curves: dict[str, pd.DataFrame], margin: float, study: str) -> pd.DataFrame:
@@ -44,6 +50,8 @@ def test_claims(claims: list[Claim], curves: dict[str, pd.DataFrame], margin: fl
     for claim in claims:
         effects = seed_effects(claim, curves)
         mean, low, high = mean_interval(effects.to_numpy())
+        knows = learned(claim, curves)
+        found = verdict(low, high, len(effects), bounds(claim.region, margin))
         rows.append(
             {
                 "study": study,
@@ -53,13 +61,14 @@ def test_claims(claims: list[Claim], curves: dict[str, pd.DataFrame], margin: fl
                 "text": claim.text,
                 "comparison": claim.comparison,
                 "region": claim.region,
-                "margin": margin if claim.region in ("equal", "no more", "no less") else 0.0,
+                "margin": margin if claim.region in ABSENCE else 0.0,
                 "effect": mean,
                 "low": low,
                 "high": high,
                 "unit": "accuracy" if not any(curve.roughness for _, curve in claim.effect) else "roughness",
                 "seeds": len(effects),
-                "verdict": verdict(low, high, len(effects), bounds(claim.region, margin)),
+                "learned": knows,
+                "verdict": found if knows or claim.region not in ABSENCE else "inconclusive",
             }
         )
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
@@ -88,6 +97,21 @@ def verdict(low: float, high: float, seeds: int, region: tuple[float, float]) ->
     if high < region[0] or low > region[1]:
         return "contradicted"
     return "inconclusive"
+
+
+def learned(claim: Claim, curves: dict[str, pd.DataFrame]) -> bool:
+    """Whether, in every set of the claim, one of its models beats the majority class on the domain it was trained on.
+
+    That is: the 95 % interval of its accuracy less the majority, at the largest size, lies above 0.
+    """
+    return all(_learned(curves[name], {curve.label for _, curve in claim.effect}) for name in claim.sets)
+
+
+def _learned(rows, labels):
+    rows = rows[rows["label"].isin(labels) & (rows["domain"] == TRAINED)]
+    rows = rows[rows["train_size"] == rows.groupby("label")["train_size"].transform("max")]
+    gains = (rows["accuracy"] - rows["majority"]).groupby(rows["label"])
+    return any(mean_interval(gain.to_numpy())[1] > 0 for _, gain in gains)
 
 
 def seed_effects(claim: Claim, curves: dict[str, pd.DataFrame]) -> pd.Series:

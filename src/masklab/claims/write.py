@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from masklab.claims.verdict import COLUMNS, FEWEST
+from masklab.claims.verdict import ABSENCE, COLUMNS, FEWEST
 from masklab.errors import MaskLabError
 from masklab.files import atomic, write_csv, write_parquet
 
@@ -39,8 +39,9 @@ def markdown(frame: pd.DataFrame) -> str:
         parts.append(f"# Claims of `{study}`: {said}\n")
         parts.append(
             "Effect: mean over fine-tuning seeds [95 % t interval]. Supported: the interval lies inside the claimed"
-            f" region; contradicted: wholly outside; else, or with fewer than {FEWEST} seeds, inconclusive. Not"
-            " corrected for the number of claims; one pre-training run per model.\n"
+            f" region; contradicted: wholly outside; else, or with fewer than {FEWEST} seeds, inconclusive;"
+            " so too (*) where something is said to be absent and no model learned the task. Not corrected for the"
+            " number of claims; one pre-training run per model.\n"
         )
         for section, rows in own.groupby("section", sort=False):
             lines = [
@@ -61,4 +62,5 @@ def _line(row):
     region = {"equal": f"within ± {m}", "no more": f"at most {m}", "no less": f"at least -{m}"}.get(
         row.region, row.region
     )
-    return f"| {row.verdict} | {row.text} | {row.figure} | {row.comparison} | {region} | {effect} | {row.seeds} |"
+    mark = "" if row.learned or row.region not in ABSENCE else " (*)"
+    return f"| {row.verdict}{mark} | {row.text} | {row.figure} | {row.comparison} | {region} | {effect} | {row.seeds} |"
