@@ -14,8 +14,8 @@ import argparse
 import torch
 
 from masklab.config.schema import Encoder
-from masklab.models.checkpoint import export_config
 from masklab.models.encoder import MaskedLM
+from masklab.models.huggingface import export_config
 
 GIB = 2**30
 

@@ -7,14 +7,15 @@
 The peer is `BertForMaskedLM` (or `DebertaForMaskedLM`) under `Trainer` with `DataCollatorForLanguageModeling` at
 its best settings: length grouping, padding to the longest, scaled-dot-product attention where the class has it,
 fused AdamW, no logging, no saving. Both train on the same sequences, as long as lines of real English text, with
-15 % of the tokens masked, dropout 0.1 and gradients clipped to norm 1. Blocks of updates alternate in this
-process; a block's time includes making its batches. Tokens are real ones: padding is not counted. `--gpu` means
-BERT-base, vocabulary 30,522, bf16, our forward pass compiled, and model FLOPs utilisation. The last line is
-ours / peer.
+15 % of the tokens masked, dropout 0.1 and gradients clipped to norm 1. Each works in a process of its own, started by
+this one, and blocks of updates alternate; a block's time includes making its batches. Tokens are real ones:
+padding is not counted. `--gpu` means BERT-base, vocabulary 30,522, bf16, our forward pass compiled, and model FLOPs
+utilisation (`--peak`, TFLOP/s of the card). The last line is ours / peer.
 """
 
 import argparse
 import itertools
+import multiprocessing
 import platform
 import statistics
 import tempfile
@@ -28,7 +29,9 @@ from torch.utils.data import Dataset
 
 from masklab.config.schema import Encoder, Model, Objective
 from masklab.files import write_json
-from masklab.models.checkpoint import export_config
+from masklab.memory import keep_freed_memory
+from masklab.models.flops import flops_per_token
+from masklab.models.huggingface import export_config
 from masklab.tokenizers import CLS, MASK, PAD, SEP, SPECIALS, UNK
 from masklab.training.loop import Run, Trainer
 
@@ -38,10 +41,15 @@ QUANTILES = (6, 8, 9, 10, 11, 13, 14, 16, 20, 25, 32, 39, 49, 58, 70, 83, 98, 11
 SEQUENCES = 40000
 
 
+def real_lengths(quantiles, length: int):
+    """Lengths of lines at the given quantiles, cut to `length`."""
+    return np.interp(quantiles, np.linspace(0, 1, len(QUANTILES)), QUANTILES).astype(int).clip(7, length)
+
+
 def write_corpus(folder: Path, vocab_size: int, length: int) -> list[list[int]]:
     """Token arrays with real lengths and Zipfian pieces; returns the same sequences as lists, specials included."""
     rng = np.random.default_rng(1)
-    lengths = np.interp(rng.random(SEQUENCES), np.linspace(0, 1, len(QUANTILES)), QUANTILES).astype(int).clip(7, length)
+    lengths = real_lengths(rng.random(SEQUENCES), length)
     offsets = np.concatenate([[0], np.cumsum(lengths - 2)])
     share = 1 / np.arange(1, vocab_size - len(SPECIALS) + 1)
     ids = rng.choice(len(share), offsets[-1], p=share / share.sum()) + len(SPECIALS)
@@ -60,7 +68,8 @@ def synchronize() -> None:
 class Ours:
     """MaskLab's training loop, asked for blocks of updates."""
 
-    def __init__(self, encoder: Encoder, folder: Path, args):
+    def __init__(self, encoder: Encoder, rows, folder: Path, args):
+        keep_freed_memory()  # as every job of the workflow does
         model = Model(
             corpus="c", tokenizer="t", encoder="e", objective="o", steps=10**6, batch_size=args.batch,
             precision="bf16" if args.gpu else "fp32", compile=args.gpu,
@@ -145,6 +154,32 @@ class Peer:
         return int(sum(tokens)), times[1] - times[0]
 
 
+def work(make, pipe, encoder, args):
+    """One side, in its own process: a block of updates whenever asked."""
+    torch.set_num_threads(args.threads)
+    transformers.logging.set_verbosity_error()
+    with tempfile.TemporaryDirectory() as temporary:
+        run = make(encoder, write_corpus(Path(temporary), args.vocab, args.length), Path(temporary), args)
+        while pipe.recv():
+            pipe.send((*run.block(), torch.cuda.max_memory_allocated() if args.gpu else 0))
+
+
+def measure(sides: dict, encoder, args) -> dict[str, tuple[list[float], int]]:
+    """Tokens per second of each block, and peak GPU memory, of each side; the first round warms up."""
+    spawn = multiprocessing.get_context("spawn")
+    pipes, found = {}, {name: [] for name in sides}
+    for name, make in sides.items():
+        pipes[name], far = spawn.Pipe()
+        spawn.Process(target=work, args=(make, far, encoder, args), daemon=True).start()
+    for _ in range(args.rounds + 1):
+        for name, pipe in pipes.items():
+            pipe.send(True)
+            found[name].append(pipe.recv())
+    for pipe in pipes.values():
+        pipe.send(False)
+    return {name: ([tokens / seconds for tokens, seconds, _ in rows[1:]], rows[-1][2]) for name, rows in found.items()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layers", type=int, default=4)
@@ -160,11 +195,10 @@ def main():
     parser.add_argument("--updates", type=int, default=50, help="updates per block (default: %(default)s)")
     parser.add_argument("--gpu", action="store_true", help="BERT-base on a GPU, bf16, compiled")
     parser.add_argument("--peer-compile", action="store_true", help="torch_compile=True for the peer too")
+    parser.add_argument("--peak", type=float, default=989, help="with --gpu: the card's dense bf16 TFLOP/s (H100: 989)")
     args = parser.parse_args()
     if args.gpu:
         args.layers, args.hidden, args.vocab, args.batch = 12, 768, 30522, 256 if args.length <= 128 else 64
-    torch.set_num_threads(args.threads)
-    transformers.logging.set_verbosity_error()
     encoder = Encoder(
         positions=args.positions, layers=args.layers, hidden=args.hidden, heads=max(1, args.hidden // 64),
         max_positions=max(args.length, 128), dropout=args.dropout,
@@ -173,22 +207,20 @@ def main():
     print(
         f"{machine}; torch {torch.__version__}, transformers {transformers.__version__}; {args.positions} positions,"
         f" {args.layers} layers x {args.hidden}, vocabulary {args.vocab:,}, length {args.length}, batch {args.batch},"
-        f" dropout {args.dropout}, {'bf16' if args.gpu else 'fp32'}"
+        f" dropout {args.dropout}, {'bf16' if args.gpu else 'fp32'}",
+        flush=True,
     )
-    with tempfile.TemporaryDirectory() as temporary:
-        rows = write_corpus(Path(temporary), args.vocab, args.length)
-        runs = {"MaskLab": Ours(encoder, Path(temporary), args), "Trainer": Peer(encoder, rows, temporary, args)}
-        rates = {name: [] for name in runs}
-        for number in range(args.rounds + 1):
-            for name, run in runs.items():
-                tokens, seconds = run.block()
-                if number:  # the first round warms up
-                    rates[name].append(tokens / seconds)
-    if torch.cuda.is_available():
-        print(f"peak memory {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB, both together")
-    for name, found in rates.items():
-        print(f"{name}: {statistics.median(found):,.0f} tokens/s (rounds: {', '.join(f'{x:,.0f}' for x in found)})")
-    print(f"ratio: {statistics.median(rates['MaskLab']) / statistics.median(rates['Trainer']):.2f}")
+    found = measure({"MaskLab": Ours, "Trainer": Peer}, encoder, args)
+    mean = int(
+        np.interp(np.linspace(0, 1, 1001), np.linspace(0, 1, len(QUANTILES)), QUANTILES).clip(7, args.length).mean()
+    )
+    flops = flops_per_token(encoder, args.vocab, mean, round(0.15 * mean))
+    for name, (rates, memory) in found.items():
+        rate = statistics.median(rates)
+        print(f"{name}: {rate:,.0f} tokens/s (rounds: {', '.join(f'{x:,.0f}' for x in rates)})")
+        if args.gpu:
+            print(f"  {rate * flops / args.peak / 1e12:.1%} of the peak by our FLOPs; {memory / 2**30:.1f} GiB")
+    print(f"ratio: {statistics.median(found['MaskLab'][0]) / statistics.median(found['Trainer'][0]):.2f}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import os
 import sys
 
 from masklab.errors import MaskLabError
+from masklab.memory import keep_freed_memory
 from masklab.progress import configure
 
 
@@ -15,6 +16,7 @@ def job(snakemake):
     threads = int(os.environ.get("SLURM_CPUS_PER_TASK", snakemake.threads))
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ[variable] = str(threads)
+    keep_freed_memory()
     configure(snakemake.log[0] if snakemake.log else None)
     try:
         yield

@@ -5,8 +5,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from masklab.config.schema import Encoder
-from masklab.models.attention import Attention, Batch, Linear, Queries
+from masklab.models.attention import Attention, Batch, Queries
 from masklab.models.dropout import dropout, dropout_add
+from masklab.models.linear import Linear
 from masklab.models.relative import BiasedAttention, DisentangledAttention
 
 

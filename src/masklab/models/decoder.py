@@ -13,8 +13,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from masklab.config.schema import Encoder
-from masklab.models.attention import Batch, Linear, plan_queries
+from masklab.models.attention import Batch, plan_queries
 from masklab.models.blocks import Block
+from masklab.models.linear import Linear
 
 
 @dataclass

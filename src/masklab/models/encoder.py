@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from masklab.config.schema import Encoder
 from masklab.errors import MaskLabError
-from masklab.models.attention import Batch, Linear, plan_queries
+from masklab.models.attention import Batch, plan_queries
 from masklab.models.blocks import Block, Embeddings, Head, LstmBlock
 from masklab.models.decoder import Decoder, drop, restore
+from masklab.models.linear import Linear, linear
 from masklab.models.positions import bias_at, shared_bias
 from masklab.tokenizers import MASK, PAD
 
@@ -157,7 +157,7 @@ class MaskedLM(nn.Module):
     def _scores(self, last, state=None) -> Output:
         transformed = self.head(last)
         weight = self.embeddings.word if self.head.weight is None else self.head.weight
-        logits = F.linear(transformed, weight, self.head.bias)
+        logits = linear(transformed, weight, self.head.bias)
         return Output(logits, None if self.latent is None else self.latent(transformed), state)
 
     def encode(

@@ -9,8 +9,9 @@ import os
 import torch
 from torch import nn
 
-from masklab.models.attention import Attention, Batch, Linear
+from masklab.models.attention import Attention, Batch
 from masklab.models.dropout import dropout
+from masklab.models.linear import Linear
 from masklab.models.positions import shift
 
 FLEX = os.environ.get("MASKLAB_FLEX", "1") != "0"  # MASKLAB_FLEX=0: scaled_dot_product_attention in its place

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from masklab.objectives.cross_entropy import token_cross_entropy
 from masklab.sparse.targets import kl_to_sparse
 
 
@@ -33,7 +34,7 @@ class Batch:
 
 def mlm(batch, output, teacher) -> Tensor:
     """Cross-entropy of the hidden token over the vocabulary (§2.1)."""
-    return F.cross_entropy(output.logits.float(), batch.targets, reduction="none")
+    return token_cross_entropy(output.logits, batch.targets)
 
 
 def kd(batch, output, teacher) -> Tensor:

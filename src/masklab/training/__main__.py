@@ -11,6 +11,7 @@ import logging
 import sys
 
 from masklab.errors import MaskLabError
+from masklab.memory import keep_freed_memory
 from masklab.progress import configure
 
 
@@ -22,6 +23,7 @@ def main(arguments=None) -> int:
     parser.add_argument("log", nargs="?", help="file that log lines are added to")
     options = parser.parse_args(arguments)
     configure(options.log, "a")
+    keep_freed_memory()
     try:
         from masklab.training.launch import launch
         from masklab.training.run import read_run

@@ -1,0 +1,48 @@
+"""Linear maps by oneDNN against torch's own, whatever the processor prefers."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from masklab.models.linear import Linear, OneDnnLinear, linear
+
+pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8), (37, 24, 65), (240, 64, 2000)])
+@pytest.mark.parametrize("biased", [True, False])
+def test_values_and_gradients(shape, biased):
+    n, k, m = shape
+    torch.manual_seed(1)
+    inputs = [torch.randn(n, k), torch.randn(m, k), torch.randn(m) if biased else None]
+    leaves = [part if part is None else part.requires_grad_() for part in inputs]
+    given, gradient = [part for part in leaves if part is not None], torch.randn(n, m)
+    found, expected = OneDnnLinear.apply(*leaves), F.linear(*leaves)
+    # against double precision, no further off than torch's own product
+    exact = F.linear(*(part if part is None else part.double() for part in leaves))
+    for result in (found, expected):
+        torch.testing.assert_close(result.double(), exact, rtol=1e-5, atol=1e-4)
+    for ours, theirs in zip(
+        torch.autograd.grad(found, given, gradient), torch.autograd.grad(expected, given, gradient), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-3)
+
+
+def test_second_derivative():
+    torch.manual_seed(1)
+    x, weight = torch.randn(6, 5, requires_grad=True), torch.randn(4, 5, requires_grad=True)
+    found = []
+    for function in (OneDnnLinear.apply, F.linear):
+        (first,) = torch.autograd.grad(function(x, weight, None).pow(3).sum(), x, create_graph=True)
+        found.append(torch.autograd.grad(first.pow(2).sum(), weight)[0])
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-3)
+
+
+def test_other_inputs_go_to_torch():
+    layer = Linear(5, 3)
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter)
+    for x in (torch.randn(2, 4, 5), torch.randn(0, 5)):
+        torch.testing.assert_close(layer(x), F.linear(x, layer.weight, layer.bias))
+    double = torch.randn(4, 5).double()
+    assert linear(double, layer.weight.double(), None).dtype == torch.float64

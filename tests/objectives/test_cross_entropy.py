@@ -1,0 +1,31 @@
+"""Cross-entropy of tokens against torch's."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from masklab.objectives.cross_entropy import token_cross_entropy
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
+def test_value_and_gradient(dtype, tolerance):
+    torch.manual_seed(1)
+    logits = (6 * torch.randn(40, 97, dtype=dtype)).requires_grad_()
+    targets, weights = torch.randint(97, (40,)), torch.rand(40, dtype=dtype)
+    found, expected = token_cross_entropy(logits, targets), F.cross_entropy(logits, targets, reduction="none")
+    torch.testing.assert_close(found, expected, rtol=0, atol=10 * tolerance)
+    gradients = [torch.autograd.grad((losses * weights).sum(), logits)[0] for losses in (found, expected)]
+    torch.testing.assert_close(*gradients, rtol=0, atol=tolerance)
+
+
+def test_impossible_tokens_have_finite_losses():
+    logits = torch.tensor([[0.0, -200.0], [500.0, -500.0]], requires_grad=True)
+    losses = token_cross_entropy(logits, torch.tensor([1, 1]))
+    torch.testing.assert_close(losses.detach(), torch.tensor([200.0, 1000.0]))
+    losses.sum().backward()
+    torch.testing.assert_close(logits.grad, torch.tensor([[1.0, -1.0], [1.0, -1.0]]))
+
+
+def test_half_precision_is_computed_in_full():
+    logits = torch.randn(5, 11).bfloat16()
+    assert token_cross_entropy(logits, torch.zeros(5, dtype=torch.long)).dtype == torch.float32
