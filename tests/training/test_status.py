@@ -1,3 +1,4 @@
+import signal
 import subprocess
 import sys
 import time
@@ -52,7 +53,13 @@ def test_watch_repeats_until_ctrl_c(tmp_path):
     command = [sys.executable, "-m", "masklab.cli", "status"]
     once = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (once.returncode, once.stdout) == (0, "no job is under way\n")
-    child = subprocess.Popen([*command, "-w", "0.05"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [*command, "-w", "0.05"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell has it ignored
+    )
     shown = [child.stdout.readline() for _ in range(3)]
     child.send_signal(2)
     assert shown == ["no job is under way\n"] * 3 and child.wait(10) == 0
