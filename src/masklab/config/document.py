@@ -17,7 +17,7 @@ def write(root: Path) -> None:
 
 def keys() -> str:
     """Markdown tables of every key: what it is, its default, where it stands."""
-    parts = ["# Config keys", "", "Made by `masklab schema` from `src/masklab/config/schema.py`. An entry may have",
+    parts = ["# Config keys", "", "Made by `masklab schema` from `src/masklab/config/schema/`. An entry may have",
              "`for: {name: [values]}` (or a list of such mappings) and then stands for one entity per combination.",
              *_table("the top level", Config, skip=SECTIONS)]  # fmt: skip
     sections = {entity for section in SECTIONS for entity in _entities(Config.model_fields[section].annotation)}

@@ -1,0 +1,86 @@
+"""The configuration as one typed model: checks, JSON schema and key table all come from here.
+
+Class and key names are the nouns of ARCHITECTURE.md. Every entity forbids unknown keys, so that a typo stops the
+run before any job starts. One file per group of nouns; everything is imported from this package.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from masklab.config.schema.base import Count, Entity, Share
+from masklab.config.schema.corpora import (
+    Chains,
+    Corpus,
+    Embeddings,
+    EnglishCorpus,
+    MarkovCorpus,
+    SymbolTokenizer,
+    TextCorpus,
+    Tokenizer,
+    UnigramTokenizer,
+)
+from masklab.config.schema.encoders import Decoder, Encoder
+from masklab.config.schema.models import Dictionary, Masking, Model, Objective, Optimiser
+from masklab.config.schema.probes import FinetuneProbe, LossProbe, MinimalPairsProbe, PredictionProbe, Probe
+from masklab.config.schema.studies import Study
+from masklab.config.schema.tasks import EnglishLabels, EnglishPairs, LabelFiles, PairFiles, PatternsTask, Task
+
+__all__ = [
+    "Chains",
+    "Config",
+    "Corpus",
+    "Count",
+    "Decoder",
+    "Dictionary",
+    "Embeddings",
+    "Encoder",
+    "EnglishCorpus",
+    "EnglishLabels",
+    "EnglishPairs",
+    "Entity",
+    "FinetuneProbe",
+    "LabelFiles",
+    "LossProbe",
+    "MarkovCorpus",
+    "Masking",
+    "MinimalPairsProbe",
+    "Model",
+    "Objective",
+    "Optimiser",
+    "PairFiles",
+    "PatternsTask",
+    "PredictionProbe",
+    "Probe",
+    "Share",
+    "Study",
+    "SymbolTokenizer",
+    "Task",
+    "TextCorpus",
+    "Tokenizer",
+    "UnigramTokenizer",
+]
+
+
+class Config(Entity):
+    """Everything. See config.yaml for a documented example."""
+
+    run: str = Field(
+        "",
+        pattern=r"^[A-Za-z0-9_.-]*$",
+        description="Name of the run; artifacts lie under results/<run>/. Empty: results/ itself.",
+    )
+    seed: int = Field(1, ge=0, description="Root of every random stream.")
+    threads: Count = Field(1, description="CPU threads of a job that trains or measures.")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="`auto`: a GPU where there is one.")
+    chains: dict[str, Chains] = {}
+    corpora: dict[str, Corpus] = {}
+    tokenizers: dict[str, Tokenizer] = {}
+    embeddings: dict[str, Embeddings] = {}
+    encoders: dict[str, Encoder] = {}
+    objectives: dict[str, Objective] = {}
+    models: dict[str, Model] = {}
+    dictionaries: dict[str, Dictionary] = {}
+    tasks: dict[str, Task] = {}
+    probes: dict[str, Probe] = {}
+    studies: dict[str, Study] = {}

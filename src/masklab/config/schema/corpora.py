@@ -1,0 +1,153 @@
+"""Languages, corpora, tokenizers, word embeddings."""
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from masklab.config.schema.base import Count, Entity, Share
+
+
+class Chains(Entity):
+    """Random Markov chains over synsets, each synset with two features a and b (Chiang & Yogatama 2023, section 4).
+
+    Everything is drawn at (config seed, `seed`), not at the entry's name: two entries that differ in
+    features alone have the same chains.
+    """
+
+    synsets: int = Field(1000, ge=2, description="n; each has one feature of form a and one of form b.")
+    chains: Count = Field(2, description="Chains over the same synsets; D1, D2, ... in the order drawn.")
+    edges: Literal["paper", "released"] = Field(
+        "paper",
+        description="`paper`: a node is a synset with two edges to two random synsets; `released`: `copies` x synsets hidden nodes on a cycle that repeats one random order of the synsets, each with a second, random edge.",
+    )
+    copies: Count = Field(5, description="Hidden nodes per synset under `released`.")
+    main: Share = Field(0.9, description="Probability of a node's first edge; the second has the rest.")
+    features: Literal["single", "multi"] = Field(
+        "single", description="`single`: a feature is one token; `multi`: 1 to `longest` tokens of its alphabet."
+    )
+    vocabularies: Literal["separate", "shared"] = Field(
+        "separate", description="Under `multi`: whether the features of form a and b are spelt with the same tokens."
+    )
+    alphabet: Count | None = Field(None, description="Under `multi`: tokens per alphabet. None: as many as synsets.")
+    longest: Count = Field(3, description="Under `multi`: tokens of the longest feature; lengths are drawn uniformly.")
+    code: Literal["prefix-free", "random"] = Field(
+        "prefix-free",
+        description="Under `multi`: `prefix-free`: no feature begins another, so that a sequence can be read in one way only; `random`: features merely differ.",
+    )
+    seed: int = Field(1, ge=0, description="Of the chains and of the spelling of features.")
+
+
+class TextCorpus(Entity):
+    """Sequences read from text files."""
+
+    kind: Literal["text"]
+    files: list[str] = Field(
+        description="Files or globs: .txt, .train/.dev/.test (plain), .gz, .xz, .zst, .jsonl, .parquet."
+    )
+    column: str = Field("text", description="Field that holds the text in .jsonl and .parquet files.")
+    unit: Literal["line", "packed"] = Field(
+        "line",
+        description="`line`: one line is one sequence; `packed`: lines of a file are joined up to `packed_words`.",
+    )
+    packed_words: Count = Field(96, description="Words of a packed sequence.")
+    min_characters: int = Field(5, ge=0, description="Shorter lines are dropped (released code: 5).")
+    min_words: int = Field(
+        5, ge=0, description="Lines with fewer whitespace-separated words are dropped (released code: 5)."
+    )
+    max_words: int | None = Field(
+        None,
+        ge=1,
+        description="Read at most this many words from all files together; the budget is shared evenly over the files. None: all.",
+    )
+    valid: Count = Field(1000, description="Sequences held out for validation, drawn at random.")
+    test: Count = Field(1000, description="Sequences held out for testing, drawn at random.")
+
+
+class EnglishCorpus(Entity):
+    """Sequences of the generated English-like language."""
+
+    kind: Literal["english"]
+    sentences: Count = Field(description="Training sentences.")
+    valid: Count = Field(1000, description="Validation sentences.")
+    test: Count = Field(1000, description="Test sentences.")
+
+
+class MarkovCorpus(Entity):
+    """Sequences of symbols from Markov chains, with or without the distributional property."""
+
+    kind: Literal["markov"]
+    chains: str | Chains = Field(description="Entry of `chains`.")
+    distributional: bool = Field(
+        description="true: each feature is of form a or b with probability 1/2 (w/ DH); false: the first chain is all a, the second all b (w/o DH)."
+    )
+    sequences: Count = Field(100_000, description="Training sequences per chain (paper: 100,000 in all).")
+    valid: Count = Field(10_000, description="Validation sequences per chain.")
+    test: Count = Field(10_000, description="Test sequences per chain.")
+    length: Count = Field(512, description="Synsets per sequence.")
+    seed: int = Field(
+        1,
+        ge=0,
+        description="Of the walks: corpora of equal chains, length and seed hold the same synsets in the same order.",
+    )
+
+
+Corpus = Annotated[TextCorpus | EnglishCorpus | MarkovCorpus, Field(discriminator="kind")]
+
+
+class UnigramTokenizer(Entity):
+    """A subword tokenizer trained on one corpus."""
+
+    kind: Literal["unigram"] = Field("unigram", description="Unigram language model (Kudo 2018).")
+    corpus: str = Field(description="Corpus whose training split it is trained on.")
+    vocab_size: int = Field(25000, ge=6, description="Pieces, special tokens included.")
+    max_length: int = Field(
+        128, ge=3, description="Longer sequences are truncated to this many tokens, [CLS] and [SEP] included."
+    )
+    lowercase: bool = Field(False, description="Lower-case the text first.")
+    sample: Count | None = Field(None, description="Train on this many sequences, drawn at random. None: all.")
+    rarest_character: Count = Field(
+        1, description="Characters seen fewer times in that text get no piece of their own and become <unk>."
+    )
+
+
+class SymbolTokenizer(Entity):
+    """The fixed vocabulary of a symbolic corpus: the special tokens and one word per symbol."""
+
+    kind: Literal["symbols"]
+    corpus: str = Field(description="Corpus whose symbols it names.")
+    max_length: int = Field(
+        514, ge=3, description="Longer sequences are truncated to this many tokens, [CLS] and [SEP] included."
+    )
+
+
+def _tokenizer_kind(value) -> str:
+    return (value.get("kind", "unigram") if isinstance(value, dict) else value.kind) or "unigram"
+
+
+Tokenizer = Annotated[
+    Annotated[UnigramTokenizer, Tag("unigram")] | Annotated[SymbolTokenizer, Tag("symbols")],
+    Discriminator(_tokenizer_kind),
+]
+
+
+class Embeddings(Entity):
+    """Word embeddings trained on a corpus, for models to start from."""
+
+    kind: Literal["cbow"] = Field(
+        "cbow", description="Continuous bag of words with negative sampling (Mikolov et al. 2013)."
+    )
+    corpus: str
+    tokenizer: str
+    size: Count = Field(description="Dimensions; the encoder's `hidden`.")
+    window: Count = Field(5, description="Widest context on each side; each token's is drawn from 1 to it.")
+    negative: Count = Field(5, description="Negative samples per token.")
+    exponent: float = Field(0.75, description="They are drawn in proportion to count ** exponent.")
+    epochs: Count = Field(15, description="Passes over the training tokens (released code: 5 + 10).")
+    lr: float = Field(0.025, gt=0, description="First learning rate; it falls linearly to `lr_end`.")
+    lr_end: float = Field(1e-4, ge=0)
+    std: float = Field(0.03, gt=0, description="Standard deviation that all vectors together are rescaled to.")
+    layout: Literal["rows", "scrambled"] = Field(
+        "rows",
+        description="`rows`: a token's row is its vector; `scrambled`: the released code's order of numbers, in which no row is any token's vector.",
+    )
+    seed: int = Field(1, ge=0)

@@ -1,0 +1,137 @@
+"""Objectives, masking, optimisers, models, dictionaries: what is trained, and how."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from masklab.config.schema.base import Count, Entity, Share
+
+
+class Objective(Entity):
+    """A weighted sum of losses; at least one weight is positive."""
+
+    mlm: float = Field(0, ge=0, description="Weight of the cross-entropy of the masked token.")
+    kd: float = Field(0, ge=0, description="Weight of KL(teacher's vocabulary distribution || student's).")
+    mlsm: float = Field(
+        0, ge=0, description="Weight of KL(L1-normalised sparse code || student's latent distribution)."
+    )
+    temperature: float = Field(1.0, gt=0, description="Temperature of both KD distributions (released code: 1).")
+
+
+class Masking(Entity):
+    """Which tokens are hidden."""
+
+    rate: Annotated[float, Field(gt=0, lt=1)] = Field(
+        0.15, description="Share of a sequence's tokens (specials counted) that is masked."
+    )
+    count: Literal["floor", "bernoulli", "one"] = Field(
+        "floor",
+        description="`floor`: floor(rate x tokens) per sequence (released code); `bernoulli`: each token independently; `one`: exactly one token per sequence, whatever the rate.",
+    )
+    mask: Share = Field(1.0, description="Share of masked tokens shown as [MASK].")
+    random: Share = Field(
+        0.0, description="Share shown as a random token; the rest stays as it is (BERT: mask .8, random .1)."
+    )
+
+
+class Optimiser(Entity):
+    """Optimiser and schedule."""
+
+    kind: Literal["adamw", "sgd"] = "adamw"
+    lr: float = Field(1e-4, gt=0, description="Peak learning rate.")
+    betas: tuple[Share, Share] = (0.9, 0.999)
+    eps: float = Field(1e-8, gt=0)
+    weight_decay: float = Field(0.01, ge=0, description="Decoupled decay on every parameter (released code).")
+    schedule: Literal["linear", "constant"] = Field(
+        "linear", description="`linear`: warm-up, then linear decay to 0; `constant` after warm-up."
+    )
+    warmup: Share = Field(0.01, description="Share of the steps that warms up linearly.")
+    warmup_steps: int | None = Field(None, ge=0, description="The same in steps, in place of `warmup`.")
+    momentum: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="Of `sgd`.")
+    clip: float | None = Field(1.0, gt=0, description="Gradient-norm clip; None: none.")
+    explosion: float | None = Field(
+        2.0,
+        gt=1,
+        description="A loss above this many times that of uniform guesses (or of the first update, if larger) is high; a run with more than half of its last 20 losses high stops. None: only a loss that is not a number stops it.",
+    )
+
+
+class Model(Entity):
+    """One pre-training run."""
+
+    corpus: str
+    tokenizer: str
+    encoder: str
+    objective: str
+    init: str | None = Field(
+        None, description="`model@step` to start from (phase 2); also the teacher. None: from scratch."
+    )
+    shuffle: bool = Field(
+        False, description="Permute the numbers within each tensor of `init`: its statistics without its knowledge."
+    )
+    embeddings: str | None = Field(
+        None, description="Entry of `embeddings` that gives the initial word embeddings. None: drawn at random."
+    )
+    dictionary: str | None = Field(
+        None, description="Dictionary that gives MLSM its targets; required when the objective has `mlsm`."
+    )
+    codes: Literal["stored", "on-the-fly"] = Field(
+        "stored",
+        description="`stored`: gather the codes computed once for the corpus; `on-the-fly`: run the teacher and solve per batch.",
+    )
+    steps: int = Field(ge=0, description="Updates; 0: the initial weights are the model, kept as step 0.")
+    batch_size: Count = Field(1024, description="Sequences per update.")
+    micro_batch: Count | None = Field(
+        None,
+        description="Sequences per forward pass; gradients accumulate over the batch. None: each process takes its share of the batch at once.",
+    )
+    processes: Count = Field(
+        1,
+        description="Processes on one machine that share each batch, started by torchrun: one per GPU, or CPU processes that share the job's threads. With the same `micro_batch`, any number trains the same model up to rounding.",
+    )
+    masking: Masking = Masking()
+    optimiser: Optimiser = Optimiser()
+    checkpoints: list[Count] = Field(
+        [],
+        description="Steps to keep as Hugging Face folders; the last step is always kept. Empty: 20, 40, 60, 80, 100 % of the steps.",
+    )
+    log_every: Count = Field(50, description="Steps between rows of metrics.parquet.")
+    validate_every: Count | None = Field(
+        None, description="Steps between validation losses. None: at checkpoints only."
+    )
+    save_minutes: float = Field(
+        0.5,
+        gt=0,
+        description="Minutes between states saved for resuming; raise it for models whose state takes seconds to write.",
+    )
+    precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: autocast, for GPUs.")
+    compile: bool = Field(False, description="torch.compile the forward pass (GPU).")
+    seed: int = Field(1, ge=0, description="Added to the address of every random stream of this run.")
+
+    @property
+    def micro(self) -> int:
+        """Sequences of a micro-batch."""
+        return self.micro_batch or -(-self.batch_size // self.processes)
+
+
+class Dictionary(Entity):
+    """A sparse-coding dictionary of the hidden states of one checkpoint, and the codes of its corpus."""
+
+    model: str = Field(description="`model@step` whose hidden states are coded.")
+    layer: int = Field(ge=0, description="Hidden layer; 0 is the embeddings, n the output of block n.")
+    atoms: Count = Field(2500, description="k, the number of latent properties.")
+    penalty: float = Field(0.05, gt=0, description="lambda of the lasso.")
+    sample: Count = Field(1_000_000, description="Tokens whose hidden states are the training sample.")
+    draw: Literal["random", "first"] = Field(
+        "random",
+        description="`random`: sequences drawn over the whole corpus; `first`: the first tokens, as the released code.",
+    )
+    iterations: Count = Field(1000, description="Mini-batch iterations of online dictionary learning.")
+    batch_size: Count = Field(400, description="Vectors per iteration.")
+    backend: Literal["torch", "spams"] = Field(
+        "torch", description="`torch`: our own (CPU, GPU); `spams`: the paper's (GPL, CPU)."
+    )
+    solver: Literal["exact", "fista"] = Field(
+        "exact", description="How codes are solved; `fista`: the released code's 100 unchecked iterations."
+    )
+    seed: int = Field(1, ge=0)

@@ -1,0 +1,90 @@
+"""Probes: ways to measure a checkpoint."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from masklab.config.schema.base import Count, Entity, Share
+
+
+class MinimalPairsProbe(Entity):
+    """Pseudo-log-likelihood of minimal pairs (Salazar et al. 2020)."""
+
+    kind: Literal["minimal_pairs"]
+    tasks: list[str]
+    steps: list[int] | Literal["all", "last"] = Field("all", description="Checkpoints to measure.")
+    split: list[Literal["step", "task"]] = Field(
+        [], description="One job per model, or also per step and per task (for clusters)."
+    )
+    batch_tokens: Count = Field(16384, description="Tokens per forward pass.")
+
+
+class FinetuneProbe(Entity):
+    """Fine-tuning on sequence classification with early stopping."""
+
+    kind: Literal["finetune"]
+    tasks: list[str]
+    steps: list[int] | Literal["all", "last"] = "last"
+    split: list[Literal["step", "task"]] = Field(
+        [], description="One job per model, or also per step and per task (for clusters)."
+    )
+    seeds: list[int] = Field([1, 2, 3, 4], min_length=1, description="Of fine-tuning: head, batches and dropout.")
+    sizes: list[Count] | None = Field(
+        None, min_length=1, description="Training-set sizes: so many first rows of the training split. None: all rows."
+    )
+    pooling: Literal["cls", "mean"] = Field(
+        "cls", description="What the head reads: the state of [CLS], or the mean over all tokens, specials included."
+    )
+    lr: float = Field(5e-5, gt=0)
+    batch_size: Count = 32
+    epochs: Count = 10
+    max_steps: Count | None = Field(None, description="Updates of a run, instead of `epochs` passes over the data.")
+    max_length: Count = 128
+    weight_decay: float = Field(0.0, ge=0)
+    schedule: Literal["linear", "constant"] = "linear"
+    warmup: Share = 0.0
+    clip: float | None = Field(1.0, gt=0)
+    evaluate_every: Count | Literal["epoch"] = Field(
+        200, description="Steps between evaluations on the validation split, or `epoch`: after each epoch."
+    )
+    select: Literal["f1", "accuracy"] = Field(
+        "f1", description="Metric that the best evaluation is chosen by; `f1`: accuracy for more than two classes."
+    )
+    patience: Count = Field(10, description="Evaluations without improvement before stopping.")
+    threshold: float = Field(0.001, ge=0, description="Improvement that counts.")
+    stop_after_peak: bool = Field(
+        True, description="Count patience only after warm-up; false: from the first evaluation, as transformers does."
+    )
+
+    @field_validator("seeds", "sizes")
+    @classmethod
+    def _distinct(cls, values):
+        if values is not None and len(set(values)) < len(values):
+            raise ValueError("the numbers must differ")
+        return values
+
+
+class PredictionProbe(Entity):
+    """What a model predicts for one masked word: over the vocabulary and over the atoms (Figure 1)."""
+
+    kind: Literal["prediction"]
+    sentence: str = Field(description="A sentence with exactly one [MASK].")
+    steps: list[int] | Literal["all", "last"] = "last"
+    split: list[Literal["step", "task"]] = []
+    top: Count = Field(8, description="Entries kept of each distribution.")
+    tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
+
+
+class LossProbe(Entity):
+    """Masked-language-model loss on the test split of the model's corpus, with its exact floor where the law is known."""
+
+    kind: Literal["loss"]
+    steps: list[int] | Literal["all", "last"] = "last"
+    split: list[Literal["step", "task"]] = []
+    sequences: Count = Field(512, description="Test sequences measured, from all over the split.")
+    batch_size: Count = Field(64, description="Sequences per forward pass.")
+    floor: bool = Field(True, description="Compute the floor, where the corpus's law is known.")
+    tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
+
+
+Probe = Annotated[MinimalPairsProbe | FinetuneProbe | PredictionProbe | LossProbe, Field(discriminator="kind")]

@@ -1,0 +1,85 @@
+"""Labelled tasks and minimal pairs."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from masklab.config.schema.base import Count, Entity, Share
+from masklab.config.schema.corpora import Chains
+
+
+class EnglishPairs(Entity):
+    """Minimal pairs of the generated language, under BLiMP's phenomenon names."""
+
+    kind: Literal["english-pairs"]
+    pairs: Count = Field(200, description="Pairs per phenomenon.")
+    phenomena: list[str] = Field([], description="Subset of phenomena; empty: all.")
+    seed: int = Field(1, ge=0)
+
+
+class PairFiles(Entity):
+    """Minimal pairs from BLiMP's json lines (sentence_good, sentence_bad, linguistics_term or file name)."""
+
+    kind: Literal["pair-files"]
+    files: list[str] = Field(description="Files or globs.")
+    group_by: Literal["phenomenon", "file"] = Field(
+        "phenomenon",
+        description="`phenomenon`: the `linguistics_term` of each line, else the file's name; `file`: one group per file.",
+    )
+    limit: Count | None = Field(None, description="At most this many pairs per file, drawn at random. None: all.")
+    seed: int = Field(1, ge=0)
+
+
+class EnglishLabels(Entity):
+    """A labelled task generated from the same grammar (GLUE's and MSGS's kinds)."""
+
+    kind: Literal["english-labels"]
+    recipe: str = Field(description="Which task; `masklab tasks` lists them.")
+    train: Count = 1000
+    valid: Count = 300
+    test: Count = 500
+    metric: Literal["accuracy", "mcc", "f1"] = Field("accuracy", description="Metric reported and drawn.")
+    seed: int = Field(1, ge=0)
+
+
+class LabelFiles(Entity):
+    """A labelled task from json lines, TSV, CSV or Parquet."""
+
+    kind: Literal["label-files"]
+    train: str
+    valid: str
+    test: str | None = Field(None, description="None: the validation split doubles as test (BabyLM 2023).")
+    text_a: str = Field(
+        "sentence", description="Column of the (first) sentence, or a template such as 'Question: {question}'."
+    )
+    text_b: str | None = Field(None, description="Column or template of the second sentence. None: single sentences.")
+    label: str = "label"
+    columns: list[str] | None = Field(None, description="Column names of files without a header line.")
+    metric: Literal["accuracy", "mcc", "f1"] = "accuracy"
+    limit: Count | None = Field(None, description="At most this many training rows, drawn at random. None: all.")
+    seed: int = Field(1, ge=0)
+
+
+class PatternsTask(Entity):
+    """Does a sequence of synsets match one of the patterns? (Chiang & Yogatama 2023, section 4.2)
+
+    A pattern is S* S1 S* S2 S* S3 S*: synsets of three sets occur in this order. Patterns, walks and
+    test sets are drawn at (config seed, `seed`), so that tasks that differ in `mix` alone share them.
+    """
+
+    kind: Literal["patterns"]
+    chains: str | Chains = Field(description="Entry of `chains`.")
+    length: Count = Field(100, description="Synsets per sequence.")
+    train: Count = Field(100_000, description="Training sequences of both domains together.")
+    valid: Count = Field(10_000, description="Validation sequences of both domains together.")
+    test: Count = Field(10_000, description="Test sequences per domain.")
+    patterns: Count = Field(5, description="A sequence is positive if it matches any of them.")
+    set_size: Count = Field(12, description="Synsets per set, drawn without replacement within a set.")
+    mix: Share = Field(
+        0.0,
+        description="Share of B-D2 in training and validation; the rest is A-D1. Every first n rows have it, up to rounding.",
+    )
+    seed: int = Field(1, ge=0)
+
+
+Task = Annotated[EnglishPairs | PairFiles | EnglishLabels | LabelFiles | PatternsTask, Field(discriminator="kind")]
