@@ -131,7 +131,7 @@ def test_a_model_of_no_steps_keeps_step_0():
         (("models", "mlm", "shuffle"), True, "models.mlm.shuffle: needs weights to shuffle"),
         (("models", "mlm", "embeddings"), "w2v", "models.mlm.embeddings: 'w2v' is not declared"),
         (("embeddings", "cbow", "size"), 16, "models.start.embeddings: 'cbow' must have the model's tokenizer"),
-        (("tasks", "p", "chains"), "other", "studies.s.probes.f: task 'p' is of other chains than model 'mlm' reads"),
+        (("tasks", "p", "chains"), "other", "studies.s.probes.f: task 'p' is of another law than model 'mlm' reads"),
         (("models", "mlm", "masking"), {"mask": 0.8}, "studies.s.probes.loss: no exact floor for 'mlm'"),
         (("models", "mlm", "steps"), -1, "models.mlm.steps: input should be greater than or equal to 0 (got -1)"),
     ],

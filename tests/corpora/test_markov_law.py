@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from masklab.config.schema import Chains, MarkovCorpus, Masking
-from masklab.corpora import generate, symbols
+from masklab.corpora import generate, laws, symbols
 from masklab.corpora.markov.chains import draw_chains, walk
-from masklab.corpora.markov.floor import floor, mean_and_error
-from masklab.corpora.markov.law import HIDDEN, Channel, Law, from_facts
+from masklab.corpora.markov.floor import floor
+from masklab.corpora.markov.law import HIDDEN, Channel, Law
 from masklab.errors import MaskLabError
 from masklab.rng import generator
+from masklab.statistics import mean_and_error
 
 PAPER = Chains(synsets=3, main=0.7, seed=2)
 RELEASED = Chains(synsets=3, edges="released", copies=2, main=0.7, seed=2)
@@ -179,10 +180,10 @@ def test_the_law_of_a_corpus_comes_from_its_facts(tmp_path):
     config = MarkovCorpus(kind="markov", chains=PAPER, distributional=False, sequences=5, valid=2, test=2, length=9)
     table = generate(config, "c", 1)["test"]
     write_table(table, tmp_path / "t.parquet")
-    law = from_facts(symbols.read_facts(tmp_path / "t.parquet"))
+    law = laws.law_of(symbols.read_facts(tmp_path / "t.parquet"))
     tokens = symbols.rows(table["symbols"])[0].reshape(4, 9).astype(int)
     assert (law.log_probability(tokens) == law_of(PAPER, False).log_probability(tokens)).all()
-    assert from_facts(None) is None and from_facts({"kind": "pcfg"}) is None
+    assert laws.law_of(None) is None and laws.law_of({"kind": "text"}) is None
 
 
 def test_errors_of_grouped_values():

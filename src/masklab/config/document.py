@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import get_args
 
-from masklab.config import SECTIONS
-from masklab.config.schema import Config, Entity
+from masklab.config.schema import SECTIONS, Config, Entity
 from masklab.files import atomic, write_json
 
 

@@ -16,12 +16,13 @@ import torch
 from torch.nn import functional as F
 
 from masklab.config.schema import Masking
-from masklab.corpora.markov.floor import mean_and_error, token_floor
-from masklab.corpora.markov.law import from_facts
+from masklab.corpora.laws import law_of
+from masklab.corpora.markov.floor import token_floor
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.models.checkpoint import load_checkpoint
 from masklab.rng import generator
+from masklab.statistics import mean_and_error
 from masklab.tokens import TokenStore
 from masklab.training.masking import mask_batch, maskable
 
@@ -31,7 +32,7 @@ def measure(context) -> list[dict]:
     probe, store = context.probe, TokenStore(context.tokens, "test")
     meta = read_json(Path(context.tokens) / "meta.json")
     masking = training_masking(context.checkpoint)
-    law = from_facts(meta.get("corpus")) if probe.floor else None
+    law = law_of(meta.get("corpus")) if probe.floor else None
     model = load_checkpoint(context.checkpoint, context.device).eval()
     eligible = np.flatnonzero(maskable(store.lengths, masking))
     rows = eligible[np.linspace(0, len(eligible) - 1, min(len(eligible), probe.sequences)).astype(int)]

@@ -27,6 +27,7 @@ from masklab.config.schema.studies import Study
 from masklab.config.schema.tasks import EnglishLabels, EnglishPairs, LabelFiles, PairFiles, PatternsTask, Task
 
 __all__ = [
+    "SECTIONS",
     "Chains",
     "Config",
     "Corpus",
@@ -84,3 +85,7 @@ class Config(Entity):
     tasks: dict[str, Task] = {}
     probes: dict[str, Probe] = {}
     studies: dict[str, Study] = {}
+
+
+# Every part of the config that maps names to entries.
+SECTIONS = tuple(name for name, field in Config.model_fields.items() if field.default == {})

@@ -4,6 +4,7 @@ import numpy as np
 
 from masklab.corpora.markov.law import HIDDEN, Channel
 from masklab.corpora.symbols import FIRST
+from masklab.statistics import mean_and_error
 from masklab.tokenizers import CLS, MASK, SEP
 from masklab.training.masking import mask_batch
 
@@ -33,16 +34,3 @@ def floor(law, symbols, masking, rng) -> tuple[float, float, int]:
     corrupted, rows, columns = mask_batch(ids, lengths, masking, law.symbols + FIRST, rng)
     losses = token_floor(law, ids, corrupted, rows, columns, masking)
     return *mean_and_error(losses, rows), len(losses)
-
-
-def mean_and_error(values, groups) -> tuple[float, float]:
-    """Mean of values [N] and its standard error when values of one group [N] depend on each other (ratio estimate).
-
-    The error is NaN for fewer than two groups.
-    """
-    values, (_, group) = np.asarray(values, float), np.unique(groups, return_inverse=True)
-    sums, counts = np.bincount(group, values), np.bincount(group)
-    mean = sums.sum() / counts.sum()
-    n = len(counts)
-    spread = np.sqrt((((sums - mean * counts) ** 2).sum()) * n / (n - 1)) if n > 1 else np.nan
-    return float(mean), float(spread / counts.sum())

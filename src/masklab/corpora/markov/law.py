@@ -206,10 +206,8 @@ def _log_sum(values):
         return np.where(np.isfinite(top), top + _log(np.exp(values - np.where(np.isfinite(top), top, 0)).sum(0)), top)
 
 
-def from_facts(facts: dict | None) -> Law | None:
+def from_facts(facts: dict) -> Law | None:
     """The law of a corpus from its facts (`corpora.symbols.read_facts`); None where it is not known in closed form."""
-    if not facts or facts.get("kind") != "markov":
-        return None
     config = Chains(**facts["config"]["chains"])
     if config.features != "single":
         return None

@@ -1,0 +1,172 @@
+"""What the types cannot say: that names are known and that what stands together fits. One line per fault."""
+
+import difflib
+import re
+
+from masklab.config.references import LAWS, checkpoints, law_of, split_reference, study_models
+from masklab.config.schema import SECTIONS
+from masklab.errors import MaskLabError
+
+SYMBOLIC = {"markov"}  # kinds of corpora whose splits hold symbols instead of text
+NAME = re.compile(r"[A-Za-z0-9_.+-]+")
+
+
+def check_names(config):
+    """Names are such that they can be parts of paths."""
+    for section in SECTIONS:
+        for name in getattr(config, section):
+            if not NAME.fullmatch(name):
+                raise MaskLabError(f"config: {section}.{name}: names use letters, digits and _ . + - only")
+
+
+def _known(names, name, where):
+    if name not in names:
+        close = difflib.get_close_matches(str(name), list(names), n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else f"; declared: {', '.join(names) or 'none'}"
+        raise MaskLabError(f"config: {where}: {name!r} is not declared{hint}")
+
+
+def _known_checkpoint(config, reference, where):
+    name, step = split_reference(reference, where)
+    _known(config.models, name, where)
+    kept = checkpoints(config.models[name])
+    if step not in kept:
+        raise MaskLabError(f"config: {where}: {name} keeps no step {step}; it keeps {kept}")
+    return config.models[name]
+
+
+def check_references(config):
+    """Every name stands for something, and what stands together fits."""
+    for section in ("corpora", "tasks"):
+        for name, entity in getattr(config, section).items():
+            law = law_of(entity)
+            if law and isinstance(law[1], str):
+                _known(getattr(config, LAWS[law[0]]), law[1], f"{section}.{name}.{law[0]}")
+    for name, tokenizer in config.tokenizers.items():
+        _known(config.corpora, tokenizer.corpus, f"tokenizers.{name}.corpus")
+        _check_symbols(config, tokenizer.corpus, name, f"tokenizers.{name}.corpus")
+    for name, embeddings in config.embeddings.items():
+        for key, section in (("corpus", "corpora"), ("tokenizer", "tokenizers")):
+            _known(getattr(config, section), getattr(embeddings, key), f"embeddings.{name}.{key}")
+        _check_symbols(config, embeddings.corpus, embeddings.tokenizer, f"embeddings.{name}.tokenizer")
+    for name, encoder in config.encoders.items():
+        if problem := encoder.problem():
+            raise MaskLabError(f"config: encoders.{name}.{problem}")
+    for name, objective in config.objectives.items():
+        if not objective.mlm + objective.kd + objective.mlsm:
+            raise MaskLabError(f"config: objectives.{name}: at least one of mlm, kd, mlsm must be above 0")
+    for name, model in config.models.items():
+        _check_model(config, name, model)
+    for name, dictionary in config.dictionaries.items():
+        source = _known_checkpoint(config, dictionary.model, f"dictionaries.{name}.model")
+        layers = config.encoders[source.encoder].layers
+        if dictionary.layer > layers:
+            raise MaskLabError(
+                f"config: dictionaries.{name}.layer: {dictionary.layer} is above the encoder's {layers} layers"
+            )
+    for name, probe in config.probes.items():
+        for task in probe.tasks:
+            _known(config.tasks, task, f"probes.{name}.tasks")
+    for name, study in config.studies.items():
+        _check_study(config, name, study)
+
+
+def _check_symbols(config, corpus, tokenizer, where):
+    """A corpus of symbols needs their own tokenizer: of this corpus, or of one with the same law."""
+    symbols, text = config.tokenizers[tokenizer].kind == "symbols", SYMBOLIC.isdisjoint([config.corpora[corpus].kind])
+    if symbols == text:
+        kinds = "text, the tokenizer of symbols" if text else "symbols, the tokenizer of text"
+        raise MaskLabError(f"config: {where}: corpus {corpus!r} is {kinds} ({tokenizer!r})")
+    named = config.corpora[config.tokenizers[tokenizer].corpus]
+    if symbols and law_of(named) != law_of(config.corpora[corpus]):
+        raise MaskLabError(f"config: {where}: {tokenizer!r} names the symbols of another law than {corpus!r} has")
+
+
+def _check_model(config, name, model):
+    where = f"models.{name}"
+    for key, section in (("corpus", "corpora"), ("tokenizer", "tokenizers")):
+        _known(getattr(config, section), getattr(model, key), f"{where}.{key}")
+    _check_symbols(config, model.corpus, model.tokenizer, f"{where}.tokenizer")
+    _known(config.encoders, model.encoder, f"{where}.encoder")
+    _known(config.objectives, model.objective, f"{where}.objective")
+    encoder, objective = config.encoders[model.encoder], config.objectives[model.objective]
+    if config.tokenizers[model.tokenizer].max_length > encoder.max_positions:
+        raise MaskLabError(
+            f"config: tokenizers.{model.tokenizer}.max_length: must be at most encoders.{model.encoder}.max_positions"
+            f" ({encoder.max_positions})"
+        )
+    if model.masking.mask + model.masking.random > 1:
+        raise MaskLabError(f"config: {where}.masking: mask + random must be at most 1")
+    if model.processes > -(-model.batch_size // model.micro):
+        raise MaskLabError(
+            f"config: {where}.processes: {model.processes} processes share {-(-model.batch_size // model.micro)}"
+            f" micro-batches; lower micro_batch ({model.micro_batch}) or processes"
+        )
+    late = [step for step in model.checkpoints if step > model.steps]
+    if late:
+        raise MaskLabError(f"config: {where}.checkpoints: {late[0]} is after the last step ({model.steps})")
+    if model.shuffle and model.init is None:
+        raise MaskLabError(f"config: {where}.shuffle: needs weights to shuffle, given as init: model@step")
+    if model.embeddings is not None:
+        _known(config.embeddings, model.embeddings, f"{where}.embeddings")
+        vectors = config.embeddings[model.embeddings]
+        if vectors.size != encoder.hidden or vectors.tokenizer != model.tokenizer:
+            raise MaskLabError(
+                f"config: {where}.embeddings: {model.embeddings!r} must have the model's tokenizer and the encoder's"
+                f" width ({encoder.hidden})"
+            )
+    if model.init is not None:
+        teacher = _known_checkpoint(config, model.init, f"{where}.init")
+        if (teacher.encoder, teacher.tokenizer) != (model.encoder, model.tokenizer):
+            raise MaskLabError(f"config: {where}.init: {model.init} must have the same encoder and tokenizer")
+    if (objective.kd or objective.mlsm) and model.init is None:
+        raise MaskLabError(f"config: {where}.init: objective {model.objective!r} needs a teacher, given as model@step")
+    if objective.mlsm:
+        if model.dictionary is None:
+            raise MaskLabError(f"config: {where}.dictionary: objective {model.objective!r} needs a dictionary")
+        _known(config.dictionaries, model.dictionary, f"{where}.dictionary")
+        reference = f"dictionaries.{model.dictionary}.model"
+        source, _ = split_reference(config.dictionaries[model.dictionary].model, reference)
+        _known(config.models, source, reference)
+        coded = config.models[source]
+        if model.codes == "stored" and (coded.corpus, coded.tokenizer) != (model.corpus, model.tokenizer):
+            raise MaskLabError(
+                f"config: {where}.codes: 'stored' needs the dictionary's own corpus and tokenizer"
+                f" ({coded.corpus}, {coded.tokenizer}); use 'on-the-fly'"
+            )
+
+
+def _check_study(config, name, study):
+    where = f"studies.{name}"
+    members = study_models(study)
+    for model in members:
+        _known(config.models, model, f"{where}.panels")
+    for probe, models in study.probes.items():
+        _known(config.probes, probe, f"{where}.probes")
+        for model in () if models == "all" else models:
+            _known(members, model, f"{where}.probes.{probe}")
+        for model in members if models == "all" else models:
+            _check_law(config, probe, model, f"{where}.probes.{probe}")
+            _check_floor(config, probe, model, f"{where}.probes.{probe}")
+    for key, tasks in study.sets.items():
+        for task in tasks:
+            _known(config.tasks, task, f"{where}.sets.{key}")
+
+
+def _check_law(config, probe, model, where):
+    """A task of symbols means something only to a model of the same symbols."""
+    read = law_of(config.corpora[config.models[model].corpus])
+    for task in config.probes[probe].tasks:
+        if law_of(config.tasks[task]) not in (None, read):
+            raise MaskLabError(f"config: {where}: task {task!r} is of another law than model {model!r} reads")
+
+
+def _check_floor(config, probe, model, where):
+    """Said before a model is trained and not after: which masks have no exact floor."""
+    masking, corpus = config.models[model].masking, config.corpora[config.models[model].corpus]
+    floor = config.probes[probe].kind == "loss" and config.probes[probe].floor and corpus.kind == "markov"
+    if floor and masking.mask < 1 and masking.count != "bernoulli":
+        raise MaskLabError(
+            f"config: {where}: no exact floor for {model!r}: with masking.mask below 1 masking.count must be"
+            " 'bernoulli'; or set the probe's floor: false"
+        )

@@ -1,0 +1,50 @@
+"""Names in the config and what they stand for: `model@step`, the laws of corpora and tasks, checkpoints."""
+
+import re
+
+from masklab.errors import MaskLabError
+
+# Key of a corpus or task -> section of the law it names: chains, a grammar, a hidden Markov model.
+LAWS = {"chains": "chains", "grammar": "grammars", "hmm": "hmms"}
+
+
+def law_of(entity) -> tuple | None:
+    """(key, name or inline settings) of the law that a corpus or task names; None for text."""
+    return next(((key, getattr(entity, key)) for key in LAWS if getattr(entity, key, None) is not None), None)
+
+
+def split_reference(reference: str, where: str) -> tuple[str, int]:
+    """`"model@step"` -> (model, step)."""
+    match = re.fullmatch(r"(.+)@(\d+)", reference)
+    if not match:
+        raise MaskLabError(f"config: {where}: {reference!r} must be written model@step, e.g. strict-phase1@600")
+    return match[1], int(match[2])
+
+
+def resolved(config, entity) -> dict:
+    """JSON-able settings of a corpus or task, with the law it names in place of the name."""
+    settings, law = entity.model_dump(mode="json"), law_of(entity)
+    if law and isinstance(law[1], str):
+        settings[law[0]] = getattr(config, LAWS[law[0]])[law[1]].model_dump(mode="json")
+    return settings
+
+
+def checkpoints(model) -> list[int]:
+    """Steps that a model keeps, ascending; the last one always among them."""
+    steps = model.checkpoints or [round(model.steps * share / 5) for share in range(1, 6)]
+    return sorted({step for step in steps if 0 < step <= model.steps} | {model.steps})
+
+
+def probe_steps(probe, model) -> list[int]:
+    """Checkpoints of `model` that `probe` measures: those it lists and the model has, else the last."""
+    kept = checkpoints(model)
+    if probe.steps == "all":
+        return kept
+    if probe.steps == "last":
+        return kept[-1:]
+    return [step for step in kept if step in probe.steps] or kept[-1:]
+
+
+def study_models(study) -> list[str]:
+    """Every model of a study, once, in order of declaration."""
+    return list(dict.fromkeys([*study.extra, *(model for panel in study.members.values() for model in panel)]))

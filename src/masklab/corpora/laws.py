@@ -1,0 +1,19 @@
+"""Laws of symbolic corpora: what is known exactly of how their sequences were drawn.
+
+A law has `symbols`, the number V of symbols, and gives the distribution of hidden ones: `posterior`, of any hidden
+symbols given the others through a noisy channel (markov), or `conditionals(sequences [N, T], lengths [N])`, [N, T, V],
+of each symbol given all the others.
+"""
+
+from importlib import import_module
+
+LAWS = {"markov": "masklab.corpora.markov.law"}
+
+
+def law_of(facts: dict | None):
+    """The law of a corpus from its facts (`corpora.symbols.read_facts`); None where none is known.
+
+    Each module has `from_facts(facts)`, which gives None where this very corpus has no law in closed form.
+    """
+    kind = (facts or {}).get("kind")
+    return import_module(LAWS[kind]).from_facts(facts) if kind in LAWS else None
