@@ -1,12 +1,9 @@
 """The `dh` study through the real workflow at the smallest scale: every figure, table and claim appears."""
 
-import subprocess
-from pathlib import Path
-
 import pandas as pd
 import pytest
-import yaml
-from test_workflow import ROOT, SNAKEMAKE, jobs
+import running
+from running import jobs
 
 pytestmark = pytest.mark.workflow
 
@@ -16,7 +13,7 @@ FEW = ("w/ DH", "w/o DH", "scratch")  # starting points of the multi-token panel
 
 def small() -> dict:
     """config.yaml with the study `dh` alone, a few updates, and fewer starting points for the multi-token panels."""
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config = running.default_config("dh")
     mine = {
         section: {name: entry for name, entry in config[section].items() if name.startswith(("dh", "patterns"))}
         for section in ("chains", "corpora", "tokenizers", "embeddings", "encoders", "models", "tasks", "probes")
@@ -51,12 +48,7 @@ def folder(tmp_path_factory):
 
 
 def snakemake(folder, *arguments, config=None):
-    path = folder / "config.yaml"
-    path.write_text(yaml.safe_dump(config or small()))
-    command = [*SNAKEMAKE, *arguments, "--directory", str(folder), "--configfile", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    return running.snakemake(folder, config or small(), *arguments)
 
 
 def test_figure1_needs_two_corpora_only(folder):
@@ -100,9 +92,5 @@ def test_the_margin_re_tests_claims_and_draws_nothing(folder):
 
 @pytest.mark.parametrize("preset", ["evening", "gpu", "paper"])
 def test_presets_dry_run(preset):
-    path = str(Path("presets") / f"{preset}.yaml")
-    command = [*SNAKEMAKE, "--dry-run", "dh", "--configfile", path]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stdout + done.stderr
-    counts = jobs(done.stdout)
+    counts = jobs(running.dry_run_of_preset(preset, "dh"))
     assert (counts["pretrain"], counts["figure"], counts["study_claims"]) == (15, 8, 1)

@@ -1,17 +1,13 @@
 """The real workflow on a symbolic study: chains to scores, starting points, and what a change re-runs."""
 
 import copy
-import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
+import running
+from running import messages
 from safetensors.torch import load_file
 
-ROOT = Path(__file__).parents[2]
 START = {"corpus": "dh", "tokenizer": "symbols", "encoder": "tiny", "objective": "mlm", "batch_size": 32}
 CONFIG = {
     "chains": {"words": {"synsets": 20}},
@@ -44,18 +40,7 @@ pytestmark = pytest.mark.workflow
 
 
 def snakemake(folder, config, *arguments):
-    path = folder / "config.yaml"
-    path.write_text(yaml.safe_dump(config))
-    command = [sys.executable, "-m", "snakemake", *TARGETS, *arguments, "--snakefile", str(ROOT / "Snakefile"),
-               "--cores", "2", "--directory", str(folder), "--configfile", str(path)]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
-def messages(output):
-    """Job messages of a dry run, e.g. `pre-training dh`."""
-    return set(re.findall(r"Job \d+: (.+)$", output, re.M))
+    return running.snakemake(folder, config, *TARGETS, *arguments)
 
 
 @pytest.fixture(scope="module")

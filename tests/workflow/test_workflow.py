@@ -5,19 +5,16 @@ import re
 import resource
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
+import running
+from running import ROOT, jobs
 
 from masklab.config import overlay
 from masklab.files import read_json
 
-ROOT = Path(__file__).parents[2]
-SNAKEMAKE = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
 SMALL = {
     "corpora": {
         "strict": {"sentences": 1500, "valid": 100, "test": 100},
@@ -51,8 +48,7 @@ SMALL = {
 
 
 def small():
-    config = overlay(yaml.safe_load((ROOT / "config.yaml").read_text()), SMALL)
-    del config["studies"]["dh"]  # test_dh.py
+    config = overlay(running.default_config("mlsm"), SMALL)
     for task in config["tasks"].values():
         if task["kind"] == "english-labels":
             task.update(train=64, valid=32, test=32)
@@ -60,20 +56,8 @@ def small():
 
 
 def snakemake(folder, *arguments, config=None, check=True):
-    """Run Snakemake in `folder` on the small configuration; returns its output."""
-    path = folder / "config.yaml"
-    path.write_text(yaml.safe_dump(config or small()))
-    command = [*SNAKEMAKE, *arguments, "--directory", str(folder), "--configfile", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
-    assert not check or done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr if check else done
-
-
-def jobs(output) -> dict[str, int]:
-    """Jobs per rule of a dry run's first table."""
-    table = re.search(r"^job +count\n-[- ]+\n(.*?)\n\n", output, re.S | re.M)
-    counts = dict(re.findall(r"^(\S+) +(\d+)$", table[1], re.M)) if table else {}
-    return {rule: int(count) for rule, count in counts.items() if rule not in ("all", "total")}
+    """Run Snakemake in `folder`, on the small configuration unless another is given."""
+    return running.snakemake(folder, config or small(), *arguments, check=check)
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +165,7 @@ def test_killed_phase_2_resumes_to_the_same_weights(done, tmp_path):
     config["models"]["{track}-{objective}"]["save_minutes"] = 0.0005
     state = tmp_path / "results/state/models/strict-mlsm+mlm"
     snakemake(tmp_path, "results/models/strict-phase1/manifest.json", config=config)
-    command = [*SNAKEMAKE, target, "--directory", str(tmp_path), "--configfile", str(tmp_path / "config.yaml")]
+    command = [*running.COMMAND, target, "--directory", str(tmp_path), "--configfile", str(tmp_path / "config.yaml")]
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     while not (state / "state.safetensors").exists():
         assert child.poll() is None, "it ended before a state was saved"
@@ -213,7 +197,7 @@ def test_a_broken_source_file_is_one_line_in_the_log(tmp_path):
 
 
 def test_the_paper_preset_dry_runs():
-    command = [*SNAKEMAKE, "--dry-run", "mlsm", "--configfile", "presets/paper.yaml"]
+    command = [*running.COMMAND, "--dry-run", "mlsm", "--configfile", "presets/paper.yaml"]
     output = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
     counts = jobs(output)
     assert counts["pretrain"] == 10 and counts["dictionary"] == 2

@@ -1,0 +1,47 @@
+"""Starting the real workflow in a folder, and reading what it says it will do."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
+
+
+def default_config(*studies: str) -> dict:
+    """config.yaml with these of its studies alone."""
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    return config | {"studies": {name: config["studies"][name] for name in studies}}
+
+
+def snakemake(folder, config: dict, *arguments, check=True):
+    """Run the workflow on `config` in `folder`; its output, or with `check` false the finished process."""
+    path = folder / "config.yaml"
+    path.write_text(yaml.safe_dump(config))
+    command = [*COMMAND, *arguments, "--directory", str(folder), "--configfile", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert not check or done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr if check else done
+
+
+def dry_run_of_preset(preset: str, *targets: str) -> str:
+    """Output of a dry run of `targets` at the scale of presets/<preset>.yaml."""
+    command = [*COMMAND, "--dry-run", *targets, "--configfile", f"presets/{preset}.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def jobs(output: str) -> dict[str, int]:
+    """Jobs per rule of a dry run's first table."""
+    table = re.search(r"^job +count\n-[- ]+\n(.*?)\n\n", output, re.S | re.M)
+    counts = dict(re.findall(r"^(\S+) +(\d+)$", table[1], re.M)) if table else {}
+    return {rule: int(count) for rule, count in counts.items() if rule not in ("all", "total")}
+
+
+def messages(output: str) -> set[str]:
+    """Job messages of a dry run, e.g. `pre-training dh`."""
+    return set(re.findall(r"Job \d+: (.+)$", output, re.M))
