@@ -9,12 +9,8 @@ with job(snakemake):
     from masklab.claims.verdict import test_claims
     from masklab.claims.write import write_claims
     from masklab.config.schema import Study
-    from masklab.curves import curves
     from masklab.scores import gather
 
     name, study = snakemake.wildcards.study, Study(**snakemake.params.config)
-    claims = claims_of(name, study)
-    scores = gather(snakemake.input.scores)
-    sets = dict.fromkeys(key for claim in claims for key in claim.sets)
-    frame = test_claims(claims, {key: curves(scores, study, key) for key in sets}, study.margin, name)
+    frame = test_claims(claims_of(name, study), gather(snakemake.input.scores), study, name)
     write_claims(frame, Path(snakemake.output.csv).with_suffix(""))

@@ -5,7 +5,8 @@ the paper speaks of growth or sample efficiency, the small sizes are tested; whe
 large sizes less the small ones.
 """
 
-from masklab.claims.spec import MAJORITY, Claim, Curve, difference, minus
+from masklab.claims.curve import MAJORITY, Curve, Curves, difference, minus
+from masklab.claims.spec import Claim
 
 DH, NO_DH, CBOW, SCRATCH, SHUFFLED = "w/ DH", "w/o DH", "CBOW", "scratch", "shuffled"
 AD1, BD1, AD2, BD2 = "A-D1", "B-D1", "A-D2", "B-D2"
@@ -44,7 +45,7 @@ def _claims():
 
 def _claim(section, name, sentence, effect, region="above 0"):
     figures = dict.fromkeys(FIGURES[curve.set] for _, curve in effect)
-    return Claim(name, section, ", ".join(figures), sentence, tuple(effect), region)
+    return Claim(name, section, ", ".join(figures), sentence, Curves(tuple(effect)), region)
 
 
 def _sample_efficiency():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from masklab.claims.verdict import ABSENCE, COLUMNS, FEWEST
+from masklab.claims.verdict import COLUMNS
 from masklab.errors import MaskLabError
 from masklab.files import atomic, write_csv, write_parquet
 
@@ -38,10 +38,10 @@ def markdown(frame: pd.DataFrame) -> str:
         said = ", ".join(f"{counts.get(name, 0)} {name}" for name in VERDICTS)
         parts.append(f"# Claims of `{study}`: {said}\n")
         parts.append(
-            "Effect: mean over fine-tuning seeds [95 % t interval]. Supported: the interval lies inside the claimed"
-            f" region; contradicted: wholly outside; else, or with fewer than {FEWEST} seeds, inconclusive;"
-            " so too (*) where something is said to be absent and no model learned the task. Not corrected for the"
-            " number of claims; one pre-training run per model.\n"
+            "Effect: mean over seeds [95 % t interval], or over test items [95 % normal interval]. Supported: the"
+            " interval lies inside the claimed region; contradicted: wholly outside; else, or with too few seeds,"
+            " inconclusive; so too (*) where what the sentence presupposes does not hold (that some model learned the"
+            " task, that losses are equal). Not corrected for the number of claims.\n"
         )
         for section, rows in own.groupby("section", sort=False):
             lines = [
@@ -62,5 +62,6 @@ def _line(row):
     region = {"equal": f"within ± {m}", "no more": f"at most {m}", "no less": f"at least -{m}"}.get(
         row.region, row.region
     )
-    mark = "" if row.learned or row.region not in ABSENCE else " (*)"
-    return f"| {row.verdict}{mark} | {row.text} | {row.figure} | {row.comparison} | {region} | {effect} | {row.seeds} |"
+    mark = "" if row.premise else " (*)"
+    seeds = row.seeds if row.interval == "seeds" else row.interval
+    return f"| {row.verdict}{mark} | {row.text} | {row.figure} | {row.comparison} | {region} | {effect} | {seeds} |"

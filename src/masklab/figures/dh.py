@@ -8,54 +8,28 @@ from masklab.config.schema import Study
 from masklab.figures import style
 from masklab.figures.transfer import mix_title, transfer_figure
 
-
-@style.paper
-def figure2(scores, study: Study, labels, metrics, starts=None):
-    """Sample efficiency: fine-tuned on half A-D1, half B-D2."""
-    return _one(scores, study, "single-50")
-
-
-@style.paper
-def figure3a(scores, study: Study, labels, metrics, starts=None):
-    """Generalisation: fine-tuned on A-D1 alone."""
-    return _one(scores, study, "single-0")
+_SEVEN = {
+    f"{panel}-{percent}": f"{panel.capitalize()}, {mix}"
+    for panel in ("separate", "shared")
+    for percent, mix in ((0, "100 % A-D1"), (10, "10 % B-D2"))
+}
 
 
-@style.paper
-def figure3b(scores, study: Study, labels, metrics, starts=None):
-    """Generalisation: a tenth of the fine-tuning data is B-D2."""
-    return _one(scores, study, "single-10")
+def _transfer(said: str, *sets: str, height: float = 2.5, titles: dict[str, str] | None = None):
+    """The function that draws the study's `sets`, one row of panels each."""
+
+    @style.paper
+    def draw(scores, study: Study, labels, metrics, starts=None):
+        return transfer_figure(scores, study, titles or {name: mix_title(name) for name in sets}, height=height)
+
+    draw.__doc__ = said
+    return draw
 
 
-@style.paper
-def figure5a(scores, study: Study, labels, metrics, starts=None):
-    """Figure 2 with features of several tokens, both of one vocabulary."""
-    return _one(scores, study, "shared-50")
-
-
-@style.paper
-def figure5b(scores, study: Study, labels, metrics, starts=None):
-    """Figure 2 with features of several tokens, of separate vocabularies."""
-    return _one(scores, study, "separate-50")
-
-
-@style.paper
-def figure6(scores, study: Study, labels, metrics, starts=None):
-    """Figures 2, 3a and 3b enlarged."""
-    sets = ("single-50", "single-0", "single-10")
-    return transfer_figure(scores, study, {name: mix_title(name) for name in sets}, height=2.75)
-
-
-@style.paper
-def figure7(scores, study: Study, labels, metrics, starts=None):
-    """Figure 3 with features of several tokens: vocabularies separate or shared, all A-D1 or a tenth B-D2."""
-    titles = {
-        f"{panel}-{percent}": f"{panel.capitalize()}, {mix}"
-        for panel in ("separate", "shared")
-        for percent, mix in ((0, "100 % A-D1"), (10, "10 % B-D2"))
-    }
-    return transfer_figure(scores, study, titles, height=2.05)
-
-
-def _one(scores, study, name):
-    return transfer_figure(scores, study, {name: mix_title(name)})
+figure2 = _transfer("Sample efficiency: fine-tuned on half A-D1, half B-D2.", "single-50")
+figure3a = _transfer("Generalisation: fine-tuned on A-D1 alone.", "single-0")
+figure3b = _transfer("Generalisation: a tenth of the fine-tuning data is B-D2.", "single-10")
+figure5a = _transfer("Figure 2 with features of several tokens, both of one vocabulary.", "shared-50")
+figure5b = _transfer("Figure 2 with features of several tokens, of separate vocabularies.", "separate-50")
+figure6 = _transfer("Figures 2, 3a and 3b enlarged.", "single-50", "single-0", "single-10", height=2.75)
+figure7 = _transfer("Figure 3 with features of several tokens, all A-D1 or a tenth B-D2.", titles=_SEVEN, height=2.05)

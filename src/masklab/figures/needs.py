@@ -4,6 +4,7 @@ from masklab.config.schema import Config
 from masklab.errors import MaskLabError
 from masklab.figures import FIGURES
 from masklab.figures.spec import Spec, arguments, labels, metrics, starts
+from masklab.studies import kind_of
 from masklab.tables import TABLES
 
 __all__ = ["arguments", "drawn_corpora", "find", "labels", "metrics", "needs", "starts"]
@@ -11,13 +12,7 @@ __all__ = ["arguments", "drawn_corpora", "find", "labels", "metrics", "needs", "
 
 def find(study_name: str, item_name: str) -> Spec:
     """Spec of a figure or table, by the study's name or that name and a suffix ("mlsm" also serves "mlsm-tiny")."""
-    registered = sorted({*FIGURES, *TABLES}, key=len, reverse=True)
-    kind = next((name for name in registered if study_name == name or study_name.startswith(f"{name}-")), None)
-    if kind is None:
-        raise MaskLabError(
-            f"config: studies.{study_name}: no figures or tables of that name; there are some for"
-            f" {', '.join(registered)} (and names that start so, {registered[0]}-...)"
-        )
+    kind = kind_of(study_name, FIGURES | TABLES, "figures or tables")
     items = FIGURES.get(kind, {}) | TABLES.get(kind, {})
     if item_name not in items:
         raise MaskLabError(
@@ -37,16 +32,17 @@ def needs(study_name: str, item_name: str, config: Config) -> list[tuple[str, st
         drawn_corpora(study_name, item_name, config)
     if not spec.probe_kinds:
         return []
-    probes = {name: config.probes[name] for name in study.probes if config.probes[name].kind in spec.probe_kinds}
-    kinds = " or ".join(spec.probe_kinds)
-    if not probes:
-        raise MaskLabError(f"{where}: needs a {kinds} probe among the study's probes")
+    probes = {name: config.probes[name] for name in study.probes if config.probes[name].kind in spec.kinds}
+    for kinds in spec.probe_kinds:
+        if not any(probe.kind in _options(kinds) for probe in probes.values()):
+            raise MaskLabError(f"{where}: needs a {' or '.join(_options(kinds))} probe among the study's probes")
     tasks = set()
     for key in spec.sets:
         if not study.sets.get(key):
             raise MaskLabError(f"{where}: needs a set {key!r} with at least one task under sets")
         for task in study.sets[key]:
             if not any(task in probe.tasks for probe in probes.values()):
+                kinds = " or ".join(spec.kinds)
                 raise MaskLabError(f"{where}: task {task!r} of set {key!r} is in no {kinds} probe of the study")
             tasks.add(task)
     try:
@@ -56,15 +52,20 @@ def needs(study_name: str, item_name: str, config: Config) -> list[tuple[str, st
     pairs = [
         (name, model)
         for name, probe in probes.items()
-        if not spec.sets or tasks.intersection(probe.tasks)
+        if not spec.sets or not probe.tasks or tasks.intersection(probe.tasks)
         for model in models
         if study.probes[name] == "all" or model in study.probes[name]
     ]
-    measured = {model for _, model in pairs}
-    missing = [model for model in models if model not in measured]
-    if missing and (spec.every or not pairs):
-        raise MaskLabError(f"{where}: no {kinds} probe of the study measures {missing[0]}")
+    for kinds in spec.probe_kinds:
+        measured = {model for name, model in pairs if probes[name].kind in _options(kinds)}
+        missing = [model for model in models if model not in measured]
+        if missing and (spec.every or not measured):
+            raise MaskLabError(f"{where}: no {' or '.join(_options(kinds))} probe of the study measures {missing[0]}")
     return pairs
+
+
+def _options(kinds):
+    return (kinds,) if isinstance(kinds, str) else kinds
 
 
 def drawn_corpora(study_name: str, item_name: str, config: Config) -> list[str]:

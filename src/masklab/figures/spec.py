@@ -18,7 +18,7 @@ class Spec:
     """One figure or table of one study.
 
     make: "module:function" that draws the figure or makes the table.
-    probe_kinds: kinds of the probes whose scores it reads.
+    probe_kinds: kinds of probes whose scores it reads, all of them; of a tuple of kinds at least one.
     models: (study, config) -> models it shows; raises MaskLabError if the study lacks an objective it needs.
     sets: the study's named task sets it shows; () for probes without tasks.
     corpora: (study, config) -> corpora it reads besides scores (Figure 1 of `dh` draws a real sentence).
@@ -26,11 +26,16 @@ class Spec:
     """
 
     make: str
-    probe_kinds: tuple[str, ...]
+    probe_kinds: tuple[str | tuple[str, ...], ...]
     models: Callable[[Study, Config], list[str]] = lambda study, config: []
     sets: tuple[str, ...] = ()
     every: bool = False
     corpora: Callable[[Study, Config], list[str]] | None = None
+
+    @property
+    def kinds(self) -> list[str]:
+        """Every kind of probe whose scores it reads."""
+        return [kind for kinds in self.probe_kinds for kind in ((kinds,) if isinstance(kinds, str) else kinds)]
 
     def function(self):
         """Import and return the function that `make` names."""

@@ -15,34 +15,24 @@ from masklab.tables.cells import TIDY
 MAJORITY = "majority class"
 
 
-def table2(scores, study: Study, labels, metrics, starts=None) -> pd.DataFrame:
-    """Figure 2: half A-D1, half B-D2."""
-    return _accuracies(scores, study, "single-50")
+def _table(said: str, *sets: str):
+    """The function that makes the table of the study's `sets`."""
+
+    def make(scores, study: Study, labels, metrics, starts=None) -> pd.DataFrame:
+        return _accuracies(scores, study, *sets)
+
+    make.__doc__ = said
+    return make
 
 
-def table3a(scores, study: Study, labels, metrics, starts=None) -> pd.DataFrame:
-    """Figure 3a: A-D1 alone."""
-    return _accuracies(scores, study, "single-0")
-
-
-def table3b(scores, study: Study, labels, metrics, starts=None) -> pd.DataFrame:
-    """Figure 3b: a tenth B-D2."""
-    return _accuracies(scores, study, "single-10")
-
-
-def table5a(scores, study: Study, labels, metrics, starts=None) -> pd.DataFrame:
-    """Figure 5a: several tokens, shared vocabulary, half B-D2."""
-    return _accuracies(scores, study, "shared-50")
-
-
-def table5b(scores, study: Study, labels, metrics, starts=None) -> pd.DataFrame:
-    """Figure 5b: several tokens, separate vocabularies, half B-D2."""
-    return _accuracies(scores, study, "separate-50")
-
-
-def table7(scores, study: Study, labels, metrics, starts=None) -> pd.DataFrame:
-    """Figure 7: several tokens, all A-D1 and a tenth B-D2."""
-    return _accuracies(scores, study, "separate-0", "separate-10", "shared-0", "shared-10")
+table2 = _table("Figure 2: half A-D1, half B-D2.", "single-50")
+table3a = _table("Figure 3a: A-D1 alone.", "single-0")
+table3b = _table("Figure 3b: a tenth B-D2.", "single-10")
+table5a = _table("Figure 5a: several tokens, shared vocabulary, half B-D2.", "shared-50")
+table5b = _table("Figure 5b: several tokens, separate vocabularies, half B-D2.", "separate-50")
+table7 = _table(
+    "Figure 7: several tokens, all A-D1 and a tenth B-D2.", "separate-0", "separate-10", "shared-0", "shared-10"
+)
 
 
 def _accuracies(scores, study, *names):
