@@ -6,6 +6,7 @@ GENERATORS = {
     "text": "masklab.corpora.text",
     "english": "masklab.corpora.english",
     "markov": "masklab.corpora.markov",
+    "hmm": "masklab.corpora.hmm",
 }
 
 

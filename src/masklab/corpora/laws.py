@@ -7,7 +7,10 @@ of each symbol given all the others.
 
 from importlib import import_module
 
-LAWS = {"markov": "masklab.corpora.markov.law"}
+LAWS = {
+    "markov": "masklab.corpora.markov.law",
+    "hmm": "masklab.corpora.hmm.law",
+}
 
 
 def law_of(facts: dict | None):

@@ -14,6 +14,7 @@ BUILDERS = {
     "english-labels": ("masklab.tasks.generated", "english_labels"),
     "label-files": ("masklab.tasks.labels", "label_files"),
     "patterns": ("masklab.tasks.patterns", "patterns"),
+    "hmm": ("masklab.tasks.hidden", "hidden_states"),
 }
 
 

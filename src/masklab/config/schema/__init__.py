@@ -14,6 +14,8 @@ from masklab.config.schema.corpora import (
     Corpus,
     Embeddings,
     EnglishCorpus,
+    HiddenMarkov,
+    HmmCorpus,
     MarkovCorpus,
     SymbolTokenizer,
     TextCorpus,
@@ -24,7 +26,7 @@ from masklab.config.schema.encoders import Decoder, Encoder
 from masklab.config.schema.models import Dictionary, Masking, Model, Objective, Optimiser
 from masklab.config.schema.probes import FinetuneProbe, LossProbe, MinimalPairsProbe, PredictionProbe, Probe
 from masklab.config.schema.studies import Study
-from masklab.config.schema.tasks import EnglishLabels, EnglishPairs, LabelFiles, PairFiles, PatternsTask, Task
+from masklab.config.schema.tasks import EnglishLabels, EnglishPairs, HmmTask, LabelFiles, PairFiles, PatternsTask, Task
 
 __all__ = [
     "SECTIONS",
@@ -41,6 +43,9 @@ __all__ = [
     "EnglishPairs",
     "Entity",
     "FinetuneProbe",
+    "HiddenMarkov",
+    "HmmCorpus",
+    "HmmTask",
     "LabelFiles",
     "LossProbe",
     "MarkovCorpus",
@@ -75,6 +80,7 @@ class Config(Entity):
     threads: Count = Field(1, description="CPU threads of a job that trains or measures.")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="`auto`: a GPU where there is one.")
     chains: dict[str, Chains] = {}
+    hmms: dict[str, HiddenMarkov] = {}
     corpora: dict[str, Corpus] = {}
     tokenizers: dict[str, Tokenizer] = {}
     embeddings: dict[str, Embeddings] = {}

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from masklab.config.schema.base import Count, Entity, Share
 
@@ -35,6 +35,32 @@ class Chains(Entity):
         description="Under `multi`: `prefix-free`: no feature begins another, so that a sequence can be read in one way only; `random`: features merely differ.",
     )
     seed: int = Field(1, ge=0, description="Of the chains and of the spelling of features.")
+
+
+class HiddenMarkov(Entity):
+    """A random hidden Markov model with block-diagonal transition and emission matrices (Liu et al. 2023, section 2.2).
+
+    Drawn at (config seed, `seed`). The paper gives symbols, states and the entropy of a word given the others, 3.758
+    nats, but neither blocks nor the law of the rows; the defaults meet the entropy at 16 words (`mlm_entropy` in the
+    facts of a corpus).
+    """
+
+    symbols: Count = Field(200, description="Words; a multiple of `blocks`.")
+    states: Count = Field(100, description="Hidden states; a multiple of `blocks`.")
+    blocks: Count = Field(
+        4, description="Equal blocks of states and of words; a sentence stays in the block of its first state."
+    )
+    concentration: float = Field(
+        0.25, gt=0, description="Every row of a block is a Dirichlet draw with this parameter; small ones are peaked."
+    )
+    seed: int = Field(1, ge=0, description="Of the matrices.")
+
+    @model_validator(mode="after")
+    def _divisible(self):
+        for key in ("symbols", "states"):
+            if getattr(self, key) % self.blocks:
+                raise ValueError(f"{key}: {getattr(self, key)} is no multiple of blocks ({self.blocks})")
+        return self
 
 
 class TextCorpus(Entity):
@@ -91,7 +117,19 @@ class MarkovCorpus(Entity):
     )
 
 
-Corpus = Annotated[TextCorpus | EnglishCorpus | MarkovCorpus, Field(discriminator="kind")]
+class HmmCorpus(Entity):
+    """Sentences of symbols from a hidden Markov model (Liu et al. 2023, A.1)."""
+
+    kind: Literal["hmm"]
+    hmm: str | HiddenMarkov = Field(description="Entry of `hmms`.")
+    sequences: Count = Field(10_000_000, description="Training sentences (paper: 10,000,000).")
+    valid: Count = Field(10_000, description="Validation sentences.")
+    test: Count = Field(10_000, description="Test sentences.")
+    length: Count = Field(16, description="Words per sentence.")
+    seed: int = Field(1, ge=0, description="Of the sentences.")
+
+
+Corpus = Annotated[TextCorpus | EnglishCorpus | MarkovCorpus | HmmCorpus, Field(discriminator="kind")]
 
 
 class UnigramTokenizer(Entity):

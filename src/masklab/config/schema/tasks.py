@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masklab.config.schema.base import Count, Entity, Share
-from masklab.config.schema.corpora import Chains
+from masklab.config.schema.corpora import Chains, HiddenMarkov
 
 
 class EnglishPairs(Entity):
@@ -82,4 +82,26 @@ class PatternsTask(Entity):
     seed: int = Field(1, ge=0)
 
 
-Task = Annotated[EnglishPairs | PairFiles | EnglishLabels | LabelFiles | PatternsTask, Field(discriminator="kind")]
+class HmmTask(Entity):
+    """Task-k: the hidden state at the k-th word of a sentence (Liu et al. 2023, A.1).
+
+    Sentences are drawn at (config seed, seed of the model, `seed`): tasks that differ in `position` or `label` alone
+    hold the same ones.
+    """
+
+    kind: Literal["hmm"]
+    hmm: str | HiddenMarkov = Field(description="Entry of `hmms`.")
+    position: Count = Field(description="k, counted from 1 (paper: 6 and 10).")
+    label: Literal["map", "sampled"] = Field(
+        "map", description="`map`: the most probable state given the words; `sampled`: the state that was drawn."
+    )
+    length: Count = Field(16, description="Words per sentence.")
+    train: Count = Field(100_000, description="Training sentences (paper: 100,000 examples, splits not given).")
+    valid: Count = Field(10_000, description="Validation sentences.")
+    test: Count = Field(10_000, description="Test sentences.")
+    seed: int = Field(1, ge=0, description="Of the sentences.")
+
+
+Task = Annotated[
+    EnglishPairs | PairFiles | EnglishLabels | LabelFiles | PatternsTask | HmmTask, Field(discriminator="kind")
+]

@@ -1,0 +1,46 @@
+"""A pseudo-language from a hidden Markov model with block-diagonal matrices (Liu et al. 2023, section 2.2, A.1).
+
+`model` draws the matrices and samples sentences, `law` knows the exact law. Sentences are drawn at an address without
+the corpus's name.
+"""
+
+from masklab.rng import generator
+
+CHUNK = 65536  # sentences drawn together
+MEASURED = 4096  # test sentences that the entropy in the facts is measured on
+
+
+def generate(config, name: str, seed: int) -> dict:
+    """Tables of an `HmmCorpus`: the column `symbols` (see `corpora.symbols`).
+
+    The facts hold the resolved config and seed, from which `law.from_facts` makes the law, and `mlm_entropy`: the mean
+    entropy of a word given all others, in nats, on the first test sentences, and its standard error.
+    """
+    import pyarrow as pa
+
+    from masklab.corpora import symbols
+    from masklab.corpora.hmm.law import Law
+    from masklab.corpora.hmm.model import draw_model
+
+    model = draw_model(config.hmm, seed)
+    columns = {
+        split: [
+            symbols.column(words, [config.length] * len(words)) for words in _blocks(config, model, count, split, seed)
+        ]
+        for split, count in (("train", config.sequences), ("valid", config.valid), ("test", config.test))
+    }
+    measured = symbols.rows(columns["test"][0])[0].reshape(-1, config.length)[:MEASURED]
+    facts = {"kind": "hmm", "seed": seed, "config": config.model_dump(mode="json")}
+    facts["mlm_entropy"], facts["mlm_entropy_se"] = Law(model).mlm_entropy(measured)
+    names = [f"w{symbol}" for symbol in range(config.hmm.symbols)]
+    return {
+        split: symbols.with_facts(pa.table({symbols.COLUMN: pa.chunked_array(parts)}), names, **facts)
+        for split, parts in columns.items()
+    }
+
+
+def _blocks(config, model, count, split, seed):
+    """Yield words [B, L]."""
+    rng = generator(seed, "hmm", config.hmm.seed, "corpus", config.seed, split)
+    for start in range(0, count, CHUNK):
+        yield model.sample(min(CHUNK, count - start), config.length, rng)[0]
