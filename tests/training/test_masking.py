@@ -66,3 +66,19 @@ def test_corruption_shares(mask, random):
     for found, share in (((shown == MASK).sum(), mask), ((shown == was).sum(), 1 - mask - random)):
         assert abs(found - share * n) <= 4 * np.sqrt(n * share * (1 - share)) + n * random / 4995 * 3
     assert shown[(shown != MASK)].min(initial=5) >= 5
+
+
+def test_rounded_counts_have_the_exact_mean_and_reach_special_tokens():
+    """floor(rate x length + U): 76 or 77 of 512 as in the released code of MAE-LM; mean within 4 standard errors."""
+    ids, lengths = batch([512] * 400 + [2] * 400)
+    masking = Masking(count="rounded", specials=True)
+    _, rows, columns = mask_batch(ids, lengths, masking, 50, np.random.default_rng(5))
+    counts = np.bincount(rows, minlength=800)
+    assert set(counts[:400]) == {76, 77} and abs(counts[:400].mean() - 76.8) < 4 * np.sqrt(0.8 * 0.2 / 400)
+    assert set(counts[400:]) == {0, 1} and abs(counts[400:].mean() - 0.3) < 4 * np.sqrt(0.3 * 0.7 / 400)
+    ends = np.isin(columns[rows < 400], [0, 511]).sum()
+    assert abs(ends - 800 * 0.15) < 4 * np.sqrt(800 * 0.15 * 0.85)
+    inner = Masking(count="rounded")
+    _, rows, columns = mask_batch(ids, lengths, inner, 50, np.random.default_rng(6))
+    assert (rows < 400).all() and columns.min() >= 1 and columns.max() <= 510
+    assert maskable(np.array([2, 3, 9]), inner).tolist() == [False, True, True]

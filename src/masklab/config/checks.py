@@ -53,8 +53,10 @@ def check_references(config):
         if problem := encoder.problem():
             raise MaskLabError(f"config: encoders.{name}.{problem}")
     for name, objective in config.objectives.items():
-        if not objective.mlm + objective.kd + objective.mlsm:
-            raise MaskLabError(f"config: objectives.{name}: at least one of mlm, kd, mlsm must be above 0")
+        if not objective.mlm + objective.kd + objective.mlsm + objective.mae:
+            raise MaskLabError(f"config: objectives.{name}: at least one of mlm, kd, mlsm, mae must be above 0")
+        if objective.mlm and objective.mae:
+            raise MaskLabError(f"config: objectives.{name}: mlm and mae are one loss on two inputs; one must be 0")
     for name, model in config.models.items():
         _check_model(config, name, model)
     for name, dictionary in config.dictionaries.items():
@@ -95,6 +97,7 @@ def _check_model(config, name, model):
             f"config: tokenizers.{model.tokenizer}.max_length: must be at most encoders.{model.encoder}.max_positions"
             f" ({encoder.max_positions})"
         )
+    _check_autoencoder(config, where, model, encoder, objective)
     if model.masking.mask + model.masking.random > 1:
         raise MaskLabError(f"config: {where}.masking: mask + random must be at most 1")
     if model.processes > -(-model.batch_size // model.micro):
@@ -136,6 +139,28 @@ def _check_model(config, name, model):
             )
 
 
+def _check_autoencoder(config, where, model, encoder, objective):
+    decoder, how = encoder.decoder, objective.autoencoder
+    if decoder is None and objective.mae and (how.delta < 1 or how.reset):
+        raise MaskLabError(
+            f"config: {where}.encoder: objective {model.objective!r} needs an encoder with a `decoder`"
+            " (without one autoencoder.delta must be 1 and reset false)"
+        )
+    if decoder is not None and not objective.mae:
+        raise MaskLabError(
+            f"config: {where}.encoder: {model.encoder!r} has a decoder, which objective {model.objective!r} (mae: 0)"
+            " leaves without use"
+        )
+    if decoder is not None and decoder.attention == "causal+cross" and (objective.kd or objective.mlsm or how.reset):
+        raise MaskLabError(
+            f"config: {where}.encoder: {model.encoder!r} has a causal decoder, which takes no kd, mlsm or reset"
+        )
+    if objective.kd and model.init is not None:
+        teacher = config.models[split_reference(model.init, f"{where}.init")[0]]
+        if config.encoders[teacher.encoder].decoder is not None:
+            raise MaskLabError(f"config: {where}.init: {model.init} left its decoder and predicts no tokens for kd")
+
+
 def _check_study(config, name, study):
     where = f"studies.{name}"
     members = study_models(study)
@@ -165,6 +190,11 @@ def _check_floor(config, probe, model, where):
     """Said before a model is trained and not after: which masks have no exact floor."""
     masking, corpus = config.models[model].masking, config.corpora[config.models[model].corpus]
     floor = config.probes[probe].kind == "loss" and config.probes[probe].floor and corpus.kind == "markov"
+    if floor and masking.specials:
+        raise MaskLabError(
+            f"config: {where}: no floor for {model!r}: masking.specials hides tokens that are no symbols; or set the"
+            " probe's floor: false"
+        )
     if floor and masking.mask < 1 and masking.count != "bernoulli":
         raise MaskLabError(
             f"config: {where}: no exact floor for {model!r}: with masking.mask below 1 masking.count must be"

@@ -13,8 +13,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from masklab.config.schema import Encoder
-from masklab.models.attention import Batch, plan_queries
+from masklab.models.attention import Batch, Queries, plan_queries
 from masklab.models.blocks import Block
+from masklab.models.cross import CrossBlock
 from masklab.models.linear import Linear
 
 
@@ -34,17 +35,19 @@ class Kept:
     source: torch.Tensor
 
 
-def drop(ids: torch.Tensor, lengths: torch.Tensor, dropped: torch.Tensor) -> Kept:
+def drop(ids: torch.Tensor, lengths: torch.Tensor, dropped: torch.Tensor, width: int | None = None) -> Kept:
     """Take the positions `dropped` (flat, b T + t) out of ids [B, T] with `lengths` [B].
 
-    `dropped` [D]: T' is the most that any row keeps, at least 1: a number that a GPU must be waited for.
+    `dropped` [D]: T' is the most that any row keeps, at least 1: `width` where it is known, else a number that a
+    GPU must be waited for.
     `dropped` [B, d], as many in every row: T' = T - d, known beforehand (torch.compile makes it one graph).
     """
     size, length = ids.shape
     stays = (torch.arange(length, device=ids.device) < lengths[:, None]).flatten()
     stays = stays.index_fill(0, dropped.flatten(), False).view(size, length)
     kept = stays.sum(1)
-    width = length - dropped.shape[1] if dropped.dim() == 2 else max(1, int(kept.max()))
+    if width is None:
+        width = length - dropped.shape[1] if dropped.dim() == 2 else max(1, int(kept.max()))
     positions = torch.argsort(stays.logical_not(), dim=1, stable=True)[:, :width]
     rank = stays.cumsum(1) - 1 + torch.arange(size, device=ids.device)[:, None] * width
     source = torch.where(stays, rank, size * width).flatten()
@@ -65,19 +68,43 @@ class Decoder(nn.Module):
         self.resize = Linear(config.hidden, stack.hidden) if resized else None
         self.position = nn.Parameter(torch.empty(stack.max_positions, stack.hidden))
         self.norm = nn.LayerNorm(stack.hidden, stack.eps)
-        self.blocks = nn.ModuleList(Block(stack) for _ in range(stack.layers))
+        self.attention = config.decoder.attention
+        cross = self.attention != "self"
+        self.blocks = nn.ModuleList(
+            CrossBlock(stack, self.attention, config.hidden) if cross else Block(stack) for _ in range(stack.layers)
+        )
         self.final_norm = nn.LayerNorm(stack.hidden, stack.eps) if stack.norm == "pre" else None
 
-    def forward(self, states: torch.Tensor, batch: Batch, at: torch.Tensor | None) -> torch.Tensor:
-        """states [B T, H] -> [N, D] at the flat positions `at` [N], or [B T, D]."""
-        x = states if self.resize is None else self.resize(states)
+    def forward(self, inputs: torch.Tensor, batch: Batch, at, memory=None, keys: Batch | None = None) -> torch.Tensor:
+        """inputs [B T, H] -> [N, D] at the flat positions `at` [N], or [B T, D].
+
+        memory [B T', H] and keys: the encoder's states and their shape, which cross-attention reads.
+        """
+        x = inputs if self.resize is None else self.resize(inputs)
         x = x.view(batch.size, batch.length, -1) + self.position[: batch.length]
         x = self.norm(x).flatten(0, 1)
         queries = None if at is None else plan_queries(at, batch)
+        x = self._self(x, batch, queries) if self.attention == "self" else self._cross(x, batch, queries, memory, keys)
+        return x if self.final_norm is None else self.final_norm(x)
+
+    def _self(self, x, batch, queries):
         for block in self.blocks[:-1]:
             x = block(x, batch)
-        x = self.blocks[-1](x, batch, queries)
-        return x if self.final_norm is None else self.final_norm(x)
+        return self.blocks[-1](x, batch, queries)
+
+    def _cross(self, x, batch, queries, memory, keys):
+        """Queries stay as many in every row until the end: attention to the encoder's states needs rows."""
+        slots = None if queries is None or queries.slots is None else queries.slots
+        last = None if slots is None else Queries(slots.flatten(), slots)
+        if last is not None and self.attention == "cross":
+            x, last = x.index_select(0, last.at), None
+        for block in self.blocks[:-1]:
+            x = block(x, batch, memory, keys)
+        x = self.blocks[-1](x, batch, memory, keys, last)
+        if queries is None:
+            return x
+        index = queries.at if slots is None else queries.back
+        return x if index is None else x.index_select(0, index)
 
 
 def restore(states: torch.Tensor, kept: Kept, mask: torch.Tensor) -> torch.Tensor:

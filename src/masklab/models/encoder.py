@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from masklab.config.schema import Encoder
 from masklab.errors import MaskLabError
@@ -20,7 +21,7 @@ from masklab.models.blocks import Block, Embeddings, Head, LstmBlock
 from masklab.models.decoder import Decoder, drop, restore
 from masklab.models.linear import Linear, linear
 from masklab.models.positions import bias_at, shared_bias
-from masklab.tokenizers import MASK, PAD
+from masklab.tokenizers import MASK, PAD, SEP
 
 BLOCKS = {"transformer": Block, "lstm": LstmBlock}
 LSTM_WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -131,8 +132,10 @@ class MaskedLM(nn.Module):
         dropped: torch.Tensor | None = None,
         reset: torch.Tensor | None = None,
         aligned: bool = True,
+        original: torch.Tensor | None = None,
+        width: int | None = None,
     ) -> Output:
-        """Scores of the decoder at `at`.
+        """Scores of the decoder at `at`: of the token that stands there.
 
         Args:
             ids, lengths, at: as in `forward`.
@@ -140,19 +143,35 @@ class MaskedLM(nn.Module):
                 are [MASK] in the decoder's; None: those that hold [MASK].
             reset: [R] flat positions that stay in the encoder and are [MASK] in the decoder's input all the same.
             aligned: kept tokens keep their positions in the encoder; else they count from 0.
+            original: [B, T] ids that nothing is masked in: a causal decoder is fed those before each position.
+            width: the most tokens that stay in a row, where it is known (see `decoder.drop`).
+
+        Raises:
+            MaskLabError: a causal decoder without `original`.
         """
         if dropped is None:
             real = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
             dropped = ((ids == MASK) & real).flatten().nonzero()[:, 0]
         batch = self._batch(ids, lengths)
-        kept = drop(ids, lengths, dropped)
+        kept = drop(ids, lengths, dropped, width)
         positions = kept.positions if aligned else None
         _, states = self._run(kept.ids, kept.lengths, self.config.layers, None, None, positions)
+        keys = self._batch(kept.ids, kept.lengths)
+        return self._scores(self.decoder(self._shown(states, kept, reset, original), batch, at, states, keys))
+
+    def _shown(self, states, kept, reset, original):
+        """What the decoder reads besides positions, [B T, H]."""
         mask = self.embeddings.word[MASK].to(states.dtype)
-        states = restore(states, kept, mask)
-        if reset is not None:
-            states = states.index_copy(0, reset, mask.expand(len(reset), -1))
-        return self._scores(self.decoder(states, batch, at))
+        if self.decoder.attention == "cross":
+            return mask.expand(len(kept.source), -1)
+        if self.decoder.attention == "causal+cross":
+            if original is None:
+                raise MaskLabError("a causal decoder predicts each token from those before it: give `original`")
+            # BART's shift: the first token is predicted from an end of sequence
+            before = F.pad(original[:, :-1], (1, 0), value=SEP)
+            return F.embedding(before.flatten(), self.embeddings.word).to(states.dtype)
+        shown = restore(states, kept, mask)
+        return shown if reset is None else shown.index_copy(0, reset, mask.expand(len(reset), -1))
 
     def _scores(self, last, state=None) -> Output:
         transformed = self.head(last)

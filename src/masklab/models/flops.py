@@ -30,6 +30,7 @@ def forward_flops(
     Args:
         config, vocab_size, latent: as of `MaskedLM`.
         dropped: with a decoder, positions per sequence that leave the encoder; None: `masked`.
+            A causal decoder is asked for every position: masked = length.
     """
     asked = size * masked
     if config.decoder is None:
@@ -39,7 +40,7 @@ def forward_flops(
         short = length - (masked if dropped is None else dropped)
         stack = config.decoder_stack
         width = stack.hidden
-        total = _stack(config, size, short, short) + _stack(stack, size, length, masked)
+        total = _stack(config, size, short, short) + _decoder(config, size, length, short, masked)
         if width != config.hidden:
             total += 2 * size * length * config.hidden * width + 2 * asked * width * config.hidden
     return total + 2 * asked * (width * width + config.hidden * (vocab_size + latent))
@@ -74,3 +75,20 @@ def _block(config: Encoder, size: int, length: int, asked: int) -> int:
         projections += 2 * distances * hidden * hidden
         products += size * (asked + length) * distances * hidden
     return 2 * (projections + products + rest)
+
+
+def _decoder(config: Encoder, size: int, length: int, kept: int, asked: int) -> int:
+    """The decoder's blocks: `kept` tokens of each sequence have been in the encoder, `asked` want scores."""
+    stack, kind = config.decoder_stack, config.decoder.attention
+    if kind == "self":
+        return _stack(stack, size, length, asked)
+    wide, total = stack.hidden, 0
+    for number in range(stack.layers):
+        queries = asked if kind == "cross" or number == stack.layers - 1 else length
+        own = _block(stack, size, length, queries)
+        if kind == "cross":
+            own = 2 * 2 * size * queries * wide * stack.ffn
+        # query and output projections; keys and values of the encoder's states; products
+        cross = 2 * queries * wide * wide + 2 * kept * config.hidden * wide + 2 * queries * kept * wide
+        total += own + 2 * size * cross
+    return total

@@ -6,7 +6,7 @@ it says in `NEEDS` which teacher signal it reads. To add one, write the function
 register it in `TERMS`, and give `config.schema.Objective` a weight of that name.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -26,10 +26,14 @@ class Batch:
     at: Tensor  # [N] flat positions b*T + t
     targets: Tensor  # [N] the hidden tokens
     positions: object  # numpy [N]: places in the token store, for stored codes
+    dropped: Tensor | None = None  # [D] flat positions that leave the encoder; None: the batch is read as it is
+    reset: Tensor | None = None  # [R] flat positions that the decoder sees as [MASK] although they stay
+    width: int | None = None  # most tokens that a row keeps
 
     def to(self, device):
-        tensors = (self.ids, self.original, self.lengths, self.at, self.targets)
-        return Batch(*(tensor.to(device, non_blocking=True) for tensor in tensors), self.positions)
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        moved = {k: v.to(device, non_blocking=True) if isinstance(v, Tensor) else v for k, v in found.items()}
+        return Batch(**moved)
 
 
 def mlm(batch, output, teacher) -> Tensor:
@@ -50,7 +54,8 @@ def mlsm(batch, output, teacher) -> Tensor:
     return kl_to_sparse(indices, values, F.log_softmax(output.latent.float(), -1))
 
 
-TERMS = {"mlm": mlm, "kd": kd, "mlsm": mlsm}
+# The masked autoencoder's loss is plain MLM's: what differs is what the encoder is shown (`training.step`).
+TERMS = {"mlm": mlm, "kd": kd, "mlsm": mlsm, "mae": mlm}
 
 
 def losses(objective, batch: Batch, output, teacher) -> tuple[Tensor, dict[str, Tensor]]:

@@ -34,7 +34,7 @@ from masklab.training.guard import Guard, uniform_guess
 from masklab.training.masking import maskable
 from masklab.training.record import Record
 from masklab.training.run import Run
-from masklab.training.step import Step, masked_step
+from masklab.training.step import Reading, Step, masked_step
 
 VALID_ROWS = 512
 VALID_BATCH = 64
@@ -69,6 +69,8 @@ class Trainer:
         atoms = run.dictionary_config.atoms if run.objective.mlsm else 0
         self.model = self._initial_model(atoms).to(self.device)
         self.forward = torch.compile(self.model) if self.config.compile else self.model
+        self.reading = Reading.of(run.objective, run.encoder)
+        self.reconstruct = torch.compile(self.model.reconstruct) if self.config.compile else self.model.reconstruct
         self.teacher = self._teacher()
         self.terms = [name for name in TERMS if getattr(run.objective, name)]
         self.flat = optim.FlatParameters(self.model.parameters())
@@ -116,7 +118,8 @@ class Trainer:
         """The micro-batches of `step`, on the CPU: the same in every process."""
         rng = generator(self.run.seed, *self.address, "mask", step)
         rows = self.plan.batch(step)
-        return masked_step(self.train_store, rows, rng, self.config.masking, self.vocab_size, self.config.micro)
+        how = self.config.masking, self.vocab_size, self.config.micro, self.reading
+        return masked_step(self.train_store, rows, rng, *how)
 
     def batches(self, step: int) -> list[Batch]:
         """Those micro-batches of `step` that this process works on, on its device."""
@@ -125,8 +128,16 @@ class Trainer:
     def loss_of(self, batch: Batch):
         """Summed weighted loss and summed terms of one micro-batch (teacher signals included)."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
-            output = self.forward(batch.ids, batch.lengths, at=batch.at)
+            output = self.output_of(batch, self.forward, self.reconstruct)
         return losses(self.run.objective, batch, output, self.teacher)
+
+    def output_of(self, batch: Batch, forward, reconstruct):
+        """Scores of the tokens that have a loss: of the encoder, or of a masked autoencoder's decoder."""
+        if batch.dropped is None:
+            return forward(batch.ids, batch.lengths, at=batch.at)
+        aligned = self.run.objective.autoencoder.aligned
+        shown = {"dropped": batch.dropped, "reset": batch.reset, "width": batch.width, "original": batch.original}
+        return reconstruct(batch.ids, batch.lengths, at=batch.at, aligned=aligned, **shown)
 
     # --- one update ------------------------------------------------------------
 
@@ -176,7 +187,10 @@ class Trainer:
 
     @torch.no_grad()
     def validate(self) -> float:
-        """Mean MLM loss in nats per masked token on up to `VALID_ROWS` fixed validation sequences."""
+        """Mean loss in nats per token to predict on up to `VALID_ROWS` fixed validation sequences.
+
+        Of a masked autoencoder it is the decoder's.
+        """
         lengths = self.valid_store.lengths
         rows = np.flatnonzero(maskable(lengths, self.config.masking))
         rows = rows[
@@ -189,9 +203,10 @@ class Trainer:
             rng = generator(self.run.seed, "valid", start)
             part = rows[start : start + VALID_BATCH]
             size = self.config.micro_batch or VALID_BATCH
-            for batch in masked_step(self.valid_store, part, rng, self.config.masking, self.vocab_size, size).micro:
+            how = self.config.masking, self.vocab_size, size, self.reading
+            for batch in masked_step(self.valid_store, part, rng, *how).micro:
                 batch = batch.to(self.device)
-                logits = self.model(batch.ids, batch.lengths, at=batch.at).logits
+                logits = self.output_of(batch, self.model, self.model.reconstruct).logits
                 total += float(torch.nn.functional.cross_entropy(logits, batch.targets, reduction="sum"))
                 count += len(batch.at)
         self.model.train()

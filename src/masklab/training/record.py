@@ -86,7 +86,8 @@ class Record:
     def checkpoint(self, model, step: int) -> None:
         """Write `step-<step>/`."""
         metadata = {"model": self.run.name, "step": step, "config": self.resolved}
-        save_checkpoint(model, self.run.output / f"step-{step}", tokenizer_folder=self.run.tokenizer, metadata=metadata)
+        kept = {"tokenizer_folder": self.run.tokenizer, "keep_decoder": self.run.model.keep_decoder}
+        save_checkpoint(model, self.run.output / f"step-{step}", metadata=metadata, **kept)
 
     def failed(self, step: int, fault: str, rows: list[int]) -> str:
         """Write down why and on which batch a run stopped at update `step` (1-based); the line to tell the user."""

@@ -23,13 +23,14 @@ from masklab.config.schema.corpora import (
     UnigramTokenizer,
 )
 from masklab.config.schema.encoders import Decoder, Encoder
-from masklab.config.schema.models import Dictionary, Masking, Model, Objective, Optimiser
+from masklab.config.schema.models import Autoencoder, Dictionary, Masking, Model, Objective, Optimiser
 from masklab.config.schema.probes import FinetuneProbe, LossProbe, MinimalPairsProbe, PredictionProbe, Probe
 from masklab.config.schema.studies import Study
 from masklab.config.schema.tasks import EnglishLabels, EnglishPairs, HmmTask, LabelFiles, PairFiles, PatternsTask, Task
 
 __all__ = [
     "SECTIONS",
+    "Autoencoder",
     "Chains",
     "Config",
     "Corpus",

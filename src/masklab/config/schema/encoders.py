@@ -14,6 +14,10 @@ class Decoder(Entity):
     hidden: Count | None = Field(None, description="Width; None: the encoder's.")
     heads: Count | None = Field(None, description="None: heads as wide as the encoder's.")
     intermediate: Count | None = Field(None, description="Width of the feed-forward layer; None: 4 x hidden.")
+    attention: Literal["self", "self+cross", "causal+cross", "cross"] = Field(
+        "self",
+        description="`self`: bidirectional; `+cross`: then attention to the encoder's states; `causal+cross`: every token is predicted from the encoder's states and the tokens before it (BART); `cross`: masked positions attend to the encoder's states alone.",
+    )
 
 
 class Encoder(Entity):

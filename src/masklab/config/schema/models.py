@@ -7,6 +7,21 @@ from pydantic import Field
 from masklab.config.schema.base import Count, Entity, Share
 
 
+class Autoencoder(Entity):
+    """How an objective with `mae` handles [MASK] (Meng et al. 2024, section 4.3)."""
+
+    delta: Share = Field(
+        0.0,
+        description="Share of a sequence's [MASK]s that stay in the encoder; the others leave it, and only the decoder sees them. 1 without a decoder is `mlm`.",
+    )
+    reset: bool = Field(
+        False, description="Masked positions that stay in the encoder are [MASK] in the decoder's input again."
+    )
+    aligned: bool = Field(
+        True, description="Tokens keep their positions in the encoder when others leave; false: they count from 0."
+    )
+
+
 class Objective(Entity):
     """A weighted sum of losses; at least one weight is positive."""
 
@@ -15,6 +30,12 @@ class Objective(Entity):
     mlsm: float = Field(
         0, ge=0, description="Weight of KL(L1-normalised sparse code || student's latent distribution)."
     )
+    mae: float = Field(
+        0,
+        ge=0,
+        description="Weight of the cross-entropy of the masked token where [MASK]s leave the encoder and a decoder reads its states (MAE-LM). Random tokens of `masking.random` stay.",
+    )
+    autoencoder: Autoencoder = Autoencoder()
     temperature: float = Field(1.0, gt=0, description="Temperature of both KD distributions (released code: 1).")
 
 
@@ -24,10 +45,11 @@ class Masking(Entity):
     rate: Annotated[float, Field(gt=0, lt=1)] = Field(
         0.15, description="Share of a sequence's tokens (specials counted) that is masked."
     )
-    count: Literal["floor", "bernoulli", "one"] = Field(
+    count: Literal["floor", "rounded", "bernoulli", "one"] = Field(
         "floor",
-        description="`floor`: floor(rate x tokens) per sequence (released code); `bernoulli`: each token independently; `one`: exactly one token per sequence, whatever the rate.",
+        description="`floor`: floor(rate x tokens) per sequence (released code of Berend 2023); `rounded`: the same rounded up or down at random, so that the mean is rate x tokens (released code of Meng et al. 2024); `bernoulli`: each token independently; `one`: exactly one token per sequence, whatever the rate.",
     )
+    specials: bool = Field(False, description="Special tokens can be masked too (released code of Meng et al. 2024).")
     mask: Share = Field(1.0, description="Share of masked tokens shown as [MASK].")
     random: Share = Field(
         0.0, description="Share shown as a random token; the rest stays as it is (BERT: mask .8, random .1)."
@@ -94,6 +116,9 @@ class Model(Entity):
     checkpoints: list[Count] = Field(
         [],
         description="Steps to keep as Hugging Face folders; the last step is always kept. Empty: 20, 40, 60, 80, 100 % of the steps.",
+    )
+    keep_decoder: bool = Field(
+        False, description="Write the decoder of a masked autoencoder next to the checkpoints, to measure its loss."
     )
     log_every: Count = Field(50, description="Steps between rows of metrics.parquet.")
     validate_every: Count | None = Field(

@@ -32,6 +32,8 @@ class Channel:
     @classmethod
     def of(cls, masking: Masking) -> "Channel":
         """The channel of a model's masking; MaskLabError for corrupted tokens of a fixed number per sequence."""
+        if masking.specials:
+            raise MaskLabError("masking.specials: special tokens are no symbols of the law; there is no floor")
         if masking.mask < 1 and masking.count != "bernoulli":
             raise MaskLabError(
                 "masking.count: 'floor' with visible or random tokens has no exact floor here: tokens are not chosen"
