@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from masklab.claims.spec import claim_needs
-from masklab.config import resolved, split_reference, study_models
+from masklab.config import law_entry, resolved, split_reference, study_models
 from masklab.config.sources import missing, source_files
 from masklab.config.units import units
 from masklab.figures.needs import arguments, drawn_corpora, find, needs
@@ -198,12 +198,14 @@ class Paths:
 
     def sources(self, section, name) -> list[str]:
         """User files that a corpus or task is read from; missing ones are reported by the job that reads them."""
-        return [file for file in source_files(getattr(self.config, section)[name]) if Path(file).exists()]
+        entity = getattr(self.config, section)[name]
+        files = source_files(entity) + source_files(law_entry(self.config, entity))
+        return [file for file in files if Path(file).exists()]
 
     def warn_missing_sources(self):
         for section in ("corpora", "tasks"):
             for name, entity in getattr(self.config, section).items():
-                for file in missing(entity):
+                for file in missing(entity) + missing(law_entry(self.config, entity)):
                     print(f"masklab: warning: {section}.{name}: no file matches {file}", file=sys.stderr)
 
 

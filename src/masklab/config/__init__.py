@@ -6,13 +6,14 @@ from pydantic import ValidationError
 
 from masklab.config.checks import check_names, check_references
 from masklab.config.expand import expand_section
-from masklab.config.references import checkpoints, probe_steps, resolved, split_reference, study_models
+from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
 from masklab.config.schema import SECTIONS, Config
 from masklab.errors import MaskLabError
 
 __all__ = [
     "Config",
     "checkpoints",
+    "law_entry",
     "load",
     "overlay",
     "probe_steps",

@@ -7,7 +7,7 @@ from masklab.config.references import LAWS, checkpoints, law_of, split_reference
 from masklab.config.schema import SECTIONS
 from masklab.errors import MaskLabError
 
-SYMBOLIC = {"markov", "hmm"}  # kinds of corpora whose splits hold symbols instead of text
+SYMBOLIC = {"markov", "hmm", "pcfg"}  # kinds of corpora whose splits hold symbols instead of text
 NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 
 

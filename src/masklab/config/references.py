@@ -13,6 +13,12 @@ def law_of(entity) -> tuple | None:
     return next(((key, getattr(entity, key)) for key in LAWS if getattr(entity, key, None) is not None), None)
 
 
+def law_entry(config, entity):
+    """The settings of the law that a corpus or task names, an entity; None for text."""
+    key, law = law_of(entity) or (None, None)
+    return getattr(config, LAWS[key])[law] if isinstance(law, str) else law
+
+
 def split_reference(reference: str, where: str) -> tuple[str, int]:
     """`"model@step"` -> (model, step)."""
     match = re.fullmatch(r"(.+)@(\d+)", reference)
@@ -24,8 +30,8 @@ def split_reference(reference: str, where: str) -> tuple[str, int]:
 def resolved(config, entity) -> dict:
     """JSON-able settings of a corpus or task, with the law it names in place of the name."""
     settings, law = entity.model_dump(mode="json"), law_of(entity)
-    if law and isinstance(law[1], str):
-        settings[law[0]] = getattr(config, LAWS[law[0]])[law[1]].model_dump(mode="json")
+    if law:
+        settings[law[0]] = law_entry(config, entity).model_dump(mode="json")
     return settings
 
 

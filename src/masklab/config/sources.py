@@ -1,15 +1,15 @@
-"""User files that a corpus or task names: globs expanded, light enough for the workflow's parse."""
+"""User files that a corpus, a task or the law of one names: globs expanded, light enough for the workflow's parse."""
 
 import glob
 from pathlib import Path
 
 
 def named(entity) -> list[str]:
-    """File names and globs of a corpus or task, as written; empty for generated ones."""
+    """File names and globs of a corpus, task or law, as written; empty for generated ones."""
     if hasattr(entity, "files"):
         return list(entity.files)
-    splits = (getattr(entity, key, None) for key in ("train", "valid", "test"))
-    return [file for file in splits if isinstance(file, str)]
+    single = (getattr(entity, key, None) for key in ("train", "valid", "test", "file"))
+    return [file for file in single if isinstance(file, str)]
 
 
 def expand(pattern: str) -> list[str]:
@@ -19,7 +19,7 @@ def expand(pattern: str) -> list[str]:
 
 
 def source_files(entity) -> list[str]:
-    """Every file of a corpus or task, globs expanded, each once, in order."""
+    """Every file of a corpus, task or law, globs expanded, each once, in order."""
     return list(dict.fromkeys(file for pattern in named(entity) for file in expand(pattern)))
 
 

@@ -7,6 +7,7 @@ GENERATORS = {
     "english": "masklab.corpora.english",
     "markov": "masklab.corpora.markov",
     "hmm": "masklab.corpora.hmm",
+    "pcfg": "masklab.corpora.pcfg",
 }
 
 

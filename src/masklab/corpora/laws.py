@@ -10,6 +10,7 @@ from importlib import import_module
 LAWS = {
     "markov": "masklab.corpora.markov.law",
     "hmm": "masklab.corpora.hmm.law",
+    "pcfg": "masklab.corpora.pcfg.law",
 }
 
 

@@ -15,6 +15,7 @@ BUILDERS = {
     "label-files": ("masklab.tasks.labels", "label_files"),
     "patterns": ("masklab.tasks.patterns", "patterns"),
     "hmm": ("masklab.tasks.hidden", "hidden_states"),
+    "pcfg": ("masklab.tasks.nonterminals", "nonterminals"),
 }
 
 

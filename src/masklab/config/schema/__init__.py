@@ -14,9 +14,11 @@ from masklab.config.schema.corpora import (
     Corpus,
     Embeddings,
     EnglishCorpus,
+    Grammar,
     HiddenMarkov,
     HmmCorpus,
     MarkovCorpus,
+    PcfgCorpus,
     SymbolTokenizer,
     TextCorpus,
     Tokenizer,
@@ -26,7 +28,16 @@ from masklab.config.schema.encoders import Decoder, Encoder
 from masklab.config.schema.models import Autoencoder, Dictionary, Masking, Model, Objective, Optimiser
 from masklab.config.schema.probes import FinetuneProbe, LossProbe, MinimalPairsProbe, PredictionProbe, Probe
 from masklab.config.schema.studies import Study
-from masklab.config.schema.tasks import EnglishLabels, EnglishPairs, HmmTask, LabelFiles, PairFiles, PatternsTask, Task
+from masklab.config.schema.tasks import (
+    EnglishLabels,
+    EnglishPairs,
+    HmmTask,
+    LabelFiles,
+    PairFiles,
+    PatternsTask,
+    PcfgTask,
+    Task,
+)
 
 __all__ = [
     "SECTIONS",
@@ -44,6 +55,7 @@ __all__ = [
     "EnglishPairs",
     "Entity",
     "FinetuneProbe",
+    "Grammar",
     "HiddenMarkov",
     "HmmCorpus",
     "HmmTask",
@@ -57,6 +69,8 @@ __all__ = [
     "Optimiser",
     "PairFiles",
     "PatternsTask",
+    "PcfgCorpus",
+    "PcfgTask",
     "PredictionProbe",
     "Probe",
     "Share",
@@ -82,6 +96,7 @@ class Config(Entity):
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="`auto`: a GPU where there is one.")
     chains: dict[str, Chains] = {}
     hmms: dict[str, HiddenMarkov] = {}
+    grammars: dict[str, Grammar] = {}
     corpora: dict[str, Corpus] = {}
     tokenizers: dict[str, Tokenizer] = {}
     embeddings: dict[str, Embeddings] = {}

@@ -63,6 +63,48 @@ class HiddenMarkov(Entity):
         return self
 
 
+class Grammar(Entity):
+    """A probabilistic context-free grammar in Chomsky normal form, drawn level by level or read from a file.
+
+    Liu et al. (2023), appendix A.1, give 50 non-terminals, 200 words, depth 6 and length 32; the defaults are
+    calibrated to their entropy of 3.196 nats per masked word and mean length of 17. Drawn at (config seed, `seed`).
+    """
+
+    levels: list[Count] = Field(
+        [10, 8, 8, 8, 8, 8],
+        min_length=2,
+        description="Symbols per level, start symbols first; a symbol becomes two of the next level, one of the last level a word. n levels: trees of depth n, sentences of at most 2^(n - 1) words.",
+    )
+    words: Count = Field(200, description="V.")
+    start_rules: Count = Field(1, description="Rules of a start symbol (the authors' rule file: 1).")
+    rules: Count = Field(
+        20,
+        description="Rules of a symbol between first and last level; pairs drawn with replacement, equal ones summed.",
+    )
+    emissions: Count = Field(42, description="Words of a symbol of the last level, dealt so that every word is used.")
+    stop: float = Field(
+        0.2,
+        ge=0,
+        le=0.5,
+        description="Mean probability that a symbol between first and last level is a word instead; each symbol's own is drawn uniformly from 0 to twice this.",
+    )
+    stop_words: Count = Field(1, description="Words that such a symbol can be.")
+    law: Literal["uniform", "dirichlet"] = Field(
+        "dirichlet",
+        description="Probabilities of a symbol's rules: normalised uniform numbers (the authors' rule file), or normalised Gamma ones.",
+    )
+    start_concentration: float = Field(
+        5.0, gt=0, description="Under `dirichlet`: Gamma's shape, for the start symbols."
+    )
+    rule_concentration: float = Field(0.5, gt=0, description="Under `dirichlet`: Gamma's shape, for rules.")
+    word_concentration: float = Field(0.2, gt=0, description="Under `dirichlet`: Gamma's shape, for words.")
+    file: str | None = Field(
+        None,
+        description="Rule file (`LHS RHS.. probability` per line, the first LHS being the start symbol); all other keys are then without effect.",
+    )
+    seed: int = Field(1, ge=0)
+
+
 class TextCorpus(Entity):
     """Sequences read from text files."""
 
@@ -129,7 +171,20 @@ class HmmCorpus(Entity):
     seed: int = Field(1, ge=0, description="Of the sentences.")
 
 
-Corpus = Annotated[TextCorpus | EnglishCorpus | MarkovCorpus | HmmCorpus, Field(discriminator="kind")]
+class PcfgCorpus(Entity):
+    """Sentences of a probabilistic context-free grammar."""
+
+    kind: Literal["pcfg"]
+    grammar: str | Grammar = Field(description="Entry of `grammars`.")
+    sentences: Count = Field(100_000, description="Training sentences (paper: 20,000,000).")
+    valid: Count = Field(10_000, description="Validation sentences.")
+    test: Count = Field(10_000, description="Test sentences.")
+    min_length: Count = Field(1, description="Sentences of fewer words are drawn again.")
+    max_length: Count = Field(32, description="Sentences of more words are drawn again.")
+    seed: int = Field(1, ge=0, description="Of the sentences.")
+
+
+Corpus = Annotated[TextCorpus | EnglishCorpus | MarkovCorpus | HmmCorpus | PcfgCorpus, Field(discriminator="kind")]
 
 
 class UnigramTokenizer(Entity):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from masklab.config.schema.base import Count, Entity, Share
-from masklab.config.schema.corpora import Chains, HiddenMarkov
+from masklab.config.schema.corpora import Chains, Grammar, HiddenMarkov
 
 
 class EnglishPairs(Entity):
@@ -102,6 +102,28 @@ class HmmTask(Entity):
     seed: int = Field(1, ge=0, description="Of the sentences.")
 
 
+class PcfgTask(Entity):
+    """Which non-terminal stands over the first words of a sentence? (Liu et al. 2023, appendix A.1)"""
+
+    kind: Literal["pcfg"]
+    grammar: str | Grammar = Field(description="Entry of `grammars`.")
+    span: Count = Field(
+        32,
+        description="L, words of the span (paper: 32, 16, 8 in tasks A, B, C). From the longest sentence on: the whole sentence, whatever its length; below: of sentences of at least so many words.",
+    )
+    reading: Literal["marginal", "inside", "outside"] = Field(
+        "marginal",
+        description="Pr(s | first words), up to a factor: `marginal`: their probability given s x the probability of s at the left edge; `inside`: without the latter (the authors' code); `outside`: given the whole sentence.",
+    )
+    train: Count = Field(80_000, description="Training sentences (paper: 100,000 in all).")
+    valid: Count = Field(10_000, description="Validation sentences.")
+    test: Count = Field(10_000, description="Test sentences.")
+    min_length: Count = Field(5, description="Sentences of fewer words are drawn again (the authors' code: 5).")
+    max_length: Count = Field(32, description="Sentences of more words are drawn again.")
+    seed: int = Field(1, ge=0)
+
+
 Task = Annotated[
-    EnglishPairs | PairFiles | EnglishLabels | LabelFiles | PatternsTask | HmmTask, Field(discriminator="kind")
+    EnglishPairs | PairFiles | EnglishLabels | LabelFiles | PatternsTask | HmmTask | PcfgTask,
+    Field(discriminator="kind"),
 ]

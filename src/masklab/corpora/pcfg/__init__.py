@@ -1,0 +1,35 @@
+"""Sentences of a probabilistic context-free grammar (Liu, Xie, Li & Ma 2023, section 2 and appendix A.1).
+
+`rules` draws grammars, `read` reads them, `sample` and `trees` draw sentences, `law` knows their exact law (`plan` and
+`chart` are its parts, `batched` its form for GPUs).
+"""
+
+
+def generate(config, name: str, seed: int) -> dict:
+    """Tables of a `PcfgCorpus`, column `symbols` (see `corpora.symbols`).
+
+    Sentences are independent draws at an address without the corpus's name. The facts hold the resolved config and
+    seed, from which `law.from_facts` makes the law; for a grammar from a file also its rules.
+    """
+    import pyarrow as pa
+
+    from masklab.corpora import symbols
+    from masklab.corpora.pcfg.read import write_rules
+    from masklab.corpora.pcfg.rules import draw_rules
+    from masklab.corpora.pcfg.sample import Sampler
+    from masklab.progress import Progress
+
+    rules = draw_rules(config.grammar, seed)
+    sampler = Sampler(rules, config.min_length, config.max_length)
+    facts = {"kind": "pcfg", "seed": seed, "config": config.model_dump(mode="json"), "nonterminals": rules.names}
+    if config.grammar.file is not None:
+        facts["rules"] = write_rules(rules)
+    tables = {}
+    for split, count in (("train", config.sentences), ("valid", config.valid), ("test", config.test)):
+        address = ("pcfg", config.grammar.seed, config.seed, split)
+        blocks = sampler.draw(count, seed, *address, progress=Progress(f"{name} {split}", "sentences"))
+        columns = [symbols.column(*block) for block in blocks]
+        tables[split] = symbols.with_facts(
+            pa.table({symbols.COLUMN: pa.chunked_array(columns)}), rules.words, **facts
+        )  # fmt: skip
+    return tables

@@ -1,0 +1,121 @@
+"""The chart against every derivation, one by one."""
+
+import numpy as np
+import pytest
+from derivations import sentences
+
+from masklab.config.schema import Grammar, PcfgCorpus
+from masklab.corpora import generate, laws, symbols
+from masklab.corpora.pcfg.law import Law
+from masklab.corpora.pcfg.read import parse_rules
+from masklab.corpora.pcfg.rules import draw_rules
+from masklab.corpora.pcfg.sample import pad, sample
+from masklab.errors import MaskLabError
+from masklab.statistics import mean_and_error
+
+LEVELS = Grammar(levels=[2, 2, 3], words=5, start_rules=2, rules=3, emissions=3, stop=0.4, stop_words=2)
+DEEP = Grammar(levels=[2, 1, 2, 2], words=3, start_rules=2, rules=2, emissions=2, stop=0.5)
+# not level by level: S and A recur on both sides
+RECURSIVE = "S S1 .5\nS S2 .5\nS1 A S2 .6\nS1 A A .4\nS2 A B 1\nA A B .3\nA a .5\nA b .2\nB B B .25\nB b .4\nB c .35\n"
+
+
+def rules_of(case):
+    return parse_rules(case, "test") if isinstance(case, str) else draw_rules(case, 1)
+
+
+CASES = pytest.mark.parametrize("case", [LEVELS, DEEP, RECURSIVE], ids=["levels", "deep", "recursive"])
+
+
+@CASES
+def test_sentence_probabilities_equal_enumeration(case):
+    law, total = Law(rules_of(case)), 0.0
+    for length in range(1, 5):
+        table = sentences(law.rules, length)
+        if table:
+            rows = np.array(list(table))
+            found = np.exp(law.log_probability(rows, np.full(len(rows), length)))
+            assert np.abs(found - np.array(list(table.values()))).max() < 1e-14
+            total += found.sum()
+    longest = law.rules.longest()
+    assert (case is RECURSIVE) == (longest is None)
+    if longest == 4:
+        assert total == pytest.approx(1, abs=1e-12)
+
+
+@CASES
+def test_conditionals_equal_enumeration(case):
+    """Pr(x_t | x_-t) of sentences of all lengths to 5 words mixed in one batch, to 1e-10."""
+    law = Law(rules_of(case))
+    values, lengths, wanted = [], [], []
+    for length in range(1, 6):
+        table = sentences(law.rules, length)
+        for words in list(table)[:: max(1, len(table) // 60)]:
+            values += words
+            lengths.append(length)
+            found = np.zeros((length, law.symbols))
+            for t, v in np.ndindex(found.shape):
+                found[t, v] = table.get((*words[:t], v, *words[t + 1 :]), 0.0)
+            wanted.append(found / found.sum(1, keepdims=True))
+    rows, lengths = pad(np.array(values), np.array(lengths))
+    order = np.random.default_rng(0).permutation(len(rows))
+    found = law.conditionals(rows[order], lengths[order])
+    for at, row in enumerate(order):
+        length = lengths[row]
+        assert np.abs(found[at, :length] - wanted[row]).max() < 1e-10
+        assert (found[at, length:] == 0).all()
+    assert len(rows) > 60
+
+
+def test_losses_of_a_corpus_have_the_mean_of_its_entropies():
+    """Mean of -log q(x_t) - H(q) over 1e5 sentences within 4 standard errors of 0, and the error is small."""
+    config = PcfgCorpus(kind="pcfg", grammar=DEEP, sentences=100_000, valid=1, test=1)
+    table = generate(config, "c", 1)["train"]
+    words, lengths = pad(*symbols.rows(table["symbols"]))
+    law = laws.law_of(symbols_facts(table))
+    q = law.conditionals(words, lengths)
+    rows, columns = np.nonzero(np.arange(words.shape[1]) < lengths[:, None])
+    q = q[rows, columns]
+    entropy = -(q * np.log(np.where(q > 0, q, 1))).sum(1)
+    mean, error = mean_and_error(-np.log(q[np.arange(len(q)), words[rows, columns]]) - entropy, rows)
+    assert abs(mean) < 4 * error and error < 0.002 < entropy.mean()
+
+
+def symbols_facts(table):
+    import json
+
+    return json.loads(table.schema.metadata[b"masklab"])
+
+
+def test_threads_do_not_change_anything():
+    law = Law(draw_rules(Grammar(), 1))
+    words, lengths = sample(law.rules, 300, 1, "threads")
+    assert lengths.max() > 24
+    assert (law.conditionals(words, lengths) == law.conditionals(words, lengths, threads=3)).all()
+    assert (law.log_probability(words, lengths) == law.log_probability(words, lengths, threads=2)).all()
+
+
+def test_conditionals_of_the_default_grammar_are_ratios_of_joint_probabilities():
+    """Pr(x_t = v | x_-t) by |V| inside passes, as the paper computes it, to 1e-10."""
+    law = Law(draw_rules(Grammar(), 1))
+    words, lengths = sample(law.rules, 3, 1, "ratios", min_length=20)
+    found = law.conditionals(words, lengths)
+    for row, (sentence, length) in enumerate(zip(words, lengths, strict=True)):
+        for t in (0, 7, length - 1):
+            variants = np.repeat(sentence[None].astype(int), law.symbols, 0)
+            variants[:, t] = np.arange(law.symbols)
+            joint = np.exp(law.log_probability(variants, np.full(law.symbols, length)))
+            assert np.abs(found[row, t] - joint / joint.sum()).max() < 1e-10
+
+
+def test_bad_sequences_are_refused():
+    law = Law(parse_rules("S A B 1\nA a 1\nB b 1\n", "test"))
+    assert law.conditionals([[0, 1]], [2])[0].tolist() == [[1, 0], [0, 1]]
+    with pytest.raises(MaskLabError, match="sequence 1: impossible"):
+        law.conditionals([[0, 1], [1, 1]], [2, 2])
+    with pytest.raises(MaskLabError, match="sequence 0: impossible"):
+        law.conditionals([[0, 1, 1]], [3])
+    with pytest.raises(MaskLabError, match="symbols must be 0 to 1, got 0 to 2"):
+        law.conditionals([[0, 2]], [2])
+    with pytest.raises(MaskLabError, match="lengths must be 1 to 2, got 3 to 3"):
+        law.conditionals([[0, 1]], [3])
+    assert law.log_probability([[1, 1]], [2])[0] == -np.inf
