@@ -22,7 +22,14 @@ from masklab.config.schema.corpora import (
 )
 from masklab.config.schema.encoders import Decoder, Encoder
 from masklab.config.schema.models import Dictionary, Masking, Model, Objective, Optimiser
-from masklab.config.schema.probes import FinetuneProbe, LossProbe, MinimalPairsProbe, PredictionProbe, Probe
+from masklab.config.schema.probes import (
+    CurvatureProbe,
+    FinetuneProbe,
+    LossProbe,
+    MinimalPairsProbe,
+    PredictionProbe,
+    Probe,
+)
 from masklab.config.schema.studies import Study
 from masklab.config.schema.tasks import EnglishLabels, EnglishPairs, LabelFiles, PairFiles, PatternsTask, Task
 
@@ -32,6 +39,7 @@ __all__ = [
     "Config",
     "Corpus",
     "Count",
+    "CurvatureProbe",
     "Decoder",
     "Dictionary",
     "Embeddings",
