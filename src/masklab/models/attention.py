@@ -22,7 +22,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from masklab.models.dropout import dropout
-from masklab.models.linear import Linear, linear
+from masklab.models.linear import Linear
 
 
 @dataclass
@@ -116,7 +116,7 @@ class Attention(nn.Module):
 
     def project(self, x, batch: Batch):
         """x [B T, H] -> query, key, value, each [n, B, T, d]."""
-        qkv = linear(x, self.in_proj.weight, self.projection_bias())
+        qkv = self.in_proj(x, self.projection_bias())
         qkv = qkv.view(batch.size, batch.length, self.heads, 3 * self.width).permute(2, 0, 1, 3).contiguous()
         return qkv.chunk(3, dim=-1)
 

@@ -73,5 +73,6 @@ class Linear(nn.Linear):
     def reset_parameters(self) -> None:
         pass
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return linear(x, self.weight, self.bias)
+    def forward(self, x: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+        """x W' + b; `bias` stands in for a layer's own."""
+        return linear(x, self.weight, self.bias if bias is None else bias)

@@ -26,7 +26,14 @@ from masklab.config.schema.corpora import (
 )
 from masklab.config.schema.encoders import Decoder, Encoder
 from masklab.config.schema.models import Autoencoder, Dictionary, Masking, Model, Objective, Optimiser
-from masklab.config.schema.probes import FinetuneProbe, LossProbe, MinimalPairsProbe, PredictionProbe, Probe
+from masklab.config.schema.probes import (
+    CurvatureProbe,
+    FinetuneProbe,
+    LossProbe,
+    MinimalPairsProbe,
+    PredictionProbe,
+    Probe,
+)
 from masklab.config.schema.studies import Study
 from masklab.config.schema.tasks import (
     EnglishLabels,
@@ -46,6 +53,7 @@ __all__ = [
     "Config",
     "Corpus",
     "Count",
+    "CurvatureProbe",
     "Decoder",
     "Dictionary",
     "Embeddings",

@@ -87,4 +87,21 @@ class LossProbe(Entity):
     tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
 
 
-Probe = Annotated[MinimalPairsProbe | FinetuneProbe | PredictionProbe | LossProbe, Field(discriminator="kind")]
+class CurvatureProbe(Entity):
+    """Trace of the Hessian of the loss at saturation (Liu et al. 2023, section 4), one masked token per sentence."""
+
+    kind: Literal["curvature"]
+    steps: list[int] | Literal["all", "last"] = "last"
+    split: list[Literal["step", "task"]] = []
+    sentences: int = Field(2000, ge=2, description="Sentences of the test split drawn by each repeat.")
+    repeats: Count = Field(5, description="Estimates from fresh draws, one row each.")
+    batch_size: Count = Field(256, description="Sentences per forward pass.")
+    width: Count | None = Field(
+        None, description="Also the trace of each model embedded in one of this hidden width; None: only its own."
+    )
+    tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
+
+
+Probe = Annotated[
+    MinimalPairsProbe | FinetuneProbe | PredictionProbe | LossProbe | CurvatureProbe, Field(discriminator="kind")
+]
