@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from masklab.claims.spec import claim_needs
-from masklab.config import law_entry, resolved, split_reference, study_models
+from masklab.config import is_exact, law_entry, resolved, split_reference, study_models
 from masklab.config.sources import missing, source_files
 from masklab.config.units import units
 from masklab.figures.needs import arguments, drawn_corpora, find, needs
@@ -115,7 +115,15 @@ class Paths:
             found |= {k: v for k, v in self.model_inputs(model).items() if k in ("tokens", "codes")}
         if settings.kind in ("loss", "curvature"):
             found["tokens"] = f"{self.tokens(model)}/meta.json"
+        if is_exact(self.config, probe, model):
+            found["conditionals"] = self.conditionals(probe, model)
         return found
+
+    def conditionals(self, probe, model) -> str:
+        """The exact conditionals that a loss probe measures a model against: one file for all models of a corpus."""
+        settings, trained = self.config.probes[probe], self.config.models[model]
+        sample = f"{settings.sequences}-{settings.positions}"
+        return self.result("conditionals", trained.corpus, trained.tokenizer, sample, "probabilities.npy")
 
     # --- scores, tables, figures --------------------------------------------------
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from masklab.config.schema import Chains, Encoder, LossProbe, MarkovCorpus, Model, Objective
+from masklab.config.schema import Chains, Encoder, LossProbe, MarkovCorpus, Masking, Model, Objective
 from masklab.corpora import generate, symbols
 from masklab.errors import MaskLabError
 from masklab.files import write_json, write_table
@@ -84,7 +84,7 @@ def test_losses_equal_their_definition(world):
 
 
 def test_masking_is_the_models_own(world, tmp_path):
-    assert training_masking(world[1]["trained"]).model_dump() == MASKING
+    assert training_masking(world[1]["trained"]) == Masking(**MASKING)
     write_json({}, tmp_path / "masklab.json")
     with pytest.raises(MaskLabError, match=r"masklab.json: no 'config'"):
         training_masking(tmp_path)

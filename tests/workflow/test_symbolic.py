@@ -17,17 +17,26 @@ CONFIG = {
     },
     "tokenizers": {"symbols": {"kind": "symbols", "corpus": "dh", "max_length": 26}},
     "embeddings": {"cbow": {"corpus": "dh", "tokenizer": "symbols", "size": 32, "epochs": 2}},
-    "encoders": {"tiny": {"positions": "absolute", "layers": 1, "hidden": 32, "heads": 2, "max_positions": 32}},
+    "encoders": {"tiny": {"positions": "absolute", "layers": 1, "hidden": 32, "heads": 2, "max_positions": 32},
+                 "table": {"kind": "lookup"}},
     "objectives": {"mlm": {"mlm": 1}},
     "models": {
         "dh": START | {"steps": 10, "checkpoints": [10]},
         "cbow": START | {"steps": 0, "embeddings": "cbow"},
         "shuffled": START | {"steps": 0, "init": "dh@10", "shuffle": True},
+        "table": START | {"steps": 0, "encoder": "table"},
     },
     "tasks": {"patterns": {"kind": "patterns", "chains": "words", "length": 24, "train": 60, "valid": 20, "test": 20,
                            "set_size": 2, "mix": 0.5}},
-    "probes": {"loss": {"kind": "loss", "sequences": 40}},
-    "studies": {"dh": {"panels": {"all": ["dh", "cbow", "shuffled"]}, "probes": {"loss": ["dh"]}}},
+    "probes": {
+        "loss": {"kind": "loss", "sequences": 40},
+        "exact": {"kind": "loss", "sequences": 20, "masks": "one"},
+        "linear": {"kind": "linear_probe", "tasks": ["patterns"], "epochs": 2, "seeds": [1, 2], "projection": 16},
+    },
+    "studies": {
+        "dh": {"panels": {"all": ["dh", "cbow", "shuffled"]}, "probes": {"loss": ["dh"]}},
+        "bias": {"panels": {"all": ["dh", "table"]}, "probes": {"exact": "all", "linear": "all"}},
+    },
 }  # fmt: skip
 TARGETS = [
     "results/scores.parquet",
@@ -52,9 +61,20 @@ def done(tmp_path_factory):
 
 def test_scores_hold_loss_and_floor(done):
     scores = pd.read_parquet(done / "results/scores.parquet")
+    scores = scores[scores["study"] == "dh"]
     table = scores.set_index("metric")["value"]
     assert set(scores["model"]) == {"dh"} and set(scores["task"]) == {"dh"}
     assert table["gap"] > 4 * table["gap_se"] and table["floor"] > 0
+
+
+def test_a_lookup_table_is_measured_like_a_model(done):
+    scores = pd.read_parquet(done / "results/scores.parquet")
+    loss = scores[scores["probe"] == "exact"].pivot(index="model", columns="metric", values="value")
+    assert loss.at["table", "gap"] == 0 and loss.at["dh", "gap"] > 0
+    assert loss.at["table", "floor"] == loss.at["dh", "floor"] and (loss["loss_std"] > 0).all()
+    linear = scores[(scores["probe"] == "linear") & (scores["metric"] == "accuracy")]
+    assert linear.groupby("model")["seed"].nunique().to_dict() == {"dh": 2, "table": 2}
+    assert len(list(done.glob("results/conditionals/dh/symbols/20-all/*.npy"))) == 4  # once for both models
 
 
 def test_starting_points_start_where_they_should(done):

@@ -28,6 +28,8 @@ wildcard_constraints:
     task=pattern(settings.tasks),
     probe=pattern(settings.probes),
     study=pattern(settings.studies),
+    sequences=r"\d+",
+    positions="all|one",
     unit=r"[A-Za-z0-9_.+-]+",
     figure=r"[a-z0-9_]+",
     table=r"[a-z0-9_]+",

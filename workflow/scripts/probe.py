@@ -24,4 +24,5 @@ with job(snakemake):
         state_folder=Path(snakemake.params.state),
         codes=Path(files["codes"]).parent if "codes" in files else None,
         tokens=Path(files["tokens"]).parent if "tokens" in files else None,
+        conditionals=Path(files["conditionals"]).parent if "conditionals" in files else None,
     )

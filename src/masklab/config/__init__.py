@@ -5,6 +5,7 @@ import difflib
 from pydantic import ValidationError
 
 from masklab.config.checks import check_names, check_references
+from masklab.config.exact import is_exact
 from masklab.config.expand import expand_section
 from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
 from masklab.config.schema import SECTIONS, Config
@@ -13,6 +14,7 @@ from masklab.errors import MaskLabError
 __all__ = [
     "Config",
     "checkpoints",
+    "is_exact",
     "law_entry",
     "load",
     "overlay",

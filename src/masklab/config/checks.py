@@ -3,6 +3,7 @@
 import difflib
 import re
 
+from masklab.config.exact import check_floor, check_lookup, check_measurable
 from masklab.config.references import LAWS, checkpoints, law_of, split_reference, study_models
 from masklab.config.schema import SECTIONS
 from masklab.errors import MaskLabError
@@ -61,6 +62,8 @@ def check_references(config):
         _check_model(config, name, model)
     for name, dictionary in config.dictionaries.items():
         source = _known_checkpoint(config, dictionary.model, f"dictionaries.{name}.model")
+        if config.encoders[source.encoder].kind == "lookup":
+            raise MaskLabError(f"config: dictionaries.{name}.model: a lookup table has no hidden states")
         layers = config.encoders[source.encoder].layers
         if dictionary.layer > layers:
             raise MaskLabError(
@@ -98,6 +101,8 @@ def _check_model(config, name, model):
             f" ({encoder.max_positions})"
         )
     _check_autoencoder(config, where, model, encoder, objective)
+    if encoder.kind == "lookup":
+        check_lookup(config, model, where)
     if model.masking.mask + model.masking.random > 1:
         raise MaskLabError(f"config: {where}.masking: mask + random must be at most 1")
     if model.processes > -(-model.batch_size // model.micro):
@@ -172,7 +177,8 @@ def _check_study(config, name, study):
             _known(members, model, f"{where}.probes.{probe}")
         for model in members if models == "all" else models:
             _check_law(config, probe, model, f"{where}.probes.{probe}")
-            _check_floor(config, probe, model, f"{where}.probes.{probe}")
+            check_floor(config, probe, model, f"{where}.probes.{probe}")
+            check_measurable(config, probe, model, f"{where}.probes.{probe}")
     for key, tasks in study.sets.items():
         for task in tasks:
             _known(config.tasks, task, f"{where}.sets.{key}")
@@ -184,19 +190,3 @@ def _check_law(config, probe, model, where):
     for task in config.probes[probe].tasks:
         if law_of(config.tasks[task]) not in (None, read):
             raise MaskLabError(f"config: {where}: task {task!r} is of another law than model {model!r} reads")
-
-
-def _check_floor(config, probe, model, where):
-    """Said before a model is trained and not after: which masks have no exact floor."""
-    masking, corpus = config.models[model].masking, config.corpora[config.models[model].corpus]
-    floor = config.probes[probe].kind == "loss" and config.probes[probe].floor and corpus.kind == "markov"
-    if floor and masking.specials:
-        raise MaskLabError(
-            f"config: {where}: no floor for {model!r}: masking.specials hides tokens that are no symbols; or set the"
-            " probe's floor: false"
-        )
-    if floor and masking.mask < 1 and masking.count != "bernoulli":
-        raise MaskLabError(
-            f"config: {where}: no exact floor for {model!r}: with masking.mask below 1 masking.count must be"
-            " 'bernoulli'; or set the probe's floor: false"
-        )

@@ -26,6 +26,7 @@ PROBES = {
     "prediction": "masklab.probes.prediction",
     "loss": "masklab.probes.loss",
     "curvature": "masklab.probes.curvature",
+    "linear_probe": "masklab.probes.linear_probe",
 }
 
 
@@ -43,6 +44,7 @@ class Context:
     progress: called as `progress(done, total)`.
     state_folder: finished parts are kept there as JSON and not repeated after a kill; None: nothing is kept.
     codes, tokens: codes folder of the model's dictionary and token folder of its corpus, for naming atoms.
+    conditionals: folder of the exact conditionals of that corpus (`masklab.conditionals`), for the loss.
     """
 
     probe: object
@@ -55,6 +57,7 @@ class Context:
     state_folder: Path | None = None
     codes: Path | None = None
     tokens: Path | None = None
+    conditionals: Path | None = None
 
     def task(self, name: str, kind: str) -> tuple[Path, dict]:
         """Folder and task.json of task `name`, which must hold `kind` ("labels" or "pairs")."""

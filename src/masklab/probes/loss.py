@@ -1,9 +1,11 @@
 """Masked-language-model loss on the test split of the model's corpus, against the best possible.
 
-Sequences from all over the split are masked as in the model's own training, at an address without the model, so that
-models of one corpus are measured on the same masks. Where the law of the corpus is known, the floor is the loss of
-the exact posterior on these very batches, and the gap the difference token by token: an estimate of the mean
-Kullback-Leibler divergence of the model from the law.
+Where the exact conditionals are at hand (`masks: one` on a corpus that has them), see `exact_loss`. Otherwise:
+
+Sequences from all over the split are masked as in the model's own training, or with one [MASK] each (`masks: one`),
+at an address without the model, so that models of one corpus are measured on the same masks. Where the law of the
+corpus gives the posterior of such masks, the floor is the loss of the exact posterior on these very batches, and the
+gap the difference token by token: an estimate of the mean Kullback-Leibler divergence of the model from the law.
 
 Rows: task = the corpus, split "test", n = masked tokens; metrics `loss`, `floor`, `gap` in nats per masked token, and
 each one's standard error over sequences, `loss_se`, `floor_se`, `gap_se`.
@@ -21,6 +23,7 @@ from masklab.corpora.markov.floor import token_floor
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.models.checkpoint import load_checkpoint
+from masklab.probes import exact_loss
 from masklab.rng import generator
 from masklab.statistics import mean_and_error
 from masklab.tokens import TokenStore
@@ -29,10 +32,13 @@ from masklab.training.masking import mask_batch, maskable
 
 def measure(context) -> list[dict]:
     """Score rows of one checkpoint; see the module."""
+    if context.conditionals is not None:
+        return exact_loss.measure(context)
     probe, store = context.probe, TokenStore(context.tokens, "test")
     meta = read_json(Path(context.tokens) / "meta.json")
-    masking = training_masking(context.checkpoint)
+    masking = Masking(count="one") if probe.masks == "one" else training_masking(context.checkpoint)
     law = law_of(meta.get("corpus")) if probe.floor else None
+    law = law if hasattr(law, "posterior") else None
     model = load_checkpoint(context.checkpoint, context.device).eval()
     eligible = np.flatnonzero(maskable(store.lengths, masking))
     rows = eligible[np.linspace(0, len(eligible) - 1, min(len(eligible), probe.sequences)).astype(int)]

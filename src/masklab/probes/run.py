@@ -26,6 +26,7 @@ def measure_checkpoints(
     state_folder=None,
     codes=None,
     tokens=None,
+    conditionals=None,
 ):
     """Measure `checkpoints` [(step, folder), ...] of `model` with the probe `name` and write `output`.
 
@@ -51,6 +52,7 @@ def measure_checkpoints(
                 state_folder=state_folder,
                 codes=codes,
                 tokens=tokens,
+                conditionals=conditionals,
             )
             for row in run(context):
                 yield {"study": study, "probe": name, "model": model, "step": step, **row}

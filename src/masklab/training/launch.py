@@ -19,6 +19,10 @@ def launch(run: Run, log=None) -> None:
     Raises:
         MaskLabError: bad input, a stopped run, or a process that failed.
     """
+    if run.encoder.kind == "lookup":
+        from masklab.training.lookup import write_lookup
+
+        return write_lookup(run)
     run.state.mkdir(parents=True, exist_ok=True)
     several = run.model.processes > 1
     if not several or "RANK" in os.environ:

@@ -23,9 +23,9 @@ class Decoder(Entity):
 class Encoder(Entity):
     """A bidirectional encoder with a masked-language-model head."""
 
-    kind: Literal["transformer", "lstm"] = Field(
+    kind: Literal["transformer", "lstm", "lookup"] = Field(
         "transformer",
-        description="`lstm`: bidirectional LSTM layers with residuals in the place of attention and feed-forward.",
+        description="`lstm`: bidirectional LSTM layers with residuals in the place of attention and feed-forward; `lookup`: no network but the table of the corpus's exact conditionals (steps: 0), every other key unused.",
     )
     positions: Literal["disentangled", "absolute", "relative", "none"] = Field(
         "disentangled",
@@ -79,6 +79,8 @@ class Encoder(Entity):
 
     def problem(self) -> str | None:
         """`key: what is wrong` where values do not fit together, else None."""
+        if self.kind == "lookup":
+            return None
         if self.kind == "lstm":
             if self.positions not in ("absolute", "none"):
                 return f"positions: {self.positions!r} needs attention; an LSTM takes 'absolute' or 'none'"

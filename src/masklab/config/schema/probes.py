@@ -1,6 +1,6 @@
 """Probes: ways to measure a checkpoint."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Union
 
 from pydantic import Field, field_validator
 
@@ -84,6 +84,14 @@ class LossProbe(Entity):
     sequences: Count = Field(512, description="Test sequences measured, from all over the split.")
     batch_size: Count = Field(64, description="Sequences per forward pass.")
     floor: bool = Field(True, description="Compute the floor, where the corpus's law is known.")
+    masks: Literal["training", "one"] = Field(
+        "training",
+        description="`training`: masked as in the model's training; `one`: one [MASK] per sequence, for which symbolic corpora know the exact conditionals.",
+    )
+    positions: Literal["all", "one"] = Field(
+        "all",
+        description="Against exact conditionals: every token of a sequence is hidden in turn, or one drawn at random.",
+    )
     tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
 
 
@@ -102,6 +110,61 @@ class CurvatureProbe(Entity):
     tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
 
 
+class LinearProbe(Entity):
+    """A linear classifier on frozen representations (Liu et al. 2023, section 2.1 and appendix A.4)."""
+
+    kind: Literal["linear_probe"]
+    tasks: list[str]
+    steps: list[int] | Literal["all", "last"] = "last"
+    split: list[Literal["step", "task"]] = Field(
+        [], description="One job per model, or also per step and per task (for clusters)."
+    )
+    seeds: list[int] = Field(
+        [1, 2, 3, 4, 5], min_length=1, description="Of a probe: projection, head and order of batches."
+    )
+    sizes: list[Count] | None = Field(
+        None, min_length=1, description="Training-set sizes: so many first rows of the training split. None: all rows."
+    )
+    pooling: Literal["concat", "cls", "mean"] = Field(
+        "concat",
+        description="`concat`: the last hidden states of all tokens of the sequence side by side, zeros up to the task's longest; `cls`: that of [CLS]; `mean`: the mean over the tokens of the sequence.",
+    )
+    projection: Count | None = Field(
+        512, description="A random Gaussian projection of the features to so many dimensions; None: none."
+    )
+    standardise: bool = Field(
+        True,
+        description="Shift and scale each dimension that the classifier reads to mean 0 and variance 1 on the training rows, so that no representation learns faster for being larger (the paper does not say how its projection is scaled).",
+    )
+    lr: float = Field(1e-3, gt=0, description="Of AdamW.")
+    batch_size: Count = 512
+    epochs: Count = 100
+    weight_decay: float = Field(0.01, ge=0)
+    schedule: Literal["linear", "constant"] = Field(
+        "linear", description="`linear`: warm-up, then decay to 0 (released code); `constant` after warm-up."
+    )
+    warmup: Share = 0.0
+    select: Literal["last", "valid"] = Field(
+        "last", description="The classifier measured: after the last epoch, or after the best on the validation split."
+    )
+    max_length: Count = 128
+
+    @field_validator("seeds", "sizes")
+    @classmethod
+    def _distinct(cls, values):
+        if values is not None and len(set(values)) < len(values):
+            raise ValueError("the numbers must differ")
+        return values
+
+
 Probe = Annotated[
-    MinimalPairsProbe | FinetuneProbe | PredictionProbe | LossProbe | CurvatureProbe, Field(discriminator="kind")
+    Union[  # noqa: UP007 - one line each
+        MinimalPairsProbe,
+        FinetuneProbe,
+        PredictionProbe,
+        LossProbe,
+        CurvatureProbe,
+        LinearProbe,
+    ],
+    Field(discriminator="kind"),
 ]

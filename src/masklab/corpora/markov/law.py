@@ -91,6 +91,19 @@ class Law:
             parts.append(self._posterior(seen[part], targets[part], channel, known[:, part], at))
         return np.concatenate(parts)
 
+    def conditionals(self, sequences, lengths=None) -> np.ndarray:
+        """Pr(token | all other tokens) at every position: sequences [N, T] -> [N, T, symbols].
+
+        lengths: [N], must all be T: every sequence of a corpus has one length.
+        """
+        sequences = np.asarray(sequences)
+        if lengths is not None and (np.asarray(lengths) != sequences.shape[1]).any():
+            raise MaskLabError("the sequences of a Markov corpus have one length")
+        # every token is a target, seen through a channel that says nothing of it
+        blind = Channel(rate=0.0, mask=0.0, random=1.0)
+        found = self.posterior(sequences, np.ones(sequences.shape, bool), blind)
+        return found.reshape(*sequences.shape, self.symbols)
+
     def _posterior(self, seen, targets, channel, known, start):
         row, column = np.nonzero(targets)
         weights, synsets = [], []

@@ -1,0 +1,70 @@
+"""What is known exactly of a model's corpus, and what that lets a probe measure. Checks are one line per fault."""
+
+from masklab.config.references import resolved
+from masklab.errors import MaskLabError
+
+
+def has_conditionals(config, model) -> bool:
+    """Whether the exact conditionals of the corpus of `model` are known: all of symbols, but markov's `multi`."""
+    corpus = config.corpora[model.corpus]
+    if corpus.kind == "markov":
+        return resolved(config, corpus)["chains"]["features"] == "single"
+    return config.tokenizers[model.tokenizer].kind == "symbols"
+
+
+def is_exact(config, probe: str, model: str) -> bool:
+    """Whether `probe` measures the loss of `model` against exact conditionals."""
+    settings = config.probes[probe]
+    asked = settings.kind == "loss" and settings.floor and settings.masks == "one"
+    return asked and has_conditionals(config, config.models[model])
+
+
+def check_floor(config, probe, model, where):
+    """Said before a model is trained and not after: which masks have no exact floor."""
+    settings, trained = config.probes[probe], config.models[model]
+    if settings.kind != "loss" or not settings.floor or settings.masks == "one":
+        return
+    masking, corpus = trained.masking, config.corpora[trained.corpus]
+    if corpus.kind != "markov" and has_conditionals(config, trained):
+        raise MaskLabError(
+            f"config: {where}: a {corpus.kind} corpus ({model!r}) has an exact floor for one mask per sequence only;"
+            " set the probe's masks: one, or floor: false"
+        )
+    if corpus.kind == "markov" and masking.specials:
+        raise MaskLabError(
+            f"config: {where}: no floor for {model!r}: masking.specials hides tokens that are no symbols; or set the"
+            " probe's floor: false"
+        )
+    if corpus.kind == "markov" and masking.mask < 1 and masking.count != "bernoulli":
+        raise MaskLabError(
+            f"config: {where}: no exact floor for {model!r}: with masking.mask below 1 masking.count must be"
+            " 'bernoulli'; or set the probe's floor: false"
+        )
+
+
+def check_lookup(config, model, where):
+    """A lookup table is its corpus's law and nothing else."""
+    if model.steps or model.processes > 1:
+        raise MaskLabError(f"config: {where}.steps: a lookup table is not trained; set steps: 0 and processes: 1")
+    if not has_conditionals(config, model):
+        raise MaskLabError(
+            f"config: {where}.corpus: a lookup table needs a corpus with exact conditionals; {model.corpus!r} has none"
+        )
+    if model.init or model.embeddings or model.dictionary:
+        raise MaskLabError(f"config: {where}: a lookup table takes no init, embeddings or dictionary")
+
+
+def check_measurable(config, probe, model, where):
+    """A lookup table has no weights: few probes mean something to it."""
+    settings, kind = config.probes[probe], config.encoders[config.models[model].encoder].kind
+    if kind != "lookup":
+        return
+    if settings.kind not in ("loss", "linear_probe"):
+        raise MaskLabError(
+            f"config: {where}: {model!r} is a lookup table, which {settings.kind} probes cannot measure; loss and"
+            " linear_probe can"
+        )
+    if settings.kind == "loss" and not is_exact(config, probe, model):
+        raise MaskLabError(f"config: {where}: the loss of the lookup table {model!r} needs masks: one and floor: true")
+    if settings.kind == "linear_probe" and settings.pooling == "cls":
+        raise MaskLabError(f"config: {where}: the lookup table {model!r} has no [CLS]; use pooling: concat or mean")

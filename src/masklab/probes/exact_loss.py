@@ -1,0 +1,77 @@
+"""Masked-language-model loss against exact conditionals (Liu et al. 2023, appendix A.4).
+
+One token of a sequence is hidden at a time. The expected loss given all the others is the entropy of the exact
+conditional p plus the Kullback-Leibler divergence of the model's prediction f from it, -sum_v p_v log f_v, with f the
+model's softmax over its whole vocabulary: what it gives to special tokens, which p never has, is lost, and nothing is
+renormalised. No token is sampled, so the error is that of the choice of sequences alone, and a loss below the entropy
+is impossible: `gap` is at least 0.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from masklab.conditionals import Conditionals
+from masklab.corpora.symbols import FIRST
+from masklab.errors import MaskLabError
+from masklab.models.checkpoint import load_checkpoint
+from masklab.models.lookup import is_lookup
+from masklab.statistics import mean_and_error
+from masklab.tokenizers import MASK
+from masklab.tokens import TokenStore
+
+SUBSETS = 5
+
+
+def measure(context) -> list[dict]:
+    """Rows `loss`, `floor` (the mean entropy), `gap` (the mean divergence), each `_se`, and `loss_std`.
+
+    In nats per masked token, each sequence counting once, as in training with one mask per sequence: a sequence's
+    value is the mean over its positions measured. The errors are over sequences; `loss_std` is the standard deviation
+    of the loss over 5 disjoint subsets of them (the paper's). n counts masked tokens.
+    """
+    stored, store = Conditionals(context.conditionals), TokenStore(context.tokens, "test")
+    if is_lookup(context.checkpoint):
+        gaps = np.zeros(len(stored))
+    else:
+        model = load_checkpoint(context.checkpoint, context.device).eval()
+        gaps = divergences(model, store, stored, context.probe.batch_size, context.device, context.progress)
+    rows, entropies = np.asarray(stored.rows), np.asarray(stored.entropies)
+    shared = {"task": Path(context.tokens).parent.name, "split": "test", "n": len(stored)}
+    found = summary(rows, entropies, gaps)
+    return [{**shared, "metric": metric, "value": value} for metric, value in found.items()]
+
+
+def summary(rows, entropies, gaps) -> dict[str, float]:
+    """Metric -> value from the sequence, entropy and divergence of each masked token, [N] each; see `measure`."""
+    _, group, counts = np.unique(rows, return_inverse=True, return_counts=True)
+    found, means = {}, {}
+    for metric, values in (("loss", entropies + gaps), ("floor", entropies), ("gap", gaps)):
+        means[metric] = np.bincount(group, values) / counts  # of each sequence, in the order of the corpus
+        found[metric], found[f"{metric}_se"] = mean_and_error(means[metric], np.arange(len(counts)))
+    if len(counts) >= SUBSETS:
+        parts = [means["loss"][part::SUBSETS].mean() for part in range(SUBSETS)]
+        found["loss_std"] = float(np.std(parts, ddof=1))
+    return found
+
+
+@torch.inference_mode()
+def divergences(model, store, stored, batch_size: int, device="cpu", progress=None) -> np.ndarray:
+    """KL(exact conditional || model's prediction) in nats at each pair of `stored`, [N] float64, at least 0."""
+    if stored.symbols + FIRST != model.vocab_size:
+        raise MaskLabError(f"the law has {stored.symbols} symbols, the model's vocabulary {model.vocab_size - FIRST}")
+    found = np.empty(len(stored))
+    for start in range(0, len(stored), batch_size):
+        part = slice(start, start + batch_size)
+        ids, lengths = store.batch(stored.rows[part])
+        at = torch.arange(len(ids)) * ids.shape[1] + torch.from_numpy(np.array(stored.columns[part]))
+        ids.view(-1)[at] = MASK
+        logits = model(ids.to(device), lengths.to(device), at=at.to(device)).logits
+        exact = torch.from_numpy(stored.distributions(part)).to(device)
+        cross = -(exact * logits.double().log_softmax(-1)[:, FIRST:]).sum(-1).cpu().numpy()
+        # Gibbs: never negative, up to the rounding of the two sums
+        found[part] = np.maximum(cross - stored.entropies[part], 0)
+        if progress:
+            progress(min(start + batch_size, len(stored)), len(stored))
+    return found

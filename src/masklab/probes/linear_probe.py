@@ -1,0 +1,147 @@
+"""Linear probing: how well a linear classifier does on frozen representations (Liu et al. 2023, section 2.1, A.4).
+
+The last hidden states of a sequence's tokens are put side by side, up to the longest sequence of the task, with zeros
+where a sequence has ended; a random Gaussian projection makes them `projection` numbers; a linear classifier is
+trained on them by AdamW. The encoder is in eval mode throughout (the released code leaves its dropout on), so its
+states are computed once for all seeds, sizes and epochs. Of a lookup table the representation of a token is its exact
+conditional distribution.
+
+Seed s draws projection, head and batches at (config seed, probe, task, s): equal for every model of one width. All
+seeds of a size are trained side by side.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from masklab.corpora.symbols import FIRST
+from masklab.errors import MaskLabError
+from masklab.files import fingerprint, read_json, sha256, write_json
+from masklab.models.checkpoint import load_checkpoint
+from masklab.models.lookup import FACTS, is_lookup, load_lookup
+from masklab.probes.encoding import encode_split
+from masklab.probes.features import EncoderSource, LookupSource, projected, projections
+from masklab.probes.heads import Heads, standardised, train_heads
+from masklab.probes.metrics import METRICS, confusion
+from masklab.rng import generator, torch_generator
+from masklab.tokenizers import load_tokenizer
+
+SPLITS = ("train", "valid", "test")
+
+
+def measure(context) -> list[dict]:
+    """Rows accuracy, mcc, f1, majority (test split, or each of its domains) and best_step per task, size and seed.
+
+    As in `finetune`; `best_step` counts the updates that the classifier measured has made.
+    """
+    rows, done = [], 0
+    source, vocab_size, limit = _source(context)
+    tasks = [_Task(context, name) for name in context.tasks]
+    total = sum(len(task.sizes) for task in tasks)
+    for task in tasks:
+        for size in task.sizes:
+            rows += task.result(size, source, vocab_size, limit)
+            done += 1
+            context.progress(done, total, task.name)
+        task.features = None
+    return rows
+
+
+def _source(context):
+    """(source of features, vocabulary size, longest sequence with specials) of a checkpoint."""
+    pooling = context.probe.pooling
+    if is_lookup(context.checkpoint):
+        if pooling == "cls":
+            raise MaskLabError(f"probes.{context.name}.pooling: a lookup table has no [CLS]; use concat or mean")
+        law = load_lookup(context.checkpoint)
+        return LookupSource(law, pooling), law.symbols + FIRST, context.probe.max_length
+    model = load_checkpoint(context.checkpoint, context.device)
+    return EncoderSource(model, pooling), model.vocab_size, min(context.probe.max_length, model.config.max_positions)
+
+
+class _Task:
+    """The probes of one checkpoint on one task."""
+
+    def __init__(self, context, name):
+        self.context, self.name, self.features = context, name, None
+        self.folder, self.facts = context.task(name, "labels")
+        rows = pq.read_metadata(self.folder / "train.parquet").num_rows
+        self.sizes = context.probe.sizes or [rows]
+        if max(self.sizes) > rows:
+            raise MaskLabError(
+                f"probes.{context.name}.sizes: {max(self.sizes)} is more than the {rows} training rows of {name!r}"
+            )
+
+    def result(self, size, source, vocab_size, limit) -> list[dict]:
+        """Score rows of all seeds of one size; kept in the state folder, named by all that they depend on."""
+        context = self.context
+        if context.state_folder is None:
+            return self._measure(size, source, vocab_size, limit)
+        settings = context.probe.model_dump(exclude={"tasks", "sizes", "steps", "split"})
+        file = FACTS if is_lookup(context.checkpoint) else "model.safetensors"
+        data = [sha256(self.folder / f"{split}.parquet") for split in SPLITS]
+        identity = [settings, data, self.facts.get("mix"), sha256(Path(context.checkpoint) / file), context.seed]
+        path = Path(context.state_folder) / f"{fingerprint([*identity, context.name, self.name, size])}.json"
+        if not path.exists():
+            write_json(self._measure(size, source, vocab_size, limit), path)
+        return read_json(path)
+
+    def _load(self, source, vocab_size, limit):
+        context, probe = self.context, self.context.probe
+        tokenizer = None
+        if (Path(context.checkpoint) / "tokenizer.json").is_file():
+            tokenizer = load_tokenizer(context.checkpoint)
+        self.splits = [
+            encode_split(self.folder / f"{split}.parquet", tokenizer, limit, context.device, vocab_size)
+            for split in SPLITS
+        ]
+        longest = max(int(split.lengths.max(initial=2)) for split in self.splits) - 2
+        matrices = None
+        if probe.projection is not None:
+            generators = [self._torch(seed, "projection") for seed in probe.seeds]
+            matrices = projections(source.size(longest), probe.projection, generators, context.device)
+        self.features = [projected(source, split, longest, matrices) for split in self.splits]
+
+    def _torch(self, seed, purpose):
+        return torch_generator(self.context.seed, self.context.name, self.name, seed, purpose)
+
+    def _measure(self, size, source, vocab_size, limit):
+        if self.features is None:
+            self._load(source, vocab_size, limit)
+        context, probe, classes = self.context, self.context.probe, self.facts["labels"]
+        _, valid, test = self.splits
+        features = [self.features[0][:size], *self.features[1:]]
+        if probe.standardise:
+            features = standardised(*features)
+        heads = Heads(
+            features[0].shape[2], classes, [self._torch(seed, "head") for seed in probe.seeds], context.device
+        )
+        address = (context.seed, context.name, self.name)
+        orders = [
+            lambda epoch, seed=seed: generator(*address, seed, "order", epoch).permutation(size) for seed in probe.seeds
+        ]
+
+        def validate(heads):
+            return [(found == valid.labels).mean() for found in heads.predictions(features[1])]
+
+        labels = self.splits[0].labels[:size]
+        made = train_heads(heads, features[0], labels, orders, probe, validate if probe.select == "valid" else None)
+        found = heads.predictions(features[2])
+        rows = []
+        for seed, predictions, steps in zip(probe.seeds, found, made, strict=True):
+            rows += self._rows(size, seed, predictions, test, steps, len(valid))
+        return rows
+
+    def _rows(self, size, seed, predictions, test, steps, valid):
+        shared = {"task": self.name, "train_size": size, "seed": seed}
+        if "mix" in self.facts:
+            shared["mix"] = float(self.facts["mix"])
+        rows = []
+        for split, members in (test.domains or {"test": np.arange(len(test))}).items():
+            counts = confusion(test.labels[members], predictions[members], self.facts["labels"])
+            rows += [
+                {**shared, "split": split, "metric": metric, "value": function(counts), "n": len(members)}
+                for metric, function in METRICS.items()
+            ]
+        return [*rows, {**shared, "split": "test", "metric": "best_step", "value": float(steps), "n": valid}]

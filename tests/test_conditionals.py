@@ -1,0 +1,80 @@
+"""Stored conditionals are those of the law, at the tokens they say."""
+
+import numpy as np
+import pytest
+
+from masklab.conditionals import PARTS, Conditionals, chosen, entropy, write_conditionals
+from masklab.config.schema import Chains, MarkovCorpus
+from masklab.corpora import generate
+from masklab.corpora.laws import law_of
+from masklab.corpora.markov.law import HIDDEN, Channel
+from masklab.corpora.symbols import read_facts
+from masklab.errors import MaskLabError
+from masklab.files import write_table
+from masklab.rng import generator
+from masklab.tokens import TokenStore, write_symbol_tokens
+
+LENGTH = 8
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory):
+    root = tmp_path_factory.mktemp("markov")
+    config = MarkovCorpus(kind="markov", chains=Chains(synsets=6), distributional=False, sequences=10, valid=10,
+                          test=40, length=LENGTH)  # fmt: skip
+    for split, table in generate(config, "corpus", 1).items():
+        write_table(table, root / f"{split}.parquet")
+        facts = read_facts(root / f"{split}.parquet")
+        write_symbol_tokens(table["symbols"], 17, LENGTH + 2, root / "tokens", split, facts)
+    return root / "tokens", law_of(facts), facts, root
+
+
+def test_all_positions_hold_the_posterior_of_one_mask(tokens, tmp_path, monkeypatch):
+    folder, law, _, _ = tokens
+    monkeypatch.setattr("masklab.conditionals.CHUNK", 500)  # several chunks
+    write_conditionals(folder, tmp_path, 15, "all", 1)
+    found, store = Conditionals(tmp_path), TokenStore(folder, "test")
+    assert len(found) == 15 * LENGTH and found.probabilities.dtype == np.float32
+    assert found.rows[0] == 0 and found.rows[-1] == len(store) - 1  # from all over the split
+    for pair in (0, 1, 37, 119):
+        ids, _ = store.batch(found.rows[[pair]])
+        seen = ids.numpy()[:, 1:-1] - 5
+        at = np.arange(LENGTH) == found.columns[pair] - 1
+        wanted = law.posterior(np.where(at, HIDDEN, seen), at[None], Channel())[0]
+        assert np.allclose(found.distributions([pair])[0], wanted, atol=1e-7)
+        assert found.entropies[pair] == pytest.approx(
+            -(wanted[wanted > 0] * np.log(wanted[wanted > 0])).sum(), abs=1e-6
+        )
+    assert np.array_equal(found.entropies, entropy(found.distributions(slice(None))))
+    assert np.allclose(found.distributions(slice(None)).sum(1), 1, atol=1e-15)
+
+
+def test_one_position_is_uniform_and_among_all(tokens, tmp_path):
+    folder, _, _, _ = tokens
+    for positions in ("all", "one"):
+        write_conditionals(folder, tmp_path / positions, 40, positions, 1)
+    one, every = (Conditionals(tmp_path / positions) for positions in ("one", "all"))
+    assert np.array_equal(one.rows, np.unique(every.rows))
+    place = {pair: i for i, pair in enumerate(zip(every.rows, every.columns, strict=True))}
+    at = [place[pair] for pair in zip(one.rows, one.columns, strict=True)]
+    assert np.array_equal(one.probabilities, every.probabilities[at])
+    store = TokenStore(folder, "test")
+    columns = np.concatenate([chosen(store, 80, "one", generator(s, "x"))[1] for s in range(100)])
+    assert np.abs(np.bincount(columns, minlength=LENGTH + 1)[1:] / len(columns) - 1 / LENGTH).max() < 0.015
+
+
+def test_cut_sequences_and_unknown_laws_are_refused(tokens, tmp_path):
+    folder, _, facts, root = tokens
+    import pyarrow.parquet as pq
+
+    symbols = pq.read_table(root / "test.parquet")["symbols"]
+    write_symbol_tokens(symbols, 17, LENGTH, tmp_path / "cut", "test", facts)
+    with pytest.raises(MaskLabError, match="test sequences are cut to max_length 8"):
+        write_conditionals(tmp_path / "cut", tmp_path, 5, "all", 1)
+    write_symbol_tokens(symbols, 17, LENGTH + 2, tmp_path / "bare", "test")
+    with pytest.raises(MaskLabError, match="not known"):
+        write_conditionals(tmp_path / "bare", tmp_path, 5, "all", 1)
+    with pytest.raises(MaskLabError, match=r"rows.npy: no such file"):
+        Conditionals(tmp_path)
+    write_conditionals(folder, tmp_path, 5, "all", 1)
+    assert sorted(path.stem for path in tmp_path.glob("*.npy")) == sorted(PARTS)
