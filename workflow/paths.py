@@ -113,7 +113,7 @@ class Paths:
         }
         if settings.kind == "prediction":
             found |= {k: v for k, v in self.model_inputs(model).items() if k in ("tokens", "codes")}
-        if settings.kind == "loss":
+        if settings.kind in ("loss", "rank"):
             found["tokens"] = f"{self.tokens(model)}/meta.json"
         return found
 

@@ -25,6 +25,7 @@ PROBES = {
     "finetune": "masklab.probes.finetune",
     "prediction": "masklab.probes.prediction",
     "loss": "masklab.probes.loss",
+    "rank": "masklab.probes.rank",
 }
 
 

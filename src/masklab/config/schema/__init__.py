@@ -24,7 +24,7 @@ from masklab.config.schema.corpora import (
 )
 from masklab.config.schema.encoders import Decoder, Encoder
 from masklab.config.schema.models import Autoencoder, Dictionary, Masking, Model, Objective, Optimiser
-from masklab.config.schema.probes import FinetuneProbe, LossProbe, MinimalPairsProbe, PredictionProbe, Probe
+from masklab.config.schema.probes import FinetuneProbe, LossProbe, MinimalPairsProbe, PredictionProbe, Probe, RankProbe
 from masklab.config.schema.studies import Study
 from masklab.config.schema.tasks import EnglishLabels, EnglishPairs, HmmTask, LabelFiles, PairFiles, PatternsTask, Task
 
@@ -59,6 +59,7 @@ __all__ = [
     "PatternsTask",
     "PredictionProbe",
     "Probe",
+    "RankProbe",
     "Share",
     "Study",
     "SymbolTokenizer",

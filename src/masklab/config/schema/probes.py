@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from masklab.config.schema.base import Count, Entity, Share
+from masklab.config.schema.models import Masking
 
 
 class MinimalPairsProbe(Entity):
@@ -87,4 +88,23 @@ class LossProbe(Entity):
     tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
 
 
-Probe = Annotated[MinimalPairsProbe | FinetuneProbe | PredictionProbe | LossProbe, Field(discriminator="kind")]
+class RankProbe(Entity):
+    """Effective rank of hidden states by layer, for inputs with and without [MASK] (Meng et al. 2024)."""
+
+    kind: Literal["rank"]
+    steps: list[int] | Literal["all", "last"] = "last"
+    split: list[Literal["step", "task"]] = []
+    data: Literal["valid", "test"] = Field("test", description="Split of the model's corpus that is read.")
+    sequences: Count = Field(2000, description="Sequences read, from all over the split.")
+    batch_size: Count = Field(64, description="Sequences per forward pass.")
+    threshold: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.9, description="tau: share of the squared singular values that the rank accounts for."
+    )
+    specials: bool = Field(False, description="Count the states of [CLS] and [SEP] too.")
+    masking: Masking = Field(Masking(count="rounded"), description="Of the input with [MASK].")
+    tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
+
+
+Probe = Annotated[
+    MinimalPairsProbe | FinetuneProbe | PredictionProbe | LossProbe | RankProbe, Field(discriminator="kind")
+]
