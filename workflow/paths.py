@@ -9,6 +9,7 @@ from pathlib import Path
 
 from masklab.claims.spec import claim_needs
 from masklab.config import is_exact, law_entry, resolved, split_reference, study_models
+from masklab.config.schema import CorpusProbe
 from masklab.config.sources import missing, source_files
 from masklab.config.units import units
 from masklab.figures.needs import arguments, drawn_corpora, find, needs
@@ -112,8 +113,8 @@ class Paths:
             "tasks": [self.result("tasks", task, "task.json") for task in tasks],
         }
         if settings.kind == "prediction":
-            found |= {k: v for k, v in self.model_inputs(model).items() if k in ("tokens", "codes")}
-        if settings.kind in ("loss", "curvature"):
+            found |= {k: v for k, v in self.model_inputs(model).items() if k == "codes"}
+        if isinstance(settings, CorpusProbe):
             found["tokens"] = f"{self.tokens(model)}/meta.json"
         if is_exact(self.config, probe, model):
             found["conditionals"] = self.conditionals(probe, model)

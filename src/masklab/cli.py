@@ -17,6 +17,15 @@ def main(arguments=None) -> int:
     status.add_argument("-w", "--watch", nargs="?", type=_seconds, const=2.0, metavar="SECONDS",
                         help="show again every so many seconds (2), until Ctrl-C")  # fmt: skip
     commands.add_parser("tasks", help="recipes of generated labelled tasks, and phenomena of generated minimal pairs")
+    rank = commands.add_parser("rank", help="effective rank of an encoder's hidden states, with and without [MASK]")
+    rank.add_argument("folder", help="Hugging Face folder of an encoder")
+    rank.add_argument("--text", required=True, help="UTF-8 text, one sequence a line (.gz, .xz, .zst too)")
+    rank.add_argument("--rate", type=float, default=0.15, help="share of tokens masked (%(default)s)")
+    rank.add_argument("--threshold", type=float, default=0.9, help="share of squared norm (%(default)s)")
+    rank.add_argument("--length", type=int, default=512, help="tokens a line is cut to (%(default)s)")
+    rank.add_argument("--lines", type=int, help="read so many lines (all)")
+    rank.add_argument("--specials", action="store_true", help="count [CLS] and [SEP] too")
+    rank.add_argument("--output", help="CSV file for the rows")
     schema = commands.add_parser("schema", help="write the JSON schema and the table of config keys")
     schema.add_argument("--root", default=".", help="checkout to write them in")
     options = parser.parse_args(arguments)
@@ -80,7 +89,26 @@ def _schema(options):
     write(Path(options.root))
 
 
-COMMANDS = {"check": _check, "status": _status, "tasks": _tasks, "schema": _schema}
+def _rank(options):
+    import pandas as pd
+    import torch
+
+    from masklab.probes.folder import folder_ranks, table
+    from masklab.progress import Progress, configure
+
+    for key in ("rate", "threshold"):
+        if not 0 < getattr(options, key) < 1:
+            raise MaskLabError(f"--{key}: {getattr(options, key)}: must be between 0 and 1")
+    configure()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    keys = {key: getattr(options, key) for key in ("rate", "threshold", "length", "lines", "specials")}
+    rows = folder_ranks(options.folder, options.text, device=device, progress=Progress("rank", "lines"), **keys)
+    print(table(rows))
+    if options.output:
+        pd.DataFrame(rows).to_csv(options.output, index=False)
+
+
+COMMANDS = {"check": _check, "status": _status, "tasks": _tasks, "rank": _rank, "schema": _schema}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -8,6 +8,7 @@ it has none, modeling_masklab.py is the plain form. Cost follows what is asked: 
 last block, and the head, see only the positions `at`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -194,6 +195,17 @@ class MaskedLM(nn.Module):
         """
         _, last = self._run(ids, lengths, self.config.layers if layer is None else layer, at, None, positions)
         return last.view(*ids.shape, -1) if at is None else last
+
+    def states(self, ids: torch.Tensor, lengths: torch.Tensor) -> Iterator[torch.Tensor]:
+        """Hidden states of layers 0 .. L in turn, [B T, H] each, as `encode` gives them one by one."""
+        batch = self._batch(ids, lengths)
+        relative = self._relative(batch)
+        x = self.embeddings(ids)
+        yield x
+        for number, block in enumerate(self.blocks, 1):
+            x = block(x, batch, None, relative)
+            last = number == self.config.layers and self.final_norm is not None
+            yield self.final_norm(x) if last else x
 
     def _run(self, ids, lengths, upto: int, at, keep: int | None, positions):
         """Hidden states at `at` of layers `keep` (None where not asked) and `upto`."""

@@ -27,6 +27,7 @@ PROBES = {
     "loss": "masklab.probes.loss",
     "curvature": "masklab.probes.curvature",
     "linear_probe": "masklab.probes.linear_probe",
+    "rank": "masklab.probes.rank",
 }
 
 

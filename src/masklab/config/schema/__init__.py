@@ -27,6 +27,7 @@ from masklab.config.schema.corpora import (
 from masklab.config.schema.encoders import Decoder, Encoder
 from masklab.config.schema.models import Autoencoder, Dictionary, Masking, Model, Objective, Optimiser
 from masklab.config.schema.probes import (
+    CorpusProbe,
     CurvatureProbe,
     FinetuneProbe,
     LinearProbe,
@@ -34,6 +35,7 @@ from masklab.config.schema.probes import (
     MinimalPairsProbe,
     PredictionProbe,
     Probe,
+    RankProbe,
 )
 from masklab.config.schema.studies import Study
 from masklab.config.schema.tasks import (
@@ -46,6 +48,47 @@ from masklab.config.schema.tasks import (
     PcfgTask,
     Task,
 )
+
+__all__ = [
+    "SECTIONS",
+    "Autoencoder",
+    "Chains",
+    "Config",
+    "Corpus",
+    "Count",
+    "Decoder",
+    "Dictionary",
+    "Embeddings",
+    "Encoder",
+    "EnglishCorpus",
+    "EnglishLabels",
+    "EnglishPairs",
+    "Entity",
+    "FinetuneProbe",
+    "HiddenMarkov",
+    "HmmCorpus",
+    "HmmTask",
+    "LabelFiles",
+    "LossProbe",
+    "MarkovCorpus",
+    "Masking",
+    "MinimalPairsProbe",
+    "Model",
+    "Objective",
+    "Optimiser",
+    "PairFiles",
+    "PatternsTask",
+    "PredictionProbe",
+    "Probe",
+    "RankProbe",
+    "Share",
+    "Study",
+    "SymbolTokenizer",
+    "Task",
+    "TextCorpus",
+    "Tokenizer",
+    "UnigramTokenizer",
+]
 
 
 class Config(Entity):

@@ -5,33 +5,55 @@ from typing import Annotated, Literal, Union
 from pydantic import Field, field_validator
 
 from masklab.config.schema.base import Count, Entity, Share
+from masklab.config.schema.models import Masking
 
 
-class MinimalPairsProbe(Entity):
+class CheckpointProbe(Entity):
+    """What every probe says: which checkpoints it measures, and in how many jobs."""
+
+    steps: list[int] | Literal["all", "last"] = Field("last", description="Checkpoints to measure.")
+    split: list[Literal["step", "task"]] = Field(
+        [], description="One job per model, or also per step and per task (for clusters)."
+    )
+
+
+class CorpusProbe(CheckpointProbe):
+    """A probe that reads the corpus of the model and no task."""
+
+    tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
+
+
+class TrainingProbe(CheckpointProbe):
+    """A probe that trains classifiers on labelled tasks."""
+
+    tasks: list[str]
+    seeds: list[int] = Field([1, 2, 3, 4, 5], min_length=1, description="One classifier each.")
+    sizes: list[Count] | None = Field(
+        None, min_length=1, description="Training-set sizes: so many first rows of the training split. None: all rows."
+    )
+
+    @field_validator("seeds", "sizes")
+    @classmethod
+    def _distinct(cls, values):
+        if values is not None and len(set(values)) < len(values):
+            raise ValueError("the numbers must differ")
+        return values
+
+
+class MinimalPairsProbe(CheckpointProbe):
     """Pseudo-log-likelihood of minimal pairs (Salazar et al. 2020)."""
 
     kind: Literal["minimal_pairs"]
     tasks: list[str]
     steps: list[int] | Literal["all", "last"] = Field("all", description="Checkpoints to measure.")
-    split: list[Literal["step", "task"]] = Field(
-        [], description="One job per model, or also per step and per task (for clusters)."
-    )
     batch_tokens: Count = Field(16384, description="Tokens per forward pass.")
 
 
-class FinetuneProbe(Entity):
+class FinetuneProbe(TrainingProbe):
     """Fine-tuning on sequence classification with early stopping."""
 
     kind: Literal["finetune"]
-    tasks: list[str]
-    steps: list[int] | Literal["all", "last"] = "last"
-    split: list[Literal["step", "task"]] = Field(
-        [], description="One job per model, or also per step and per task (for clusters)."
-    )
     seeds: list[int] = Field([1, 2, 3, 4], min_length=1, description="Of fine-tuning: head, batches and dropout.")
-    sizes: list[Count] | None = Field(
-        None, min_length=1, description="Training-set sizes: so many first rows of the training split. None: all rows."
-    )
     pooling: Literal["cls", "mean"] = Field(
         "cls", description="What the head reads: the state of [CLS], or the mean over all tokens, specials included."
     )
@@ -56,31 +78,19 @@ class FinetuneProbe(Entity):
         True, description="Count patience only after warm-up; false: from the first evaluation, as transformers does."
     )
 
-    @field_validator("seeds", "sizes")
-    @classmethod
-    def _distinct(cls, values):
-        if values is not None and len(set(values)) < len(values):
-            raise ValueError("the numbers must differ")
-        return values
 
-
-class PredictionProbe(Entity):
+class PredictionProbe(CorpusProbe):
     """What a model predicts for one masked word: over the vocabulary and over the atoms (Figure 1)."""
 
     kind: Literal["prediction"]
     sentence: str = Field(description="A sentence with exactly one [MASK].")
-    steps: list[int] | Literal["all", "last"] = "last"
-    split: list[Literal["step", "task"]] = []
     top: Count = Field(8, description="Entries kept of each distribution.")
-    tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
 
 
-class LossProbe(Entity):
+class LossProbe(CorpusProbe):
     """Masked-language-model loss on the test split of the model's corpus, with its exact floor where the law is known."""
 
     kind: Literal["loss"]
-    steps: list[int] | Literal["all", "last"] = "last"
-    split: list[Literal["step", "task"]] = []
     sequences: Count = Field(512, description="Test sequences measured, from all over the split.")
     batch_size: Count = Field(64, description="Sequences per forward pass.")
     floor: bool = Field(True, description="Compute the floor, where the corpus's law is known.")
@@ -92,38 +102,26 @@ class LossProbe(Entity):
         "all",
         description="Against exact conditionals: every token of a sequence is hidden in turn, or one drawn at random.",
     )
-    tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
 
 
-class CurvatureProbe(Entity):
+class CurvatureProbe(CorpusProbe):
     """Trace of the Hessian of the loss at saturation (Liu et al. 2023, section 4), one masked token per sentence."""
 
     kind: Literal["curvature"]
-    steps: list[int] | Literal["all", "last"] = "last"
-    split: list[Literal["step", "task"]] = []
     sentences: int = Field(2000, ge=2, description="Sentences of the test split drawn by each repeat.")
     repeats: Count = Field(5, description="Estimates from fresh draws, one row each.")
     batch_size: Count = Field(256, description="Sentences per forward pass.")
     width: Count | None = Field(
         None, description="Also the trace of each model embedded in one of this hidden width; None: only its own."
     )
-    tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
 
 
-class LinearProbe(Entity):
+class LinearProbe(TrainingProbe):
     """A linear classifier on frozen representations (Liu et al. 2023, section 2.1 and appendix A.4)."""
 
     kind: Literal["linear_probe"]
-    tasks: list[str]
-    steps: list[int] | Literal["all", "last"] = "last"
-    split: list[Literal["step", "task"]] = Field(
-        [], description="One job per model, or also per step and per task (for clusters)."
-    )
     seeds: list[int] = Field(
         [1, 2, 3, 4, 5], min_length=1, description="Of a probe: projection, head and order of batches."
-    )
-    sizes: list[Count] | None = Field(
-        None, min_length=1, description="Training-set sizes: so many first rows of the training split. None: all rows."
     )
     pooling: Literal["concat", "cls", "mean"] = Field(
         "concat",
@@ -149,12 +147,19 @@ class LinearProbe(Entity):
     )
     max_length: Count = 128
 
-    @field_validator("seeds", "sizes")
-    @classmethod
-    def _distinct(cls, values):
-        if values is not None and len(set(values)) < len(values):
-            raise ValueError("the numbers must differ")
-        return values
+
+class RankProbe(CorpusProbe):
+    """Effective rank of hidden states by layer, for inputs with and without [MASK] (Meng et al. 2024)."""
+
+    kind: Literal["rank"]
+    data: Literal["valid", "test"] = Field("test", description="Split of the model's corpus that is read.")
+    sequences: Count = Field(2000, description="Sequences read, from all over the split.")
+    batch_size: Count = Field(64, description="Sequences per forward pass.")
+    threshold: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.9, description="tau: share of the squared singular values that the rank accounts for."
+    )
+    specials: bool = Field(False, description="Count the states of [CLS] and [SEP] too.")
+    masking: Masking = Field(Masking(count="rounded"), description="Of the input with [MASK].")
 
 
 Probe = Annotated[
@@ -165,6 +170,7 @@ Probe = Annotated[
         LossProbe,
         CurvatureProbe,
         LinearProbe,
+        RankProbe,
     ],
     Field(discriminator="kind"),
 ]

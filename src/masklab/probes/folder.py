@@ -1,0 +1,143 @@
+"""Effective rank of any Hugging Face encoder on a text file: `masklab rank <folder> --text file`.
+
+Folders of this workbench are read by its own encoder, all others by transformers (`AutoTokenizer`, `AutoModel`), which
+runs no code of the folder. Nothing is held but the Gram matrices and a few thousand lines.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import torch
+
+from masklab.config.schema import Masking
+from masklab.errors import MaskLabError
+from masklab.lines import read_lines
+from masklab.models.checkpoint import load_checkpoint
+from masklab.probes.rank import SPLITS, rank_rows, state_grams
+from masklab.rng import generator
+from masklab.tokenizers import MASK, PAD, SEP, load_tokenizer
+
+CHUNK = 4096  # lines tokenised, and sorted by length, together
+BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
+
+
+@dataclass
+class Reader:
+    """encode: texts -> ids of each, [CLS] ... [SEP]; states: (ids [B, T], lengths [B]) -> states by layer [B T, H]."""
+
+    encode: Callable
+    states: Callable
+    mask_id: int
+    pad_id: int
+
+
+def folder_ranks(
+    folder,
+    text,
+    *,
+    rate=0.15,
+    threshold=0.9,
+    length=512,
+    lines=None,
+    specials=False,
+    seed=1,
+    device="cpu",
+    progress=None,
+) -> list[dict]:
+    """Score rows without a task (see `masklab.probes.rank`) of the encoder in `folder` on the lines of `text`.
+
+    Args:
+        folder: a Hugging Face folder of an encoder with a fast tokenizer and a [MASK] (or a name on the hub).
+        text: UTF-8, one sequence a line, plain or compressed; empty lines are left out.
+        rate: share of tokens masked; length: tokens a sequence is cut to; lines: so many first lines; None: all.
+
+    Raises:
+        MaskLabError: a file that cannot be read, a model that is no such encoder, a text without lines.
+    """
+    masking = Masking(rate=rate, count="rounded")
+    own = (Path(folder) / "masklab.json").is_file()
+    reader = (read_own if own else read_foreign)(folder, length, device)
+    rng = generator(seed, "rank", "masks")
+    batches = line_batches(text, reader, BATCH_TOKENS[device], lines, progress)
+    grams = state_grams(reader.states, batches, masking, 0, rng, reader.mask_id, specials)
+    if not grams:
+        raise MaskLabError(f"{text}: no text")
+    return rank_rows(grams, threshold)
+
+
+def line_batches(path, reader: Reader, tokens: int, lines: int | None, progress=None) -> Iterator[tuple]:
+    """(ids [B, T], lengths [B]) of the lines of a file, about `tokens` tokens each, lines of like length together."""
+    source = islice((line for _, line in read_lines(path) if line.strip()), lines)
+    done = 0
+    while chunk := list(islice(source, CHUNK)):
+        rows = sorted((row for row in reader.encode(chunk) if len(row) > 2), key=len)
+        while rows:
+            size = max(1, tokens // len(rows[-1]))
+            part, rows = rows[-size:], rows[:-size]
+            lengths = torch.tensor([len(row) for row in part])
+            ids = torch.full((len(part), int(lengths.max())), reader.pad_id)
+            for row, found in zip(part, ids, strict=True):
+                found[: len(row)] = torch.tensor(row)
+            yield ids, lengths
+        done += len(chunk)
+        if progress:
+            progress(done, lines or done)
+
+
+def read_own(folder, length: int, device="cpu") -> Reader:
+    """A checkpoint of this workbench."""
+    tokenizer, model = load_tokenizer(folder), load_checkpoint(folder, device).eval()
+    length = min(length, model.config.max_positions)
+
+    def encode(texts):
+        for encoding in tokenizer.encode_batch_fast(texts):
+            ids = encoding.ids
+            yield ids if len(ids) <= length else [*ids[: length - 1], SEP]
+
+    return Reader(encode, lambda ids, lengths: model.states(ids.to(device), lengths.to(device)), MASK, PAD)
+
+
+def read_foreign(folder, length: int, device="cpu") -> Reader:
+    """Whatever encoder transformers reads from `folder`."""
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        model = transformers.AutoModel.from_pretrained(folder).to(device).eval()
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise MaskLabError(f"{folder}: transformers cannot read it ({' '.join(str(error).split())[:300]})") from None
+    if tokenizer.mask_token_id is None or getattr(model.config, "is_encoder_decoder", False):
+        raise MaskLabError(f"{folder}: {type(model).__name__} is no encoder with a [MASK]")
+    length, pad = min(length, tokenizer.model_max_length), tokenizer.pad_token_id or 0
+    specials = set(tokenizer.all_special_ids)
+
+    def encode(texts):
+        for ids in tokenizer(texts, truncation=True, max_length=length)["input_ids"]:
+            if not {ids[0], ids[-1]} <= specials:
+                raise MaskLabError(f"{folder}: its tokenizer puts no special tokens around a text")
+            yield ids
+
+    def states(ids, lengths):
+        seen = (torch.arange(ids.shape[1]) < lengths[:, None]).long().to(device)
+        output = model(input_ids=ids.to(device), attention_mask=seen, output_hidden_states=True)
+        # the last entry of hidden_states comes before a final layer norm
+        for layer in (*output.hidden_states[:-1], output.last_hidden_state):
+            yield layer.flatten(0, 1)
+
+    return Reader(encode, states, tokenizer.mask_token_id, pad)
+
+
+def table(rows: list[dict]) -> str:
+    """Rows of `folder_ranks` as lines: ranks by layer, plain and centred."""
+    found = {(row["metric"], row["split"], row["layer"]): row["value"] for row in rows}
+    splits = [split for split in SPLITS if any(row["split"] == split for row in rows)]
+    head = f"{'layer':>5}" + "".join(f"{split:>16}{'centred':>9}" for split in splits)
+    lines = [head]
+    for layer in sorted({row["layer"] for row in rows}):
+        cells = [(found["rank", split, layer], found["rank_centred", split, layer]) for split in splits]
+        lines.append(f"{layer:5}" + "".join(f"{plain:16.0f}{centred:9.0f}" for plain, centred in cells))
+    counts = {row["split"]: row["n"] for row in rows}
+    return "\n".join([*lines, "tokens " + ", ".join(f"{split}: {counts[split]:,}" for split in splits)])

@@ -1,0 +1,120 @@
+"""Effective ranks of hidden states: by the probe, by hand, and of any folder on the command line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from masklab.cli import main
+from masklab.config.schema import Encoder, Masking, RankProbe
+from masklab.models.checkpoint import save_checkpoint
+from masklab.models.encoder import MaskedLM
+from masklab.probes import Context, run
+from masklab.rng import generator
+from masklab.scores import rows_to_frame
+from masklab.tokenizers import MASK
+from masklab.tokens import TokenStore
+from masklab.training.masking import mask_batch
+
+SIZES = {"layers": 2, "hidden": 24, "heads": 2, "max_positions": 40, "init_range": 0.3}
+FORMS = {"bert": {"positions": "absolute"}, "pre": {"positions": "relative", "norm": "pre", "decoder": {"layers": 1}}}
+
+
+def folder(english, path, form):
+    model = MaskedLM(Encoder(**SIZES | FORMS[form]), 500, generator=torch.Generator().manual_seed(1)).eval()
+    save_checkpoint(model, path, tokenizer_folder=english / "tokenizer", metadata={})
+    return model
+
+
+def by_svd(matrix, threshold=0.9):
+    energy = np.linalg.svd(matrix, compute_uv=False) ** 2
+    return int(np.argmax(np.cumsum(energy) / energy.sum() >= threshold)) + 1
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("form", FORMS)
+def test_probe_equals_svd_of_held_states(english, tmp_path, form):
+    """Every layer, every split, with and without specials: states held in memory, one sequence at a time."""
+    model = folder(english, tmp_path / "m", form)
+    store = TokenStore(english / "tokens", "test")
+    for specials in (False, True):
+        masking = Masking(count="rounded", rate=0.3)
+        probe = RankProbe(kind="rank", sequences=40, batch_size=40, specials=specials, masking=masking)
+        rows = run(Context(probe, tmp_path / "m", tokens=english / "tokens", name="r"))
+        picked = np.linspace(0, len(store) - 1, 40).astype(int)
+        picked = picked[np.argsort(store.lengths[picked], kind="stable")]
+        ids, lengths = store.batch(picked)
+        rng = generator(1, "r", "masks")
+        shown, row, _ = mask_batch(ids.numpy(), lengths.numpy(), masking, 500, rng)
+        held = {}
+        for i, length in enumerate(lengths.tolist()):
+            skip = 0 if specials else 1
+            for split, source in (("unmasked", ids[i]), ("masked", torch.from_numpy(shown[i]))):
+                tokens = source[:length]
+                for layer in range(3):
+                    states = model.encode(tokens[None], torch.tensor([length]), layer)[0].double().numpy()
+                    inner = slice(skip, length - skip)
+                    held.setdefault((split, layer), []).append(states[inner])
+                    if split == "masked":
+                        masked = (tokens == MASK).numpy()[inner]
+                        held.setdefault(("mask-positions", layer), []).append(states[inner][masked])
+                        held.setdefault(("real-positions", layer), []).append(states[inner][~masked])
+        held = {key: np.concatenate(parts) for key, parts in held.items()}
+        assert len(rows) == 4 * 3 * 3 and len(held["mask-positions", 0]) == len(row) > 100
+        for found in rows:
+            matrix = held[found["split"], found["layer"]]
+            assert found["n"] == len(matrix) and found["task"] == english.name
+            if found["metric"] == "mean_share":
+                truth = len(matrix) * (matrix.mean(0) ** 2).sum() / (matrix**2).sum()
+                assert found["value"] == pytest.approx(truth, rel=1e-5)
+            else:
+                matrix = matrix - matrix.mean(0) if found["metric"] == "rank_centred" else matrix
+                assert found["value"] == by_svd(matrix), found
+    rows_to_frame([{"study": "s", "probe": "r", "model": "m", "step": 1, **row} for row in rows])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("form", FORMS)
+def test_states_of_all_layers_are_those_of_each(form):
+    model = MaskedLM(Encoder(**SIZES | FORMS[form]), 50).eval()
+    ids, lengths = torch.randint(5, 50, (3, 9)), torch.tensor([9, 4, 7])
+    real = (torch.arange(9) < lengths[:, None]).flatten()
+    for layer, states in enumerate(model.states(ids, lengths)):
+        truth = model.encode(ids, lengths, layer).flatten(0, 1)
+        torch.testing.assert_close(states[real], truth[real], atol=1e-6, rtol=1e-5)
+    assert layer == 2
+
+
+def test_masks_do_not_depend_on_the_model(english, tmp_path):
+    """So that models are compared on the same inputs: the embeddings of two models differ, their counts do not."""
+    probe = RankProbe(kind="rank", sequences=30)
+    counts = []
+    for form in FORMS:
+        folder(english, tmp_path / form, form)
+        rows = run(Context(probe, tmp_path / form, tokens=english / "tokens", name="r"))
+        counts.append({(row["split"], row["layer"]): row["n"] for row in rows})
+    assert counts[0] == counts[1]
+
+
+def test_command_line_on_our_folder_and_on_anyone_elses(english, tmp_path, capsys):
+    """The same BERT read by our encoder and, without our note in the folder, by transformers: the same ranks."""
+    folder(english, tmp_path / "m", "bert")
+    texts = pd.read_parquet(english / "corpora" / "test.parquet")["text"].tolist()
+    (tmp_path / "text.txt").write_text("\n".join(["", *texts[:60], "long " * 80]), encoding="utf-8")
+    command = ["rank", str(tmp_path / "m"), "--text", str(tmp_path / "text.txt"), "--length", "30"]
+    found = []
+    for name in ("ours.csv", "theirs.csv"):
+        assert main([*command, "--output", str(tmp_path / name)]) == 0
+        printed = capsys.readouterr().out.splitlines()
+        assert len(printed) == 5 and printed[0].split()[:2] == ["layer", "unmasked"]
+        found.append(pd.read_csv(tmp_path / name))
+        (tmp_path / "m" / "masklab.json").unlink(missing_ok=True)
+    ours, theirs = found
+    whole = ours["metric"].str.startswith("rank")
+    assert (ours[["split", "layer", "metric", "n"]] == theirs[["split", "layer", "metric", "n"]]).all().all()
+    assert (ours["value"] == theirs["value"])[whole].all()
+    np.testing.assert_allclose(ours["value"], theirs["value"], rtol=1e-4)
+    assert main([*command, "--lines", "0"]) == 1 and "no text" in capsys.readouterr().err
+    (tmp_path / "m" / "config.json").unlink()
+    assert main(command) == 1 and "transformers cannot read it" in capsys.readouterr().err
+    assert main([*command, "--rate", "2"]) == 1 and "--rate: 2.0" in capsys.readouterr().err
