@@ -4,4 +4,4 @@
 write a list of `masklab.claims.spec.Claim` and a line here.
 """
 
-CLAIMS = {"dh": "masklab.claims.dh"}
+CLAIMS = {"dh": "masklab.claims.dh", "implicit-bias": "masklab.claims.implicit_bias"}

@@ -26,6 +26,9 @@ class Study(Entity):
     margin: Share = Field(
         0.02, description="Difference (in the metric's unit) up to which claims of `equal` or `no better` hold."
     )
+    saturation: Share = Field(
+        0.01, description="Pre-training losses that differ by at most this share of the smaller one count as equal."
+    )
 
     @property
     def members(self) -> dict[str, list[str]]:
