@@ -39,6 +39,10 @@ class Paths:
         model, step = split_reference(reference, "reference")
         return self.result("models", model, f"step-{step}")
 
+    def causal_folder(self, name: str) -> str:
+        """Hugging Face folder of an entry of `causal_models`."""
+        return self.result("causal_models", name, "model")
+
     def manifest(self, reference: str) -> str:
         return self.result("models", split_reference(reference, "reference")[0], "manifest.json")
 
@@ -48,9 +52,22 @@ class Paths:
         return {"seed": self.config.seed, "device": self.config.device}
 
     def entity(self, section, name) -> dict:
-        """Parameters of a corpus (`corpora`) or task (`tasks`), with the chains it names."""
-        settings = resolved(self.config, getattr(self.config, section)[name])
-        return {"seed": self.config.seed, {"corpora": "corpus", "tasks": "task"}[section]: settings}
+        """Parameters of a corpus (`corpora`) or task (`tasks`), with the law it names.
+
+        A corpus of a causal model also has the folder or hub id of that model, and the device it runs on.
+        """
+        entity = getattr(self.config, section)[name]
+        found = {
+            "seed": self.config.seed,
+            {"corpora": "corpus", "tasks": "task"}[section]: resolved(self.config, entity),
+        }
+        if entity.kind == "causal":
+            named = self.causal_folder(entity.causal) if entity.causal in self.config.causal_models else entity.causal
+            found |= {"device": self.config.device, "model": named}
+        return found
+
+    def causal_model(self, name) -> dict:
+        return self.common() | {"causal_model": self.config.causal_models[name].model_dump(mode="json")}
 
     def embeddings(self, name) -> dict:
         settings = self.config.embeddings[name].model_dump(mode="json")
@@ -83,6 +100,30 @@ class Paths:
         """Folder of the token arrays a model is trained on."""
         model = self.config.models[name]
         return self.result("tokens", model.corpus, model.tokenizer)
+
+    def corpus_inputs(self, name) -> dict:
+        """{"model": manifest} of a corpus drawn from a causal model of the pipeline, else {}."""
+        corpus = self.config.corpora[name]
+        if corpus.kind != "causal" or corpus.causal not in self.config.causal_models:
+            return {}
+        return {"model": self.result("causal_models", corpus.causal, "manifest.json")}
+
+    def causal_model_inputs(self, name) -> dict:
+        model = self.config.causal_models[name]
+        return {
+            "tokens": self.result("tokens", model.corpus, model.tokenizer, "meta.json"),
+            "tokenizer": self.result("tokenizers", model.tokenizer, "tokenizer.json"),
+        }
+
+    def task_inputs(self, name) -> dict:
+        """What a task is made from besides user files: another task, and a corpus whose words it keeps."""
+        task = self.config.tasks[name]
+        if task.kind != "restricted-labels":
+            return {}
+        return {
+            "task": self.result("tasks", task.task, "task.json"),
+            "corpus": self.result("corpora", task.corpus, "test.parquet"),
+        }
 
     def dictionary_inputs(self, name) -> dict:
         reference = self.config.dictionaries[name].model

@@ -23,6 +23,7 @@ wildcard_constraints:
     corpus=pattern(settings.corpora),
     tokenizer=pattern(settings.tokenizers),
     embeddings=pattern(settings.embeddings),
+    causal=pattern(settings.causal_models),
     model=pattern(settings.models),
     dictionary=pattern(settings.dictionaries),
     task=pattern(settings.tasks),

@@ -3,6 +3,7 @@
 
 rule corpus:
     input:
+        unpack(lambda w: paths.corpus_inputs(w.corpus)),
         sources=lambda w: paths.sources("corpora", w.corpus),
         code=code("corpus.py"),
     output:
@@ -11,8 +12,10 @@ rule corpus:
         test=R("corpora/{corpus}/test.parquet"),
     log:
         R("logs/corpora/{corpus}.log"),
+    threads: lambda w: settings.threads if settings.corpora[w.corpus].kind == "causal" else 1
     params:
         config=lambda w: paths.entity("corpora", w.corpus),
+        state=R("state/corpora/{corpus}"),
     message:
         "corpus {wildcards.corpus}"
     script:

@@ -1,8 +1,9 @@
-# user files or the grammar -> a task in one format.
+# user files, the grammar, a law or another task -> a task in one format.
 
 
 rule task:
     input:
+        unpack(lambda w: paths.task_inputs(w.task)),
         sources=lambda w: paths.sources("tasks", w.task),
         code=code("task.py"),
     output:

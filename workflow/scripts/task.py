@@ -10,4 +10,6 @@ with job(snakemake):
 
     params, name = snakemake.params.config, snakemake.wildcards.task
     task = Config(tasks={name: params["task"]}).tasks[name]
-    write_task(Path(snakemake.output.facts).parent, *build(task, name, params["seed"]))
+    made = dict(snakemake.input.items())
+    other = {"task": Path(made["task"]).parent, "corpus": Path(made["corpus"])} if "task" in made else {}
+    write_task(Path(snakemake.output.facts).parent, *build(task, name, params["seed"], **other))

@@ -4,11 +4,11 @@ import difflib
 import re
 
 from masklab.config.exact import check_floor, check_lookup, check_measurable
-from masklab.config.references import LAWS, checkpoints, law_of, split_reference, study_models
+from masklab.config.references import LAWS, checkpoints, law_of, split_reference, study_models, symbols_of
 from masklab.config.schema import SECTIONS
 from masklab.errors import MaskLabError
 
-SYMBOLIC = {"markov", "hmm", "pcfg"}  # kinds of corpora whose splits hold symbols instead of text
+SYMBOLIC = {"markov", "hmm", "pcfg", "causal"}  # kinds of corpora whose splits hold symbols instead of text
 NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 
 
@@ -46,6 +46,7 @@ def check_references(config):
     for name, tokenizer in config.tokenizers.items():
         _known(config.corpora, tokenizer.corpus, f"tokenizers.{name}.corpus")
         _check_symbols(config, tokenizer.corpus, name, f"tokenizers.{name}.corpus")
+    _check_causal(config)
     for name, embeddings in config.embeddings.items():
         for key, section in (("corpus", "corpora"), ("tokenizer", "tokenizers")):
             _known(getattr(config, section), getattr(embeddings, key), f"embeddings.{name}.{key}")
@@ -83,7 +84,7 @@ def _check_symbols(config, corpus, tokenizer, where):
         kinds = "text, the tokenizer of symbols" if text else "symbols, the tokenizer of text"
         raise MaskLabError(f"config: {where}: corpus {corpus!r} is {kinds} ({tokenizer!r})")
     named = config.corpora[config.tokenizers[tokenizer].corpus]
-    if symbols and law_of(named) != law_of(config.corpora[corpus]):
+    if symbols and symbols_of(config, named) != symbols_of(config, config.corpora[corpus]):
         raise MaskLabError(f"config: {where}: {tokenizer!r} names the symbols of another law than {corpus!r} has")
 
 
@@ -166,6 +167,28 @@ def _check_autoencoder(config, where, model, encoder, objective):
             raise MaskLabError(f"config: {where}.init: {model.init} left its decoder and predicts no tokens for kd")
 
 
+def _check_causal(config):
+    """Causal models read text; causal corpora name a model, restricted tasks a causal corpus and a task of texts."""
+    for name, model in config.causal_models.items():
+        for key, section in (("corpus", "corpora"), ("tokenizer", "tokenizers")):
+            _known(getattr(config, section), getattr(model, key), f"causal_models.{name}.{key}")
+        if config.corpora[model.corpus].kind in SYMBOLIC:
+            raise MaskLabError(f"config: causal_models.{name}.corpus: {model.corpus!r} has no text")
+        _check_symbols(config, model.corpus, model.tokenizer, f"causal_models.{name}.tokenizer")
+    for name, corpus in config.corpora.items():
+        if corpus.kind == "causal" and "/" not in corpus.causal:
+            _known(config.causal_models, corpus.causal, f"corpora.{name}.causal")
+    for name, task in config.tasks.items():
+        if task.kind != "restricted-labels":
+            continue
+        _known(config.corpora, task.corpus, f"tasks.{name}.corpus")
+        _known(config.tasks, task.task, f"tasks.{name}.task")
+        if config.corpora[task.corpus].kind != "causal":
+            raise MaskLabError(f"config: tasks.{name}.corpus: {task.corpus!r} is not of kind 'causal'")
+        if config.tasks[task.task].kind not in ("english-labels", "label-files"):
+            raise MaskLabError(f"config: tasks.{name}.task: {task.task!r} is no labelled task of texts")
+
+
 def _check_study(config, name, study):
     where = f"studies.{name}"
     members = study_models(study)
@@ -186,7 +209,7 @@ def _check_study(config, name, study):
 
 def _check_law(config, probe, model, where):
     """A task of symbols means something only to a model of the same symbols."""
-    read = law_of(config.corpora[config.models[model].corpus])
+    read = symbols_of(config, config.corpora[config.models[model].corpus])
     for task in config.probes[probe].tasks:
-        if law_of(config.tasks[task]) not in (None, read):
+        if symbols_of(config, config.tasks[task]) not in (None, read):
             raise MaskLabError(f"config: {where}: task {task!r} is of another law than model {model!r} reads")

@@ -9,7 +9,7 @@ LAWS = {"chains": "chains", "grammar": "grammars", "hmm": "hmms"}
 
 
 def law_of(entity) -> tuple | None:
-    """(key, name or inline settings) of the law that a corpus or task names; None for text."""
+    """(key, name or inline settings) of the law that a corpus or task names; None for text and causal models."""
     return next(((key, getattr(entity, key)) for key in LAWS if getattr(entity, key, None) is not None), None)
 
 
@@ -17,6 +17,13 @@ def law_entry(config, entity):
     """The settings of the law that a corpus or task names, an entity; None for text."""
     key, law = law_of(entity) or (None, None)
     return getattr(config, LAWS[key])[law] if isinstance(law, str) else law
+
+
+def symbols_of(config, entity) -> tuple | None:
+    """What the symbols of a corpus or task stand for: equal where they are the same; None for text."""
+    if entity.kind == "restricted-labels":
+        entity = config.corpora[entity.corpus]
+    return entity.language if entity.kind == "causal" else law_of(entity)
 
 
 def split_reference(reference: str, where: str) -> tuple[str, int]:

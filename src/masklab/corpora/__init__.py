@@ -8,12 +8,14 @@ GENERATORS = {
     "markov": "masklab.corpora.markov",
     "hmm": "masklab.corpora.hmm",
     "pcfg": "masklab.corpora.pcfg",
+    "causal": "masklab.corpora.causal",
 }
 
 
-def generate(config, name: str, seed: int) -> dict:
+def generate(config, name: str, seed: int, **work) -> dict:
     """Tables `train`, `valid` and `test` of corpus `name`: pyarrow, column `text`, for files also `source`.
 
-    Symbolic corpora have the column `symbols` instead (`corpora.symbols`).
+    Symbolic corpora have the column `symbols` instead (`corpora.symbols`). `work`: what only some kinds take, such as
+    the folder of a causal model.
     """
-    return import_module(GENERATORS[config.kind]).generate(config, name, seed)
+    return import_module(GENERATORS[config.kind]).generate(config, name, seed, **work)

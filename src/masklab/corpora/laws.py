@@ -2,7 +2,8 @@
 
 A law has `symbols`, the number V of symbols, and gives the distribution of hidden ones: `posterior`, of any hidden
 symbols given the others through a noisy channel (markov), or `conditionals(sequences [N, T], lengths [N])`, [N, T, V],
-of each symbol given all the others.
+of each symbol given all the others; where all words of a sentence are costly also
+`conditionals_at(sequences, lengths, rows [M], columns [M])`, [M, V], of some.
 """
 
 from importlib import import_module
@@ -11,6 +12,7 @@ LAWS = {
     "markov": "masklab.corpora.markov.law",
     "hmm": "masklab.corpora.hmm.law",
     "pcfg": "masklab.corpora.pcfg.law",
+    "causal": "masklab.corpora.causal.law",
 }
 
 

@@ -16,6 +16,7 @@ from masklab.tokenizers import SPECIALS
 COLUMN = "symbols"
 FIRST = len(SPECIALS)  # token id of symbol 0
 LIMIT = 1 << 16
+UNKNOWN = LIMIT - 1  # of a task: a token that is no symbol; the model reads <unk>
 _KEY = b"masklab"
 
 

@@ -8,8 +8,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
 
+from masklab.corpora.symbols import UNKNOWN
 from masklab.errors import MaskLabError
-from masklab.tokenizers import CLS, PAD, SEP, SPECIALS
+from masklab.tokenizers import CLS, PAD, SEP, SPECIALS, UNK
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,9 @@ def encode_split(path, tokenizer, max_length: int, device="cpu", vocab_size: int
 
     text_a, text_b: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], a and b encoded by `tokenizer`. Longer ones are
     truncated to `max_length` tokens: a pair loses tokens of its longer side first.
-    symbols (list of integers): [CLS] symbols [SEP], symbol 0 being the first id that is no special token; truncated
-    to `max_length` tokens at the end. No tokenizer is needed (None). `vocab_size`: the model's, to check them.
+    symbols (list of integers): [CLS] symbols [SEP], symbol 0 being the first id that is no special token and
+    `symbols.UNKNOWN` <unk>; truncated to `max_length` tokens at the end. No tokenizer is needed (None). `vocab_size`:
+    the model's, to check them.
 
     Raises:
         MaskLabError: naming file and row: a missing domain, a missing symbol or one outside the vocabulary; texts
@@ -83,8 +85,9 @@ def _symbol_ids(column, max_length, vocab_size, path):
         raise MaskLabError(f"{path}: row {row + 1}: a symbol is missing")
     counts, values = counts.to_numpy().astype(np.int64), values.to_numpy()
     known = np.inf if vocab_size is None else vocab_size - len(SPECIALS)
-    if len(values) and (values.min() < 0 or values.max() >= known):
-        at = int(np.flatnonzero((values < 0) | (values >= known))[0])
+    strange = ((values < 0) | (values >= known)) & (values != UNKNOWN)
+    if strange.any():
+        at = int(np.flatnonzero(strange)[0])
         row = int(np.searchsorted(np.cumsum(counts), at, side="right"))
         raise MaskLabError(f"{path}: row {row + 1}: symbol {values[at]}; the model has symbols 0 to {known - 1}")
     kept = np.minimum(counts, max_length - 2)
@@ -94,7 +97,9 @@ def _symbol_ids(column, max_length, vocab_size, path):
     if (kept < counts).any():
         within = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
         values = values[within < np.repeat(kept, counts)]
-    ids[:, 1:-1][np.arange(ids.shape[1] - 2) < kept[:, None]] = values.astype(np.int32) + len(SPECIALS)
+    ids[:, 1:-1][np.arange(ids.shape[1] - 2) < kept[:, None]] = np.where(
+        values == UNKNOWN, UNK, values.astype(np.int32) + len(SPECIALS)
+    )
     return ids, kept + 2
 
 

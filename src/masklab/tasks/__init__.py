@@ -16,18 +16,20 @@ BUILDERS = {
     "patterns": ("masklab.tasks.patterns", "patterns"),
     "hmm": ("masklab.tasks.hidden", "hidden_states"),
     "pcfg": ("masklab.tasks.nonterminals", "nonterminals"),
+    "restricted-labels": ("masklab.tasks.restricted", "restricted_labels"),
 }
 
 
-def build(config, name: str, seed: int) -> tuple[dict, dict]:
+def build(config, name: str, seed: int, **made) -> tuple[dict, dict]:
     """Task `name` as ({split: frame}, facts), the facts being the content of task.json.
 
     Labels: splits train, valid, test; columns text_a, text_b (missing for single sentences), label 0..n-1.
     Symbolic tasks have `symbols` (see `corpora.symbols`) instead of texts, and are Arrow tables.
     Pairs: split test; columns phenomenon, paradigm, good, bad. MaskLabError names file and row of bad input.
+    `made`: other artifacts that a task is made from, such as another task's folder.
     """
     module, function = BUILDERS[config.kind]
-    return getattr(import_module(module), function)(config, name, seed)
+    return getattr(import_module(module), function)(config, name, seed, **made)
 
 
 def write_task(folder, splits: dict, facts: dict) -> None:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from masklab.config.schema.base import Count, Entity, Share
 from masklab.config.schema.corpora import (
+    CausalCorpus,
     Chains,
     Corpus,
     Embeddings,
@@ -25,7 +26,7 @@ from masklab.config.schema.corpora import (
     UnigramTokenizer,
 )
 from masklab.config.schema.encoders import Decoder, Encoder
-from masklab.config.schema.models import Autoencoder, Dictionary, Masking, Model, Objective, Optimiser
+from masklab.config.schema.models import Autoencoder, CausalModel, Dictionary, Masking, Model, Objective, Optimiser
 from masklab.config.schema.probes import (
     CorpusProbe,
     CurvatureProbe,
@@ -46,6 +47,7 @@ from masklab.config.schema.tasks import (
     PairFiles,
     PatternsTask,
     PcfgTask,
+    RestrictedLabels,
     Task,
 )
 
@@ -108,6 +110,7 @@ class Config(Entity):
     corpora: dict[str, Corpus] = {}
     tokenizers: dict[str, Tokenizer] = {}
     embeddings: dict[str, Embeddings] = {}
+    causal_models: dict[str, CausalModel] = {}
     encoders: dict[str, Encoder] = {}
     objectives: dict[str, Objective] = {}
     models: dict[str, Model] = {}

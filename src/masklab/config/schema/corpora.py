@@ -184,7 +184,50 @@ class PcfgCorpus(Entity):
     seed: int = Field(1, ge=0, description="Of the sentences.")
 
 
-Corpus = Annotated[TextCorpus | EnglishCorpus | MarkovCorpus | HmmCorpus | PcfgCorpus, Field(discriminator="kind")]
+class CausalCorpus(Entity):
+    """Sentences of symbols drawn from a causal language model over few of its tokens (Liu et al. 2023, A.1)."""
+
+    kind: Literal["causal"]
+    causal: str = Field(
+        description="Entry of `causal_models`; or, with a / in it, a folder or id of the Hugging Face hub (paper: facebook/opt-125m)."
+    )
+    vocabulary: Count = Field(
+        2000, description="Words: the most frequent tokens of the model that are no special ones."
+    )
+    frequency: Literal["order", "sampled"] = Field(
+        "order",
+        description="How frequent a token is: `order`: earlier in the vocabulary is more frequent, as in OPT's and in Unigram tokenizers; `sampled`: counted in `counted` texts of the model.",
+    )
+    counted: Count = Field(10_000, description="Texts of at most `length` tokens drawn to count tokens in.")
+    stop: str = Field(
+        "eos",
+        description="What ends a sentence before `length`: `eos`: the model's end-of-text token, which is no word; a word such as `.`, which is then the last one; `none`: nothing.",
+    )
+    shortest: Count = Field(1, description="Words that a sentence has at least.")
+    length: Count = Field(24, description="Words that a sentence has at most.")
+    temperature: float = Field(1.0, gt=0, description="Of the model's distribution, before it is renormalised.")
+    sequences: Count = Field(200_000_000, description="Training sentences (paper: 200,000,000).")
+    valid: Count = Field(10_000, description="Validation sentences.")
+    test: Count = Field(10_000, description="Test sentences.")
+    batch_size: Count = Field(512, description="Sentences drawn together.")
+    seed: int = Field(1, ge=0, description="Of the sentences.")
+
+    @model_validator(mode="after")
+    def _lengths(self):
+        if self.shortest > self.length:
+            raise ValueError(f"shortest: {self.shortest} is above length ({self.length})")
+        return self
+
+    @property
+    def language(self) -> tuple:
+        """What its symbols stand for: equal for corpora whose symbols are the same words."""
+        counted = (self.counted, self.seed, self.length, self.temperature) if self.frequency == "sampled" else ()
+        return self.causal, self.vocabulary, self.frequency, *counted
+
+
+Corpus = Annotated[
+    TextCorpus | EnglishCorpus | MarkovCorpus | HmmCorpus | PcfgCorpus | CausalCorpus, Field(discriminator="kind")
+]
 
 
 class UnigramTokenizer(Entity):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from masklab.config.schema.base import Count, Entity, Share
 
@@ -76,6 +76,28 @@ class Optimiser(Entity):
         gt=1,
         description="A loss above this many times that of uniform guesses (or of the first update, if larger) is high; a run with more than half of its last 20 losses high stops. None: only a loss that is not a number stops it.",
     )
+
+
+class CausalModel(Entity):
+    """A small causal language model trained on a corpus of text, for causal corpora: the offline stand-in for OPT."""
+
+    corpus: str
+    tokenizer: str
+    architecture: Literal["opt", "gpt2"] = Field("opt", description="Class of the transformers library.")
+    layers: Count = 2
+    hidden: Count = Field(64, description="Width; a multiple of `heads`.")
+    heads: Count = 2
+    steps: Count = Field(description="Updates.")
+    batch_size: Count = Field(64, description="Sequences per update.")
+    optimiser: Optimiser = Optimiser(lr=2e-3, warmup=0.05)
+    save_minutes: float = Field(5, gt=0, description="Minutes between saved states that a killed run resumes from.")
+    seed: int = Field(1, ge=0, description="Of the initial weights and the batches.")
+
+    @model_validator(mode="after")
+    def _divisible(self):
+        if self.hidden % self.heads:
+            raise ValueError(f"hidden: {self.hidden} is no multiple of heads ({self.heads})")
+        return self
 
 
 class Model(Entity):

@@ -123,7 +123,19 @@ class PcfgTask(Entity):
     seed: int = Field(1, ge=0)
 
 
+class RestrictedLabels(Entity):
+    """A labelled task of texts in the words of a causal corpus, for models that read the corpus."""
+
+    kind: Literal["restricted-labels"]
+    task: str = Field(description="Entry of `tasks` whose texts are taken: `english-labels` or `label-files`.")
+    corpus: str = Field(description="Entry of `corpora` of kind `causal` whose words are kept.")
+    unknown: Literal["drop", "unk"] = Field(
+        "drop", description="Tokens that are no words: `drop`: left out; `unk`: become <unk>."
+    )
+    length: Count | None = Field(None, description="Tokens kept of a row. None: the length of the corpus.")
+
+
 Task = Annotated[
-    EnglishPairs | PairFiles | EnglishLabels | LabelFiles | PatternsTask | HmmTask | PcfgTask,
+    EnglishPairs | PairFiles | EnglishLabels | LabelFiles | PatternsTask | HmmTask | PcfgTask | RestrictedLabels,
     Field(discriminator="kind"),
 ]

@@ -1,0 +1,47 @@
+"""Reading a causal model of the Hugging Face hub, or of a folder in its format."""
+
+from pathlib import Path
+
+from masklab.errors import MaskLabError
+from masklab.files import fingerprint, sha256
+
+
+def load(model, device="cpu", dtype="float32"):
+    """(AutoModelForCausalLM in eval mode on `device`, its AutoTokenizer) of a folder or hub id.
+
+    MaskLabError in one line if there is none, or if it cannot be read.
+    """
+    from transformers import AutoModelForCausalLM
+
+    quiet()
+    try:
+        causal = AutoModelForCausalLM.from_pretrained(str(model), dtype=dtype)
+    except (OSError, ValueError, KeyError) as error:  # no such folder or id, no network, no causal model
+        raise MaskLabError(f"{model}: no causal language model ({str(error).strip().splitlines()[0]})") from None
+    return causal.eval().to(device), load_tokenizer(model)
+
+
+def load_tokenizer(model):
+    """The AutoTokenizer of a folder or hub id."""
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(str(model))
+    except (OSError, ValueError, KeyError) as error:
+        raise MaskLabError(f"{model}: no tokenizer ({str(error).strip().splitlines()[0]})") from None
+
+
+def quiet():
+    """No bars of transformers' own in our logs."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
+def weights_of(model, causal) -> str:
+    """What tells these weights from others: the hash of a folder's weight files, or the commit of a hub id."""
+    folder = Path(model)
+    if folder.is_dir():
+        files = sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin")])
+        return fingerprint([sha256(file) for file in files])
+    return str(getattr(causal.config, "_commit_hash", None))

@@ -1,0 +1,85 @@
+"""A task of texts in the words of a causal corpus, so that models that read the corpus can be probed on it.
+
+The paper takes QNLI and SST-2 for models of OPT's sentences over 2000 words and at most 24 tokens, and does not say
+how their texts became such (Liu et al. 2023, section 2.2, A.1).
+"""
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from masklab.corpora import symbols
+from masklab.corpora.causal.loading import load_tokenizer
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.probes.encoding import longest_first
+from masklab.tasks import label_facts
+
+log = logging.getLogger("masklab")
+
+
+def restricted_labels(config, name: str, seed: int, task=None, corpus=None):
+    """Build a labels task: Arrow tables of `symbols` and `label`.
+
+    task: folder of the task of texts; corpus: a Parquet file of the causal corpus, whose facts hold words and rules.
+    Texts are cut into the causal model's tokens; those that are no words are left out, or become the unknown token
+    (`unknown`); the rest is cut to the length of the corpus, a pair's longer side first, and joined. Rows of which
+    nothing remains are left out. task.json has, per split, `kept`: the share of tokens that are words, and `empty`:
+    the rows left out.
+    """
+    facts = read_json(Path(task) / "task.json")
+    if facts["kind"] != "labels":
+        raise MaskLabError(f"tasks.{name}.task: {config.task!r} is no labelled task")
+    law = symbols.read_facts(corpus)["law"]
+    tokenizer, longest = load_tokenizer(law["model"]), config.length or law["length"]
+    numbers = {token: symbol for symbol, token in enumerate(law["ids"])}
+    names = symbols.read_facts(corpus)["names"]
+    splits, kept, empty = {}, {}, {}
+    for split in ("train", "valid", "test"):
+        table = pq.read_table(Path(task) / f"{split}.parquet")
+        rows, kept[split] = mapped(table, tokenizer, numbers, longest, config.unknown)
+        counts = np.array([len(row) for row in rows])
+        empty[split] = int((counts == 0).sum())
+        if empty[split] == len(rows):
+            raise MaskLabError(f"tasks.{name}: no word of the {split} split of {config.task!r} is a word of the corpus")
+        labels = table["label"].to_numpy()[counts > 0].astype(np.int64)
+        column = symbols.column(np.concatenate([np.array(row, np.int64) for row in rows]), counts[counts > 0])
+        splits[split] = symbols.with_facts(pa.table({symbols.COLUMN: column, "label": labels}), names)
+        log.info(
+            "%s: %s: %.0f%% of the tokens are words, %d rows have none", name, split, 100 * kept[split], empty[split]
+        )
+    found = label_facts(splits, facts["names"], False, facts["metric"])
+    return splits, found | {"kept": kept, "empty": empty}
+
+
+def mapped(table, tokenizer, numbers: dict[int, int], longest: int, unknown: str):
+    """(symbols of each row of text_a, text_b; share of tokens that are words). `numbers`: token id -> symbol.
+
+    The second text of a pair is read as it stands after the first and a space: many tokenizers tell a word that
+    follows a space from one that does not.
+    """
+    first = table["text_a"].to_pylist()
+    sides = [_tokens(tokenizer, first)]
+    if table["text_b"].null_count < len(table):
+        second = [text or "" for text in table["text_b"].to_pylist()]
+        both = _tokens(tokenizer, [f"{a} {b}" for a, b in zip(first, second, strict=True)])
+        sides.append([ids[len(a) :] for ids, a in zip(both, sides[0], strict=True)])
+    words, tokens, found = 0, 0, []
+    for texts in zip(*sides, strict=True):
+        known = [[numbers.get(token, symbols.UNKNOWN) for token in ids] for ids in texts]
+        hits = [[symbol for symbol in part if symbol != symbols.UNKNOWN] for part in known]
+        words, tokens = words + sum(map(len, hits)), tokens + sum(map(len, known))
+        parts = hits if unknown == "drop" else known
+        if len(parts) == 1:
+            found.append(parts[0][:longest])
+        else:
+            kept = longest_first(len(parts[0]), len(parts[1]), longest)
+            found.append(parts[0][: kept[0]] + parts[1][: kept[1]])
+    return found, words / max(tokens, 1)
+
+
+def _tokens(tokenizer, texts):
+    return tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []

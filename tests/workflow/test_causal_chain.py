@@ -1,0 +1,58 @@
+"""The real workflow from text over a causal model of the pipeline to its corpus, a model and a task in its words."""
+
+import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+import running
+from running import messages
+
+from masklab.corpora.symbols import read_facts
+from masklab.files import read_json
+
+CONFIG = {
+    "corpora": {
+        "text": {"kind": "english", "sentences": 400, "valid": 40, "test": 40},
+        "drawn": {"kind": "causal", "causal": "lm", "vocabulary": 80, "length": 8, "sequences": 200, "valid": 30,
+                  "test": 30},
+    },
+    "tokenizers": {"text": {"corpus": "text", "vocab_size": 300, "max_length": 40},
+                   "drawn": {"kind": "symbols", "corpus": "drawn", "max_length": 10}},
+    "causal_models": {"lm": {"corpus": "text", "tokenizer": "text", "layers": 1, "hidden": 32, "steps": 20}},
+    "encoders": {"tiny": {"positions": "absolute", "layers": 1, "hidden": 32, "heads": 2, "max_positions": 16}},
+    "objectives": {"mlm": {"mlm": 1}},
+    "models": {"m": {"corpus": "drawn", "tokenizer": "drawn", "encoder": "tiny", "objective": "mlm", "steps": 5,
+                     "batch_size": 16, "masking": {"count": "one"}}},
+    "tasks": {"sentiment": {"kind": "english-labels", "recipe": "sentiment", "train": 40, "valid": 20, "test": 20},
+              "restricted": {"kind": "restricted-labels", "task": "sentiment", "corpus": "drawn"}},
+    "probes": {"loss": {"kind": "loss", "masks": "one", "positions": "one", "sequences": 30}},
+    "studies": {"s": {"panels": {"all": ["m"]}, "probes": {"loss": "all"}}},
+}  # fmt: skip
+TARGETS = ["results/scores.parquet", "results/tasks/restricted/task.json"]
+
+pytestmark = pytest.mark.workflow
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("causal")
+    running.snakemake(folder, CONFIG, *TARGETS)
+    return folder
+
+
+def test_a_model_of_drawn_sentences_is_measured_against_their_law(done):
+    scores = pd.read_parquet(done / "results/scores.parquet").set_index("metric")["value"]
+    assert scores["gap"] > 4 * scores["gap_se"] and 0 < scores["floor"] < np.log(80)
+    facts = read_facts(done / "results/corpora/drawn/train.parquet")
+    assert facts["law"]["model"] == "results/causal_models/lm/model"
+    assert read_json(done / "results/tasks/restricted/task.json")["kept"]["train"] > 0.1
+    assert not list((done / "results/state").rglob("*.npz"))
+
+
+def test_a_change_of_the_causal_model_re_runs_what_is_drawn_from_it(done):
+    changed = copy.deepcopy(CONFIG)
+    changed["causal_models"]["lm"]["steps"] = 21
+    below = messages(running.snakemake(done, changed, *TARGETS, "--dry-run"))
+    assert {"causal model lm", "corpus drawn", "tokenizer drawn", "task restricted", "pre-training m"} <= below
+    assert not below & {"corpus text", "tokenizer text", "task sentiment"}

@@ -1,0 +1,23 @@
+"""Train a causal language model on a text corpus; resumes a killed run."""
+
+from pathlib import Path
+
+from _job import device, job
+
+with job(snakemake):
+    from masklab.config.schema import CausalModel
+    from masklab.corpora.causal.training import train
+    from masklab.files import write_json
+
+    params = snakemake.params.config
+    facts = train(
+        CausalModel(**params["causal_model"]),
+        snakemake.wildcards.causal,
+        params["seed"],
+        Path(snakemake.input.tokens).parent,
+        Path(snakemake.input.tokenizer).parent,
+        Path(snakemake.params.folder),
+        Path(snakemake.params.state),
+        device(params["device"]),
+    )
+    write_json(facts, snakemake.output.manifest)
