@@ -28,6 +28,11 @@ def main(arguments=None) -> int:
     rank.add_argument("--output", help="CSV file for the rows")
     schema = commands.add_parser("schema", help="write the JSON schema and the table of config keys")
     schema.add_argument("--root", default=".", help="checkout to write them in")
+    grow = commands.add_parser("grow", help="a checkpoint as a larger model that computes the same")
+    grow.add_argument("folder", help="checkpoint folder, e.g. results/models/strict-mlm/step-800")
+    grow.add_argument("--width", type=int, default=1, help="how many times as wide (1)")
+    grow.add_argument("--layers", type=int, help="layers of the larger model (as many as the smaller one has)")
+    grow.add_argument("--output", required=True, help="folder to write")
     options = parser.parse_args(arguments)
     try:
         COMMANDS[options.command](options)
@@ -108,7 +113,15 @@ def _rank(options):
         pd.DataFrame(rows).to_csv(options.output, index=False)
 
 
-COMMANDS = {"check": _check, "status": _status, "tasks": _tasks, "rank": _rank, "schema": _schema}
+def _grow(options):
+    from masklab.models.grow import grow_folder
+
+    if Path(options.output).exists():
+        raise MaskLabError(f"{options.output}: exists; --output names a new folder")
+    grow_folder(options.folder, options.output, options.width, options.layers)
+
+
+COMMANDS = {"check": _check, "grow": _grow, "status": _status, "tasks": _tasks, "rank": _rank, "schema": _schema}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -6,8 +6,9 @@ own distribution in the place of the labels'. Sentences, positions and signs are
 model: models of one corpus are measured on the same.
 
 Rows, one each per repeat (`seed` = 1, 2, ...): task = the corpus, split "test", n = sentences; metrics `trace`, its
-standard error `trace_se`, and, where the probe gives a reference `width`, `trace_embedded`: the trace of the same
-function in a model of that width (`masklab.curvature.width`; k = width / the encoder's, any ratio).
+standard error `trace_se`, and, where the probe gives a reference `width`, `trace_embedded` and its standard error
+`trace_embedded_se`: the trace of the same function in a model of that width (`masklab.curvature.width`; k = width /
+the encoder's, any ratio).
 """
 
 from pathlib import Path
@@ -31,11 +32,12 @@ def measure(context) -> list[dict]:
     rows = []
     for repeat in range(1, probe.repeats + 1):
         parts = squared_norms(model, _batches(context, store, model, repeat))
-        values = parts.sum(-1)
-        found = {"trace": values.mean(), "trace_se": values.std() / len(values) ** 0.5}
+        found = {"trace": parts.sum(-1)}
         if probe.width is not None:
-            found["trace_embedded"] = embedded(parts.mean(0), probe.width / model.config.hidden)
-        rows += [{**shared, "seed": repeat, "metric": key, "value": float(value)} for key, value in found.items()]
+            found["trace_embedded"] = embedded(parts, probe.width / model.config.hidden)
+        for metric, values in found.items():
+            numbers = {metric: values.mean(), f"{metric}_se": values.std() / len(values) ** 0.5}
+            rows += [{**shared, "seed": repeat, "metric": key, "value": float(each)} for key, each in numbers.items()]
     return rows
 
 

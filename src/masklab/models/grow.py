@@ -1,0 +1,119 @@
+"""Growth that leaves the function as it is: a small model as a special case of a large one.
+
+Liu et al. (2023, appendix B.1.2): every feature, and every attention head, is written `width` times and matrices
+between features are divided by `width`, so that sums stay; layers of zeros are added on top, which residual
+connections pass by. With a tied output matrix the embeddings are divided by `width` too, which the layer norm that
+follows them takes back; where the output has a matrix of its own, only that one is divided.
+"""
+
+from pathlib import Path
+
+import torch
+
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.models.checkpoint import TOKENIZER_FILES, load_checkpoint, save_checkpoint
+from masklab.models.encoder import MaskedLM
+
+LARGEST_EPS = 1e-6
+KEPT = {"head.bias", "latent.bias"}  # no axis of features
+FIRST_KEPT = (
+    "embeddings.word",
+    "embeddings.position",
+    "embeddings.segment",
+    "relative",
+    "head.weight",
+    "latent.weight",
+)
+
+
+def grow(model: MaskedLM, width: int = 1, layers: int | None = None) -> MaskedLM:
+    """A model with `width` times the hidden size and `layers` layers in all, and the same logits in eval mode.
+
+    The same in exact arithmetic but for the epsilon of layer norms: one epsilon serves all of them, so the grown
+    model's is divided by width^2 where embeddings are, which moves the others by about epsilon / their variance.
+    In float64 logits agree to 1e-10 for BERT's epsilon (1e-12); up to 1e-6 is allowed.
+
+    Args:
+        model: transformers of every kind of positions, LSTMs; a latent head grows with it.
+        width: how many times each feature and each head is written, an integer.
+        layers: layers of the result; None: as many as `model` has. More only for a transformer with `norm: pre`:
+            under `post`, and in an LSTM, a layer norm follows every sum, and a norm of a norm is another function.
+
+    Raises:
+        MaskLabError: growth would not leave the function as it is, or the sizes are no growth.
+    """
+    config = model.config
+    layers = config.layers if layers is None else layers
+    if problem := _problem(config, width, layers):
+        raise MaskLabError(f"grow: {problem}")
+    divided = config.tied_head and width > 1
+    changes = {"hidden": config.hidden * width, "heads": config.heads * width, "layers": layers}
+    if config.intermediate is not None:
+        changes["intermediate"] = config.intermediate * width
+    if divided:
+        changes["norm_eps"] = config.eps / width**2
+    some = model.head.bias
+    with torch.device("meta"):
+        grown = MaskedLM(config.model_copy(update=changes), model.vocab_size, model.latent_size)
+    state = {
+        name: torch.zeros(value.shape, dtype=some.dtype, device=some.device)
+        for name, value in grown.state_dict().items()
+        if name.startswith("blocks.") and int(name.split(".")[1]) >= config.layers
+    }
+    for name, value in model.state_dict().items():
+        state[name] = widen(name, value, width, config.hidden // config.heads, divided)
+    grown.load_state_dict(state, assign=True)
+    return grown.requires_grad_(True).train(model.training)
+
+
+def widen(name: str, value: torch.Tensor, k: int, head: int, divided: bool) -> torch.Tensor:
+    """One parameter with every feature written k times; `head`: width of a head; `divided`: embeddings are."""
+    if k == 1 or name in KEPT:
+        return value.clone()
+    leaf = name.rsplit(".", 2)[-2] if name.endswith((".weight", ".bias")) else name.rsplit(".", 1)[-1]
+    rows = {"in_proj": 3 * head, "pos_proj": head, "pos_q_proj": head, "q_bias": head, "v_bias": head}.get(leaf, 1)
+    if name not in FIRST_KEPT:
+        value = _repeat(value, 0, rows, k)
+    if value.dim() == 2:
+        value = _repeat(value, 1, head if leaf == "out" else 1, k)
+        if not name.startswith(("embeddings.", "relative")) or (divided and name.startswith("embeddings.")):
+            value = value / k
+    return value
+
+
+def _repeat(value, axis, size, k):
+    """Each run of `size` along `axis` k times in a row."""
+    return value.unflatten(axis, (-1, size)).repeat_interleave(k, axis).flatten(axis, axis + 1)
+
+
+def _problem(config, width, layers):
+    if type(width) is not int or width < 1:
+        return f"width: {width!r} must be an integer of at least 1: features are written a whole number of times"
+    if type(layers) is not int or layers < config.layers:
+        return f"layers: {layers!r} must be an integer of at least the model's {config.layers}"
+    if config.decoder is not None:
+        return "a model with a decoder does not grow; grow the encoder alone, from a folder without decoder.safetensors"
+    if layers > config.layers and (config.norm == "post" or config.kind == "lstm"):
+        kind = "an LSTM" if config.kind == "lstm" else "norm: post"
+        return f"layers: {kind} normalises after each sum, where a layer of zeros changes the function; allowed: width"
+    if width > 1 and config.tied_head and not config.embedding_norm:
+        return "width: a tied head needs embedding_norm: the embeddings are divided, and nothing would take that back"
+    if width > 1 and config.tied_head and config.eps > LARGEST_EPS:
+        return f"width: norm_eps is {config.eps:g}; above {LARGEST_EPS:g} the function would change noticeably"
+    return None
+
+
+def grow_folder(folder, output, width: int = 1, layers: int | None = None) -> None:
+    """`grow` a checkpoint folder into the folder `output`, with its tokenizer; masklab.json says from what.
+
+    Weights are written in fp32.
+    """
+    folder = Path(folder)
+    model = grow(load_checkpoint(folder), width, layers)
+    metadata = read_json(folder / "masklab.json") if (folder / "masklab.json").exists() else {}
+    metadata["grown"] = {"width": width, "layers": model.config.layers}
+    if "encoder" in metadata.get("config", {}):
+        metadata["config"]["encoder"] = model.config.model_dump(mode="json")
+    tokenizer = folder if all((folder / name).exists() for name in TOKENIZER_FILES) else None
+    save_checkpoint(model, output, tokenizer_folder=tokenizer, metadata=metadata)
