@@ -6,10 +6,11 @@ from torch.nn import functional as F
 
 from masklab.models.linear import Linear, OneDnnLinear, linear
 
-pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
+by_onednn = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
 
 
-@pytest.mark.parametrize("shape", [(1, 8, 8), (37, 24, 65), (240, 64, 2000)])
+@by_onednn
+@pytest.mark.parametrize("shape", [(1, 8, 8), (1, 256, 8), (37, 256, 65), (64, 256, 65), (240, 64, 5000)])
 @pytest.mark.parametrize("biased", [True, False])
 def test_values_and_gradients(shape, biased):
     n, k, m = shape
@@ -28,6 +29,19 @@ def test_values_and_gradients(shape, biased):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-3)
 
 
+@by_onednn
+@pytest.mark.parametrize("shape", [(3, 256, 65), (37, 256, 65), (240, 64, 5000)])
+def test_onednn_is_given_multiples_of_32_rows(shape):
+    n, k, m = shape
+    x, weight = torch.randn(n, k), torch.randn(m, k)
+    with torch.profiler.profile(record_shapes=True) as profile:
+        OneDnnLinear.apply(x, weight, None)
+    rows = [e.input_shapes[0][0] for e in profile.events() if e.name == "mkldnn::_linear_pointwise"]
+    assert all(count % 32 == 0 for count in rows)
+    assert len(rows) == (n >= 32)
+
+
+@by_onednn
 def test_second_derivative():
     torch.manual_seed(1)
     x, weight = torch.randn(6, 5, requires_grad=True), torch.randn(4, 5, requires_grad=True)

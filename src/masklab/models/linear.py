@@ -3,8 +3,9 @@
 torch multiplies fp32 matrices with MKL, which on AMD's processors is slower than oneDNN, the other library inside
 torch: by a tenth for the shapes of an encoder's layers, by a third for the vocabulary's. So there, and there
 only, products with a weight matrix and the gradients of their inputs go to oneDNN, except thin ones, where MKL is
-ahead, as it is for the gradients of weights. The choice depends on processor and shape alone: the same machine
-gives the same numbers.
+ahead, as it is for the gradients of weights. oneDNN compiles a kernel for every number of rows that it meets, which
+costs as much as the product of a small model; so it is given multiples of `ROWS` only (`_by_onednn`). The choice
+depends on processor and shape alone: the same machine gives the same numbers.
 """
 
 import functools
@@ -17,6 +18,7 @@ from torch.nn import functional as F
 # 1,600 rows, two threads of a Zen 4 EPYC, GFLOP/s of MKL and oneDNN: inner width 128: 201, 181; 256: 199, 210;
 # 128, but 8,192 columns: 126, 167.
 THIN, WIDE = 192, 4096
+ROWS = 32
 
 
 @functools.cache
@@ -40,6 +42,17 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
 def _product(x, weight, bias=None):
     if x.shape[1] < THIN and len(weight) < WIDE:
         return F.linear(x, weight, bias)
+    return _by_onednn(x, weight, bias)
+
+
+def _by_onednn(x, weight, bias):
+    """Whichever of x and the result is narrower is copied where the rows are no multiple of `ROWS`."""
+    rows, rest = len(x), len(x) % ROWS
+    if rest and len(weight) > x.shape[1]:
+        return _by_onednn(F.pad(x, (0, 0, 0, ROWS - rest)), weight, bias)[:rows]
+    if rest:
+        parts = [F.linear(x[rows - rest :], weight, bias)]
+        return torch.cat([_by_onednn(x[: rows - rest], weight, bias), *parts] if rows > rest else parts)
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
