@@ -12,7 +12,7 @@ from masklab.config import is_exact, law_entry, resolved, split_reference, study
 from masklab.config.schema import CorpusProbe
 from masklab.config.sources import missing, source_files
 from masklab.config.units import units
-from masklab.figures.needs import arguments, drawn_corpora, find, needs
+from masklab.figures.needs import drawn_corpora, find, given, needs
 
 HERE = Path(__file__).parent
 LIBRARY = HERE.parent / "src"
@@ -159,11 +159,11 @@ class Paths:
         """Training splits that one figure reads besides scores."""
         return [self.result("corpora", corpus, "train.parquet") for corpus in drawn_corpora(study, name, self.config)]
 
-    def drawing(self, study) -> dict:
+    def drawing(self, study, name) -> dict:
         """What a figure or table depends on besides scores: the study's declaration, labels and metrics."""
         declared = self.config.studies[study]
         plain = declared.model_dump(mode="json", exclude={"claims", "margin"})
-        return {"study": plain, "arguments": arguments(self.config, declared)}
+        return {"study": plain, "arguments": given(study, name, self.config)}
 
     def figures(self, study) -> dict[str, str]:
         return {name: self.result("figures", study, f"{name}.pdf") for name in self.config.studies[study].figures}

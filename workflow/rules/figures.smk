@@ -11,7 +11,7 @@ rule table:
     log:
         R("logs/tables/{study}/{table}.log"),
     params:
-        config=lambda w: paths.drawing(w.study),
+        config=lambda w: paths.drawing(w.study, w.table),
     message:
         "table {wildcards.table} of {wildcards.study}"
     script:
@@ -28,7 +28,7 @@ rule figure:
     log:
         R("logs/figures/{study}/{figure}.log"),
     params:
-        config=lambda w: paths.drawing(w.study),
+        config=lambda w: paths.drawing(w.study, w.figure),
     message:
         "figure {wildcards.figure} of {wildcards.study}"
     script:

@@ -14,6 +14,7 @@ from masklab.claims.cells import LARGEST, PICKS, SMALLEST, SMALLEST_EQUAL, WORST
 from masklab.claims.estimate import MISSING, Estimate, of_error, of_seeds
 from masklab.claims.spec import Claim
 from masklab.config.schema import Study
+from masklab.measured import Measured
 from masklab.saturation import Losses
 
 
@@ -28,8 +29,7 @@ class _Reader:
 
     def __init__(self, scores, study):
         self.study, self.losses = study, Losses(scores, study.saturation)
-        rows = scores[scores["split"] == "test"]
-        self.values = {key: part for key, part in rows.groupby(["model", "step", "metric"])}
+        self.measured = Measured(scores)
 
     # --- which model, which checkpoint ---
 
@@ -54,35 +54,20 @@ class _Reader:
 
     # --- values ---
 
-    def seeds(self, cell: Cell, model: str, step: int | None) -> pd.Series:
-        """Seed -> value of a cell that has seeds, over the seeds that all its tasks have; may be empty."""
-        rows = self.values.get((model, step, cell.metric))
-        if rows is None:
-            return pd.Series(dtype="float64")
-        tasks = self.study.sets[cell.set]
-        grid = rows[rows["task"].isin(tasks)].pivot_table(index="seed", columns="task", values="value")
-        means = grid.dropna().mean(axis=1) if set(grid) == set(tasks) else pd.Series(dtype="float64")
-        return self._formed(means, cell, model)
+    def seeds(self, cell: Cell, model: str, step: int) -> pd.Series:
+        """Seed -> value of a cell that has seeds; may be empty."""
+        values = self.measured.seeds(model, step, cell.metric, self.study.sets[cell.set])
+        if cell.form == "log":
+            return np.log(values)
+        return values / self.losses.floor(model) if cell.form == "share of the entropy" else values
 
-    def item(self, cell: Cell, model: str, step: int | None) -> tuple[float, float]:
+    def item(self, cell: Cell, model: str, step: int) -> tuple[float, float]:
         """(value, standard error) of a cell that has none; NaN where it was not measured."""
-        found = [self.values.get((model, step, metric)) for metric in (cell.metric, f"{cell.metric}_se")]
-        if found[0] is None:
-            return math.nan, math.nan
-        value, repeats = float(found[0]["value"].mean()), len(found[0])
-        if found[1] is not None:  # repeats share their items: their errors do not average out
-            error = float(found[1]["value"].mean())
-        else:
-            error = float(found[0]["value"].std(ddof=1)) / math.sqrt(repeats) if repeats > 1 else math.nan
+        value, error = self.measured.item(model, step, cell.metric)
         if cell.form == "log":
             return (math.log(value), error / value) if value > 0 else (math.nan, math.nan)
         scale = self.losses.floor(model) if cell.form == "share of the entropy" else 1.0
         return value / scale, error / scale
-
-    def _formed(self, values, cell, model):
-        if cell.form == "log":
-            return np.log(values)
-        return values / self.losses.floor(model) if cell.form == "share of the entropy" else values
 
     # --- effects ---
 

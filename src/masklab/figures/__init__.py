@@ -5,6 +5,7 @@ To add one: write `draw(scores, study, labels, metrics, starts=None) -> (figure,
 """
 
 from masklab.errors import MaskLabError
+from masklab.figures.saturation import figures as saturation_figures
 from masklab.figures.spec import Spec, labels, models_of_sets, panel_models_and_starts, panel_of, panel_with, versus
 
 # Objectives that Figure 1 and Figure 2 set side by side, each in order of preference.
@@ -59,4 +60,5 @@ FIGURES: dict[str, dict[str, Spec]] = {
         "figure6": _transfer("figure6", "single-50", "single-0", "single-10"),
         "figure7": _transfer("figure7", "separate-0", "separate-10", "shared-0", "shared-10"),
     },
+    "implicit-bias": saturation_figures(),
 }

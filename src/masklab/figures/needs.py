@@ -7,7 +7,7 @@ from masklab.figures.spec import Spec, arguments, labels, metrics, starts
 from masklab.studies import kind_of
 from masklab.tables import TABLES
 
-__all__ = ["arguments", "drawn_corpora", "find", "labels", "metrics", "needs", "starts"]
+__all__ = ["arguments", "drawn_corpora", "find", "given", "labels", "metrics", "needs", "starts"]
 
 
 def find(study_name: str, item_name: str) -> Spec:
@@ -75,3 +75,9 @@ def drawn_corpora(study_name: str, item_name: str, config: Config) -> list[str]:
         return spec.corpora(config.studies[study_name], config) if spec.corpora else []
     except MaskLabError as error:
         raise MaskLabError(f"config: studies.{study_name}: {item_name}: {error}") from None
+
+
+def given(study_name: str, item_name: str, config: Config) -> dict:
+    """Every keyword argument of the item's function beside scores and study."""
+    study, spec = config.studies[study_name], find(study_name, item_name)
+    return arguments(config, study) | (spec.given(study, config) if spec.given else {})

@@ -22,6 +22,7 @@ class Spec:
     models: (study, config) -> models it shows; raises MaskLabError if the study lacks an objective it needs.
     sets: the study's named task sets it shows; () for probes without tasks.
     corpora: (study, config) -> corpora it reads besides scores (Figure 1 of `dh` draws a real sentence).
+    given: (study, config) -> further keyword arguments of `make`, plain data fit for a rule's params.
     every: True if it cannot be made unless every one of `models` is measured (False: it shows those that are).
     """
 
@@ -31,6 +32,7 @@ class Spec:
     sets: tuple[str, ...] = ()
     every: bool = False
     corpora: Callable[[Study, Config], list[str]] | None = None
+    given: Callable[[Study, Config], dict] | None = None
 
     @property
     def kinds(self) -> list[str]:

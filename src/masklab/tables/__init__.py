@@ -5,6 +5,7 @@ To add one: write `make(scores, study, labels, metrics, starts=None) -> DataFram
 `masklab.tables.cells.TIDY` and add a line here.
 """
 
+from masklab.figures.saturation import tables as saturation_tables
 from masklab.figures.spec import Spec, models_of_sets, panel_models
 
 
@@ -30,4 +31,5 @@ TABLES: dict[str, dict[str, Spec]] = {
         "table7": _transfer("table7", "separate-0", "separate-10", "shared-0", "shared-10"),
         "losses": Spec("masklab.tables.dh:losses", ("loss",), panel_models),
     },
+    "implicit-bias": saturation_tables(),
 }

@@ -7,7 +7,8 @@ import pandas as pd
 from masklab.files import atomic, write_csv, write_parquet
 
 NAMES = {"mcc": "MCC", "f1": "F1"}
-NO_BEST = {"loss", "floor", "gap"}  # rows whose highest value is not the best
+WHOLE = {"parameters", "hidden", "heads", "layers", "intermediate"}  # metrics that are counts
+NO_BEST = {"loss", "floor", "gap", "trace"} | WHOLE  # rows whose highest value is not the best
 
 
 def write_table(frame: pd.DataFrame, stem) -> None:
@@ -62,6 +63,8 @@ def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
 def _cell(cell, best, digits):
     if pd.isna(cell.value):
         return "–"
+    if cell.metric in WHOLE:
+        return f"{cell.value:,.0f}"
     text = f"{cell.value:.{digits}f}"
     if round(cell.value, digits) == best:
         text = f"**{text}**"
