@@ -44,7 +44,7 @@ class Law:
         out: [N, T, V] float64 to fill instead of new memory, which costs as much as the sums. MaskLabError names the
         first row whose sentence is impossible.
         """
-        sequences, lengths = self._checked(sequences, lengths)
+        sequences, lengths = self.checked(sequences, lengths)
         if out is None:
             out = np.empty((*sequences.shape, self.symbols))
         elif out.shape != (*sequences.shape, self.symbols) or out.dtype != np.float64 or not out.flags.c_contiguous:
@@ -77,7 +77,7 @@ class Law:
 
     def log_probability(self, sequences, lengths, threads: int = 1) -> np.ndarray:
         """Natural logarithm of the probability of each sentence (among all lengths), [N]; -inf if impossible."""
-        sequences, lengths = self._checked(sequences, lengths)
+        sequences, lengths = self.checked(sequences, lengths)
         found = self._scores(sequences, lengths, threads, self.roots) @ self.rules.start
         inside = np.arange(sequences.shape[1]) < lengths[:, None]
         with np.errstate(divide="ignore"):
@@ -87,14 +87,14 @@ class Law:
     def root_inside(self, sequences, lengths, threads: int = 1) -> np.ndarray:
         """Proportional to Pr(all words | symbol) for every symbol as root, [N, n]; the scale is of each row."""
         groups = range(len(self.tables.first) - 1)
-        return self._scores(*self._checked(sequences, lengths), threads, groups)
+        return self._scores(*self.checked(sequences, lengths), threads, groups)
 
     def prefix_posterior(self, sequences, lengths, width: int, threads: int = 1) -> np.ndarray:
         """Proportional to Pr(the first `width` words are those below a node with this symbol | all words), [N, n].
 
         width: at most every length.
         """
-        return self._scores(*self._checked(sequences, lengths), threads, None, width)
+        return self._scores(*self.checked(sequences, lengths), threads, None, width)
 
     def _scores(self, sequences, lengths, threads, tops, width=None):
         """Inside scores of whole sentences below `tops`, or (width given) inside x outside of their beginnings."""
@@ -109,7 +109,8 @@ class Law:
         self._run(part, lengths, threads, tops)
         return found
 
-    def _checked(self, sequences, lengths):
+    def checked(self, sequences, lengths):
+        """Sequences and lengths as contiguous int64 arrays; MaskLabError for symbols or lengths that cannot be."""
         sequences, lengths = np.ascontiguousarray(sequences, np.int64), np.asarray(lengths, np.int64)
         if len(lengths) and (lengths.min() < 1 or lengths.max() > sequences.shape[1]):
             raise MaskLabError(f"lengths must be 1 to {sequences.shape[1]}, got {lengths.min()} to {lengths.max()}")
