@@ -26,6 +26,8 @@ def main(arguments=None) -> int:
     rank.add_argument("--lines", type=int, help="read so many lines (all)")
     rank.add_argument("--specials", action="store_true", help="count [CLS] and [SEP] too")
     rank.add_argument("--output", help="CSV file for the rows")
+    facts = commands.add_parser("facts", help="what is known of a corpus of symbols: seed, config, entropies")
+    facts.add_argument("file", help="a split of it, e.g. results/corpora/<corpus>/test.parquet")
     schema = commands.add_parser("schema", help="write the JSON schema and the table of config keys")
     schema.add_argument("--root", default=".", help="checkout to write them in")
     grow = commands.add_parser("grow", help="a checkpoint as a larger model that computes the same")
@@ -88,6 +90,20 @@ def _tasks(options):
     print(f"\nminimal pairs: {', '.join(PHENOMENA)}")
 
 
+def _facts(options):
+    import json
+
+    from masklab.corpora.symbols import read_facts
+
+    if not Path(options.file).is_file():
+        raise MaskLabError(f"{options.file}: no such file")
+    facts = read_facts(options.file)
+    if facts is None:
+        raise MaskLabError(f"{options.file}: no corpus of symbols")
+    facts.pop("rules", None)  # as long as its file
+    print(json.dumps(facts, indent=2))
+
+
 def _schema(options):
     from masklab.config.document import write
 
@@ -121,7 +137,15 @@ def _grow(options):
     grow_folder(options.folder, options.output, options.width, options.layers)
 
 
-COMMANDS = {"check": _check, "grow": _grow, "status": _status, "tasks": _tasks, "rank": _rank, "schema": _schema}
+COMMANDS = {
+    "check": _check,
+    "grow": _grow,
+    "status": _status,
+    "tasks": _tasks,
+    "facts": _facts,
+    "rank": _rank,
+    "schema": _schema,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

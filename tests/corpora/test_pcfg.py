@@ -3,9 +3,11 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from derivations import derivations, sentences
 
+from masklab.cli import main
 from masklab.config.schema import Grammar, PcfgCorpus
 from masklab.corpora import generate, laws, symbols
 from masklab.corpora.pcfg.read import parse_rules, read_rules, write_rules
@@ -13,6 +15,7 @@ from masklab.corpora.pcfg.rules import draw_rules
 from masklab.corpora.pcfg.sample import BLOCK, sample
 from masklab.corpora.pcfg.trees import brackets, leaves, sample_tree
 from masklab.errors import MaskLabError
+from masklab.files import write_table
 
 SMALL = Grammar(levels=[2, 2, 3], words=5, start_rules=2, rules=3, emissions=3, stop=0.4, stop_words=2)
 
@@ -157,6 +160,23 @@ def test_a_corpus_and_its_law():
     facts = json.loads(tables["test"].schema.metadata[b"masklab"])
     law = laws.law_of(facts)
     assert law.symbols == len(facts["names"]) == 200 and facts["nonterminals"] == law.rules.names
+
+
+def test_the_default_grammar_is_calibrated_to_the_paper(tmp_path, capsys):
+    """Entropy 3.196 nats with the mask drawn uniformly from each sentence, 17 words; `masklab facts` prints both."""
+    table = generate(PcfgCorpus(kind="pcfg", grammar=Grammar(), sentences=1, valid=1, test=4096), "c", 1)["test"]
+    write_table(table, tmp_path / "test.parquet")
+    assert main(["facts", str(tmp_path / "test.parquet")]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert abs(facts["mlm_entropy"] - 3.196) < 0.05 and facts["mlm_entropy_se"] < 0.015
+    assert facts["mlm_entropy"] < facts["mlm_entropy_per_token"]
+    assert abs(facts["mean_length"] - 17) < 0.7
+
+
+def test_facts_of_no_corpus_are_one_line(tmp_path, capsys):
+    write_table(pa.table({"text": ["a"]}), tmp_path / "text.parquet")
+    assert main(["facts", str(tmp_path / "text.parquet")]) == main(["facts", str(tmp_path / "none")]) == 1
+    assert "text.parquet: no corpus of symbols" in capsys.readouterr().err
 
 
 def test_the_law_of_a_corpus_does_not_need_its_rule_file(tmp_path):

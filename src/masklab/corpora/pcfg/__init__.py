@@ -4,19 +4,25 @@
 `chart` are its parts, `batched` its form for GPUs).
 """
 
+MEASURED = 4096  # test sentences that the entropy in the facts is measured on
+
 
 def generate(config, name: str, seed: int) -> dict:
     """Tables of a `PcfgCorpus`, column `symbols` (see `corpora.symbols`).
 
     Sentences are independent draws at an address without the corpus's name. The facts hold the resolved config and
-    seed, from which `law.from_facts` makes the law; for a grammar from a file also its rules.
+    seed, from which `law.from_facts` makes the law; for a grammar from a file also its rules; and, of the first test
+    sentences, `mean_length` and the mean entropy of a word given all others, in nats: `mlm_entropy` with a position
+    drawn uniformly from each sentence, as in the paper, its standard error `mlm_entropy_se`, and
+    `mlm_entropy_per_token` over all words alike.
     """
     import pyarrow as pa
 
     from masklab.corpora import symbols
+    from masklab.corpora.pcfg.law import Law
     from masklab.corpora.pcfg.read import write_rules
     from masklab.corpora.pcfg.rules import draw_rules
-    from masklab.corpora.pcfg.sample import Sampler
+    from masklab.corpora.pcfg.sample import Sampler, pad
     from masklab.progress import Progress
 
     rules = draw_rules(config.grammar, seed)
@@ -24,12 +30,16 @@ def generate(config, name: str, seed: int) -> dict:
     facts = {"kind": "pcfg", "seed": seed, "config": config.model_dump(mode="json"), "nonterminals": rules.names}
     if config.grammar.file is not None:
         facts["rules"] = write_rules(rules)
-    tables = {}
+    columns = {}
     for split, count in (("train", config.sentences), ("valid", config.valid), ("test", config.test)):
         address = ("pcfg", config.grammar.seed, config.seed, split)
         blocks = sampler.draw(count, seed, *address, progress=Progress(f"{name} {split}", "sentences"))
-        columns = [symbols.column(*block) for block in blocks]
-        tables[split] = symbols.with_facts(
-            pa.table({symbols.COLUMN: pa.chunked_array(columns)}), rules.words, **facts
-        )  # fmt: skip
-    return tables
+        columns[split] = [symbols.column(*block) for block in blocks]
+    words, lengths = pad(*symbols.rows(columns["test"][0][:MEASURED]))
+    entropy = Law(rules).mlm_entropy(words, lengths)
+    facts |= {"mean_length": float(lengths.mean()), "mlm_entropy": entropy["per_sentence"],
+              "mlm_entropy_se": entropy["per_sentence_se"], "mlm_entropy_per_token": entropy["per_token"]}  # fmt: skip
+    return {
+        split: symbols.with_facts(pa.table({symbols.COLUMN: pa.chunked_array(parts)}), rules.words, **facts)
+        for split, parts in columns.items()
+    }

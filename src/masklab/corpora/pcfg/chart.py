@@ -1,80 +1,151 @@
-"""The inside-outside pass over a plan, compiled: LANES sentences of one length side by side in every row.
+"""The inside-outside pass over a plan, compiled: LANES sentences of one length side by side in every row of a chart.
 
-The innermost loops run over contiguous lanes, so that they become vector instructions whatever the grammar.
+Sums stay in registers: each is over the splits of a span, the rules of a symbol, or the symbols beside one.
 """
 
 import numba
-import numpy as np
 
-LANES = 32
+from masklab.corpora.pcfg.lanes import LANES, add_product, load, store, zeros
+
+compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 
-@numba.njit(cache=True, nogil=True)
-def inside(words, leaves, jobs, pairs, first, cells, cell, rules, rule, probability, scaled, chart, products):
+@compiled
+def inside(words, leaves, jobs, pairs, tables, scaled, chart, products):
     """chart [rows, LANES]: scaled P(words of the span | symbol). words [T, LANES] int64."""
-    chart[:] = 0.0
+    first, rows, heights, by_parent, cell, parent_probability = tables[:6]
     for leaf in range(len(leaves)):
         row, group, position = leaves[leaf]
+        chart[row : row + rows[group]] = 0.0
         for symbol in range(first[group], first[group + 1]):
             for lane in range(LANES):
                 chart[row, lane] = scaled[words[position, lane], symbol]
             row += 1
     for job in range(len(jobs)):
-        row, block, begin, end = jobs[job]
-        start, count = cells[block], cells[block + 1] - cells[block]
-        for c in range(count):
-            left, right = pairs[begin, 0] + cell[start + c, 0], pairs[begin, 1] + cell[start + c, 1]
-            for lane in range(LANES):
-                products[c, lane] = chart[left, lane] * chart[right, lane]
-            for pair in range(begin + 1, end):
-                left, right = pairs[pair, 0] + cell[start + c, 0], pairs[pair, 1] + cell[start + c, 1]
-                for lane in range(LANES):
-                    products[c, lane] += chart[left, lane] * chart[right, lane]
-        for r in range(rules[block], rules[block + 1]):
-            parent, c, p = row + rule[r, 0], rule[r, 1], probability[r]
-            for lane in range(LANES):
-                chart[parent, lane] += p * products[c, lane]
+        row, group, begin, end = jobs[job]
+        height = heights[group]
+        for i in range(height):
+            for j in range(0, height, 4):
+                a, b, c, d = zeros(), zeros(), zeros(), zeros()
+                for pair in range(begin, end):
+                    left, right = load(chart, pairs[pair, 0] + i), pairs[pair, 1] + j
+                    a = add_product(a, left, load(chart, right))
+                    b = add_product(b, left, load(chart, right + 1))
+                    c = add_product(c, left, load(chart, right + 2))
+                    d = add_product(d, left, load(chart, right + 3))
+                at = i * height + j
+                store(products, at, a)
+                store(products, at + 1, b)
+                store(products, at + 2, c)
+                store(products, at + 3, d)
+        chart[row : row + rows[group]] = 0.0
+        for symbol in range(first[group], first[group + 1]):
+            total = zeros()
+            for rule in range(by_parent[symbol], by_parent[symbol + 1]):
+                total = add_product(total, parent_probability[rule], load(products, cell[rule]))
+            store(chart, row, total)
+            row += 1
 
 
-@numba.njit(cache=True, nogil=True)
-def outside(jobs, pairs, cells, cell, rules, rule, probability, chart, outer, products):
+@compiled
+def outside(jobs, pairs, tables, chart, outer, products):
     """outer [rows, LANES]: scaled P(root, words beside the span | symbol), the roots' rows being set by the caller."""
+    heights, cells, by_cell, parent, cell_probability = tables[2], *tables[6:]
     for job in range(len(jobs) - 1, -1, -1):
-        row, block, begin, end = jobs[job]
-        start, count = cells[block], cells[block + 1] - cells[block]
-        products[:count] = 0.0
-        for r in range(rules[block], rules[block + 1]):
-            parent, c, p = row + rule[r, 0], rule[r, 1], probability[r]
-            for lane in range(LANES):
-                products[c, lane] += p * outer[parent, lane]
+        row, group, begin, end = jobs[job]
+        height = heights[group]
+        for c in range(height * height):
+            total, at = zeros(), cells[group] + c
+            for rule in range(by_cell[at], by_cell[at + 1]):
+                total = add_product(total, cell_probability[rule], load(outer, row + parent[rule]))
+            store(products, c, total)
         for pair in range(begin, end):
-            for c in range(count):
-                left, right = pairs[pair, 0] + cell[start + c, 0], pairs[pair, 1] + cell[start + c, 1]
-                for lane in range(LANES):
-                    outer[left, lane] += products[c, lane] * chart[right, lane]
-                for lane in range(LANES):
-                    outer[right, lane] += products[c, lane] * chart[left, lane]
+            left, right = pairs[pair]
+            for i in range(height):
+                total = load(outer, left + i)
+                for j in range(height):
+                    total = add_product(total, load(products, i * height + j), load(chart, right + j))
+                store(outer, left + i, total)
+            for j in range(height):
+                total = load(outer, right + j)
+                for i in range(height):
+                    total = add_product(total, load(products, i * height + j), load(chart, left + i))
+                store(outer, right + j, total)
 
 
-@numba.njit(cache=True, nogil=True)
-def read(leaf_rows, entries, symbols, probabilities, outer, wide, found):
-    """found [LANES, T, V]: P(word | all other words), 0 everywhere for impossible sentences. wide [V, LANES]: space."""
-    total = np.empty(LANES)
+@compiled
+def read(leaf_rows, emissions, outer, rows, wide, found):
+    """found [N, T, V]: of its `rows`, P(word | all other words); 0 everywhere where none is possible."""
+    entries, symbols, probabilities = emissions
+    words, last = len(entries) - 1, len(entries) - 1  # the last row of `wide` holds the sums
     for position in range(len(leaf_rows)):
-        total[:] = 0.0
-        for word in range(len(entries) - 1):
-            for lane in range(LANES):
-                wide[word, lane] = 0.0
+        total = zeros()
+        for word in range(words):
+            here = zeros()
             for entry in range(entries[word], entries[word + 1]):
                 row = leaf_rows[position, symbols[entry]]
                 if row >= 0:
-                    p = probabilities[entry]
-                    for lane in range(LANES):
-                        wide[word, lane] += p * outer[row, lane]
-            for lane in range(LANES):
-                total[lane] += wide[word, lane]
-        for lane in range(LANES):
-            total[lane] = 1.0 / total[lane] if total[lane] > 0.0 else 0.0
-        for lane in range(len(found)):
-            for word in range(len(entries) - 1):
-                found[lane, position, word] = wide[word, lane] * total[lane]
+                    here = add_product(here, probabilities[entry], load(outer, row))
+            store(wide, word, here)
+            total = add_product(total, 1.0, here)
+        store(wide, last, total)
+        for lane in range(len(rows)):
+            values, factor = found[rows[lane], position], wide[last, lane]
+            factor = 1.0 / factor if factor > 0.0 else 0.0
+            for word in range(words):
+                values[word] = wide[word, lane] * factor
+
+
+@compiled
+def gather(sequences, rows, at, words):
+    """words [T, LANES]: of the rows from `at` on, the last one again in lanes beyond the end."""
+    for lane in range(LANES):
+        row = rows[min(at + lane, len(rows) - 1)]
+        for position in range(len(words)):
+            words[position, lane] = sequences[row, position]
+
+
+@compiled
+def begin(tops, start, first, outer):
+    """Set the outside scores of the roots, all others being 0."""
+    outer[:] = 0.0
+    for group, row in tops:
+        for symbol in range(first[group], first[group + 1]):
+            outer[row + symbol - first[group]] = start[symbol]
+
+
+@compiled
+def scores(sequences, rows, words, plan, tables, scaled, start, picked, both, inner, outer, products, found):
+    """found [N, n] of `rows`: scores of the chart rows picked [n] (-1: 0); inside x outside ones if `both`."""
+    leaves, jobs, pairs, tops = plan
+    for at in range(0, len(rows), LANES):
+        gather(sequences, rows, at, words)
+        inside(words, leaves, jobs, pairs, tables, scaled, inner, products)
+        if both:
+            begin(tops, start, tables[0], outer)
+            outside(jobs, pairs, tables, inner, outer, products)
+        for lane in range(min(LANES, len(rows) - at)):
+            for symbol in range(len(picked)):
+                row = picked[symbol]
+                if row >= 0:
+                    score = inner[row, lane]
+                    found[rows[at + lane], symbol] = score * outer[row, lane] if both else score
+
+
+@compiled
+def conditionals(sequences, rows, words, plan, tables, scaled, start, leaf_rows, emissions, inner, outer, products,
+                 wide, found, evidence):  # fmt: skip
+    """found [N, T, V] and the scaled probabilities evidence [N] of `rows`."""
+    leaves, jobs, pairs, tops = plan
+    for at in range(0, len(rows), LANES):
+        gather(sequences, rows, at, words)
+        inside(words, leaves, jobs, pairs, tables, scaled, inner, products)
+        begin(tops, start, tables[0], outer)
+        for lane in range(min(LANES, len(rows) - at)):
+            evidence[rows[at + lane]] = 0.0
+            for group, row in tops:
+                for symbol in range(tables[0][group], tables[0][group + 1]):
+                    score = inner[row + symbol - tables[0][group], lane]
+                    evidence[rows[at + lane]] += start[symbol] * score
+        outside(jobs, pairs, tables, inner, outer, products)
+        read(leaf_rows, emissions, outer, rows[at : at + LANES], wide, found)

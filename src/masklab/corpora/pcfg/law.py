@@ -5,14 +5,19 @@ on x_t (Lari & Young 1990; Liu et al. 2023, appendix A.2, compute |V| x T inside
 reader, so that a conditional is one among the sentences of that length. Words are scaled by their total emission.
 """
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from masklab.corpora.pcfg import chart
+from masklab.corpora.pcfg.lanes import LANES
 from masklab.corpora.pcfg.plan import Tables, make_plan
 from masklab.corpora.pcfg.rules import Rules
 from masklab.errors import MaskLabError
+from masklab.statistics import mean_and_error
+
+PART = 64 * LANES  # sentences of one length that a thread takes at a time
 
 
 class Law:
@@ -24,7 +29,7 @@ class Law:
     def __init__(self, rules: Rules):
         self.rules, self.symbols, self.tables = rules, len(rules.words), Tables.of(rules)
         self.roots = tuple(int(g) for g in np.unique(rules.groups[rules.start > 0]))
-        self._plans = {}
+        self._plans, self._spaces = {}, threading.local()
 
     def plan(self, length: int, tops=None):
         """The plan for sentences of `length` words; tops: groups of their roots (None: those of start symbols)."""
@@ -33,129 +38,109 @@ class Law:
             self._plans[key] = make_plan(self.tables, *key)
         return self._plans[key]
 
-    def conditionals(self, sequences, lengths, threads: int = 1) -> np.ndarray:
+    def conditionals(self, sequences, lengths, threads: int = 1, out=None) -> np.ndarray:
         """Pr(x_t = v | x_-t, length), [N, T, V] float64, 0 past a row's length.
 
-        MaskLabError names the first row whose sentence is impossible.
+        out: [N, T, V] float64 to fill instead of new memory, which costs as much as the sums. MaskLabError names the
+        first row whose sentence is impossible.
         """
-        sequences, lengths = self._checked(sequences, lengths)
-        found = np.zeros((*sequences.shape, self.symbols))
+        sequences, lengths = self.checked(sequences, lengths)
+        if out is None:
+            out = np.empty((*sequences.shape, self.symbols))
+        elif out.shape != (*sequences.shape, self.symbols) or out.dtype != np.float64 or not out.flags.c_contiguous:
+            raise MaskLabError(f"out: must be float64, contiguous, of shape {(*sequences.shape, self.symbols)}")
+        out[np.arange(sequences.shape[1]) >= lengths[:, None]] = 0
+        evidence, tables = np.empty(len(lengths)), self.tables
 
-        def part(plan, words, rows):
-            inner = self._inside(plan, words)
-            outer = self._outside(plan, inner)
-            values = np.empty((len(rows), plan.length, self.symbols))
-            wide = np.empty((self.symbols, chart.LANES))
-            t = self.tables
-            chart.read(plan.leaf_rows, t.entries, t.entry_symbol, t.entry_probability, outer, wide, values)
-            found[rows, : plan.length] = values
-            return self._evidence(plan, inner)[: len(rows)]
+        def part(plan, rows):
+            inner, outer, products, wide, words = self._space(plan)
+            chart.conditionals(sequences, rows, words, plan.compiled(), tables.compiled(), tables.scaled,
+                               self.rules.start, plan.leaf_rows, tables.emissions(), inner, outer, products, wide,
+                               out, evidence)  # fmt: skip
 
-        self._possible(self._run(part, sequences, lengths, threads), sequences)
-        return found
+        self._run(part, lengths, threads)
+        if len(evidence) and not evidence.min() > 0:
+            raise MaskLabError(f"sequence {int(np.argmin(evidence))}: impossible under the grammar of its corpus")
+        return out
+
+    def mlm_entropy(self, sequences, lengths, threads: int = 1) -> dict:
+        """Mean entropy of a word given all others, in nats: `per_sentence` (a position drawn uniformly from each
+        sentence, as in the paper) with its standard error `per_sentence_se`, and `per_token` (all positions alike).
+        """
+        sums = np.zeros(len(lengths))
+        for at in range(0, len(lengths), 512):
+            part = slice(at, at + 512)
+            found = self.conditionals(sequences[part], lengths[part], threads)
+            sums[part] = -(found * np.log(np.where(found > 0, found, 1))).sum((1, 2))
+        mean, error = mean_and_error(sums / lengths, np.arange(len(sums)))
+        return {"per_sentence": mean, "per_sentence_se": error, "per_token": float(sums.sum() / np.sum(lengths))}
 
     def log_probability(self, sequences, lengths, threads: int = 1) -> np.ndarray:
         """Natural logarithm of the probability of each sentence (among all lengths), [N]; -inf if impossible."""
-        sequences, lengths = self._checked(sequences, lengths)
-
-        def part(plan, words, rows):
-            with np.errstate(divide="ignore"):
-                scaled = np.log(self._evidence(plan, self._inside(plan, words)))
-                return (scaled + np.log(self.tables.scale[words]).sum(0))[: len(rows)]
-
-        return self._run(part, sequences, lengths, threads)
+        sequences, lengths = self.checked(sequences, lengths)
+        found = self._scores(sequences, lengths, threads, self.roots) @ self.rules.start
+        inside = np.arange(sequences.shape[1]) < lengths[:, None]
+        with np.errstate(divide="ignore"):
+            scale = np.log(self.tables.scale)[np.where(inside, sequences, 0)]
+            return np.log(found) + np.where(inside, scale, 0).sum(1)
 
     def root_inside(self, sequences, lengths, threads: int = 1) -> np.ndarray:
         """Proportional to Pr(all words | symbol) for every symbol as root, [N, n]; the scale is of each row."""
-        sequences, lengths = self._checked(sequences, lengths)
         groups = range(len(self.tables.first) - 1)
+        return self._scores(*self.checked(sequences, lengths), threads, groups)
 
-        def part(plan, words, rows):
-            return self._span(plan, self._inside(plan, words), plan.length)[: len(rows)]
-
-        return self._run(part, sequences, lengths, threads, groups, len(self.rules))
-
-    def prefix_posterior(self, sequences, lengths, width, threads: int = 1) -> np.ndarray:
+    def prefix_posterior(self, sequences, lengths, width: int, threads: int = 1) -> np.ndarray:
         """Proportional to Pr(the first `width` words are those below a node with this symbol | all words), [N, n].
 
-        width: one number, at most every length.
+        width: at most every length.
         """
-        sequences, lengths = self._checked(sequences, lengths)
+        return self._scores(*self.checked(sequences, lengths), threads, None, width)
 
-        def part(plan, words, rows):
-            inner = self._inside(plan, words)
-            return (self._span(plan, inner, width) * self._span(plan, self._outside(plan, inner), width))[: len(rows)]
+    def _scores(self, sequences, lengths, threads, tops, width=None):
+        """Inside scores of whole sentences below `tops`, or (width given) inside x outside of their beginnings."""
+        found, tables = np.zeros((len(lengths), len(self.rules))), self.tables
 
-        return self._run(part, sequences, lengths, threads, None, len(self.rules))
+        def part(plan, rows):
+            inner, outer, products, _, words = self._space(plan)
+            picked = plan.symbol_rows(tables, plan.length if width is None else width)
+            chart.scores(sequences, rows, words, plan.compiled(), tables.compiled(), tables.scaled, self.rules.start,
+                         picked, width is not None, inner, outer, products, found)  # fmt: skip
 
-    def _checked(self, sequences, lengths):
-        sequences, lengths = np.asarray(sequences), np.asarray(lengths, np.int64)
+        self._run(part, lengths, threads, tops)
+        return found
+
+    def checked(self, sequences, lengths):
+        """Sequences and lengths as contiguous int64 arrays; MaskLabError for symbols or lengths that cannot be."""
+        sequences, lengths = np.ascontiguousarray(sequences, np.int64), np.asarray(lengths, np.int64)
         if len(lengths) and (lengths.min() < 1 or lengths.max() > sequences.shape[1]):
             raise MaskLabError(f"lengths must be 1 to {sequences.shape[1]}, got {lengths.min()} to {lengths.max()}")
+        words = sequences[np.arange(sequences.shape[1]) < lengths[:, None]]
+        if len(words) and (words.min() < 0 or words.max() >= self.symbols):
+            raise MaskLabError(f"symbols must be 0 to {self.symbols - 1}, got {words.min()} to {words.max()}")
         return sequences, lengths
 
-    def _possible(self, evidence, sequences):
-        if len(evidence) and not evidence.min() > 0:
-            raise MaskLabError(f"sequence {int(np.argmin(evidence))}: impossible under the grammar of its corpus")
+    def _run(self, part, lengths, threads, tops=None):
+        """part(plan, rows) for all rows, those of one length together."""
+        order = np.argsort(lengths, kind="stable")
+        parts = []
+        for rows in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1) if len(order) else ():
+            plan = self.plan(int(lengths[rows[0]]), tops)
+            parts += [(plan, rows[at : at + PART]) for at in range(0, len(rows), PART)]
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda one: part(*one), parts))
 
-    def _run(self, part, sequences, lengths, threads, tops=None, width=None):
-        """part(plan, words [T, LANES], rows) -> values [rows, ...] of chunks of rows of one length; rows' values."""
-        found = np.zeros(len(lengths) if width is None else (len(lengths), width))
-        chunks = []
-        for length in np.unique(lengths):
-            rows, plan = np.flatnonzero(lengths == length), self.plan(int(length), tops)
-            chunks += [(plan, rows[at : at + chart.LANES]) for at in range(0, len(rows), chart.LANES)]
+    def _space(self, plan):
+        """Charts (inside, outside), products of a span, scores of words, words: kept by each thread.
 
-        def one(chunk):
-            plan, rows = chunk
-            filled = rows[np.minimum(np.arange(chart.LANES), len(rows) - 1)]  # the last one again in empty lanes
-            words = np.ascontiguousarray(sequences[filled, : plan.length].T, np.int64)
-            if words.min() < 0 or words.max() >= self.symbols:
-                raise MaskLabError(f"symbols must be 0 to {self.symbols - 1}, got {words.min()} to {words.max()}")
-            found[rows] = part(plan, words, rows)
-
-        if threads == 1 or len(chunks) < 2:
-            for chunk in chunks:
-                one(chunk)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(one, chunks))
-        return found
-
-    def _space(self):
-        return np.empty((int(np.diff(self.tables.cells).max(initial=0)), chart.LANES))
-
-    def _inside(self, plan, words):
-        t, inner = self.tables, np.empty((plan.rows, chart.LANES))
-        chart.inside(words, plan.leaves, plan.jobs, plan.pairs, t.first, t.cells, t.cell, t.rules, t.rule,
-                     t.probability, t.scaled, inner, self._space())  # fmt: skip
-        return inner
-
-    def _outside(self, plan, inner):
-        t, outer = self.tables, np.zeros((plan.rows, chart.LANES))
-        for group, row in plan.top.items():
-            start = self.rules.start[t.first[group] : t.first[group + 1]]
-            outer[row : row + len(start)] = start[:, None]
-        chart.outside(plan.jobs, plan.pairs, t.cells, t.cell, t.rules, t.rule, t.probability, inner, outer,
-                      self._space())  # fmt: skip
-        return outer
-
-    def _evidence(self, plan, inner):
-        """Scaled probability of each lane's sentence, [LANES]."""
-        total = np.zeros(chart.LANES)
-        for group, row in plan.top.items():
-            start = self.rules.start[self.tables.first[group] : self.tables.first[group + 1]]
-            total += start @ inner[row : row + len(start)]
-        return total
-
-    def _span(self, plan, values, width):
-        """Values [rows, LANES] of all symbols over the first `width` words, [LANES, n]; 0 where there are none."""
-        found, first = np.zeros((chart.LANES, len(self.rules))), self.tables.first
-        for group in range(len(first) - 1):
-            row = plan.spans.get((group, 0, width))
-            if row is not None:
-                found[:, first[group] : first[group + 1]] = values[row : row + first[group + 1] - first[group]].T
-        return found
+        Fresh memory would cost more than the sums.
+        """
+        kept = self._spaces.__dict__
+        if kept.get("rows", -1) < plan.rows:
+            kept["rows"], kept["charts"] = plan.rows, np.empty((2, plan.rows, LANES))
+            kept["products"] = np.empty((int(self.tables.heights.max()) ** 2, LANES))
+            kept["wide"] = np.empty((self.symbols + 1, LANES))
+        inner, outer = kept["charts"][:, : plan.rows]
+        return inner, outer, kept["products"], kept["wide"], np.empty((plan.length, LANES), np.int64)
 
 
 def from_facts(facts: dict) -> Law:
