@@ -18,6 +18,8 @@ from masklab.tokens import TokenStore
 
 MODEL = CausalModel(corpus="c", tokenizer="t", layers=1, hidden=32, steps=80, batch_size=32, optimiser={"lr": 1e-2})
 
+PAIRS = {"kind": "labels", "labels": 2, "names": [0, 1], "pair": True, "metric": "f1"}
+
 
 def corpus(**keys):
     keys = {"vocabulary": 60, "length": 10, "sequences": 300, "valid": 20, "test": 200, "batch_size": 64, **keys}
@@ -114,6 +116,35 @@ def test_words_are_the_most_frequent_tokens(causal, tables):
         generate(corpus(), "c", 1, model=causal[0].parent / "nothing")
 
 
+def test_any_hugging_face_folder_will_do(english, tmp_path):
+    """A GPT-2 with byte-level BPE, whose words know of the space before them; sentences end in a full stop."""
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+    texts = pq.read_table(english / "corpora/train.parquet")["text"].to_pylist()
+    bytes_ = ByteLevelBPETokenizer()
+    bytes_.train_from_iterator(texts, 400, special_tokens=["<|endoftext|>"])
+    roles = dict.fromkeys(("bos_token", "eos_token"), "<|endoftext|>")
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bytes_._tokenizer, **roles)
+    tokenizer.save_pretrained(tmp_path / "gpt2")
+    sizes = {"vocab_size": 410, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 16}
+    GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=0, eos_token_id=0)).save_pretrained(tmp_path / "gpt2")
+    config = CausalCorpus(kind="causal", causal=str(tmp_path / "gpt2"), vocabulary=300, stop=".", length=12,
+                          sequences=20, valid=5, test=20)  # fmt: skip
+    facts = symbols_of(made := generate(config, "c", 1))
+    assert facts["law"]["ids"] == list(range(1, 301)) and facts["law"]["start"] == 0
+    write_table(made["test"], tmp_path / "c.parquet")
+    numbers = {token: symbol for symbol, token in enumerate(facts["law"]["ids"])}
+    task = RestrictedLabels(kind="restricted-labels", task="t", corpus="c")
+    frame = pd.DataFrame({"text_a": texts[:9], "text_b": texts[9:18], "label": [0, 1, 0] * 3})
+    write_task(tmp_path / "t", dict.fromkeys(("train", "valid", "test"), frame), PAIRS)
+    splits, _ = build(
+        task.model_copy(update={"length": 99}), "r", 1, task=tmp_path / "t", corpus=tmp_path / "c.parquet"
+    )
+    for row, a, b in zip(splits["test"]["symbols"].to_pylist(), frame["text_a"], frame["text_b"], strict=True):
+        assert row == [numbers[token] for token in tokenizer(f"{a} {b}")["input_ids"] if token in numbers]
+
+
 def symbols_of(tables):
     import json
 
@@ -159,8 +190,7 @@ def texts(tmp_path):
     """Folder of a task of pairs."""
     frame = pd.DataFrame({"text_a": ["the dog sleeps", "zzqx"], "text_b": ["a cat ran zzqx often", "qqzx"]})
     frame["label"] = [1, 0]
-    facts = {"kind": "labels", "labels": 2, "names": [0, 1], "pair": True, "metric": "f1"}
-    write_task(tmp_path / "task", {split: frame for split in ("train", "valid", "test")}, facts)
+    write_task(tmp_path / "task", dict.fromkeys(("train", "valid", "test"), frame), PAIRS)
     return tmp_path / "task"
 
 

@@ -54,6 +54,8 @@ from masklab.config.schema.tasks import (
 __all__ = [
     "SECTIONS",
     "Autoencoder",
+    "CausalCorpus",
+    "CausalModel",
     "Chains",
     "Config",
     "Corpus",
@@ -83,6 +85,7 @@ __all__ = [
     "PredictionProbe",
     "Probe",
     "RankProbe",
+    "RestrictedLabels",
     "Share",
     "Study",
     "SymbolTokenizer",
