@@ -36,6 +36,17 @@ def english(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def table(tmp_path_factory):
+    """A small corpus whose law is a table: its tokens, a task, models (BERT, LSTM, lookup table) as checkpoints."""
+    import tablelaw
+    from masklab.corpora import laws
+
+    laws.LAWS["table"] = "tablelaw"
+    yield tablelaw.world(tmp_path_factory.mktemp("table"))
+    del laws.LAWS["table"]
+
+
+@pytest.fixture(scope="session")
 def dh():
     """Synthetic scores of the `dh` study: module `synthetic`."""
     import synthetic

@@ -38,3 +38,65 @@ class TableLaw:
 
 def from_facts(facts):
     return TableLaw(facts["config"]["symbols"], facts["config"]["longest"], facts["seed"])
+
+
+def world(root):
+    """Corpus, task and trained models under `root`: tokens, tokenizer, task, folders {model: checkpoint}, law."""
+    from types import SimpleNamespace
+
+    import pyarrow as pa
+
+    from masklab.config.schema import Encoder
+    from masklab.corpora import symbols
+    from masklab.files import write_json, write_table
+    from masklab.tokenizers import save_tokenizer, symbol_tokenizer
+    from masklab.tokens import write_symbol_tokens
+    from masklab.training.launch import launch
+
+    facts = {"kind": "table", "seed": 3, "config": {"symbols": 4, "longest": 4}}
+    law, rng = from_facts(facts), np.random.default_rng(1)
+    names = [f"w{i}" for i in range(4)]
+    tokens = root / "tokens" / "corpus" / "symbols"
+
+    def columns(count):
+        rows = law.draw(count, rng)
+        return symbols.column(np.concatenate(rows), [len(row) for row in rows]), rows
+
+    for split, count in (("train", 3000), ("valid", 60), ("test", 200)):
+        write_symbol_tokens(columns(count)[0], 9, 6, tokens, split, {"names": names, **facts})
+    save_tokenizer(symbol_tokenizer(names), root / "tokenizer", 6)
+    (root / "task").mkdir()
+    for split, count in (("train", 300), ("valid", 80), ("test", 120)):
+        column, rows = columns(count)
+        label = np.array([int((row == 2).any()) + int(row[0] == 1) for row in rows])
+        task = symbols.with_facts(pa.table({"symbols": column, "label": label}), names)
+        write_table(task, root / "task" / f"{split}.parquet")
+    write_json({"kind": "labels", "labels": 3, "metric": "accuracy"}, root / "task" / "task.json")
+    shape = {"layers": 1, "hidden": 32, "heads": 4, "max_positions": 8, "dropout": 0.1, "positions": "absolute"}
+    encoders = {
+        "bert": (Encoder(**shape), 500),
+        "lstm": (Encoder(**shape | {"kind": "lstm", "norm": "pre"}), 60),
+        "lookup": (Encoder(kind="lookup"), 0),
+    }
+    folders = {}
+    for name, (encoder, steps) in encoders.items():
+        sgd = {"kind": "sgd", "lr": 0.5, "schedule": "constant", "momentum": 0.9}
+        run = run_of(root, name, encoder, steps=steps, **({"optimiser": sgd} if name == "lstm" else {}))
+        launch(run)
+        folders[name] = root / name / f"step-{steps}"
+    return SimpleNamespace(tokens=tokens, folders=folders, task=root / "task", law=law, root=root)
+
+
+def run_of(root, name, encoder, steps, objective=None, adversary=None, **model):
+    """A pre-training run on the corpus of `world`, one mask per sequence."""
+    from masklab.config.schema import Model, Objective
+    from masklab.training.run import Run
+
+    keys = {"corpus": "corpus", "tokenizer": "t", "encoder": "e", "objective": "o", "steps": steps, "batch_size": 64,
+            "masking": {"count": "one"}, "optimiser": {"lr": 5e-3, "warmup": 0.1},
+            "checkpoints": [steps] if steps else [], **model}  # fmt: skip
+    return Run(
+        name=name, seed=1, model=Model(**keys), encoder=encoder, objective=objective or Objective(mlm=1),
+        tokens=root / "tokens" / "corpus" / "symbols", tokenizer=root / "tokenizer", output=root / name,
+        state=root / "state" / name, adversary=adversary,
+    )  # fmt: skip

@@ -140,6 +140,8 @@ class Paths:
             found["embeddings"] = self.result("embeddings", model.embeddings, "vectors.npy")
         if model.init:
             found["init"] = self.manifest(model.init)
+        if adversary := self.config.objectives[model.objective].adversary:
+            found["adversary"] = self.result("tasks", adversary.task, "task.json")
         if self.config.objectives[model.objective].mlsm:
             found["dictionary"] = self.result("dictionaries", model.dictionary, "dictionary.safetensors")
             if model.codes == "stored":

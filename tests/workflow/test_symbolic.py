@@ -19,12 +19,16 @@ CONFIG = {
     "embeddings": {"cbow": {"corpus": "dh", "tokenizer": "symbols", "size": 32, "epochs": 2}},
     "encoders": {"tiny": {"positions": "absolute", "layers": 1, "hidden": 32, "heads": 2, "max_positions": 32},
                  "table": {"kind": "lookup"}},
-    "objectives": {"mlm": {"mlm": 1}},
+    "objectives": {
+        "mlm": {"mlm": 1},
+        "foe": {"mlm": 1, "adversarial": 0.1, "adversary": {"task": "patterns", "support": 20, "query": 10}},
+    },
     "models": {
         "dh": START | {"steps": 10, "checkpoints": [10]},
         "cbow": START | {"steps": 0, "embeddings": "cbow"},
         "shuffled": START | {"steps": 0, "init": "dh@10", "shuffle": True},
         "table": START | {"steps": 0, "encoder": "table"},
+        "foe": START | {"steps": 2, "objective": "foe"},
     },
     "tasks": {"patterns": {"kind": "patterns", "chains": "words", "length": 24, "train": 60, "valid": 20, "test": 20,
                            "set_size": 2, "mix": 0.5}},
@@ -43,6 +47,7 @@ TARGETS = [
     "results/tasks/patterns/task.json",
     "results/models/cbow/manifest.json",
     "results/models/shuffled/manifest.json",
+    "results/models/foe/manifest.json",
 ]
 
 pytestmark = pytest.mark.workflow
@@ -99,6 +104,10 @@ def test_a_change_re_runs_what_hangs_below_it(done):
     below = messages(snakemake(done, changed, "--dry-run"))
     assert {m.split(" (")[0] for m in below} >= {"embeddings cbow", "pre-training cbow"}
     assert not [m for m in below if "shuffled" in m or "corpus" in m or "task" in m or m.endswith(" dh")]
+    changed = copy.deepcopy(CONFIG)
+    changed["tasks"]["patterns"]["patterns"] = 3
+    below = messages(snakemake(done, changed, "--dry-run"))
+    assert "pre-training foe" in below and "pre-training dh" not in below and "pre-training table" not in below
     changed = copy.deepcopy(CONFIG)
     changed["chains"]["words"]["main"] = 0.8
     below = messages(snakemake(done, changed, "--dry-run"))

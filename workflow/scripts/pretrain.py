@@ -27,6 +27,7 @@ with job(snakemake):
             dictionary_config=Dictionary(**params["dictionary"]) if params["dictionary"] else None,
             codes=folder.get("codes"),
             embeddings=folder.get("embeddings"),
+            adversary=folder.get("adversary"),
             device=device(params["device"]),
         ),
         log=snakemake.log[0],

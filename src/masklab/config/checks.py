@@ -3,6 +3,7 @@
 import difflib
 import re
 
+from masklab.config import adversary
 from masklab.config.exact import check_floor, check_lookup, check_measurable
 from masklab.config.references import LAWS, checkpoints, law_of, split_reference, study_models, symbols_of
 from masklab.config.schema import SECTIONS
@@ -59,6 +60,7 @@ def check_references(config):
             raise MaskLabError(f"config: objectives.{name}: at least one of mlm, kd, mlsm, mae must be above 0")
         if objective.mlm and objective.mae:
             raise MaskLabError(f"config: objectives.{name}: mlm and mae are one loss on two inputs; one must be 0")
+        adversary.check_objective(config, name, objective)
     for name, model in config.models.items():
         _check_model(config, name, model)
     for name, dictionary in config.dictionaries.items():
@@ -102,6 +104,7 @@ def _check_model(config, name, model):
             f" ({encoder.max_positions})"
         )
     _check_autoencoder(config, where, model, encoder, objective)
+    adversary.check_model(config, model, objective, where)
     if encoder.kind == "lookup":
         check_lookup(config, model, where)
     if model.masking.mask + model.masking.random > 1:

@@ -72,6 +72,7 @@ class Trainer:
         self.reading = Reading.of(run.objective, run.encoder)
         self.reconstruct = torch.compile(self.model.reconstruct) if self.config.compile else self.model.reconstruct
         self.teacher = self._teacher()
+        self.adversary = self._adversary()
         self.terms = [name for name in TERMS if getattr(run.objective, name)]
         self.flat = optim.FlatParameters(self.model.parameters())
         lengths = self.train_store.lengths
@@ -111,6 +112,14 @@ class Trainer:
         made = run.dictionary_config
         coding = {} if made is None else {"layer": made.layer, "penalty": made.penalty, "solver": made.solver}
         return Teacher(model, run.objective.temperature, dictionary, store=store, **coding)
+
+    def _adversary(self):
+        run = self.run
+        if not run.objective.adversarial:
+            return None
+        from masklab.objectives.adversarial import Adversary
+
+        return Adversary(run.objective.adversary, run.adversary, run.tokens, run.tokenizer, self.device)
 
     # --- batches ---------------------------------------------------------------
 
@@ -154,12 +163,27 @@ class Trainer:
             total, parts = self.loss_of(batch.to(self.device))
             (total / whole.masked).backward()
             sums += torch.stack([total.detach(), *(parts[name] for name in self.terms)])
+        attack = self._attack(step)
         signals = torch.tensor(self.stop_signal, device=self.device)
         self.ranks.sum_(self.flat.gradient, sums, signals)
         self.stopping = bool(signals)
         means = dict(zip(["loss", *self.terms], (sums / whole.masked).tolist(), strict=True))
         rate = optim.rate_at(step, config.steps, config.optimiser)
-        return {"step": step + 1, "lr": rate, "tokens": whole.tokens, "masked": whole.masked} | means
+        return {"step": step + 1, "lr": rate, "tokens": whole.tokens, "masked": whole.masked} | means | attack
+
+    def _attack(self, step: int) -> dict:
+        """Add the gradient of the adversarial term, where `step` has one; {"adversarial": the loss maximised}.
+
+        Process 0 does it for all. The loss that `judge` sees is without it: that of the tokens must stay low.
+        """
+        if self.adversary is None or not self.adversary.is_due(step) or not self.ranks.main:
+            return {}
+        self.model.eval()  # else the states learn to carry dropout's noise, which no probe ever sees
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
+            loss = self.adversary.loss(self.model, generator(self.run.seed, *self.address, "adversary", step))
+        self.model.train()
+        (-self.run.objective.adversarial * loss).backward()
+        return {"adversarial": float(loss.detach())}
 
     def judge(self, row: dict) -> None:
         """Stop the run if the loss of `row` is not a number or has exploded (`guard`)."""

@@ -9,6 +9,7 @@ from masklab.files import write_parquet
 
 AS_LAST = ("step", "lr", "grad_norm")  # as at the last update of a row
 SUMMED = ("tokens", "masked")
+SPARSE = ("adversarial",)  # not of every update: the mean over those that have it
 
 
 class Means:
@@ -22,7 +23,10 @@ class Means:
 
     def add(self, row: dict) -> None:
         for key, value in row.items():
-            if key not in AS_LAST:
+            if key in SPARSE:
+                count = f"{key} updates"
+                self.sums[key], self.sums[count] = self.sums.get(key, 0) + value, self.sums.get(count, 0) + 1
+            elif key not in AS_LAST:
                 self.sums[key] = self.sums.get(key, 0) + (value if key in SUMMED else value * row["masked"])
         self.last = row
 
@@ -32,7 +36,9 @@ class Means:
         row = {
             key: value if key in AS_LAST else self.sums[key] if key in SUMMED else self.sums[key] / masked
             for key, value in self.last.items()
+            if key not in SPARSE
         }
+        row |= {key: self.sums[key] / self.sums[f"{key} updates"] for key in SPARSE if key in self.sums}
         self.sums, self.last = {}, {}
         return row
 

@@ -48,6 +48,8 @@ class Record:
             inputs["dictionary"] = sha256(self.run.dictionary / "dictionary.safetensors")
         if self.run.embeddings is not None:
             inputs["embeddings"] = sha256(self.run.embeddings / "vectors.npy")
+        if self.run.adversary is not None:
+            inputs["adversary"] = sha256(self.run.adversary / "train.parquet")
         return fingerprint([self.run.name, self.resolved, inputs])
 
     def restore(self, flat, guard) -> int:

@@ -30,11 +30,12 @@ class Run:
     dictionary_config: Dictionary | None = None
     codes: Path | None = None  # folder of the stored codes
     embeddings: Path | None = None  # folder of initial word embeddings
+    adversary: Path | None = None  # folder of the task of an adversarial objective
     device: str = "cpu"
 
 
 ENTITIES = {"model": Model, "encoder": Encoder, "objective": Objective, "dictionary_config": Dictionary}
-PATHS = ("tokens", "tokenizer", "output", "state", "init", "dictionary", "codes", "embeddings")
+PATHS = ("tokens", "tokenizer", "output", "state", "init", "dictionary", "codes", "embeddings", "adversary")
 
 
 def write_run(run: Run, path) -> None:

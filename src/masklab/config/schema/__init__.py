@@ -26,7 +26,16 @@ from masklab.config.schema.corpora import (
     UnigramTokenizer,
 )
 from masklab.config.schema.encoders import Decoder, Encoder
-from masklab.config.schema.models import Autoencoder, CausalModel, Dictionary, Masking, Model, Objective, Optimiser
+from masklab.config.schema.models import (
+    Adversary,
+    Autoencoder,
+    CausalModel,
+    Dictionary,
+    Masking,
+    Model,
+    Objective,
+    Optimiser,
+)
 from masklab.config.schema.probes import (
     CorpusProbe,
     CurvatureProbe,
@@ -53,6 +62,7 @@ from masklab.config.schema.tasks import (
 
 __all__ = [
     "SECTIONS",
+    "Adversary",
     "Autoencoder",
     "CausalCorpus",
     "CausalModel",

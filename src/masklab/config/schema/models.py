@@ -22,6 +22,19 @@ class Autoencoder(Entity):
     )
 
 
+class Adversary(Entity):
+    """The task that an adversarial objective makes representations bad for, and how (Liu et al. 2023, appendix A.4)."""
+
+    task: str = Field(description="A labelled task on the sequences that the model reads.")
+    support: Count = Field(448, description="Training rows that a ridge head is fitted on at a step (D1).")
+    query: Count = Field(64, description="Other training rows, on which the head's squared error is maximised (D2).")
+    ridge: float = Field(1e-3, gt=0, description="Penalty of the head (released fragment: 1e-3).")
+    pooling: Literal["concat", "cls", "mean"] = Field(
+        "concat", description="What the head reads, scaled to length 1; as `pooling` of a `linear_probe`."
+    )
+    every: Count = Field(1, description="The term is part of every so manyth update, beginning with the first.")
+
+
 class Objective(Entity):
     """A weighted sum of losses; at least one weight is positive."""
 
@@ -36,6 +49,12 @@ class Objective(Entity):
         description="Weight of the cross-entropy of the masked token where [MASK]s leave the encoder and a decoder reads its states (MAE-LM). Random tokens of `masking.random` stay.",
     )
     autoencoder: Autoencoder = Autoencoder()
+    adversarial: float = Field(
+        0,
+        ge=0,
+        description="lambda: weight of the squared error of a ridge head on a downstream task, which is maximised (needs `adversary`).",
+    )
+    adversary: Adversary | None = Field(None, description="Task and settings of the adversarial term.")
     temperature: float = Field(1.0, gt=0, description="Temperature of both KD distributions (released code: 1).")
 
 

@@ -1,0 +1,86 @@
+"""The adversarial objective: representations that predict tokens and mislead a linear head (Liu et al. 2023, A.4).
+
+minimise over psi  L(psi) - lambda / |D2| sum_{(x, y) in D2} loss(g_phi(psi)(h_psi(x)), y),
+phi(psi) = argmin of the loss on D1,
+
+D1 and D2 disjoint random subsets of a task's training split, drawn anew at every step. As in the fragment that was
+released the head is ridge regression in closed form, without intercept, on features scaled to length 1, with targets
+one-hot - 1 / classes, and the loss the squared error; here its sum over classes, so that predicting 0 costs
+1 - 1 / classes whatever their number. The gradient passes through the head's solution.
+"""
+
+from pathlib import Path
+
+import torch
+from torch.nn import functional as F
+
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.probes.encoding import encode_split
+from masklab.probes.features import pooled
+from masklab.tokenizers import load_tokenizer
+
+
+def one_hot_centred(labels, classes: int):
+    """labels [n] -> one-hot - 1 / classes, [n, classes] float64."""
+    return F.one_hot(labels, classes).double() - 1 / classes
+
+
+def ridge_predictions(support, targets, query, ridge: float):
+    """What ridge regression from rows of length 1 predicts, in float64; differentiable.
+
+    support [n, d], targets [n, c], query [m, d] -> [m, c]: argmin_W |Z W - Y|^2 + ridge |W|^2 in its dual form,
+    K_query,support (K_support,support + ridge I)^-1 Y.
+    """
+    support, query = (F.normalize(x.double(), dim=1) for x in (support, query))
+    gram = support @ support.T + ridge * torch.eye(len(support), dtype=torch.float64, device=support.device)
+    return query @ support.T @ torch.cholesky_solve(targets, torch.linalg.cholesky(gram))
+
+
+def meta_loss(features, labels, support: int, classes: int, ridge: float):
+    """Mean squared error on D2, the rows from `support` on, of the head fitted on D1, the rows before: a scalar.
+
+    features [n, d] of any float type; labels [n].
+    """
+    targets = one_hot_centred(labels, classes)
+    predicted = ridge_predictions(features[:support], targets[:support], features[support:], ridge)
+    return (predicted - targets[support:]).square().sum(1).mean()
+
+
+class Adversary:
+    """The task that the representations are made bad for.
+
+    config: a `config.schema.Adversary`; folder: of the task; tokens, tokenizer: folders of the model's.
+
+    Raises:
+        MaskLabError: the task has no labels, or fewer training rows than D1 and D2 together.
+    """
+
+    def __init__(self, config, folder, tokens, tokenizer, device="cpu"):
+        self.config = config
+        facts, meta = read_json(Path(folder) / "task.json"), read_json(Path(tokens) / "meta.json")
+        if facts["kind"] != "labels":
+            raise MaskLabError(f"adversary.task: {config.task!r} holds {facts['kind']}; it must hold labels")
+        self.classes = facts["labels"]
+        words = load_tokenizer(tokenizer)
+        path = Path(folder) / "train.parquet"
+        self.split = encode_split(path, words, meta["max_length"], device, meta["vocab_size"])
+        if config.support + config.query > len(self.split):
+            raise MaskLabError(
+                f"adversary: support {config.support} + query {config.query} rows are more than the"
+                f" {len(self.split)} training rows of {config.task!r}"
+            )
+
+    def is_due(self, step: int) -> bool:
+        return step % self.config.every == 0
+
+    def loss(self, model, rng):
+        """The head's loss on a D2 after a D1, drawn from the NumPy generator `rng`; a scalar, to be maximised."""
+        how = self.config
+        rows = rng.choice(len(self.split), how.support + how.query, replace=False)
+        ids, lengths, labels = self.split.batch(rows)
+        if how.pooling == "cls":
+            features = model.encode(ids, lengths, at=torch.arange(len(ids), device=ids.device) * ids.shape[1])
+        else:
+            features = pooled(model.encode(ids, lengths)[:, 1:-1], lengths - 2, how.pooling)
+        return meta_loss(features, labels, how.support, self.classes, how.ridge)
