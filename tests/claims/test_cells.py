@@ -7,8 +7,9 @@ from scipy import stats
 import synthetic_ib as ib
 from masklab.claims.cells import LARGEST, SMALLEST_EQUAL, WORST, Cell, Cells, Trend, difference
 from masklab.claims.implicit_bias import CLAIMS
-from masklab.claims.spec import Claim, claims_of
+from masklab.claims.spec import Claim, claim_needs, claims_of
 from masklab.claims.verdict import test_claims
+from masklab.config.schema import Config
 from masklab.errors import MaskLabError
 from masklab.saturation import Losses
 
@@ -147,3 +148,30 @@ def test_what_a_study_lacks():
     one = without.model_copy(update={"claims": ["adversarial-loss"]})
     with pytest.raises(MaskLabError, match="adversarial-loss: needs a panel 'pcfg-algorithms'"):
         claims_of("implicit-bias", one)
+
+
+def test_needs_are_the_probes_of_the_metrics():
+    base = {"corpus": "c", "tokenizer": "t", "encoder": "e", "objective": "mlm", "steps": 10}
+    config = Config(
+        models={f"pcfg-{name}": base for name in ib.SIZES},
+        tasks={"pcfg-b": {"kind": "label-files", "train": "a", "valid": "b"}},
+        probes={
+            "loss": {"kind": "loss"},
+            "linear": {"kind": "linear_probe", "tasks": ["pcfg-b"]},
+            "tune": {"kind": "finetune", "tasks": ["pcfg-b"]},
+        },
+        studies={
+            "implicit-bias": {
+                "panels": {"pcfg": ib.PANELS["pcfg"]},
+                "probes": {"loss": "all", "linear": "all", "tune": "all"},
+                "sets": {"pcfg-b": ["pcfg-b"]},
+                "claims": ["larger-pcfg-b"],
+            }
+        },
+    )
+    models = [f"pcfg-{name}" for name in ib.SIZES]
+    expected = {(probe, model) for probe in ("linear", "loss") for model in models}
+    assert set(claim_needs("implicit-bias", config)) == expected
+    config.studies["implicit-bias"].probes["linear"] = ["pcfg-l"]
+    with pytest.raises(MaskLabError, match=r"claim larger-pcfg-b: no linear_probe probe .* measures pcfg-xs on pcfg-b"):
+        claim_needs("implicit-bias", config)

@@ -60,12 +60,18 @@ def test_loss_is_floor_and_gap_and_that_of_true_tokens(table, exact, name):
     sampled = {row["metric"]: row["value"] for row in sampled}
     assert abs(sampled["loss"] - found["loss"]) < 4 * np.hypot(sampled["loss_se"], found["loss_se"])
     assert abs(one["loss"] - found["loss"]) < 4 * np.hypot(one["loss_se"], found["loss_se"])
-    assert set(sampled) == {"loss", "loss_se"}  # this law has no posterior of other masks
+    parameters = sum(p.numel() for p in load_checkpoint(table.folders[name]).parameters())
+    assert found["parameters"] == sampled["parameters"] == parameters
+    assert set(sampled) == {"loss", "loss_se", "parameters"}  # this law has no posterior of other masks
 
 
 def test_training_closes_the_gap_and_the_lookup_table_has_none(table, exact):
     trained, table_ = measured(table, exact / "all", "bert"), measured(table, exact / "all", "lookup")
-    assert table_["gap"] == 0 and table_["gap_se"] == 0 and table_["loss"] == table_["floor"] == trained["floor"]
+    assert (
+        table_["parameters"] == table_["gap"] == 0
+        and table_["gap_se"] == 0
+        and table_["loss"] == table_["floor"] == trained["floor"]
+    )
     assert trained["gap"] < 0.15
 
 

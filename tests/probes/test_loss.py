@@ -92,4 +92,4 @@ def test_masking_is_the_models_own(world, tmp_path):
 
 def test_without_floor_there_is_a_loss_alone(world):
     found, _ = measured(world, "trained", floor=False, sequences=100)
-    assert set(found) == {"loss", "loss_se"}
+    assert set(found) == {"loss", "loss_se", "parameters"}

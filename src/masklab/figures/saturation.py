@@ -53,6 +53,17 @@ def every_size(study: Study, config: Config) -> list[str]:
     return found
 
 
+def corpus_of(panel: str):
+    """`Spec.corpora` of a figure that shows the corpus of a panel's models."""
+
+    def found(study: Study, config: Config) -> list[str]:
+        if not study.members.get(panel):
+            raise MaskLabError(f"needs a panel {panel!r}")
+        return [config.models[study.members[panel][0]].corpus]
+
+    return found
+
+
 def figures() -> dict[str, Spec]:
     """The figures of the study."""
     loss, curvature = ("loss", "linear_probe"), ("loss", "linear_probe", "curvature")
@@ -66,6 +77,8 @@ def figures() -> dict[str, Spec]:
         "figure3": spec("figure3", curvature, SGD, ("-sgd",)),
         "figure5": spec("figure5", curvature, BY_SIZE),
         "figure5_embedded": spec("figure5_embedded", curvature, BY_SIZE),
+        "figure7": Spec("masklab.figures.samples:figure7", (), corpora=corpus_of("pcfg")),
+        "figure8": Spec("masklab.figures.samples:figure8", (), corpora=corpus_of("causal")),
         "figure9": spec("figure9", loss, BY_SIZE_MORE),
         "figure10": spec("figure10", curvature, SGD_MORE, ("-sgd",)),
         "figure11": spec("figure11", loss, MASKS, ("", "-15")),

@@ -29,17 +29,18 @@ def measure(context) -> list[dict]:
 
     In nats per masked token, each sequence counting once, as in training with one mask per sequence: a sequence's
     value is the mean over its positions measured. The errors are over sequences; `loss_std` is the standard deviation
-    of the loss over 5 disjoint subsets of them (the paper's). n counts masked tokens.
+    of the loss over 5 disjoint subsets of them (the paper's). n counts masked tokens. `parameters` counts the model's.
     """
     stored, store = Conditionals(context.conditionals), TokenStore(context.tokens, "test")
     if is_lookup(context.checkpoint):
-        gaps = np.zeros(len(stored))
+        gaps, parameters = np.zeros(len(stored)), 0
     else:
         model = load_checkpoint(context.checkpoint, context.device).eval()
+        parameters = sum(parameter.numel() for parameter in model.parameters())
         gaps = divergences(model, store, stored, context.probe.batch_size, context.device, context.progress)
     rows, entropies = np.asarray(stored.rows), np.asarray(stored.entropies)
     shared = {"task": Path(context.tokens).parent.name, "split": "test", "n": len(stored)}
-    found = summary(rows, entropies, gaps)
+    found = summary(rows, entropies, gaps) | {"parameters": float(parameters)}
     return [{**shared, "metric": metric, "value": value} for metric, value in found.items()]
 
 

@@ -8,7 +8,7 @@ corpus gives the posterior of such masks, the floor is the loss of the exact pos
 gap the difference token by token: an estimate of the mean Kullback-Leibler divergence of the model from the law.
 
 Rows: task = the corpus, split "test", n = masked tokens; metrics `loss`, `floor`, `gap` in nats per masked token, and
-each one's standard error over sequences, `loss_se`, `floor_se`, `gap_se`.
+each one's standard error over sequences, `loss_se`, `floor_se`, `gap_se`; and `parameters`, those of the model.
 """
 
 from pathlib import Path
@@ -59,7 +59,8 @@ def measure(context) -> list[dict]:
         floors = np.concatenate(floors)
         found |= {"floor": floors, "gap": losses - floors}
     shared = {"task": Path(context.tokens).parent.name, "split": "test", "n": len(losses)}
-    scores = []
+    parameters = float(sum(parameter.numel() for parameter in model.parameters()))
+    scores = [{**shared, "metric": "parameters", "value": parameters}]
     for metric, values in found.items():
         mean, error = mean_and_error(values, groups)
         scores += [{**shared, "metric": metric, "value": mean}, {**shared, "metric": f"{metric}_se", "value": error}]

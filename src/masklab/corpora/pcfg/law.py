@@ -143,13 +143,18 @@ class Law:
         return inner, outer, kept["products"], kept["wide"], np.empty((plan.length, LANES), np.int64)
 
 
-def from_facts(facts: dict) -> Law:
-    """The law of a corpus from its facts (`corpora.symbols.read_facts`)."""
+def rules_of(facts: dict):
+    """The grammar of a corpus, from its facts (`corpora.symbols.read_facts`)."""
     from masklab.config.schema import Grammar
     from masklab.corpora.pcfg.read import parse_rules
     from masklab.corpora.pcfg.rules import draw_rules
 
     grammar = Grammar(**facts["config"]["grammar"])
     if grammar.file is not None:
-        return Law(parse_rules(facts["rules"], grammar.file))
-    return Law(draw_rules(grammar, facts["seed"]))
+        return parse_rules(facts["rules"], grammar.file)
+    return draw_rules(grammar, facts["seed"])
+
+
+def from_facts(facts: dict) -> Law:
+    """The law of a corpus from its facts (`corpora.symbols.read_facts`)."""
+    return Law(rules_of(facts))
