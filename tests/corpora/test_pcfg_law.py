@@ -94,6 +94,17 @@ def test_threads_do_not_change_anything():
     assert (law.log_probability(words, lengths) == law.log_probability(words, lengths, threads=2)).all()
 
 
+def test_memory_can_be_given():
+    law = Law(draw_rules(DEEP, 1))
+    words, lengths = sample(law.rules, 50, 1, "memory")
+    out = np.full((*words.shape, law.symbols), np.nan)
+    assert law.conditionals(words, lengths, out=out) is out
+    assert (out == law.conditionals(words, lengths)).all()
+    for bad in (out[:-1], out.astype(np.float32), np.asfortranarray(out)):
+        with pytest.raises(MaskLabError, match="out: must be float64, contiguous, of shape"):
+            law.conditionals(words, lengths, out=bad)
+
+
 def test_conditionals_of_the_default_grammar_are_ratios_of_joint_probabilities():
     """Pr(x_t = v | x_-t) by |V| inside passes, as the paper computes it, to 1e-10."""
     law = Law(draw_rules(Grammar(), 1))

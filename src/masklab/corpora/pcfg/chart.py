@@ -61,16 +61,32 @@ def outside(jobs, pairs, tables, chart, outer, products):
             store(products, c, total)
         for pair in range(begin, end):
             left, right = pairs[pair]
-            for i in range(height):
-                total = load(outer, left + i)
+            for i in range(0, height, 4):
+                row, at = left + i, i * height
+                a, b, c, d = load(outer, row), load(outer, row + 1), load(outer, row + 2), load(outer, row + 3)
                 for j in range(height):
-                    total = add_product(total, load(products, i * height + j), load(chart, right + j))
-                store(outer, left + i, total)
-            for j in range(height):
-                total = load(outer, right + j)
+                    beside = load(chart, right + j)
+                    a = add_product(a, load(products, at + j), beside)
+                    b = add_product(b, load(products, at + height + j), beside)
+                    c = add_product(c, load(products, at + 2 * height + j), beside)
+                    d = add_product(d, load(products, at + 3 * height + j), beside)
+                store(outer, row, a)
+                store(outer, row + 1, b)
+                store(outer, row + 2, c)
+                store(outer, row + 3, d)
+            for j in range(0, height, 4):
+                row = right + j
+                a, b, c, d = load(outer, row), load(outer, row + 1), load(outer, row + 2), load(outer, row + 3)
                 for i in range(height):
-                    total = add_product(total, load(products, i * height + j), load(chart, left + i))
-                store(outer, right + j, total)
+                    beside, at = load(chart, left + i), i * height + j
+                    a = add_product(a, load(products, at), beside)
+                    b = add_product(b, load(products, at + 1), beside)
+                    c = add_product(c, load(products, at + 2), beside)
+                    d = add_product(d, load(products, at + 3), beside)
+                store(outer, row, a)
+                store(outer, row + 1, b)
+                store(outer, row + 2, c)
+                store(outer, row + 3, d)
 
 
 @compiled
@@ -135,13 +151,14 @@ def scores(sequences, rows, words, plan, tables, scaled, start, picked, both, in
 @compiled
 def conditionals(sequences, rows, words, plan, tables, scaled, start, leaf_rows, emissions, inner, outer, products,
                  wide, found, evidence):  # fmt: skip
-    """found [N, T, V] and the scaled probabilities evidence [N] of `rows`."""
+    """found [N, T, V], 0 past a sentence's end, and the scaled probabilities evidence [N] of `rows`."""
     leaves, jobs, pairs, tops = plan
     for at in range(0, len(rows), LANES):
         gather(sequences, rows, at, words)
         inside(words, leaves, jobs, pairs, tables, scaled, inner, products)
         begin(tops, start, tables[0], outer)
         for lane in range(min(LANES, len(rows) - at)):
+            found[rows[at + lane], len(words) :] = 0.0
             evidence[rows[at + lane]] = 0.0
             for group, row in tops:
                 for symbol in range(tables[0][group], tables[0][group + 1]):

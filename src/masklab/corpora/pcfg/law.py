@@ -49,7 +49,6 @@ class Law:
             out = np.empty((*sequences.shape, self.symbols))
         elif out.shape != (*sequences.shape, self.symbols) or out.dtype != np.float64 or not out.flags.c_contiguous:
             raise MaskLabError(f"out: must be float64, contiguous, of shape {(*sequences.shape, self.symbols)}")
-        out[np.arange(sequences.shape[1]) >= lengths[:, None]] = 0
         evidence, tables = np.empty(len(lengths)), self.tables
 
         def part(plan, rows):
@@ -126,8 +125,12 @@ class Law:
         for rows in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1) if len(order) else ():
             plan = self.plan(int(lengths[rows[0]]), tops)
             parts += [(plan, rows[at : at + PART]) for at in range(0, len(rows), PART)]
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda one: part(*one), parts))
+        if threads == 1:
+            for plan, rows in parts:
+                part(plan, rows)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(lambda one: part(*one), parts))
 
     def _space(self, plan):
         """Charts (inside, outside), products of a span, scores of words, words: kept by each thread.
