@@ -131,13 +131,13 @@ def begin(tops, start, first, outer):
 
 
 @compiled
-def scores(sequences, rows, words, plan, tables, scaled, start, picked, both, inner, outer, products, found):
-    """found [N, n] of `rows`: scores of the chart rows picked [n] (-1: 0); inside x outside ones if `both`."""
+def scores(sequences, rows, words, plan, tables, scaled, start, picked, posterior, inner, outer, products, found):
+    """found [N, n] of `rows`: scores of the chart rows picked [n] (-1: 0); inside x outside ones if `posterior`."""
     leaves, jobs, pairs, tops = plan
     for at in range(0, len(rows), LANES):
         gather(sequences, rows, at, words)
         inside(words, leaves, jobs, pairs, tables, scaled, inner, products)
-        if both:
+        if posterior:
             begin(tops, start, tables[0], outer)
             outside(jobs, pairs, tables, inner, outer, products)
         for lane in range(min(LANES, len(rows) - at)):
@@ -145,24 +145,53 @@ def scores(sequences, rows, words, plan, tables, scaled, start, picked, both, in
                 row = picked[symbol]
                 if row >= 0:
                     score = inner[row, lane]
-                    found[rows[at + lane], symbol] = score * outer[row, lane] if both else score
+                    found[rows[at + lane], symbol] = score * outer[row, lane] if posterior else score
+
+
+@compiled
+def both(sequences, rows, at, words, plan, tables, scaled, start, inner, outer, products, evidence):
+    """Inside and outside scores of the rows from `at` on, and their scaled probabilities."""
+    leaves, jobs, pairs, tops = plan
+    gather(sequences, rows, at, words)
+    inside(words, leaves, jobs, pairs, tables, scaled, inner, products)
+    begin(tops, start, tables[0], outer)
+    for lane in range(min(LANES, len(rows) - at)):
+        evidence[rows[at + lane]] = 0.0
+        for group, row in tops:
+            for symbol in range(tables[0][group], tables[0][group + 1]):
+                score = inner[row + symbol - tables[0][group], lane]
+                evidence[rows[at + lane]] += start[symbol] * score
+    outside(jobs, pairs, tables, inner, outer, products)
 
 
 @compiled
 def conditionals(sequences, rows, words, plan, tables, scaled, start, leaf_rows, emissions, inner, outer, products,
-                 wide, found, evidence):  # fmt: skip
+                 wide, evidence, found):  # fmt: skip
     """found [N, T, V], 0 past a sentence's end, and the scaled probabilities evidence [N] of `rows`."""
-    leaves, jobs, pairs, tops = plan
     for at in range(0, len(rows), LANES):
-        gather(sequences, rows, at, words)
-        inside(words, leaves, jobs, pairs, tables, scaled, inner, products)
-        begin(tops, start, tables[0], outer)
+        both(sequences, rows, at, words, plan, tables, scaled, start, inner, outer, products, evidence)
         for lane in range(min(LANES, len(rows) - at)):
             found[rows[at + lane], len(words) :] = 0.0
-            evidence[rows[at + lane]] = 0.0
-            for group, row in tops:
-                for symbol in range(tables[0][group], tables[0][group + 1]):
-                    score = inner[row + symbol - tables[0][group], lane]
-                    evidence[rows[at + lane]] += start[symbol] * score
-        outside(jobs, pairs, tables, inner, outer, products)
         read(leaf_rows, emissions, outer, rows[at : at + LANES], wide, found)
+
+
+@compiled
+def conditionals_at(sequences, rows, words, plan, tables, scaled, start, leaf_rows, emissions, inner, outer, products,
+                    asked, order, columns, evidence, found):  # fmt: skip
+    """found [M, V]: the same at `columns` [M] alone; those of row r are order[asked[r]:asked[r + 1]]."""
+    entries, symbols, probabilities = emissions
+    for at in range(0, len(rows), LANES):
+        both(sequences, rows, at, words, plan, tables, scaled, start, inner, outer, products, evidence)
+        for lane in range(min(LANES, len(rows) - at)):
+            row = rows[at + lane]
+            for k in range(asked[row], asked[row + 1]):
+                values, position, total = found[order[k]], columns[order[k]], 0.0
+                for word in range(len(entries) - 1):
+                    here = 0.0
+                    for entry in range(entries[word], entries[word + 1]):
+                        leaf = leaf_rows[position, symbols[entry]]
+                        if leaf >= 0:
+                            here += probabilities[entry] * outer[leaf, lane]
+                    values[word] = here
+                    total += here
+                values *= 1.0 / total if total > 0.0 else 0.0
