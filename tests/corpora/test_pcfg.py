@@ -41,19 +41,6 @@ def test_grammars_are_drawn_at_their_seed(law):
     assert not np.array_equal(first.binary, other.binary)
 
 
-@pytest.mark.parametrize(
-    "keys,said",
-    [
-        ({"emissions": 20}, "grammars: emissions: 8 symbols with 20 words each cannot use 200 words"),
-        ({"emissions": 201}, "a symbol cannot have more words than there are (words: 200)"),
-    ],
-)
-def test_impossible_grammars_are_refused(keys, said):
-    with pytest.raises(MaskLabError) as error:
-        draw_rules(Grammar(**keys), 1)
-    assert said in str(error.value)
-
-
 RULES = """
 S S1 0.3
 S S2 0.1

@@ -94,6 +94,30 @@ def test_threads_do_not_change_anything():
     assert (law.log_probability(words, lengths) == law.log_probability(words, lengths, threads=2)).all()
 
 
+def test_memory_can_be_given():
+    law = Law(draw_rules(DEEP, 1))
+    words, lengths = sample(law.rules, 50, 1, "memory")
+    out = np.full((*words.shape, law.symbols), np.nan)
+    assert law.conditionals(words, lengths, out=out) is out
+    assert (out == law.conditionals(words, lengths)).all()
+    for bad in (out[:-1], out.astype(np.float32), np.asfortranarray(out)):
+        with pytest.raises(MaskLabError, match="out: must be float64, contiguous, of shape"):
+            law.conditionals(words, lengths, out=bad)
+
+
+def test_conditionals_at_some_places():
+    law = Law(draw_rules(Grammar(), 1))
+    words, lengths = sample(law.rules, 100, 1, "places")
+    rng = np.random.default_rng(1)
+    rows = rng.integers(100, size=150)  # some rows never, some repeatedly, in no order
+    columns = rng.integers(lengths[rows])
+    found = law.conditionals_at(words, lengths, rows, columns)
+    assert np.abs(found - law.conditionals(words, lengths)[rows, columns]).max() < 1e-14
+    assert (found == law.conditionals_at(words, lengths, rows, columns, threads=2)).all()
+    with pytest.raises(MaskLabError, match="columns: must be 0 or more and below the lengths"):
+        law.conditionals_at(words, lengths, [0], lengths[:1])
+
+
 def test_conditionals_of_the_default_grammar_are_ratios_of_joint_probabilities():
     """Pr(x_t = v | x_-t) by |V| inside passes, as the paper computes it, to 1e-10."""
     law = Law(draw_rules(Grammar(), 1))

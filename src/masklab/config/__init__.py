@@ -72,7 +72,8 @@ def _first(error: ValidationError) -> str:
     problems = error.errors()
     first = problems[0]
     where = ".".join(str(part) for part in first["loc"])
-    said = first["msg"][0].lower() + first["msg"][1:]
+    said = first["msg"].removeprefix("Value error, ")  # of a check of our own
+    said = said[0].lower() + said[1:]
     if first["type"] == "extra_forbidden":
         said = "unknown key" + _nearest(first["loc"])
     elif not isinstance(first["input"], dict | list):

@@ -104,6 +104,17 @@ class Grammar(Entity):
     )
     seed: int = Field(1, ge=0)
 
+    @model_validator(mode="after")
+    def _words_fit(self):
+        if self.levels[-1] * self.emissions < self.words:
+            raise ValueError(
+                f"emissions: {self.levels[-1]} symbols with {self.emissions} words each cannot use {self.words} words"
+            )
+        for key in ("emissions", "stop_words"):
+            if getattr(self, key) > self.words:
+                raise ValueError(f"{key}: {getattr(self, key)} are more than there are words ({self.words})")
+        return self
+
 
 class TextCorpus(Entity):
     """Sequences read from text files."""

@@ -61,16 +61,32 @@ def outside(jobs, pairs, tables, chart, outer, products):
             store(products, c, total)
         for pair in range(begin, end):
             left, right = pairs[pair]
-            for i in range(height):
-                total = load(outer, left + i)
+            for i in range(0, height, 4):
+                row, at = left + i, i * height
+                a, b, c, d = load(outer, row), load(outer, row + 1), load(outer, row + 2), load(outer, row + 3)
                 for j in range(height):
-                    total = add_product(total, load(products, i * height + j), load(chart, right + j))
-                store(outer, left + i, total)
-            for j in range(height):
-                total = load(outer, right + j)
+                    beside = load(chart, right + j)
+                    a = add_product(a, load(products, at + j), beside)
+                    b = add_product(b, load(products, at + height + j), beside)
+                    c = add_product(c, load(products, at + 2 * height + j), beside)
+                    d = add_product(d, load(products, at + 3 * height + j), beside)
+                store(outer, row, a)
+                store(outer, row + 1, b)
+                store(outer, row + 2, c)
+                store(outer, row + 3, d)
+            for j in range(0, height, 4):
+                row = right + j
+                a, b, c, d = load(outer, row), load(outer, row + 1), load(outer, row + 2), load(outer, row + 3)
                 for i in range(height):
-                    total = add_product(total, load(products, i * height + j), load(chart, left + i))
-                store(outer, right + j, total)
+                    beside, at = load(chart, left + i), i * height + j
+                    a = add_product(a, load(products, at), beside)
+                    b = add_product(b, load(products, at + 1), beside)
+                    c = add_product(c, load(products, at + 2), beside)
+                    d = add_product(d, load(products, at + 3), beside)
+                store(outer, row, a)
+                store(outer, row + 1, b)
+                store(outer, row + 2, c)
+                store(outer, row + 3, d)
 
 
 @compiled
@@ -115,13 +131,13 @@ def begin(tops, start, first, outer):
 
 
 @compiled
-def scores(sequences, rows, words, plan, tables, scaled, start, picked, both, inner, outer, products, found):
-    """found [N, n] of `rows`: scores of the chart rows picked [n] (-1: 0); inside x outside ones if `both`."""
+def scores(sequences, rows, words, plan, tables, scaled, start, picked, posterior, inner, outer, products, found):
+    """found [N, n] of `rows`: scores of the chart rows picked [n] (-1: 0); inside x outside ones if `posterior`."""
     leaves, jobs, pairs, tops = plan
     for at in range(0, len(rows), LANES):
         gather(sequences, rows, at, words)
         inside(words, leaves, jobs, pairs, tables, scaled, inner, products)
-        if both:
+        if posterior:
             begin(tops, start, tables[0], outer)
             outside(jobs, pairs, tables, inner, outer, products)
         for lane in range(min(LANES, len(rows) - at)):
@@ -129,23 +145,53 @@ def scores(sequences, rows, words, plan, tables, scaled, start, picked, both, in
                 row = picked[symbol]
                 if row >= 0:
                     score = inner[row, lane]
-                    found[rows[at + lane], symbol] = score * outer[row, lane] if both else score
+                    found[rows[at + lane], symbol] = score * outer[row, lane] if posterior else score
+
+
+@compiled
+def both(sequences, rows, at, words, plan, tables, scaled, start, inner, outer, products, evidence):
+    """Inside and outside scores of the rows from `at` on, and their scaled probabilities."""
+    leaves, jobs, pairs, tops = plan
+    gather(sequences, rows, at, words)
+    inside(words, leaves, jobs, pairs, tables, scaled, inner, products)
+    begin(tops, start, tables[0], outer)
+    for lane in range(min(LANES, len(rows) - at)):
+        evidence[rows[at + lane]] = 0.0
+        for group, row in tops:
+            for symbol in range(tables[0][group], tables[0][group + 1]):
+                score = inner[row + symbol - tables[0][group], lane]
+                evidence[rows[at + lane]] += start[symbol] * score
+    outside(jobs, pairs, tables, inner, outer, products)
 
 
 @compiled
 def conditionals(sequences, rows, words, plan, tables, scaled, start, leaf_rows, emissions, inner, outer, products,
-                 wide, found, evidence):  # fmt: skip
-    """found [N, T, V] and the scaled probabilities evidence [N] of `rows`."""
-    leaves, jobs, pairs, tops = plan
+                 wide, evidence, found):  # fmt: skip
+    """found [N, T, V], 0 past a sentence's end, and the scaled probabilities evidence [N] of `rows`."""
     for at in range(0, len(rows), LANES):
-        gather(sequences, rows, at, words)
-        inside(words, leaves, jobs, pairs, tables, scaled, inner, products)
-        begin(tops, start, tables[0], outer)
+        both(sequences, rows, at, words, plan, tables, scaled, start, inner, outer, products, evidence)
         for lane in range(min(LANES, len(rows) - at)):
-            evidence[rows[at + lane]] = 0.0
-            for group, row in tops:
-                for symbol in range(tables[0][group], tables[0][group + 1]):
-                    score = inner[row + symbol - tables[0][group], lane]
-                    evidence[rows[at + lane]] += start[symbol] * score
-        outside(jobs, pairs, tables, inner, outer, products)
+            found[rows[at + lane], len(words) :] = 0.0
         read(leaf_rows, emissions, outer, rows[at : at + LANES], wide, found)
+
+
+@compiled
+def conditionals_at(sequences, rows, words, plan, tables, scaled, start, leaf_rows, emissions, inner, outer, products,
+                    asked, order, columns, evidence, found):  # fmt: skip
+    """found [M, V]: the same at `columns` [M] alone; those of row r are order[asked[r]:asked[r + 1]]."""
+    entries, symbols, probabilities = emissions
+    for at in range(0, len(rows), LANES):
+        both(sequences, rows, at, words, plan, tables, scaled, start, inner, outer, products, evidence)
+        for lane in range(min(LANES, len(rows) - at)):
+            row = rows[at + lane]
+            for k in range(asked[row], asked[row + 1]):
+                values, position, total = found[order[k]], columns[order[k]], 0.0
+                for word in range(len(entries) - 1):
+                    here = 0.0
+                    for entry in range(entries[word], entries[word + 1]):
+                        leaf = leaf_rows[position, symbols[entry]]
+                        if leaf >= 0:
+                            here += probabilities[entry] * outer[leaf, lane]
+                    values[word] = here
+                    total += here
+                values *= 1.0 / total if total > 0.0 else 0.0

@@ -49,19 +49,32 @@ class Law:
             out = np.empty((*sequences.shape, self.symbols))
         elif out.shape != (*sequences.shape, self.symbols) or out.dtype != np.float64 or not out.flags.c_contiguous:
             raise MaskLabError(f"out: must be float64, contiguous, of shape {(*sequences.shape, self.symbols)}")
-        out[np.arange(sequences.shape[1]) >= lengths[:, None]] = 0
+        self._conditionals(chart.conditionals, sequences, lengths, threads, (), out)
+        return out
+
+    def conditionals_at(self, sequences, lengths, rows, columns, threads: int = 1) -> np.ndarray:
+        """The conditionals of the words at (rows, columns) [M] alone, [M, V] float64; rows may occur repeatedly."""
+        sequences, lengths = self.checked(sequences, lengths)
+        rows, columns = np.asarray(rows, np.int64), np.asarray(columns, np.int64)
+        if len(columns) and not ((columns >= 0) & (columns < lengths[rows])).all():
+            raise MaskLabError("columns: must be 0 or more and below the lengths of their rows")
+        order, found = np.argsort(rows, kind="stable"), np.empty((len(rows), self.symbols))
+        asked = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(lengths)))])
+        self._conditionals(chart.conditionals_at, sequences, lengths, threads, (asked, order, columns), found)
+        return found
+
+    def _conditionals(self, sweep, sequences, lengths, threads, asked, found):
         evidence, tables = np.empty(len(lengths)), self.tables
 
         def part(plan, rows):
             inner, outer, products, wide, words = self._space(plan)
-            chart.conditionals(sequences, rows, words, plan.compiled(), tables.compiled(), tables.scaled,
-                               self.rules.start, plan.leaf_rows, tables.emissions(), inner, outer, products, wide,
-                               out, evidence)  # fmt: skip
+            space = (inner, outer, products, *asked) if asked else (inner, outer, products, wide)
+            sweep(sequences, rows, words, plan.compiled(), tables.compiled(), tables.scaled, self.rules.start,
+                  plan.leaf_rows, tables.emissions(), *space, evidence, found)  # fmt: skip
 
         self._run(part, lengths, threads)
         if len(evidence) and not evidence.min() > 0:
             raise MaskLabError(f"sequence {int(np.argmin(evidence))}: impossible under the grammar of its corpus")
-        return out
 
     def mlm_entropy(self, sequences, lengths, threads: int = 1) -> dict:
         """Mean entropy of a word given all others, in nats: `per_sentence` (a position drawn uniformly from each
@@ -126,8 +139,12 @@ class Law:
         for rows in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1) if len(order) else ():
             plan = self.plan(int(lengths[rows[0]]), tops)
             parts += [(plan, rows[at : at + PART]) for at in range(0, len(rows), PART)]
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda one: part(*one), parts))
+        if threads == 1:
+            for plan, rows in parts:
+                part(plan, rows)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(lambda one: part(*one), parts))
 
     def _space(self, plan):
         """Charts (inside, outside), products of a span, scores of words, words: kept by each thread.

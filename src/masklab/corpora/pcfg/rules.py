@@ -117,12 +117,6 @@ def draw_rules(config, seed: int) -> Rules:
 
         return read_rules(config.file)
     levels, words = config.levels, config.words
-    if levels[-1] * config.emissions < words:
-        raise MaskLabError(
-            f"grammars: emissions: {levels[-1]} symbols with {config.emissions} words each cannot use {words} words"
-        )
-    if config.emissions > words or config.stop_words > words:
-        raise MaskLabError(f"grammars: a symbol cannot have more words than there are (words: {words})")
     rng = generator(seed, "grammars", config.seed)
     firsts = np.concatenate([[0], np.cumsum(levels)])
     names = [f"{'S' if not level else f'A{level}_'}{k + 1}" for level, size in enumerate(levels) for k in range(size)]
