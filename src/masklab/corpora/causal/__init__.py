@@ -40,7 +40,8 @@ def generate(config, name: str, seed: int, model=None, device="cpu", state_folde
     model = model or config.causal
     causal, tokenizer = load(model, device)
     rules = rules_of(config, name, causal, tokenizer, torch_generator(seed, "causal", config.seed, "counted"))
-    settings = {"model": str(model), "weights": weights_of(model, causal), **asdict(rules)}
+    settings = {"model": str(model), "local": Path(model).is_dir(), "weights": weights_of(model, causal)}
+    settings |= asdict(rules)
     facts = {"kind": "causal", "seed": seed, "config": config.model_dump(mode="json"), "law": settings}
     restricted = Restricted(causal, rules)
     sizes = {"train": config.sequences, "valid": config.valid, "test": config.test}

@@ -159,8 +159,8 @@ def from_facts(facts: dict, device=None) -> Law:
     MaskLabError if the model is gone, or its weights are not those that the corpus was drawn from.
     """
     settings = dict(facts["law"])
-    model, weights = settings.pop("model"), settings.pop("weights")
-    if "/" in model and model.startswith(("results/", "/", ".")) and not Path(model).is_dir():
+    model, weights, local = (settings.pop(key) for key in ("model", "weights", "local"))
+    if local and not Path(model).is_dir():
         raise MaskLabError(f"{model}: no such folder; the law of the corpus is that of the model in it")
     causal, _ = load(model, device or ("cuda" if torch.cuda.is_available() else "cpu"))
     if weights_of(model, causal) != weights:
