@@ -5,6 +5,7 @@ import re
 
 from masklab.config import adversary
 from masklab.config.exact import check_floor, check_lookup, check_measurable
+from masklab.config.growth import check_growth
 from masklab.config.references import LAWS, checkpoints, law_of, split_reference, study_models, symbols_of
 from masklab.config.schema import SECTIONS
 from masklab.errors import MaskLabError
@@ -205,6 +206,7 @@ def _check_study(config, name, study):
             _check_law(config, probe, model, f"{where}.probes.{probe}")
             check_floor(config, probe, model, f"{where}.probes.{probe}")
             check_measurable(config, probe, model, f"{where}.probes.{probe}")
+            check_growth(config, probe, model, f"{where}.probes.{probe}")
     for key, tasks in study.sets.items():
         for task in tasks:
             _known(config.tasks, task, f"{where}.sets.{key}")

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import torch
 
+from masklab.config.growth import growth_problem
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.models.checkpoint import TOKENIZER_FILES, load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
 
-LARGEST_EPS = 1e-6
 KEPT = {"head.bias", "latent.bias"}  # no axis of features
 FIRST_KEPT = (
     "embeddings.word",
@@ -45,7 +45,7 @@ def grow(model: MaskedLM, width: int = 1, layers: int | None = None) -> MaskedLM
     """
     config = model.config
     layers = config.layers if layers is None else layers
-    if problem := _problem(config, width, layers):
+    if problem := growth_problem(config, width, layers):
         raise MaskLabError(f"grow: {problem}")
     divided = config.tied_head and width > 1
     changes = {"hidden": config.hidden * width, "heads": config.heads * width, "layers": layers}
@@ -85,23 +85,6 @@ def widen(name: str, value: torch.Tensor, k: int, head: int, divided: bool) -> t
 def _repeat(value, axis, size, k):
     """Each run of `size` along `axis` k times in a row."""
     return value.unflatten(axis, (-1, size)).repeat_interleave(k, axis).flatten(axis, axis + 1)
-
-
-def _problem(config, width, layers):
-    if type(width) is not int or width < 1:
-        return f"width: {width!r} must be an integer of at least 1: features are written a whole number of times"
-    if type(layers) is not int or layers < config.layers:
-        return f"layers: {layers!r} must be an integer of at least the model's {config.layers}"
-    if config.decoder is not None:
-        return "a model with a decoder does not grow; grow the encoder alone, from a folder without decoder.safetensors"
-    if layers > config.layers and (config.norm == "post" or config.kind == "lstm"):
-        kind = "an LSTM" if config.kind == "lstm" else "norm: post"
-        return f"layers: {kind} normalises after each sum, where a layer of zeros changes the function; allowed: width"
-    if width > 1 and config.tied_head and not config.embedding_norm:
-        return "width: a tied head needs embedding_norm: the embeddings are divided, and nothing would take that back"
-    if width > 1 and config.tied_head and config.eps > LARGEST_EPS:
-        return f"width: norm_eps is {config.eps:g}; above {LARGEST_EPS:g} the function would change noticeably"
-    return None
 
 
 def grow_folder(folder, output, width: int = 1, layers: int | None = None) -> None:

@@ -26,6 +26,7 @@ PROBES = {
     "prediction": "masklab.probes.prediction",
     "loss": "masklab.probes.loss",
     "curvature": "masklab.probes.curvature",
+    "landscape": "masklab.probes.landscape",
     "linear_probe": "masklab.probes.linear_probe",
     "rank": "masklab.probes.rank",
 }

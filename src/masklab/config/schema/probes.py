@@ -130,6 +130,40 @@ class CurvatureProbe(CorpusProbe):
     )
 
 
+class LandscapeProbe(CorpusProbe):
+    """Slices of the loss around a checkpoint (Liu et al. 2023, Figure 4, measured)."""
+
+    kind: Literal["landscape"]
+    directions: Count = Field(3, description="Random directions, next to the top one of the gradient covariance.")
+    scale: Literal["gaussian", "filter"] = Field(
+        "gaussian",
+        description="Random directions of standard normal numbers, along which the loss rises by offset^2 / 2 x trace of the Hessian in the mean, in a model of any size; or `filter`: each row as long as the row of the weights it is added to, nothing on biases and layer norms (Li et al. 2018).",
+    )
+    reach: float | None = Field(
+        None, gt=0, description="Largest offset along random directions; None: 0.05 gaussian, 0.5 filter."
+    )
+    top_reach: float = Field(0.5, gt=0, description="Largest offset along the top direction, a Euclidean length.")
+    points: int = Field(11, ge=3, description="Offsets of a slice from -reach to reach; odd, so that 0 is one.")
+    sentences: Count = Field(512, description="Test sentences measured, one masked token each.")
+    batch_size: Count = Field(256, description="Sentences per forward pass.")
+    gradients: Count = Field(32, description="Sums of 8 sentences' gradients that the top direction is taken from.")
+    width: Count | None = Field(
+        None, description="Hidden width that models grow to first, a multiple of theirs; None: their own."
+    )
+    layers: Count | None = Field(None, description="Layers that models grow to first; None: their own.")
+
+    @field_validator("points")
+    @classmethod
+    def _odd(cls, points):
+        if points % 2 == 0:
+            raise ValueError("must be odd")
+        return points
+
+    @property
+    def largest(self) -> float:
+        return self.reach or {"gaussian": 0.05, "filter": 0.5}[self.scale]
+
+
 class LinearProbe(TrainingProbe):
     """A linear classifier on frozen representations (Liu et al. 2023, section 2.1 and appendix A.4)."""
 
@@ -183,6 +217,7 @@ Probe = Annotated[
         PredictionProbe,
         LossProbe,
         CurvatureProbe,
+        LandscapeProbe,
         LinearProbe,
         RankProbe,
     ],

@@ -1,0 +1,1 @@
+"""Theorems of the papers on cases small enough to compute."""
