@@ -73,7 +73,7 @@ class Trainer:
         self.reconstruct = torch.compile(self.model.reconstruct) if self.config.compile else self.model.reconstruct
         self.teacher = self._teacher()
         self.terms = [name for name in TERMS if getattr(run.objective, name)]
-        self.flat = optim.FlatParameters(self.model.parameters())
+        self.flat = optim.FlatParameters(self.model.parameters(), direct=True)
         lengths = self.train_store.lengths
         self.plan = BatchPlan(
             lengths, self.config.batch_size, run.seed, *self.address, eligible=maskable(lengths, self.config.masking)
