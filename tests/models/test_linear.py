@@ -4,21 +4,26 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from masklab.models.linear import Linear, OneDnnLinear, linear
-
-by_onednn = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
+from masklab.models.linear import Linear, CpuLinear, linear
 
 
-@by_onednn
+@pytest.fixture
+def by_onednn(monkeypatch):
+    if not torch.backends.mkldnn.is_available():
+        pytest.skip("torch was built without oneDNN")
+    monkeypatch.setattr("masklab.models.linear.prefers_onednn", lambda: True)
+
+
+
 @pytest.mark.parametrize("shape", [(1, 8, 8), (1, 256, 8), (37, 256, 65), (64, 256, 65), (240, 64, 5000)])
 @pytest.mark.parametrize("biased", [True, False])
-def test_values_and_gradients(shape, biased):
+def test_values_and_gradients(shape, biased, by_onednn):
     n, k, m = shape
     torch.manual_seed(1)
     inputs = [torch.randn(n, k), torch.randn(m, k), torch.randn(m) if biased else None]
     leaves = [part if part is None else part.requires_grad_() for part in inputs]
     given, gradient = [part for part in leaves if part is not None], torch.randn(n, m)
-    found, expected = OneDnnLinear.apply(*leaves), F.linear(*leaves)
+    found, expected = CpuLinear.apply(*leaves), F.linear(*leaves)
     # against double precision, no further off than torch's own product
     exact = F.linear(*(part if part is None else part.double() for part in leaves))
     for result in (found, expected):
@@ -29,24 +34,22 @@ def test_values_and_gradients(shape, biased):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-3)
 
 
-@by_onednn
 @pytest.mark.parametrize("shape", [(3, 256, 65), (37, 256, 65), (240, 64, 5000)])
-def test_onednn_is_given_multiples_of_32_rows(shape):
+def test_onednn_is_given_multiples_of_32_rows(shape, by_onednn):
     n, k, m = shape
     x, weight = torch.randn(n, k), torch.randn(m, k)
     with torch.profiler.profile(record_shapes=True) as profile:
-        OneDnnLinear.apply(x, weight, None)
+        CpuLinear.apply(x, weight, None)
     rows = [e.input_shapes[0][0] for e in profile.events() if e.name == "mkldnn::_linear_pointwise"]
     assert all(count % 32 == 0 for count in rows)
     assert len(rows) == (n >= 32)
 
 
-@by_onednn
-def test_second_derivative():
+def test_second_derivative(by_onednn):
     torch.manual_seed(1)
     x, weight = torch.randn(6, 5, requires_grad=True), torch.randn(4, 5, requires_grad=True)
     found = []
-    for function in (OneDnnLinear.apply, F.linear):
+    for function in (CpuLinear.apply, F.linear):
         (first,) = torch.autograd.grad(function(x, weight, None).pow(3).sum(), x, create_graph=True)
         found.append(torch.autograd.grad(first.pow(2).sum(), weight)[0])
     torch.testing.assert_close(*found, rtol=1e-4, atol=1e-3)

@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from masklab.config.schema import Encoder
 from masklab.models.attention import Attention, Batch, Queries
+from masklab.models.direct import lookup
 from masklab.models.dropout import dropout, dropout_add
 from masklab.models.linear import Linear
 from masklab.models.relative import BiasedAttention, DisentangledAttention
@@ -26,7 +27,7 @@ class Embeddings(nn.Module):
         self.p = config.dropout
 
     def forward(self, ids: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
-        x = F.embedding(ids, self.word)
+        x = lookup(ids, self.word)
         if self.position is not None:
             at = self.position[: ids.shape[1]] if positions is None else F.embedding(positions, self.position)
             x = x + (at if self.segment is None else at + self.segment)

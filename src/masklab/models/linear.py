@@ -15,6 +15,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from masklab.models import direct
+
 # 1,600 rows, two threads of a Zen 4 EPYC, GFLOP/s of MKL and oneDNN: inner width 128: 201, 181; 256: 199, 210;
 # 128, but 8,192 columns: 126, 167.
 THIN, WIDE = 192, 4096
@@ -34,13 +36,15 @@ def prefers_onednn() -> bool:
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """x [N, K], weight [M, K], bias [M] -> x weight' + bias [N, M]: `torch.nn.functional.linear`."""
     plain = x.dim() == 2 and x.dtype == weight.dtype == torch.float32 and x.device.type == "cpu" and x.numel() > 0
-    if not plain or torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu") or not prefers_onednn():
+    if not plain or torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu"):
         return F.linear(x, weight, bias)
-    return OneDnnLinear.apply(x, weight, bias)
+    if not prefers_onednn() and not direct.is_direct(weight):
+        return F.linear(x, weight, bias)
+    return CpuLinear.apply(x, weight, bias)
 
 
 def _product(x, weight, bias=None):
-    if x.shape[1] < THIN and len(weight) < WIDE:
+    if not prefers_onednn() or (x.shape[1] < THIN and len(weight) < WIDE):
         return F.linear(x, weight, bias)
     return _by_onednn(x, weight, bias)
 
@@ -56,8 +60,8 @@ def _by_onednn(x, weight, bias):
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
 
 
-class OneDnnLinear(torch.autograd.Function):
-    """`linear` by oneDNN; twice differentiable."""
+class CpuLinear(torch.autograd.Function):
+    """`linear` by either library; twice differentiable. Gradients of marked weights go where `direct` says."""
 
     @staticmethod
     def forward(ctx, x, weight, bias):
@@ -70,14 +74,14 @@ class OneDnnLinear(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         for_x, for_weight, for_bias = ctx.needs_input_grad
         again = torch.is_grad_enabled()  # a gradient of the gradient will be asked for
-        back = None
+        back = found = None
         if for_x:
             back = gradient @ weight if again else _product(gradient, weight.t())
-        return (
-            back,
-            gradient.t() @ x if for_weight else None,
-            gradient.sum(0) if ctx.biased and for_bias else None,
-        )
+        if for_weight and (into := direct.target(weight)) is not None:
+            into.addmm_(gradient.t(), x)
+        elif for_weight:
+            found = gradient.t() @ x
+        return back, found, gradient.sum(0) if ctx.biased and for_bias else None
 
 
 class Linear(nn.Linear):

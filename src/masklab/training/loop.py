@@ -74,7 +74,7 @@ class Trainer:
         self.teacher = self._teacher()
         self.adversary = self._adversary()
         self.terms = [name for name in TERMS if getattr(run.objective, name)]
-        self.flat = optim.FlatParameters(self.model.parameters())
+        self.flat = optim.FlatParameters(self.model.parameters(), direct=True)
         lengths = self.train_store.lengths
         self.plan = BatchPlan(
             lengths, self.config.batch_size, run.seed, *self.address, eligible=maskable(lengths, self.config.masking)

@@ -2,6 +2,8 @@
 
 import torch
 
+from masklab.models.direct import mark
+
 
 class FlatParameters:
     """Parameters as views of one vector, gradients and the optimiser's moments too.
@@ -10,10 +12,13 @@ class FlatParameters:
     parameter, which matters in a small model. AdamW is torch's fused kernel called directly: making a
     `torch.optim.AdamW` imports 800 modules of torch's compiler, 1.6 s of every process.
 
+    `direct`: the parameters' gradients come from `backward()` alone and are added in place where that is faster
+    (`masklab.models.direct`).
+
     values, gradient [n]; mean, square [n] and updates []: AdamW's state, on the parameters' device.
     """
 
-    def __init__(self, parameters):
+    def __init__(self, parameters, direct: bool = False):
         parameters = list(parameters)
         self.values = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
         self.gradient, self.mean, self.square = (torch.zeros_like(self.values) for _ in range(3))
@@ -24,6 +29,8 @@ class FlatParameters:
             parameter.data = self.values[part].view_as(parameter)
             parameter.grad = self.gradient[part].view_as(parameter)
             start = part.stop
+            if direct:
+                mark(parameter)
 
     def state(self) -> dict[str, torch.Tensor]:
         """What a resumed run needs, by name."""
