@@ -13,6 +13,7 @@ from masklab.config.schema import CorpusProbe
 from masklab.config.sources import missing, source_files
 from masklab.config.units import units
 from masklab.figures.needs import drawn_corpora, find, given, needs
+from submitted import change
 
 HERE = Path(__file__).parent
 LIBRARY = HERE.parent / "src"
@@ -24,11 +25,31 @@ def pattern(names) -> str:
     return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)) or "(?!)"
 
 
-class Paths:
-    """Artifact paths and resolved parameters of one configuration."""
+def parameters(method):
+    """A method of `Paths` that resolves parameters; in a job `{"changed": ...}` if they did since submission."""
 
-    def __init__(self, config):
-        self.config = config
+    @functools.wraps(method)
+    def compared(self, *names):
+        now = method(self, *names)
+        if self.submitted is None:
+            return now
+        try:
+            changed = change(method(self.submitted, *names), now)
+        except KeyError:
+            changed = f"{'.'.join(names)}: not declared when submitted"
+        return {"changed": changed} if changed else now
+
+    return compared
+
+
+class Paths:
+    """Artifact paths and resolved parameters of one configuration.
+
+    submitted: in a cluster job, the `Paths` of the configuration that it was submitted with.
+    """
+
+    def __init__(self, config, submitted=None):
+        self.config, self.submitted = config, submitted
         self.root = f"results/{config.run}" if config.run else "results"
 
     def result(self, *parts) -> str:
@@ -51,6 +72,7 @@ class Paths:
     def common(self) -> dict:
         return {"seed": self.config.seed, "device": self.config.device}
 
+    @parameters
     def entity(self, section, name) -> dict:
         """Parameters of a corpus (`corpora`) or task (`tasks`), with the law it names.
 
@@ -66,13 +88,25 @@ class Paths:
             found |= {"device": self.config.device, "model": named}
         return found
 
+    @parameters
     def causal_model(self, name) -> dict:
         return self.common() | {"causal_model": self.config.causal_models[name].model_dump(mode="json")}
 
+    @parameters
+    def tokenizer(self, name) -> dict:
+        return {"seed": self.config.seed, "tokenizer": self.config.tokenizers[name].model_dump(mode="json")}
+
+    @parameters
+    def encoding(self, name) -> dict:
+        """Parameters of token arrays."""
+        return {"max_length": self.config.tokenizers[name].max_length}
+
+    @parameters
     def embeddings(self, name) -> dict:
         settings = self.config.embeddings[name].model_dump(mode="json")
         return {"seed": self.config.seed, "embeddings": settings}
 
+    @parameters
     def model(self, name) -> dict:
         model = self.config.models[name]
         objective = self.config.objectives[model.objective]
@@ -84,6 +118,7 @@ class Paths:
             "dictionary": dictionary and dictionary.model_dump(mode="json"),
         }
 
+    @parameters
     def probe(self, study, probe, model, unit) -> dict:
         steps, tasks = units(self.config.probes[probe], self.config.models[model])[unit]
         return self.common() | {
@@ -91,6 +126,7 @@ class Paths:
             | {"steps": steps, "tasks": tasks},
         }
 
+    @parameters
     def dictionary(self, name) -> dict:
         return self.common() | {"dictionary": self.config.dictionaries[name].model_dump(mode="json")}
 
@@ -202,6 +238,7 @@ class Paths:
         """Training splits that one figure reads besides scores."""
         return [self.result("corpora", corpus, "train.parquet") for corpus in drawn_corpora(study, name, self.config)]
 
+    @parameters
     def drawing(self, study, name) -> dict:
         """What a figure or table depends on besides scores: the study's declaration, labels and metrics."""
         declared = self.config.studies[study]
@@ -222,6 +259,7 @@ class Paths:
         """Score files that the claims of a study read."""
         return self.score_files(study, claim_needs(study, self.config))
 
+    @parameters
     def claiming(self, study) -> dict:
         """What the claims of a study depend on besides scores."""
         return self.config.studies[study].model_dump(mode="json", exclude={"figures", "tables", "extra"})

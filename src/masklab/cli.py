@@ -28,6 +28,17 @@ def main(arguments=None) -> int:
     rank.add_argument("--output", help="CSV file for the rows")
     facts = commands.add_parser("facts", help="what is known of a corpus of symbols: seed, config, entropies")
     facts.add_argument("file", help="a split of it, e.g. results/corpora/<corpus>/test.parquet")
+    plan = commands.add_parser(
+        "plan", help="jobs, GPU-hours, tokens, FLOPs, disk and longest chain before anything runs"
+    )
+    plan.add_argument("studies", nargs="*", help="some of the config's studies; all by default")
+    plan.add_argument("--configfile", default="config.yaml", help="as given to snakemake")
+    plan.add_argument("--device", default="h100", help="what computes: an entry of `devices` (h100, a100, cpu)")
+    plan.add_argument("--assume", nargs="*", default=[], metavar="YAML", help="files laid over the assumptions")
+    plan.add_argument(
+        "--at-once", type=int, default=None, metavar="N", help="jobs that run side by side: adds the time"
+    )
+    plan.add_argument("--actual", action="store_true", help="after a run: seconds planned and used, by rule")
     schema = commands.add_parser("schema", help="write the JSON schema and the table of config keys")
     schema.add_argument("--root", default=".", help="checkout to write them in")
     grow = commands.add_parser("grow", help="a checkpoint as a larger model that computes the same")
@@ -104,6 +115,16 @@ def _facts(options):
     print(json.dumps(facts, indent=2))
 
 
+def _plan(options):
+    from masklab.config import read_laid
+    from masklab.plan import make_plan, read_assumptions
+    from masklab.plan.table import actual, table
+
+    config = read_laid(options.configfile)
+    plan = make_plan(config, options.device, options.studies, read_assumptions(*options.assume))
+    print(actual(plan, config) if options.actual else table(plan, config, options.at_once))
+
+
 def _schema(options):
     from masklab.config.document import write
 
@@ -144,6 +165,7 @@ COMMANDS = {
     "tasks": _tasks,
     "facts": _facts,
     "rank": _rank,
+    "plan": _plan,
     "schema": _schema,
 }
 

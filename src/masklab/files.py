@@ -73,10 +73,20 @@ def write_json(value, path) -> None:
         temporary.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
 
+_stamp: bytes | None = None
+
+
+def stamp(value) -> None:
+    """From now on Parquet files of this process carry `value` (JSON-able) as metadata `masklab.made_from`."""
+    global _stamp
+    _stamp = None if value is None else json.dumps(value).encode()
+
+
 def write_parquet(frame, path) -> None:
     """Write a pandas frame as Parquet (zstd), atomically, without the index."""
-    with atomic(path) as temporary:
-        frame.to_parquet(temporary, index=False, compression="zstd")
+    import pyarrow
+
+    write_table(pyarrow.Table.from_pandas(frame, preserve_index=False), path)
 
 
 def write_csv(frame, path) -> None:
@@ -89,5 +99,7 @@ def write_table(table, path) -> None:
     """Write a pyarrow table as Parquet (zstd), atomically."""
     import pyarrow.parquet as pq
 
+    if _stamp is not None:
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"masklab.made_from": _stamp})
     with atomic(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")

@@ -11,6 +11,9 @@ rule causal_model:
     log:
         R("logs/causal_models/{causal}.log"),
     threads: settings.threads
+    resources:
+        gpu=cluster.gpus(),
+        cpus_per_task=settings.threads,
     params:
         config=lambda w: paths.causal_model(w.causal),
         folder=lambda w: paths.causal_folder(w.causal),

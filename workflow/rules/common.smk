@@ -7,11 +7,18 @@ sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
 from masklab.config import load
 from masklab.errors import MaskLabError
+from cluster import Cluster
 from paths import Paths, code, drawn_by, pattern
+from submitted import recall, remember
 
 try:
     settings = load(config)
-    paths = Paths(settings)
+    if workflow.is_main_process:
+        remember(config)
+        paths = Paths(settings)
+    else:
+        paths = Paths(settings, Paths(load(recall() or config)))
+    cluster = Cluster(settings)
     R = paths.result
     paths.check()
     paths.warn_missing_sources()

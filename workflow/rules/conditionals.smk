@@ -16,8 +16,10 @@ rule conditionals:
     log:
         R("logs/conditionals/{corpus}/{tokenizer}/{sequences}-{positions}.log"),
     threads: settings.threads
+    resources:
+        cpus_per_task=settings.threads,
     params:
-        seed=settings.seed,
+        config={"seed": settings.seed},
     message:
         "exact conditionals of {wildcards.corpus} ({wildcards.sequences} sequences, {wildcards.positions})"
     script:

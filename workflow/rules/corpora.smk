@@ -43,7 +43,7 @@ rule tokens:
     log:
         R("logs/tokens/{corpus}/{tokenizer}.log"),
     params:
-        max_length=lambda w: settings.tokenizers[w.tokenizer].max_length,
+        config=lambda w: paths.encoding(w.tokenizer),
     message:
         "tokens of {wildcards.corpus} by tokenizer {wildcards.tokenizer}"
     script:

@@ -11,6 +11,9 @@ rule dictionary:
     log:
         R("logs/dictionaries/{dictionary}.log"),
     threads: settings.threads
+    resources:
+        gpu=cluster.gpus(),
+        cpus_per_task=settings.threads,
     params:
         config=lambda w: paths.dictionary(w.dictionary),
         checkpoint=lambda w: paths.checkpoint(settings.dictionaries[w.dictionary].model),
@@ -33,9 +36,13 @@ rule codes:
             "train.indices.npy",
             "train.values.npy",
         ),
+        facts=R("codes/{dictionary}/codes.json"),
     log:
         R("logs/codes/{dictionary}.log"),
     threads: settings.threads
+    resources:
+        gpu=cluster.gpus(),
+        cpus_per_task=settings.threads,
     params:
         config=lambda w: paths.dictionary(w.dictionary),
         checkpoint=lambda w: paths.checkpoint(settings.dictionaries[w.dictionary].model),

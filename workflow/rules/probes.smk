@@ -10,6 +10,9 @@ rule probe:
     log:
         R("logs/scores/{study}/{probe}/{model}/{unit}.log"),
     threads: settings.threads
+    resources:
+        gpu=cluster.gpus(),
+        cpus_per_task=settings.threads,
     params:
         config=lambda w: paths.probe(w.study, w.probe, w.model, w.unit),
         models=lambda w: R("models", w.model),

@@ -12,10 +12,7 @@ rule tokenizer:
     log:
         R("logs/tokenizers/{tokenizer}.log"),
     params:
-        config=lambda w: {
-            "seed": settings.seed,
-            "tokenizer": settings.tokenizers[w.tokenizer].model_dump(mode="json"),
-        },
+        config=lambda w: paths.tokenizer(w.tokenizer),
     message:
         "tokenizer {wildcards.tokenizer}"
     script:

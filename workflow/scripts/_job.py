@@ -1,31 +1,63 @@
-"""What every script shares: logging to the rule's log and stderr, threads, one-line errors."""
+"""What every script shares: log, threads, one-line errors, what an artifact was made from, the shared store."""
 
 import contextlib
 import logging
 import os
 import sys
 
+from masklab import made, store
 from masklab.errors import MaskLabError
 from masklab.memory import keep_freed_memory
 from masklab.progress import configure
 
+log = logging.getLogger("masklab")
+
 
 @contextlib.contextmanager
 def job(snakemake):
-    """Run a script's body: log records go to `log:` and stderr; a MaskLabError is one line and status 1."""
-    threads = int(os.environ.get("SLURM_CPUS_PER_TASK", snakemake.threads))
+    """Run a script's body: log records go to `log:` and stderr; a MaskLabError is one line and status 1.
+
+    Where MASKLAB_STORE names a folder, an artifact that lies there is taken from it and the body does not run.
+    """
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
-        os.environ[variable] = str(threads)
+        os.environ[variable] = str(threads(snakemake.threads))
     keep_freed_memory()
     configure(snakemake.log[0] if snakemake.log else None)
     try:
-        yield
+        config = dict(snakemake.params).get("config")
+        if isinstance(config, dict) and "changed" in config:
+            raise MaskLabError(
+                f"the config changed while this job waited: {config['changed']}; nothing was made; run the same"
+                " command again"
+            )
+        record = made.Record(snakemake.rule, dict(snakemake.wildcards), config, snakemake.log[0])
+        entry = store.entry(snakemake)
+        if entry is not None and entry.fetch():
+            record.taken(entry.path)
+            log.info("taken from the store: %s", entry.path)
+            sys.exit(0)
+        try:
+            with made.stamped(config):
+                yield
+        except BaseException:
+            record.stopped()
+            raise
+        made.embed(snakemake.output, config)
+        record.finished(snakemake.input.code)
+        if entry is not None:
+            entry.add()
     except MaskLabError as error:
-        logging.getLogger("masklab").error("error: %s", error)
+        log.error("error: %s", error)
         sys.exit(1)
     except Exception:
-        logging.getLogger("masklab").exception("failed")
+        log.exception("failed")
         sys.exit(1)
+
+
+def threads(asked: int) -> int:
+    """CPU threads of this job: what Slurm gave it or Snakemake allows, and no more than this process may use."""
+    given = int(os.environ.get("SLURM_CPUS_PER_TASK", asked))
+    return max(1, min(given, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else given))
 
 
 def device(name: str) -> str:

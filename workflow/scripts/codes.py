@@ -8,7 +8,7 @@ with job(snakemake):
     from safetensors.torch import load_file
 
     from masklab.config.schema import Dictionary
-    from masklab.files import sha256
+    from masklab.files import sha256, write_json
     from masklab.models.checkpoint import load_checkpoint
     from masklab.progress import Progress
     from masklab.sparse.states import code_corpus
@@ -36,3 +36,4 @@ with job(snakemake):
                 "dictionary": sha256(snakemake.input.dictionary),
             },
         )
+    write_json({"config": params["dictionary"], "seed": params["seed"]}, snakemake.output.facts)

@@ -14,6 +14,6 @@ with job(snakemake):
         folder,
         int(names.sequences),
         names.positions,
-        snakemake.params.seed,
+        snakemake.params.config["seed"],
         Progress(f"conditionals {names.corpus}", "tokens"),
     )

@@ -12,7 +12,7 @@ with job(snakemake):
     from masklab.tokenizers import load_tokenizer
     from masklab.tokens import write_symbol_tokens, write_tokens
 
-    folder, max_length = Path(snakemake.output.meta).parent, snakemake.params.max_length
+    folder, max_length = Path(snakemake.output.meta).parent, snakemake.params.config["max_length"]
     tokenizer = load_tokenizer(Path(snakemake.input.tokenizer).parent)
     for split in ("train", "valid", "test"):
         path = snakemake.input[split]

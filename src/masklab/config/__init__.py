@@ -20,6 +20,7 @@ __all__ = [
     "overlay",
     "probe_steps",
     "read",
+    "read_laid",
     "resolved",
     "split_reference",
     "study_models",
@@ -37,6 +38,16 @@ def overlay(base: dict, top: dict) -> dict:
 
 def read(path) -> Config:
     """The checked configuration of a YAML file that stands alone."""
+    return load(_parsed(path))
+
+
+def read_laid(path, base="config.yaml") -> Config:
+    """The checked configuration of a YAML file as the workflow reads it: one without `studies` is laid over `base`."""
+    raw = _parsed(path)
+    return load(raw if "studies" in raw else overlay(_parsed(base), raw))
+
+
+def _parsed(path) -> dict:
     import yaml
 
     try:
@@ -48,7 +59,7 @@ def read(path) -> Config:
         raise MaskLabError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(raw, dict):
         raise MaskLabError(f"{path}: must be a mapping of keys to values")
-    return load(raw)
+    return raw
 
 
 def load(raw: dict) -> Config:

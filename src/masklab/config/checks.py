@@ -115,6 +115,11 @@ def _check_model(config, name, model):
             f"config: {where}.processes: {model.processes} processes share {-(-model.batch_size // model.micro)}"
             f" micro-batches; lower micro_batch ({model.micro_batch}) or processes"
         )
+    if model.processes % model.nodes:
+        raise MaskLabError(
+            f"config: {where}.nodes: {model.processes} processes cannot be shared out among {model.nodes} nodes;"
+            " processes must be a multiple of nodes"
+        )
     late = [step for step in model.checkpoints if step > model.steps]
     if late:
         raise MaskLabError(f"config: {where}.checkpoints: {late[0]} is after the last step ({model.steps})")

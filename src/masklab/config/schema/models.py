@@ -150,7 +150,11 @@ class Model(Entity):
     )
     processes: Count = Field(
         1,
-        description="Processes on one machine that share each batch, started by torchrun: one per GPU, or CPU processes that share the job's threads. With the same `micro_batch`, any number trains the same model up to rounding.",
+        description="Processes that share each batch, started by torchrun: one per GPU, or CPU processes that share the job's threads. With the same `micro_batch`, any number trains the same model up to rounding.",
+    )
+    nodes: Count = Field(
+        1,
+        description="Machines that the processes are shared out among, by srun in a Slurm job; `processes` is a multiple of it.",
     )
     masking: Masking = Masking()
     optimiser: Optimiser = Optimiser()
@@ -173,6 +177,11 @@ class Model(Entity):
     precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: autocast, for GPUs.")
     compile: bool = Field(False, description="torch.compile the forward pass (GPU).")
     seed: int = Field(1, ge=0, description="Added to the address of every random stream of this run.")
+
+    @property
+    def here(self) -> int:
+        """Processes on each machine."""
+        return self.processes // self.nodes
 
     @property
     def micro(self) -> int:

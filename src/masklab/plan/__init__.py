@@ -1,0 +1,87 @@
+"""Plan before you pay: what a configuration will cost, before anything is submitted; and what it did cost, after."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from masklab.config import overlay
+from masklab.errors import MaskLabError
+from masklab.plan.costs import Cost, Costs, Device
+from masklab.plan.graph import LOCAL, Job, checkout_paths, graph
+
+ASSUMPTIONS = Path(__file__).with_name("assumptions.yaml")
+
+
+@dataclass
+class Plan:
+    """jobs: key -> job, each after those it needs; costs: key -> its cost; device: what was assumed to compute."""
+
+    jobs: dict[tuple, Job]
+    costs: dict[tuple, Cost]
+    device: Device
+    assumptions: dict
+
+    def total(self, keys=None) -> dict:
+        """Sums over jobs (None: all), and `chain`: seconds of the longest chain of jobs that wait for each other."""
+        keys = list(self.jobs) if keys is None else keys
+        costs = [self.costs[key] for key in keys]
+        ends = {}
+        for key in keys:
+            ends[key] = self.costs[key].seconds + max((ends.get(n, 0.0) for n in self.jobs[key].needs), default=0.0)
+        return {
+            "jobs": len(keys),
+            "submitted": sum(self.jobs[key].rule not in LOCAL for key in keys),
+            "gpu_hours": sum(cost.gpus * cost.seconds for cost in costs) / 3600,
+            "cpu_hours": sum(cost.seconds for cost in costs if not cost.gpus) / 3600,
+            "tokens": sum(cost.tokens for cost in costs),
+            "flops": sum(cost.flops for cost in costs),
+            "bytes": sum(cost.stored for cost in costs),
+            "chain": max(ends.values(), default=0.0),
+        }
+
+    def closure(self, keys) -> list[tuple]:
+        """`keys` and every job below them, in the order of `jobs`."""
+        found, waiting = set(), list(keys)
+        while waiting:
+            if (key := waiting.pop()) not in found:
+                found.add(key)
+                waiting += self.jobs[key].needs
+        return [key for key in self.jobs if key in found]
+
+    def study(self, name: str) -> list[tuple]:
+        """Jobs that a study needs, those it shares with others included."""
+        return self.closure(key for key, job in self.jobs.items() if job.names.get("study") == name)
+
+
+def read_assumptions(*files) -> dict:
+    """assumptions.yaml with the user's files laid over it, mapping by mapping."""
+    import yaml
+
+    merged = yaml.safe_load(ASSUMPTIONS.read_text(encoding="utf-8"))
+    for file in files:
+        try:
+            found = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+        except (OSError, yaml.YAMLError) as error:
+            raise MaskLabError(f"{file}: {' '.join(str(error).split())}") from None
+        if not isinstance(found, dict) or (unknown := sorted(set(found) - set(merged))):
+            unknown = unknown if isinstance(found, dict) else "no mapping"
+            raise MaskLabError(f"{file}: {unknown}: allowed are {', '.join(merged)}")
+        merged = overlay(merged, found)
+    return merged
+
+
+def make_plan(config, device: str = "h100", studies=None, assumptions: dict | None = None) -> Plan:
+    """The plan of a configuration (or of some of its studies) on a device of the assumptions."""
+    assumptions = assumptions or read_assumptions()
+    if device not in assumptions["devices"]:
+        raise MaskLabError(f"plan: no device {device!r}; known: {', '.join(assumptions['devices'])}")
+    for study in studies or ():
+        if study not in config.studies:
+            raise MaskLabError(f"plan: no study {study!r}; declared: {', '.join(config.studies)}")
+    paths = checkout_paths(config)
+    targets = [path for study in studies or config.studies for path in paths.items(study).values()]
+    if not studies:
+        targets = [*paths.everything(), paths.result("scores.parquet")]
+    jobs = graph(paths, targets)
+    machine = Device(device, assumptions["devices"][device])
+    costs = Costs(paths, machine, assumptions)
+    return Plan(jobs, {key: costs.of(job) for key, job in jobs.items()}, machine, assumptions)

@@ -1,0 +1,214 @@
+"""What a job costs: seconds of its device, tokens, FLOPs, bytes that stay."""
+
+import math
+from dataclasses import dataclass
+
+from masklab.config import checkpoints
+from masklab.config.units import units
+from masklab.models.flops import count_parameters, forward_flops, training_flops
+from masklab.plan.sizes import Sizes
+
+FLOAT = 4  # bytes of a stored weight
+
+
+@dataclass(frozen=True)
+class Cost:
+    """seconds: from start to end; gpus: held meanwhile (0: CPU only); tokens: of pre-training; stored: bytes."""
+
+    seconds: float
+    gpus: int = 0
+    flops: float = 0.0
+    tokens: float = 0.0
+    stored: float = 0.0
+
+
+class Device:
+    """An entry of `devices` in assumptions.yaml."""
+
+    def __init__(self, name: str, entry: dict):
+        self.name, self.entry, self.is_gpu = name, entry, bool(entry["gpu"])
+
+    def seconds(self, flops: float, layers: float, precision: str = "fp32", what: str = "training") -> float:
+        """Of `flops` in `layers` calls of a layer (forward and backward together)."""
+        entry = self.entry
+        rate = entry["peak"][precision] * entry["share"][precision] * entry.get("faster", {}).get(what, 1.0)
+        return flops / rate + layers * entry["layer_seconds"].get(what, entry["layer_seconds"]["training"])
+
+
+class Costs:
+    """Costs of the jobs of one configuration on one device."""
+
+    def __init__(self, paths, device: Device, assumptions: dict):
+        self.paths, self.config, self.device, self.assumed = paths, paths.config, device, assumptions
+        self.sizes = Sizes(paths, assumptions)
+        self.start = device.entry["start_seconds"]
+        self.parameters = {}
+
+    def of(self, job) -> Cost:
+        """Cost of a job; `_<rule>` knows it, a rule without one only starts."""
+        known = getattr(self, f"_{job.rule}", None)
+        return known(**job.names) if known else Cost(self.assumed["local_seconds"])
+
+    def _tokens_of(self, corpus, tokenizer):
+        return self.sizes.sequences(corpus, tokenizer) * self.sizes.length(corpus, tokenizer)
+
+    def _tokenizer_of(self, corpus):
+        """A tokenizer that reads a corpus."""
+        entries = self.config.models.values()
+        return next(
+            (entry.tokenizer for entry in entries if entry.corpus == corpus), next(iter(self.config.tokenizers))
+        )
+
+    def _read(self, tokens, stored=0.0):
+        return Cost(self.assumed["start_seconds"] + tokens / self.assumed["tokens_per_second"], stored=stored)
+
+    def _corpus(self, corpus):
+        tokens = self._tokens_of(corpus, self._tokenizer_of(corpus))
+        return self._read(tokens, 2 * tokens)
+
+    def _tokenizer(self, tokenizer):
+        return self._read(self._tokens_of(self.config.tokenizers[tokenizer].corpus, tokenizer))
+
+    def _tokens(self, corpus, tokenizer):
+        tokens = self._tokens_of(corpus, tokenizer)
+        return self._read(tokens, 2 * tokens)
+
+    def _task(self, task):
+        return self._read(sum(self.sizes.rows(task)) * self.assumed["task_tokens"])
+
+    def _conditionals(self, corpus, tokenizer, sample):
+        return Cost(self.assumed["start_seconds"] + self.assumed["conditionals_seconds"])
+
+    def _embeddings(self, embeddings):
+        entry = self.config.embeddings[embeddings]
+        tokens = self._tokens_of(entry.corpus, entry.tokenizer) * entry.epochs
+        flops = tokens * 6 * entry.size * (entry.window + 1 + entry.negative)
+        return Cost(self.assumed["start_seconds"] + flops / self.assumed["cbow_flops"], flops=flops)
+
+    # --- training ---------------------------------------------------------------
+
+    def _latent(self, model):
+        return self.config.dictionaries[model.dictionary].atoms if self.config.objectives[model.objective].mlsm else 0
+
+    def _parameters(self, encoder, vocab, latent):
+        key = (encoder, vocab, latent)
+        if key not in self.parameters:
+            self.parameters[key] = count_parameters(self.config.encoders[encoder], vocab, latent)
+        return self.parameters[key]
+
+    def _pretrain(self, model):
+        entry = self.config.models[model]
+        encoder, objective = self.config.encoders[entry.encoder], self.config.objectives[entry.objective]
+        vocab, latent = self.sizes.vocabulary(entry.tokenizer), self._latent(entry)
+        length = max(1, round(self.sizes.length(entry.corpus, entry.tokenizer)))
+        masked = max(1, round(entry.masking.rate * length))
+        flops = training_flops(encoder, vocab, entry.batch_size, length, masked, latent=latent)
+        passes = 1.0
+        if objective.kd or (objective.mlsm and entry.codes == "on-the-fly"):  # a teacher reads each batch
+            flops += forward_flops(encoder, vocab, entry.batch_size, length, masked)
+            passes += 1 / 3
+        layers = passes * encoder.layers * math.ceil(entry.batch_size / entry.micro)
+        step = self.device.seconds(flops, layers, entry.precision) / entry.processes
+        stored = len(checkpoints(entry)) * FLOAT * self._parameters(entry.encoder, vocab, latent)
+        return Cost(
+            self.start + entry.steps * step,
+            entry.processes if self.device.is_gpu else 0,
+            entry.steps * flops,
+            entry.steps * entry.batch_size * length,
+            stored,
+        )
+
+    def _source(self, dictionary):
+        """Encoder, vocabulary, tokens of the corpus and mean length behind a dictionary."""
+        source = self.config.models[self.config.dictionaries[dictionary].model.rpartition("@")[0]]
+        length = max(1, round(self.sizes.length(source.corpus, source.tokenizer)))
+        return self.config.encoders[source.encoder], self._tokens_of(source.corpus, source.tokenizer), length
+
+    def _states(self, encoder, tokens, length):
+        """Seconds and FLOPs of hidden states of so many tokens."""
+        flops = forward_flops(encoder, 0, 1, length, length) / length * tokens
+        return self.device.seconds(flops, encoder.layers / 3 * tokens / 4096), flops
+
+    def _dictionary(self, dictionary):
+        entry = self.config.dictionaries[dictionary]
+        encoder, _, length = self._source(dictionary)
+        seconds, flops = self._states(encoder, entry.sample, length)
+        seconds += entry.iterations * entry.batch_size / self._coded_per_second(entry)
+        stored = FLOAT * entry.atoms * encoder.hidden
+        return Cost(self.start + seconds, int(self.device.is_gpu), flops, stored=stored)
+
+    def _codes(self, dictionary):
+        entry = self.config.dictionaries[dictionary]
+        encoder, tokens, length = self._source(dictionary)
+        seconds, flops = self._states(encoder, tokens, length)
+        seconds += tokens / self._coded_per_second(entry)
+        return Cost(
+            self.start + seconds, int(self.device.is_gpu), flops, stored=6 * self.assumed["code_entries"] * tokens
+        )
+
+    def _coded_per_second(self, entry):
+        """Vectors; the work of a lasso grows with the atoms, and is stated for 1000."""
+        return self.device.entry["codes_per_second"] * 1000 / entry.atoms
+
+    # --- measuring --------------------------------------------------------------
+
+    def _probe(self, study, probe, model, unit):
+        entry, trained = self.config.probes[probe], self.config.models[model]
+        steps, tasks = units(entry, trained)[unit]
+        encoder = self.config.encoders[trained.encoder]
+        measure = getattr(self, f"_{entry.kind}", self._passes)
+        seconds, flops = measure(entry, trained, encoder, tasks)
+        return Cost(self.start + len(steps) * seconds, int(self.device.is_gpu), len(steps) * flops)
+
+    def _finetune(self, probe, model, encoder, tasks):
+        seconds = flops = 0.0
+        for task in tasks:
+            train, valid, test = self.sizes.rows(task)
+            length = round(self.sizes.task_length(task, probe.max_length))
+            read = length if probe.pooling == "mean" else 1
+            row = forward_flops(encoder, 0, 1, length, read)
+            for size in probe.sizes or [train]:
+                epoch = math.ceil(size / probe.batch_size)
+                updates = (probe.max_steps or probe.epochs * epoch) * self.assumed["stopped_at"]
+                every = epoch if probe.evaluate_every == "epoch" else probe.evaluate_every
+                measured = updates / every * valid + test
+                each = 3 * row * probe.batch_size * updates + row * measured
+                layers = encoder.layers * (updates + measured / probe.batch_size / 3)
+                flops += each * len(probe.seeds)
+                seconds += self.device.seconds(each, layers, what="finetune") * len(probe.seeds)
+        return seconds, flops
+
+    def _linear_probe(self, probe, model, encoder, tasks):
+        seconds = flops = 0.0
+        for task in tasks:
+            train, valid, test = self.sizes.rows(task)
+            length = round(self.sizes.task_length(task, model_length(self.config, model)))
+            each = forward_flops(encoder, 0, 1, length, length) * (train + valid + test)
+            updates = len(probe.seeds) * len(probe.sizes or [1]) * probe.epochs * math.ceil(train / probe.batch_size)
+            flops += each
+            seconds += self.device.seconds(each, encoder.layers * train / 64 / 3)
+            seconds += updates * self.device.entry["linear_seconds"]
+        return seconds, flops
+
+    def _minimal_pairs(self, probe, model, encoder, tasks):
+        """Each token of each sentence is masked in turn."""
+        length = round(min(self.assumed["pair_tokens"], model_length(self.config, model)))
+        sequences = sum(2 * self.sizes.pairs(task) * length for task in tasks)
+        flops = sequences * forward_flops(encoder, self.sizes.vocabulary(model.tokenizer), 1, length, 1)
+        layers = encoder.layers / 3 * sequences * length / probe.batch_tokens
+        return self.device.seconds(flops, layers), flops
+
+    def _passes(self, probe, model, encoder, tasks):
+        """Some forward passes over test sequences."""
+        length = max(1, round(self.sizes.length(model.corpus, model.tokenizer)))
+        sequences = getattr(probe, "sequences", getattr(probe, "sentences", 1)) * getattr(probe, "repeats", 1)
+        if getattr(probe, "positions", "one") == "all" and getattr(probe, "masks", None) == "one":
+            sequences *= length
+        passes = 3 if probe.kind == "curvature" else 1
+        flops = passes * sequences * forward_flops(encoder, self.sizes.vocabulary(model.tokenizer), 1, length, length)
+        return self.device.seconds(flops, passes * encoder.layers / 3 * sequences / 32), flops
+
+
+def model_length(config, model) -> int:
+    """Longest sequence of a model's tokenizer."""
+    return config.tokenizers[model.tokenizer].max_length

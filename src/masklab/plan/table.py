@@ -1,0 +1,87 @@
+"""A plan as Markdown, and beside what it did cost."""
+
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.plan import Plan
+from masklab.plan.graph import checkout_paths
+from masklab.progress import duration
+
+HEADER = ("", "jobs", "submitted", "GPU-hours", "CPU-hours", "tokens", "FLOPs", "disk", "longest chain")
+
+
+def table(plan: Plan, config, at_once: int | None = None) -> str:
+    """Studies and their union as a Markdown table. at_once: jobs side by side, which adds the elapsed time."""
+    studies = [name for name in config.studies if any(job.names.get("study") == name for job in plan.jobs.values())]
+    sums = {name: plan.total(plan.study(name)) for name in studies} | {"all": plan.total()}
+    header = [*HEADER, *([f"elapsed, {at_once} at once"] if at_once else [])]
+    rows = [_row(name, total, at_once) for name, total in sums.items()]
+    lines = [_line(header), _line(["---", *["---:"] * (len(header) - 1)]), *map(_line, rows), ""]
+    lines.append(f"On {plan.device.name}; what is shared between studies counts in each and once in `all`.")
+    lines.append(f"Assumed: {_assumed(plan)}")
+    return "\n".join(lines)
+
+
+def _row(name, total, at_once):
+    cells = [name, f"{total['jobs']:,}", f"{total['submitted']:,}", f"{total['gpu_hours']:,.1f}",
+             f"{total['cpu_hours']:,.1f}", f"{total['tokens']:.2e}", f"{total['flops']:.2e}",
+             f"{total['bytes'] / 1e9:,.1f} GB", duration(total["chain"])]  # fmt: skip
+    if at_once:
+        busy = 3600 * (total["gpu_hours"] + total["cpu_hours"]) / at_once
+        cells.append(duration(max(total["chain"], busy)))
+    return cells
+
+
+def _line(cells):
+    return f"| {' | '.join(cells)} |"
+
+
+def _assumed(plan):
+    entry, rest = plan.device.entry, plan.assumptions
+    parts = [
+        f"{precision}: {share:g} of {entry['peak'][precision] / 1e12:g} TFLOP/s"
+        for precision, share in entry["share"].items()
+    ]
+    parts += [
+        f"{entry['start_seconds']:g} s to start a job",
+        f"{1000 * entry['layer_seconds']['training']:g} ms to launch a layer",
+        f"{entry['codes_per_second']:,} codes/s under 1000 atoms",
+        f"fine-tunings stop after {rest['stopped_at']:g} of their updates",
+    ]
+    if any(job.rule == "tokens" for job in plan.jobs.values()):
+        parts.append(f"{rest['text_sequences']:,.0f} lines in a text corpus not read yet")
+    return "; ".join(parts) + ". All of it: src/masklab/plan/assumptions.yaml."
+
+
+def actual(plan: Plan, config) -> str:
+    """Seconds planned and used by the jobs that have ended, by rule, from the records under `made/`.
+
+    Jobs whose artifact came from a store are left out.
+    """
+    made, sums = checkout_paths(config).result("made"), {}
+    for key, job in plan.jobs.items():
+        record = _record(made, job)
+        if record and record.get("finished") and "taken_from" not in record:
+            planned, used, count = sums.get(job.rule, (0.0, 0.0, 0))
+            sums[job.rule] = planned + plan.costs[key].seconds, used + record["seconds"], count + 1
+    if not sums:
+        raise MaskLabError(f"{made}: no job of this config has ended yet")
+    sums["all"] = tuple(map(sum, zip(*sums.values(), strict=True)))
+    lines = [_line(["rule", "jobs", "planned", "used", "used / planned"]), _line(["---", *["---:"] * 4])]
+    lines += [
+        _line([rule, f"{count:,}", duration(planned), duration(used), f"{used / planned:.2f}"])
+        for rule, (planned, used, count) in sums.items()
+    ]
+    return "\n".join(lines)
+
+
+FOLDERS = {"corpus": "corpora", "tokenizer": "tokenizers", "pretrain": "models", "dictionary": "dictionaries",
+           "probe": "scores", "figure": "figures", "table": "tables", "study_claims": "claims", "task": "tasks",
+           "causal_model": "causal_models"}  # fmt: skip
+
+
+def _record(made: str, job):
+    names = [FOLDERS.get(job.rule, job.rule), *job.names.values()]
+    try:
+        return read_json("/".join([made, *names]) + ".json")
+    except MaskLabError:
+        return None

@@ -1,0 +1,51 @@
+"""A real Slurm on this machine, started for these tests and removed after them."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from cluster_runs import CONFIG, SHARED, STARTED, Folder, small
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory):
+    """Two nodes with two stand-in GPUs each. MASKLAB_SLURM=1 installs Slurm where it is missing, and nothing skips."""
+    if os.environ.get("MASKLAB_SLURM") != "1":
+        pytest.skip("no Slurm: MASKLAB_SLURM=1 (as root on Debian) installs one from packages and runs these tests")
+    state = tmp_path_factory.mktemp("slurm") / "state"
+    try:
+        subprocess.run([HERE / "start.sh", state, "2"], check=True)
+        yield state
+    finally:
+        for process in STARTED:
+            if process.poll() is None:
+                process.kill()
+        subprocess.run([HERE / "stop.sh", state], check=True)
+    assert not Path("/etc/slurm/slurm.conf").exists() and not state.exists()
+    for daemon in ("slurmctld", "slurmd", "slurmstepd"):
+        assert subprocess.run(["pgrep", "-x", daemon]).returncode == 1, f"{daemon} still runs"
+
+
+@pytest.fixture(scope="session")
+def whole(slurm, tmp_path_factory):
+    """The workflow up to one figure, started through Slurm in the background: (folder, process)."""
+    folder = Folder(tmp_path_factory.mktemp("whole"), small())
+    return folder, folder.start("mlsm_figure2", slurm=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _early(request):
+    """The longest run begins first, if it is wanted at all."""
+    if any("whole" in item.fixturenames for item in request.session.items) and os.environ.get("MASKLAB_SLURM") == "1":
+        request.getfixturevalue("whole")
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory):
+    """A folder with everything before pre-training, made without Slurm."""
+    folder = Folder(tmp_path_factory.mktemp("prepared"), CONFIG)
+    folder.run(*SHARED)
+    return folder

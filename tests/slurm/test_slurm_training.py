@@ -1,0 +1,141 @@
+"""Pre-training that the cluster takes away, on several nodes, and with a config that changes while it waits."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from cluster_runs import job_of, manifest, slurm_says, wait_for
+
+pytestmark = pytest.mark.workflow
+LONG = {"steps": 6000, "checkpoints": [3000, 6000], "save_minutes": 0.02, "log_every": 1000}
+
+
+def running(folder, model, after=0):
+    """The job that trains `model`, once it has saved a step beyond `after`."""
+
+    def found():
+        job = job_of(folder, model)
+        return job if job and job["state"] == "RUNNING" and folder.saved(model) > after else None
+
+    return wait_for(found, f"{model} running and saved beyond step {after}")
+
+
+def restart_controller(state, job):
+    """slurmctld dies and comes back; the job does not notice."""
+    number = int((state / "slurmctld.pid").read_text())
+    os.kill(number, signal.SIGKILL)
+    time.sleep(1)
+    subprocess.run(["slurmctld"], check=True)
+
+
+def preempt(state, job):
+    """A job of a partition of higher priority takes the whole node."""
+    subprocess.run(
+        ["sbatch", "-p", "urgent", "-o", "/dev/null", "-w", job["node"], "--exclusive", "--wrap", "sleep 2"], check=True
+    )
+
+
+def lose_node(state, job):
+    """The node's power fails: nothing on it gets a signal; Slurm learns of it and starts the job elsewhere."""
+    node = job["node"]
+    lost = [int((state / f"slurmd-{node}.pid").read_text())]
+    lost += [int(line) for line in slurm_says("pgrep", "-f", rf"^slurmstepd: \[{job['id']}\.").splitlines()]
+    for number in descendants(lost):
+        os.kill(number, signal.SIGKILL)
+    slurm_says("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+    subprocess.run(["slurmd", "-N", node], check=True)  # power is back, and with ReturnToService=2 so is the node
+
+
+def cancel(state, job):
+    slurm_says("scancel", job["id"])
+
+
+def near_limit(state, job):
+    """Its time limit comes within the two minutes of warning that the profile asks for.
+
+    Slurm looks at time limits every 30 s; meanwhile the training stands still, so that it is not over by then.
+    """
+    number = int((Path(job["folder"]) / "results/state/models/long/lock").read_text())
+    os.kill(number, signal.SIGSTOP)
+    slurm_says("scontrol", "update", f"jobid={job['id']}", "timelimit=2")
+    time.sleep(31)
+    os.kill(number, signal.SIGCONT)
+
+
+def descendants(roots):
+    """Processes and all that they started."""
+    children = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parts = path.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        children.setdefault(int(parts[1]), []).append(int(path.parent.name))
+    found = list(roots)
+    for number in found:
+        found += children.get(number, [])
+    return found
+
+
+def test_training_that_is_taken_away_five_times_ends_with_the_weights_of_an_undisturbed_run(slurm, prepared):
+    """scancel, the warning before a time limit, preemption, a lost node, a controller's restart; bit for bit."""
+    calm, folder = prepared.beside("calm", {"long": LONG}), prepared.beside("disturbed", {"long": LONG})
+    reference = calm.start(manifest("long"))
+    snakemake = folder.start(manifest("long"), slurm=True)
+    step = 0
+    for disturb, resumes in ((cancel, True), (near_limit, True), (preempt, True), (lose_node, True),
+                             (restart_controller, False)):  # fmt: skip
+        job = running(folder, "long", step)
+        disturb(slurm, job)
+        if resumes:
+            wait_for(lambda: job_of(folder, "long")["state"] != "RUNNING", f"the job's end by {disturb.__name__}", 60)
+        step = folder.saved("long")
+        assert 0 < step < LONG["steps"]
+        print(f"{disturb.__name__}: job {job['id']} on {job['node']}, state of step {step} of {LONG['steps']} saved")
+    assert snakemake.wait() == 0, folder.output
+    assert reference.wait() == 0, calm.output
+    wanted, found = calm.read(manifest("long"))["steps"], folder.read(manifest("long"))["steps"]
+    print(f"undisturbed {wanted}\ndisturbed   {found}")
+    assert found == wanted
+    assert "resuming at step" in folder.log("long") and "resuming at step" not in calm.log("long")
+    columns = ["step", "loss", "tokens", "valid_mlm"]
+    ours, theirs = (pd.read_parquet(f.path / "results/models/long/metrics.parquet")[columns] for f in (folder, calm))
+    pd.testing.assert_frame_equal(ours, theirs)
+    record = folder.read("results/made/models/long.json")
+    assert record["finished"] and record["attempts"] > 1 and record["slurm_job"]
+
+
+def test_edits_while_jobs_wait_and_two_nodes(slurm, prepared):
+    """Of two jobs that wait the one whose model is edited stops with one line; the other, on two nodes, trains the same
+    model as one process does, up to rounding."""
+    share = {"batch_size": 16, "micro_batch": 4, "log_every": 5}
+    alone = prepared.beside("alone", {"two": share})
+    reference = alone.start(manifest("two"))
+    keys = {"two": share | {"processes": 2, "nodes": 2}, "one": {}, "other": {}}
+    folder = prepared.beside("edited", keys)
+    slurm_says("scontrol", "update", "partition=gpu", "state=down")
+    snakemake = folder.start(*map(manifest, keys), "--retries", "0", slurm=True)
+    try:
+        for model in keys:
+            wait_for(lambda model=model: job_of(folder, model), f"submission of {model}")
+        folder.config["models"]["one"] = folder.config["models"]["one"] | {"steps": 7, "checkpoints": [7]}
+        folder.write()
+    finally:
+        slurm_says("scontrol", "update", "partition=gpu", "state=up")
+    assert snakemake.wait() == 1, folder.output
+    line = "error: the config changed while this job waited: model.steps: 40 when submitted, 7 now"
+    said = "".join(path.read_text() for path in folder.path.glob(".snakemake/slurm_logs/**/*.log"))
+    assert line in said, said
+    assert not (folder.path / manifest("one")).exists() and (folder.path / manifest("other")).exists()
+    assert folder.read(manifest("other"))["config"]["model"]["steps"] == 40
+    assert reference.wait() == 0, alone.output
+    one, two = (pd.read_parquet(f.path / "results/models/two/metrics.parquet") for f in (alone, folder))
+    assert one["step"].equals(two["step"]) and one["tokens"].equals(two["tokens"])
+    for column in ("loss", "valid_mlm"):
+        np.testing.assert_allclose(one[column], two[column], atol=1e-5, rtol=0)
+    assert folder.read(manifest("two"))["config"]["model"]["nodes"] == 2

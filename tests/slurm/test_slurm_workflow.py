@@ -1,0 +1,60 @@
+"""The workflow through `sbatch`, from a corpus to a figure."""
+
+import re
+
+import pytest
+from cluster_runs import slurm_says
+
+from masklab.made import made_from
+
+pytestmark = pytest.mark.workflow
+
+
+def submitted(folder) -> dict[str, list[dict]]:
+    """Rule -> what Slurm knows of its jobs."""
+    found = {}
+    for line in slurm_says("squeue", "-h", "-t", "all", "-o", "%i|%Z|%k").splitlines():
+        number, where, comment = line.split("|", 2)
+        if where == str(folder.path):
+            shown = slurm_says("scontrol", "show", "job", number, "--oneliner")
+            rule = re.match(r"rule_([a-z]+)", comment)[1]
+            found.setdefault(rule, []).append(dict(part.split("=", 1) for part in shown.split() if "=" in part))
+    return found
+
+
+def test_every_rule_of_a_figure_goes_through_sbatch(whole):
+    """11 jobs with the requests of the profile and of the config; two stand-in GPUs to a node."""
+    folder, process = whole
+    assert process.wait() == 0, folder.output
+    assert (folder.path / "results/figures/mlsm/figure2.pdf").stat().st_size > 0
+    jobs = submitted(folder)
+    assert {rule: len(found) for rule, found in jobs.items()} == {
+        "corpus": 1, "tokenizer": 1, "tokens": 1, "task": 1, "pretrain": 3, "dictionary": 1, "codes": 1, "probe": 2,
+    }  # fmt: skip
+    for rule, found in jobs.items():
+        on_gpu = rule in ("pretrain", "dictionary", "codes", "probe")
+        for job in found:
+            assert job["JobState"] == "COMPLETED" and job["Requeue"] == "1"
+            assert job["Partition"] == ("gpu" if on_gpu else "cpu")
+            assert job.get("TresPerJob") == ("gres:gpu:1" if on_gpu else None)
+    assert {job["TimeLimit"] for job in jobs["pretrain"]} == {"1-00:00:00"}
+    assert {job["MinMemoryNode"] for job in jobs["probe"]} == {"16000M"}
+
+
+def test_artifacts_hold_the_config_they_were_made_from(whole):
+    folder, process = whole
+    assert process.wait() == 0, folder.output
+    results, strict = folder.path / "results", folder.config["corpora"]["strict"]
+    assert made_from(results / "corpora/strict/train.parquet")["corpus"]["sentences"] == strict["sentences"]
+    assert made_from(results / "tokenizers/strict/tokenizer_config.json")["tokenizer"]["vocab_size"] == 2000
+    assert made_from(results / "tokens/strict/strict/meta.json") == {"max_length": 40}
+    assert made_from(results / "models/strict-phase1/manifest.json")["model"]["steps"] == 40
+    assert made_from(results / "dictionaries/strict/dictionary.json")["atoms"] == 32
+    assert made_from(results / "codes/strict/codes.json")["atoms"] == 32
+    assert made_from(results / "tasks/blimp/task.json")["task"]["pairs"] == 4
+    (scores,) = results.glob("scores/mlsm/minimal-pairs/strict-mlsm/*.parquet")
+    assert made_from(scores)["probe"]["tasks"] == ["blimp"]
+    assert (
+        made_from(results / "figures/mlsm/figure2.parquet")["study"]["figures"]
+        == folder.config["studies"]["mlsm"]["figures"]
+    )
