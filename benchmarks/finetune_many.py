@@ -40,6 +40,7 @@ from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.probes import Context, run
 from masklab.probes.encoding import encode_split
+from masklab.probes.goals import Classification
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
 from masklab.probes.stacked import Together, stack_size
@@ -157,7 +158,10 @@ def compare_paths(checkpoint, task, probe, size):
     splits = [encode_split(task / f"{name}.parquet", tokenizer, 64) for name in ("train", "valid", "test")]
     model, splits = restricted(load_checkpoint(checkpoint), splits)
     courses = [Course(probe, 1, "many", "t", size, seed, splits[0].lengths[:size]) for seed in probe.seeds]
-    single, together = OneByOne(copy.deepcopy(model), 2, probe), Together(model, 2, probe)
+    single, together = (
+        OneByOne(copy.deepcopy(model), Classification(2), probe),
+        Together(model, Classification(2), probe),
+    )
     ways = {
         "autograd": lambda: single.finetune(courses, *splits),
         "by hand": lambda: [together.finetune([course], *splits) for course in courses],

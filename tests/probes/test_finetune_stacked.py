@@ -9,6 +9,7 @@ from masklab.config.schema import FinetuneProbe
 from masklab.models.checkpoint import load_checkpoint
 from masklab.probes import Context, run
 from masklab.probes.encoding import Split
+from masklab.probes.goals import Classification
 from masklab.probes.recipe import Course, EarlyStopping
 from masklab.probes.single import OneByOne
 from masklab.probes.stacked import STACK, Together, stack_size
@@ -69,31 +70,33 @@ def test_runs_side_by_side_are_the_runs_alone(make_checkpoint, evaluations, posi
     # few updates: in the long run the last bits of float32 grow until a prediction flips
     listed = courses(pooling=pooling, weight_decay=0.01, max_steps=30, evaluate_every=5, patience=1, seeds=(1, 2, 3, 4))
     probe = listed[0].probe
-    alone = OneByOne(copy.deepcopy(pretrained), 2, probe).finetune(listed, TRAIN, VALID, TEST)
+    alone = OneByOne(copy.deepcopy(pretrained), Classification(2), probe).finetune(listed, TRAIN, VALID, TEST)
     wanted = sorted(evaluations)
     evaluations.clear()
-    together = Together(pretrained, 2, probe).finetune(listed, TRAIN, VALID, TEST)
+    together = Together(pretrained, Classification(2), probe).finetune(listed, TRAIN, VALID, TEST)
     assert sorted(evaluations) == pytest.approx(wanted, abs=0.02)
     assert len(set(wanted)) > 6 and max(wanted) > 0.65  # they learn, and differ
     assert len(wanted) < 4 * 6  # and some leave early
-    for (predicted, step), (predicted_alone, step_alone) in zip(together, alone, strict=True):
-        assert step == step_alone
-        assert (predicted == predicted_alone).mean() > 0.97
+    for found, single in zip(together, alone, strict=True):
+        assert found.best_step == single.best_step
+        assert found.best_value == pytest.approx(single.best_value, abs=0.02)
+        assert (found.predictions == single.predictions).mean() > 0.97
 
 
 def test_a_restricted_vocabulary_changes_nothing(make_checkpoint, evaluations):
     pretrained = load_checkpoint(make_checkpoint("disentangled"))
     listed = courses(seeds=(1, 2), weight_decay=0.05)
-    whole = OneByOne(copy.deepcopy(pretrained), 2, listed[0].probe).finetune(listed, TRAIN, VALID, TEST)
+    whole = OneByOne(copy.deepcopy(pretrained), Classification(2), listed[0].probe).finetune(listed, TRAIN, VALID, TEST)
     wanted = list(evaluations)
     evaluations.clear()
     model, splits = restricted(pretrained, [TRAIN, VALID, TEST])
     assert len(model.embeddings.word) == 37 < len(pretrained.embeddings.word)
     for given, found in zip((TRAIN, VALID, TEST), splits, strict=True):
         assert torch.equal(model.embeddings.word[found.ids], pretrained.embeddings.word[given.ids])
-    few = OneByOne(model, 2, listed[0].probe).finetune(listed, *splits)
+    few = OneByOne(model, Classification(2), listed[0].probe).finetune(listed, *splits)
     assert evaluations == pytest.approx(wanted) and len(set(wanted)) > 4
-    assert all((a[0] == b[0]).all() and a[1] == b[1] for a, b in zip(whole, few, strict=True))
+    for a, b in zip(whole, few, strict=True):
+        assert (a.predictions == b.predictions).all() and a.best_step == b.best_step
 
 
 def test_stacks_are_for_small_batches(make_checkpoint):

@@ -77,14 +77,6 @@ def test_waiting_begins_at_the_peak():
     assert [stopping.update(0.4), stopping.update(0.5)] == [(False, False), (False, True)]
 
 
-def test_selection_metric():
-    counts = np.array([[50, 10], [5, 35]])
-    assert course().selection_metric(counts) == pytest.approx(70 / 85)
-    assert course(select="accuracy").selection_metric(counts) == 0.85
-    assert course().selection_metric(np.diag([1, 2, 3])) == 1.0
-    assert course().selection_metric(np.eye(3) + 1) == 0.5
-
-
 def test_streams_are_equal_across_sizes_and_differ_across_seeds():
     small, large, other = course(size=50), course(), course(seed=2)
     assert small.dropout_seed(3) == large.dropout_seed(3) != large.dropout_seed(4)

@@ -60,13 +60,14 @@ class Context:
     tokens: Path | None = None
     conditionals: Path | None = None
 
-    def task(self, name: str, kind: str) -> tuple[Path, dict]:
-        """Folder and task.json of task `name`, which must hold `kind` ("labels" or "pairs")."""
+    def task(self, name: str, *kinds: str) -> tuple[Path, dict]:
+        """Folder and task.json of task `name`, which must hold one of `kinds` (labels, ratings, spans, pairs)."""
         folder = Path(self.tasks[name])
         info = read_json(folder / "task.json")
-        if info["kind"] != kind:
+        if info["kind"] not in kinds:
             raise MaskLabError(
-                f"probes.{self.name}.tasks: {name!r} holds {info['kind']}; a {self.probe.kind} probe needs {kind}"
+                f"probes.{self.name}.tasks: {name!r} holds {info['kind']}; a {self.probe.kind} probe needs"
+                f" {' or '.join(kinds)}"
             )
         return folder, info
 

@@ -15,7 +15,9 @@ from masklab.tokenizers import CLS, PAD, SEP, SPECIALS, UNK
 
 @dataclass(frozen=True)
 class Split:
-    """ids [N, T] int32 on the device, padded; lengths [N] (specials counted) and labels [N], int64 on the CPU.
+    """ids [N, T] int32 on the device, padded; lengths [N] int64 (specials counted) and labels [N] on the CPU.
+
+    Labels are int64, or float64 in a task of ratings.
 
     domains: {name: rows [n] int64} in order of appearance, where the split names domains, else empty.
     """
@@ -27,6 +29,10 @@ class Split:
 
     def __len__(self):
         return len(self.labels)
+
+    def rows(self, size: int) -> int:
+        """Rows of the first `size` examples."""
+        return size
 
     def batch(self, rows: np.ndarray):
         """(ids [B, T] long, lengths [B] long, labels [B] long) of `rows`, on the device, T = longest of them."""
@@ -56,7 +62,8 @@ def encode_split(path, tokenizer, max_length: int, device="cpu", vocab_size: int
         raise MaskLabError(f"{path}: holds texts, but the model has no tokenizer; it can only read a column `symbols`")
     else:
         ids, lengths = _text_ids(table, tokenizer, max_length)
-    labels = table.column("label").to_numpy().astype(np.int64)
+    labels = table.column("label").to_numpy()
+    labels = labels.astype(np.float64 if labels.dtype.kind == "f" else np.int64)
     return Split(torch.from_numpy(ids).to(device), lengths, labels, _domains(table, path))
 
 

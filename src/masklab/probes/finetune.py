@@ -1,19 +1,25 @@
-"""Fine-tuning on sequence classification: one loop for every task (BabyLM 2023's recipe).
+"""Fine-tuning on labels, ratings and answer spans: one loop for every task (BabyLM 2023's recipe).
 
 A fresh head on [CLS] (Hugging Face's for the architecture) or on the mean of all tokens, AdamW, warm-up, linear
 decay to 0, dropout on. The validation split is measured every `evaluate_every` steps and after the last; the best
 model is kept and measured on the test split, or on each of its domains. The metric it is chosen by is `select`,
-whatever the task reports. A data set too small for one evaluation keeps its final model. Unlike transformers'
-Trainer the last step is always evaluated.
+whatever the task reports; of ratings and spans it is the task's (`probes.goals`). A data set too small for one
+evaluation keeps its final model. Unlike transformers' Trainer the last step is always evaluated.
 
 `sizes` fine-tunes on the first rows of the training split too: sets of different sizes are nested. Fine-tuning
 seed s draws its head, batches and dropout at (config seed, probe, task, s): equal for every model, so that models
 are compared in pairs.
+
+With a `grid` every combination of its values is run with every seed, and the rows are those of the combination with
+the best median over seeds on the validation split; `chosen_lr` and the like say which. With `rank` the effective rank
+of the last layer is measured on the test split: rows `rank` and `rank_centred` of that layer.
 """
 
+import itertools
+import statistics
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet as pq
 
 from masklab.errors import MaskLabError
@@ -21,36 +27,68 @@ from masklab.files import fingerprint, read_json, sha256, write_json
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.stacked import supports
 from masklab.probes.encoding import encode_split
-from masklab.probes.metrics import METRICS, confusion
+from masklab.probes.goals import Classification, goal_of
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
 from masklab.probes.stacked import Together, stack_size
 from masklab.probes.vocabulary import restricted
-from masklab.tokenizers import load_tokenizer
+from masklab.probes.windows import encode_windows
+from masklab.tokenizers import SPECIALS, UNK, load_tokenizer
 
 SPLITS = ("train", "valid", "test")
 
 
 def measure(context) -> list[dict]:
-    """Rows accuracy, mcc, f1, majority (test split, best model) and best_step of every task, size and seed.
+    """Rows of the task's metrics (test split, best model) and best_step of every task, size and seed.
 
+    Of labels: accuracy, mcc, f1, majority; of ratings: pearson, spearman; of spans: exact, f1 (see `spans`).
     `split` is `test`; where the test split has a column `domain`, the metrics are measured per domain and `split`
     is the domain's name. `mix` is the one in the task's task.json, if any.
     """
     probe = context.probe
     pretrained = load_checkpoint(context.checkpoint, context.device)
     weights = sha256(Path(context.checkpoint) / "model.safetensors")
-    tasks = [_Task(context, name, weights) for name in context.tasks]
-    rows, done, total = [], 0, sum(len(task.sizes) for task in tasks) * len(probe.seeds)
-    for task in tasks:
-        for size in task.sizes:
-            for group in task.groups(size, pretrained):
-                for result in task.results(size, group, pretrained):
-                    rows += result
-                done += len(group)
-                context.progress(done, total, task.name)
-        task.unload()
+    searched = [replace(context, probe=probe.model_copy(update=values)) for values in combinations(probe.grid)]
+    tasks = {name: [_Task(c, name, weights) for c in searched] for name in context.tasks}
+    total = sum(len(runs[0].sizes) for runs in tasks.values()) * len(probe.seeds) * len(searched)
+    rows, done = [], 0
+    for name, runs in tasks.items():
+        for size in runs[0].sizes:
+            found = []
+            for task in runs:
+                results = []
+                for group in task.groups(size, pretrained):
+                    results += task.results(size, group, pretrained)
+                    done += len(group)
+                    context.progress(done, total, name)
+                found.append(results)
+                if len(runs) > 1:
+                    task.unload()
+            rows += chosen(found, combinations(probe.grid))
+        for task in runs:
+            task.unload()
     return rows
+
+
+def combinations(grid: dict) -> list[dict]:
+    """Every combination of a grid's values, the last key's changing fastest; one of no values without a grid."""
+    whole = {"batch_size", "epochs"}
+    values = [[int(value) if key in whole else value for value in listed] for key, listed in grid.items()]
+    return [dict(zip(grid, combination, strict=True)) for combination in itertools.product(*values)]
+
+
+def chosen(found: list[list[dict]], values: list[dict]) -> list[dict]:
+    """Score rows of the combination whose median validation value over seeds is best, the first of equals.
+
+    found: per combination, per seed, {"rows", "value"}; with more than one, its values are rows `chosen_<key>`.
+    """
+    medians = [statistics.median(result["value"] for result in results) for results in found]
+    best = medians.index(max(medians))
+    rows = [row for result in found[best] for row in result["rows"]]
+    if len(found) == 1:
+        return rows
+    shared = {"split": "valid", "n": len(found[best])} | {k: rows[0][k] for k in ("task", "train_size")}
+    return rows + [{**shared, "metric": f"chosen_{key}", "value": float(v)} for key, v in values[best].items()]
 
 
 class _Task:
@@ -58,11 +96,12 @@ class _Task:
 
     def __init__(self, context, name, weights):
         self.context, self.name = context, name
-        self.folder, self.facts = context.task(name, "labels")
+        self.folder, self.facts = context.task(name, "labels", "ratings", "spans")
+        self.goal = goal_of(self.facts, context.probe)
         self.sizes = self._sizes()
         self.identity = None
         if context.state_folder is not None:
-            settings = context.probe.model_dump(exclude={"tasks", "seeds", "sizes", "steps", "split"})
+            settings = context.probe.model_dump(exclude={"tasks", "seeds", "sizes", "steps", "split", "grid"})
             data = [sha256(self.folder / f"{split}.parquet") for split in SPLITS]
             self.identity = [settings, data, self.facts.get("mix"), weights, context.seed, context.name, name]
         self.unload()
@@ -84,8 +123,8 @@ class _Task:
         self._load(pretrained)
         return [seeds[at : at + self.together] for at in range(0, len(seeds), self.together)]
 
-    def results(self, size, seeds, pretrained) -> list[list[dict]]:
-        """Score rows of each of a group's fine-tunings.
+    def results(self, size, seeds, pretrained) -> list[dict]:
+        """{"rows": score rows, "value": best validation value} of each of a group's fine-tunings.
 
         A group with a missing record is run as a whole: beside others a run may differ from itself in the last bit.
         """
@@ -113,41 +152,55 @@ class _Task:
         has_tokenizer = (Path(context.checkpoint) / "tokenizer.json").is_file()
         tokenizer = load_tokenizer(context.checkpoint) if has_tokenizer else None
         max_length = min(probe.max_length, pretrained.config.max_positions)
-        splits = [
-            encode_split(self.folder / f"{split}.parquet", tokenizer, max_length, context.device, pretrained.vocab_size)
-            for split in SPLITS
-        ]
+        files = [self.folder / f"{split}.parquet" for split in SPLITS]
+        if self.facts["kind"] == "spans":
+            if tokenizer is None:
+                raise MaskLabError(f"{context.checkpoint}: no tokenizer; the task {self.name!r} holds texts")
+            shape = max_length, probe.stride, probe.max_question, context.device
+            splits = [encode_windows(file, tokenizer, *shape) for file in files]
+        else:
+            known = context.device, pretrained.vocab_size
+            splits = [encode_split(file, tokenizer, max_length, *known) for file in files]
+        test = splits[-1].ids.cpu().numpy()
+        content = (test >= len(SPECIALS)) | (test == UNK)
         model, self.splits = restricted(pretrained, splits)
-        if context.device == "cpu" and supports(model.config):
-            self.trainer = Together(model, self.facts["labels"], probe)
+        stacks = isinstance(self.goal, Classification) and probe.rank is None
+        if stacks and context.device == "cpu" and supports(model.config):
+            self.trainer = Together(model, self.goal, probe)
             self.together = stack_size(model.config, probe.batch_size, int(splits[0].lengths.max()))
         else:
-            self.trainer = OneByOne(model, self.facts["labels"], probe, context.device)
+            self.trainer = OneByOne(model, self.goal, probe, context.device, content)
             self.together = 1
 
     def unload(self):
         """Let go of what was loaded."""
         self.splits = self.trainer = self.together = None
 
-    def _finetune(self, size, seeds) -> list[list[dict]]:
+    def _finetune(self, size, seeds) -> list[dict]:
         context, (train, valid, test) = self.context, self.splits
+        rows = train.rows(size)
         courses = [
-            Course(context.probe, context.seed, context.name, self.name, size, seed, train.lengths[:size])
+            Course(context.probe, context.seed, context.name, self.name, rows, seed, train.lengths[:rows])
             for seed in seeds
         ]
         found = self.trainer.finetune(courses, train, valid, test)
-        return [self._rows(size, seed, *result) for seed, result in zip(seeds, found, strict=True)]
+        return [
+            {"rows": self._rows(size, seed, outcome), "value": outcome.best_value}
+            for seed, outcome in zip(seeds, found, strict=True)
+        ]
 
-    def _rows(self, size, seed, predictions, best_step) -> list[dict]:
+    def _rows(self, size, seed, outcome) -> list[dict]:
         _, valid, test = self.splits
         shared = {"task": self.name, "train_size": size, "seed": seed}
         if "mix" in self.facts:
             shared["mix"] = float(self.facts["mix"])
-        rows = []
-        for split, members in (test.domains or {"test": np.arange(len(test))}).items():
-            counts = confusion(test.labels[members], predictions[members], self.facts["labels"])
+        found = self.goal.rows((test, outcome.predictions), (valid, outcome.validation))
+        found.append(("test", "best_step", float(outcome.best_step), len(valid)))
+        rows = [{**shared, **dict(zip(("split", "metric", "value", "n"), row, strict=True))} for row in found]
+        if outcome.ranks is not None:
+            last = {"split": "test", "layer": self.trainer.model.encoder.config.layers, "n": len(test)}
+            names = ("rank", "rank_centred")
             rows += [
-                {**shared, "split": split, "metric": metric, "value": function(counts), "n": len(members)}
-                for metric, function in METRICS.items()
+                {**shared, **last, "metric": m, "value": float(v)} for m, v in zip(names, outcome.ranks, strict=True)
             ]
-        return [*rows, {**shared, "split": "test", "metric": "best_step", "value": float(best_step), "n": len(valid)}]
+        return rows

@@ -42,3 +42,20 @@ def majority(counts) -> float:
 
 
 METRICS = {"accuracy": accuracy, "mcc": mcc, "f1": f1, "majority": majority}
+
+
+def pearson(truth, predictions) -> float:
+    """Correlation of two lists of numbers; 0 where one of them is constant."""
+    truth, predictions = (np.asarray(values, float) - np.mean(values) for values in (truth, predictions))
+    scale = np.sqrt((truth @ truth) * (predictions @ predictions))
+    return float(truth @ predictions / scale) if scale else 0.0
+
+
+def spearman(truth, predictions) -> float:
+    """Correlation of the ranks; equal numbers share the mean of their ranks."""
+    return pearson(_ranks(truth), _ranks(predictions))
+
+
+def _ranks(values):
+    _, inverse, counts = np.unique(np.asarray(values, float), return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]

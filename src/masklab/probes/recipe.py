@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from masklab.probes.encoding import shuffled_batches
-from masklab.probes.metrics import accuracy, f1
 from masklab.rng import generator, seed_at, torch_generator
 from masklab.training.optim import rate_at
 
@@ -70,9 +69,21 @@ class Course:
         """
         return not self.probe.stop_after_peak or updates > round(self.probe.warmup * self.steps)
 
-    def selection_metric(self, counts: np.ndarray) -> float:
-        """What the best evaluation is chosen by, of the validation split's confusion matrix."""
-        return f1(counts) if self.probe.select == "f1" and len(counts) == 2 else accuracy(counts)
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a course gave.
+
+    predictions: of the test split by the best model; best_step: updates it had made; best_value: what it was chosen
+    by; validation: its predictions of the validation split, or None; ranks: its effective ranks (plain, centred),
+    or None.
+    """
+
+    predictions: object
+    best_step: int
+    best_value: float
+    validation: object = None
+    ranks: tuple | None = None
 
 
 class EarlyStopping:

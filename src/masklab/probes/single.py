@@ -1,62 +1,71 @@
 """Fine-tuning one course at a time."""
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 
-from masklab.probes.classifier import Classifier
 from masklab.probes.encoding import sorted_batches
-from masklab.probes.metrics import confusion
-from masklab.probes.recipe import EarlyStopping
+from masklab.probes.goals import EVALUATION_TOKENS
+from masklab.probes.recipe import EarlyStopping, Outcome
+from masklab.spectrum import Gram, effective_rank
 from masklab.training.optim import FlatParameters
-
-# Tokens per forward pass when measuring. On a CPU what stays in the cache is computed twice as fast: 400 sequences of
-# 15 tokens by 2 layers x 128 take 55 ms in passes of 1024, 121 ms in one of 16384 (x 64: 21 and 38 ms).
-EVALUATION_TOKENS = {"cpu": 1024, "cuda": 65536}
 
 
 class OneByOne:
-    """Fine-tunes the courses of one task, each from the pre-trained weights; `pretrained` itself is changed."""
+    """Fine-tunes the courses of one task, each from the pre-trained weights; `pretrained` itself is changed.
 
-    def __init__(self, pretrained, classes: int, probe, device="cpu"):
-        self.classes, self.probe = classes, probe
-        self.model = Classifier(pretrained, classes, probe.pooling).to(device)
+    content: for `probe.rank`, which tokens of the test split count, [N, T] bool.
+    """
+
+    def __init__(self, pretrained, goal, probe, device="cpu", content=None):
+        self.goal, self.probe, self.content = goal, probe, content
+        self.model = goal.model(pretrained, probe).to(device)
         self.flat = FlatParameters(self.model.used_parameters().values())
         self.start = self.flat.values.clone()
 
     def finetune(self, courses, train, valid, test):
-        """[(predictions [N] of the test split by the best model, updates the best model had made)] per course."""
+        """The `Outcome` of each course."""
         return [self._finetune(course, train, valid, test) for course in courses]
 
     def _finetune(self, course, train, valid, test):
         self.flat.restart(self.start)
         self.model.reset_head(course.head_generator())
         stopping = EarlyStopping(self.probe.patience, self.probe.threshold)
-        best, best_step = self.flat.values.clone(), 0
+        best, best_step, best_predictions = self.flat.values.clone(), 0, None
         self.model.train()
         for step, rows in enumerate(course.batches()):
             torch.manual_seed(course.dropout_seed(step))
-            ids, lengths, labels = train.batch(rows)
-            F.cross_entropy(self.model(ids, lengths), labels).backward()
-            self.flat.step(course.rate(step), self.probe.weight_decay, self.probe.clip)
+            self.goal.loss(self.model, *train.batch(rows)).backward()
+            clip, decay = self.probe.clip, self.probe.weight_decay
+            self.flat.step(course.rate(step), decay, clip, betas=self.probe.betas, eps=self.probe.eps)
             if course.is_evaluated_after(step + 1):
-                counts = confusion(valid.labels, self._predictions(valid), self.classes)
-                improved, stop = stopping.update(
-                    course.selection_metric(counts), course.counts_patience_after(step + 1)
-                )
+                predictions = self._predictions(valid)
+                value = self.goal.value(valid, predictions, self.probe.select)
+                improved, stop = stopping.update(value, course.counts_patience_after(step + 1))
                 if improved:
                     best.copy_(self.flat.values)
-                    best_step = step + 1
+                    best_step, best_predictions = step + 1, predictions
                 if stop:
                     break
         self.flat.values.copy_(best)
-        return self._predictions(test), best_step
+        ranks = self._ranks(test) if self.probe.rank else None
+        return Outcome(self._predictions(test), best_step, stopping.best, best_predictions, ranks)
 
     @torch.inference_mode()
     def _predictions(self, split):
         self.model.eval()  # walks over every module: done here and not at every step
-        found = torch.empty(len(split), dtype=torch.int64)
+        found = self.goal.predict(self.model, split)
+        self.model.train()
+        return found
+
+    @torch.inference_mode()
+    def _ranks(self, split):
+        """(effective rank, that of the centred states) of the encoder's last layer on a split's content tokens."""
+        self.model.eval()
+        gram = Gram()
         for rows in sorted_batches(split.lengths, EVALUATION_TOKENS[split.ids.device.type]):
             ids, lengths, _ = split.batch(rows)
-            found[torch.from_numpy(rows)] = self.model(ids, lengths).argmax(-1).cpu()
+            states = self.model.encoder.encode(ids, lengths).flatten(0, 1)
+            wanted = torch.from_numpy(np.flatnonzero(self.content[rows, : ids.shape[1]]))
+            gram.add(states[wanted.to(states.device)])
         self.model.train()
-        return found.numpy()
+        return tuple(effective_rank(gram.eigenvalues(centred), self.probe.rank) for centred in (False, True))

@@ -20,11 +20,9 @@ from torch.nn import functional as F
 from masklab.models.stacked.dropout import keep_masks, sites
 from masklab.models.stacked.encoder import StackedEncoder, affine, affine_gradients
 from masklab.models.stacked.parameters import StackedParameters
-from masklab.probes.classifier import Classifier
 from masklab.probes.encoding import sorted_batches
-from masklab.probes.metrics import confusion
-from masklab.probes.recipe import EarlyStopping
-from masklab.probes.single import EVALUATION_TOKENS
+from masklab.probes.goals import EVALUATION_TOKENS
+from masklab.probes.recipe import EarlyStopping, Outcome
 
 STACK = 8  # courses side by side, at most
 SHORT = 2**15  # numbers in a batch of hidden states that are worth stacking
@@ -77,12 +75,12 @@ class StackedClassifier:
 class Together:
     """Fine-tunes courses of one task side by side, each from the pre-trained weights."""
 
-    def __init__(self, pretrained, classes: int, probe):
-        self.config, self.classes, self.probe = pretrained.config, classes, probe
-        self.start = Classifier(pretrained, classes, probe.pooling)
+    def __init__(self, pretrained, goal, probe):
+        self.config, self.goal, self.probe = pretrained.config, goal, probe
+        self.start = goal.model(pretrained, probe)
 
     def finetune(self, courses, train, valid, test):
-        """[(predictions [N] of the test split by the best model, updates the best model had made)] per course.
+        """The `Outcome` of each course.
 
         The courses have one size, so they take the same number of updates and are evaluated at the same ones.
         """
@@ -97,7 +95,7 @@ class Together:
                 continue
             going = []
             for at, (run, predicted) in enumerate(zip(running, self._predictions(model, valid), strict=True)):
-                value = courses[run].selection_metric(confusion(valid.labels, predicted, self.classes))
+                value = self.goal.value(valid, predicted, self.probe.select)
                 counts_patience = courses[run].counts_patience_after(step + 1)
                 improved, stop = stopping[run].update(value, counts_patience)
                 if improved:
@@ -114,7 +112,8 @@ class Together:
         parameters = self._parameters(courses)
         parameters.values.copy_(best)
         found = self._predictions(StackedClassifier(parameters, self.config, self.probe.pooling), test)
-        return list(zip(found, best_step, strict=True))
+        values = [stopper.best for stopper in stopping]
+        return [Outcome(*result) for result in zip(found, best_step, values, strict=True)]
 
     def _parameters(self, courses):
         names = self.start.used_parameters()
@@ -143,7 +142,8 @@ class Together:
             g.scatter_add_(2, labels[..., None], g.new_full((), -1.0).expand(*labels.shape, 1))
             g.mul_((real / torch.tensor(counts)[:, None])[..., None])
             model.backward(g)
-            model.parameters.step(courses[0].rate(step), self.probe.weight_decay, self.probe.clip)
+            clip, decay = self.probe.clip, self.probe.weight_decay
+            model.parameters.step(courses[0].rate(step), decay, clip, betas=self.probe.betas, eps=self.probe.eps)
 
     @torch.inference_mode()
     def _predictions(self, model, split):

@@ -50,7 +50,7 @@ class MinimalPairsProbe(CheckpointProbe):
 
 
 class FinetuneProbe(TrainingProbe):
-    """Fine-tuning on sequence classification with early stopping."""
+    """Fine-tuning on labels, ratings or answer spans, with early stopping."""
 
     kind: Literal["finetune"]
     seeds: list[int] = Field([1, 2, 3, 4], min_length=1, description="Of fine-tuning: head, batches and dropout.")
@@ -69,9 +69,23 @@ class FinetuneProbe(TrainingProbe):
     evaluate_every: Count | Literal["epoch"] = Field(
         200, description="Steps between evaluations on the validation split, or `epoch`: after each epoch."
     )
-    select: Literal["f1", "accuracy"] = Field(
-        "f1", description="Metric that the best evaluation is chosen by; `f1`: accuracy for more than two classes."
+    select: Literal["f1", "accuracy", "task"] = Field(
+        "f1",
+        description="Metric that the best evaluation of a classification is chosen by; `f1`: accuracy for more than two classes; `task`: the task's own, as ratings and spans always are.",
     )
+    grid: dict[Literal["lr", "batch_size", "epochs", "warmup"], list[float]] = Field(
+        {},
+        description="Values to search, every combination with every seed: the rows are those of the one whose median over seeds is best on the validation split, by the task's metric.",
+    )
+    betas: tuple[Share, Share] = (0.9, 0.999)
+    eps: float = Field(1e-8, gt=0)
+    rank: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None,
+        description="tau: measure the effective rank of the last layer on the test split after fine-tuning too (see the `rank` probe). None: no.",
+    )
+    stride: Count = Field(128, description="Tokens from one window of a long context to the next (spans).")
+    max_question: Count = Field(64, description="Tokens of a question that are read (spans).")
+    max_answer: Count = Field(30, description="Tokens of the longest answer (spans).")
     patience: Count = Field(10, description="Evaluations without improvement before stopping.")
     threshold: float = Field(0.001, ge=0, description="Improvement that counts.")
     stop_after_peak: bool = Field(

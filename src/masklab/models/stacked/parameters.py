@@ -61,12 +61,12 @@ class StackedParameters:
         self.mean, self.square = self.mean[rows], self.square[rows]
         self._lay_out(self.values[rows])
 
-    def step(self, lr: float, weight_decay: float = 0.0, clip: float | None = None) -> None:
+    def step(self, lr: float, weight_decay=0.0, clip: float | None = None, *, betas=(0.9, 0.999), eps=1e-8) -> None:
         """One AdamW update of every copy with its gradient, clipped to norm `clip` by itself."""
         if clip is not None:
             norms = torch.linalg.vector_norm(self.gradient, dim=1, keepdim=True)
             self.gradient.mul_((clip / (norms + 1e-6)).clamp_(max=1))
         self.updates += 1
         moments = ([self.mean], [self.square], [], [self.updates])
-        settings = {"lr": lr, "beta1": 0.9, "beta2": 0.999, "weight_decay": weight_decay, "eps": 1e-8}
+        settings = {"lr": lr, "beta1": betas[0], "beta2": betas[1], "weight_decay": weight_decay, "eps": eps}
         torch._fused_adamw_([self.values], [self.gradient], *moments, **settings, amsgrad=False, maximize=False)

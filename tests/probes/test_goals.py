@@ -1,0 +1,101 @@
+"""Ratings, searched settings, ranks after fine-tuning."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+from masklab.config.schema import FinetuneProbe
+from masklab.probes import Context, run
+from masklab.probes.finetune import chosen, combinations
+from masklab.probes.metrics import pearson, spearman
+
+QUICK = {"kind": "finetune", "tasks": ["t"], "lr": 3e-3, "batch_size": 16, "epochs": 12, "evaluate_every": "epoch"}
+NOUNS = ("cat", "dog", "bird", "horse", "child", "teacher")
+
+
+def test_correlations_are_scipys():
+    rng = np.random.default_rng(0)
+    for n in (3, 10, 200):
+        truth, predictions = rng.integers(0, 5, n) / 2, rng.normal(size=n)
+        assert pearson(truth, predictions) == pytest.approx(scipy.stats.pearsonr(truth, predictions)[0])
+        assert spearman(truth, predictions) == pytest.approx(scipy.stats.spearmanr(truth, predictions)[0])
+        assert spearman(truth, truth * 3 - 1) == pytest.approx(1)
+    assert pearson([1, 1, 1], [1, 2, 3]) == 0 == spearman([1, 2, 3], [4, 4, 4])
+
+
+@pytest.fixture
+def ratings(tmp_path):
+    """How many of a sentence's three nouns are plural."""
+    folder = tmp_path / "ratings"
+    folder.mkdir()
+    for seed, (split, count) in enumerate({"train": 160, "valid": 60, "test": 60}.items()):
+        rng, rows = np.random.default_rng(seed), []
+        for _ in range(count):
+            plural = (rng.random(3) < 0.5).tolist()
+            a, b, c = (noun + "s" * more for noun, more in zip(rng.permutation(NOUNS)[:3], plural, strict=True))
+            rows.append((f"The {a} see the {b}.", f"The {c} sleep.", float(sum(plural))))
+        pd.DataFrame(rows, columns=["text_a", "text_b", "label"]).to_parquet(folder / f"{split}.parquet")
+    facts = {"kind": "ratings", "low": 0.0, "high": 3.0, "metric": "spearman", "pair": True}
+    (folder / "task.json").write_text(json.dumps(facts))
+    return folder
+
+
+def test_learns_ratings(make_checkpoint, ratings):
+    probe = FinetuneProbe(**QUICK | {"epochs": 20}, seeds=[1], rank=0.9)
+    found = run(Context(probe, make_checkpoint("absolute"), {"t": ratings}))
+    values = {row["metric"]: row["value"] for row in found}
+    assert set(values) == {"pearson", "spearman", "best_step", "rank", "rank_centred"}
+    assert values["spearman"] > 0.6 and values["pearson"] > 0.6
+
+
+def test_a_grid_reports_the_best_combination(make_checkpoint, ratings, tmp_path):
+    """The rows are those of that combination run alone; a resumed search repeats nothing."""
+    checkpoint = make_checkpoint("absolute")
+    grid = {"lr": [1e-6, 3e-3], "epochs": [2]}
+    probe = FinetuneProbe(**QUICK, seeds=[1, 2], grid=grid)
+    said = []
+    context = {"tasks": {"t": ratings}, "state_folder": tmp_path / "state"}
+    found = run(Context(probe, checkpoint, **context, progress=lambda *done: said.append(done[:2])))
+    assert said[-1] == (4, 4)
+    values = {row["metric"]: row["value"] for row in found if row["metric"].startswith("chosen")}
+    assert values == {"chosen_lr": 3e-3, "chosen_epochs": 2}
+    alone = run(Context(FinetuneProbe(**QUICK | {"epochs": 2}, seeds=[1, 2]), checkpoint, {"t": ratings}))
+    assert [row for row in found if not row["metric"].startswith("chosen")] == alone
+    assert len(list((tmp_path / "state").glob("*.json"))) == 4
+    assert run(Context(probe, checkpoint, **context)) == found
+
+
+def test_combinations_and_medians():
+    assert combinations({}) == [{}]
+    both = combinations({"batch_size": [16, 32], "lr": [1e-3, 2e-3]})
+    assert both[1] == {"batch_size": 16, "lr": 2e-3} and len(both) == 4 and type(both[0]["batch_size"]) is int
+    row = {"task": "t", "train_size": 9, "metric": "m"}
+    found = [[{"rows": [{**row, "value": v}], "value": v} for v in values] for values in ([0.9, 0, 0], [0.5, 0.4, 0.5])]
+    picked = chosen(found, [{"lr": 1}, {"lr": 2}])
+    assert [r["value"] for r in picked] == [0.5, 0.4, 0.5, 2.0] and picked[-1]["metric"] == "chosen_lr"
+
+
+def test_rank_of_a_classifier_is_that_of_its_encoder(make_checkpoint, write_task, make_tokenizer):
+    """With no learning the encoder is the pre-trained one: states of the test split by hand, specials left out."""
+    from masklab.models.checkpoint import load_checkpoint
+    from masklab.probes.encoding import encode_split
+    from masklab.tokenizers import SPECIALS, UNK
+
+    rows = [
+        (f"The {noun}s {verb} the dog.", "The cat sleeps.", i % 2)
+        for i, noun in enumerate(NOUNS)
+        for verb in ("see", "like")
+    ]
+    folder, checkpoint = write_task("t", rows, 2), make_checkpoint("absolute")
+    probe = FinetuneProbe(**QUICK | {"lr": 1e-12, "epochs": 1}, seeds=[1], rank=0.8)
+    values = {row["metric"]: row["value"] for row in run(Context(probe, checkpoint, {"t": folder}))}
+    model = load_checkpoint(checkpoint).eval()
+    split = encode_split(folder / "test.parquet", make_tokenizer(), 32)
+    ids, lengths, _ = split.batch(np.arange(len(split)))
+    states = model.encode(ids, lengths)[(ids >= len(SPECIALS)) | (ids == UNK)].detach().double().numpy()
+    for name, matrix in (("rank", states), ("rank_centred", states - states.mean(0))):
+        energy = np.linalg.svd(matrix, compute_uv=False) ** 2
+        assert values[name] == np.argmax(np.cumsum(energy) / energy.sum() >= 0.8) + 1
