@@ -29,7 +29,6 @@ def build(config, name: str, seed: int, **made) -> tuple[dict, dict]:
 
     Labels: splits train, valid, test; columns text_a, text_b (missing for single sentences), label 0..n-1.
     Symbolic tasks have `symbols` (see `corpora.symbols`) instead of texts, and are Arrow tables.
-    Pairs: split test; columns phenomenon, paradigm, good, bad. MaskLabError names file and row of bad input.
     `made`: other artifacts that a task is made from, such as another task's folder.
     Ratings are labels that are numbers, between the facts `low` and `high`. Spans: columns question, context, answers
     and starts (lists; empty: no answer). Pairs: split test; columns phenomenon, paradigm, good, bad. MaskLabError
