@@ -28,6 +28,7 @@ PROBES = {
     "curvature": "masklab.probes.curvature",
     "linear_probe": "masklab.probes.linear_probe",
     "rank": "masklab.probes.rank",
+    "cost": "masklab.probes.cost",
 }
 
 

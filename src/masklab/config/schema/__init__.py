@@ -38,6 +38,7 @@ from masklab.config.schema.models import (
 )
 from masklab.config.schema.probes import (
     CorpusProbe,
+    CostProbe,
     CurvatureProbe,
     FinetuneProbe,
     LinearProbe,
@@ -73,6 +74,7 @@ __all__ = [
     "Chains",
     "Config",
     "Corpus",
+    "CostProbe",
     "Count",
     "Decoder",
     "Dictionary",

@@ -162,6 +162,12 @@ class LinearProbe(TrainingProbe):
     max_length: Count = 128
 
 
+class CostProbe(CorpusProbe):
+    """Seconds, tokens and FLOPs that checkpoints cost."""
+
+    kind: Literal["cost"]
+
+
 class RankProbe(CorpusProbe):
     """Effective rank of hidden states by layer, for inputs with and without [MASK] (Meng et al. 2024)."""
 
@@ -185,6 +191,7 @@ Probe = Annotated[
         CurvatureProbe,
         LinearProbe,
         RankProbe,
+        CostProbe,
     ],
     Field(discriminator="kind"),
 ]
