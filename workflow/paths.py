@@ -262,7 +262,9 @@ class Paths:
     @parameters
     def claiming(self, study) -> dict:
         """What the claims of a study depend on besides scores."""
-        return self.config.studies[study].model_dump(mode="json", exclude={"figures", "tables", "extra"})
+        declared = self.config.studies[study]
+        plain = declared.model_dump(mode="json", exclude={"figures", "tables", "extra"})
+        return {"study": plain, "metrics": metrics(self.config, declared)}
 
     def all_claims(self) -> list[str]:
         files = [path for study in self.config.studies for path in self.claims(study).values()]

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from masklab.models.linear import Linear, CpuLinear, linear
+from masklab.models.linear import CpuLinear, Linear, linear
 
 
 @pytest.fixture
@@ -12,7 +12,6 @@ def by_onednn(monkeypatch):
     if not torch.backends.mkldnn.is_available():
         pytest.skip("torch was built without oneDNN")
     monkeypatch.setattr("masklab.models.linear.prefers_onednn", lambda: True)
-
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8), (1, 256, 8), (37, 256, 65), (64, 256, 65), (240, 64, 5000)])

@@ -10,7 +10,8 @@ import torch
 from masklab.config.schema import FinetuneProbe
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
-from masklab.probes import Context, run
+from masklab.probes import Context
+from masklab.probes.finetune import measure
 from masklab.probes.spans import NEVER, SpanModel, best_spans
 from masklab.probes.windows import encode_windows
 from masklab.tokenizers import CLS, SEP
@@ -120,7 +121,7 @@ def test_learns_to_extract_answers_and_to_give_none(make_checkpoint, task):
         evaluate_every=60, rank=0.9,
     )  # fmt: skip
     folder = task(train=rows(320, 2), valid=rows(90, 3), test=rows(90, 4))
-    found = run(Context(probe, make_checkpoint("absolute"), {"spans": folder}))
+    found = measure(Context(probe, make_checkpoint("absolute"), {"spans": folder}))
     values = {row["metric"]: row["value"] for row in found}
     assert values["majority"] == pytest.approx(1 / 3)
     assert values["exact"] > 0.85 and values["f1"] > 0.9 and values["exact_untuned"] > 0.8

@@ -11,6 +11,7 @@ with job(snakemake):
     from masklab.config.schema import Study
     from masklab.scores import gather
 
-    name, study = snakemake.wildcards.study, Study(**snakemake.params.config)
-    frame = test_claims(claims_of(name, study), gather(snakemake.input.scores), study, name)
+    name, params = snakemake.wildcards.study, snakemake.params.config
+    study = Study(**params["study"])
+    frame = test_claims(claims_of(name, study), gather(snakemake.input.scores), study, name, params["metrics"])
     write_claims(frame, Path(snakemake.output.csv).with_suffix(""))

@@ -4,4 +4,8 @@
 write a list of `masklab.claims.spec.Claim` and a line here.
 """
 
-CLAIMS = {"dh": "masklab.claims.dh", "implicit-bias": "masklab.claims.implicit_bias"}
+CLAIMS = {
+    "dh": "masklab.claims.dh",
+    "implicit-bias": "masklab.claims.implicit_bias",
+    "mae": "masklab.claims.mae",
+}

@@ -18,7 +18,7 @@ from masklab.measured import Measured
 from masklab.saturation import Losses
 
 
-def estimates(claims: list[Claim], scores: pd.DataFrame, study: Study) -> list[Estimate]:
+def estimates(claims: list[Claim], scores: pd.DataFrame, study: Study, metrics=None) -> list[Estimate]:
     """One estimate per claim; NaN where a checkpoint, a model or a seed it needs was not measured."""
     reader = _Reader(scores, study)
     return [(reader.sum if isinstance(claim.effect, Cells) else reader.trend)(claim.effect) for claim in claims]

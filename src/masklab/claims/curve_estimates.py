@@ -19,7 +19,7 @@ from masklab.statistics import mean_interval
 ABSENCE = ("equal", "no more", "no less")  # regions that hold where nothing was learned
 
 
-def estimates(claims: list[Claim], scores: pd.DataFrame, study: Study) -> list[Estimate]:
+def estimates(claims: list[Claim], scores: pd.DataFrame, study: Study, metrics=None) -> list[Estimate]:
     """One estimate per claim; every set's curves are read once."""
     sets = {name: curves(scores, study, name) for claim in claims for name in claim.effect.sets}
     return [estimate(claim, sets) for claim in claims]

@@ -23,7 +23,8 @@ class Effect(Protocol):
     """How a claim's number is computed from scores: plain, hashable data, in a module that imports nothing heavy.
 
     estimator: the module that computes effects of this kind, imported when claims are tested. Its function
-    `estimates(claims, scores, study)` returns one `masklab.claims.estimate.Estimate` per claim.
+    `estimates(claims, scores, study, metrics)` returns one `masklab.claims.estimate.Estimate` per claim; metrics: task
+    -> the metric it reports.
     """
 
     estimator: ClassVar[str]

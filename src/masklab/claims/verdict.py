@@ -37,16 +37,16 @@ COLUMNS = {
 MARGINAL = ("equal", "no more", "no less")  # regions that the margin is part of
 
 
-def test_claims(claims: list[Claim], scores: pd.DataFrame, study: Study, name: str) -> pd.DataFrame:
+def test_claims(claims: list[Claim], scores: pd.DataFrame, study: Study, name: str, metrics=None) -> pd.DataFrame:
     """One row of `COLUMNS` per claim of the study called `name`, in order.
 
-    interval: what it is over, "seeds" or "items" (then seeds is 0).
+    metrics: task -> the metric it reports. interval: what it is over, "seeds" or "items" (then seeds is 0).
     """
     modules = list(dict.fromkeys(claim.effect.estimator for claim in claims))
     found = {}
     for module in modules:
         own = [claim for claim in claims if claim.effect.estimator == module]
-        made = importlib.import_module(module).estimates(own, scores, study)
+        made = importlib.import_module(module).estimates(own, scores, study, metrics)
         found |= dict(zip((id(claim) for claim in own), made, strict=True))
     rows = []
     for claim in claims:

@@ -4,6 +4,7 @@ import difflib
 import re
 
 from masklab.config import adversary
+from masklab.config.autoencoder import check_autoencoder, check_head
 from masklab.config.exact import check_floor, check_lookup, check_measurable
 from masklab.config.growth import check_growth
 from masklab.config.references import LAWS, checkpoints, law_of, split_reference, study_models, symbols_of
@@ -104,7 +105,7 @@ def _check_model(config, name, model):
             f"config: tokenizers.{model.tokenizer}.max_length: must be at most encoders.{model.encoder}.max_positions"
             f" ({encoder.max_positions})"
         )
-    _check_autoencoder(config, where, model, encoder, objective)
+    check_autoencoder(config, where, model, encoder, objective)
     adversary.check_model(config, model, objective, where)
     if encoder.kind == "lookup":
         check_lookup(config, model, where)
@@ -154,28 +155,6 @@ def _check_model(config, name, model):
             )
 
 
-def _check_autoencoder(config, where, model, encoder, objective):
-    decoder, how = encoder.decoder, objective.autoencoder
-    if decoder is None and objective.mae and (how.delta < 1 or how.reset):
-        raise MaskLabError(
-            f"config: {where}.encoder: objective {model.objective!r} needs an encoder with a `decoder`"
-            " (without one autoencoder.delta must be 1 and reset false)"
-        )
-    if decoder is not None and not objective.mae:
-        raise MaskLabError(
-            f"config: {where}.encoder: {model.encoder!r} has a decoder, which objective {model.objective!r} (mae: 0)"
-            " leaves without use"
-        )
-    if decoder is not None and decoder.attention == "causal+cross" and (objective.kd or objective.mlsm or how.reset):
-        raise MaskLabError(
-            f"config: {where}.encoder: {model.encoder!r} has a causal decoder, which takes no kd, mlsm or reset"
-        )
-    if objective.kd and model.init is not None:
-        teacher = config.models[split_reference(model.init, f"{where}.init")[0]]
-        if config.encoders[teacher.encoder].decoder is not None:
-            raise MaskLabError(f"config: {where}.init: {model.init} left its decoder and predicts no tokens for kd")
-
-
 def _check_causal(config):
     """Causal models read text; causal corpora name a model, restricted tasks a causal corpus and a task of texts."""
     for name, model in config.causal_models.items():
@@ -212,6 +191,7 @@ def _check_study(config, name, study):
             check_floor(config, probe, model, f"{where}.probes.{probe}")
             check_measurable(config, probe, model, f"{where}.probes.{probe}")
             check_growth(config, probe, model, f"{where}.probes.{probe}")
+            check_head(config, probe, model, f"{where}.probes.{probe}")
     for key, tasks in study.sets.items():
         for task in tasks:
             _known(config.tasks, task, f"{where}.sets.{key}")

@@ -5,6 +5,7 @@ To add one: write `draw(scores, study, labels, metrics, starts=None) -> (figure,
 """
 
 from masklab.errors import MaskLabError
+from masklab.figures.recipes import figures as recipe_figures
 from masklab.figures.saturation import figures as saturation_figures
 from masklab.figures.spec import Spec, labels, models_of_sets, panel_models_and_starts, panel_of, panel_with, versus
 
@@ -61,4 +62,5 @@ FIGURES: dict[str, dict[str, Spec]] = {
         "figure7": _transfer("figure7", "separate-0", "separate-10", "shared-0", "shared-10"),
     },
     "implicit-bias": saturation_figures(),
+    "mae": recipe_figures(),
 }

@@ -29,6 +29,7 @@ PROBES = {
     "landscape": "masklab.probes.landscape",
     "linear_probe": "masklab.probes.linear_probe",
     "rank": "masklab.probes.rank",
+    "cost": "masklab.probes.cost",
 }
 
 

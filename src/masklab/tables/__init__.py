@@ -5,6 +5,7 @@ To add one: write `make(scores, study, labels, metrics, starts=None) -> DataFram
 `masklab.tables.cells.TIDY` and add a line here.
 """
 
+from masklab.figures.recipes import tables as recipe_tables
 from masklab.figures.saturation import tables as saturation_tables
 from masklab.figures.spec import Spec, models_of_sets, panel_models
 
@@ -32,4 +33,5 @@ TABLES: dict[str, dict[str, Spec]] = {
         "losses": Spec("masklab.tables.dh:losses", ("loss",), panel_models),
     },
     "implicit-bias": saturation_tables(),
+    "mae": recipe_tables(),
 }

@@ -13,6 +13,10 @@ BUILDERS = {
     "pair-files": ("masklab.tasks.pairs", "pair_files"),
     "english-labels": ("masklab.tasks.generated", "english_labels"),
     "label-files": ("masklab.tasks.labels", "label_files"),
+    "english-ratings": ("masklab.tasks.generated", "english_ratings"),
+    "english-spans": ("masklab.tasks.squad", "english_spans"),
+    "glue": ("masklab.tasks.glue", "glue"),
+    "squad": ("masklab.tasks.squad", "squad"),
     "patterns": ("masklab.tasks.patterns", "patterns"),
     "hmm": ("masklab.tasks.hidden", "hidden_states"),
     "pcfg": ("masklab.tasks.nonterminals", "nonterminals"),
@@ -25,8 +29,10 @@ def build(config, name: str, seed: int, **made) -> tuple[dict, dict]:
 
     Labels: splits train, valid, test; columns text_a, text_b (missing for single sentences), label 0..n-1.
     Symbolic tasks have `symbols` (see `corpora.symbols`) instead of texts, and are Arrow tables.
-    Pairs: split test; columns phenomenon, paradigm, good, bad. MaskLabError names file and row of bad input.
     `made`: other artifacts that a task is made from, such as another task's folder.
+    Ratings are labels that are numbers, between the facts `low` and `high`. Spans: columns question, context, answers
+    and starts (lists; empty: no answer). Pairs: split test; columns phenomenon, paradigm, good, bad. MaskLabError
+    names file and row of bad input.
     """
     module, function = BUILDERS[config.kind]
     return getattr(import_module(module), function)(config, name, seed, **made)

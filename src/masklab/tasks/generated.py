@@ -2,6 +2,7 @@
 
 from masklab.config.schema import EnglishLabels, EnglishPairs
 from masklab.corpora.english import labels, pairs
+from masklab.corpora.english.ratings import rating_task
 from masklab.errors import MaskLabError
 from masklab.rng import seed_at
 from masklab.tasks import label_facts, pair_facts
@@ -22,3 +23,11 @@ def english_labels(config: EnglishLabels, name, seed):
     sizes = {"train": config.train, "valid": config.valid, "test": config.test}
     splits = labels.labelled(config.recipe, sizes, seed_at(seed, name, "labels", config.seed))
     return splits, label_facts(splits, list(range(recipe.labels)), recipe.pair, config.metric)
+
+
+def english_ratings(config, name, seed):
+    """Build a task of ratings from the grammar."""
+    sizes = {"train": config.train, "valid": config.valid, "test": config.test}
+    splits = rating_task(sizes, seed_at(seed, name, "ratings", config.seed))
+    facts = {"kind": "ratings", "low": 0.0, "high": 5.0, "pair": True, "metric": config.metric, "rows": sizes}
+    return splits, facts

@@ -38,6 +38,7 @@ from masklab.config.schema.models import (
 )
 from masklab.config.schema.probes import (
     CorpusProbe,
+    CostProbe,
     CurvatureProbe,
     FinetuneProbe,
     LandscapeProbe,
@@ -52,12 +53,16 @@ from masklab.config.schema.studies import Study
 from masklab.config.schema.tasks import (
     EnglishLabels,
     EnglishPairs,
+    EnglishRatings,
+    EnglishSpans,
+    GlueTask,
     HmmTask,
     LabelFiles,
     PairFiles,
     PatternsTask,
     PcfgTask,
     RestrictedLabels,
+    SquadTask,
     Task,
 )
 
@@ -70,6 +75,7 @@ __all__ = [
     "Chains",
     "Config",
     "Corpus",
+    "CostProbe",
     "Count",
     "Decoder",
     "Dictionary",
@@ -78,8 +84,11 @@ __all__ = [
     "EnglishCorpus",
     "EnglishLabels",
     "EnglishPairs",
+    "EnglishRatings",
+    "EnglishSpans",
     "Entity",
     "FinetuneProbe",
+    "GlueTask",
     "HiddenMarkov",
     "HmmCorpus",
     "HmmTask",
@@ -99,6 +108,7 @@ __all__ = [
     "RankProbe",
     "RestrictedLabels",
     "Share",
+    "SquadTask",
     "Study",
     "SymbolTokenizer",
     "Task",

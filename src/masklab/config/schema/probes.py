@@ -196,6 +196,12 @@ class LinearProbe(TrainingProbe):
     max_length: Count = 128
 
 
+class CostProbe(CorpusProbe):
+    """Seconds, tokens and FLOPs that checkpoints cost."""
+
+    kind: Literal["cost"]
+
+
 class RankProbe(CorpusProbe):
     """Effective rank of hidden states by layer, for inputs with and without [MASK] (Meng et al. 2024)."""
 
@@ -220,6 +226,7 @@ Probe = Annotated[
         LandscapeProbe,
         LinearProbe,
         RankProbe,
+        CostProbe,
     ],
     Field(discriminator="kind"),
 ]

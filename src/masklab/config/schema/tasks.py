@@ -1,8 +1,8 @@
 """Labelled tasks and minimal pairs."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Union
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from masklab.config.schema.base import Count, Entity, Share
 from masklab.config.schema.corpora import Chains, Grammar, HiddenMarkov
@@ -58,6 +58,65 @@ class LabelFiles(Entity):
     metric: Literal["accuracy", "mcc", "f1"] = "accuracy"
     limit: Count | None = Field(None, description="At most this many training rows, drawn at random. None: all.")
     seed: int = Field(1, ge=0)
+
+
+class EnglishRatings(Entity):
+    """How alike are two sentences of the grammar, 0 to 5? (STS-B's kind)"""
+
+    kind: Literal["english-ratings"]
+    train: Count = 1000
+    valid: Count = 300
+    test: Count = 500
+    metric: Literal["pearson", "spearman"] = Field("spearman", description="Metric reported and drawn.")
+    seed: int = Field(1, ge=0)
+
+
+class EnglishSpans(Entity):
+    """Questions about events told by the grammar, half of them without an answer (SQuAD 2.0's kind)."""
+
+    kind: Literal["english-spans"]
+    train: Count = 1000
+    valid: Count = 300
+    test: Count = 500
+    metric: Literal["exact", "f1"] = Field("f1", description="Metric reported and drawn.")
+    seed: int = Field(1, ge=0)
+
+
+class GlueTask(Entity):
+    """One of GLUE's eight tasks, from its own files or by name through the package `datasets`."""
+
+    kind: Literal["glue"]
+    task: Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
+    folder: str | None = Field(
+        None,
+        description="Folder with GLUE's train.tsv and dev.tsv (MNLI: dev_matched.tsv, dev_mismatched.tsv). None: by name.",
+    )
+    limit: Count | None = Field(None, description="At most this many training rows, drawn at random. None: all.")
+    seed: int = Field(1, ge=0)
+
+    @property
+    def files(self) -> list[str]:
+        """The files it is read from."""
+        names = ("dev_matched.tsv", "dev_mismatched.tsv") if self.task == "mnli" else ("dev.tsv",)
+        return [] if self.folder is None else [f"{self.folder}/{name}" for name in ("train.tsv", *names)]
+
+
+class SquadTask(Entity):
+    """Answer spans in SQuAD's json format (2.0 with questions that have none), or SQuAD 2.0 by name."""
+
+    kind: Literal["squad"]
+    train: str | None = Field(None, description="json file. None: SQuAD 2.0 by name, through the package `datasets`.")
+    valid: str | None = None
+    test: str | None = Field(None, description="None: the validation split doubles as test.")
+    metric: Literal["exact", "f1"] = Field("f1", description="Metric that the best model is chosen by.")
+    limit: Count | None = Field(None, description="At most this many training questions, drawn at random. None: all.")
+    seed: int = Field(1, ge=0)
+
+    @model_validator(mode="after")
+    def _both(self):
+        if (self.train is None) != (self.valid is None):
+            raise ValueError("train and valid are given together, or neither (by name)")
+        return self
 
 
 class PatternsTask(Entity):
@@ -136,6 +195,19 @@ class RestrictedLabels(Entity):
 
 
 Task = Annotated[
-    EnglishPairs | PairFiles | EnglishLabels | LabelFiles | PatternsTask | HmmTask | PcfgTask | RestrictedLabels,
+    Union[  # noqa: UP007 - one line each
+        EnglishPairs,
+        PairFiles,
+        EnglishLabels,
+        LabelFiles,
+        EnglishRatings,
+        EnglishSpans,
+        GlueTask,
+        SquadTask,
+        PatternsTask,
+        HmmTask,
+        PcfgTask,
+        RestrictedLabels,
+    ],
     Field(discriminator="kind"),
 ]

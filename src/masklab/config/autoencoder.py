@@ -1,0 +1,44 @@
+"""What a masked autoencoder asks of the config."""
+
+from masklab.config.references import split_reference
+from masklab.errors import MaskLabError
+
+READ_PREDICTIONS = ("loss", "minimal_pairs", "prediction", "curvature")  # kinds of probes
+
+
+def check_autoencoder(config, where, model, encoder, objective):
+    """The decoder and the objective of the entry `where` of `models` fit each other."""
+    decoder, how = encoder.decoder, objective.autoencoder
+    if decoder is None and objective.mae and (how.delta < 1 or how.reset):
+        raise MaskLabError(
+            f"config: {where}.encoder: objective {model.objective!r} needs an encoder with a `decoder`"
+            " (without one autoencoder.delta must be 1 and reset false)"
+        )
+    if decoder is not None and not objective.mae:
+        raise MaskLabError(
+            f"config: {where}.encoder: {model.encoder!r} has a decoder, which objective {model.objective!r} (mae: 0)"
+            " leaves without use"
+        )
+    if decoder is not None and decoder.attention == "causal+cross" and (objective.kd or objective.mlsm or how.reset):
+        raise MaskLabError(
+            f"config: {where}.encoder: {model.encoder!r} has a causal decoder, which takes no kd, mlsm or reset"
+        )
+    if objective.kd and model.init is not None:
+        teacher = config.models[split_reference(model.init, f"{where}.init")[0]]
+        if config.encoders[teacher.encoder].decoder is not None:
+            raise MaskLabError(f"config: {where}.init: {model.init} left its decoder and predicts no tokens for kd")
+
+
+def check_head(config, probe, model, where):
+    """A masked autoencoder predicts tokens through its decoder alone, which checkpoints leave out unless asked."""
+    kind, trained = config.probes[probe].kind, config.models[model]
+    decoder = config.encoders[trained.encoder].decoder
+    if kind not in READ_PREDICTIONS or decoder is None:
+        return
+    how = config.objectives[trained.objective].autoencoder
+    if not trained.keep_decoder or how.delta or not how.aligned or decoder.attention == "causal+cross":
+        raise MaskLabError(
+            f"config: {where}: a {kind} probe reads predictions, which {model!r} makes through its decoder: set"
+            f" models.{model}.keep_decoder, and this only with delta 0, aligned positions and a decoder that is not"
+            " causal"
+        )

@@ -1,0 +1,58 @@
+"""What a checkpoint cost: seconds, tokens and FLOPs of its pre-training up to there (Figure 3 of Meng et al. 2024).
+
+Rows: task = the corpus, split "train", n = updates; metrics `seconds` (as measured, whatever else the machine did),
+`tokens` (read by the model before any leave the encoder) and `flops` (of matrix products, forward and backward).
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from masklab.config.schema import Encoder, Masking, Objective
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.models.flops import training_flops
+from masklab.tokens import TokenStore
+from masklab.training.masking import maskable
+
+
+def measure(context) -> list[dict]:
+    """Score rows of one checkpoint; see the module."""
+    folder = Path(context.checkpoint)
+    step = int(folder.name.removeprefix("step-"))
+    metrics = pd.read_parquet(folder.parent / "metrics.parquet")
+    upto = metrics[metrics["step"] <= step]
+    if step and (upto.empty or upto["step"].iloc[-1] != step):
+        raise MaskLabError(f"{folder.parent / 'metrics.parquet'}: no row of step {step}")
+    config = read_json(folder / "masklab.json")["config"]
+    tokens = float(upto["tokens"].sum()) if step else 0.0
+    lengths = TokenStore(context.tokens, "train").lengths
+    each = flops_per_token(
+        Encoder(**config["encoder"]),
+        Objective(**config["objective"]),
+        Masking(**config["model"]["masking"]),
+        read_json(Path(context.tokens) / "meta.json")["vocab_size"],
+        lengths,
+    )
+    seconds = float(upto["seconds"].iloc[-1]) if step else 0.0
+    shared = {"task": Path(context.tokens).parent.name, "split": "train", "n": step}
+    values = {"seconds": seconds, "tokens": tokens, "flops": tokens * each}
+    return [{**shared, "metric": metric, "value": value} for metric, value in values.items()]
+
+
+def flops_per_token(encoder, objective, masking, vocab_size: int, lengths) -> float:
+    """Training FLOPs per token over sequences of `lengths` [n] tokens, each with its mean number of masks.
+
+    Of a masked autoencoder the share of masks that leaves the encoder is 1 - delta.
+    """
+    found, counts = np.unique(np.asarray(lengths)[maskable(lengths, masking)], return_counts=True)
+    total = 0.0
+    for length, count in zip(found.tolist(), counts.tolist(), strict=True):
+        masked = 1 if masking.count == "one" else max(1, round(masking.rate * length))
+        options = {}
+        if encoder.decoder is not None:
+            options["dropped"] = round((1 - objective.autoencoder.delta) * masked * (masking.mask > 0))
+            masked = length if encoder.decoder.attention == "causal+cross" else masked
+        total += count * training_flops(encoder, vocab_size, 1, length, masked, **options)
+    return total / float(found @ counts)

@@ -1,0 +1,66 @@
+"""Answer spans: SQuAD's json files (1.1 and 2.0), the same by name, and generated ones."""
+
+import pandas as pd
+
+from masklab.corpora.english.spans import question_task
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.rng import generator, seed_at
+from masklab.tasks.hub import hub_split
+
+HUB = "rajpurkar/squad_v2"
+
+
+def span_facts(splits, metric: str) -> dict:
+    """task.json of a task of answer spans."""
+    return {"kind": "spans", "metric": metric, "rows": {split: len(frame) for split, frame in splits.items()}}
+
+
+def squad(config, name, seed):
+    """Build a task from SQuAD's files; the test split is the validation split unless it is given."""
+    if config.train is None:
+        train, valid = (_from_hub(hub_split(HUB, None, split, f"tasks.{name}")) for split in ("train", "validation"))
+        test = valid
+    else:
+        train, valid = read_squad(config.train), read_squad(config.valid)
+        test = read_squad(config.test) if config.test else valid
+    if config.limit and config.limit < len(train):
+        order = generator(seed, name, "limit", config.seed).permutation(len(train))
+        train = train.iloc[sorted(order[: config.limit])].reset_index(drop=True)
+    splits = {"train": train, "valid": valid, "test": test}
+    return splits, span_facts(splits, config.metric)
+
+
+def read_squad(file) -> pd.DataFrame:
+    """Questions of a file of SQuAD's format: columns question, context, answers, starts (both lists)."""
+    found = []
+    try:
+        for article in read_json(file)["data"]:
+            for paragraph in article["paragraphs"]:
+                for question in paragraph["qas"]:
+                    answers = [] if question.get("is_impossible", False) else question["answers"]
+                    found.append(_row(question["question"], paragraph["context"], answers))
+    except (KeyError, TypeError, IndexError) as error:
+        raise MaskLabError(f"{file}: question {len(found) + 1}: not SQuAD's format ({error!r})") from None
+    if not found:
+        raise MaskLabError(f"{file}: no questions")
+    return pd.DataFrame(found)
+
+
+def _row(question, context, answers):
+    texts, starts = [answer["text"] for answer in answers], [answer["answer_start"] for answer in answers]
+    # questions of the official files begin with spaces at times
+    return {"question": question.strip(), "context": context, "answers": texts, "starts": starts}
+
+
+def _from_hub(rows) -> pd.DataFrame:
+    texts, starts = ([list(answers[key]) for answers in rows["answers"]] for key in ("text", "answer_start"))
+    found = {"question": rows["question"].str.strip(), "context": rows["context"], "answers": texts, "starts": starts}
+    return pd.DataFrame(found)
+
+
+def english_spans(config, name, seed):
+    """Build a task of answer spans from the grammar."""
+    sizes = {"train": config.train, "valid": config.valid, "test": config.test}
+    splits = question_task(sizes, seed_at(seed, name, "spans", config.seed))
+    return splits, span_facts(splits, config.metric)

@@ -1,0 +1,134 @@
+"""GLUE's files in their own formats, and SQuAD's; what `datasets` gives is replaced by frames of its form."""
+
+import json
+import sys
+import types
+
+import pandas as pd
+import pytest
+
+from masklab.config.schema import GlueTask, SquadTask
+from masklab.errors import MaskLabError
+from masklab.tasks import build, write_task
+from masklab.tasks.glue import FORMS
+
+# The columns of GLUE's files, in their order; the values of one row, label last by name.
+TSV = {
+    "sst2": ("sentence\tlabel", "it's \"charming\t1", "dull \t0"),
+    "mrpc": ("\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String", '1\t7\t8\tHe ran.\tHe "did.', "0\t1\t2\tA.\tB."),
+    "stsb": (
+        "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore",
+        "0\tnews\tf\t2012\t1\tn\tn\tA plane.\tA jet.\t3.8",
+        "1\tnews\tf\t2012\t1\tn\tn\tA cat.\tA stone.\t0.000",
+    ),
+    "qqp": ("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate", "1\t2\t3\tWhy?\tWhy so?\t1", "4\t5\t6\tA?\tB?\t0"),
+    "mnli": (
+        "index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\tsentence1\tsentence2\tlabel1\tgold_label",
+        "0\t1\t2\tx\t( a )\tIt rains.\tIt is wet.\tneutral\tentailment",
+        "1\t1\t2\tx\t( a )\tIt rains.\tIt is dry.\tneutral\tcontradiction",
+    ),
+    "qnli": ("index\tquestion\tsentence\tlabel", "0\tWho?\tHe.\tentailment", "1\tWho?\tYes.\tnot_entailment"),
+    "rte": ("index\tsentence1\tsentence2\tlabel", "0\tA.\tB.\tentailment", "1\tA.\tC.\tnot_entailment"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    def write(task, *extra):
+        names = ("dev_matched", "dev_mismatched") if task == "mnli" else ("dev",)
+        lines = ["gj04\t1\t\tShe ran.", "gj04\t0\t*\tRan she."] if task == "cola" else TSV[task]
+        for name in ("train", *names):
+            more = extra if name == "train" else ()
+            (tmp_path / f"{name}.tsv").write_text("\n".join([*lines, *more]) + "\n", encoding="utf-8")
+        return GlueTask(kind="glue", task=task, folder=str(tmp_path))
+
+    return write
+
+
+def test_every_task_in_its_own_format(folder, tmp_path):
+    for task in FORMS:
+        splits, facts = build(folder(task), "t", 1)
+        assert facts["metric"] == {"cola": "mcc", "stsb": "spearman"}.get(task, "accuracy")
+        assert facts["pair"] == (task not in ("cola", "sst2")) and set(facts["rows"].values()) <= {2, 4}
+        for frame in splits.values():
+            assert frame["text_b"].notna().all() == facts["pair"] and frame["text_a"].notna().all()
+        labels = splits["train"]["label"].tolist()
+        expected = {"stsb": [3.8, 0.0], "mnli": [0, 2]}
+        assert labels == expected.get(task, [0, 1] if task in ("qnli", "rte") else [1, 0]), task
+        write_task(tmp_path / "out" / task, splits, facts)
+    splits, facts = build(folder("sst2"), "t", 1)
+    assert splits["train"]["text_a"][0] == "it's \"charming"  # quotes are plain text
+    splits, facts = build(folder("mnli"), "t", 1)
+    assert splits["test"]["domain"].tolist() == ["matched"] * 2 + ["mismatched"] * 2 and len(splits["valid"]) == 2
+    assert facts["names"] == ["entailment", "neutral", "contradiction"]
+    assert folder("mnli").files[1:] == [f"{tmp_path}/dev_matched.tsv", f"{tmp_path}/dev_mismatched.tsv"]
+
+
+def test_cut_lines_are_left_out_and_wrong_labels_are_named(folder, caplog):
+    splits, _ = build(folder("qqp", "7\t8\t9\tWhy"), "t", 1)
+    assert len(splits["train"]) == 2 and "1 of 3 rows are incomplete" in caplog.text
+    with pytest.raises(MaskLabError, match=r"train.tsv: row 3: label 'maybe'; allowed: entailment, not_ent"):
+        build(folder("rte", "2\tA.\tB.\tmaybe"), "t", 1)
+    with pytest.raises(MaskLabError, match=r"row 3: label '5.5'; allowed: 0 to 5"):
+        build(folder("stsb", "2\tn\tf\t1\t1\tn\tn\tA.\tB.\t5.5"), "t", 1)
+    task = folder("rte")
+    with pytest.raises(MaskLabError, match="no column 'question1'; columns: index, sentence1"):
+        build(task.model_copy(update={"task": "qqp"}), "t", 1)
+
+
+def test_by_name(monkeypatch):
+    """The frames that `datasets` gives, in its columns and label numbers."""
+    asked = []
+
+    def load_dataset(name, config, split):
+        asked.append((name, config, split))
+        if config == "stsb":
+            frame = pd.DataFrame({"sentence1": ["A"], "sentence2": ["B"], "label": [2.5], "idx": [0]})
+        elif config is None:
+            answers = [{"text": ["cat"], "answer_start": [2]}, {"text": [], "answer_start": []}]
+            frame = pd.DataFrame({"question": [" Who?", "Why?"], "context": ["A cat.", "A cat."], "answers": answers})
+        else:
+            frame = pd.DataFrame({"premise": ["A"], "hypothesis": ["B"], "label": [2], "idx": [0]})
+        return types.SimpleNamespace(to_pandas=lambda: frame)
+
+    monkeypatch.setitem(sys.modules, "datasets", types.SimpleNamespace(load_dataset=load_dataset))
+    splits, _ = build(GlueTask(kind="glue", task="mnli"), "t", 1)
+    assert splits["test"]["label"].tolist() == [2, 2]
+    splits, facts = build(GlueTask(kind="glue", task="stsb"), "t", 1)
+    assert splits["train"]["label"].tolist() == [2.5] and facts["kind"] == "ratings"
+    splits, facts = build(SquadTask(kind="squad"), "t", 1)
+    assert splits["test"]["answers"].tolist() == [["cat"], []] and splits["train"]["question"][0] == "Who?"
+    assert ("nyu-mll/glue", "mnli", "validation_mismatched") in asked
+    assert ("rajpurkar/squad_v2", None, "validation") in asked
+
+    def broken(*_, **__):
+        raise ConnectionError("no\nnetwork")
+
+    monkeypatch.setattr(sys.modules["datasets"], "load_dataset", broken)
+    with pytest.raises(MaskLabError, match=r"tasks.t: cannot load nyu-mll/glue \(ConnectionError: no network\)"):
+        build(GlueTask(kind="glue", task="rte"), "t", 1)
+
+
+def test_squad_files(tmp_path):
+    paragraph = {
+        "context": "The cat ran.",
+        "qas": [
+            {"id": "1", "question": " Who ran?", "answers": [{"text": "The cat", "answer_start": 0}]},
+            {"id": "2", "question": "Who sat?", "answers": [], "is_impossible": True,
+             "plausible_answers": [{"text": "cat", "answer_start": 4}]},
+        ],
+    }  # fmt: skip
+    path = tmp_path / "dev-v2.0.json"
+    path.write_text(json.dumps({"version": "v2.0", "data": [{"title": "t", "paragraphs": [paragraph]}]}))
+    splits, facts = build(SquadTask(kind="squad", train=str(path), valid=str(path), limit=1), "t", 1)
+    assert facts == {"kind": "spans", "metric": "f1", "rows": {"train": 1, "valid": 2, "test": 2}}
+    assert splits["valid"].to_dict("records") == [
+        {"question": "Who ran?", "context": "The cat ran.", "answers": ["The cat"], "starts": [0]},
+        {"question": "Who sat?", "context": "The cat ran.", "answers": [], "starts": []},
+    ]
+    write_task(tmp_path / "out", splits, facts)
+    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": "x", "qas": [{"id": "1"}]}]}]}))
+    with pytest.raises(MaskLabError, match="question 1: not SQuAD's format"):
+        build(SquadTask(kind="squad", train=str(path), valid=str(path)), "t", 1)
+    with pytest.raises(ValueError, match="given together"):
+        SquadTask(kind="squad", train="x")
