@@ -13,6 +13,7 @@ from masklab.config.schema import CorpusProbe
 from masklab.config.sources import missing, source_files
 from masklab.config.units import units
 from masklab.figures.needs import drawn_corpora, find, given, needs
+from masklab.figures.spec import metrics
 from submitted import change
 
 HERE = Path(__file__).parent
