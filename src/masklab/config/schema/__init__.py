@@ -81,6 +81,7 @@ __all__ = [
     "HmmCorpus",
     "HmmTask",
     "LabelFiles",
+    "LinearProbe",
     "LossProbe",
     "MarkovCorpus",
     "Masking",
