@@ -5,6 +5,8 @@ and `blocks(split, longest)`, pairs (rows [b], features [b, f]) of every row onc
 are 0.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
@@ -55,6 +57,11 @@ class LookupSource:
             found = self.law.conditionals(symbols, lengths.cpu().numpy() - 2)
             found = torch.from_numpy(np.asarray(found, np.float32)).to(ids.device)
             yield rows, pooled(found, lengths - 2, self.pooling)
+
+
+def first_rows(split, count: int):
+    """The first `count` rows of a split."""
+    return replace(split, ids=split.ids[:count], lengths=split.lengths[:count], labels=split.labels[:count])
 
 
 def pooled(states, counts, pooling: str):

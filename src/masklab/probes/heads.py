@@ -6,19 +6,20 @@ The gradient of softmax regression is written by hand: an update is three batche
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from masklab.training.optim import FlatParameters, rate_at
 
 
 class Heads:
-    """S classifiers from P features to C classes: `weight` [S, P, C], `bias` [S, 1, C].
+    """S classifiers from P features to C classes: `weight` [S, C, P], `bias` [S, 1, C].
 
     Weights begin uniform in +-1/sqrt(P), as torch's, classifier s from generators[s]; biases at 0.
     """
 
     def __init__(self, features: int, classes: int, generators, device="cpu"):
         bound = features**-0.5
-        drawn = [torch.empty(features, classes).uniform_(-bound, bound, generator=g) for g in generators]
+        drawn = [torch.empty(classes, features).uniform_(-bound, bound, generator=g) for g in generators]
         self.weight = nn.Parameter(torch.stack(drawn).to(device))
         self.bias = nn.Parameter(torch.zeros(len(drawn), 1, classes, device=device))
         self.flat = FlatParameters([self.weight, self.bias])
@@ -26,7 +27,7 @@ class Heads:
     @torch.no_grad()
     def logits(self, x):
         """x [S, B, P] -> [S, B, C]."""
-        return torch.baddbmm(self.bias, x, self.weight)
+        return torch.baddbmm(self.bias, x, self.weight.transpose(1, 2))
 
     @torch.no_grad()
     def update(self, x, labels, lr: float, weight_decay: float) -> None:
@@ -34,7 +35,7 @@ class Heads:
         g = torch.softmax(self.logits(x), -1)
         g.scatter_add_(2, labels[..., None], g.new_full((), -1.0).expand(*labels.shape, 1))
         g /= labels.shape[1]
-        torch.bmm(x.transpose(1, 2), g, out=self.weight.grad)
+        torch.bmm(g.transpose(1, 2), x, out=self.weight.grad)
         torch.sum(g, 1, keepdim=True, out=self.bias.grad)
         self.flat.step(lr, weight_decay)
 
@@ -71,16 +72,17 @@ def train_heads(heads: Heads, features, labels, orders, probe, validate=None) ->
     epoch_steps = -(-count // size)
     steps = probe.epochs * epoch_steps
     labels = torch.from_numpy(np.asarray(labels)).to(features.device)
-    shared = features.shape[1] == 1
-    column = torch.zeros(copies, 1, dtype=torch.int64) if shared else torch.arange(copies)[:, None]
-    column = column.to(features.device)
+    flat = features.reshape(-1, features.shape[2])  # classifier s reads row n at n S + s, or at n if all read the same
+    stride = features.shape[1]
+    offset = torch.arange(copies if stride > 1 else 1, device=features.device)[:, None]
     best, kept, made = np.full(copies, -np.inf), None, np.full(copies, steps)
     for step in range(steps):
         epoch, at = divmod(step, epoch_steps)
         if at == 0:
             order = torch.from_numpy(np.stack([draw(epoch) for draw in orders])).to(features.device)
         rows = order[:, at * size : (at + 1) * size]
-        heads.update(features[rows, column], labels[rows], rate_at(step, steps, probe), probe.weight_decay)
+        x = F.embedding(rows * stride + offset, flat)  # four times as fast as indexing with two tensors
+        heads.update(x, labels[rows], rate_at(step, steps, probe), probe.weight_decay)
         if validate is None or at < epoch_steps - 1:
             continue
         values = np.asarray(validate(heads))

@@ -21,7 +21,7 @@ from masklab.files import fingerprint, read_json, sha256, write_json
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.lookup import FACTS, is_lookup, load_lookup
 from masklab.probes.encoding import encode_split
-from masklab.probes.features import EncoderSource, LookupSource, projected, projections
+from masklab.probes.features import EncoderSource, LookupSource, first_rows, projected, projections
 from masklab.probes.heads import Heads, standardised, train_heads
 from masklab.probes.metrics import METRICS, confusion
 from masklab.rng import generator, torch_generator
@@ -101,7 +101,11 @@ class _Task:
         if probe.projection is not None:
             generators = [self._torch(seed, "projection") for seed in probe.seeds]
             matrices = projections(source.size(longest), probe.projection, generators, context.device)
-        self.features = [projected(source, split, longest, matrices) for split in self.splits]
+        used = {"train": max(self.sizes), "valid": len(self.splits[1]) if probe.select == "valid" else 0}
+        self.features = [
+            projected(source, first_rows(split, used.get(name, len(split))), longest, matrices)
+            for name, split in zip(SPLITS, self.splits, strict=True)
+        ]
 
     def _torch(self, seed, purpose):
         return torch_generator(self.context.seed, self.context.name, self.name, seed, purpose)
