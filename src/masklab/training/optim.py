@@ -72,16 +72,20 @@ class FlatParameters:
         return norm
 
 
+def warm_updates(steps: int, config) -> int:
+    """Updates of the warm-up of a run of `steps`: `warmup_steps`, or `round(warmup * steps)` where they are None."""
+    given = getattr(config, "warmup_steps", None)
+    return round(config.warmup * steps) if given is None else given
+
+
 def rate_at(step: int, steps: int, config) -> float:
     """Learning rate of update `step` (0-based) of `steps`: linear warm-up, then linear decay to 0 or constant.
 
     `config` has lr, schedule and warmup (a `config.schema.Optimiser` or a fine-tuning probe), and may have
     `warmup_steps`. Equals transformers' `get_linear_schedule_with_warmup` / `get_constant_schedule_with_warmup` with
-    `warmup_steps` warm-up updates, or `round(warmup * steps)` where they are None.
+    `warm_updates`.
     """
-    warm = getattr(config, "warmup_steps", None)
-    if warm is None:
-        warm = round(config.warmup * steps)
+    warm = warm_updates(steps, config)
     if step < warm:
         return config.lr * step / max(1, warm)
     if config.schedule == "constant":
