@@ -64,12 +64,17 @@ class FlatParameters:
                 update = self.mean.mul_(momentum).add_(update)
             self.values.sub_(update, alpha=lr)
         else:
-            self.updates += 1
-            moments = ([self.mean], [self.square], [], [self.updates])
-            settings = {"lr": lr, "beta1": betas[0], "beta2": betas[1], "weight_decay": weight_decay, "eps": eps}
-            torch._fused_adamw_([self.values], [self.gradient], *moments, **settings, amsgrad=False, maximize=False)
+            adamw_(self, lr, weight_decay, betas, eps)
         self.gradient.zero_()
         return norm
+
+
+def adamw_(flat, lr: float, weight_decay: float, betas: tuple[float, float], eps: float) -> None:
+    """One update of `values` with `gradient`, `mean`, `square` and `updates` of `flat`, by torch's fused kernel."""
+    flat.updates += 1
+    moments = ([flat.mean], [flat.square], [], [flat.updates])
+    settings = {"lr": lr, "beta1": betas[0], "beta2": betas[1], "weight_decay": weight_decay, "eps": eps}
+    torch._fused_adamw_([flat.values], [flat.gradient], *moments, **settings, amsgrad=False, maximize=False)
 
 
 def warm_updates(steps: int, config) -> int:
