@@ -81,15 +81,15 @@ class Ours:
         self.trainer.model.train()
         self.step, self.updates = 0, args.updates
 
-    def block(self) -> tuple[float, float]:
-        """Tokens and seconds of one block."""
+    def block(self) -> tuple[float, float, int]:
+        """Tokens, seconds and places, padding among them, of one block."""
         synchronize()
-        start, tokens = time.perf_counter(), 0
-        for _ in range(self.updates):
+        start, tokens, steps = time.perf_counter(), 0, range(self.step, self.step + self.updates)
+        for self.step in steps:
             tokens += self.trainer.update(self.step)["tokens"]
-            self.step += 1
         synchronize()
-        return tokens, time.perf_counter() - start
+        seconds, self.step = time.perf_counter() - start, steps.stop
+        return tokens, seconds, sum(batch.ids.numel() for step in steps for batch in self.trainer.batches(step))
 
 
 class Sequences(Dataset):
@@ -133,13 +133,14 @@ class Peer:
             tokenizer, mlm_probability=0.15, pad_to_multiple_of=8 if args.gpu else None
         )
 
-    def block(self) -> tuple[float, float]:
-        """Tokens and seconds of one block, its start-up left out."""
-        times, tokens = [], []
+    def block(self) -> tuple[float, float, int]:
+        """Tokens, seconds and places of one block, its start-up left out."""
+        times, tokens, places = [], [], []
 
         class Counting(transformers.Trainer):
             def training_step(self, model, inputs, *rest):
                 tokens.append(inputs["attention_mask"].sum())
+                places.append(inputs["attention_mask"].numel())
                 return super().training_step(model, inputs, *rest)
 
         class Clock(transformers.TrainerCallback):
@@ -151,7 +152,7 @@ class Peer:
                 times.append(time.perf_counter())
 
         Counting(self.model, self.settings, self.collator, self.data, callbacks=[Clock()]).train()
-        return int(sum(tokens)), times[1] - times[0]
+        return int(sum(tokens)), times[1] - times[0], sum(places)
 
 
 def work(make, pipe, encoder, args):
@@ -164,8 +165,8 @@ def work(make, pipe, encoder, args):
             pipe.send((*run.block(), torch.cuda.max_memory_allocated() if args.gpu else 0))
 
 
-def measure(sides: dict, encoder, args) -> dict[str, tuple[list[float], int]]:
-    """Tokens per second of each block, and peak GPU memory, of each side; the first round warms up."""
+def measure(sides: dict, encoder, args) -> dict[str, tuple[list[float], float, int]]:
+    """Tokens per second of each block, share of padding and peak GPU memory of each side; the first round warms up."""
     spawn = multiprocessing.get_context("spawn")
     pipes, found = {}, {name: [] for name in sides}
     for name, make in sides.items():
@@ -177,7 +178,14 @@ def measure(sides: dict, encoder, args) -> dict[str, tuple[list[float], int]]:
             found[name].append(pipe.recv())
     for pipe in pipes.values():
         pipe.send(False)
-    return {name: ([tokens / seconds for tokens, seconds, _ in rows[1:]], rows[-1][2]) for name, rows in found.items()}
+    return {
+        name: (
+            [tokens / seconds for tokens, seconds, *_ in rows[1:]],
+            1 - sum(row[0] for row in rows) / sum(row[2] for row in rows),
+            rows[-1][3],
+        )
+        for name, rows in found.items()
+    }
 
 
 def main():
@@ -215,9 +223,9 @@ def main():
         np.interp(np.linspace(0, 1, 1001), np.linspace(0, 1, len(QUANTILES)), QUANTILES).clip(7, args.length).mean()
     )
     flops = flops_per_token(encoder, args.vocab, mean, round(0.15 * mean))
-    for name, (rates, memory) in found.items():
-        rate = statistics.median(rates)
-        print(f"{name}: {rate:,.0f} tokens/s (rounds: {', '.join(f'{x:,.0f}' for x in rates)})")
+    for name, (rates, padding, memory) in found.items():
+        rate, rounds = statistics.median(rates), ", ".join(f"{x:,.0f}" for x in rates)
+        print(f"{name}: {rate:,.0f} tokens/s (rounds: {rounds}; {padding:.1%} of the places are padding)")
         if args.gpu:
             print(f"  {rate * flops / args.peak / 1e12:.1%} of the peak by our FLOPs; {memory / 2**30:.1f} GiB")
     print(f"ratio: {statistics.median(found['MaskLab'][0]) / statistics.median(found['Trainer'][0]):.2f}")

@@ -101,6 +101,12 @@ def test_a_state_of_another_configuration_is_not_resumed(english, tiny_encoder, 
     assert read_json(first.output / "manifest.json")["steps"] == read_json(reference.output / "manifest.json")["steps"]
 
 
+def test_a_starting_point_needs_no_batch(english, tiny_encoder, tmp_path):
+    run = make_run(english, tiny_encoder, tmp_path, steps=0, batch_size=10**7)
+    train(run)
+    assert set(read_json(run.output / "manifest.json")["steps"]) == {"0"}
+
+
 def test_two_writers_are_refused(english, tiny_encoder, tmp_path):
     from masklab.training.state import locked
 

@@ -22,7 +22,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from masklab.models.dropout import dropout
-from masklab.models.linear import Linear
+from masklab.models.linear import Linear, linear
 
 
 @dataclass
@@ -97,12 +97,8 @@ class Attention(nn.Module):
 
     def forward(self, x, batch: Batch, queries: Queries | None = None, relative=None) -> torch.Tensor:
         """x [B T, H] -> context [B T, H], or [N, H] at the positions of `queries`."""
-        q, k, v = self.project(x, batch)
         slots = None if queries is None else queries.slots
-        if slots is not None:
-            rows = q.shape[1] * q.shape[2]
-            q = q.reshape(self.heads, rows, self.width).index_select(1, slots.flatten())
-            q = q.view(self.heads, batch.size, -1, self.width)
+        q, k, v = self.project(x, batch) if slots is None else self.project_at(x, batch, slots)
         if self.flexes(q):
             context = attend_flex(q, k, v, self.score_mod(q, k, batch, relative), self.scale)
         else:
@@ -116,9 +112,19 @@ class Attention(nn.Module):
 
     def project(self, x, batch: Batch):
         """x [B T, H] -> query, key, value, each [n, B, T, d]."""
-        qkv = self.in_proj(x, self.projection_bias())
-        qkv = qkv.view(batch.size, batch.length, self.heads, 3 * self.width).permute(2, 0, 1, 3).contiguous()
-        return qkv.chunk(3, dim=-1)
+        return self.heads_first(self.in_proj(x, self.projection_bias()), batch.size).chunk(3, dim=-1)
+
+    def project_at(self, x, batch: Batch, slots):
+        """The same with queries of the positions `slots` [B, M] alone: [n, B, M, d], [n, B, T, d], [n, B, T, d]."""
+        weight, bias = (part.unflatten(0, (self.heads, -1)) for part in (self.in_proj.weight, self.projection_bias()))
+        (q_weight, kv_weight), (q_bias, kv_bias) = (p.split([self.width, 2 * self.width], 1) for p in (weight, bias))
+        q = linear(x.index_select(0, slots.flatten()), q_weight.flatten(0, 1), q_bias.flatten())
+        kv = linear(x, kv_weight.flatten(0, 1), kv_bias.flatten())
+        return self.heads_first(q, batch.size), *self.heads_first(kv, batch.size).chunk(2, dim=-1)
+
+    def heads_first(self, x, size: int):
+        """[B T, n c] -> [n, B, T, c]."""
+        return x.view(size, -1, self.heads, x.shape[1] // self.heads).permute(2, 0, 1, 3).contiguous()
 
     def projection_bias(self) -> torch.Tensor:
         return self.in_proj.bias

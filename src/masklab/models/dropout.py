@@ -16,13 +16,17 @@ def keep_mask(shape, p: float, dtype=torch.float32) -> torch.Tensor:
 
     Draws from torch's default generator alone.
     """
-    dropped = round(p * LEVELS)
     shape = torch.Size(shape)
     bits = torch.empty((shape.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-    bits = bits.view(torch.int16)[: shape.numel()]
-    # writing the comparison as floats is 4 x faster than converting booleans
-    keep = torch.ge(bits, dropped - LEVELS // 2, out=torch.empty(shape.numel(), dtype=dtype))
-    return keep.mul_(LEVELS / (LEVELS - dropped)).view(shape)
+    return scaled_keep(bits.view(torch.int16)[: shape.numel()], p, dtype).view(shape)
+
+
+def scaled_keep(bits: torch.Tensor, p: float, dtype=torch.float32) -> torch.Tensor:
+    """Random 16-bit integers, any shape -> 0 for the lowest p of their range, else 1 / (1 - p)."""
+    dropped = round(p * LEVELS)
+    # writing the comparison as floats is faster than converting booleans
+    keep = torch.ge(bits, dropped - LEVELS // 2, out=torch.empty(bits.shape, dtype=dtype))
+    return keep.mul_(LEVELS / (LEVELS - dropped))
 
 
 def dropout(x: torch.Tensor, p: float, training: bool) -> torch.Tensor:

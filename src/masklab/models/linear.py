@@ -1,11 +1,11 @@
 """Linear maps that are fast on CPUs.
 
 torch multiplies fp32 matrices with MKL, which on AMD's processors is slower than oneDNN, the other library inside
-torch: by a tenth for the shapes of an encoder's layers, by a third for the vocabulary's. So there, and there
-only, products with a weight matrix and the gradients of their inputs go to oneDNN, except thin ones, where MKL is
-ahead, as it is for the gradients of weights. oneDNN compiles a kernel for every number of rows that it meets, which
-costs as much as the product of a small model; so it is given multiples of `ROWS` only (`_by_onednn`). The choice
-depends on processor and shape alone: the same machine gives the same numbers.
+torch, a little for the shapes of an encoder's layers, much for the vocabulary's. So there, and there only, products
+with a weight matrix and the gradients of their inputs go to oneDNN, except thin ones, where MKL is ahead, as it is
+for the gradients of weights. oneDNN compiles a kernel for every number of rows that it meets, which costs as much as
+the product of a small model; so it is given multiples of `ROWS` only (`_by_onednn`). The choice depends on processor
+and shape alone: the same machine gives the same numbers.
 """
 
 import functools
@@ -17,8 +17,7 @@ from torch.nn import functional as F
 
 from masklab.models import direct
 
-# 1,600 rows, two threads of a Zen 4 EPYC, GFLOP/s of MKL and oneDNN: inner width 128: 201, 181; 256: 199, 210;
-# 128, but 8,192 columns: 126, 167.
+# On a Zen 4 EPYC MKL is ahead where the inner width is below THIN and the outer one below WIDE.
 THIN, WIDE = 192, 4096
 ROWS = 32
 

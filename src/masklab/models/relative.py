@@ -18,16 +18,16 @@ FLEX = os.environ.get("MASKLAB_FLEX", "1") != "0"  # MASKLAB_FLEX=0: scaled_dot_
 
 
 class PositionedAttention(Attention):
-    """Attention whose scores depend on positions: what FlexAttention is for."""
+    """Attention whose scores depend on positions: what FlexAttention is for.
+
+    A subclass has `score_mod(q, k, batch, relative)`: FlexAttention's function (score, b, h, i, j) -> score with
+    every term that `attend` adds.
+    """
 
     def flexes(self, q) -> bool:
         if not FLEX or q.device.type != "cuda" or not torch.compiler.is_compiling():
             return False
         return self.width >= 16 and not (self.training and self.p)
-
-    def score_mod(self, q, k, batch: Batch, relative):
-        """FlexAttention's function (score, b, h, i, j) -> score with every term that `attend` adds."""
-        raise NotImplementedError
 
 
 def key_mask(batch: Batch) -> torch.Tensor | None:

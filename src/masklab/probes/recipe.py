@@ -7,7 +7,7 @@ import numpy as np
 
 from masklab.probes.encoding import shuffled_batches
 from masklab.rng import generator, seed_at, torch_generator
-from masklab.training.optim import rate_at
+from masklab.training.optim import rate_at, warm_updates
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Course:
         With `stop_after_peak` not before one update was made at the peak learning rate: a small training set's
         patience of some epochs can otherwise end before warm-up does.
         """
-        return not self.probe.stop_after_peak or updates > round(self.probe.warmup * self.steps)
+        return not self.probe.stop_after_peak or updates > warm_updates(self.steps, self.probe)
 
 
 @dataclass(frozen=True)

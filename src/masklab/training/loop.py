@@ -75,10 +75,7 @@ class Trainer:
         self.adversary = self._adversary()
         self.terms = [name for name in TERMS if getattr(run.objective, name)]
         self.flat = optim.FlatParameters(self.model.parameters(), direct=True)
-        lengths = self.train_store.lengths
-        self.plan = BatchPlan(
-            lengths, self.config.batch_size, run.seed, *self.address, eligible=maskable(lengths, self.config.masking)
-        )
+        self.plan = self._plan() if self.config.steps else None
         self.guard = Guard(self.config.optimiser.explosion, uniform_guess(run.objective, self.vocab_size, atoms))
         self.record = Record(run)
         self.stop_signal, self.stopping = 0, False  # of this process; of all
@@ -95,6 +92,11 @@ class Trainer:
         if self.run.embeddings is not None:
             place_embeddings(model, np.load(self.run.embeddings / "vectors.npy"))
         return model
+
+    def _plan(self):
+        lengths = self.train_store.lengths
+        eligible = maskable(lengths, self.config.masking)
+        return BatchPlan(lengths, self.config.batch_size, self.run.seed, *self.address, eligible=eligible)
 
     def _teacher(self):
         run = self.run

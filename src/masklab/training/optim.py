@@ -64,12 +64,23 @@ class FlatParameters:
                 update = self.mean.mul_(momentum).add_(update)
             self.values.sub_(update, alpha=lr)
         else:
-            self.updates += 1
-            moments = ([self.mean], [self.square], [], [self.updates])
-            settings = {"lr": lr, "beta1": betas[0], "beta2": betas[1], "weight_decay": weight_decay, "eps": eps}
-            torch._fused_adamw_([self.values], [self.gradient], *moments, **settings, amsgrad=False, maximize=False)
+            adamw_(self, lr, weight_decay, betas, eps)
         self.gradient.zero_()
         return norm
+
+
+def adamw_(flat, lr: float, weight_decay: float, betas: tuple[float, float], eps: float) -> None:
+    """One update of `values` with `gradient`, `mean`, `square` and `updates` of `flat`, by torch's fused kernel."""
+    flat.updates += 1
+    moments = ([flat.mean], [flat.square], [], [flat.updates])
+    settings = {"lr": lr, "beta1": betas[0], "beta2": betas[1], "weight_decay": weight_decay, "eps": eps}
+    torch._fused_adamw_([flat.values], [flat.gradient], *moments, **settings, amsgrad=False, maximize=False)
+
+
+def warm_updates(steps: int, config) -> int:
+    """Updates of the warm-up of a run of `steps`: `warmup_steps`, or `round(warmup * steps)` where they are None."""
+    given = getattr(config, "warmup_steps", None)
+    return round(config.warmup * steps) if given is None else given
 
 
 def rate_at(step: int, steps: int, config) -> float:
@@ -77,11 +88,9 @@ def rate_at(step: int, steps: int, config) -> float:
 
     `config` has lr, schedule and warmup (a `config.schema.Optimiser` or a fine-tuning probe), and may have
     `warmup_steps`. Equals transformers' `get_linear_schedule_with_warmup` / `get_constant_schedule_with_warmup` with
-    `warmup_steps` warm-up updates, or `round(warmup * steps)` where they are None.
+    `warm_updates`.
     """
-    warm = getattr(config, "warmup_steps", None)
-    if warm is None:
-        warm = round(config.warmup * steps)
+    warm = warm_updates(steps, config)
     if step < warm:
         return config.lr * step / max(1, warm)
     if config.schedule == "constant":

@@ -2,7 +2,7 @@
 
 import torch
 
-from masklab.models.dropout import LEVELS
+from masklab.models.dropout import scaled_keep
 
 
 def sites(config, size: int, length: int, first: bool) -> list[tuple]:
@@ -33,9 +33,7 @@ def keep_masks(seeds, shapes, p: float) -> list[torch.Tensor]:
     bits = torch.empty(len(seeds), max(map(sum, sizes)), dtype=torch.int64)
     for row, seed, own in zip(bits, seeds, sizes, strict=True):
         row[: sum(own)].random_(-(2**63), None, generator=torch.Generator().manual_seed(seed))
-    dropped = round(p * LEVELS)
-    bits = bits.view(torch.int16)
-    keep = torch.ge(bits, dropped - LEVELS // 2, out=torch.empty(bits.shape)).mul_(LEVELS / (LEVELS - dropped))
+    keep = scaled_keep(bits.view(torch.int16), p)
     if all(own == shapes[0] for own in shapes):
         return [
             keep[:, at : at + torch.Size(shape).numel()].unflatten(1, shape)

@@ -12,7 +12,6 @@ from masklab.models.stacked.attention import AbsoluteAttention, FirstAbsoluteAtt
 from masklab.models.stacked.disentangled import DisentangledAttention, FirstDisentangledAttention, Relative
 
 LOWEST = torch.finfo(torch.float32).min / 2
-EPS = {"absolute": 1e-12, "disentangled": 1e-7}
 ATTENTION = {  # from every position, from the first
     "absolute": (AbsoluteAttention, FirstAbsoluteAttention),
     "disentangled": (DisentangledAttention, FirstDisentangledAttention),
@@ -28,7 +27,7 @@ class StackedEncoder:
 
     def __init__(self, parameters, config, first: bool, prefix: str = "encoder."):
         self.parameters, self.prefix, self.config = parameters, prefix, config
-        self.norm = Norm(parameters, f"{prefix}embeddings.norm", EPS[config.positions])
+        self.norm = Norm(parameters, f"{prefix}embeddings.norm", config.eps)
         everywhere, from_first = ATTENTION[config.positions]
         kinds = [everywhere] * (config.layers - first) + [from_first] * first
         self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config, kind) for i, kind in enumerate(kinds)]
@@ -124,8 +123,8 @@ class Block:
     def __init__(self, parameters, name: str, config, attending):
         self.parameters, self.name = parameters, name
         self.attention = attending(parameters, f"{name}.attention", config)
-        self.attention_norm = Norm(parameters, f"{name}.attention_norm", EPS[config.positions])
-        self.ffn_norm = Norm(parameters, f"{name}.ffn_norm", EPS[config.positions])
+        self.attention_norm = Norm(parameters, f"{name}.attention_norm", config.eps)
+        self.ffn_norm = Norm(parameters, f"{name}.ffn_norm", config.eps)
 
     def forward(self, x, shape, mask, keep, relative=None):
         """x [S, N, H] -> [S, N or B, H]; keep: an iterator over the dropout masks of attention, output, ffn."""

@@ -2,6 +2,8 @@
 
 import torch
 
+from masklab.training.optim import adamw_
+
 
 class StackedParameters:
     """S copies of named parameters as rows of one matrix.
@@ -66,7 +68,4 @@ class StackedParameters:
         if clip is not None:
             norms = torch.linalg.vector_norm(self.gradient, dim=1, keepdim=True)
             self.gradient.mul_((clip / (norms + 1e-6)).clamp_(max=1))
-        self.updates += 1
-        moments = ([self.mean], [self.square], [], [self.updates])
-        settings = {"lr": lr, "beta1": betas[0], "beta2": betas[1], "weight_decay": weight_decay, "eps": eps}
-        torch._fused_adamw_([self.values], [self.gradient], *moments, **settings, amsgrad=False, maximize=False)
+        adamw_(self, lr, weight_decay, betas, eps)
