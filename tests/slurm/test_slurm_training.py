@@ -82,8 +82,13 @@ def descendants(roots):
     return found
 
 
-def test_training_that_is_taken_away_five_times_ends_with_the_weights_of_an_undisturbed_run(slurm, prepared):
+def test_training_that_is_taken_away_five_times_ends_with_the_weights_of_an_undisturbed_run(slurm, prepared, capsys):
     """scancel, the warning before a time limit, preemption, a lost node, a controller's restart; bit for bit."""
+
+    def tell(text):  # in the log of the test run, whatever is captured
+        with capsys.disabled():
+            print(text, flush=True)
+
     calm, folder = prepared.beside("calm", {"long": LONG}), prepared.beside("disturbed", {"long": LONG})
     reference = calm.start(manifest("long"))
     snakemake = folder.start(manifest("long"), slurm=True)
@@ -96,11 +101,11 @@ def test_training_that_is_taken_away_five_times_ends_with_the_weights_of_an_undi
             wait_for(lambda: job_of(folder, "long")["state"] != "RUNNING", f"the job's end by {disturb.__name__}", 60)
         step = folder.saved("long")
         assert 0 < step < LONG["steps"]
-        print(f"{disturb.__name__}: job {job['id']} on {job['node']}, state of step {step} of {LONG['steps']} saved")
+        tell(f"{disturb.__name__}: job {job['id']} on {job['node']}, state of step {step} of {LONG['steps']} saved")
     assert snakemake.wait() == 0, folder.output
     assert reference.wait() == 0, calm.output
     wanted, found = calm.read(manifest("long"))["steps"], folder.read(manifest("long"))["steps"]
-    print(f"undisturbed {wanted}\ndisturbed   {found}")
+    tell(f"undisturbed {wanted}\ndisturbed   {found}")
     assert found == wanted
     assert "resuming at step" in folder.log("long") and "resuming at step" not in calm.log("long")
     columns = ["step", "loss", "tokens", "valid_mlm"]

@@ -1,0 +1,126 @@
+"""What a configuration will cost."""
+
+import math
+
+import pytest
+import yaml
+
+from masklab.config import load, read_laid
+from masklab.errors import MaskLabError
+from masklab.files import write_json
+from masklab.models.flops import forward_flops, training_flops
+from masklab.plan import make_plan, read_assumptions
+from masklab.plan.table import actual, table
+
+RAW = {
+    "chains": {"words": {"synsets": 20}},
+    "corpora": {"c": {"kind": "markov", "chains": "words", "distributional": True, "sequences": 100, "length": 30}},
+    "tokenizers": {"t": {"kind": "symbols", "corpus": "c", "max_length": 22}},
+    "encoders": {"e": {"positions": "absolute", "layers": 2, "hidden": 32, "heads": 2, "max_positions": 32}},
+    "objectives": {"mlm": {"mlm": 1}},
+    "models": {
+        "first": {"corpus": "c", "tokenizer": "t", "encoder": "e", "objective": "mlm", "steps": 50, "batch_size": 8,
+                  "checkpoints": [10, 50]},
+        "second": {"corpus": "c", "tokenizer": "t", "encoder": "e", "objective": "mlm", "steps": 20, "batch_size": 8,
+                   "init": "first@50", "processes": 2, "micro_batch": 2},
+    },
+    "tasks": {"p": {"kind": "patterns", "chains": "words", "length": 10, "train": 64, "valid": 10, "test": 5}},
+    "probes": {
+        "loss": {"kind": "loss", "sequences": 10},
+        "tune": {"kind": "finetune", "tasks": ["p"], "sizes": [32, 64], "seeds": [1, 2, 3], "epochs": 2,
+                 "batch_size": 16, "evaluate_every": "epoch", "pooling": "mean"},
+    },
+    "studies": {
+        "a": {"panels": {"x": ["second"]}, "probes": {"loss": "all"}},
+        "b": {"panels": {"x": ["first"]}, "probes": {"tune": "all", "loss": "all"}},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _empty(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_small_plan_by_hand():
+    """Every number of a plan worked out from the config: 20 + 2 tokens a sequence, cut to 22; 3 of them masked."""
+    config, assumed = load(RAW), read_assumptions()
+    plan = make_plan(config, "h100", assumptions=assumed)
+    assert {key[0]: 0 for key in plan.jobs} == dict.fromkeys(
+        ("corpus", "tokenizer", "tokens", "pretrain", "probe", "task", "scores"), 0
+    )
+    encoder, device = config.encoders["e"], assumed["devices"]["h100"]
+    vocab, flops = 5 + 40, {}
+    for name, steps in (("first", 50), ("second", 20)):
+        flops[name] = steps * training_flops(encoder, vocab, 8, 22, 3)
+        cost = plan.costs["pretrain", name]
+        assert cost.flops == pytest.approx(flops[name]) and cost.tokens == steps * 8 * 22
+        micro = {"first": 1, "second": 4}[name]
+        update = flops[name] / steps / (67e12 * 0.6) + 2 * micro * device["layer_seconds"]["training"]
+        share = {"first": 1, "second": 2}[name]
+        assert cost.gpus == share and cost.seconds == pytest.approx(45 + steps * update / share)
+    tuned = plan.costs["probe", "b", "tune", "first", "all"]
+    row, stopped = forward_flops(encoder, 0, 1, 12, 12), assumed["stopped_at"]
+    wanted = 0.0
+    for size in (32, 64):
+        updates = 2 * size / 16 * stopped
+        wanted += 3 * (3 * row * 16 * updates + row * (updates / (size / 16) * 10 + 4 * 5))
+    assert tuned.flops == pytest.approx(wanted)
+
+
+def test_totals_are_unions_and_the_chain_is_the_longest():
+    plan = make_plan(load(RAW), "h100")
+    a, b, both = plan.study("a"), plan.study("b"), plan.total()
+    shared = set(a) & set(b)
+    assert ("pretrain", "first") in shared and ("pretrain", "second") not in b
+    assert both["jobs"] == len(set(a) | set(b)) + 1 and both["submitted"] == both["jobs"] - 1  # the table of scores
+    assert plan.total(a)["tokens"] == 22 * 8 * 70 and plan.total(b)["tokens"] == 22 * 8 * 50
+    chain = [("corpus", "c"), ("tokenizer", "t"), ("tokens", "c", "t"), ("pretrain", "first"), ("pretrain", "second"),
+             ("probe", "a", "loss", "second", "all")]  # fmt: skip
+    assert plan.total(a)["chain"] == pytest.approx(sum(plan.costs[key].seconds for key in chain))
+    hours = sum(c.gpus * c.seconds for c in plan.costs.values()) / 3600
+    assert both["gpu_hours"] == pytest.approx(hours) and both["cpu_hours"] > 0
+
+
+def test_token_counts_on_disk_are_used():
+    counts = {"train": {"sequences": 1000, "tokens": 5000, "truncated": 0}}
+    write_json({"vocab_size": 45, "splits": counts}, "results/tokens/c/t/meta.json")
+    assert make_plan(load(RAW)).costs["pretrain", "first"].tokens == 50 * 8 * 7
+
+
+def test_assumptions_can_be_laid_over_and_wrong_ones_are_one_line(tmp_path):
+    faster = tmp_path / "mine.yaml"
+    faster.write_text(yaml.safe_dump({"devices": {"h100": {"share": {"bf16": 0.6}}}, "stopped_at": 1.0}))
+    assumed = read_assumptions(faster)
+    assert assumed["devices"]["h100"]["share"] == {"fp32": 0.6, "bf16": 0.6} and assumed["stopped_at"] == 1.0
+    faster.write_text("stoped_at: 1\n")
+    with pytest.raises(MaskLabError, match=r"mine.yaml: \['stoped_at'\]: allowed are devices, "):
+        read_assumptions(faster)
+    with pytest.raises(MaskLabError, match="no device 'b200'; known: h100, a100, cpu"):
+        make_plan(load(RAW), "b200")
+    with pytest.raises(MaskLabError, match="no study 'c'; declared: a, b"):
+        make_plan(load(RAW), "cpu", ["c"])
+
+
+def test_the_table_and_what_was_used(tmp_path):
+    config = load(RAW)
+    plan = make_plan(config, "cpu")
+    lines = table(plan, config, at_once=2).splitlines()
+    assert [line.split(" | ")[0].strip("| ") for line in lines[2:5]] == ["a", "b", "all"]
+    assert "elapsed, 2 at once" in lines[0] and "Assumed: " in lines[-1]
+    with pytest.raises(MaskLabError, match="no job of this config has ended yet"):
+        actual(plan, config)
+    planned = plan.costs["pretrain", "first"].seconds
+    write_json({"finished": True, "seconds": 2 * planned}, "results/made/models/first.json")
+    write_json({"finished": True, "seconds": 9.0, "taken_from": "x"}, "results/made/models/second.json")
+    write_json({"finished": False, "seconds": 9.0}, "results/made/tokens/c/t.json")
+    rows = actual(plan, config).splitlines()[2:]
+    assert [row.split(" | ")[:2] for row in rows] == [["| pretrain", "1"], ["| all", "1"]]
+    assert rows[0].endswith("| 2.00 |")
+
+
+def test_a_file_without_studies_is_laid_over_the_base(tmp_path):
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(RAW))
+    (tmp_path / "top.yaml").write_text("models:\n  first: {steps: 60, checkpoints: [10, 50]}\n")
+    config = read_laid(tmp_path / "top.yaml", tmp_path / "config.yaml")
+    assert config.models["first"].steps == 60 and math.isclose(make_plan(config).total()["tokens"], 22 * 8 * 80)
