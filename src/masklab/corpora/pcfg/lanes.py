@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
-LANES = 16
+LANES = 16  # numba keeps compiled code until the file that uses this changes: after a change here, change chart.py
 FUSE = ("contract",)  # a product and a sum may be one instruction
 
 
