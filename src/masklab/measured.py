@@ -7,7 +7,7 @@ import pandas as pd
 from masklab.claims.estimate import Estimate, of_error, of_seeds
 from masklab.config.schema import Study
 from masklab.errors import MaskLabError
-from masklab.saturation import Losses
+from masklab.saturation import Losses, tested
 
 COLUMNS = ["panel", "label", "model", "parameters", "step", "metric", "set"]
 COLUMNS += ["value", "std", "low", "high", "seeds", "n", "converged", "equal"]
@@ -17,7 +17,7 @@ class Measured:
     """Values on the test split, by model, step and metric."""
 
     def __init__(self, scores: pd.DataFrame):
-        rows = scores[scores["split"] == "test"]
+        rows = tested(scores)
         self._rows = {key: part for key, part in rows.groupby(["model", "step", "metric"])}
 
     def rows(self, model: str, step: int, metric: str) -> pd.DataFrame | None:

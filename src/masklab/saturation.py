@@ -5,6 +5,12 @@ import pandas as pd
 from masklab.errors import MaskLabError
 
 
+def tested(scores: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the test split, those of `landscape` probes (losses beside a checkpoint) left out."""
+    beside = (scores["metric"] == "loss") & scores["mix"].notna()
+    return scores[(scores["split"] == "test") & ~beside]
+
+
 class Losses:
     """Pre-training losses of score rows, by model and step.
 
@@ -13,7 +19,7 @@ class Losses:
 
     def __init__(self, scores: pd.DataFrame, tolerance: float):
         self.tolerance = tolerance
-        rows = scores[scores["split"] == "test"]
+        rows = tested(scores)
         self._loss = rows[rows["metric"] == "loss"].groupby(["model", "step"])["value"].mean().sort_index()
         self._floor = rows[rows["metric"] == "floor"].groupby("model")["value"].mean()
 

@@ -69,7 +69,7 @@ for study in settings.studies:
 
     rule:
         name:
-            study.replace("-", "_")
+            study
         input:
             list(paths.items(study).values()),
         localrule: True
@@ -78,7 +78,7 @@ for study in settings.studies:
 
         rule:
             name:
-                f"{study.replace('-', '_')}_{name}"
+                f"{study}_{name}"
             input:
                 path,
             localrule: True

@@ -1,5 +1,6 @@
 """What the figures and tables of `implicit-bias` show, by corpus; light: read at parse time."""
 
+from masklab.config import study_models
 from masklab.config.schema import Config, Study
 from masklab.errors import MaskLabError
 from masklab.figures.spec import Spec
@@ -53,6 +54,21 @@ def every_size(study: Study, config: Config) -> list[str]:
     return found
 
 
+def sliced(study: Study, config: Config) -> list[str]:
+    """`Spec.models` of Figure 4: the models that landscape probes measure."""
+    probes = [name for name in study.probes if config.probes[name].kind == "landscape"]
+    if not probes:
+        raise MaskLabError("needs a landscape probe among the study's probes")
+    found = [model for name in probes for model in (() if study.probes[name] == "all" else study.probes[name])]
+    return list(dict.fromkeys(found)) or study_models(study)
+
+
+def grown(study: Study, config: Config) -> dict:
+    """`Spec.given` of Figure 4: landscape probe -> whether it grows models first."""
+    kinds = {name: config.probes[name] for name in study.probes if config.probes[name].kind == "landscape"}
+    return {"grown": {name: bool(probe.width or probe.layers) for name, probe in kinds.items()}}
+
+
 def corpus_of(panel: str):
     """`Spec.corpora` of a figure that shows the corpus of a panel's models."""
 
@@ -75,8 +91,10 @@ def figures() -> dict[str, Spec]:
         "figure1": spec("figure1", loss, BY_STEP),
         "figure2": spec("figure2", loss, BY_SIZE),
         "figure3": spec("figure3", curvature, SGD, ("-sgd",)),
+        "figure4": Spec("masklab.figures.flatness:figure4", ("landscape",), sliced, given=grown),
         "figure5": spec("figure5", curvature, BY_SIZE),
         "figure5_embedded": spec("figure5_embedded", curvature, BY_SIZE),
+        "figure6": Spec("masklab.figures.flatness:figure6", ()),
         "figure7": Spec("masklab.figures.samples:figure7", (), corpora=corpus_of("pcfg")),
         "figure8": Spec("masklab.figures.samples:figure8", (), corpora=corpus_of("causal")),
         "figure9": spec("figure9", loss, BY_SIZE_MORE),
