@@ -123,7 +123,7 @@ class Paths:
     def probe(self, study, probe, model, unit) -> dict:
         steps, tasks = units(self.config.probes[probe], self.config.models[model])[unit]
         return self.common() | {
-            "probe": self.config.probes[probe].model_dump(mode="json", exclude={"split"})
+            "probe": self.config.probes[probe].model_dump(mode="json", exclude={"split", "pack"})
             | {"steps": steps, "tasks": tasks},
         }
 

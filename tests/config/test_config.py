@@ -76,6 +76,11 @@ def test_steps_and_units_of_a_probe():
     names = units(probe, model)
     assert names["step-160.sentiment"] == ([160], ["sentiment"]) and len(names) == 3 * len(probe.tasks)
     assert list(units(config.probes["minimal-pairs"], model)) == ["all"]
+    packed = units(probe.model_copy(update={"pack": 4}), model)
+    first = probe.tasks[0]
+    assert packed[f"step-160.{first}+3"] == ([160], probe.tasks[:4]) and len(packed) == 3 * 3  # 11 tasks: 4, 4, 3
+    assert packed[f"step-800.{probe.tasks[8]}+2"] == ([800], probe.tasks[8:])
+    assert list(units(probe.model_copy(update={"split": ["task"], "pack": 10}), model))[1] == probe.tasks[10]
 
 
 def test_schema_file_is_in_step():

@@ -169,7 +169,9 @@ class Costs:
             row = forward_flops(encoder, 0, 1, length, read)
             for size in probe.sizes or [train]:
                 epoch = math.ceil(size / probe.batch_size)
-                updates = (probe.max_steps or probe.epochs * epoch) * self.assumed["stopped_at"]
+                updates = self.assumed["stopped_at"] * (probe.max_steps or probe.epochs * epoch)
+                if not probe.max_steps:
+                    updates = min(updates, self.assumed["most_updates"])
                 every = epoch if probe.evaluate_every == "epoch" else probe.evaluate_every
                 measured = updates / every * valid + test
                 each = 3 * row * probe.batch_size * updates + row * measured

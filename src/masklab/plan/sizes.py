@@ -35,7 +35,8 @@ class Sizes:
         if (stated := getattr(entry, "sequences", None)) is not None:
             chains = self._chains(entry)
             return stated * (chains.chains if chains else 1)
-        return self.assumed["text_sequences"]
+        lines = self.assumed["text_sequences"]
+        return lines.get(corpus, lines["default"])
 
     def length(self, corpus: str, tokenizer: str) -> float:
         """Mean tokens of a training sequence, [CLS] and [SEP] counted, cut to the tokenizer's maximum."""

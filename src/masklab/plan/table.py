@@ -48,7 +48,7 @@ def _assumed(plan):
         f"fine-tunings stop after {rest['stopped_at']:g} of their updates",
     ]
     if any(job.rule == "tokens" for job in plan.jobs.values()):
-        parts.append(f"{rest['text_sequences']:,.0f} lines in a text corpus not read yet")
+        parts.append(f"{rest['text_sequences']['default']:,.0f} lines in a text corpus not read yet")
     return "; ".join(parts) + ". All of it: src/masklab/plan/assumptions.yaml."
 
 

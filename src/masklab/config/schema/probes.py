@@ -15,6 +15,7 @@ class CheckpointProbe(Entity):
     split: list[Literal["step", "task"]] = Field(
         [], description="One job per model, or also per step and per task (for clusters)."
     )
+    pack: Count = Field(1, description="With `split: [task]`: tasks in one job, so that it is worth its start.")
 
 
 class CorpusProbe(CheckpointProbe):
