@@ -1,0 +1,89 @@
+"""The `implicit-bias` study through the real workflow at the smallest scale, and what its presets plan."""
+
+import pandas as pd
+import pytest
+import running
+from running import jobs
+
+pytestmark = pytest.mark.workflow
+
+MODELS = {"ib-pcfg-{size}", "ib-pcfg-adversarial", "ib-pcfg-lookup"}
+
+
+def small() -> dict:
+    """config.yaml with one size of the grammar's models, the adversary and the lookup table; a few updates."""
+    config = running.default_config("implicit-bias")
+    study = config["studies"]["implicit-bias"]
+    models = {name: config["models"][name] for name in MODELS}
+    models["ib-pcfg-{size}"]["for"] = {"size": ["s"]}
+    for name in MODELS - {"ib-pcfg-lookup"}:
+        models[name].update(steps=6, checkpoints=[2, 4, 6] if "{" in name else [6], batch_size=8)
+    models["ib-pcfg-adversarial"]["encoder"] = "ib-s"
+    everyone = ["ib-pcfg-s", "ib-pcfg-adversarial", "ib-pcfg-lookup"]
+    study["panels"] = {
+        "pcfg": {"s": "ib-pcfg-s"},
+        "pcfg-algorithms": dict(zip(("AdamW", "adversarial", "lookup table"), everyone, strict=True)),
+    }
+    study["probes"] = {"ib-loss": "all", "ib-pcfg": everyone}
+    study["sets"] = {name: study["sets"][name] for name in ("pcfg-a", "pcfg-b")}
+    study |= {"figures": ["figure2", "figure7"], "tables": ["table1"]}
+    study["claims"] = ["rises-pcfg-b", "larger-pcfg-b", "adversarial-loss", "lookup-worst"]
+    config["corpora"]["ib-pcfg"].update(sentences=200, valid=10, test=40)
+    config["tasks"]["ib-pcfg-{task}"].update(train=60, valid=10, test=40)
+    objective = config["objectives"]["ib-adversarial"]
+    objective["adversary"] |= {"support": 20, "query": 10}
+    probes = {name: config["probes"][name] for name in study["probes"] if name != "ib-pcfg"}
+    probes["ib-loss"]["sequences"] = 20
+    probes["ib-pcfg"] = config["probes"]["ib-{corpus}"] | {
+        "tasks": ["ib-pcfg-a", "ib-pcfg-b", "ib-pcfg-c"],
+        "epochs": 2,
+    }
+    del probes["ib-pcfg"]["for"]
+    task = config["tasks"]["ib-pcfg-{task}"]
+    task["for"] = task["for"][:2]
+    tokenizer = config["tokenizers"]["ib-{corpus}"] | {"for": {"corpus": ["pcfg"]}}
+    return {
+        **{key: config[key] for key in ("run", "seed", "threads", "grammars")},
+        "device": "cpu",
+        "corpora": {"ib-pcfg": config["corpora"]["ib-pcfg"]},
+        "tokenizers": {"ib-{corpus}": tokenizer},
+        "encoders": {name: entry for name, entry in config["encoders"].items() if name.startswith("ib-")},
+        "objectives": {"mlm": {"mlm": 1}, "ib-adversarial": objective},
+        "models": models,
+        "tasks": {"ib-pcfg-{task}": task},
+        "probes": probes,
+        "studies": {"implicit-bias": study},
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("implicit-bias")
+
+
+def test_figure7_needs_a_corpus_only(folder):
+    counts = jobs(running.snakemake(folder, small(), "--dry-run", "implicit-bias_figure7"))
+    assert counts == {"corpus": 1, "figure": 1, "implicit-bias_figure7": 1}
+
+
+def test_everything_is_made(folder):
+    running.snakemake(folder, small(), "implicit-bias")
+    results = folder / "results"
+    for name in ("figure2", "figure7"):
+        for suffix in ("pdf", "png", "parquet", "csv"):
+            assert (results / f"figures/implicit-bias/{name}.{suffix}").stat().st_size > 0
+    drawn = pd.read_parquet(results / "figures/implicit-bias/figure2.parquet")
+    assert set(drawn["step"]) == {6} and (drawn["parameters"] > 1000).all()
+    table = pd.read_parquet(results / "tables/implicit-bias/table1.parquet").set_index(["label", "row"])["value"]
+    entropy = drawn["floor"].dropna().unique()
+    assert entropy.size == 1 and table["lookup table", "Loss"] == pytest.approx(entropy[0])
+    assert table["AdamW", "Loss"] > entropy[0] and table["adversarial", "Loss"] > entropy[0]
+    claims = pd.read_parquet(results / "claims/implicit-bias.parquet").set_index("claim")
+    assert list(claims.index) == small()["studies"]["implicit-bias"]["claims"]
+    assert claims.loc["lookup-worst", "seeds"] == 5 and claims.loc["adversarial-loss", "interval"] == "items"
+
+
+@pytest.mark.parametrize(("preset", "models"), [("evening", 17), ("gpu", 17), ("paper", 24)])
+def test_presets_dry_run(preset, models):
+    counts = jobs(running.dry_run_of_preset(preset, "implicit-bias"))
+    assert (counts["pretrain"], counts["figure"], counts["table"], counts["study_claims"]) == (models, 12, 3, 1)
