@@ -53,9 +53,14 @@ def test_follows_the_default_generator():
 
 
 def test_dropout_add_is_dropout_then_add():
-    x, residual = torch.randn(6, 7), torch.randn(6, 7)
+    x, residual = torch.randn(6, 7, requires_grad=True), torch.randn(6, 7, requires_grad=True)
     torch.manual_seed(5)
     expected = residual + dropout(x, 0.3, True)
     torch.manual_seed(5)
-    torch.testing.assert_close(dropout_add(residual, x, 0.3, True), expected)
+    found = dropout_add(residual, x, 0.3, True)
+    torch.testing.assert_close(found, expected)
+    weights = torch.randn(6, 7)
+    gradients = [torch.autograd.grad((sums * weights).sum(), (x, residual)) for sums in (found, expected)]
+    for ours, theirs in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, theirs)
     assert torch.equal(dropout_add(residual, x, 0.3, False), residual + x)

@@ -154,8 +154,7 @@ class Attention(nn.Module):
         terms = list(terms) if mask is None else [*terms, mask]  # [B, 1, T] aligns with [n, B, M, T]
         shape = (*q.shape[:3], k.shape[2])
         q, k, v = q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
-        first = terms.pop(0).expand(shape).flatten(0, 1) if terms else q.new_zeros(1).expand(len(q), *shape[2:])
-        scores = torch.baddbmm(first, q, k.transpose(1, 2), alpha=self.scale).view(shape)
+        scores = torch.baddbmm(q.new_zeros(1), q, k.transpose(1, 2), beta=0, alpha=self.scale).view(shape)
         for term in terms:
             scores.add_(term)
         weights = dropout(short_softmax(scores.flatten(0, 1)), p, True)[..., : shape[3]]

@@ -39,8 +39,21 @@ def dropout(x: torch.Tensor, p: float, training: bool) -> torch.Tensor:
 def dropout_add(residual: torch.Tensor, x: torch.Tensor, p: float, training: bool) -> torch.Tensor:
     """`residual + dropout(x)`, in one pass over memory on CPUs."""
     if training and p and _is_ours(x, p):
-        return torch.addcmul(residual, x, keep_mask(x.shape, p, x.dtype))
+        return AddKept.apply(residual, x, keep_mask(x.shape, p, x.dtype))
     return residual + dropout(x, p, training)
+
+
+class AddKept(torch.autograd.Function):
+    """residual + x keep; autograd's own gradient of `addcmul` passes over the mask once more."""
+
+    @staticmethod
+    def forward(ctx, residual, x, keep):
+        ctx.save_for_backward(keep)
+        return torch.addcmul(residual, x, keep)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient, gradient * ctx.saved_tensors[0], None
 
 
 def _is_ours(x: torch.Tensor, p: float) -> bool:

@@ -2,10 +2,10 @@
 
 Only matrix products count, two operations for each multiply-add, as is the custom
 for model FLOPs utilisation; norms, softmax, gelu and lookups do not. What is counted
-is what the encoder computes: the last block attends from, and feeds forward, only
-the positions asked for, and the head reads only those. (On GPUs the last block's
-attention products are computed from every position; that excess is no useful work
-and is not counted.)
+is what the encoder computes: the last block has queries of, attends from, and feeds
+forward, only the positions asked for, and the head reads only those. (On GPUs the
+last block's queries and attention products are computed from every position; that
+excess is no useful work and is not counted.)
 """
 
 from masklab.config.schema import Encoder
@@ -67,7 +67,7 @@ def _block(config: Encoder, size: int, length: int, asked: int) -> int:
     if config.kind == "lstm":
         # two directions, four gates, each from the input [H] and from the state [H / 2]
         return 2 * tokens * 2 * 4 * (hidden // 2) * (hidden + hidden // 2)
-    projections = tokens * 3 * hidden * hidden
+    projections = size * (asked + 2 * length) * hidden * hidden
     products = 2 * size * asked * length * hidden
     rest = size * asked * (hidden * hidden + 2 * hidden * config.ffn)
     if config.positions == "disentangled":
