@@ -114,7 +114,7 @@ def job_of(folder, model) -> dict | None:
     return None
 
 
-def wait_for(condition, what: str, seconds: float = 120):
+def wait_for(condition, what: str, seconds: float = 400):
     """The first true value of `condition`."""
     end = time.monotonic() + seconds
     while not (found := condition()):

@@ -5,10 +5,16 @@ from dataclasses import dataclass
 
 from masklab.config import checkpoints
 from masklab.config.units import units
-from masklab.models.flops import count_parameters, forward_flops, training_flops
+from masklab.models.flops import count_parameters, training_flops
+from masklab.models.flops import forward_flops as encoder_flops
 from masklab.plan.sizes import Sizes
 
 FLOAT = 4  # bytes of a stored weight
+
+
+def forward_flops(encoder, *shape, **options) -> float:
+    """Of a forward pass; a lookup table computes nothing."""
+    return 0.0 if encoder.kind == "lookup" else encoder_flops(encoder, *shape, **options)
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,8 @@ class Costs:
     def _pretrain(self, model):
         entry = self.config.models[model]
         encoder, objective = self.config.encoders[entry.encoder], self.config.objectives[entry.objective]
+        if encoder.kind == "lookup":
+            return Cost(self.assumed["start_seconds"])
         vocab, latent = self.sizes.vocabulary(entry.tokenizer), self._latent(entry)
         length = max(1, round(self.sizes.length(entry.corpus, entry.tokenizer)))
         masked = max(1, round(entry.masking.rate * length))
