@@ -15,6 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from masklab.curvature.width import EXPONENTS, exponent
+from masklab.models.attention import Attention
 
 
 def covers(model) -> bool:
@@ -48,6 +49,8 @@ class SquaredNorms:
                 self._hook(module, "norm", name)
             elif isinstance(module, nn.LSTM):
                 self.stack.enter_context(_unrolled(module, name, self.layers))
+            elif isinstance(module, Attention):
+                self.stack.enter_context(_projected_whole(module))
         self._hook(self.model.head, "head", "head")
         # the graph begins at the sum of the embeddings: parameters take no gradient
         for parameter in self.model.parameters():
@@ -169,3 +172,19 @@ def _unrolled(lstm: nn.LSTM, name: str, layers: list):
         yield
     finally:
         del lstm.forward
+
+
+@contextlib.contextmanager
+def _projected_whole(attention: Attention):
+    """Let attention project the queries of all positions by its linear layer, where the hook sees them."""
+
+    def project_at(x, batch, slots):
+        q, k, v = attention.project(x, batch)
+        q = q.flatten(1, 2).index_select(1, slots.flatten())
+        return q.view(attention.heads, batch.size, -1, attention.width), k, v
+
+    attention.project_at = project_at
+    try:
+        yield
+    finally:
+        del attention.project_at
