@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Union
 from pydantic import Field, model_validator
 
 from masklab.config.schema.base import Count, Entity, Share
-from masklab.config.schema.corpora import Chains, Grammar, HiddenMarkov
+from masklab.config.schema.laws import Chains, Grammar, HiddenMarkov
 
 
 class EnglishPairs(Entity):
