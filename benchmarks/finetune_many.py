@@ -218,18 +218,24 @@ def compare(checkpoint, task, probe, args):
     print(
         f"{args.layers} layers x {args.hidden}, tokens per sequence {np.mean(lengths):.1f} (at most {max(lengths)}),"
         f" {args.seeds} seeds x sizes {args.sizes}, {args.epochs} epochs, batch 32,"
-        f" dropout 0.1, {args.threads} thread(s)"
+        f" dropout 0.1, {args.threads} thread(s)",
+        flush=True,
     )
-    print(f"Trainer (transformers {transformers.__version__}): attention {attention}, evaluation batch {eval_batch}")
+    print(
+        f"Trainer (transformers {transformers.__version__}): attention {attention}, evaluation batch {eval_batch}",
+        flush=True,
+    )
     total = {"ours": 0.0, "theirs": 0.0}
     for size in args.sizes:
         sized = probe.model_copy(update={"sizes": [size]})
         seconds = {"ours": [], "theirs": []}
-        for _ in range(args.rounds):
+        for number in range(args.rounds):
             found, taken = timed(lambda s=sized: ours(checkpoint, task, s))
             seconds["ours"].append(taken)
             wanted, taken = timed(lambda n=size: [theirs.finetune(n, seed) for seed in probe.seeds])
             seconds["theirs"].append(taken)
+            latest = ", ".join(f"{name} {values[-1]:.2f} s" for name, values in seconds.items())
+            print(f"  size {size}, round {number + 1} of {args.rounds}: {latest}", flush=True)
         fastest = {name: min(values) for name, values in seconds.items()}
         total = {name: total[name] + fastest[name] for name in total}
         print(
