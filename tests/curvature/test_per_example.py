@@ -81,6 +81,15 @@ def test_a_model_is_left_as_it_was():
     assert torch.equal(model(*batch).logits, before)
 
 
+def test_a_layer_that_is_not_seen_is_an_error(monkeypatch):
+    """Products that pass by the modules would leave their weights out of the trace."""
+    model, batch = build(), sentences()
+    layer = model.blocks[0].ffn_in
+    monkeypatch.setattr(model.blocks[0], "ffn", lambda x: model.blocks[0].ffn_out(layer.forward(x)))
+    with SquaredNorms(model) as norms, pytest.raises(RuntimeError, match=r"blocks.0.ffn_in: ran unseen"):
+        norms(*batch, lambda logits: [logits])
+
+
 @pytest.mark.parametrize("shape", [(1, 6, 8), (3, 40, 40), (9, 4, 5)], ids=["one", "gram", "laid out"])
 def test_linear_norm_by_either_way(shape):
     length, i, o = shape

@@ -39,10 +39,12 @@ class SquaredNorms:
         self.layers, self.tokens = [], None  # what one forward pass left: (kind, name, inputs, outputs)
 
     def __enter__(self):
-        self.stack = contextlib.ExitStack()
+        self.stack, self.names = contextlib.ExitStack(), set()
         for name, module in self.model.named_modules():
             if name == "latent":
                 continue
+            if isinstance(module, nn.Linear | nn.LayerNorm | nn.LSTM):
+                self.names.add(name)
             if isinstance(module, nn.Linear):
                 self._hook(module, "linear", name)
             elif isinstance(module, nn.LayerNorm):
@@ -91,6 +93,8 @@ class SquaredNorms:
         self.layers.clear()
         with torch.enable_grad():
             logits = self.model(ids, lengths, at=at).logits
+        if missed := self.names.difference(name for _, name, _, _ in self.layers):
+            raise RuntimeError(f"{', '.join(sorted(missed))}: ran unseen; their gradients would be left out")
         outputs = [layer[3] for layer in self.layers if layer[0] != "head"]
         outputs.append(self.tokens)
         found, vs = [], cotangents(logits.detach())
