@@ -110,7 +110,7 @@ def job_of(folder, model) -> dict | None:
     for line in reversed(slurm_says("squeue", "-h", "-t", "all", "-S", "i", "-o", "%i|%T|%N|%Z|%k").splitlines()):
         number, state, node, where, comment = line.split("|", 4)
         if Path(where) == folder.path and f"wildcards_{model}" in comment:
-            return {"id": number, "state": state, "node": node, "folder": where}
+            return {"id": number, "state": state, "node": node}
     return None
 
 
