@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from cluster_runs import job_of, manifest, slurm_says, wait_for
+from cluster_runs import job_of, manifest, processes, slurm_says, wait_for
 
 pytestmark = pytest.mark.workflow
 LONG = {"steps": 16000, "checkpoints": [6000, 16000], "save_minutes": 0.02, "log_every": 1000}
@@ -44,7 +44,7 @@ def lose_node(state, job):
     """The node's power fails: nothing on it gets a signal; Slurm learns of it and starts the job elsewhere."""
     node = job["node"]
     lost = [int((state / f"slurmd-{node}.pid").read_text())]
-    lost += [int(line) for line in slurm_says("pgrep", "-f", rf"^slurmstepd: \[{job['id']}\.").splitlines()]
+    lost += processes(f"slurmstepd: [{job['id']}.")
     for number in descendants(lost):
         os.kill(number, signal.SIGKILL)
     slurm_says("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
