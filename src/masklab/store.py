@@ -71,6 +71,8 @@ class Entry:
         """Make `folder` one of links to the files in the store, if they are there."""
         if not self.path.is_dir():
             return False
+        for old in self.folder.glob("step-*"):  # checkpoints of another config
+            shutil.rmtree(old)
         for file in sorted(self.path.rglob("*")):
             if file.is_file():
                 place = self.folder / file.relative_to(self.path)

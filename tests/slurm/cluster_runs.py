@@ -34,7 +34,18 @@ SHARED = ("results/tokens/words/symbols/meta.json", "results/tokenizers/symbols/
 STARTED: list[subprocess.Popen] = []
 
 
-__all__ = ["CONFIG", "SHARED", "STARTED", "Folder", "job_of", "manifest", "slurm_says", "small", "wait_for"]
+__all__ = [
+    "CONFIG",
+    "SHARED",
+    "STARTED",
+    "Folder",
+    "job_of",
+    "manifest",
+    "processes",
+    "slurm_says",
+    "small",
+    "wait_for",
+]
 
 
 def manifest(model: str) -> str:
@@ -105,12 +116,25 @@ def slurm_says(*command) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
+def processes(command: str) -> list[int]:
+    """Numbers of the processes whose command line begins so."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:  # it has just ended
+            continue
+        if line.startswith(command):
+            found.append(int(path.parent.name))
+    return found
+
+
 def job_of(folder, model) -> dict | None:
     """Id, state and node of the latest job that trains `model` from `folder`."""
     for line in reversed(slurm_says("squeue", "-h", "-t", "all", "-S", "i", "-o", "%i|%T|%N|%Z|%k").splitlines()):
         number, state, node, where, comment = line.split("|", 4)
         if Path(where) == folder.path and f"wildcards_{model}" in comment:
-            return {"id": number, "state": state, "node": node, "folder": where}
+            return {"id": number, "state": state, "node": node}
     return None
 
 

@@ -5,9 +5,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cluster_runs import CONFIG, SHARED, STARTED, Folder, small
+from cluster_runs import CONFIG, SHARED, STARTED, Folder, processes, small
 
 HERE = Path(__file__).parent
+DAEMONS = ("slurmctld", "slurmd", "slurmstepd", "/usr/sbin/slurm")
 
 
 @pytest.fixture(scope="session")
@@ -25,8 +26,7 @@ def slurm(tmp_path_factory):
                 process.kill()
         subprocess.run([HERE / "stop.sh", state], check=True)
     assert not Path("/etc/slurm/slurm.conf").exists() and not state.exists()
-    for daemon in ("slurmctld", "slurmd", "slurmstepd"):
-        assert subprocess.run(["pgrep", "-x", daemon]).returncode == 1, f"{daemon} still runs"
+    assert not [number for daemon in DAEMONS for number in processes(daemon)], "a daemon still runs"
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import re
 import pytest
 from cluster_runs import slurm_says
 
+from masklab.cli import main
 from masklab.made import made_from
 
 pytestmark = pytest.mark.workflow
@@ -58,3 +59,16 @@ def test_artifacts_hold_the_config_they_were_made_from(whole):
         made_from(results / "figures/mlsm/figure2.parquet")["study"]["figures"]
         == folder.config["studies"]["mlsm"]["figures"]
     )
+
+
+def test_planned_and_used_seconds_stand_side_by_side(whole, monkeypatch, capsys):
+    """`masklab plan --actual` finds the record of every job that went through Slurm."""
+    folder, process = whole
+    assert process.wait() == 0, folder.output
+    monkeypatch.chdir(folder.path)
+    assert main(["plan", "mlsm", "--device", "cpu", "--actual"]) == 0
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in capsys.readouterr().out.splitlines()[2:]]
+    counts = {rule: int(count) for rule, count, *_ in rows}
+    assert counts == {"corpus": 1, "tokenizer": 1, "tokens": 1, "task": 1, "pretrain": 3, "dictionary": 1, "codes": 1,
+                      "probe": 2, "figure": 1, "all": 12}  # fmt: skip
+    assert all(float(ratio) > 0 for *_, ratio in rows)
