@@ -144,6 +144,7 @@ def test_a_model_of_no_steps_keeps_step_0():
             "models.mlm.encoder: objective 'mlm' needs an encoder with a `dec",
         ),
         (("encoders", "e", "decoder"), {"layers": 1}, "models.mlm.encoder: 'e' has a decoder, which objective 'mlm'"),
+        (("studies", "s", "sets"), {"x": ["y"]}, "studies.s.sets.x: 'y' is not declared; declared: p"),
         (("models", "mlm", "masking"), {"specials": True}, "studies.s.probes.loss: no floor for 'mlm'"),
         (("models", "mlm", "masking"), {"mask": 0.8}, "studies.s.probes.loss: no exact floor for 'mlm'"),
         (("models", "mlm", "steps"), -1, "models.mlm.steps: input should be greater than or equal to 0 (got -1)"),
@@ -158,3 +159,13 @@ def test_a_wrong_value_of_a_symbolic_study_is_one_line(path, value, said):
     with pytest.raises(MaskLabError) as caught:
         load(overlay(raw, top))
     assert said in str(caught.value)
+
+
+def test_what_reads_predictions_needs_the_decoder():
+    mae = {"encoders": {"e": {"decoder": {"layers": 1}}}, "objectives": {"mlm": {"mlm": 0, "mae": 1}}}
+    with pytest.raises(MaskLabError, match=r"studies.s.probes.loss: a loss probe reads predictions.*mlm.keep_decoder"):
+        load(overlay(CHAINS, mae))
+    kept = overlay(mae, {"models": {"mlm": {"keep_decoder": True}}})
+    load(overlay(CHAINS, kept))
+    with pytest.raises(MaskLabError, match="only with delta 0"):
+        load(overlay(CHAINS, overlay(kept, {"objectives": {"mlm": {"autoencoder": {"delta": 0.5}}}})))
