@@ -169,3 +169,19 @@ def test_what_reads_predictions_needs_the_decoder():
     load(overlay(CHAINS, kept))
     with pytest.raises(MaskLabError, match="only with delta 0"):
         load(overlay(CHAINS, overlay(kept, {"objectives": {"mlm": {"autoencoder": {"delta": 0.5}}}})))
+
+
+def test_studies_name_models_by_patterns():
+    """In order of declaration; panels and probes that nothing matches are left out, unknown names are not."""
+    runs = {"m-{run}": {"for": {"run": [2, 1]}, **CHAINS["models"]["mlm"]}}
+    study = {
+        "panels": {"M": ["m-*"], "none": ["x-[0-9]"], "named": {"label": "mlm"}},
+        "probes": {"f": ["m-*", "m-1"], "loss": ["y*"]},
+        "extra": ["start", "m-?"],
+    }
+    config = load(overlay(CHAINS, {"models": runs, "studies": {"s": study}}) | {"studies": {"s": study}})
+    found = config.studies["s"]
+    assert found.panels == {"M": ["m-2", "m-1"], "named": {"label": "mlm"}}
+    assert found.probes == {"f": ["m-2", "m-1"]} and found.extra == ["start", "m-2", "m-1"]
+    with pytest.raises(MaskLabError, match="'m-9' is not declared"):
+        load(overlay(CHAINS, {"models": runs}) | {"studies": {"s": study | {"panels": {"M": ["m-9"]}}}})
