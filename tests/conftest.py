@@ -52,3 +52,11 @@ def dh():
     import synthetic
 
     return synthetic
+
+
+@pytest.fixture(scope="session")
+def mae():
+    """Synthetic scores of the `mae` study: module `synthetic_mae`."""
+    import synthetic_mae
+
+    return synthetic_mae

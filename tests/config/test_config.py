@@ -144,6 +144,7 @@ def test_a_model_of_no_steps_keeps_step_0():
             "models.mlm.encoder: objective 'mlm' needs an encoder with a `dec",
         ),
         (("encoders", "e", "decoder"), {"layers": 1}, "models.mlm.encoder: 'e' has a decoder, which objective 'mlm'"),
+        (("studies", "s", "sets"), {"x": ["y"]}, "studies.s.sets.x: 'y' is not declared; declared: p"),
         (("models", "mlm", "masking"), {"specials": True}, "studies.s.probes.loss: no floor for 'mlm'"),
         (("models", "mlm", "masking"), {"mask": 0.8}, "studies.s.probes.loss: no exact floor for 'mlm'"),
         (("models", "mlm", "steps"), -1, "models.mlm.steps: input should be greater than or equal to 0 (got -1)"),
@@ -158,3 +159,29 @@ def test_a_wrong_value_of_a_symbolic_study_is_one_line(path, value, said):
     with pytest.raises(MaskLabError) as caught:
         load(overlay(raw, top))
     assert said in str(caught.value)
+
+
+def test_what_reads_predictions_needs_the_decoder():
+    mae = {"encoders": {"e": {"decoder": {"layers": 1}}}, "objectives": {"mlm": {"mlm": 0, "mae": 1}}}
+    with pytest.raises(MaskLabError, match=r"studies.s.probes.loss: a loss probe reads predictions.*mlm.keep_decoder"):
+        load(overlay(CHAINS, mae))
+    kept = overlay(mae, {"models": {"mlm": {"keep_decoder": True}}})
+    load(overlay(CHAINS, kept))
+    with pytest.raises(MaskLabError, match="only with delta 0"):
+        load(overlay(CHAINS, overlay(kept, {"objectives": {"mlm": {"autoencoder": {"delta": 0.5}}}})))
+
+
+def test_studies_name_models_by_patterns():
+    """In order of declaration; panels and probes that nothing matches are left out, unknown names are not."""
+    runs = {"m-{run}": {"for": {"run": [2, 1]}, **CHAINS["models"]["mlm"]}}
+    study = {
+        "panels": {"M": ["m-*"], "none": ["x-[0-9]"], "named": {"label": "mlm"}},
+        "probes": {"f": ["m-*", "m-1"], "loss": ["y*"]},
+        "extra": ["start", "m-?"],
+    }
+    config = load(overlay(CHAINS, {"models": runs, "studies": {"s": study}}) | {"studies": {"s": study}})
+    found = config.studies["s"]
+    assert found.panels == {"M": ["m-2", "m-1"], "named": {"label": "mlm"}}
+    assert found.probes == {"f": ["m-2", "m-1"]} and found.extra == ["start", "m-2", "m-1"]
+    with pytest.raises(MaskLabError, match="'m-9' is not declared"):
+        load(overlay(CHAINS, {"models": runs}) | {"studies": {"s": study | {"panels": {"M": ["m-9"]}}}})

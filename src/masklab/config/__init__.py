@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from masklab.config.checks import check_names, check_references
 from masklab.config.exact import is_exact
-from masklab.config.expand import expand_section
+from masklab.config.expand import expand_models, expand_section
 from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
 from masklab.config.schema import SECTIONS, Config
 from masklab.errors import MaskLabError
@@ -74,6 +74,8 @@ def load(raw: dict) -> Config:
         config = Config.model_validate(raw)
     except ValidationError as error:
         raise MaskLabError("config: " + _first(error)) from None
+    studies = {name: expand_models(study, list(config.models)) for name, study in config.studies.items()}
+    config = config.model_copy(update={"studies": studies})
     check_names(config)
     check_references(config)
     return config

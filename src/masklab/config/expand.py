@@ -8,9 +8,10 @@
 
 expands to four models; a list of such mappings stands for all of their members.
 `{name}` inside a string is replaced by the value; a string that is nothing but
-`{name}` takes the value itself (so numbers stay numbers).
+`{name}` takes the value itself (so numbers stay numbers). A study names models by patterns too (`expand_models`).
 """
 
+import fnmatch
 import itertools
 import re
 
@@ -56,3 +57,23 @@ def _fill(value, variables, where):
         return str(variables[match[1]])
 
     return re.sub(r"\{(\w+)\}", one, value)
+
+
+def expand_models(study, models):
+    """A `Study` whose panels, extra models and probes name models by patterns ("mae-mlm-*") with their names instead.
+
+    A pattern stands for the models that match it, in order of declaration; a panel of patterns that no model matches,
+    and a probe of such, is left out: one study then serves configs that declare more runs or fewer.
+    """
+
+    def names(listed):
+        found = []
+        for name in listed:
+            found += fnmatch.filter(models, name) if set(name) & set("*?[") else [name]
+        return list(dict.fromkeys(found))
+
+    panels = {title: names(panel) if isinstance(panel, list) else panel for title, panel in study.panels.items()}
+    probes = {probe: names(listed) if isinstance(listed, list) else listed for probe, listed in study.probes.items()}
+    kept = {title: panel for title, panel in panels.items() if panel or not study.panels[title]}
+    measured = {probe: listed for probe, listed in probes.items() if listed or not study.probes[probe]}
+    return study.model_copy(update={"panels": kept, "probes": measured, "extra": names(study.extra)})

@@ -86,7 +86,7 @@ def figure3(scores, study: Study, labels, metrics, starts=None):
     ):
         for title in (MLM, MAE):
             costs = read.costs(title, cost).mean(axis=1)
-            frame = _summary(read.scores(title, tasks), "step")
+            frame = _summary(read.scores(title, tasks), "step", every=False)
             frame = frame.assign(cost=frame["step"].map(costs)).dropna(subset=["cost"])
             if frame.empty:
                 raise MaskLabError(f"scores: no checkpoint of {title} has both a score and its {cost}")
@@ -130,15 +130,18 @@ def figure4(scores, study: Study, labels, metrics, starts=None):
 # --- shared --------------------------------------------------------------------
 
 
-def _summary(frame: pd.DataFrame, index: str) -> pd.DataFrame:
-    """Mean and t interval over columns (runs) of each row that every run has: index, value, low, high, runs."""
-    whole = frame.dropna()
-    if whole.empty:
-        raise MaskLabError(f"scores: no {index} that every run was measured at")
-    found = [mean_interval(row) for row in whole.to_numpy()]
-    values = pd.DataFrame(found, columns=["value", "low", "high"])
-    values.insert(0, index, whole.index.to_numpy())
-    return values.assign(runs=whole.shape[1])
+def _summary(frame: pd.DataFrame, index: str, every: bool = True) -> pd.DataFrame:
+    """Mean and t interval over columns (runs) by row: index, value, low, high, runs.
+
+    Rows that not `every` run has, or else none, are left out.
+    """
+    rows = frame.dropna(how="any" if every else "all")
+    if rows.empty:
+        raise MaskLabError(f"scores: no {index} that {'every' if every else 'any'} run was measured at")
+    known = [row[np.isfinite(row)] for row in rows.to_numpy()]
+    values = pd.DataFrame([mean_interval(row) for row in known], columns=["value", "low", "high"])
+    values.insert(0, index, rows.index.to_numpy())
+    return values.assign(runs=[len(row) for row in known])
 
 
 def _band(axes, x, frame, look, name):

@@ -71,7 +71,7 @@ def tables() -> dict[str, Spec]:
 
     every = tuple(dict.fromkeys(title for titles in GROUPS.values() for title in titles))
     return {
-        "table1": spec("table1", ("finetune",), _models(COMPARED, 2), "glue", "squad"),
+        "table1": spec("table1", ("finetune",), _models(COMPARED), "glue", "squad"),
         "table2": spec("table2", ("finetune",), _models(every, 2), "glue", "squad"),
-        "table3": spec("table3", ("finetune", "rank"), _models(COMPARED, 2), "mnli", "squad"),
+        "table3": spec("table3", ("finetune", "rank"), _models(COMPARED), "mnli", "squad"),
     }

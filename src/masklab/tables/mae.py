@@ -19,12 +19,12 @@ def table1(scores, study: Study, labels, metrics, starts=None) -> pd.DataFrame:
     words = Replicates(scores, study, metrics | dict.fromkeys(study.sets["squad"], "f1"))
     for title in present(study, COMPARED):
         for task in study.sets["glue"]:
-            rows.append(_row(study, "Fine-tuning", title, task, metrics[task], read.last(title, [task])))
+            rows.append(_row(read, "Fine-tuning", title, task, metrics[task], read.last(title, [task])))
         average = read.last(title, study.sets["glue"])
-        rows.append(_row(study, "Fine-tuning", title, "Average", "mean", average))
+        rows.append(_row(read, "Fine-tuning", title, "Average", "mean", average))
         for task in study.sets["squad"]:
-            rows.append(_row(study, "Fine-tuning", title, f"{task} (EM)", "exact", read.last(title, [task])))
-            rows.append(_row(study, "Fine-tuning", title, f"{task} (F1)", "f1", words.last(title, [task])))
+            rows.append(_row(read, "Fine-tuning", title, f"{task} (EM)", "exact", read.last(title, [task])))
+            rows.append(_row(read, "Fine-tuning", title, f"{task} (F1)", "f1", words.last(title, [task])))
     return _tidy(rows)
 
 
@@ -36,7 +36,7 @@ def table2(scores, study: Study, labels, metrics, starts=None) -> pd.DataFrame:
         for title in found if len(found) > 1 else ():
             for said, key in (("Average", "glue"), ("Answer extraction", "squad")):
                 values = read.last(title, study.sets[key])
-                rows.append(_row(study, group, title, said, "mean" if key == "glue" else "exact", values))
+                rows.append(_row(read, group, title, said, "mean" if key == "glue" else "exact", values))
     return _tidy(rows)
 
 
@@ -46,20 +46,21 @@ def table3(scores, study: Study, labels, metrics, starts=None) -> pd.DataFrame:
     for metric, said in (("rank", "Effective rank"), ("rank_centred", "Effective rank, centred")):
         for title in present(study, COMPARED):
             layers = read.ranks(title, "unmasked", metric)
-            rows.append(_row(study, said, title, "Pretrained", metric, layers.iloc[-1].to_numpy()))
+            rows.append(_row(read, said, title, "Pretrained", metric, layers.iloc[-1].to_numpy()))
             for key in ("mnli", "squad"):
                 values = read.ranks_after(title, study.sets[key], metric)
-                rows.append(_row(study, said, title, " and ".join(study.sets[key]), metric, values))
+                rows.append(_row(read, said, title, " and ".join(study.sets[key]), metric, values))
     return _tidy(rows)
 
 
-def _row(study, panel, title, said, metric, values) -> dict:
+def _row(read, panel, title, said, metric, values) -> dict:
     values = np.asarray(values, float)
     known = values[np.isfinite(values)]
     std = float(known.std(ddof=1)) if len(known) > 1 else np.nan
     value = float(known.mean()) if len(known) else np.nan
-    members = ", ".join(study.members[title])
-    found = {"panel": panel, "row": said, "model": members, "label": title, "step": 0, "metric": metric}
+    members = read.members(title)
+    found = {"panel": panel, "row": said, "model": ", ".join(members), "label": title, "metric": metric}
+    found["step"] = read.last_step(members[0])
     return found | {"value": value, "std": std, "seeds": len(known), "n": len(known)}
 
 

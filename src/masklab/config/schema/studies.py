@@ -11,11 +11,11 @@ class Study(Entity):
     """Which models, measured how, drawn how: a declaration, not code."""
 
     panels: dict[str, list[str] | dict[str, str]] = Field(
-        description="Panel title -> its models, in the order of columns and legends; a mapping gives each its display label (label -> model), a list names models by their objective."
+        description="Panel title -> its models, in the order of columns and legends; a mapping gives each its display label (label -> model), a list names models by their objective, and may hold patterns (`mae-mlm-*`): a panel that no model matches is left out."
     )
     extra: list[str] = Field([], description="Models that are measured but belong to no panel (the phase-1 models).")
     probes: dict[str, list[str] | Literal["all"]] = Field(
-        description="Probe -> the models it measures, or `all` of the study's."
+        description="Probe -> the models it measures (patterns too), or `all` of the study's."
     )
     sets: dict[str, list[str]] = Field({}, description="Named sets of tasks that tables and figures refer to.")
     figures: list[str] = Field([], description="Figures of this study to draw.")
