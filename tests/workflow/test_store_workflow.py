@@ -14,7 +14,7 @@ from test_symbolic import CONFIG
 from masklab.files import read_json
 
 pytestmark = pytest.mark.workflow
-TARGETS = ["results/models/cbow/manifest.json", "results/models/shuffled/manifest.json"]
+TARGETS = ["results/models/shuffled/manifest.json"]
 
 
 def run(checkout, folder, store, config=CONFIG) -> dict[str, str]:
@@ -38,12 +38,15 @@ def test_the_same_code_makes_nothing_twice_and_other_code_does_not_reuse(tmp_pat
         copy(ROOT / name, other / name) if other.exists() else (other.mkdir(), copy(ROOT / name, other / name))
     store, first = tmp_path / "store", tmp_path / "first"
     made = run(ROOT, first, store)
-    assert set(made.values()) == {"made"} and {"models/dh", "models/cbow", "corpora/dh", "tokens/dh/symbols"} <= set(
-        made
-    )
+    assert set(made.values()) == {"made"} and {
+        "models/dh",
+        "models/shuffled",
+        "corpora/dh",
+        "tokens/dh/symbols",
+    } <= set(made)
     second = tmp_path / "second"
     assert run(other, second, store) == dict.fromkeys(made, "taken")
-    for name in ("dh/step-10", "cbow/step-0"):
+    for name in ("dh/step-10", "shuffled/step-0"):
         file = second / f"results/models/{name}/model.safetensors"
         assert (
             file.is_symlink() and file.read_bytes() == (first / f"results/models/{name}/model.safetensors").read_bytes()
@@ -54,7 +57,7 @@ def test_the_same_code_makes_nothing_twice_and_other_code_does_not_reuse(tmp_pat
     loop = other / "src/masklab/training/loop.py"
     loop.write_text(re.sub(r"^VALID_ROWS = 512$", "VALID_ROWS = 511", loop.read_text(), flags=re.M))
     third = run(other, tmp_path / "third", store)
-    assert {name for name, how in third.items() if how == "made"} == {"models/dh", "models/cbow", "models/shuffled"}
+    assert {name for name, how in third.items() if how == "made"} == {"models/dh", "models/shuffled"}
 
     # another config in a folder of links: its files are written, those of the store stay as they are
     before = {path: path.stat().st_mtime_ns for path in store.rglob("*") if path.is_file()}
