@@ -8,17 +8,24 @@ import pytest
 from cluster_runs import CONFIG, SHARED, STARTED, Folder, processes, small
 
 HERE = Path(__file__).parent
+MISSING = 77  # exit status of start.sh where there is no Slurm and none can be installed
 DAEMONS = ("slurmctld", "slurmd", "slurmstepd", "/usr/sbin/slurm")
 
 
 @pytest.fixture(scope="session")
 def slurm(tmp_path_factory):
-    """Two nodes with two stand-in GPUs each. MASKLAB_SLURM=1 installs Slurm where it is missing, and nothing skips."""
+    """Two nodes with two stand-in GPUs each. MASKLAB_SLURM=1 installs Slurm where it is missing.
+
+    Then tests are skipped only where Debian's packages cannot be had; a Slurm that does not start is a failure.
+    """
     if os.environ.get("MASKLAB_SLURM") != "1":
         pytest.skip("no Slurm: MASKLAB_SLURM=1 (as root on Debian) installs one from packages and runs these tests")
     state = tmp_path_factory.mktemp("slurm") / "state"
     try:
-        subprocess.run([HERE / "start.sh", state, "2"], check=True)
+        started = subprocess.run([HERE / "start.sh", state, "2"])
+        if started.returncode == MISSING:
+            pytest.skip("no Slurm: its packages cannot be installed here (no apt-get, or no way to Debian's mirrors)")
+        started.check_returncode()
         yield state
     finally:
         for process in STARTED:

@@ -15,8 +15,9 @@ if [ -e /etc/slurm/slurm.conf ] && ! grep -qF "$mark" /etc/slurm/slurm.conf; the
 fi
 unset SLURM_CONF
 if ! command -v slurmctld slurmd munged sbatch >/dev/null; then
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends slurm-wlm munge >/dev/null
+  # 77: no Slurm can be had here, which is no fault of the project's
+  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends slurm-wlm munge
+  } >/dev/null || { echo "start.sh: Debian's packages slurm-wlm and munge cannot be installed"; exit 77; }
 fi
 mkdir -p "$state"/{ctld,log}
 state=$(realpath "$state")
