@@ -64,6 +64,10 @@ def mae_scores(score=score, rank=rank, noise=0.0005):
                         value = rank(recipe, split, layer) + 20 * noise * rng.normal()
                         rows.append({**named, "metric": "rank", "value": value / 2})
                         rows.append({**named, "metric": "rank_centred", "value": value})
+                for metric, value in (("loss", 2.1), ("floor", 2.0), ("gap", 0.1)):
+                    named = at | {"probe": "loss", "task": "corpus", "split": "test", "n": 300}
+                    rows += [{**named, "metric": metric, "value": value}]
+                    rows += [{**named, "metric": f"{metric}_se", "value": 0.01}]
                 for metric, unit in (("seconds", 1.0), ("tokens", 1e3), ("flops", 1e6)):
                     more = 1.1 if recipe == "MAE-LM" and metric != "tokens" else 1.0
                     named = at | {"probe": "cost", "task": "corpus", "split": "train", "n": step}

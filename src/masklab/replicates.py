@@ -34,7 +34,8 @@ class Replicates:
 
     def last_step(self, model: str) -> int:
         """The last checkpoint of a model that was fine-tuned; 0 if none was."""
-        return int(self._tuned.loc[self._tuned["model"] == model, "step"].max() or 0)
+        steps = self._tuned.loc[self._tuned["model"] == model, "step"]
+        return int(steps.max()) if len(steps) else 0
 
     def scores(self, panel: str, tasks: list[str]) -> pd.DataFrame:
         """Mean over `tasks` of the median over fine-tunings: index step, one column per run; NaN where one lacks."""

@@ -99,3 +99,4 @@ def test_a_missing_score_is_a_missing_mean(mae, scores):
     read = Replicates(less, mae.STUDY, mae.METRICS)
     assert np.isnan(read.last("MLM", mae.SETS["glue"])).tolist() == [False, True, False]
     assert np.isfinite(read.last("MLM", ["mnli"])).all()
+    assert read.last_step("MLM-1") == 100 and read.last_step("nobody") == 0

@@ -185,3 +185,5 @@ def test_studies_name_models_by_patterns():
     assert found.probes == {"f": ["m-2", "m-1"]} and found.extra == ["start", "m-2", "m-1"]
     with pytest.raises(MaskLabError, match="'m-9' is not declared"):
         load(overlay(CHAINS, {"models": runs}) | {"studies": {"s": study | {"panels": {"M": ["m-9"]}}}})
+    alone = load(overlay(CHAINS, {"studies": {"none": study | {"panels": {"M": ["m-*"]}, "extra": []}}}))
+    assert list(alone.studies) == ["s"]

@@ -87,3 +87,5 @@ def test_table_values(mae):
     third = made(TABLES, "table3", clean, mae).set_index(["panel", "label", "row"])["value"]
     assert third["Effective rank", "MLM", "Pretrained"] == pytest.approx(30)
     assert third["Effective rank, centred", "MAE-LM", "mnli"] == pytest.approx(32.5)
+    found = made(TABLES, "losses", clean, mae).set_index(["label", "row"])["value"]
+    assert found["MLM", "loss"] == pytest.approx(2.1) and found["MAE-LM", "gap"] == pytest.approx(0.1)

@@ -75,7 +75,7 @@ def load(raw: dict) -> Config:
     except ValidationError as error:
         raise MaskLabError("config: " + _first(error)) from None
     studies = {name: expand_models(study, list(config.models)) for name, study in config.studies.items()}
-    config = config.model_copy(update={"studies": studies})
+    config = config.model_copy(update={"studies": {name: study for name, study in studies.items() if study}})
     check_names(config)
     check_references(config)
     return config

@@ -62,6 +62,8 @@ def _fill(value, variables, where):
 def expand_models(study, models):
     """A `Study` whose panels, extra models and probes name models by patterns ("mae-mlm-*") with their names instead.
 
+    None where the panels were patterns and none is left.
+
     A pattern stands for the models that match it, in order of declaration; a panel of patterns that no model matches,
     and a probe of such, is left out: one study then serves configs that declare more runs or fewer.
     """
@@ -76,4 +78,6 @@ def expand_models(study, models):
     probes = {probe: names(listed) if isinstance(listed, list) else listed for probe, listed in study.probes.items()}
     kept = {title: panel for title, panel in panels.items() if panel or not study.panels[title]}
     measured = {probe: listed for probe, listed in probes.items() if listed or not study.probes[probe]}
+    if study.panels and not kept:
+        return None
     return study.model_copy(update={"panels": kept, "probes": measured, "extra": names(study.extra)})

@@ -73,5 +73,6 @@ def tables() -> dict[str, Spec]:
     return {
         "table1": spec("table1", ("finetune",), _models(COMPARED), "glue", "squad"),
         "table2": spec("table2", ("finetune",), _models(every, 2), "glue", "squad"),
+        "losses": spec("losses", ("loss",), _models(COMPARED)),
         "table3": spec("table3", ("finetune", "rank"), _models(COMPARED), "mnli", "squad"),
     }

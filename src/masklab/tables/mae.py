@@ -9,6 +9,7 @@ import pandas as pd
 
 from masklab.config.schema import Study
 from masklab.figures.recipes import COMPARED, GROUPS, present
+from masklab.measured import Measured
 from masklab.replicates import Replicates
 from masklab.tables.cells import TIDY
 
@@ -50,6 +51,20 @@ def table3(scores, study: Study, labels, metrics, starts=None) -> pd.DataFrame:
             for key in ("mnli", "squad"):
                 values = read.ranks_after(title, study.sets[key], metric)
                 rows.append(_row(read, said, title, " and ".join(study.sets[key]), metric, values))
+    return _tidy(rows)
+
+
+def losses(scores, study: Study, labels, metrics, starts=None) -> pd.DataFrame:
+    """Pre-training loss beside its exact floor, and how far above it is, nats per masked token."""
+    rows, measured = [], Measured(scores)
+    read = Replicates(scores, study, metrics)
+    for title in present(study, COMPARED):
+        models = study.members[title]
+        steps = [int(scores.loc[scores["model"] == model, "step"].max()) for model in models]
+        for metric in ("loss", "floor", "gap"):
+            values = [measured.item(model, step, metric)[0] for model, step in zip(models, steps, strict=True)]
+            row = _row(read, "Loss", title, metric, metric, values)
+            rows.append(row | {"step": steps[0]})
     return _tidy(rows)
 
 

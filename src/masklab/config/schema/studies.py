@@ -11,7 +11,7 @@ class Study(Entity):
     """Which models, measured how, drawn how: a declaration, not code."""
 
     panels: dict[str, list[str] | dict[str, str]] = Field(
-        description="Panel title -> its models, in the order of columns and legends; a mapping gives each its display label (label -> model), a list names models by their objective, and may hold patterns (`mae-mlm-*`): a panel that no model matches is left out."
+        description="Panel title -> its models, in the order of columns and legends; a mapping gives each its display label (label -> model), a list names models by their objective, and may hold patterns (`mae-mlm-*`): a panel that no model matches is left out, and so is a study without panels."
     )
     extra: list[str] = Field([], description="Models that are measured but belong to no panel (the phase-1 models).")
     probes: dict[str, list[str] | Literal["all"]] = Field(
