@@ -35,7 +35,7 @@ def small() -> dict:
     probes = {name: config["probes"][name] for name in study["probes"] if name != "ib-pcfg"}
     probes["ib-loss"]["sequences"] = 20
     probes["ib-pcfg"] = config["probes"]["ib-{corpus}"] | {
-        "tasks": ["ib-pcfg-a", "ib-pcfg-b", "ib-pcfg-c"],
+        "tasks": ["ib-pcfg-a", "ib-pcfg-b"],
         "epochs": 2,
     }
     del probes["ib-pcfg"]["for"]
