@@ -87,6 +87,15 @@ def test_the_worst_is_taken_per_seed(scores):
     assert judged(effect, scores).effect == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_cell_may_take_the_label_that_another_panel_picks(scores):
+    few = ib.STUDY.model_copy(update={"panels": ib.PANELS | {"pcfg-15": {"s": "pcfg-15-s", "m": "pcfg-15-m"}}})
+    terms = difference(Cell("pcfg-15", set="pcfg-b"), Cell("pcfg", set="pcfg-b", labelled="pcfg-15"))
+    row = test_claims([Claim("c", "2", "1", "text", Cells(terms), "equal")], scores, few, "implicit-bias").iloc[0]
+    pair = seeds(scores, "pcfg-15-m", 1600, "pcfg-b"), seeds(scores, "pcfg-m", 1600, "pcfg-b")
+    assert row.effect == pytest.approx((pair[0] - pair[1]).mean(), rel=1e-9)
+    assert row.comparison.startswith("largest (in pcfg-15) - largest of pcfg-15 (in pcfg)")
+
+
 @pytest.mark.parametrize("statistic", ["correlation", "R2"])
 def test_trends_are_scipys_regressions(scores, statistic):
     trend = Trend(Cell("pcfg-sgd", set="pcfg-c"), "trace", "checkpoints", statistic, 0.1)

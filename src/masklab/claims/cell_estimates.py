@@ -6,6 +6,7 @@ quadrature. Neither covers pre-training: there is one run per model.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,11 @@ class _Reader:
         """The models a cell stands for: one, or all of the panel for `WORST`; none where there is no such model."""
         if cell.model not in PICKS:
             return [self.study.panels[cell.panel][cell.model]]
+        if cell.labelled:
+            (model,) = self.models(replace(cell, panel=cell.labelled, labelled=None)) or (None,)
+            labels = {name: label for label, name in self.study.panels[cell.labelled].items()}
+            found = self.study.panels[cell.panel].get(labels.get(model))
+            return [found] if found else []
         members = self.study.members[cell.panel]
         if cell.model == WORST:
             return members

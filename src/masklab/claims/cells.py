@@ -30,6 +30,7 @@ class Cell:
     """A number per seed, or one with a standard error over test items.
 
     panel: title of a panel; model: a label of it, or one of `PICKS`. metric: one of `PROBES`.
+    labelled: another panel of which `model` picks the label; the cell is the model of `panel` with that label.
     set: set of tasks that the metric is averaged over; None for metrics of the corpus.
     step: which checkpoint. form: the value itself, its logarithm, or what share of the corpus's entropy it is.
     """
@@ -40,13 +41,14 @@ class Cell:
     set: str | None = None
     step: Step = "last"
     form: Form = "value"
+    labelled: str | None = None
 
     def words(self) -> dict[str, str]:
         """What it is, in parts."""
         form = {"value": "", "log": "log ", "share of the entropy": "relative "}[self.form]
         return {
             "metric": form + self.metric + (f" on {self.set}" if self.set else ""),
-            "model": self.model,
+            "model": f"{self.model} of {self.labelled}" if self.labelled else self.model,
             "panel": f"in {self.panel}",
             "step": {"last": "last checkpoint", "converged": "as it converged", "first": "first checkpoint"}[self.step],
         }

@@ -128,10 +128,10 @@ def _more_masks():
     holds = "The conclusion of Section 2 still holds (larger models are better at the same loss)"
     gap = {"metric": "gap", "form": "share of the entropy"}
     for name, model in (("largest", LARGEST), ("smallest", SMALLEST)):
-        terms = difference(Cell(at, model, **gap), Cell("pcfg", model, **gap))
+        terms = difference(Cell(at, model, **gap), Cell("pcfg", model, labelled=at, **gap))
         yield Claim(f"masks-loss-{name}", s, "11", loss, Cells(terms), "equal")
     for task in TASKS["pcfg"]:
-        terms = difference(Cell(at, LARGEST, set=task), Cell("pcfg", LARGEST, set=task))
+        terms = difference(Cell(at, LARGEST, set=task), Cell("pcfg", LARGEST, set=task, labelled=at))
         yield Claim(f"masks-same-{task}", s, "11", same, Cells(terms), "equal")
         yield Claim(f"masks-larger-{task}", s, "11", holds, Cells(_growth(at, set=task), equal_loss=True))
 

@@ -24,6 +24,7 @@ def figure4(scores, study: Study, labels, metrics, starts=None, grown=None):
     """
     rows = scores[(scores["metric"] == "loss") & scores["probe"].isin(grown) & (scores["layer"] > 0)]
     own, larger = rows[~rows["probe"].map(grown).astype(bool)], rows[rows["probe"].map(grown).astype(bool)]
+    labels = labels | {name: label for label, name in _labelled(study)}
     steps = own.groupby("model")["step"].nunique()
     if own.empty or steps.max() < 2:
         raise MaskLabError("scores: Figure 4 needs two checkpoints of a model, measured by one landscape probe")
@@ -54,10 +55,18 @@ def figure4(scores, study: Study, labels, metrics, starts=None, grown=None):
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), handlelength=2.6)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-        style.panel_title(axes, {"checkpoints": f"{labels.get(model, model)}", "sizes": "Model size"}[panel], index)
+        style.panel_title(
+            axes, {"checkpoints": f"Checkpoints of {labels.get(model, model)}", "sizes": "Model size"}[panel], index
+        )
         if not index:
             axes.set_ylabel("Rise of the loss (nats per token)")
     return figure, pd.concat(data, ignore_index=True)
+
+
+def _labelled(study):
+    """(label, model) of every panel that has labels; the first panel's label of a model stands last."""
+    panels = [panel for panel in study.panels.values() if isinstance(panel, dict)] if study else []
+    return [pair for panel in reversed(panels) for pair in panel.items()]
 
 
 def _slices(part):

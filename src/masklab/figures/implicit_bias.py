@@ -12,8 +12,9 @@ from matplotlib.ticker import MaxNLocator
 from masklab.config.schema import Study
 from masklab.errors import MaskLabError
 from masklab.figures import style
+from masklab.figures.place import place_labels
 from masklab.figures.saturation import BY_SIZE, BY_SIZE_MORE, BY_STEP, MASKS, SGD, SGD_MORE, columns
-from masklab.figures.sizes import COLORS, TRACE, bars, hollow, key, looks, name, size_axis, step_axis, title
+from masklab.figures.sizes import COLORS, TRACE, bars, hollow, key, looks, name, plain_log, size_axis, step_axis, title
 from masklab.measured import last, points
 
 ABOVE = "Loss above the entropy (nats)"
@@ -39,9 +40,10 @@ def figure1(scores, study: Study, labels, metrics, starts=None):
                 hollow(axes, before["step"], before["value"], shades[label])
             step_axis(axes, frame["step"])
         above.set_yscale("log")
+        plain_log(above.yaxis)
         above.set_xlabel("")
         style.panel_title(above, title(study, panel, tasks), index if len(pairs) > 1 else None)
-        below.legend(title="parameters", loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=4, columnspacing=1)
+        below.legend(title="parameters", loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=3, columnspacing=1)
     grid[0, 0].set_ylabel(ABOVE)
     grid[1, 0].set_ylabel(ACCURACY)
     _note(figure, "Filled: at most {:g} % above the lowest loss of the model", study)
@@ -69,9 +71,10 @@ def _against_size(scores, study, wanted, loss):
         accuracies = last(points(scores, study, panel, "accuracy", tasks))
         frames = [accuracies]
         if loss:
-            losses = last(points(scores, study, panel, "loss"))
+            losses = last(points(scores, study, panel, "gap"))  # its error is that of comparing losses
             floor = last(points(scores, study, panel, "floor"))["value"].mean()
-            frames = [losses.assign(floor=floor), accuracies]
+            losses[["value", "low", "high"]] += floor
+            frames = [losses.assign(metric="loss", floor=floor), accuracies]
             grid[0, index].axhline(floor, color="0.35", linewidth=0.9, linestyle=DASHED, label="_floor", zorder=1)
         look = {"color": COLORS[panel], "marker": "o"}
         for axes, frame in zip(grid[:, index], frames, strict=True):
@@ -156,7 +159,7 @@ def figure5_embedded(scores, study: Study, labels, metrics, starts=None):
 def _against_trace(scores, study, metric):
     pairs = columns(study, BY_SIZE)
     figure, grid = _grid(1, len(pairs), 2.3)
-    data = []
+    data, placed = [], []
     for index, (panel, tasks) in enumerate(pairs):
         axes = grid[0, index]
         both = last(points(scores, study, panel, "accuracy", tasks))
@@ -179,22 +182,34 @@ def _against_trace(scores, study, metric):
         )
         apart = both[~both["equal"]]
         hollow(axes, apart["value_trace"], apart["value"], look)
-        for row in both.itertuples():
-            axes.annotate(name(row), (row.value_trace, row.value), (5, 4), textcoords="offset points", fontsize=7)
         slope, start, r2 = _regression(both[both["equal"]])
-        style.panel_title(axes, title(study, panel, tasks), index if len(pairs) > 1 else None)
-        if np.isfinite(r2):
+        fitted, lines = np.isfinite(r2), ()
+        said = title(study, panel, tasks) + (f": $R^2$ = {r2:.2f}" if fitted else "")
+        style.panel_title(axes, said, index if len(pairs) > 1 else None)
+        if fitted:
             ends = both.loc[both["equal"], "value_trace"].agg(["min", "max"]).to_numpy()
             axes.plot(ends, start + slope * ends, color="0.35", linewidth=1, zorder=1, label="_regression")
-            axes.annotate(f"$R^2$ = {r2:.2f}", (0.97, 0.95), xycoords="axes fraction", ha="right", va="top")
-        axes.set_xlabel(TRACE + (", embedded" if metric.endswith("embedded") else ""))
+            lines = (tuple((x, start + slope * x) for x in ends),)
+        axes.set_xlabel("Trace, grown to one width" if metric.endswith("embedded") else TRACE)
         axes.margins(0.14)
         axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
         axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+        names = [name(row) for row in both.itertuples()]
+        placed.append((axes, both["value_trace"], both["value"], names, (*lines, *_crosses(both))))
         data.append(both.assign(slope=slope, intercept=start, r2=r2, set=tasks))
     grid[0, 0].set_ylabel(ACCURACY)
     _note(figure, "Filled: at most {:g} % above the lowest loss, in the regression; bars: 95 % intervals", study)
+    for axes, x, y, names, lines in placed:
+        place_labels(figure, axes, x, y, names, marker=8, lines=lines)
     return figure, pd.concat(data, ignore_index=True)
+
+
+def _crosses(frame):
+    """The bars of every point as segments that labels keep clear of."""
+    known = frame.fillna({"low": frame["value"], "high": frame["value"]})
+    for row in known.itertuples():
+        yield (row.low_trace, row.value), (row.high_trace, row.value)
+        yield (row.value_trace, row.low), (row.value_trace, row.high)
 
 
 def _arms(frame, suffix):
@@ -228,9 +243,10 @@ def figure11(scores, study: Study, labels, metrics, starts=None):
             frame = _sized(last(points(scores, study, panel, metric, tasks)))
             handles[text] = bars(axes, frame["parameters"], frame, color=color, marker=marker, linestyle=dashes)
             data.append(frame)
-        size_axis(axes, pd.concat(data[-2:]))
+        size_axis(axes, pd.concat(data[-2:]), room=0.34)
         if metric == "gap":
             axes.set_yscale("log")
+            plain_log(axes.yaxis)
             axes.set_ylabel(ABOVE)
             said = "One-mask loss"
         else:

@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from masklab.config.schema import Study
 from masklab.figures.saturation import CORPORA
@@ -18,9 +18,10 @@ TRACE = "Trace of the Hessian"
 
 
 def title(study: Study, panel: str, tasks: str) -> str:
-    """ "pcfg-sgd", "pcfg-b" -> "PCFG, task B"; of the causal corpus the tasks' own names."""
+    """ "pcfg-sgd", "pcfg-b" -> "PCFG, task B"; otherwise by what the tasks are called after their last dash."""
     corpus, _, task = tasks.partition("-")
-    said = {"pcfg": f"task {task.upper()}", "hmm": f"task-{task}"}.get(corpus, " and ".join(study.sets[tasks]))
+    names = " and ".join(name.rpartition("-")[2] for name in study.sets[tasks])
+    said = {"pcfg": f"task {task.upper()}", "hmm": f"task-{names}"}.get(corpus, names)
     return f"{CORPORA[panel.split('-')[0]]}, {said}"
 
 
@@ -45,14 +46,14 @@ def looks(labels) -> dict[str, dict]:
     return {label: {"color": shade, "marker": next(marks)} for label, shade in zip(labels, shades, strict=True)}
 
 
-def size_axis(axes, frame: pd.DataFrame) -> None:
-    """A log axis of parameters with counts as ticks at the models drawn; thinned where they would touch."""
+def size_axis(axes, frame: pd.DataFrame, room: float = 0.22) -> None:
+    """A log axis of parameters; counts are ticks at the models drawn that lie `room` of its span apart."""
     values = np.sort(frame["parameters"].dropna().unique())
     axes.set_xscale("log")
     axes.set_xlabel("Parameters")
     span, kept = math.log(values[-1] / values[0]) or 1.0, [values[-1]]
     for value in values[-2::-1]:
-        if math.log(kept[-1] / value) > 0.16 * span:
+        if math.log(kept[-1] / value) > room * span:
             kept.append(value)
     axes.set_xticks(kept[::-1], [count(value) for value in kept[::-1]])
     axes.xaxis.set_minor_locator(NullLocator())
@@ -75,6 +76,13 @@ def step_axis(axes, steps, log: bool = True) -> None:
     else:
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     axes.xaxis.set_major_formatter(formatter)
+
+
+def plain_log(axis) -> None:
+    """A log axis with plain numbers at 1, 2 and 5 times the powers of ten."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def bars(axes, x, frame: pd.DataFrame, **look):
