@@ -85,7 +85,7 @@ def _against_size(scores, study, wanted, loss):
             size_axis(axes, frame)
             axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
             equal = frame.loc[frame["equal"], "parameters"]
-            if len(equal) < len(frame):
+            if 1 < len(equal) < len(frame):  # a loss that one model alone has need not be the least possible
                 axes.axvline(equal.min(), color="0.35", linewidth=0.9, linestyle=DOTTED, label="_saturated", zorder=1)
         if loss:
             grid[0, index].set_xlabel("")
