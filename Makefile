@@ -20,11 +20,11 @@ test: $(VENV)/.done
 
 setup: $(VENV)/.done
 
-$(VENV)/.done: envs/lock.txt pyproject.toml
+$(VENV)/.done: envs/lock.txt envs/lock-no-deps.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "MaskLab needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -r envs/lock.txt
-	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	$(BIN)/python -m pip install --quiet --no-deps -r envs/lock-no-deps.txt --editable .
 	touch $@
 
 .PHONY: run test setup
