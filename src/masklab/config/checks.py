@@ -7,7 +7,7 @@ from masklab.config import adversary
 from masklab.config.autoencoder import check_autoencoder, check_head
 from masklab.config.exact import check_floor, check_lookup, check_measurable
 from masklab.config.growth import check_growth
-from masklab.config.references import LAWS, checkpoints, law_of, split_reference, study_models, symbols_of
+from masklab.config.references import LAWS, checkpoints, named_law, split_reference, study_models, symbols_of
 from masklab.config.schema import SECTIONS
 from masklab.errors import MaskLabError
 
@@ -43,7 +43,7 @@ def check_references(config):
     """Every name stands for something, and what stands together fits."""
     for section in ("corpora", "tasks"):
         for name, entity in getattr(config, section).items():
-            law = law_of(entity)
+            law = named_law(entity)
             if law and isinstance(law[1], str):
                 _known(getattr(config, LAWS[law[0]]), law[1], f"{section}.{name}.{law[0]}")
     for name, tokenizer in config.tokenizers.items():

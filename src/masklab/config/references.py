@@ -8,14 +8,14 @@ from masklab.errors import MaskLabError
 LAWS = {"chains": "chains", "grammar": "grammars", "hmm": "hmms"}
 
 
-def law_of(entity) -> tuple | None:
+def named_law(entity) -> tuple | None:
     """(key, name or inline settings) of the law that a corpus or task names; None for text and causal models."""
     return next(((key, getattr(entity, key)) for key in LAWS if getattr(entity, key, None) is not None), None)
 
 
 def law_entry(config, entity):
     """The settings of the law that a corpus or task names, an entity; None for text."""
-    key, law = law_of(entity) or (None, None)
+    key, law = named_law(entity) or (None, None)
     return getattr(config, LAWS[key])[law] if isinstance(law, str) else law
 
 
@@ -23,7 +23,7 @@ def symbols_of(config, entity) -> tuple | None:
     """What the symbols of a corpus or task stand for: equal where they are the same; None for text."""
     if entity.kind == "restricted-labels":
         entity = config.corpora[entity.corpus]
-    return entity.language if entity.kind == "causal" else law_of(entity)
+    return entity.language if entity.kind == "causal" else named_law(entity)
 
 
 def split_reference(reference: str, where: str) -> tuple[str, int]:
@@ -36,7 +36,7 @@ def split_reference(reference: str, where: str) -> tuple[str, int]:
 
 def resolved(config, entity) -> dict:
     """JSON-able settings of a corpus or task, with the law it names in place of the name."""
-    settings, law = entity.model_dump(mode="json"), law_of(entity)
+    settings, law = entity.model_dump(mode="json"), named_law(entity)
     if law:
         settings[law[0]] = law_entry(config, entity).model_dump(mode="json")
     return settings

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from masklab.config import checkpoints
+from masklab.config.schema import Encoder
 from masklab.config.units import units
 from masklab.models.flops import count_parameters, training_flops
 from masklab.models.flops import forward_flops as encoder_flops
@@ -125,6 +126,17 @@ class Costs:
             entry.steps * entry.batch_size * length,
             stored,
         )
+
+    def _causal_model(self, causal):
+        entry = self.config.causal_models[causal]
+        shape = {"positions": "absolute", "norm": "pre", "layers": entry.layers, "hidden": entry.hidden}
+        length = max(1, round(self.sizes.length(entry.corpus, entry.tokenizer)))
+        vocab, tokens = self.sizes.vocabulary(entry.tokenizer), entry.steps * entry.batch_size * length
+        encoder = Encoder(**shape, heads=entry.heads)  # of its size; every token is predicted
+        flops = entry.steps * training_flops(encoder, vocab, entry.batch_size, length, length)
+        seconds = self.device.seconds(flops, entry.steps * entry.layers)
+        stored = FLOAT * count_parameters(encoder, vocab)
+        return Cost(self.start + seconds, int(self.device.is_gpu), flops, tokens, stored)
 
     def _source(self, dictionary):
         """Encoder, vocabulary, tokens of the corpus and mean length behind a dictionary."""

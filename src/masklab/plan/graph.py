@@ -89,7 +89,7 @@ def inputs(paths, job: Job) -> list[str]:
     n, config, result = job.names, paths.config, paths.result
     match job.rule:
         case "corpus":
-            found = getattr(paths, "corpus_inputs", lambda name: {})(n["corpus"])
+            found = paths.corpus_inputs(n["corpus"])
         case "tokenizer":
             found = [result("corpora", config.tokenizers[n["tokenizer"]].corpus, "train.parquet")]
         case "tokens":
@@ -109,7 +109,7 @@ def inputs(paths, job: Job) -> list[str]:
             name = n["dictionary"]
             found = [*paths.dictionary_inputs(name).values(), result("dictionaries", name, "dictionary.safetensors")]
         case "task":
-            found = getattr(paths, "task_inputs", lambda name: {})(n["task"])
+            found = paths.task_inputs(n["task"])
         case "probe":
             found = paths.probe_inputs(n["study"], n["probe"], n["model"], n["unit"])
         case "figure":
