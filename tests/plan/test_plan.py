@@ -68,6 +68,25 @@ def test_a_small_plan_by_hand():
     assert tuned.flops == pytest.approx(wanted)
 
 
+def test_a_causal_model_costs_what_an_encoder_of_its_size_does():
+    raw = RAW | {
+        "corpora": RAW["corpora"] | {"text": {"kind": "english", "sentences": 100},
+                                     "drawn": {"kind": "causal", "causal": "lm", "vocabulary": 50, "sequences": 100}},
+        "tokenizers": RAW["tokenizers"] | {"pieces": {"corpus": "text", "vocab_size": 200},
+                                           "words": {"kind": "symbols", "corpus": "drawn", "max_length": 32}},
+        "causal_models": {"lm": {"corpus": "text", "tokenizer": "pieces", "layers": 2, "hidden": 32, "steps": 30}},
+        "models": {"m": RAW["models"]["first"] | {"corpus": "drawn", "tokenizer": "words"}},
+        "studies": {"a": {"panels": {"x": ["m"]}, "probes": {"loss": "all"}}},
+    }  # fmt: skip
+    raw["probes"] = {"loss": {"kind": "loss", "sequences": 10, "floor": False}}
+    config = load(raw)
+    plan = make_plan(config, "h100")
+    cost = plan.costs["causal_model", "lm"]
+    length = round(cost.tokens / 30 / 64)
+    assert cost.flops == 30 * training_flops(config.encoders["e"], 200, 64, length, length)
+    assert cost.gpus == 1 and cost.stored > 4 * 200 * 32 and cost.seconds > plan.costs["pretrain", "m"].seconds / 10
+
+
 def test_totals_are_unions_and_the_chain_is_the_longest():
     plan = make_plan(load(RAW), "h100")
     a, b, both = plan.study("a"), plan.study("b"), plan.total()
