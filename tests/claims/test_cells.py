@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 import synthetic_ib as ib
-from masklab.claims.cells import LARGEST, SMALLEST_EQUAL, WORST, Cell, Cells, Trend, difference
+from masklab.claims.cells import LARGEST, SMALLEST_EQUAL, WORST, Cell, Cells, Trend
 from masklab.claims.implicit_bias import CLAIMS
-from masklab.claims.spec import Claim, claim_needs, claims_of
+from masklab.claims.spec import Claim, claim_needs, claims_of, difference
 from masklab.claims.verdict import test_claims
 from masklab.config.schema import Config
 from masklab.errors import MaskLabError

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from masklab.claims.mae import CLAIMS
-from masklab.claims.runs import Cost, DeltaSlope, Rank, Reached, Runs, Score, difference
-from masklab.claims.spec import Claim, claims_of
+from masklab.claims.runs import Cost, DeltaSlope, Rank, Reached, Runs, Score
+from masklab.claims.spec import Claim, claims_of, difference
 from masklab.claims.verdict import test_claims
 from masklab.replicates import Replicates, reached
 

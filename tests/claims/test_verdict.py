@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from masklab.claims.curve import MAJORITY, Curve, Curves, difference, minus
+from masklab.claims.curve import MAJORITY, Curve, Curves, minus
 from masklab.claims.curve_estimates import chosen, seed_effects
 from masklab.claims.estimate import Estimate, bounds, of_error, of_seeds, verdict
-from masklab.claims.spec import Claim
+from masklab.claims.spec import Claim, difference
 from masklab.claims.verdict import test_claims
 from masklab.curves import curves
 

@@ -10,6 +10,7 @@ Light: imported at parse time. The numbers: `masklab.claims.cell_estimates`.
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from masklab.claims.spec import measuring
 from masklab.config.schema import Config, Study
 from masklab.errors import MaskLabError
 
@@ -76,19 +77,12 @@ class _Read:
             models = study.members[cell.panel] if cell.model in PICKS else [study.panels[cell.panel][cell.model]]
             for metric in dict.fromkeys([cell.metric, "loss"]):
                 tasks = study.sets[cell.set] if metric == cell.metric and cell.set else []
-                found = [
-                    (name, model)
-                    for name, measured in study.probes.items()
-                    if config.probes[name].kind == PROBES[metric]
-                    and (not tasks or set(tasks) & set(config.probes[name].tasks))
-                    for model in models
-                    if measured == "all" or model in measured
-                ]
-                missing = [model for model in models if model not in {model for _, model in found}]
-                if missing:
-                    on = f" on {', '.join(tasks)}" if tasks else ""
-                    raise MaskLabError(f"no {PROBES[metric]} probe of the study measures {missing[0]}{on}")
-                pairs += found
+                for model in models:
+                    found = measuring(study, config, model, PROBES[metric], tasks)
+                    if not found:
+                        on = f" on {', '.join(tasks)}" if tasks else ""
+                        raise MaskLabError(f"no {PROBES[metric]} probe of the study measures {model}{on}")
+                    pairs += found
         return list(dict.fromkeys(pairs))
 
 
@@ -165,8 +159,3 @@ class Trend(_Read):
         )
         less = f" - {self.threshold:g}" if self.threshold else ""
         return f"{self.statistic} of {words['metric']} with {self.x}{less}: {over}, {words['panel']}"
-
-
-def difference(left: Cell, right: Cell) -> tuple[tuple[float, Cell], ...]:
-    """The terms of left - right."""
-    return ((1, left), (-1, right))

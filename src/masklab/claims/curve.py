@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from masklab.claims.spec import measuring
 from masklab.config.schema import Config, Study
 from masklab.errors import MaskLabError
 from masklab.figures.spec import panel_of
@@ -89,22 +90,12 @@ class Curves:
             panel = study.panels[panel_of(study, curve.set)]
             models = list(panel.values()) if curve.label == MAJORITY else [panel[curve.label]]
             for model in models:
-                found = [
-                    (name, model)
-                    for name, measured in study.probes.items()
-                    if set(config.probes[name].tasks) & set(study.sets[curve.set])
-                    and (measured == "all" or model in measured)
-                ]
+                found = measuring(study, config, model, tasks=study.sets[curve.set])
                 if not found and curve.label != MAJORITY:
                     tasks = ", ".join(study.sets[curve.set])
                     raise MaskLabError(f"no probe of the study measures {model} on {tasks}")
                 pairs += found
         return pairs
-
-
-def difference(left: Curve, right: Curve) -> Terms:
-    """The terms of left - right."""
-    return ((1, left), (-1, right))
 
 
 def minus(left: Iterable, right: Iterable) -> Terms:

@@ -5,8 +5,8 @@ the paper speaks of growth or sample efficiency, the small sizes are tested; whe
 large sizes less the small ones.
 """
 
-from masklab.claims.curve import MAJORITY, Curve, Curves, difference, minus
-from masklab.claims.spec import Claim
+from masklab.claims.curve import MAJORITY, Curve, Curves, minus
+from masklab.claims.spec import Claim, difference
 
 DH, NO_DH, CBOW, SCRATCH, SHUFFLED = "w/ DH", "w/o DH", "CBOW", "scratch", "shuffled"
 AD1, BD1, AD2, BD2 = "A-D1", "B-D1", "A-D2", "B-D2"

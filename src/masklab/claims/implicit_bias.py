@@ -8,8 +8,8 @@ or about several corpora, gives one claim for each.
 
 from math import log
 
-from masklab.claims.cells import LARGEST, SMALLEST, SMALLEST_EQUAL, WORST, Cell, Cells, Trend, difference
-from masklab.claims.spec import Claim
+from masklab.claims.cells import LARGEST, SMALLEST, SMALLEST_EQUAL, WORST, Cell, Cells, Trend
+from masklab.claims.spec import Claim, difference
 
 # Corpus -> its tasks with the figure that shows accuracy against size.
 TASKS = {

@@ -6,8 +6,8 @@ the suffix -centred, as its words have them ("variance"). What its reviewers ask
 [MASK], 10 % random and 10 % visible tokens, is the panel `80-10-10`.
 """
 
-from masklab.claims.runs import Cost, DeltaSlope, Rank, Reached, Runs, Score, difference
-from masklab.claims.spec import Claim
+from masklab.claims.runs import Cost, DeltaSlope, Rank, Reached, Runs, Score
+from masklab.claims.spec import Claim, difference
 from masklab.figures.recipes import CORRUPTED, KEPT, MAE, MLM
 
 FEWEST = 3  # runs of pre-training; the paper has one of each

@@ -6,6 +6,7 @@ Light: imported at parse time. The numbers: `masklab.claims.run_estimates`.
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from masklab.claims.spec import measuring
 from masklab.config.schema import Config, Study
 from masklab.errors import MaskLabError
 from masklab.figures.recipes import deltas
@@ -84,16 +85,10 @@ class _OverRuns:
     def needs(self, study: Study, config: Config) -> list[tuple[str, str]]:
         pairs = []
         for reading in self.readings(study):
-            tasks = set(study.sets[reading.set]) if reading.set else set()
+            tasks = study.sets[reading.set] if reading.set else []
             for kind in reading.kinds:
                 for model in study.members[reading.panel]:
-                    found = [
-                        (name, model)
-                        for name, measured in study.probes.items()
-                        if config.probes[name].kind == kind
-                        and (not tasks or tasks & set(config.probes[name].tasks))
-                        and (measured == "all" or model in measured)
-                    ]
+                    found = measuring(study, config, model, kind, tasks)
                     if not found:
                         raise MaskLabError(f"no {kind} probe of the study measures {model}")
                     pairs += found
@@ -171,8 +166,3 @@ class Reached(_OverRuns):
     def comparison(self) -> str:
         less = f" - {self.threshold:g}" if self.threshold else ""
         return f"share of {self.reference}'s {self.cost} after which {self.panel} reaches it on {self.set}{less}"
-
-
-def difference(left: Reading, right: Reading) -> tuple[tuple[float, Reading], ...]:
-    """The terms of left - right."""
-    return ((1, left), (-1, right))

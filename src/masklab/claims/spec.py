@@ -62,6 +62,22 @@ class Claim:
     fewest: int = 5
 
 
+def difference(left, right) -> tuple:
+    """The (weight, what) terms of left - right."""
+    return ((1, left), (-1, right))
+
+
+def measuring(study: Study, config: Config, model: str, kind: str | None = None, tasks=()) -> list[tuple[str, str]]:
+    """(probe, model) pairs of the study's probes that measure `model`: those of a kind, those with any of `tasks`."""
+    return [
+        (name, model)
+        for name, measured in study.probes.items()
+        if kind in (None, config.probes[name].kind)
+        and (not tasks or set(tasks) & set(config.probes[name].tasks))
+        and (measured == "all" or model in measured)
+    ]
+
+
 def claims_of(study_name: str, study: Study) -> list[Claim]:
     """Claims that a study declares; "all" means those whose effects it has the panels and sets for.
 
