@@ -68,6 +68,17 @@ def test_a_small_plan_by_hand():
     assert tuned.flops == pytest.approx(wanted)
 
 
+def test_an_adversarial_term_costs_its_rows_where_it_is_due():
+    how = {"task": "p", "support": 24, "query": 8, "every": 4}
+    raw = RAW | {"objectives": {"mlm": {"mlm": 1}, "worse": {"mlm": 1, "adversarial": 0.1, "adversary": how}}}
+    raw["models"] = {"m": RAW["models"]["first"] | {"objective": "worse"}}
+    raw["studies"] = {"a": {"panels": {"x": ["m"]}, "probes": {"loss": "all"}}}
+    encoder = load(raw).encoders["e"]
+    cost = make_plan(load(raw), "h100").costs["pretrain", "m"]
+    update = training_flops(encoder, 45, 8, 22, 3) + training_flops(encoder, 0, 32, 22, 22) / 4
+    assert cost.flops == pytest.approx(50 * update)
+
+
 def test_a_causal_model_costs_what_an_encoder_of_its_size_does():
     raw = RAW | {
         "corpora": RAW["corpora"] | {"text": {"kind": "english", "sentences": 100},

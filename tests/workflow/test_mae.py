@@ -39,7 +39,12 @@ def test_ranks_of_both_objectives(tmp_path):
     assert counts["pretrain"] == 1 and counts["probe"] == 1
 
 
-@pytest.mark.parametrize("preset,models,recipes", [("evening", 32, 18), ("gpu", 15, 5), ("paper", 18, 18)])
+@pytest.mark.parametrize("preset,models,recipes", [("evening", 26, 16), ("gpu", 15, 5), ("paper", 18, 18)])
 def test_presets_dry_run(preset, models, recipes):
     counts = jobs(dry_run_of_preset(preset, "mae"))
     assert counts["pretrain"] == models >= recipes and counts["figure"] == 5 and counts["table"] == 3
+
+
+def test_the_text_preset_dry_runs():
+    counts = jobs(dry_run_of_preset("text", "mae-text"))
+    assert counts["pretrain"] == 6 and counts["figure"] == 3 and counts["study_claims"] == 1

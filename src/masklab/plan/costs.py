@@ -116,6 +116,10 @@ class Costs:
         if objective.kd or (objective.mlsm and entry.codes == "on-the-fly"):  # a teacher reads each batch
             flops += forward_flops(encoder, vocab, entry.batch_size, length, masked)
             passes += 1 / 3
+        if objective.adversarial:  # its rows are read whole, now and then
+            how = objective.adversary
+            flops += training_flops(encoder, 0, how.support + how.query, length, length) / how.every
+            passes += 1 / how.every
         layers = passes * encoder.layers * math.ceil(entry.batch_size / entry.micro)
         step = self.device.seconds(flops, layers, entry.precision) / entry.processes
         stored = len(checkpoints(entry)) * FLOAT * self._parameters(entry.encoder, vocab, latent)
