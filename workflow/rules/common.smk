@@ -8,7 +8,8 @@ sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 from masklab.config import load
 from masklab.errors import MaskLabError
 from cluster import Cluster
-from paths import Paths, code, drawn_by, pattern
+from imports import code
+from paths import Paths, drawn_by, pattern
 from submitted import recall, remember
 
 try:
