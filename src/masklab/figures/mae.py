@@ -70,7 +70,7 @@ def figure1b(scores, study: Study, labels, metrics, starts=None):
             data.append(frame.assign(panel=title, split="mask-positions", metric=metric))
         _layers(axes)
         style.panel_title(axes, f".9-{name}", index)
-    grid[0].set_ylabel("of [MASK]s alone")
+    grid[0].set_ylabel("Rank of [MASK]s alone")
     style.legend_below(figure, *grid[0].get_legend_handles_labels(), handlelength=3)
     return figure, pd.concat(data, ignore_index=True)
 
