@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from masklab.claims.mae import CLAIMS
 from masklab.claims.runs import Cost, DeltaSlope, Rank, Reached, Runs, Score
@@ -59,6 +60,14 @@ def test_numbers(mae):
     # MAE-LM is above MLM's last score at its first checkpoint, which costs 55 of 100
     assert one(mae, scores, Reached("MAE-LM", "MLM", "mnli"))["effect"] == pytest.approx(0.55)
     assert one(mae, scores, Reached("MLM", "MAE-LM", "mnli", "seconds", 0.5))["effect"] == pytest.approx(1 / 1.1 - 0.5)
+
+
+def test_whole_numbers_that_agree_have_an_interval(mae):
+    """Ranks are rounded: each with a variance of at least 1/12, so a difference of two with 1/6."""
+    gap = difference(Rank("MLM", "masked"), Rank("MLM", "unmasked"))
+    found = one(mae, mae.mae_scores(noise=0), Runs(gap))
+    half = stats.t.ppf(0.975, 2) * np.sqrt((1 / 12 + 1 / 12) / 3)
+    assert found["high"] - found["effect"] == pytest.approx(half) == found["effect"] - found["low"]
 
 
 def test_nothing_learned_supports_no_equality(mae):

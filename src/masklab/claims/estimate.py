@@ -23,9 +23,9 @@ class Estimate:
     premise: bool = True
 
 
-def of_seeds(values, premise: bool = True) -> Estimate:
-    """Mean of one value per seed with its t interval."""
-    mean, low, high = mean_interval(values)
+def of_seeds(values, premise: bool = True, least: float = 0.0) -> Estimate:
+    """Mean of one value per seed with its t interval; least: as of `mean_interval`."""
+    mean, low, high = mean_interval(values, least=least)
     return Estimate(mean, low, high, len(values), premise)
 
 

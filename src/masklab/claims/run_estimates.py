@@ -23,8 +23,17 @@ def estimates(claims: list[Claim], scores: pd.DataFrame, study: Study, metrics: 
         values = _values(claim.effect, read, study)
         premise = claim.region not in MARGINAL or _learned(claim.effect, read, study)
         known = len(values) and np.isfinite(values).all()
-        found.append(of_seeds(values, premise) if known else MISSING)
+        found.append(of_seeds(values, premise, _rounding(claim.effect)) if known else MISSING)
     return found
+
+
+def _rounding(effect) -> float:
+    """Standard deviation of an effect on ranks from their being whole numbers: 1/12 is the variance of rounding.
+
+    Runs whose ranks happen to agree would else have an interval of no width.
+    """
+    terms = getattr(effect, "terms", ())
+    return float(np.sqrt(sum(weight**2 for weight, reading in terms if isinstance(reading, Rank)) / 12))
 
 
 def _learned(effect, read, study) -> bool:

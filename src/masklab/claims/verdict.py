@@ -3,9 +3,10 @@
 Verdicts: `supported`, if the whole interval lies inside the claim's region; `contradicted`, if it lies wholly
 outside; else `inconclusive`. For a claim of a difference this is the two-sided test at 5 %; for a claim of
 equality, two one-sided tests (Schuirmann 1987) at 2.5 % each. Effects are means over seeds with a t interval
-(fewer seeds than the claim's `fewest` are always inconclusive) or means over test items with a normal one. A
-claim whose premise does not hold is inconclusive: one that something is absent where no model learned the task,
-one about models of equal loss where the losses differ. No correction for the number of claims: each stands alone.
+(fewer seeds than the claim's `fewest` are always inconclusive; effective ranks, being whole numbers, vary by at
+least their rounding) or means over test items with a normal one. A claim whose premise does not hold is
+inconclusive: one that something is absent where no model learned the task, one about models of equal loss where the
+losses differ. No correction for the number of claims: each stands alone.
 """
 
 import importlib
