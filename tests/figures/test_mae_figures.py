@@ -55,8 +55,18 @@ def test_figure3_is_against_costs_and_figure4_against_delta(mae):
     part = data[(data["panel"] == "MAE-LM") & (data["metric"] == "seconds")]
     assert part["cost"].tolist() == pytest.approx([55, 110]) and part["value"].tolist() == pytest.approx([0.861] * 2)
     _, data = made(FIGURES, "figure4", clean, mae)
-    part = data[data["panel"] == "glue"]
+    part = data[(data["panel"] == "glue") & (data["recipe"] == "delta")]
     assert part["delta"].tolist() == [0, 0.5, 1] and part["value"].tolist() == pytest.approx([0.861, 0.856, 0.851])
+    line = data[(data["panel"] == "glue") & (data["recipe"] == "MLM")]
+    assert line["value"].tolist() == pytest.approx([0.852])
+
+
+def test_figure4_draws_what_has_one_run_and_reads_mlm(scores, mae):
+    single = scores[~scores["model"].isin(mae.STUDY.members["kept"][1:])]
+    _, data = made(FIGURES, "figure4", single, mae)
+    part = data[(data["panel"] == "glue") & (data["recipe"] == "delta")].set_index("delta")
+    assert part["runs"].to_dict() == {0: 3, 0.5: 3, 1: 1} and part["low"].isna().to_list() == [False, False, True]
+    assert set(FIGURES["mae"]["figure4"].models(mae.STUDY, None)) >= set(mae.STUDY.members["MLM"])
 
 
 def test_titles_of_figure4(mae):

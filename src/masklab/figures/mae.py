@@ -106,24 +106,33 @@ def figure3(scores, study: Study, labels, metrics, starts=None):
 
 @style.paper
 def figure4(scores, study: Study, labels, metrics, starts=None):
-    """Scores after fine-tuning against the share of [MASK]s that stay in the encoder."""
+    """Scores after fine-tuning against the share of [MASK]s that stay in the encoder; bars: 95 % t intervals.
+
+    Dashed: MLM, in the data the row without a delta.
+    """
     read, shares = Replicates(scores, study, metrics), deltas(study)
     figure = style.new_figure(5.0, 2.1)
     grid, data = figure.subplots(1, 2), []
     for index, (axes, (key, name)) in enumerate(
         zip(grid, (("glue", "Mean over sentence tasks"), ("squad", "Answer extraction")), strict=True)
     ):
-        runs = pd.DataFrame({delta: pd.Series(read.last(title, study.sets[key])) for title, delta in shares.items()})
-        frame = _summary(runs.T.rename_axis("delta"), "delta")
-        _band(axes, frame["delta"], frame, LOOKS[MAE], "")
+        tasks = study.sets[key]
+        runs = pd.DataFrame({delta: pd.Series(read.last(title, tasks)) for title, delta in shares.items()})
+        frame = _summary(runs.T.rename_axis("delta"), "delta", every=False).assign(recipe="delta")
+        axes.plot(frame["delta"], frame["value"], **LOOKS[MAE])
+        several = frame.dropna(subset=["low"])
+        axes.vlines(several["delta"], several["low"], several["high"], color=LOOKS[MAE]["color"], linewidth=1)
         if study.panels.get(MLM):
-            mean, *_ = mean_interval(read.last(MLM, study.sets[key]))
+            plain = _summary(pd.DataFrame([read.last(MLM, tasks)]).rename_axis("delta"), "delta").assign(recipe=MLM)
+            mean = plain["value"].iloc[0]
             axes.axhline(mean, color="0.35", linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
             axes.annotate("MLM", (0.99, mean), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=7)
+            frame = pd.concat([frame, plain.assign(delta=np.nan)], ignore_index=True)
+        axes.set_xlim(-0.08, 1.08)
         axes.set_xlabel("δ, share of [MASK]s in the encoder")
-        axes.set_ylabel(_said(study.sets[key], metrics))
+        axes.set_ylabel(_said(tasks, metrics))
         style.panel_title(axes, name, index)
-        data.append(frame.assign(panel=key, metric=_said(study.sets[key], metrics)))
+        data.append(frame.assign(panel=key, metric=_said(tasks, metrics)))
     return figure, pd.concat(data, ignore_index=True)
 
 

@@ -59,7 +59,7 @@ def figures() -> dict[str, Spec]:
         "figure1a_centred": spec("figure1a_centred", ("rank",), _models(COMPARED)),
         "figure1b": spec("figure1b", ("rank",), _models(COMPARED)),
         "figure3": spec("figure3", ("finetune", "cost"), _models((MLM, MAE), 2), "mnli"),
-        "figure4": spec("figure4", ("finetune",), _models(deltas, 2), "glue", "squad"),
+        "figure4": spec("figure4", ("finetune",), _models(lambda study: [*deltas(study), MLM], 2), "glue", "squad"),
     }
 
 
