@@ -126,7 +126,7 @@ def figure4(scores, study: Study, labels, metrics, starts=None):
             plain = _summary(pd.DataFrame([read.last(MLM, tasks)]).rename_axis("delta"), "delta").assign(recipe=MLM)
             mean = plain["value"].iloc[0]
             axes.axhline(mean, color="0.35", linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
-            axes.annotate("MLM", (0.99, mean), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=7)
+            axes.annotate("MLM", (0.2, mean), ha="center", va="bottom", fontsize=7)
             frame = pd.concat([frame, plain.assign(delta=np.nan)], ignore_index=True)
         axes.set_xlim(-0.08, 1.08)
         axes.set_xlabel("δ, share of [MASK]s in the encoder")
