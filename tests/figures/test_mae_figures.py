@@ -66,7 +66,11 @@ def test_figure4_draws_what_has_one_run_and_reads_mlm(scores, mae):
     _, data = made(FIGURES, "figure4", single, mae)
     part = data[(data["panel"] == "glue") & (data["recipe"] == "delta")].set_index("delta")
     assert part["runs"].to_dict() == {0: 3, 0.5: 3, 1: 1} and part["low"].isna().to_list() == [False, False, True]
-    assert set(FIGURES["mae"]["figure4"].models(mae.STUDY, None)) >= set(mae.STUDY.members["MLM"])
+    wanted = FIGURES["mae"]["figure4"].models
+    assert set(wanted(mae.STUDY, None)) >= set(mae.STUDY.members["MLM"])
+    panels = {title: mae.STUDY.panels[title] for title in ("MLM", "MAE-LM")}
+    with pytest.raises(MaskLabError, match="needs 2 of the panels 'MAE-LM'"):  # one share is no curve
+        wanted(mae.STUDY.model_copy(update={"panels": panels}), None)
 
 
 def test_titles_of_figure4(mae):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from masklab.claims.estimate import MISSING, Estimate, of_seeds
-from masklab.claims.runs import Cost, DeltaSlope, Rank, Reached, Score
+from masklab.claims.runs import Cost, DeltaSlope, Rank, Reached, Runs, Score
 from masklab.claims.spec import Claim
 from masklab.claims.verdict import MARGINAL
 from masklab.config.schema import Study
@@ -30,9 +30,10 @@ def estimates(claims: list[Claim], scores: pd.DataFrame, study: Study, metrics: 
 def _rounding(effect) -> float:
     """Standard deviation of an effect on ranks from their being whole numbers: 1/12 is the variance of rounding.
 
-    Runs whose ranks happen to agree would else have an interval of no width.
+    Runs whose ranks happen to agree would else have an interval of no width. A mean over layers is rounded less: this
+    is the most.
     """
-    terms = getattr(effect, "terms", ())
+    terms = effect.terms if isinstance(effect, Runs) else ()
     return float(np.sqrt(sum(weight**2 for weight, reading in terms if isinstance(reading, Rank)) / 12))
 
 

@@ -123,11 +123,11 @@ def figure4(scores, study: Study, labels, metrics, starts=None):
         several = frame.dropna(subset=["low"])
         axes.vlines(several["delta"], several["low"], several["high"], color=LOOKS[MAE]["color"], linewidth=1)
         if study.panels.get(MLM):
-            plain = _summary(pd.DataFrame([read.last(MLM, tasks)]).rename_axis("delta"), "delta").assign(recipe=MLM)
-            mean = plain["value"].iloc[0]
+            values = read.last(MLM, tasks)
+            mean, low, high = mean_interval(values)
             axes.axhline(mean, color="0.35", linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
             axes.annotate("MLM", (0.2, mean), ha="center", va="bottom", fontsize=7)
-            frame = pd.concat([frame, plain.assign(delta=np.nan)], ignore_index=True)
+            frame.loc[len(frame)] = [np.nan, mean, low, high, len(values), MLM]
         axes.set_xlim(-0.08, 1.08)
         axes.set_xlabel("δ, share of [MASK]s in the encoder")
         axes.set_ylabel(_said(tasks, metrics))
