@@ -28,6 +28,18 @@ include: "workflow/rules/probes.smk"
 include: "workflow/rules/figures.smk"
 
 
+# Snakemake's limit of 100 jobs a second, its default, asks for another round of scheduling a second after each round,
+# and every job that ends begins such a chain: after 200 jobs 200 rounds a second, each looking at every input of every
+# ready job, which keeps a core busy. A limit that somebody asked for stays.
+onstart:
+    limit = workflow.scheduling_settings.max_jobs_per_timespan
+    if limit is None or limit.max_jobs >= 100 * limit.timespan:
+        workflow.scheduler.job_rate_limiter = None
+    several = sum(1 for job in workflow.dag.needrun_jobs()) >= 10
+    if several and workflow.local_exec and not workflow.deployment_settings.deployment_method:
+        warm.start(min(settings.threads, workflow.cores))
+
+
 localrules:
     all,
     scores,

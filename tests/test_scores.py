@@ -2,11 +2,12 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from masklab.errors import MaskLabError
-from masklab.scores import COLUMNS, check, gather, rows_to_frame
+from masklab.scores import COLUMNS, check, gather, rows_to_frame, rows_to_table
 
 
 def row(**changes):
@@ -41,6 +42,7 @@ def test_defaults_types_and_order_do_not_depend_on_the_order_of_rows():
         ({"steps": 3}, "row 1: unknown column 'steps'"),
         ({"step": 1.0}, "row 1: step: must be an integer"),
         ({"seed": True}, "row 1: seed: must be an integer"),
+        ({"value": np.True_}, "row 1: value: must be a number"),
         ({"value": "0.5"}, "row 1: value: must be a number"),
         ({"model": None}, "row 1: model: must be a string"),
         ({"value": math.nan}, "value must be a finite number"),
@@ -65,9 +67,15 @@ def test_missing_columns_are_named():
     with pytest.raises(MaskLabError, match="no column 'n'"):
         rows_to_frame([short])
     with pytest.raises(MaskLabError, match="somewhere: column 'n' is unknown or missing"):
-        check(rows_to_frame([row()]).drop(columns="n"), "somewhere")
+        check(rows_to_table([row()]).drop_columns("n"), "somewhere")
     with pytest.raises(MaskLabError, match="column 'step': must be int64"):
-        check(rows_to_frame([row()]).astype({"step": "float64"}), "somewhere")
+        table = rows_to_table([row()])
+        check(table.set_column(2, "step", table["step"].cast("float64")), "somewhere")
+
+
+def test_numbers_of_numpy_are_numbers_and_no_mix_comes_first():
+    frame = rows_to_frame([row(mix=0.0, value=np.float32(0.25), n=np.int64(3)), row()])
+    assert list(frame["value"]) == [0.5, 0.25] and math.isnan(frame["mix"][0]) and list(frame["n"]) == [10, 3]
 
 
 def test_gather_reads_what_was_written_and_refuses_doubles(tmp_path):

@@ -95,6 +95,20 @@ def write_csv(frame, path) -> None:
         frame.to_csv(temporary, index=False)
 
 
+def read_table(path):
+    """A Parquet file as a pyarrow table; a missing or broken one raises MaskLabError naming the file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with open(path, "rb") as file:
+            return pq.read_table(file)
+    except FileNotFoundError:
+        raise MaskLabError(f"{path}: no such file") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise MaskLabError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
+
+
 def write_table(table, path) -> None:
     """Write a pyarrow table as Parquet (zstd), atomically."""
     import pyarrow.parquet as pq

@@ -1,13 +1,16 @@
-"""The one score schema: every probe of every study writes these rows, tables and figures read nothing else."""
+"""The one score schema: every probe of every study writes these rows, tables and figures read nothing else.
 
+Probes write Arrow tables, which start faster than pandas; what reads scores gets a pandas frame.
+"""
+
+import math
 from numbers import Integral, Real
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from masklab.errors import MaskLabError
+from masklab.files import read_table
 
 COLUMNS = {
     "study": "str",
@@ -30,12 +33,15 @@ LIMITS = {"accuracy": (0, 1), "accuracy_full_width": (0, 1), "f1": (0, 1), "mcc"
 # Two rows may differ in `value` only if they are two measurements of the same thing, which is an error.
 KEY = [name for name in COLUMNS if name != "value"]
 _TYPES = {"str": (str, "a string"), "int64": (Integral, "an integer"), "float64": (Real, "a number")}
+_PLAIN = {"str": str, "int64": int, "float64": float}
+_ARROW = {"str": pa.string(), "int64": pa.int64(), "float64": pa.float64()}
+SCHEMA = pa.schema([(name, _ARROW[dtype]) for name, dtype in COLUMNS.items()])
 # Room for the last bit of a sum of rounded numbers.
 _SLACK = 1e-9
 
 
-def rows_to_frame(rows: list[dict]) -> pd.DataFrame:
-    """Score rows -> checked frame in the schema's column order, sorted.
+def rows_to_table(rows: list[dict]) -> pa.Table:
+    """Score rows -> checked table in the schema's column order, sorted.
 
     `train_size`, `mix`, `layer` and `seed` may be left out (not applicable: 0, NaN, -1, 0);
     any other missing or unknown column, and any value of the wrong type, raises MaskLabError.
@@ -48,71 +54,93 @@ def rows_to_frame(rows: list[dict]) -> pd.DataFrame:
             raise MaskLabError(f"scores: row {index}: {said}; the columns are {', '.join(COLUMNS)}")
         for name, value in row.items():
             type_, said = _TYPES[COLUMNS[name]]
-            if not isinstance(value, type_) or isinstance(value, bool | np.bool_):
+            if not isinstance(value, type_) or isinstance(value, bool):
                 raise MaskLabError(f"scores: row {index}: {name}: must be {said} (got {value!r})")
     full = [NOT_APPLICABLE | row for row in rows]
-    frame = pd.DataFrame({name: pd.Series([row[name] for row in full], dtype=dtype) for name, dtype in COLUMNS.items()})
-    check(frame, "scores")
-    return _sorted(frame)
+    plain = {name: [_PLAIN[dtype](row[name]) for row in full] for name, dtype in COLUMNS.items()}
+    table = pa.table(plain, SCHEMA)
+    check(table, "scores")
+    return _sorted(table)
 
 
-def check(frame: pd.DataFrame, where) -> None:
+def rows_to_frame(rows: list[dict]):
+    """`rows_to_table` as a pandas frame."""
+    return _frame(rows_to_table(rows))
+
+
+def check(table: pa.Table, where) -> None:
     """Raise MaskLabError, starting with `where`, at the first column or row that breaks the schema."""
-    if list(frame.columns) != list(COLUMNS):
-        wrong = [name for name in frame.columns if name not in COLUMNS]
-        wrong += [name for name in COLUMNS if name not in frame.columns]
+    if table.column_names != list(COLUMNS):
+        wrong = [name for name in table.column_names if name not in COLUMNS]
+        wrong += [name for name in COLUMNS if name not in table.column_names]
         said = f"column {wrong[0]!r} is unknown or missing" if wrong else "columns are out of order"
         raise MaskLabError(f"{where}: {said}; the columns are {', '.join(COLUMNS)}")
     for name, dtype in COLUMNS.items():
-        column = frame[name]
-        fits = pd.api.types.is_string_dtype(column) if dtype == "str" else column.dtype == dtype
-        if not fits and len(frame):
-            raise MaskLabError(f"{where}: column {name!r}: must be {dtype} (got {column.dtype})")
-        if name != "mix":
-            empty = ~np.isfinite(column.to_numpy()) if dtype == "float64" else column.isna().to_numpy()
-            _refuse(frame, empty, where, name, "must be a finite number" if dtype == "float64" else "is empty")
-    for name in ("study", "model", "probe", "task", "split", "metric"):
-        _refuse(frame, (frame[name] == "").to_numpy(), where, name, "is empty")
-    _refuse(frame, (frame["n"] < 0).to_numpy(), where, "n", "must be at least 0")
-    for metric, (low, high) in LIMITS.items():
-        outside = ~frame["value"].between(low - _SLACK, high + _SLACK)
-        bad = ((frame["metric"] == metric) & outside & ~frame["split"].isin(["vocabulary", "atoms"])).to_numpy()
-        _refuse(frame, bad, where, "value", f"{metric} must lie in [{low}, {high}]")
-    twice = frame.duplicated(KEY).to_numpy()
-    _refuse(frame, twice, where, "metric", "is a second row for the same measurement")
+        kind = table.schema.field(name).type
+        fits = kind == _ARROW[dtype] or (dtype == "str" and pa.types.is_large_string(kind))
+        if not fits and len(table):
+            raise MaskLabError(f"{where}: column {name!r}: must be {dtype} (got {kind})")
+    values = table.to_pydict()
+    for name, dtype in COLUMNS.items():
+        for index, value in enumerate(values[name]):
+            if said := _fault(name, dtype, value):
+                _refuse(values, index, where, name, said)
+    limited = zip(values["metric"], values["value"], values["split"], strict=True)
+    for index, (metric, value, split) in enumerate(limited):
+        low, high = LIMITS.get(metric, (-math.inf, math.inf))
+        if not low - _SLACK <= value <= high + _SLACK and split not in ("vocabulary", "atoms"):
+            _refuse(values, index, where, "value", f"{metric} must lie in [{low}, {high}]")
+    seen = set()
+    for index, key in enumerate(_keys(values)):
+        if key in seen:
+            _refuse(values, index, where, "metric", "is a second row for the same measurement")
+        seen.add(key)
 
 
-def gather(paths) -> pd.DataFrame:
-    """All score files in one checked, sorted frame; a bad file raises MaskLabError naming it."""
-    frames = [_read(path) for path in paths]
-    if not frames:
+def gather(paths):
+    """All score files in one checked, sorted pandas frame; a bad file raises MaskLabError naming it."""
+    tables = [_read(path) for path in paths]
+    if not tables:
         return rows_to_frame([])
-    frame = pd.concat(frames, ignore_index=True)
-    check(frame, f"the {len(frames)} score files together")
-    return _sorted(frame)
+    table = pa.concat_tables(tables)
+    check(table, f"the {len(tables)} score files together")
+    return _frame(_sorted(table))
 
 
-def _read(path):
-    try:
-        frame = pd.read_parquet(path)
-    except FileNotFoundError:
-        raise MaskLabError(f"{path}: no such file") from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise MaskLabError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
-    check(frame, Path(path))
-    return frame.astype(COLUMNS)
+def _read(path) -> pa.Table:
+    table = read_table(path)
+    check(table, Path(path))
+    return table.cast(SCHEMA).replace_schema_metadata(None)
 
 
-def _refuse(frame, bad, where, name, said):
-    if bad.any():
-        index = int(np.flatnonzero(bad)[0])
-        row = frame.iloc[index]
-        value = row[name].item() if isinstance(row[name], np.generic) else row[name]
-        raise MaskLabError(
-            f"{where}: row {index} ({row['model']} step {row['step']}, {row['task']}, {row['metric']}):"
-            f" {name} {said} (got {value!r})"
-        )
+def _fault(name, dtype, value) -> str | None:
+    """What is wrong with one value, if anything is."""
+    if dtype == "float64":
+        bad = name != "mix" and (value is None or not math.isfinite(value))
+        return "must be a finite number" if bad else None
+    if value is None or (value == "" and name in ("study", "model", "probe", "task", "split", "metric")):
+        return "is empty"
+    return "must be at least 0" if name == "n" and value < 0 else None
 
 
-def _sorted(frame):
-    return frame.sort_values(KEY, kind="stable", na_position="first", ignore_index=True)
+def _refuse(values, index, where, name, said):
+    row = {column: values[column][index] for column in values}
+    raise MaskLabError(
+        f"{where}: row {index} ({row['model']} step {row['step']}, {row['task']}, {row['metric']}):"
+        f" {name} {said} (got {row[name]!r})"
+    )
+
+
+def _keys(values):
+    """What tells one measurement from another, row by row, in sorting order: no mix comes first."""
+    mix = [-math.inf if value is None or math.isnan(value) else value for value in values["mix"]]
+    return zip(*(mix if name == "mix" else values[name] for name in KEY), strict=True)
+
+
+def _sorted(table):
+    keys = list(_keys(table.to_pydict()))
+    return table.take(pa.array(sorted(range(len(keys)), key=keys.__getitem__), pa.int64()))
+
+
+def _frame(table):
+    return table.to_pandas().astype(COLUMNS)

@@ -64,7 +64,7 @@ def snakemake(folder, *arguments, config=None, check=True):
 def done(tmp_path_factory):
     """A folder in which the whole small run has ended."""
     folder = tmp_path_factory.mktemp("run")
-    snakemake(folder)
+    (folder / "said.txt").write_text(snakemake(folder, "--verbose"))
     return folder
 
 
@@ -82,6 +82,12 @@ def test_everything_is_made(done):
     scores = pd.read_parquet(done / "results/scores.parquet")
     assert set(scores["model"]) == {*study["extra"], *(m for panel in study["panels"].values() for m in panel)}
     assert not list((done / "results/state").rglob("*.safetensors")), "states are removed on success"
+
+
+def test_jobs_are_selected_once_for_each_job_that_ends(done):
+    said = (done / "said.txt").read_text()
+    ended = said.count("Finished jobid: ")
+    assert ended > 50 and said.count("Ready jobs: ") <= ended + 1
 
 
 def test_a_checkpoint_is_a_hugging_face_model(done):

@@ -1,11 +1,12 @@
 """What every script shares: log, threads, one-line errors, what an artifact was made from, the shared store."""
 
 import contextlib
+import gc
 import logging
 import os
 import sys
 
-from masklab import made, store
+from masklab import made, store, warm
 from masklab.errors import MaskLabError
 from masklab.memory import keep_freed_memory
 from masklab.progress import configure
@@ -19,8 +20,10 @@ def job(snakemake):
 
     Where MASKLAB_STORE names a folder, an artifact that lies there is taken from it and the body does not run.
     """
+    warm.hand_over()
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ[variable] = str(threads(snakemake.threads))
+    gc.set_threshold(50_000)  # imports make objects that stay: by default, looking for garbage is a sixth of their time
     keep_freed_memory()
     configure(snakemake.log[0] if snakemake.log else None)
     try:

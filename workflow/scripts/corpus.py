@@ -6,12 +6,12 @@ from pathlib import Path
 from _job import device, job
 
 with job(snakemake):
-    from masklab.config.schema import Config
+    from masklab.config.schema import entry
     from masklab.corpora import generate
     from masklab.files import write_table
 
     params, name, work = snakemake.params.config, snakemake.wildcards.corpus, {}
-    corpus = Config(corpora={name: params["corpus"]}).corpora[name]
+    corpus = entry("corpora", params["corpus"])
     held = nullcontext()
     if "model" in params:  # drawn from a causal model: long enough to be resumed
         from masklab.training.state import locked

@@ -5,8 +5,8 @@ from pathlib import Path
 from _job import device, job
 
 with job(snakemake):
-    from masklab.config.schema import Config
-    from masklab.probes.run import measure_checkpoints
+    from masklab.config.schema import entry
+    from masklab.probes.checkpoints import measure_checkpoints
 
     params, names = snakemake.params.config, snakemake.wildcards
     models = Path(snakemake.params.models)
@@ -14,7 +14,7 @@ with job(snakemake):
     measure_checkpoints(
         study=names.study,
         name=names.probe,
-        probe=Config(probes={names.probe: params["probe"]}).probes[names.probe],
+        probe=entry("probes", params["probe"]),
         model=names.model,
         checkpoints=[(step, models / f"step-{step}") for step in params["probe"]["steps"]],
         tasks={Path(path).parent.name: Path(path).parent for path in snakemake.input.tasks},

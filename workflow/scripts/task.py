@@ -5,11 +5,11 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from masklab.config.schema import Config
+    from masklab.config.schema import entry
     from masklab.tasks import build, write_task
 
     params, name = snakemake.params.config, snakemake.wildcards.task
-    task = Config(tasks={name: params["task"]}).tasks[name]
+    task = entry("tasks", params["task"])
     made = dict(snakemake.input.items())
     other = {"task": Path(made["task"]).parent, "corpus": Path(made["corpus"])} if "task" in made else {}
     write_task(Path(snakemake.output.facts).parent, *build(task, name, params["seed"], **other))

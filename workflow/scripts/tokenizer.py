@@ -8,13 +8,13 @@ with job(snakemake):
     import numpy as np
     import pyarrow.parquet as pq
 
-    from masklab.config.schema import Config
+    from masklab.config.schema import entry
     from masklab.corpora.symbols import read_facts
     from masklab.rng import generator
     from masklab.tokenizers import save_tokenizer, symbol_tokenizer, train_unigram
 
     params, name = snakemake.params.config, snakemake.wildcards.tokenizer
-    config = Config(tokenizers={name: params["tokenizer"]}).tokenizers[name]
+    config = entry("tokenizers", params["tokenizer"])
     if config.kind == "symbols":
         tokenizer = symbol_tokenizer(read_facts(snakemake.input.train)["names"])
     else:

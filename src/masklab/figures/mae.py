@@ -126,7 +126,8 @@ def figure4(scores, study: Study, labels, metrics, starts=None):
             values = read.last(MLM, tasks)
             mean, low, high = mean_interval(values)
             axes.axhline(mean, color="0.35", linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
-            axes.annotate("MLM", (0.2, mean), ha="center", va="bottom", fontsize=7)
+            beside = {"xycoords": axes.get_yaxis_transform(), "textcoords": "offset points", "va": "center"}
+            axes.annotate("MLM", (1, mean), (3, 0), fontsize=7, annotation_clip=False, **beside)
             frame.loc[len(frame)] = [np.nan, mean, low, high, len(values), MLM]
         axes.set_xlim(-0.08, 1.08)
         axes.set_xlabel("δ, share of [MASK]s in the encoder")

@@ -4,14 +4,14 @@ Rows: task = the corpus, split "train", n = updates; metrics `seconds` (as measu
 `tokens` (read by the model before any leave the encoder) and `flops` (of matrix products, forward and backward).
 """
 
+import math
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from masklab.config.schema import Encoder, Masking, Objective
 from masklab.errors import MaskLabError
-from masklab.files import read_json
+from masklab.files import read_json, read_table
 from masklab.models.flops import training_flops
 from masklab.tokens import TokenStore
 from masklab.training.masking import maskable
@@ -21,12 +21,12 @@ def measure(context) -> list[dict]:
     """Score rows of one checkpoint; see the module."""
     folder = Path(context.checkpoint)
     step = int(folder.name.removeprefix("step-"))
-    metrics = pd.read_parquet(folder.parent / "metrics.parquet")
-    upto = metrics[metrics["step"] <= step]
-    if step and (upto.empty or upto["step"].iloc[-1] != step):
+    rows = read_table(folder.parent / "metrics.parquet").to_pylist()
+    upto = [row for row in rows if row["step"] <= step]
+    if step and (not upto or upto[-1]["step"] != step):
         raise MaskLabError(f"{folder.parent / 'metrics.parquet'}: no row of step {step}")
     config = read_json(folder / "masklab.json")["config"]
-    tokens = float(upto["tokens"].sum()) if step else 0.0
+    tokens = math.fsum(count for row in upto if not math.isnan(count := row["tokens"])) if step else 0.0
     lengths = TokenStore(context.tokens, "train").lengths
     each = flops_per_token(
         Encoder(**config["encoder"]),
@@ -35,7 +35,7 @@ def measure(context) -> list[dict]:
         read_json(Path(context.tokens) / "meta.json")["vocab_size"],
         lengths,
     )
-    seconds = float(upto["seconds"].iloc[-1]) if step else 0.0
+    seconds = upto[-1]["seconds"] if step else 0.0
     shared = {"task": Path(context.tokens).parent.name, "split": "train", "n": step}
     values = {"seconds": seconds, "tokens": tokens, "flops": tokens * each}
     return [{**shared, "metric": metric, "value": value} for metric, value in values.items()]

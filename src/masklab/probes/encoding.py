@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import torch
 
 from masklab.corpora.symbols import UNKNOWN
 from masklab.errors import MaskLabError
+from masklab.files import read_table
 from masklab.tokenizers import CLS, PAD, SEP, SPECIALS, UNK
 
 
@@ -55,7 +55,7 @@ def encode_split(path, tokenizer, max_length: int, device="cpu", vocab_size: int
         MaskLabError: naming file and row: a missing domain, a missing symbol or one outside the vocabulary; texts
         without a tokenizer.
     """
-    table = pq.read_table(path)
+    table = read_table(path)
     if "symbols" in table.column_names:
         ids, lengths = _symbol_ids(table.column("symbols"), max_length, vocab_size, path)
     elif tokenizer is None:

@@ -13,10 +13,10 @@ paper's exported models were scored with.
 """
 
 import numpy as np
-import pandas as pd
 import torch
 
 from masklab.errors import MaskLabError
+from masklab.files import read_table
 from masklab.models.checkpoint import load_checkpoint
 from masklab.probes.encoding import content_ids
 from masklab.tokenizers import CLS, MASK, SEP, load_tokenizer
@@ -37,21 +37,20 @@ def measure(context) -> list[dict]:
     """Accuracy per phenomenon of every pair task; rows `accuracy` and `accuracy_full_width`."""
     model = load_checkpoint(context.checkpoint, context.device)
     tokenizer = load_tokenizer(context.checkpoint)
-    frames = []
+    pairs, places = [], {}  # rows of the files; a phenomenon's pairs by number, in order of appearance
     for name in context.tasks:
         folder, _ = context.task(name, "pairs")
-        frame = pd.read_parquet(folder / "test.parquet")
-        frames.append(frame.assign(task=f"{name}/" + frame["phenomenon"]))
-    pairs = pd.concat(frames)
-    sentences = [*pairs["good"], *pairs["bad"]]
+        for row in read_table(folder / "test.parquet").to_pylist():
+            places.setdefault(f"{name}/{row['phenomenon']}", []).append(len(pairs))
+            pairs.append(row)
+    sentences = [pair[kind] for kind in ("good", "bad") for pair in pairs]
     scores = _scores(model, tokenizer, sentences, context.probe.batch_tokens, context.device, context.progress)
     good, bad = np.split(scores, 2, axis=1)
     rows = []
     for metric, right in zip(("accuracy", "accuracy_full_width"), good >= bad, strict=True):
-        groups = pd.Series(right).groupby(pairs["task"].to_numpy(), sort=False)
-        for task, group in groups:
-            row = {"task": task, "split": "test", "metric": metric, "value": float(group.mean()), "n": len(group)}
-            rows.append(row)
+        for task, group in places.items():
+            value = float(right[group].mean())
+            rows.append({"task": task, "split": "test", "metric": metric, "value": value, "n": len(group)})
     return rows
 
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow.parquet as pq
 import torch
 
 from masklab.errors import MaskLabError
+from masklab.files import read_table
 from masklab.tokenizers import CLS, PAD, SEP
 
 
@@ -57,7 +57,7 @@ def encode_windows(path, tokenizer, max_length: int, stride: int, max_question: 
     Raises:
         MaskLabError: naming file and row: an answer that is not where `starts` says; no room for a context.
     """
-    frame = pq.read_table(path).to_pylist()
+    frame = read_table(path).to_pylist()
     as_text, tokenizer.encode_special_tokens = tokenizer.encode_special_tokens, True
     try:
         questions = tokenizer.encode_batch([row["question"] for row in frame], add_special_tokens=False)

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from masklab.corpora import symbols
 from masklab.corpora.causal.loading import load_tokenizer
 from masklab.errors import MaskLabError
-from masklab.files import read_json
+from masklab.files import read_json, read_table
 from masklab.probes.encoding import longest_first
 from masklab.tasks import label_facts
 
@@ -39,7 +38,7 @@ def restricted_labels(config, name: str, seed: int, task=None, corpus=None):
     names = symbols.read_facts(corpus)["names"]
     splits, kept, empty = {}, {}, {}
     for split in ("train", "valid", "test"):
-        table = pq.read_table(Path(task) / f"{split}.parquet")
+        table = read_table(Path(task) / f"{split}.parquet")
         rows, kept[split] = mapped(table, tokenizer, numbers, longest, config.unknown)
         counts = np.array([len(row) for row in rows])
         empty[split] = int((counts == 0).sum())

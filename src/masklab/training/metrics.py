@@ -1,11 +1,12 @@
 """The rows of metrics.parquet: means between rows, and a file that survives kill -9."""
 
+import math
 import time
 from pathlib import Path
 
-import pandas as pd
+import pyarrow as pa
 
-from masklab.files import write_parquet
+from masklab.files import read_table, write_table
 
 AS_LAST = ("step", "lr", "grad_norm")  # as at the last update of a row
 SUMMED = ("tokens", "masked")
@@ -47,24 +48,21 @@ class MetricsFile:
     """Rows that grow on disk while a run goes. A written file is complete: it is replaced, never changed."""
 
     def __init__(self, path):
-        self.path = Path(path)
-        self.frame, self.new = pd.DataFrame(), []
+        self.path, self.rows = Path(path), []
         self.wrote, self.took = 0.0, 0.0
 
     def __len__(self) -> int:
-        return len(self.frame) + len(self.new)
+        return len(self.rows)
 
     def append(self, row: dict) -> None:
-        self.new.append(row)
+        self.rows.append(row)
 
     def write(self, path=None) -> None:
-        """Write all rows to `path` (None: the file itself), if there is any."""
-        if self.new:
-            new = pd.DataFrame(self.new)
-            self.frame = new if self.frame.empty else pd.concat([self.frame, new], ignore_index=True)
-            self.new = []
-        if len(self.frame):
-            write_parquet(self.frame, path or self.path)
+        """Write all rows to `path` (None: the file itself), if there is any. What a row lacks is NaN."""
+        names = list(dict.fromkeys(name for row in self.rows for name in row))
+        if names:
+            columns = {name: [row.get(name, math.nan) for row in self.rows] for name in names}
+            write_table(pa.table(columns), path or self.path)
 
     def flush(self) -> None:
         """Write, unless the time since the last write is less than 20 times what that took."""
@@ -76,7 +74,5 @@ class MetricsFile:
 
     def load(self, step: int) -> None:
         """Take over the file's rows up to `step`; later ones belong to updates that will be made again."""
-        self.new = []
-        self.frame = pd.read_parquet(self.path) if self.path.exists() else pd.DataFrame()
-        if len(self.frame):
-            self.frame = self.frame[self.frame["step"] <= step].reset_index(drop=True)
+        rows = read_table(self.path).to_pylist() if self.path.exists() else []
+        self.rows = [row for row in rows if row["step"] <= step]

@@ -4,9 +4,9 @@ Class and key names are the nouns of ARCHITECTURE.md. Every entity forbids unkno
 run before any job starts. One file per group of nouns; everything is imported from this package.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from masklab.config.schema.base import Count, Entity, Share
 from masklab.config.schema.corpora import (
@@ -91,3 +91,9 @@ class Config(Entity):
 
 # Every part of the config that maps names to entries.
 SECTIONS = tuple(name for name, field in Config.model_fields.items() if field.default == {})
+
+
+def entry(section: str, value: dict):
+    """One entry of a part of the config, such as `corpora`, typed."""
+    _, kind = get_args(Config.model_fields[section].annotation)
+    return TypeAdapter(kind).validate_python(value)

@@ -11,4 +11,5 @@ Count = Annotated[int, Field(ge=1)]
 class Entity(BaseModel):
     """Base of every config entity: frozen, strict about unknown keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Validators are built when they are first used: a job uses few of some fifty classes.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)

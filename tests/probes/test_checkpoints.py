@@ -3,7 +3,7 @@ import pytest
 
 from masklab.config.schema import MinimalPairsProbe
 from masklab.errors import MaskLabError
-from masklab.probes.run import measure_checkpoints
+from masklab.probes.checkpoints import measure_checkpoints
 from masklab.scores import COLUMNS
 from masklab.training import state
 
@@ -26,14 +26,14 @@ def measure(make_checkpoint, task, folder, **changes):
 
 def test_writes_score_rows_of_every_checkpoint_and_forgets_its_state(make_checkpoint, write_pairs, tmp_path, sentences):
     rows = [("agreement", *pair) for pair in zip(sentences(40)[::2], sentences(40)[1::2], strict=True)]
-    frame = measure(make_checkpoint, write_pairs("blimp", rows), tmp_path)
+    frame = measure(make_checkpoint, write_pairs("blimp", rows), tmp_path).to_pandas()
     assert list(frame.columns) == list(COLUMNS)
     assert set(zip(frame["model"], frame["step"], frame["probe"], strict=True)) == {
         ("small", 10, "blimp"),
         ("small", 20, "blimp"),
     }
     assert len(frame) == 4
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "scores.parquet"), frame, check_dtype=False)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "scores.parquet"), frame)
     assert [path.name for path in (tmp_path / "state").iterdir()] == ["lock"]
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import torch
 
-from masklab.files import write_parquet
+from masklab.files import write_table
 from masklab.probes import Context, run
 from masklab.progress import Progress
-from masklab.scores import rows_to_frame
+from masklab.scores import rows_to_table
 from masklab.training import state
 
 
@@ -31,7 +31,7 @@ def measure_checkpoints(
     """Measure `checkpoints` [(step, folder), ...] of `model` with the probe `name` and write `output`.
 
     probe: config entry (`masklab.config.schema`); tasks: task name -> folder; device: auto, cpu or cuda;
-    threads: CPU threads, None leaves torch's. Returns the frame written. With `state_folder` a killed run
+    threads: CPU threads, None leaves torch's. Returns the table written. With `state_folder` a killed run
     goes on where it was; the folder is locked meanwhile and emptied on success.
     """
     if threads is not None:
@@ -60,12 +60,12 @@ def measure_checkpoints(
     if state_folder is None:
         return _write(rows(), output)
     with state.locked(state_folder) as folder:
-        frame = _write(rows(), output)
+        table = _write(rows(), output)
         state.clear(folder)
-    return frame
+    return table
 
 
 def _write(rows, output):
-    frame = rows_to_frame(list(rows))
-    write_parquet(frame, output)
-    return frame
+    table = rows_to_table(list(rows))
+    write_table(table, output)
+    return table

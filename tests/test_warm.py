@@ -1,0 +1,137 @@
+"""Scripts that a warm process runs: they behave as if Python had been started for them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from masklab import warm
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="warm processes are for Linux")
+PARENT = """
+import os, sys
+from masklab import warm
+warm.start(1)
+print(os.environ[warm.VARIABLE], flush=True)
+sys.stdin.read()
+"""
+HANDED = "from masklab import warm; warm.hand_over()\n"
+
+
+def eventually(true, seconds=60):
+    """Wait until `true()` holds."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came to be"
+        time.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs (one that has ended and was not asked for its status does not)."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def parent():
+    """A process that has started a warm one: (process, path of the socket)."""
+    process = subprocess.Popen([sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    path = process.stdout.readline().strip()
+    eventually(lambda: os.path.exists(path))
+    yield process, path
+    process.kill()
+    process.wait()
+    eventually(lambda: not os.path.exists(path))  # with its parent the warm process ends, and leaves nothing
+
+
+@pytest.fixture
+def begin(parent, tmp_path):
+    """Begin a script of these lines: the process that Snakemake would have started."""
+
+    def begun(body, threads="1", **environment):
+        script = tmp_path / "script.py"
+        script.write_text(HANDED + body)
+        variables = os.environ | {warm.VARIABLE: parent[1], "OMP_NUM_THREADS": threads} | environment
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            [sys.executable, str(script)], cwd=tmp_path, env=variables, text=True, stdout=pipe, stderr=pipe
+        )
+
+    return begun
+
+
+FACTS = """
+import json, os, sys
+warm_already = "torch" in sys.modules
+import masklab.errors, torch
+print(json.dumps({
+    "warm": warm_already, "folder": os.getcwd(), "argv": sys.argv, "name": __name__, "threads": torch.get_num_threads(),
+    "told": os.environ.get("TOLD"), "variable": os.environ.get("MASKLAB_WARM"), "path": sys.path,
+}))
+"""
+
+
+def test_a_script_finds_what_it_would_have_found_and_torch_already_there(begin, tmp_path):
+    out, err = begin(FACTS, TOLD="something").communicate()
+    found = json.loads(out)
+    assert err == "" and found.pop("warm")
+    out, _ = begin(FACTS, TOLD="something", threads="2").communicate()  # loaded for one thread: this one starts cold
+    cold = json.loads(out)
+    assert not cold.pop("warm") and cold.pop("threads") == 2 and found.pop("threads") == 1
+    assert found == cold
+    assert found["folder"] == str(tmp_path) and found["told"] == "something" and found["variable"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ("pass", 0, ""),
+        ("import sys; sys.exit(3)", 3, ""),
+        ("import sys; sys.exit('no')", 1, "no\n"),
+        ("1 / 0", 1, "ZeroDivisionError"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL, ""),
+    ],
+)
+def test_its_exit_status_is_the_jobs(begin, body, status, said):
+    process = begin(body)
+    _, err = process.communicate()
+    assert process.returncode == status and said in err
+
+
+WAITING = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+print(os.getpid(), flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_killed_script_takes_its_job_along(begin):
+    process = begin(WAITING)
+    job = int(process.stdout.readline())
+    assert job != process.pid and alive(job)
+    process.kill()
+    eventually(lambda: not alive(job))
+
+
+def test_a_script_that_is_told_to_end_tells_its_job(begin):
+    process = begin(WAITING)
+    job = int(process.stdout.readline())
+    process.terminate()
+    assert process.wait() == 7 and not alive(job)
+
+
+def test_without_a_warm_process_scripts_run_all_the_same(begin, tmp_path, monkeypatch):
+    process = begin("print('here')", **{warm.VARIABLE: str(tmp_path / "nobody" / "1")})
+    assert process.communicate()[0] == "here\n" and process.returncode == 0
+    monkeypatch.setenv(warm.VARIABLE, "0")
+    warm.start(1)
+    assert os.environ[warm.VARIABLE] == "0"
+    assert begin("print('here')", **{warm.VARIABLE: "0"}).communicate()[0] == "here\n"
