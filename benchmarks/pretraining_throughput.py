@@ -198,7 +198,9 @@ def main():
     parser.add_argument("--positions", choices=["absolute", "disentangled"], default="absolute")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3, help="blocks of each; the median counts (default: 3)")
+    parser.add_argument(
+        "--rounds", type=int, default=9, help="blocks of each; the median counts (default: %(default)s)"
+    )
     # the peer's length grouping sorts 50 batches at a time, longest first: a block is one such group
     parser.add_argument("--updates", type=int, default=50, help="updates per block (default: %(default)s)")
     parser.add_argument("--gpu", action="store_true", help="BERT-base on a GPU, bf16, compiled")

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -87,6 +88,11 @@ def test_a_script_finds_what_it_would_have_found_and_torch_already_there(begin, 
     assert not cold.pop("warm") and cold.pop("threads") == 2 and found.pop("threads") == 1
     assert found == cold
     assert found["folder"] == str(tmp_path) and found["told"] == "something" and found["variable"] is None
+
+
+def test_what_is_forked_has_one_thread(parent):
+    (process,) = Path(f"/proc/{parent[0].pid}/task/{parent[0].pid}/children").read_text().split()
+    assert os.listdir(f"/proc/{process}/task") == [process]
 
 
 @pytest.mark.parametrize(

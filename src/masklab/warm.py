@@ -38,7 +38,7 @@ POLL = 1.0  # seconds between looks at whether Snakemake is still there
 
 
 def start(threads: int) -> None:
-    """Start a warm process for jobs of `threads` threads, which ends with this one; later scripts find it by `VARIABLE`.
+    """Start a warm process for jobs of `threads` threads, which ends with this one; scripts find it by `VARIABLE`.
 
     The libraries that compute read their number of threads when they are loaded, so other jobs start cold.
     """
@@ -49,6 +49,7 @@ def start(threads: int) -> None:
     path = str(Path(folder, str(threads)))
     counts = ("OMP", "GOTO", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")  # what Snakemake sets for a script
     environment = os.environ | {f"{name}_NUM_THREADS": str(threads) for name in counts}
+    environment["JE_ARROW_MALLOC_CONF"] = "background_thread:false"  # the one thread that imports would start
     subprocess.Popen(
         [sys.executable, "-P", "-m", "masklab.warm", path, str(os.getpid())], stdin=subprocess.DEVNULL, env=environment
     )
