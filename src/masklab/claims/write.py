@@ -6,7 +6,7 @@ import pandas as pd
 
 from masklab.claims.verdict import COLUMNS
 from masklab.errors import MaskLabError
-from masklab.files import atomic, write_csv, write_parquet
+from masklab.files import atomic, read_table, write_csv, write_parquet
 
 VERDICTS = ("supported", "contradicted", "inconclusive")
 
@@ -23,7 +23,7 @@ def gather(paths) -> pd.DataFrame:
     """The claims of all studies in one frame; a file that is none raises MaskLabError."""
     frames = []
     for path in paths:
-        frame = pd.read_parquet(path)
+        frame = read_table(path).to_pandas()
         if list(frame.columns) != list(COLUMNS):
             raise MaskLabError(f"{path}: not a file of claims: its columns are {', '.join(frame.columns)}")
         frames.append(frame.astype(COLUMNS))
