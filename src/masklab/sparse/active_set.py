@@ -7,6 +7,9 @@ shortlist of the `SHORTLIST` most violated constraints, so that the correlations
 few times. And the inverse of P's Gram matrix is kept, in double precision, and bordered or deflated as P changes:
 unlike triangular solves, its products do not wait for one another. Every step lowers the objective, so the result
 is feasible and optimal to the requested duality gap.
+
+Without `fastmath`, which would gain nothing here: with it, what a process compiles itself and what it finds in numba's
+cache add up in different orders, and a first run ended with another dictionary than a second.
 """
 
 import numba
@@ -16,7 +19,7 @@ SHORTLIST = 16
 DEPENDENT = 1e-6  # squared distance of an atom from the span of the passive atoms; below, it counts as within
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True)
 def _subtract_rows(q, gram, passive, a, m):
     """q -= sum over the passive atoms of a_i gram[i], four rows a pass."""
     k = len(q)
@@ -34,7 +37,7 @@ def _subtract_rows(q, gram, passive, a, m):
         i += 1
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True)
 def _shortlist(q, floor, ids, scores):
     """Fill `ids` and `scores` with the largest entries of q above `floor`; returns their number."""
     count, lowest = 0, 0
@@ -54,7 +57,7 @@ def _shortlist(q, floor, ids, scores):
     return count
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True)
 def _product(inverse, right, result, m):
     """result = inverse @ right on the first m entries; `inverse` is symmetric."""
     for j in range(m):
@@ -73,7 +76,7 @@ def _product(inverse, right, result, m):
         i += 1
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True)
 def _remove(i, m, inverse, passive, a, right, cross):
     """Take entry i out of the passive set of size m; the last entry takes its place."""
     pivot = 1 / inverse[i, i]
@@ -95,7 +98,7 @@ def _remove(i, m, inverse, passive, a, right, cross):
         inverse[i, i] = inverse[last, last]
 
 
-@numba.njit(fastmath=True, cache=True, nogil=True)
+@numba.njit(cache=True, nogil=True)
 def solve(correlations, gram, squares, penalty, tolerance, limit):
     """Codes of n vectors x.
 
