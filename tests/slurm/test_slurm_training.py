@@ -15,14 +15,16 @@ pytestmark = pytest.mark.workflow
 LONG = {"steps": 16000, "checkpoints": [6000, 16000], "save_minutes": 0.02, "log_every": 1000}
 
 
-def running(folder, model, after=0):
-    """The job that trains `model`, once it has saved a step beyond `after`."""
+def running(folder, model):
+    """The job that trains `model`, once it has itself saved a state: a signal before it trains would be lost."""
 
-    def found():
+    def runs():
         job = job_of(folder, model)
-        return job if job and job["state"] == "RUNNING" and folder.saved(model) > after else None
+        return job if job and job["state"] == "RUNNING" else None
 
-    return wait_for(found, f"{model} running and saved beyond step {after}")
+    wait_for(runs, f"{model} running")
+    before = folder.saved(model)  # by the job before, which may have gone on for a moment after it was stopped
+    return wait_for(lambda: folder.saved(model) > before and runs(), f"{model} running and saved beyond step {before}")
 
 
 def restart_controller(state, job):
@@ -88,10 +90,9 @@ def test_training_that_is_taken_away_five_times_ends_with_the_weights_of_an_undi
     calm, folder = prepared.beside("calm", {"long": LONG}), prepared.beside("disturbed", {"long": LONG})
     reference = calm.start(manifest("long"))
     snakemake = folder.start(manifest("long"), slurm=True)
-    step = 0
     for disturb, resumes in ((cancel, True), (near_limit, True), (preempt, True), (lose_node, True),
                              (restart_controller, False)):  # fmt: skip
-        job = running(folder, "long", step)
+        job = running(folder, "long")
         disturb(slurm, job)
         if resumes:
             wait_for(lambda: job_of(folder, "long")["state"] != "RUNNING", f"the job's end by {disturb.__name__}")
