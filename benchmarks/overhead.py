@@ -58,20 +58,19 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder, notes = Path(temporary, "run"), Path(temporary, "notes")
+        folder.mkdir()
         notes.mkdir()
-        for name in ("Snakefile", "config.yaml", "workflow", "src", "profiles"):
-            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-            folder.mkdir(exist_ok=True)
-            copy(ROOT / name, folder / name)
+        shutil.copy(ROOT / "config.yaml", folder)
         (notes / "sitecustomize.py").write_text(NOTES)
-        environment = os.environ | {"MASKLAB_NOTES": str(notes), "PYTHONPATH": f"{notes}{os.pathsep}{folder / 'src'}"}
+        environment = os.environ | {"MASKLAB_NOTES": str(notes), "PYTHONPATH": f"{notes}{os.pathsep}{ROOT / 'src'}"}
         if args.cold:
             environment["MASKLAB_WARM"] = "0"
         command = [sys.executable, "-m", "snakemake", *args.targets, "--cores", str(args.cores), "--quiet", "all"]
+        command += ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(folder)]
         if args.configfile:
             command += ["--configfile", str(args.configfile.resolve())]
         began = time.perf_counter()
-        subprocess.run(command, cwd=folder, env=environment, check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(command, cwd=ROOT, env=environment, check=True, stderr=subprocess.DEVNULL)
         seconds = time.perf_counter() - began
         jobs = [json.loads(file.read_text()) for file in notes.glob("*.json")]
     used, imports = (sum(job[key] for job in jobs) for key in ("cpu", "imports"))

@@ -1,8 +1,12 @@
+import subprocess
+import sys
+
 import pandas as pd
 import pytest
 
 from masklab.config.schema import MinimalPairsProbe
 from masklab.errors import MaskLabError
+from masklab.probes import PROBES
 from masklab.probes.checkpoints import measure_checkpoints
 from masklab.scores import COLUMNS
 from masklab.training import state
@@ -22,6 +26,13 @@ def measure(make_checkpoint, task, folder, **changes):
         "state_folder": folder / "state",
     }
     return measure_checkpoints(**(values | changes))
+
+
+def test_what_measures_or_trains_starts_without_pandas_and_transformers():
+    names = [*PROBES.values(), "masklab.probes.checkpoints", "masklab.training.loop"]
+    code = f"import sys, importlib; [importlib.import_module(name) for name in {names}]; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "torch" in loaded and not {"pandas", "transformers"} & set(loaded)
 
 
 def test_writes_score_rows_of_every_checkpoint_and_forgets_its_state(make_checkpoint, write_pairs, tmp_path, sentences):

@@ -23,7 +23,7 @@ def job(snakemake):
     warm.hand_over()
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ[variable] = str(threads(snakemake.threads))
-    gc.set_threshold(50_000)  # imports make objects that stay: by default, looking for garbage is a sixth of their time
+    gc.set_threshold(50_000)  # imports make objects that stay: looking through them for garbage takes time
     keep_freed_memory()
     configure(snakemake.log[0] if snakemake.log else None)
     try:
