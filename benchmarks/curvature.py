@@ -36,6 +36,7 @@ DRAWN = 2048  # sentences that ours draws together and sorts by length
 
 def trained(root, args):
     """(token store of the test split, model)."""
+    from masklab import symbols
     from masklab.config.schema import (
         Chains,
         Encoder,
@@ -47,7 +48,7 @@ def trained(root, args):
         Model,
         Objective,
     )
-    from masklab.corpora import generate, symbols
+    from masklab.corpora import generate
     from masklab.files import write_table
     from masklab.models.checkpoint import load_checkpoint
     from masklab.probes import Context, run

@@ -39,13 +39,13 @@ from masklab.config.schema import Encoder, EnglishLabels, FinetuneProbe
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.probes import Context, run
-from masklab.probes.encoding import encode_split
 from masklab.probes.goals import Classification
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
 from masklab.probes.stacked import Together, stack_size
 from masklab.probes.vocabulary import restricted
 from masklab.tasks import build, write_task
+from masklab.tasks.encoding import encode_split
 from masklab.tokenizers import load_tokenizer, save_tokenizer, train_unigram
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from masklab.config.schema import Study
-from masklab.scores import rows_to_frame
+from masklab.scores.schema import rows_to_frame
 
 LABELS = ("w/ DH", "w/o DH", "CBOW", "scratch", "shuffled")
 PANELS = {

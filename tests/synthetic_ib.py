@@ -3,7 +3,7 @@
 import numpy as np
 
 from masklab.config.schema import Study
-from masklab.scores import rows_to_frame
+from masklab.scores.schema import rows_to_frame
 
 SIZES = {"xs": 1e3, "s": 1e4, "m": 1e5, "l": 1e6}
 PANELS = {corpus: {name: f"{corpus}-{name}" for name in SIZES} for corpus in ("pcfg", "hmm", "causal", "pcfg-15")} | {

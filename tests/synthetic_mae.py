@@ -3,7 +3,7 @@
 import numpy as np
 
 from masklab.config.schema import Study
-from masklab.scores import rows_to_frame
+from masklab.scores.schema import rows_to_frame
 
 RECIPES = ("MLM", "MAE-LM", "80-10-10", "delta-0.5", "kept", "reset", "random", "misaligned", "no-relative",
            "self+cross", "causal+cross", "cross", "fewer-layers", "more-layers", "narrower", "wider")  # fmt: skip

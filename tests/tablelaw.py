@@ -46,8 +46,8 @@ def world(root):
 
     import pyarrow as pa
 
+    from masklab import symbols
     from masklab.config.schema import Encoder
-    from masklab.corpora import symbols
     from masklab.files import write_json, write_table
     from masklab.tokenizers import save_tokenizer, symbol_tokenizer
     from masklab.tokens import write_symbol_tokens

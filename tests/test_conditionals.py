@@ -8,10 +8,10 @@ from masklab.config.schema import Chains, MarkovCorpus
 from masklab.corpora import generate
 from masklab.corpora.laws import law_of
 from masklab.corpora.markov.law import HIDDEN, Channel
-from masklab.corpora.symbols import read_facts
 from masklab.errors import MaskLabError
 from masklab.files import write_table
 from masklab.rng import generator
+from masklab.symbols import read_facts
 from masklab.tokens import TokenStore, write_symbol_tokens
 
 LENGTH = 8

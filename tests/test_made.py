@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from masklab.files import read_json, stamp, write_json, write_parquet
-from masklab.made import Record, code_fingerprint, embed, made_from, stamped
+from masklab.jobs.provenance import Record, code_fingerprint, embed, made_from, stamped
 
 
 def test_parquet_and_json_carry_the_config(tmp_path):
@@ -36,7 +36,7 @@ def test_a_stamp_ends_with_its_job(tmp_path):
 def test_attempts_add_up_until_the_config_changes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     clock = iter([0.0, 7.0, 100.0, 105.0, 200.0, 201.0])
-    monkeypatch.setattr("masklab.made.time.time", lambda: next(clock))
+    monkeypatch.setattr("masklab.jobs.provenance.time.time", lambda: next(clock))
     log = "results/logs/models/m.log"
     Record("pretrain", {"model": "m"}, {"lr": 1}, log).stopped()
     found = read_json("results/made/models/m.json")

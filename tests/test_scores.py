@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from masklab.errors import MaskLabError
-from masklab.scores import COLUMNS, check, gather, rows_to_frame, rows_to_table
+from masklab.scores.schema import COLUMNS, check, gather, rows_to_frame, rows_to_table
 
 
 def row(**changes):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from masklab.statistics import mean_interval
+from masklab.intervals import mean_interval
 
 
 def test_interval_is_scipys():

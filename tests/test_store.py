@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from masklab.store import RULES, VARIABLE, Entry, entry
+from masklab.jobs.store import RULES, VARIABLE, Entry, entry
 
 
 class Named(dict):

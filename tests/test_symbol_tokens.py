@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from masklab import symbols
 from masklab.config.schema import Chains, MarkovCorpus
-from masklab.corpora import generate, symbols
+from masklab.corpora import generate
 from masklab.errors import MaskLabError
 from masklab.files import read_json, write_table
 from masklab.tokenizers import CLS, MASK, PAD, SEP, load_tokenizer, save_tokenizer, symbol_tokenizer

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from masklab import warm
+from masklab.jobs import warm
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="warm processes are for Linux")
 PARENT = """
 import os, sys
-from masklab import warm
+from masklab.jobs import warm
 warm.start(1)
 print(os.environ[warm.VARIABLE], flush=True)
 sys.stdin.read()

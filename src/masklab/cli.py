@@ -75,7 +75,7 @@ def _seconds(text):
 
 
 def _status(options):
-    from masklab.training.status import table
+    from masklab.jobs.status import table
 
     if options.watch is None:
         return print(table(Path("results")))
@@ -104,7 +104,7 @@ def _tasks(options):
 def _facts(options):
     import json
 
-    from masklab.corpora.symbols import read_facts
+    from masklab.symbols import read_facts
 
     if not Path(options.file).is_file():
         raise MaskLabError(f"{options.file}: no such file")
@@ -135,8 +135,8 @@ def _rank(options):
     import pandas as pd
     import torch
 
+    from masklab.jobs.progress import Progress, configure
     from masklab.probes.folder import folder_ranks, table
-    from masklab.progress import Progress, configure
 
     for key in ("rate", "threshold"):
         if not 0 < getattr(options, key) < 1:

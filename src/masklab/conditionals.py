@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from masklab.corpora.laws import law_of
-from masklab.corpora.symbols import FIRST
 from masklab.errors import MaskLabError
 from masklab.files import atomic, read_json
 from masklab.rng import generator
+from masklab.symbols import FIRST
 from masklab.tokens import TokenStore
 
 CHUNK = 1 << 23  # probabilities computed together, in numbers

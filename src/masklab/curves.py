@@ -10,7 +10,7 @@ import pandas as pd
 from masklab.config.schema import Study
 from masklab.errors import MaskLabError
 from masklab.figures.spec import panel_of
-from masklab.statistics import mean_interval
+from masklab.intervals import mean_interval
 
 DOMAINS = ("A-D1", "B-D1", "A-D2", "B-D2")
 TRAINED = "A-D1"  # in the training data of every mix

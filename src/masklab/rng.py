@@ -19,6 +19,11 @@ def seed_at(seed: int, *address: str | int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
+def replicate_seed(root: int, replicate: int) -> int:
+    """Seed of everything that replicate 1, 2, ... draws for itself."""
+    return seed_at(root, "replicate", replicate)
+
+
 def generator(seed: int, *address: str | int) -> np.random.Generator:
     """NumPy generator of the stream at `address`."""
     return np.random.default_rng(seed_at(seed, *address))

@@ -59,7 +59,7 @@ def write_symbol_tokens(symbols, vocab_size: int, max_length: int, folder, split
     Rows are cut to max_length - 2 tokens, as those of text. `facts` of the corpus are kept in meta.json, which then
     knows the law of the tokens. Returns the split's counts.
     """
-    from masklab.corpora.symbols import FIRST, rows
+    from masklab.symbols import FIRST, rows
 
     folder = Path(folder)
     dtype = np.dtype(np.uint16 if vocab_size < 65536 else np.int32)

@@ -6,9 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from masklab import symbols
 from masklab.config import load
 from masklab.config.schema import CausalCorpus, CausalModel, RestrictedLabels
-from masklab.corpora import generate, laws, symbols
+from masklab.corpora import generate, laws
 from masklab.corpora.causal.loading import load as load_causal
 from masklab.corpora.causal.training import train
 from masklab.errors import MaskLabError
@@ -60,7 +61,7 @@ def test_training_learns_and_leaves_a_hugging_face_folder(english, causal):
 
 
 def test_a_killed_run_goes_on_to_the_same_weights(english, causal, tmp_path, monkeypatch):
-    from masklab.training.optim import FlatParameters
+    from masklab.optim.flat import FlatParameters
 
     config = MODEL.model_copy(update={"save_minutes": 1e-9})
     step, calls = FlatParameters.step, []
@@ -211,7 +212,7 @@ def test_tasks_in_the_words_of_a_corpus(causal, tables, tmp_path, texts, unknown
     short = config.model_copy(update={"length": 3})
     assert len(build(short, "r", 1, task=texts, corpus=tmp_path / "c.parquet")[0]["test"]["symbols"][0]) == 3
     write_task(tmp_path / "r", splits, facts)
-    from masklab.probes.encoding import encode_split
+    from masklab.tasks.encoding import encode_split
 
     split = encode_split(tmp_path / "r/train.parquet", None, 20, vocab_size=65)
     assert split.ids[0, 1 : 1 + len(found)].tolist() == [2 if s == symbols.UNKNOWN else s + 5 for s in found]

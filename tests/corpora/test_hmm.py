@@ -6,14 +6,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from masklab import symbols
 from masklab.config import load
 from masklab.config.schema import HiddenMarkov, HmmCorpus
-from masklab.corpora import generate, laws, symbols
+from masklab.corpora import generate, laws
 from masklab.corpora.hmm.law import Law
 from masklab.corpora.hmm.model import Model, draw_model
 from masklab.errors import MaskLabError
+from masklab.intervals import mean_and_error
 from masklab.rng import generator
-from masklab.statistics import mean_and_error
 
 SMALL = HiddenMarkov(symbols=6, states=4, blocks=2)
 CALIBRATED = 3.758  # section 2.3 of the paper

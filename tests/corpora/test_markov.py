@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from masklab import symbols
 from masklab.config.schema import Chains, MarkovCorpus
-from masklab.corpora import generate, symbols
+from masklab.corpora import generate
 from masklab.corpora.markov.chains import draw_chains, walk
 from masklab.corpora.markov.entropy import entropy_rate, push, sequence_entropy
 from masklab.corpora.markov.features import draw_features

@@ -5,14 +5,15 @@ import itertools
 import numpy as np
 import pytest
 
+from masklab import symbols
 from masklab.config.schema import Chains, MarkovCorpus, Masking
-from masklab.corpora import generate, laws, symbols
+from masklab.corpora import generate, laws
 from masklab.corpora.markov.chains import draw_chains, walk
 from masklab.corpora.markov.floor import floor
 from masklab.corpora.markov.law import HIDDEN, Channel, Law
 from masklab.errors import MaskLabError
+from masklab.intervals import mean_and_error
 from masklab.rng import generator
-from masklab.statistics import mean_and_error
 
 PAPER = Chains(synsets=3, main=0.7, seed=2)
 RELEASED = Chains(synsets=3, edges="released", copies=2, main=0.7, seed=2)

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pytest
 from derivations import derivations, sentences
 
+from masklab import symbols
 from masklab.cli import main
 from masklab.config.schema import Grammar, PcfgCorpus
-from masklab.corpora import generate, laws, symbols
+from masklab.corpora import generate, laws
 from masklab.corpora.pcfg.read import parse_rules, read_rules, write_rules
 from masklab.corpora.pcfg.rules import draw_rules
 from masklab.corpora.pcfg.sample import BLOCK, sample

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from derivations import sentences
 
+from masklab import symbols
 from masklab.config.schema import Grammar, PcfgCorpus
-from masklab.corpora import generate, laws, symbols
+from masklab.corpora import generate, laws
 from masklab.corpora.pcfg.law import Law
 from masklab.corpora.pcfg.read import parse_rules
 from masklab.corpora.pcfg.rules import draw_rules
 from masklab.corpora.pcfg.sample import pad, sample
 from masklab.errors import MaskLabError
-from masklab.statistics import mean_and_error
+from masklab.intervals import mean_and_error
 
 LEVELS = Grammar(levels=[2, 2, 3], words=5, start_rules=2, rules=3, emissions=3, stop=0.4, stop_words=2)
 DEEP = Grammar(levels=[2, 1, 2, 2], words=3, start_rules=2, rules=2, emissions=2, stop=0.5)

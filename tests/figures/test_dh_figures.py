@@ -8,12 +8,12 @@ from scipy import stats
 from masklab.config.schema import Chains, MarkovCorpus
 from masklab.corpora import generate
 from masklab.corpora.markov.chains import draw_chains
-from masklab.corpora.symbols import COLUMN
 from masklab.errors import MaskLabError
 from masklab.figures import FIGURES
 from masklab.figures.chain import figure1, likeliest_nodes
 from masklab.figures.transfer import STARTS, geometric
 from masklab.files import write_table
+from masklab.symbols import COLUMN
 
 NAMES = [name for name in FIGURES["dh"] if name != "figure1"]
 

@@ -10,7 +10,7 @@ from masklab.config.schema import Study
 from masklab.errors import MaskLabError
 from masklab.figures.mlsm import figure1, figure2, figure3, figure4, figure5, figure6
 from masklab.figures.write import write_figure
-from masklab.scores import rows_to_frame
+from masklab.scores.schema import rows_to_frame
 
 PUBLISHED = pd.read_csv(Path(__file__).parents[1] / "tables" / "published.csv")
 MODELS = {"kd": "KD+MLM", "m": "MLM", "s": "MLSM", "j": "MLSM+MLM"}

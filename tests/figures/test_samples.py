@@ -3,8 +3,9 @@
 import pyarrow as pa
 import pytest
 
+from masklab import symbols
 from masklab.config.schema import Config
-from masklab.corpora import generate, symbols
+from masklab.corpora import generate
 from masklab.corpora.pcfg.law import from_facts, rules_of
 from masklab.errors import MaskLabError
 from masklab.figures.samples import TREES, figure7, figure8, nodes

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from masklab.config.schema import Encoder
-from masklab.models import direct
 from masklab.models.encoder import MaskedLM
+from masklab.optim import direct
 
 IDS = torch.tensor([[2, 7, 4, 9, 3], [2, 7, 7, 3, 0]])
 LENGTHS, AT = torch.tensor([5, 4]), torch.tensor([2, 6, 7])

@@ -4,12 +4,12 @@ import sys
 import pandas as pd
 import pytest
 
+from masklab.config.kinds import OURS
 from masklab.config.schema import MinimalPairsProbe
 from masklab.errors import MaskLabError
-from masklab.probes import PROBES
+from masklab.jobs import state
 from masklab.probes.checkpoints import measure_checkpoints
-from masklab.scores import COLUMNS
-from masklab.training import state
+from masklab.scores.schema import COLUMNS
 
 
 def measure(make_checkpoint, task, folder, **changes):
@@ -29,7 +29,11 @@ def measure(make_checkpoint, task, folder, **changes):
 
 
 def test_what_measures_or_trains_starts_without_pandas_and_transformers():
-    names = [*PROBES.values(), "masklab.probes.checkpoints", "masklab.training.loop"]
+    names = [
+        *(kind.make.partition(":")[0] for kind in OURS["probes"].values()),
+        "masklab.probes.checkpoints",
+        "masklab.training.loop",
+    ]
     code = f"import sys, importlib; [importlib.import_module(name) for name in {names}]; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "torch" in loaded and not {"pandas", "transformers"} & set(loaded)

@@ -3,9 +3,9 @@ import torch
 from transformers import BertForSequenceClassification, DebertaForSequenceClassification
 
 from masklab.models.checkpoint import load_checkpoint
+from masklab.optim.flat import FlatParameters
 from masklab.probes.classifier import Classifier
 from masklab.tokenizers import PAD, load_tokenizer
-from masklab.training.optim import FlatParameters
 
 
 @pytest.mark.parametrize("positions", ["disentangled", "absolute"])

@@ -8,7 +8,7 @@ from masklab.files import read_json
 from masklab.models.flops import training_flops
 from masklab.probes import Context
 from masklab.probes.cost import flops_per_token, measure
-from masklab.scores import rows_to_frame
+from masklab.scores.schema import rows_to_frame
 from masklab.training.loop import Run, train
 
 SMALL = {"positions": "absolute", "layers": 1, "hidden": 16, "heads": 1, "max_positions": 40}

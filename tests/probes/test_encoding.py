@@ -4,7 +4,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from masklab.errors import MaskLabError
-from masklab.probes.encoding import encode_split, longest_first, shuffled_batches, sorted_batches
+from masklab.tasks.encoding import encode_split, longest_first, shuffled_batches, sorted_batches
 from masklab.tokenizers import CLS, PAD, SEP
 
 

@@ -8,12 +8,12 @@ import torch
 from masklab.config.schema import FinetuneProbe
 from masklab.models.checkpoint import load_checkpoint
 from masklab.probes import Context, run
-from masklab.probes.encoding import Split
 from masklab.probes.goals import Classification
 from masklab.probes.recipe import Course, EarlyStopping
 from masklab.probes.single import OneByOne
 from masklab.probes.stacked import STACK, Together, stack_size
 from masklab.probes.vocabulary import restricted
+from masklab.tasks.encoding import Split
 from masklab.tokenizers import PAD
 
 

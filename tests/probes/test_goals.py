@@ -81,7 +81,7 @@ def test_combinations_and_medians():
 def test_rank_of_a_classifier_is_that_of_its_encoder(make_checkpoint, write_task, make_tokenizer):
     """With no learning the encoder is the pre-trained one: states of the test split by hand, specials left out."""
     from masklab.models.checkpoint import load_checkpoint
-    from masklab.probes.encoding import encode_split
+    from masklab.tasks.encoding import encode_split
     from masklab.tokenizers import SPECIALS, UNK
 
     rows = [

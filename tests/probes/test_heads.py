@@ -6,8 +6,8 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from masklab.config.schema import LinearProbe
+from masklab.optim.flat import rate_at
 from masklab.probes.heads import Heads, standardised, train_heads
-from masklab.training.optim import rate_at
 
 PROBE = LinearProbe(kind="linear_probe", tasks=["t"], epochs=7, batch_size=48, lr=0.02, warmup=0.2, weight_decay=0.1)
 

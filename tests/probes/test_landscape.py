@@ -8,7 +8,7 @@ from masklab.errors import MaskLabError
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.probes import Context, run
-from masklab.scores import rows_to_frame
+from masklab.scores.schema import rows_to_frame
 from masklab.tokenizers import load_tokenizer
 
 SIZES = {"positions": "absolute", "norm": "pre", "layers": 1, "hidden": 16, "heads": 2, "max_positions": 40}

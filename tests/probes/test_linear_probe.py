@@ -11,9 +11,9 @@ from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.lookup import load_lookup
 from masklab.probes import Context, run
-from masklab.probes.encoding import encode_split
 from masklab.probes.features import EncoderSource, LookupSource, projected, projections
 from masklab.probes.linear_probe import SPLITS
+from masklab.tasks.encoding import encode_split
 
 PROBE = LinearProbe(
     kind="linear_probe", tasks=["task"], seeds=[1, 2, 3], projection=40, epochs=30, batch_size=64, lr=0.01

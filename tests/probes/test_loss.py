@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from masklab import symbols
 from masklab.config.schema import Chains, Encoder, LossProbe, MarkovCorpus, Masking, Model, Objective
-from masklab.corpora import generate, symbols
+from masklab.corpora import generate
 from masklab.errors import MaskLabError
 from masklab.files import write_json, write_table
 from masklab.models.checkpoint import load_checkpoint

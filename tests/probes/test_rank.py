@@ -7,14 +7,14 @@ import torch
 
 from masklab.cli import main
 from masklab.config.schema import Encoder, Masking, RankProbe
+from masklab.masking import mask_batch
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.probes import Context, run
 from masklab.rng import generator
-from masklab.scores import rows_to_frame
+from masklab.scores.schema import rows_to_frame
 from masklab.tokenizers import MASK
 from masklab.tokens import TokenStore
-from masklab.training.masking import mask_batch
 
 SIZES = {"layers": 2, "hidden": 24, "heads": 2, "max_positions": 40, "init_range": 0.3}
 FORMS = {"bert": {"positions": "absolute"}, "pre": {"positions": "relative", "norm": "pre", "decoder": {"layers": 1}}}

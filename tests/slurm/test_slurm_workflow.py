@@ -6,7 +6,7 @@ import pytest
 from cluster_runs import slurm_says
 
 from masklab.cli import main
-from masklab.made import made_from
+from masklab.jobs.provenance import made_from
 
 pytestmark = pytest.mark.workflow
 

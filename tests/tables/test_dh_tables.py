@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from masklab.scores import rows_to_frame
+from masklab.scores.schema import rows_to_frame
 from masklab.tables import TABLES
 from masklab.tables.write import write_table
 

@@ -8,7 +8,7 @@ import pytest
 
 from masklab.config.schema import Study
 from masklab.errors import MaskLabError
-from masklab.scores import rows_to_frame
+from masklab.scores.schema import rows_to_frame
 from masklab.tables.mlsm import table1, table1_full_width, table2, table3
 from masklab.tables.write import markdown, wide, write_table
 

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from masklab import symbols
 from masklab.config.schema import HiddenMarkov, HmmTask
-from masklab.corpora import symbols
 from masklab.corpora.hmm.model import draw_model
 from masklab.errors import MaskLabError
 from masklab.tasks import build, write_task

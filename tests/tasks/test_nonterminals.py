@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from masklab import symbols
 from masklab.config.schema import Grammar, PcfgTask
-from masklab.corpora import symbols
 from masklab.corpora.pcfg.law import Law
 from masklab.corpora.pcfg.rules import draw_rules
 from masklab.corpora.pcfg.sample import pad

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
+from masklab import symbols
 from masklab.config.schema import Chains, PatternsTask
-from masklab.corpora import symbols
 from masklab.corpora.markov.chains import draw_chains, walk
 from masklab.corpora.markov.features import draw_features
 from masklab.errors import MaskLabError

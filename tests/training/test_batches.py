@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from masklab.batches import BatchPlan
 from masklab.errors import MaskLabError
-from masklab.training.batches import BatchPlan
 
 LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)
 

@@ -108,7 +108,7 @@ def test_a_starting_point_needs_no_batch(english, tiny_encoder, tmp_path):
 
 
 def test_two_writers_are_refused(english, tiny_encoder, tmp_path):
-    from masklab.training.state import locked
+    from masklab.jobs.state import locked
 
     run = make_run(english, tiny_encoder, tmp_path, steps=2)
     with locked(run.state), pytest.raises(MaskLabError, match="another process is writing here"):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from masklab.config.schema import Masking
+from masklab.masking import mask_batch, maskable, masked_count
 from masklab.tokenizers import MASK
-from masklab.training.masking import mask_batch, maskable, masked_count
 
 
 def batch(lengths, vocab=50, seed=0):

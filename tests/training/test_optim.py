@@ -5,7 +5,7 @@ import torch
 from transformers import get_constant_schedule_with_warmup, get_linear_schedule_with_warmup
 
 from masklab.config.schema import Optimiser
-from masklab.training.optim import FlatParameters, rate_at
+from masklab.optim.flat import FlatParameters, rate_at
 
 
 @pytest.mark.parametrize("warmup", [{"warmup": 0.1}, {"warmup": 0.7, "warmup_steps": 20}])

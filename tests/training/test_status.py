@@ -3,9 +3,9 @@ import subprocess
 import sys
 import time
 
-from masklab.progress import Progress, Rate
-from masklab.training.state import locked
-from masklab.training.status import table
+from masklab.jobs.progress import Progress, Rate
+from masklab.jobs.state import locked
+from masklab.jobs.status import table
 
 LONG = "strict-small-mlsm+mlm-with-a-name-longer-than-any-column-used-to-be"
 
@@ -69,7 +69,7 @@ def test_a_bar_in_a_terminal_and_lines_elsewhere(monkeypatch, caplog):
     import io
     import logging
 
-    import masklab.progress as module
+    import masklab.jobs.progress as module
 
     class Screen(io.StringIO):
         def isatty(self):

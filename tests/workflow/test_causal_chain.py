@@ -8,8 +8,8 @@ import pytest
 import running
 from running import messages
 
-from masklab.corpora.symbols import read_facts
 from masklab.files import read_json
+from masklab.symbols import read_facts
 
 CONFIG = {
     "corpora": {

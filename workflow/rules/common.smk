@@ -5,7 +5,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(workflow.basedir, "src")))
 sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
-from masklab import warm
+from masklab.jobs import warm
 from masklab.config import load
 from masklab.errors import MaskLabError
 from cluster import Cluster

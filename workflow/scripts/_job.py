@@ -6,10 +6,11 @@ import logging
 import os
 import sys
 
-from masklab import made, store, warm
 from masklab.errors import MaskLabError
+from masklab.jobs import provenance as made
+from masklab.jobs import store, warm
+from masklab.jobs.progress import configure
 from masklab.memory import keep_freed_memory
-from masklab.progress import configure
 
 log = logging.getLogger("masklab")
 

@@ -9,7 +9,7 @@ with job(snakemake):
     from masklab.claims.verdict import test_claims
     from masklab.claims.write import write_claims
     from masklab.config.schema import Study
-    from masklab.scores import gather
+    from masklab.scores.schema import gather
 
     name, params = snakemake.wildcards.study, snakemake.params.config
     study = Study(**params["study"])

@@ -9,11 +9,11 @@ with job(snakemake):
 
     from masklab.config.schema import Dictionary
     from masklab.files import sha256, write_json
+    from masklab.jobs.progress import Progress
+    from masklab.jobs.state import locked
     from masklab.models.checkpoint import load_checkpoint
-    from masklab.progress import Progress
     from masklab.sparse.states import code_corpus
     from masklab.tokens import TokenStore
-    from masklab.training.state import locked
 
     params, name = snakemake.params.config, snakemake.wildcards.dictionary
     config, place = Dictionary(**params["dictionary"]), device(params["device"])

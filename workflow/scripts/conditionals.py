@@ -6,7 +6,7 @@ from _job import job
 
 with job(snakemake):
     from masklab.conditionals import write_conditionals
-    from masklab.progress import Progress
+    from masklab.jobs.progress import Progress
 
     names, folder = snakemake.wildcards, Path(snakemake.output.arrays[0]).parent
     write_conditionals(

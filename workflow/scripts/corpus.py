@@ -14,7 +14,7 @@ with job(snakemake):
     corpus = entry("corpora", params["corpus"])
     held = nullcontext()
     if "model" in params:  # drawn from a causal model: long enough to be resumed
-        from masklab.training.state import locked
+        from masklab.jobs.state import locked
 
         held = locked(snakemake.params.state)
         work = {"model": params["model"], "device": device(params["device"]), "state_folder": snakemake.params.state}

@@ -11,14 +11,14 @@ with job(snakemake):
 
     from masklab.config.schema import Dictionary
     from masklab.files import atomic, sha256, write_json
+    from masklab.jobs.progress import Progress
+    from masklab.jobs.state import locked
     from masklab.models.checkpoint import load_checkpoint
-    from masklab.progress import Progress
     from masklab.rng import seed_at
     from masklab.sparse.dictionary import learn
     from masklab.sparse.quality import describe
     from masklab.sparse.states import sample_states
     from masklab.tokens import TokenStore
-    from masklab.training.state import locked
 
     params, name = snakemake.params.config, snakemake.wildcards.dictionary
     config, place = Dictionary(**params["dictionary"]), device(params["device"])

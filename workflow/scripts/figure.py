@@ -8,7 +8,7 @@ with job(snakemake):
     from masklab.config.schema import Study
     from masklab.figures.needs import find
     from masklab.figures.write import write_figure
-    from masklab.scores import gather
+    from masklab.scores.schema import gather
 
     params, names = snakemake.params.config, snakemake.wildcards
     draw = find(names.study, names.figure).function()

@@ -4,7 +4,7 @@ from _job import job
 
 with job(snakemake):
     from masklab.files import write_csv, write_parquet
-    from masklab.scores import gather
+    from masklab.scores.schema import gather
 
     frame = gather(snakemake.input.scores)
     write_parquet(frame, snakemake.output.parquet)

@@ -7,7 +7,7 @@ from _job import job
 with job(snakemake):
     from masklab.config.schema import Study
     from masklab.figures.needs import find
-    from masklab.scores import gather
+    from masklab.scores.schema import gather
     from masklab.tables.write import write_table
 
     params, names = snakemake.params.config, snakemake.wildcards

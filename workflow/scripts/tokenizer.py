@@ -9,8 +9,8 @@ with job(snakemake):
     import pyarrow.parquet as pq
 
     from masklab.config.schema import entry
-    from masklab.corpora.symbols import read_facts
     from masklab.rng import generator
+    from masklab.symbols import read_facts
     from masklab.tokenizers import save_tokenizer, symbol_tokenizer, train_unigram
 
     params, name = snakemake.params.config, snakemake.wildcards.tokenizer

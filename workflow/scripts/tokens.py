@@ -7,8 +7,8 @@ from _job import job
 with job(snakemake):
     import pyarrow.parquet as pq
 
-    from masklab.corpora.symbols import COLUMN, read_facts
-    from masklab.progress import Progress
+    from masklab.jobs.progress import Progress
+    from masklab.symbols import COLUMN, read_facts
     from masklab.tokenizers import load_tokenizer
     from masklab.tokens import write_symbol_tokens, write_tokens
 

@@ -14,7 +14,7 @@ from masklab.claims.estimate import Estimate, of_seeds
 from masklab.claims.spec import Claim
 from masklab.config.schema import Study
 from masklab.curves import TRAINED, curves
-from masklab.statistics import mean_interval
+from masklab.intervals import mean_interval
 
 ABSENCE = ("equal", "no more", "no less")  # regions that hold where nothing was learned
 

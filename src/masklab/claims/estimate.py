@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from masklab.statistics import mean_interval
+from masklab.intervals import mean_interval
 
 NORMAL = 1.959963984540054  # half width of a 95 % interval in standard errors, for means of many items
 

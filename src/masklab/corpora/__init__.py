@@ -1,15 +1,6 @@
-"""Corpora: sequences to pre-train on. A new kind is one module with `generate` and one entry here."""
+"""Corpora: sequences to pre-train on. A kind is a module with `generate`, registered in `masklab.config.kinds`."""
 
-from importlib import import_module
-
-GENERATORS = {
-    "text": "masklab.corpora.text",
-    "english": "masklab.corpora.english",
-    "markov": "masklab.corpora.markov",
-    "hmm": "masklab.corpora.hmm",
-    "pcfg": "masklab.corpora.pcfg",
-    "causal": "masklab.corpora.causal",
-}
+from masklab.config import kinds
 
 
 def generate(config, name: str, seed: int, **work) -> dict:
@@ -18,4 +9,4 @@ def generate(config, name: str, seed: int, **work) -> dict:
     Symbolic corpora have the column `symbols` instead (`corpora.symbols`). `work`: what only some kinds take, such as
     the folder of a causal model.
     """
-    return import_module(GENERATORS[config.kind]).generate(config, name, seed, **work)
+    return kinds.find("corpora", config.kind).function()(config, name, seed, **work)

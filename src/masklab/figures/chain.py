@@ -12,9 +12,9 @@ from matplotlib.patches import FancyArrowPatch
 from masklab.config.schema import MarkovCorpus, Study
 from masklab.corpora.markov.chains import draw_chains
 from masklab.corpora.markov.features import draw_features
-from masklab.corpora.symbols import COLUMN, read_facts
 from masklab.errors import MaskLabError
 from masklab.figures import style
+from masklab.symbols import COLUMN, read_facts
 
 SHOWN = 8  # synsets of a sequence
 FORMS = ("#0072B2", "#D55E00")  # of a and b features; A and B of the other figures

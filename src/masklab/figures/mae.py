@@ -13,8 +13,8 @@ from masklab.config.schema import Study
 from masklab.errors import MaskLabError
 from masklab.figures import style
 from masklab.figures.recipes import COMPARED, CORRUPTED, MAE, MLM, deltas, present
+from masklab.intervals import mean_interval
 from masklab.replicates import Replicates
-from masklab.statistics import mean_interval
 
 LOOKS = {
     MLM: {"color": "#000000", "marker": "o", "linestyle": "-"},

@@ -9,9 +9,9 @@ import textwrap
 import pandas as pd
 
 from masklab.config.schema import Study
-from masklab.corpora.symbols import read_facts
 from masklab.errors import MaskLabError
 from masklab.figures import style
+from masklab.symbols import read_facts
 
 TREES, WIDTH = 3, 96  # trees drawn; characters of a line of text
 

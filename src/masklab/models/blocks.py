@@ -6,10 +6,10 @@ from torch.nn import functional as F
 
 from masklab.config.schema import Encoder
 from masklab.models.attention import Attention, Batch, Queries
-from masklab.models.direct import lookup
 from masklab.models.dropout import dropout, dropout_add
 from masklab.models.linear import Linear
 from masklab.models.relative import BiasedAttention, DisentangledAttention
+from masklab.optim.direct import lookup
 
 
 class Embeddings(nn.Module):

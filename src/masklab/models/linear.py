@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from masklab.models import direct
+from masklab.optim import direct
 
 # On a Zen 4 EPYC MKL is ahead where the inner width is below THIN and the outer one below WIDE.
 THIN, WIDE = 192, 4096

@@ -16,8 +16,8 @@ from torch.nn import functional as F
 
 from masklab.errors import MaskLabError
 from masklab.files import read_json
-from masklab.probes.encoding import encode_split
-from masklab.probes.features import pooled
+from masklab.models.pooling import pooled
+from masklab.tasks.encoding import encode_split
 from masklab.tokenizers import load_tokenizer
 
 

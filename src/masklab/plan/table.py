@@ -2,9 +2,9 @@
 
 from masklab.errors import MaskLabError
 from masklab.files import read_json
+from masklab.jobs.progress import duration
 from masklab.plan import Plan
 from masklab.plan.graph import checkout_paths
-from masklab.progress import duration
 
 HEADER = ("", "jobs", "submitted", "GPU-hours", "CPU-hours", "tokens", "FLOPs", "disk", "longest chain")
 

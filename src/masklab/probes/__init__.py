@@ -1,36 +1,24 @@
-"""Probes: ways to measure one checkpoint. A new probe is one module and one line in `PROBES`.
+"""Probes: ways to measure one checkpoint. A kind is a function, registered in `masklab.config.kinds`.
 
-A probe module has one function
+It is a function
 
     measure(context: Context) -> list[dict]
 
 that returns score rows without the keys the caller knows (study, probe, model,
 step): `task`, `metric`, `value` and `n` always, the other columns of
-`masklab.scores` where they apply. It reads the checkpoint folder and the task
+`masklab.scores.schema` where they apply. It reads the checkpoint folder and the task
 folders of the context, writes nothing outside `state_folder`, and draws random
 numbers only at addresses below (`seed`, `name`), so that its rows depend on the
 context alone.
 """
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from masklab.config import kinds
 from masklab.errors import MaskLabError
 from masklab.files import read_json
-
-PROBES = {
-    "minimal_pairs": "masklab.probes.minimal_pairs",
-    "finetune": "masklab.probes.finetune",
-    "prediction": "masklab.probes.prediction",
-    "loss": "masklab.probes.loss",
-    "curvature": "masklab.probes.curvature",
-    "landscape": "masklab.probes.landscape",
-    "linear_probe": "masklab.probes.linear_probe",
-    "rank": "masklab.probes.rank",
-    "cost": "masklab.probes.cost",
-}
 
 
 def _silent(done: int, total: int, note: str = "") -> None:
@@ -76,7 +64,4 @@ class Context:
 
 def run(context: Context) -> list[dict]:
     """Score rows of one checkpoint, by the module registered for `context.probe.kind`."""
-    kind = context.probe.kind
-    if kind not in PROBES:
-        raise MaskLabError(f"probes.{context.name}.kind: {kind!r} is not a probe; known: {', '.join(PROBES)}")
-    return importlib.import_module(PROBES[kind]).measure(context)
+    return kinds.find("probes", context.probe.kind).function()(context)

@@ -5,10 +5,10 @@ from pathlib import Path
 import torch
 
 from masklab.files import write_table
+from masklab.jobs import state
+from masklab.jobs.progress import Progress
 from masklab.probes import Context, run
-from masklab.progress import Progress
-from masklab.scores import rows_to_table
-from masklab.training import state
+from masklab.scores.schema import rows_to_table
 
 
 def measure_checkpoints(

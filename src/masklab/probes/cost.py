@@ -12,9 +12,9 @@ import numpy as np
 from masklab.config.schema import Encoder, Masking, Objective
 from masklab.errors import MaskLabError
 from masklab.files import read_json, read_table
+from masklab.masking import maskable
 from masklab.models.flops import training_flops
 from masklab.tokens import TokenStore
-from masklab.training.masking import maskable
 
 
 def measure(context) -> list[dict]:

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from masklab.conditionals import Conditionals
-from masklab.corpora.symbols import FIRST
 from masklab.errors import MaskLabError
+from masklab.intervals import mean_and_error
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.lookup import is_lookup
-from masklab.statistics import mean_and_error
+from masklab.symbols import FIRST
 from masklab.tokenizers import MASK
 from masklab.tokens import TokenStore
 

@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from masklab.corpora.symbols import FIRST
-from masklab.probes.encoding import sorted_batches
+from masklab.models.pooling import pooled
 from masklab.probes.single import EVALUATION_TOKENS
+from masklab.symbols import FIRST
+from masklab.tasks.encoding import sorted_batches
 
 LOOKUP_NUMBERS = 1 << 23  # conditionals of a lookup table computed together, in numbers
 
@@ -62,15 +63,6 @@ class LookupSource:
 def first_rows(split, count: int):
     """The first `count` rows of a split."""
     return replace(split, ids=split.ids[:count], lengths=split.lengths[:count], labels=split.labels[:count])
-
-
-def pooled(states, counts, pooling: str):
-    """`concat` or `mean` of the first `counts` [b] of states [b, t, d]: [b, t d], zeros past a row's end, or [b, d]."""
-    within = torch.arange(states.shape[1], device=states.device) < counts[:, None]
-    states = states * within[..., None]
-    if pooling == "concat":
-        return states.flatten(1)
-    return states.sum(1) / counts.clamp(min=1)[:, None]
 
 
 def projected(source, split, longest: int, matrices=None):

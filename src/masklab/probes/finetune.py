@@ -26,13 +26,13 @@ from masklab.errors import MaskLabError
 from masklab.files import fingerprint, read_json, sha256, write_json
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.stacked import supports
-from masklab.probes.encoding import encode_split
 from masklab.probes.goals import Classification, goal_of
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
 from masklab.probes.stacked import Together, stack_size
 from masklab.probes.vocabulary import restricted
 from masklab.probes.windows import encode_windows
+from masklab.tasks.encoding import encode_split
 from masklab.tokenizers import SPECIALS, UNK, load_tokenizer
 
 SPLITS = ("train", "valid", "test")

@@ -18,8 +18,8 @@ import torch
 import torch.nn.functional as F
 
 from masklab.probes.classifier import Classifier
-from masklab.probes.encoding import sorted_batches
 from masklab.probes.metrics import METRICS, confusion, pearson, spearman
+from masklab.tasks.encoding import sorted_batches
 
 # Tokens per forward pass when measuring: on a CPU few, since what stays in the cache is computed faster.
 EVALUATION_TOKENS = {"cpu": 1024, "cuda": 65536}

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from masklab.training.optim import FlatParameters, rate_at
+from masklab.optim.flat import FlatParameters, rate_at
 
 
 class Heads:

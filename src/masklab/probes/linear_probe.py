@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from masklab.corpora.symbols import FIRST
 from masklab.errors import MaskLabError
 from masklab.files import fingerprint, read_json, sha256, write_json
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.lookup import FACTS, is_lookup, load_lookup
-from masklab.probes.encoding import encode_split
 from masklab.probes.features import EncoderSource, LookupSource, first_rows, projected, projections
 from masklab.probes.heads import Heads, standardised, train_heads
 from masklab.probes.metrics import METRICS, confusion
 from masklab.rng import generator, torch_generator
+from masklab.symbols import FIRST
+from masklab.tasks.encoding import encode_split
 from masklab.tokenizers import load_tokenizer
 
 SPLITS = ("train", "valid", "test")

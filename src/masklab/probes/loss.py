@@ -22,12 +22,12 @@ from masklab.corpora.laws import law_of
 from masklab.corpora.markov.floor import token_floor
 from masklab.errors import MaskLabError
 from masklab.files import read_json
+from masklab.intervals import mean_and_error
+from masklab.masking import mask_batch, maskable
 from masklab.models.checkpoint import load_checkpoint
 from masklab.probes import exact_loss
 from masklab.rng import generator
-from masklab.statistics import mean_and_error
 from masklab.tokens import TokenStore
-from masklab.training.masking import mask_batch, maskable
 
 
 def measure(context) -> list[dict]:

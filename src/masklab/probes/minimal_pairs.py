@@ -18,7 +18,7 @@ import torch
 from masklab.errors import MaskLabError
 from masklab.files import read_table
 from masklab.models.checkpoint import load_checkpoint
-from masklab.probes.encoding import content_ids
+from masklab.tasks.encoding import content_ids
 from masklab.tokenizers import CLS, MASK, SEP, load_tokenizer
 
 

@@ -19,12 +19,12 @@ import numpy as np
 import torch
 
 from masklab.files import read_json
+from masklab.masking import mask_batch, maskable
 from masklab.models.checkpoint import load_checkpoint
 from masklab.rng import generator
 from masklab.spectrum import Gram, effective_rank
 from masklab.tokenizers import MASK
 from masklab.tokens import TokenStore
-from masklab.training.masking import mask_batch, maskable
 
 SPLITS = ("unmasked", "masked", "mask-positions", "real-positions")
 

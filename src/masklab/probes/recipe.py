@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from masklab.probes.encoding import shuffled_batches
+from masklab.optim.flat import rate_at, warm_updates
 from masklab.rng import generator, seed_at, torch_generator
-from masklab.training.optim import rate_at, warm_updates
+from masklab.tasks.encoding import shuffled_batches
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 import numpy as np
 import torch
 
-from masklab.probes.encoding import sorted_batches
+from masklab.optim.flat import FlatParameters
 from masklab.probes.goals import EVALUATION_TOKENS
 from masklab.probes.recipe import EarlyStopping, Outcome
 from masklab.spectrum import Gram, effective_rank
-from masklab.training.optim import FlatParameters
+from masklab.tasks.encoding import sorted_batches
 
 
 class OneByOne:

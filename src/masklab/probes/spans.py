@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from masklab.probes import squad
-from masklab.probes.encoding import sorted_batches
 from masklab.probes.goals import EVALUATION_TOKENS
 from masklab.probes.windows import Windows
+from masklab.tasks.encoding import sorted_batches
 
 NEVER = -1e4  # score of a position where no answer can be
 

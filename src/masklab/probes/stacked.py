@@ -20,9 +20,9 @@ from torch.nn import functional as F
 from masklab.models.stacked.dropout import keep_masks, sites
 from masklab.models.stacked.encoder import StackedEncoder, affine, affine_gradients
 from masklab.models.stacked.parameters import StackedParameters
-from masklab.probes.encoding import sorted_batches
 from masklab.probes.goals import EVALUATION_TOKENS
 from masklab.probes.recipe import EarlyStopping, Outcome
+from masklab.tasks.encoding import sorted_batches
 
 STACK = 8  # courses side by side, at most
 SHORT = 2**15  # numbers in a batch of hidden states that are worth stacking

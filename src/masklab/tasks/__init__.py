@@ -1,27 +1,12 @@
 """Tasks: labelled or paired sentences in one format, from files or from the grammar.
 
-A new kind is one module with a builder and one entry in `BUILDERS`.
+A kind is a function that builds it, registered in `masklab.config.kinds`.
 """
 
-from importlib import import_module
 from pathlib import Path
 
+from masklab.config import kinds
 from masklab.files import write_json, write_parquet, write_table
-
-BUILDERS = {
-    "english-pairs": ("masklab.tasks.generated", "english_pairs"),
-    "pair-files": ("masklab.tasks.pairs", "pair_files"),
-    "english-labels": ("masklab.tasks.generated", "english_labels"),
-    "label-files": ("masklab.tasks.labels", "label_files"),
-    "english-ratings": ("masklab.tasks.generated", "english_ratings"),
-    "english-spans": ("masklab.tasks.squad", "english_spans"),
-    "glue": ("masklab.tasks.glue", "glue"),
-    "squad": ("masklab.tasks.squad", "squad"),
-    "patterns": ("masklab.tasks.patterns", "patterns"),
-    "hmm": ("masklab.tasks.hidden", "hidden_states"),
-    "pcfg": ("masklab.tasks.nonterminals", "nonterminals"),
-    "restricted-labels": ("masklab.tasks.restricted", "restricted_labels"),
-}
 
 
 def build(config, name: str, seed: int, **made) -> tuple[dict, dict]:
@@ -34,8 +19,7 @@ def build(config, name: str, seed: int, **made) -> tuple[dict, dict]:
     and starts (lists; empty: no answer). Pairs: split test; columns phenomenon, paradigm, good, bad. MaskLabError
     names file and row of bad input.
     """
-    module, function = BUILDERS[config.kind]
-    return getattr(import_module(module), function)(config, name, seed, **made)
+    return kinds.find("tasks", config.kind).function()(config, name, seed, **made)
 
 
 def write_task(folder, splits: dict, facts: dict) -> None:

@@ -8,8 +8,8 @@ the sentence.
 import numpy as np
 import pyarrow as pa
 
+from masklab import symbols
 from masklab.config.schema import HmmTask
-from masklab.corpora import symbols
 from masklab.corpora.hmm.law import Law
 from masklab.corpora.hmm.model import draw_model
 from masklab.errors import MaskLabError

@@ -8,7 +8,7 @@ probability of s, which needs the prior that `inside` (the authors' code) leaves
 import numpy as np
 import pyarrow as pa
 
-from masklab.corpora import symbols
+from masklab import symbols
 from masklab.corpora.pcfg.law import Law
 from masklab.corpora.pcfg.rules import draw_rules
 from masklab.corpora.pcfg.sample import sample

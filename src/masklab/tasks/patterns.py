@@ -7,8 +7,8 @@ not balanced. D1, D2 are the chains that the synsets are drawn from; A, B the fo
 import numpy as np
 import pyarrow as pa
 
+from masklab import symbols
 from masklab.config.schema import PatternsTask
-from masklab.corpora import symbols
 from masklab.corpora.markov.chains import draw_chains, walk
 from masklab.corpora.markov.features import draw_features
 from masklab.errors import MaskLabError

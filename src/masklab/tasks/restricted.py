@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from masklab.corpora import symbols
+from masklab import symbols
 from masklab.corpora.causal.loading import load_tokenizer
 from masklab.errors import MaskLabError
 from masklab.files import read_json, read_table
-from masklab.probes.encoding import longest_first
 from masklab.tasks import label_facts
+from masklab.tasks.encoding import longest_first
 
 log = logging.getLogger("masklab")
 

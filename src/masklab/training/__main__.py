@@ -11,8 +11,8 @@ import logging
 import sys
 
 from masklab.errors import MaskLabError
+from masklab.jobs.progress import configure
 from masklab.memory import keep_freed_memory
-from masklab.progress import configure
 
 
 def main(arguments=None) -> int:

@@ -16,22 +16,23 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
+from masklab.batches import BatchPlan
 from masklab.config import checkpoints
 from masklab.errors import MaskLabError
 from masklab.files import read_json
+from masklab.jobs import state
+from masklab.jobs.progress import Progress, Rate
+from masklab.masking import maskable
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.models.starting import place_embeddings, shuffle_weights
 from masklab.objectives import TERMS, Batch, losses
 from masklab.objectives.teacher import Teacher
-from masklab.progress import Progress, Rate
+from masklab.optim import flat as optim
 from masklab.rng import generator, seed_at, torch_generator
 from masklab.tokens import TokenStore
-from masklab.training import optim, state
-from masklab.training.batches import BatchPlan
 from masklab.training.distributed import Ranks, joined
 from masklab.training.guard import Guard, uniform_guess
-from masklab.training.masking import maskable
 from masklab.training.record import Record
 from masklab.training.run import Run
 from masklab.training.step import Reading, Step, masked_step

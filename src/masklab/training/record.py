@@ -8,9 +8,9 @@ from safetensors.torch import load_file
 from masklab.config import checkpoints
 from masklab.errors import MaskLabError
 from masklab.files import fingerprint, read_json, sha256, write_json
+from masklab.jobs import state
+from masklab.jobs.progress import duration
 from masklab.models.checkpoint import save_checkpoint
-from masklab.progress import duration
-from masklab.training import state
 from masklab.training.metrics import Means, MetricsFile
 from masklab.training.run import Run, write_run
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from masklab.masking import leaving, mask_batch
 from masklab.objectives import Batch
-from masklab.training.masking import leaving, mask_batch
 
 
 @dataclass

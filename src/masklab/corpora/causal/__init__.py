@@ -12,7 +12,7 @@ import numpy as np
 
 from masklab.errors import MaskLabError
 from masklab.files import fingerprint, read_json, write_json
-from masklab.progress import Progress
+from masklab.jobs.progress import Progress
 from masklab.rng import torch_generator
 
 log = logging.getLogger("masklab")
@@ -32,7 +32,7 @@ def generate(config, name: str, seed: int, model=None, device="cpu", state_folde
     """
     import pyarrow as pa
 
-    from masklab.corpora import symbols
+    from masklab import symbols
     from masklab.corpora.causal.loading import load, weights_of
     from masklab.corpora.causal.restricted import Restricted
     from masklab.corpora.causal.vocabulary import rules_of

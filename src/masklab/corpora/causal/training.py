@@ -13,15 +13,16 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from masklab.batches import BatchPlan
 from masklab.corpora.causal.loading import quiet
 from masklab.errors import MaskLabError
 from masklab.files import atomic_folder, fingerprint, read_json, sha256, write_json
-from masklab.progress import Progress
+from masklab.jobs import state
+from masklab.jobs.progress import Progress
+from masklab.optim import flat as optim
 from masklab.rng import seed_at
 from masklab.tokenizers import CLS, PAD, SEP, SPECIALS
 from masklab.tokens import TokenStore
-from masklab.training import optim, state
-from masklab.training.batches import BatchPlan
 
 log = logging.getLogger("masklab")
 VALID_ROWS, VALID_BATCH = 512, 64

@@ -18,7 +18,7 @@ def generate(config, name: str, seed: int) -> dict:
     """
     import pyarrow as pa
 
-    from masklab.corpora import symbols
+    from masklab import symbols
     from masklab.corpora.hmm.law import Law
     from masklab.corpora.hmm.model import draw_model
 

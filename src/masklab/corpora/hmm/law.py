@@ -10,7 +10,7 @@ import numpy as np
 from masklab.config.schema import HiddenMarkov
 from masklab.corpora.hmm.model import Model, draw_model
 from masklab.errors import MaskLabError
-from masklab.statistics import mean_and_error
+from masklab.intervals import mean_and_error
 
 CHUNK = 1024  # sentences whose messages are in memory together
 

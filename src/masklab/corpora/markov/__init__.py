@@ -20,7 +20,7 @@ def generate(config, name: str, seed: int) -> dict:
     """
     import pyarrow as pa
 
-    from masklab.corpora import symbols
+    from masklab import symbols
     from masklab.corpora.markov.chains import draw_chains
     from masklab.corpora.markov.entropy import sequence_entropy
     from masklab.corpora.markov.features import draw_features

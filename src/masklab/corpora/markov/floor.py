@@ -3,10 +3,10 @@
 import numpy as np
 
 from masklab.corpora.markov.law import HIDDEN, Channel
-from masklab.corpora.symbols import FIRST
-from masklab.statistics import mean_and_error
+from masklab.intervals import mean_and_error
+from masklab.masking import mask_batch
+from masklab.symbols import FIRST
 from masklab.tokenizers import CLS, MASK, SEP
-from masklab.training.masking import mask_batch
 
 
 def token_floor(law, original, corrupted, rows, columns, masking) -> np.ndarray:

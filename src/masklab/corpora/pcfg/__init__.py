@@ -18,12 +18,12 @@ def generate(config, name: str, seed: int) -> dict:
     """
     import pyarrow as pa
 
-    from masklab.corpora import symbols
+    from masklab import symbols
     from masklab.corpora.pcfg.law import Law
     from masklab.corpora.pcfg.read import write_rules
     from masklab.corpora.pcfg.rules import draw_rules
     from masklab.corpora.pcfg.sample import Sampler, pad
-    from masklab.progress import Progress
+    from masklab.jobs.progress import Progress
 
     rules = draw_rules(config.grammar, seed)
     sampler = Sampler(rules, config.min_length, config.max_length)

@@ -15,7 +15,7 @@ from masklab.corpora.pcfg.lanes import LANES
 from masklab.corpora.pcfg.plan import Tables, make_plan
 from masklab.corpora.pcfg.rules import Rules
 from masklab.errors import MaskLabError
-from masklab.statistics import mean_and_error
+from masklab.intervals import mean_and_error
 
 PART = 64 * LANES  # sentences of one length that a thread takes at a time
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from masklab.training.optim import adamw_
+from masklab.optim.flat import adamw_
 
 
 class StackedParameters:

@@ -15,7 +15,7 @@ import uuid
 from pathlib import Path
 
 from masklab.files import fingerprint, sha256
-from masklab.made import code_fingerprint, versions
+from masklab.jobs.provenance import code_fingerprint, versions
 
 VARIABLE = "MASKLAB_STORE"
 # What is worth keeping, each in a folder of its own. Scores, figures and tables are cheap or personal.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from masklab.errors import MaskLabError
 from masklab.files import read_json
-from masklab.progress import STATUS, duration
+from masklab.jobs.progress import STATUS, duration
 
 HEADER = ("job", "is", "done", "loss", "tokens/s", "ETA", "seen")
 LEFT = 2  # columns aligned left

@@ -2,7 +2,7 @@
 
 import torch
 
-from masklab.models.direct import mark
+from masklab.optim.direct import mark
 
 
 class FlatParameters:
@@ -13,7 +13,7 @@ class FlatParameters:
     `torch.optim.AdamW` imports 800 modules of torch's compiler, 1.6 s of every process.
 
     `direct`: the parameters' gradients come from `backward()` alone and are added in place where that is faster
-    (`masklab.models.direct`).
+    (`masklab.optim.direct`).
 
     values, gradient [n]; mean, square [n] and updates []: AdamW's state, on the parameters' device.
     """

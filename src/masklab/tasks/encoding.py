@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
-from masklab.corpora.symbols import UNKNOWN
 from masklab.errors import MaskLabError
 from masklab.files import read_table
+from masklab.symbols import UNKNOWN
 from masklab.tokenizers import CLS, PAD, SEP, SPECIALS, UNK
 
 

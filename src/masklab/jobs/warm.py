@@ -51,7 +51,9 @@ def start(threads: int) -> None:
     environment = os.environ | {f"{name}_NUM_THREADS": str(threads) for name in counts}
     environment["JE_ARROW_MALLOC_CONF"] = "background_thread:false"  # the one thread that imports would start
     subprocess.Popen(
-        [sys.executable, "-P", "-m", "masklab.warm", path, str(os.getpid())], stdin=subprocess.DEVNULL, env=environment
+        [sys.executable, "-P", "-m", "masklab.jobs.warm", path, str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        env=environment,
     )
     os.environ[VARIABLE] = path
 

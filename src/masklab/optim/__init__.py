@@ -1,0 +1,1 @@
+"""Optimisers, their schedules, and gradients added in place."""
