@@ -1,7 +1,7 @@
 """Kinds: what an entry of the config can be, and where each kind is made.
 
-`corpora`, `tasks`, `probes` have a key `kind`; the `terms` of an objective are its keys; `figures`, `tables` and `claims`
-are named by a study. Ours stand in `OURS`, as strings, so that reading a config imports nothing heavy. A user's file
+`corpora`, `tasks` and `probes` have a key `kind`; `terms` are the keys of an objective; figures, tables and claims are
+named by a study. Ours stand in `OURS`, as strings, so that reading a config imports nothing heavy. A user's file
 (`code:` in the config) adds its own with the decorators below:
 
     @kinds.corpus("shifts", Shifts)            # Shifts: a class of settings, derived from `Entity`

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
-from masklab.config.schema.base import Count, Entity, Share
+from masklab.config.schema.base import Count, Drawn, Entity, Share
 from masklab.config.schema.corpora import (
     CausalCorpus,
     Corpus,
@@ -73,6 +73,10 @@ class Config(Entity):
     seed: int = Field(1, ge=0, description="Root of every random stream.")
     threads: Count = Field(1, description="CPU threads of a job that trains or measures.")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="`auto`: a GPU where there is one.")
+    replicates: Count = Field(
+        1, description="Replicates of every recipe: draws of all that it leaves to chance. A study may say its own."
+    )
+    code: list[str] = Field([], description="Python files of your own that register kinds, figures, tables or claims.")
     chains: dict[str, Chains] = {}
     hmms: dict[str, HiddenMarkov] = {}
     grammars: dict[str, Grammar] = {}

@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from masklab.config.schema.base import Count, Entity
+from masklab.config.schema.base import Count, Drawn
 from masklab.config.schema.laws import Chains, Grammar, HiddenMarkov
 
 
-class TextCorpus(Entity):
+class TextCorpus(Drawn):
     """Sequences read from text files."""
 
     kind: Literal["text"]
@@ -34,7 +34,7 @@ class TextCorpus(Entity):
     test: Count = Field(1000, description="Sequences held out for testing, drawn at random.")
 
 
-class EnglishCorpus(Entity):
+class EnglishCorpus(Drawn):
     """Sequences of the generated English-like language."""
 
     kind: Literal["english"]
@@ -43,7 +43,7 @@ class EnglishCorpus(Entity):
     test: Count = Field(1000, description="Test sentences.")
 
 
-class MarkovCorpus(Entity):
+class MarkovCorpus(Drawn):
     """Sequences of symbols from Markov chains, with or without the distributional property."""
 
     kind: Literal["markov"]
@@ -62,7 +62,7 @@ class MarkovCorpus(Entity):
     )
 
 
-class HmmCorpus(Entity):
+class HmmCorpus(Drawn):
     """Sentences of symbols from a hidden Markov model (Liu et al. 2023, A.1)."""
 
     kind: Literal["hmm"]
@@ -74,7 +74,7 @@ class HmmCorpus(Entity):
     seed: int = Field(1, ge=0, description="Of the sentences.")
 
 
-class PcfgCorpus(Entity):
+class PcfgCorpus(Drawn):
     """Sentences of a probabilistic context-free grammar."""
 
     kind: Literal["pcfg"]
@@ -87,7 +87,7 @@ class PcfgCorpus(Entity):
     seed: int = Field(1, ge=0, description="Of the sentences.")
 
 
-class CausalCorpus(Entity):
+class CausalCorpus(Drawn):
     """Sentences of symbols drawn from a causal language model over few of its tokens (Liu et al. 2023, A.1)."""
 
     kind: Literal["causal"]

@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from masklab.config.schema.base import Count, Entity, Share
+from masklab.config.schema.base import Count, Drawn, Share
 
 
-class Chains(Entity):
+class Chains(Drawn):
     """Random Markov chains over synsets, each synset with two features a and b (Chiang & Yogatama 2023, section 4).
 
     Everything is drawn at (config seed, `seed`), not at the entry's name: two entries that differ in
@@ -37,7 +37,7 @@ class Chains(Entity):
     seed: int = Field(1, ge=0, description="Of the chains and of the spelling of features.")
 
 
-class HiddenMarkov(Entity):
+class HiddenMarkov(Drawn):
     """A random hidden Markov model with block-diagonal transition and emission matrices (Liu et al. 2023, section 2.2).
 
     Drawn at (config seed, `seed`). The paper gives symbols, states and the entropy of a word given the others, 3.758
@@ -63,7 +63,7 @@ class HiddenMarkov(Entity):
         return self
 
 
-class Grammar(Entity):
+class Grammar(Drawn):
     """A probabilistic context-free grammar in Chomsky normal form, drawn level by level or read from a file.
 
     Liu et al. (2023), appendix A.1, give 50 non-terminals, 200 words, depth 6 and length 32, but neither rules nor the

@@ -177,6 +177,7 @@ class Model(Entity):
     precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: autocast, for GPUs.")
     compile: bool = Field(False, description="torch.compile the forward pass (GPU).")
     seed: int = Field(1, ge=0, description="Added to the address of every random stream of this run.")
+    replicates: Count | None = Field(None, description="Replicates of this recipe. None: as many as its studies say.")
 
     @property
     def here(self) -> int:

@@ -1,36 +1,52 @@
-"""Studies: which models, measured how, drawn how."""
+"""Studies: which recipes, measured how, drawn how."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from masklab.config.schema.base import Entity, Share
+from masklab.config.schema.base import Count, Entity, Share
+
+Null = Literal["untrained", "shuffled", "one-hot", "bag-of-words", "majority"]
 
 
 class Study(Entity):
-    """Which models, measured how, drawn how: a declaration, not code."""
+    """Which recipes, measured how, drawn how: a declaration, not code."""
 
-    panels: dict[str, list[str] | dict[str, str]] = Field(
-        description="Panel title -> its models, in the order of columns and legends; a mapping gives each its display label (label -> model), a list names models by their objective, and may hold patterns (`mae-mlm-*`): a panel that no model matches is left out, and so is a study without panels."
+    title: str = Field("", description="The paper, or the question, in words; it heads what is made.")
+    wing: str | None = Field(
+        None,
+        description="The paper whose figures, tables and claims it can have (mlsm, dh, implicit-bias, mae). None: the one of the study's own name, if there is one. Figures and tables that suit any study need none.",
     )
-    extra: list[str] = Field([], description="Models that are measured but belong to no panel (the phase-1 models).")
+    replicates: Count | None = Field(
+        None, description="Replicates of each of its recipes. None: as many as `replicates` at the top level says."
+    )
+    nulls: list[Null] = Field(
+        [],
+        description="What stands beside every measure to say what it is worth: `untrained`: initial weights; `shuffled`: the trained weights, permuted within each tensor; `one-hot`, `bag-of-words`: no network, the words in their order or counted; `majority`: always the same answer.",
+    )
+    panels: dict[str, list[str] | dict[str, str]] = Field(
+        description="Panel title -> its recipes, in the order of columns and legends: a list, or a mapping that gives each its label (label -> recipe)."
+    )
+    extra: list[str] = Field(
+        [], description="Recipes that are measured but belong to no panel (what others start from)."
+    )
     probes: dict[str, list[str] | Literal["all"]] = Field(
-        description="Probe -> the models it measures (patterns too), or `all` of the study's."
+        description="Probe -> the recipes it measures, or `all` of the study's."
     )
     sets: dict[str, list[str]] = Field({}, description="Named sets of tasks that tables and figures refer to.")
     figures: list[str] = Field([], description="Figures of this study to draw.")
     tables: list[str] = Field([], description="Tables of this study to make.")
     claims: list[str] | Literal["all"] = Field(
-        [], description="Claims of the paper to test; `all`: those that the study's panels and sets allow."
+        [], description="Claims to test; `all`: those that the study's recipes and tasks allow."
     )
     margin: Share = Field(
         0.02, description="Difference (in the metric's unit) up to which claims of `equal` or `no better` hold."
     )
     saturation: Share = Field(
-        0.01, description="Pre-training losses that differ by at most this share of the smaller one count as equal."
+        0.01, description="Pre-training losses that differ by at most this share of the entropy count as equal."
     )
 
     @property
     def members(self) -> dict[str, list[str]]:
-        """Panel title -> its models, in order, whichever way they are declared."""
+        """Panel title -> its recipes, in order, whichever way they are declared."""
         return {title: list(p.values()) if isinstance(p, dict) else list(p) for title, p in self.panels.items()}

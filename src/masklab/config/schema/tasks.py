@@ -4,11 +4,11 @@ from typing import Annotated, Literal, Union
 
 from pydantic import Field, model_validator
 
-from masklab.config.schema.base import Count, Entity, Share
+from masklab.config.schema.base import Count, Drawn, Share
 from masklab.config.schema.laws import Chains, Grammar, HiddenMarkov
 
 
-class EnglishPairs(Entity):
+class EnglishPairs(Drawn):
     """Minimal pairs of the generated language, under BLiMP's phenomenon names."""
 
     kind: Literal["english-pairs"]
@@ -17,7 +17,7 @@ class EnglishPairs(Entity):
     seed: int = Field(1, ge=0)
 
 
-class PairFiles(Entity):
+class PairFiles(Drawn):
     """Minimal pairs from BLiMP's json lines (sentence_good, sentence_bad, linguistics_term or file name)."""
 
     kind: Literal["pair-files"]
@@ -30,7 +30,7 @@ class PairFiles(Entity):
     seed: int = Field(1, ge=0)
 
 
-class EnglishLabels(Entity):
+class EnglishLabels(Drawn):
     """A labelled task generated from the same grammar (GLUE's and MSGS's kinds)."""
 
     kind: Literal["english-labels"]
@@ -42,7 +42,7 @@ class EnglishLabels(Entity):
     seed: int = Field(1, ge=0)
 
 
-class LabelFiles(Entity):
+class LabelFiles(Drawn):
     """A labelled task from json lines, TSV, CSV or Parquet."""
 
     kind: Literal["label-files"]
@@ -60,7 +60,7 @@ class LabelFiles(Entity):
     seed: int = Field(1, ge=0)
 
 
-class EnglishRatings(Entity):
+class EnglishRatings(Drawn):
     """How alike are two sentences of the grammar, 0 to 5? (STS-B's kind)"""
 
     kind: Literal["english-ratings"]
@@ -71,7 +71,7 @@ class EnglishRatings(Entity):
     seed: int = Field(1, ge=0)
 
 
-class EnglishSpans(Entity):
+class EnglishSpans(Drawn):
     """Questions about events told by the grammar, half of them without an answer (SQuAD 2.0's kind)."""
 
     kind: Literal["english-spans"]
@@ -82,7 +82,7 @@ class EnglishSpans(Entity):
     seed: int = Field(1, ge=0)
 
 
-class GlueTask(Entity):
+class GlueTask(Drawn):
     """One of GLUE's eight tasks, from its own files or by name through the package `datasets`."""
 
     kind: Literal["glue"]
@@ -101,7 +101,7 @@ class GlueTask(Entity):
         return [] if self.folder is None else [f"{self.folder}/{name}" for name in ("train.tsv", *names)]
 
 
-class SquadTask(Entity):
+class SquadTask(Drawn):
     """Answer spans in SQuAD's json format (2.0 with questions that have none), or SQuAD 2.0 by name."""
 
     kind: Literal["squad"]
@@ -119,7 +119,7 @@ class SquadTask(Entity):
         return self
 
 
-class PatternsTask(Entity):
+class PatternsTask(Drawn):
     """Does a sequence of synsets match one of the patterns? (Chiang & Yogatama 2023, section 4.2)
 
     A pattern is S* S1 S* S2 S* S3 S*: synsets of three sets occur in this order. Patterns, walks and
@@ -141,7 +141,7 @@ class PatternsTask(Entity):
     seed: int = Field(1, ge=0)
 
 
-class HmmTask(Entity):
+class HmmTask(Drawn):
     """Task-k: the hidden state at the k-th word of a sentence (Liu et al. 2023, A.1).
 
     Sentences are drawn at (config seed, seed of the model, `seed`): tasks that differ in `position` or `label` alone
@@ -161,7 +161,7 @@ class HmmTask(Entity):
     seed: int = Field(1, ge=0, description="Of the sentences.")
 
 
-class PcfgTask(Entity):
+class PcfgTask(Drawn):
     """Which non-terminal stands over the first words of a sentence? (Liu et al. 2023, appendix A.1)"""
 
     kind: Literal["pcfg"]
@@ -182,7 +182,7 @@ class PcfgTask(Entity):
     seed: int = Field(1, ge=0)
 
 
-class RestrictedLabels(Entity):
+class RestrictedLabels(Drawn):
     """A labelled task of texts in the words of a causal corpus, for models that read the corpus."""
 
     kind: Literal["restricted-labels"]
