@@ -124,7 +124,7 @@ class View:
         """Tasks of the study whose facts are as `where` says, in order."""
         return [name for name, facts in self.tasks.items() if _fits(facts, where)]
 
-    def set(self, name: str) -> tuple[str, ...]:
+    def tasks_of(self, name: str) -> tuple[str, ...]:
         """Tasks of a set; MaskLabError if the study has no such set."""
         if not self.sets.get(name):
             raise MaskLabError(f"the study has no set {name!r} of tasks; it has {', '.join(self.sets) or 'none'}")
