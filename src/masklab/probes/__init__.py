@@ -4,14 +4,17 @@ It is a function
 
     measure(context: Context) -> list[dict]
 
-that returns score rows without the keys the caller knows (study, probe, model,
-step): `task`, `metric`, `value` and `n` always, the other columns of
-`masklab.scores.schema` where they apply. It reads the checkpoint folder and the task
-folders of the context, writes nothing outside `state_folder`, and draws random
-numbers only at addresses below (`seed`, `name`), so that its rows depend on the
-context alone.
+that returns score rows without the keys the caller knows (recipe, replicate, step,
+probe): `task`, `metric`, `value` and `n` always, the other columns of
+`masklab.scores.schema` where they apply. Where the value of a row comes from items
+answered one by one, a row with the key `predictions` is their record
+(`masklab.scores.items`; `outcomes` makes both). It reads the checkpoint folder and
+the task folders of the context, writes nothing outside `state_folder`, and draws
+random numbers only at addresses below (`seed`, `name`), so that its rows depend on
+the context alone.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,10 +33,10 @@ class Context:
     """What a probe is given to measure one checkpoint.
 
     probe: entry of `config.probes`; checkpoint: Hugging Face folder; tasks: task name -> artifact folder.
-    seed: the config's seed; name: the probe's name. Neither model nor step is in the address: every
-    model is measured with the same batches and dropout, so that differences between models are paired.
+    seed: the replicate's seed; name: the probe's name. Neither recipe nor step is in the address: all recipes
+    of a replicate are measured with the same batches and dropout, so that differences between them are paired.
     progress: called as `progress(done, total)`.
-    state_folder: finished parts are kept there as JSON and not repeated after a kill; None: nothing is kept.
+    state_folder: finished parts are kept there and not repeated after a kill; None: nothing is kept.
     codes, tokens: codes folder of the model's dictionary and token folder of its corpus, for naming atoms.
     conditionals: folder of the exact conditionals of that corpus (`masklab.conditionals`), for the loss.
     """
@@ -50,6 +53,12 @@ class Context:
     tokens: Path | None = None
     conditionals: Path | None = None
 
+    @property
+    def corpus(self) -> str:
+        """Name of the corpus: token folders are `<corpus>[/r<k>]/<tokenizer>[/r<k>]`, and no name is `r<k>`."""
+        names = [part for part in Path(self.tokens).parts if not re.fullmatch(r"r\d+", part)]
+        return names[-2]
+
     def task(self, name: str, *kinds: str) -> tuple[Path, dict]:
         """Folder and task.json of task `name`, which must hold one of `kinds` (labels, ratings, spans, pairs)."""
         folder = Path(self.tasks[name])
@@ -63,5 +72,5 @@ class Context:
 
 
 def run(context: Context) -> list[dict]:
-    """Score rows of one checkpoint, by the module registered for `context.probe.kind`."""
+    """Score rows and item records of one checkpoint, by the module registered for `context.probe.kind`."""
     return kinds.find("probes", context.probe.kind).function()(context)

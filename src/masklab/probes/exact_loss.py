@@ -7,8 +7,6 @@ renormalised. No token is sampled, so the error is that of the choice of sequenc
 is impossible: `gap` is at least 0.
 """
 
-from pathlib import Path
-
 import numpy as np
 import torch
 
@@ -17,6 +15,7 @@ from masklab.errors import MaskLabError
 from masklab.intervals import mean_and_error
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.lookup import is_lookup
+from masklab.probes.outcomes import of_items
 from masklab.symbols import FIRST
 from masklab.tokenizers import MASK
 from masklab.tokens import TokenStore
@@ -25,11 +24,12 @@ SUBSETS = 5
 
 
 def measure(context) -> list[dict]:
-    """Rows `loss`, `floor` (the mean entropy), `gap` (the mean divergence), each `_se`, and `loss_std`.
+    """Rows `loss`, `floor` (the mean entropy), `gap` (the mean divergence), each `_se` and its items, and `loss_std`.
 
-    In nats per masked token, each sequence counting once, as in training with one mask per sequence: a sequence's
-    value is the mean over its positions measured. The errors are over sequences; `loss_std` is the standard deviation
-    of the loss over 5 disjoint subsets of them (the paper's). n counts masked tokens. `parameters` counts the model's.
+    In nats per masked token, each sequence counting once, as in training with one mask per sequence: a sequence is an
+    item, and its value the mean over its positions measured. The errors are over sequences; `loss_std` is the standard
+    deviation of the loss over 5 disjoint subsets of them (the paper's). n counts masked tokens. `parameters` counts
+    the model's.
     """
     stored, store = Conditionals(context.conditionals), TokenStore(context.tokens, "test")
     if is_lookup(context.checkpoint):
@@ -39,22 +39,27 @@ def measure(context) -> list[dict]:
         parameters = sum(parameter.numel() for parameter in model.parameters())
         gaps = divergences(model, store, stored, context.probe.batch_size, context.device, context.progress)
     rows, entropies = np.asarray(stored.rows), np.asarray(stored.entropies)
-    shared = {"task": Path(context.tokens).parent.name, "split": "test", "n": len(stored)}
-    found = summary(rows, entropies, gaps) | {"parameters": float(parameters)}
-    return [{**shared, "metric": metric, "value": value} for metric, value in found.items()]
+    shared = {"task": context.corpus, "split": "test"}
+    means, found = summary(rows, entropies, gaps)
+    scores = [row for metric, values in means.items() for row in of_items(values, metric, n=len(stored), **shared)]
+    found |= {"parameters": float(parameters)}
+    return scores + [{**shared, "n": len(stored), "metric": m, "value": value} for m, value in found.items()]
 
 
-def summary(rows, entropies, gaps) -> dict[str, float]:
-    """Metric -> value from the sequence, entropy and divergence of each masked token, [N] each; see `measure`."""
+def summary(rows, entropies, gaps) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+    """From the sequence, entropy and divergence of each masked token, [N] each; see `measure`.
+
+    Returns the values of the sequences [S] of each metric, in the order of the corpus, and their errors by name.
+    """
     _, group, counts = np.unique(rows, return_inverse=True, return_counts=True)
-    found, means = {}, {}
+    means, errors = {}, {}
     for metric, values in (("loss", entropies + gaps), ("floor", entropies), ("gap", gaps)):
-        means[metric] = np.bincount(group, values) / counts  # of each sequence, in the order of the corpus
-        found[metric], found[f"{metric}_se"] = mean_and_error(means[metric], np.arange(len(counts)))
+        means[metric] = np.bincount(group, values) / counts
+        _, errors[f"{metric}_se"] = mean_and_error(means[metric], np.arange(len(counts)))
     if len(counts) >= SUBSETS:
         parts = [means["loss"][part::SUBSETS].mean() for part in range(SUBSETS)]
-        found["loss_std"] = float(np.std(parts, ddof=1))
-    return found
+        errors["loss_std"] = float(np.std(parts, ddof=1))
+    return means, errors
 
 
 @torch.inference_mode()

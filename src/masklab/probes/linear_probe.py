@@ -6,22 +6,22 @@ trained on them by AdamW. The encoder is in eval mode throughout (the released c
 states are computed once for all seeds, sizes and epochs. Of a lookup table the representation of a token is its exact
 conditional distribution.
 
-Seed s draws projection, head and batches at (config seed, probe, task, s): equal for every model of one width. All
+Seed s draws projection, head and batches at (the replicate's seed, probe, task, s): equal for recipes of one width. All
 seeds of a size are trained side by side.
 """
 
 from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet as pq
 
 from masklab.errors import MaskLabError
-from masklab.files import fingerprint, read_json, sha256, write_json
+from masklab.files import fingerprint, sha256
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.lookup import FACTS, is_lookup, load_lookup
 from masklab.probes.features import EncoderSource, LookupSource, first_rows, projected, projections
+from masklab.probes.goals import domains
 from masklab.probes.heads import Heads, standardised, train_heads
-from masklab.probes.metrics import METRICS, confusion
+from masklab.probes.outcomes import keep, kept, of_classes
 from masklab.rng import generator, torch_generator
 from masklab.symbols import FIRST
 from masklab.tasks.encoding import encode_split
@@ -31,9 +31,9 @@ SPLITS = ("train", "valid", "test")
 
 
 def measure(context) -> list[dict]:
-    """Rows accuracy, mcc, f1, majority (test split, or each of its domains) and best_step per task, size and seed.
+    """Rows of a classification (test split, or each of its domains), their items, and best_step per task and size.
 
-    As in `finetune`; `best_step` counts the updates that the classifier measured has made.
+    One of each per seed, as in `finetune`; `best_step` counts the updates that the classifier measured has made.
     """
     rows, done = [], 0
     source, vocab_size, limit = _source(context)
@@ -81,11 +81,11 @@ class _Task:
         settings = context.probe.model_dump(exclude={"tasks", "sizes", "steps", "split"})
         file = FACTS if is_lookup(context.checkpoint) else "model.safetensors"
         data = [sha256(self.folder / f"{split}.parquet") for split in SPLITS]
-        identity = [settings, data, self.facts.get("mix"), sha256(Path(context.checkpoint) / file), context.seed]
+        identity = [settings, data, sha256(Path(context.checkpoint) / file), context.seed]
         path = Path(context.state_folder) / f"{fingerprint([*identity, context.name, self.name, size])}.json"
         if not path.exists():
-            write_json(self._measure(size, source, vocab_size, limit), path)
-        return read_json(path)
+            keep(self._measure(size, source, vocab_size, limit), path)
+        return kept(path)
 
     def _load(self, source, vocab_size, limit):
         context, probe = self.context, self.context.probe
@@ -139,13 +139,8 @@ class _Task:
 
     def _rows(self, size, seed, predictions, test, steps, valid):
         shared = {"task": self.name, "train_size": size, "seed": seed}
-        if "mix" in self.facts:
-            shared["mix"] = float(self.facts["mix"])
         rows = []
-        for split, members in (test.domains or {"test": np.arange(len(test))}).items():
-            counts = confusion(test.labels[members], predictions[members], self.facts["labels"])
-            rows += [
-                {**shared, "split": split, "metric": metric, "value": function(counts), "n": len(members)}
-                for metric, function in METRICS.items()
-            ]
+        for split, members in domains(test).items():
+            answers = test.labels[members], predictions[members]
+            rows += of_classes(*answers, self.facts["labels"], **shared, split=split)
         return [*rows, {**shared, "split": "test", "metric": "best_step", "value": float(steps), "n": valid}]

@@ -7,9 +7,9 @@ takes the argmax of (good, bad). Equal scores come from sentences with equal ids
 (the differing word unknown to the tokenizer); those are scored once, so that a
 tie never hangs on rounding.
 
-Two accuracies: with the softmax over the vocabulary, which is the score as
-defined, and over vocabulary plus latent logits ("full width"), which is what the
-paper's exported models were scored with.
+Two accuracies, each with its outcomes pair by pair: with the softmax over the
+vocabulary, which is the score as defined, and over vocabulary plus latent logits
+("full width"), which is what the paper's exported models were scored with.
 """
 
 import numpy as np
@@ -18,6 +18,7 @@ import torch
 from masklab.errors import MaskLabError
 from masklab.files import read_table
 from masklab.models.checkpoint import load_checkpoint
+from masklab.probes.outcomes import of_items
 from masklab.tasks.encoding import content_ids
 from masklab.tokenizers import CLS, MASK, SEP, load_tokenizer
 
@@ -34,7 +35,7 @@ def pseudo_log_likelihood(
 
 
 def measure(context) -> list[dict]:
-    """Accuracy per phenomenon of every pair task; rows `accuracy` and `accuracy_full_width`."""
+    """Accuracy per phenomenon of every pair task; rows `accuracy` and `accuracy_full_width`, and their items."""
     model = load_checkpoint(context.checkpoint, context.device)
     tokenizer = load_tokenizer(context.checkpoint)
     pairs, places = [], {}  # rows of the files; a phenomenon's pairs by number, in order of appearance
@@ -49,8 +50,7 @@ def measure(context) -> list[dict]:
     rows = []
     for metric, right in zip(("accuracy", "accuracy_full_width"), good >= bad, strict=True):
         for task, group in places.items():
-            value = float(right[group].mean())
-            rows.append({"task": task, "split": "test", "metric": metric, "value": value, "n": len(group)})
+            rows += of_items(right[group], metric, task=task, split="test")
     return rows
 
 
