@@ -32,7 +32,7 @@ def measure(make_checkpoint, task, folder, **changes):
     return measure_checkpoints(**(values | changes))
 
 
-def test_what_measures_or_trains_starts_without_pandas_and_transformers():
+def test_what_measures_or_trains_starts_without_pandas_transformers_and_scikit_learn():
     names = [
         *(kind.make.partition(":")[0] for kind in OURS["probes"].values()),
         "masklab.probes.checkpoints",
@@ -40,7 +40,7 @@ def test_what_measures_or_trains_starts_without_pandas_and_transformers():
     ]
     code = f"import sys, importlib; [importlib.import_module(name) for name in {names}]; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "torch" in loaded and not {"pandas", "transformers"} & set(loaded)
+    assert "torch" in loaded and not {"pandas", "transformers", "sklearn"} & set(loaded)
 
 
 def test_writes_score_rows_of_every_checkpoint_and_forgets_its_state(make_checkpoint, write_pairs, tmp_path, sentences):

@@ -21,7 +21,9 @@ from pathlib import Path
 
 from masklab.config import kinds
 from masklab.errors import MaskLabError
-from masklab.files import read_json
+from masklab.files import read_json, sha256
+from masklab.models.lookup import FACTS
+from masklab.models.words import FILE as WORDS
 
 
 def _silent(done: int, total: int, note: str = "") -> None:
@@ -58,6 +60,24 @@ class Context:
         """Name of the corpus: token folders are `<corpus>[/r<k>]/<tokenizer>[/r<k>]`, and no name is `r<k>`."""
         names = [part for part in Path(self.tokens).parts if not re.fullmatch(r"r\d+", part)]
         return names[-2]
+
+    @property
+    def identity(self) -> str:
+        """Hash of what the checkpoint is: its weights, or what it has in their place."""
+        names = ("model.safetensors", FACTS, WORDS)
+        return sha256(next(path for name in names if (path := Path(self.checkpoint) / name).is_file()))
+
+    def training_sizes(self, task: str) -> list[int]:
+        """How many first rows of the training split classifiers of a `TrainingProbe` are trained on, each in turn."""
+        import pyarrow.parquet as pq
+
+        rows = pq.read_metadata(Path(self.tasks[task]) / "train.parquet").num_rows
+        sizes = self.probe.sizes or [rows]
+        if max(sizes) > rows:
+            raise MaskLabError(
+                f"probes.{self.name}.sizes: {max(sizes)} is more than the {rows} training rows of {task!r}"
+            )
+        return sizes
 
     def task(self, name: str, *kinds: str) -> tuple[Path, dict]:
         """Folder and task.json of task `name`, which must hold one of `kinds` (labels, ratings, spans, pairs)."""

@@ -4,7 +4,7 @@ One token of a sequence is hidden at a time. The expected loss given all the oth
 conditional p plus the Kullback-Leibler divergence of the model's prediction f from it, -sum_v p_v log f_v, with f the
 model's softmax over its whole vocabulary: what it gives to special tokens, which p never has, is lost, and nothing is
 renormalised. No token is sampled, so the error is that of the choice of sequences alone, and a loss below the entropy
-is impossible: `gap` is at least 0.
+is impossible: `gap` is at least 0. Of words without a network f is the unigram distribution.
 """
 
 import numpy as np
@@ -15,6 +15,7 @@ from masklab.errors import MaskLabError
 from masklab.intervals import mean_and_error
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.lookup import is_lookup
+from masklab.models.words import is_words, load_words
 from masklab.probes.outcomes import of_items
 from masklab.symbols import FIRST
 from masklab.tokenizers import MASK
@@ -34,6 +35,8 @@ def measure(context) -> list[dict]:
     stored, store = Conditionals(context.conditionals), TokenStore(context.tokens, "test")
     if is_lookup(context.checkpoint):
         gaps, parameters = np.zeros(len(stored)), 0
+    elif is_words(context.checkpoint):
+        gaps, parameters = unigram_divergences(load_words(context.checkpoint), stored, context.probe.batch_size), 0
     else:
         model = load_checkpoint(context.checkpoint, context.device).eval()
         parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -62,11 +65,24 @@ def summary(rows, entropies, gaps) -> tuple[dict[str, np.ndarray], dict[str, flo
     return means, errors
 
 
+def unigram_divergences(words, stored, batch_size: int) -> np.ndarray:
+    """KL(exact conditional || unigram distribution) in nats at each pair of `stored`, [N] float64, at least 0."""
+    _check_symbols(stored, words.vocab_size)
+    logs = words.logs[FIRST:]
+    parts = [slice(start, start + batch_size) for start in range(0, len(stored), batch_size)]
+    cross = np.concatenate([-(stored.distributions(part) @ logs) for part in parts])
+    return np.maximum(cross - stored.entropies, 0)
+
+
+def _check_symbols(stored, vocab_size):
+    if stored.symbols + FIRST != vocab_size:
+        raise MaskLabError(f"the law has {stored.symbols} symbols, the model's vocabulary {vocab_size - FIRST}")
+
+
 @torch.inference_mode()
 def divergences(model, store, stored, batch_size: int, device="cpu", progress=None) -> np.ndarray:
     """KL(exact conditional || model's prediction) in nats at each pair of `stored`, [N] float64, at least 0."""
-    if stored.symbols + FIRST != model.vocab_size:
-        raise MaskLabError(f"the law has {stored.symbols} symbols, the model's vocabulary {model.vocab_size - FIRST}")
+    _check_symbols(stored, model.vocab_size)
     found = np.empty(len(stored))
     for start in range(0, len(stored), batch_size):
         part = slice(start, start + batch_size)

@@ -13,6 +13,8 @@ recipes are compared in pairs.
 With a `grid` every combination of its values is run with every seed, and the rows are those of the combination with
 the best median over seeds on the validation split; `chosen_lr` and the like say which. With `rank` the effective rank
 of the last layer is measured on the test split: rows `rank` and `rank_centred` of that layer.
+
+Words without a network are not fine-tuned: see `regression`.
 """
 
 import itertools
@@ -20,12 +22,12 @@ import statistics
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from masklab.errors import MaskLabError
 from masklab.files import fingerprint, sha256
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.stacked import supports
+from masklab.models.words import is_words
+from masklab.probes import regression
 from masklab.probes.goals import Classification, goal_of
 from masklab.probes.outcomes import keep, kept
 from masklab.probes.recipe import Course
@@ -46,9 +48,11 @@ def measure(context) -> list[dict]:
     `spans`). `split` is `test`; where the test split has a column `domain`, the metrics are measured per domain and
     `split` is the domain's name.
     """
+    if is_words(context.checkpoint):
+        return regression.measure(context)
     probe = context.probe
     pretrained = load_checkpoint(context.checkpoint, context.device)
-    weights = sha256(Path(context.checkpoint) / "model.safetensors")
+    weights = context.identity
     searched = [replace(context, probe=probe.model_copy(update=values)) for values in combinations(probe.grid)]
     tasks = {name: [_Task(c, name, weights) for c in searched] for name in context.tasks}
     total = sum(len(runs[0].sizes) for runs in tasks.values()) * len(probe.seeds) * len(searched)
@@ -99,22 +103,13 @@ class _Task:
         self.context, self.name = context, name
         self.folder, self.facts = context.task(name, "labels", "ratings", "spans")
         self.goal = goal_of(self.facts, context.probe)
-        self.sizes = self._sizes()
+        self.sizes = context.training_sizes(name)
         self.identity = None
         if context.state_folder is not None:
             settings = context.probe.model_dump(exclude={"tasks", "seeds", "sizes", "steps", "split", "grid"})
             data = [sha256(self.folder / f"{split}.parquet") for split in SPLITS]
             self.identity = [settings, data, weights, context.seed, context.name, name]
         self.unload()
-
-    def _sizes(self):
-        rows = pq.read_metadata(self.folder / "train.parquet").num_rows
-        sizes = self.context.probe.sizes or [rows]
-        if max(sizes) > rows:
-            raise MaskLabError(
-                f"probes.{self.context.name}.sizes: {max(sizes)} is more than the {rows} training rows of {self.name!r}"
-            )
-        return sizes
 
     def groups(self, size, pretrained) -> list[list[int]]:
         """Seeds of the fine-tunings that run side by side."""

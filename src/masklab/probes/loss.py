@@ -9,7 +9,8 @@ gap the difference token by token: an estimate of the mean Kullback-Leibler dive
 
 Rows: task = the corpus, split "test", n = masked tokens; metrics `loss`, `floor`, `gap` in nats per masked token, and
 each one's standard error over sequences, `loss_se`, `floor_se`, `gap_se`; and `parameters`, those of the model. The
-items are the sequences that have a masked token, in the order of the corpus (`sequence_values`).
+items are the sequences that have a masked token, in the order of the corpus (`sequence_values`). Words without a
+network have no parameters, and predict the unigram distribution.
 """
 
 from pathlib import Path
@@ -26,6 +27,7 @@ from masklab.files import read_json
 from masklab.intervals import mean_and_error
 from masklab.masking import mask_batch, maskable
 from masklab.models.checkpoint import load_checkpoint
+from masklab.models.words import is_words, load_words
 from masklab.probes import exact_loss
 from masklab.probes.outcomes import of_items
 from masklab.rng import generator
@@ -41,7 +43,8 @@ def measure(context) -> list[dict]:
     masking = Masking(count="one") if probe.masks == "one" else training_masking(context.checkpoint)
     law = law_of(meta.get("corpus")) if probe.floor else None
     law = law if hasattr(law, "posterior") else None
-    model = load_checkpoint(context.checkpoint, context.device).eval()
+    words = load_words(context.checkpoint) if is_words(context.checkpoint) else None
+    model = None if words else load_checkpoint(context.checkpoint, context.device).eval()
     eligible = np.flatnonzero(maskable(store.lengths, masking))
     rows = eligible[np.linspace(0, len(eligible) - 1, min(len(eligible), probe.sequences)).astype(int)]
     losses, floors, groups = [], [], []
@@ -50,8 +53,12 @@ def measure(context) -> list[dict]:
         ids, lengths = store.batch(part)
         rng = generator(context.seed, context.name, "masks", start)
         batch = ids.numpy(), *mask_batch(ids.numpy(), lengths.numpy(), masking, meta["vocab_size"], rng)
-        losses.append(token_losses(model, *batch, lengths, context.device))
-        groups.append(part[batch[2]])
+        original, _, hidden, columns = batch
+        if words:
+            losses.append(-words.logs[original[hidden, columns]])
+        else:
+            losses.append(token_losses(model, *batch, lengths, context.device))
+        groups.append(part[hidden])
         if law is not None:
             floors.append(token_floor(law, *batch, masking))
         context.progress(start + len(part), len(rows))
@@ -61,7 +68,7 @@ def measure(context) -> list[dict]:
         floors = np.concatenate(floors)
         found |= {"floor": floors, "gap": losses - floors}
     shared, n = {"task": context.corpus, "split": "test"}, len(losses)
-    parameters = float(sum(parameter.numel() for parameter in model.parameters()))
+    parameters = float(sum(parameter.numel() for parameter in model.parameters())) if model else 0.0
     scores = [{**shared, "metric": "parameters", "value": parameters, "n": n}]
     for metric, values in found.items():
         _, error = mean_and_error(values, groups)
