@@ -1,7 +1,5 @@
 """Results of a study from the files of its jobs."""
 
-from pathlib import Path
-
 from masklab.files import read_json
 from masklab.scores import items
 from masklab.scores.results import Results
@@ -17,13 +15,7 @@ def load(view: View, scores, manifests=None, tasks=None, draws: int = DRAWS) -> 
     manifests: (recipe, replicate) -> manifest.json; tasks: name -> task.json. A broken file raises MaskLabError.
     """
     scores = list(scores)
-    beside = [path for path in map(items_beside, scores) if path.exists()]
+    beside = [path for path in map(items.items_path, scores) if path.exists()]
     models = {key: read_json(path).get("facts", {}) for key, path in (manifests or {}).items()}
     files = {name: read_json(path) for name, path in (tasks or {}).items()}
     return Results(view, gather(scores), items.gather(beside), models, files, draws)
-
-
-def items_beside(scores) -> Path:
-    """Where the items of a score file lie."""
-    scores = Path(scores)
-    return scores.with_name(f"{scores.stem}.items.parquet")

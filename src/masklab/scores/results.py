@@ -65,7 +65,7 @@ NOTHING = Values((), np.empty((0, 1, 1)))
 class Results:
     """Scores, items and facts of one study.
 
-    scores: frame of score rows. items: records of `masklab.scores.items`, resampled `draws` times (0: never). models:
+    scores: frame of score rows. items: table of `masklab.scores.items`, resampled `draws` times (0: never). models:
     (recipe, replicate) -> the facts of its manifest. tasks: name -> its task.json. seed: of the resampling.
     """
 
@@ -304,31 +304,25 @@ class Results:
 
     # --- items -------------------------------------------------------------------------
 
-    def _resample(self, records) -> dict[int, np.ndarray]:
-        """Row of scores -> its value under each resampling of its items, [B]."""
-        columns = ["recipe", "replicate", "step", "probe", "task", "split", "train_size", "layer", "seed", "metric"]
-        rows = {
-            key: index
-            for index, key in zip(
-                self.scores.index, self.scores[columns].itertuples(index=False, name=None), strict=True
-            )
-        }
+    def _resample(self, table) -> dict[int, np.ndarray]:
+        """Row of scores -> its value under each resampling of its items, [B]; table: of `masklab.scores.items`."""
+        names = [*item_files.KEY, "metric"]
+        keys = self.scores[names].itertuples(index=False, name=None)
+        rows = dict(zip(keys, self.scores.index, strict=True))
         groups: dict[tuple, list] = {}
-        for record in records:
-            if self._is_drawn_anew(record):
+        for *key, metrics, targets, predictions in _records(table):
+            record = dict(zip(item_files.KEY, key, strict=True))
+            if self._is_drawn_anew(record["recipe"], record["task"]):
                 continue
-            key = tuple(record[name] for name in columns[:-1])
-            for metric in record["metrics"]:
+            for metric in metrics:
                 if (index := rows.get((*key, metric))) is not None:
-                    shape = record["task"], record["split"], len(record["predictions"]), metric
-                    groups.setdefault(shape, []).append((index, record))
+                    shape = record["task"], record["split"], len(predictions), metric
+                    groups.setdefault((*shape, targets.tobytes()), []).append((index, targets, predictions))
         found = {}
-        for (task, split, count, metric), members in groups.items():
-            counts = self._counts(task, split, count)
-            for targets, own in _by_targets(members):
-                predictions = np.stack([np.asarray(record["predictions"], float) for _, record in own])
-                made = item_files.resampled(metric, targets, predictions, counts)
-                found |= {index: values for (index, _), values in zip(own, made, strict=True)}
+        for (task, split, count, metric, _), members in groups.items():
+            indices, targets, predictions = zip(*members, strict=True)
+            made = item_files.resampled(metric, targets[0], np.stack(predictions), self._counts(task, split, count))
+            found |= dict(zip(indices, made, strict=True))
         return found
 
     @functools.cache  # noqa: B019 - a Results lives as long as a job
@@ -336,21 +330,20 @@ class Results:
         rng = generator(self.seed, "items", task, split, count)
         return rng.multinomial(count, np.full(count, 1 / count), size=self.draws)
 
-    def _is_drawn_anew(self, record) -> bool:
+    def _is_drawn_anew(self, recipe, task) -> bool:
         """Whether the items differ from replicate to replicate: their choice is then part of the replicates' spread."""
-        facts = self.view.tasks.get(base(record["task"]))
+        facts = self.view.tasks.get(base(task))
         if facts is not None:
             return is_redrawn(facts)
-        return is_redrawn(self.view.recipes.get(record["recipe"], {}), "corpus.")
+        return is_redrawn(self.view.recipes.get(recipe, {}), "corpus.")
 
 
-def _by_targets(members):
-    """Records that share their targets together."""
-    parts: dict[bytes, list] = {}
-    for index, record in members:
-        parts.setdefault(np.asarray(record["targets"], np.float32).tobytes(), []).append((index, record))
-    for own in parts.values():
-        yield np.asarray(own[0][1]["targets"], float), own
+def _records(table):
+    """Records of a table of items: the values of its key, metrics, and targets and predictions as arrays."""
+    columns = [table[name].to_pylist() for name in (*item_files.KEY, "metrics")]
+    lists = [table[name].combine_chunks() for name in item_files.LISTS]
+    for row, values in enumerate(zip(*columns, strict=True)):
+        yield (*values, *(column[row].values.to_numpy(zero_copy_only=False) for column in lists))
 
 
 def _numbered(column):
