@@ -14,6 +14,9 @@ from masklab.scores.reading import Reading, leaves
 from masklab.scores.results import Results, Values
 
 
+NO_SCORE = ("rank", "rank_centred", "majority", "majority_f1")  # metrics on tasks that say nothing of what was learned
+
+
 def failing(claim: Claim, results: Results) -> str | None:
     """Why the first failing premise of a claim fails; None if all hold."""
     reasons = (few_points, unlearned_language, unlearned_tasks, unequal_losses)
@@ -50,23 +53,27 @@ def _language_gain(results, recipe) -> Estimate | None:
 
 
 def unlearned_tasks(claim: Claim, results: Results) -> str | None:
-    """On each set of tasks that the effect reads, one recipe does better than every null of the study."""
+    """On each set of tasks that the effect reads, one recipe does better than every null of the study.
+
+    That is: on the splits that the effect reads, or on those of the claim's `learned_on`.
+    """
     if not claim.learned:
         return None
     groups: dict[tuple, list[Reading]] = {}
     for reading in leaves(claim.effect):
-        if reading.tasks and reading.metric not in ("rank", "rank_centred"):
-            plain = replace(
-                reading, over=None, reduce=None, form="value", step="last" if reading.over else reading.step
-            )
+        if reading.tasks and reading.metric not in NO_SCORE:
+            step = "last" if reading.over == "step" else reading.step
+            plain = replace(reading, over=None, reduce=None, form="value", step=step)
             groups.setdefault((plain.tasks, plain.splits, plain.metric), []).append(plain)
     for group in groups.values():
+        if claim.learned_on:
+            group = [*group, *(replace(reading, splits=claim.learned_on) for reading in group)]
         worst = {reading: _worst_gain(reading, results) for reading in dict.fromkeys(group)}
         known = {reading: gain for reading, gain in worst.items() if gain is not None}
         if known and not any(_is_above(gain) for _, gain in known.values()):
             reading, (null, gain) = max(known.items(), key=lambda item: item[1][1].value)
             label = results.view.label(reading.recipe)
-            what = reading.parts(results.view)["what"]
+            what = ", ".join(part for key, part in reading.parts(results.view).items() if key != "recipe" and part)
             return f"no recipe does better than its nulls (best: {label}, {what}: {_said(gain)} above {null})"
     return None
 

@@ -9,11 +9,11 @@ import pandas as pd
 import pyarrow.parquet as pq
 from matplotlib.patches import FancyArrowPatch
 
-from masklab.config.schema import MarkovCorpus, Study
+from masklab.config.schema import MarkovCorpus
 from masklab.corpora.markov.chains import draw_chains
 from masklab.corpora.markov.features import draw_features
 from masklab.errors import MaskLabError
-from masklab.figures import style
+from masklab.report import style
 from masklab.symbols import COLUMN, read_facts
 
 SHOWN = 8  # synsets of a sequence
@@ -22,7 +22,7 @@ _DOWN, _WITH, _WITHOUT = -0.85, -1.75, -2.4  # heights of the rows below the wal
 
 
 @style.paper
-def figure1(scores, study: Study, labels, metrics, starts=None, corpora=()):
+def figure1(results, chosen, corpora=()):
     """How a sequence comes about; `corpora`: train.parquet of the corpus with and of that without the property."""
     walked, forms, facts = _read(corpora)
     config = MarkovCorpus(**facts["config"])
