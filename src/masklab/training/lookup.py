@@ -3,6 +3,7 @@
 from masklab.errors import MaskLabError
 from masklab.files import read_json, sha256, write_json
 from masklab.models.lookup import FACTS, save_lookup
+from masklab.training.facts import facts
 from masklab.training.metrics import MetricsFile
 from masklab.training.run import Run
 
@@ -13,21 +14,16 @@ def write_lookup(run: Run) -> None:
     Raises:
         MaskLabError: the corpus has no facts of a law.
     """
-    facts = read_json(run.tokens / "meta.json").get("corpus")
-    if facts is None:
+    meta = read_json(run.tokens / "meta.json")
+    law = meta.get("corpus")
+    if law is None:
         raise MaskLabError(f"{run.name}: a lookup table needs a corpus whose law is known; {run.tokens} has none")
-    resolved = {
-        "seed": run.seed,
-        "model": run.model.model_dump(mode="json"),
-        "encoder": run.encoder.model_dump(mode="json"),
-        "objective": run.objective.model_dump(mode="json"),
-        "dictionary": None,
-    }
-    folder = run.output / "step-0"
+    folder, resolved = run.output / "step-0", run.resolved()
     metadata = {"model": run.name, "step": 0, "config": resolved}
-    save_lookup(folder, facts, tokenizer_folder=run.tokenizer, metadata=metadata)
+    save_lookup(folder, law, tokenizer_folder=run.tokenizer, metadata=metadata)
     metrics = MetricsFile(run.output / "metrics.parquet")
-    metrics.append({"step": 0, "seconds": 0.0, "valid_mlm": float("nan")})
+    metrics.append({"step": 0, "seconds": 0.0, "valid_loss": float("nan")})
     metrics.write()
-    write_json({"model": run.name, "steps": {"0": sha256(folder / FACTS)}, "config": resolved},
-               run.output / "manifest.json")  # fmt: skip
+    made = facts(run, meta["vocab_size"], 0, metrics.rows, None, None)
+    manifest = {"model": run.name, "steps": {"0": sha256(folder / FACTS)}, "facts": made, "config": resolved}
+    write_json(manifest, run.output / "manifest.json")
