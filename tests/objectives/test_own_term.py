@@ -91,7 +91,7 @@ def test_it_trains_and_resumes(span, table, tmp_path):
 
 def test_validation_hides_and_reads_as_training_does(span, table, tmp_path):
     trainer = Trainer(run(table, tmp_path))
-    batches = list(trainer._valid_batches())
+    batches = list(trainer.valid_batches())
     total = count = 0
     for batch in batches:
         column = batch.at.view(-1, 2) % batch.ids.shape[1]

@@ -52,7 +52,7 @@ def test_recipes_of_one_phase_share_batches_masks_and_weights(english, tiny_enco
         shared = {name: value for name, value in other.model.state_dict().items() if name in state and value.dim() == 2}
         equal = [torch.equal(value, state[name]) for name, value in shared.items() if value.shape == state[name].shape]
         assert all(equal) and len(equal) >= 8
-        targets = [torch.cat([batch.targets for batch in each._valid_batches()]) for each in (other, plain)]
+        targets = [torch.cat([batch.targets for batch in each.valid_batches()]) for each in (other, plain)]
         assert torch.equal(*targets)
 
 

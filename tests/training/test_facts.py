@@ -45,8 +45,8 @@ def test_facts_of_a_run(trained, table):
     each = pretraining_flops_per_token(ENCODER, Objective(mlm=1), Masking(count="one"), 9, store.lengths)
     assert facts["flops"] == pytest.approx(each * facts["tokens"])
     assert facts["valid_loss"] == {str(step): metrics["valid_loss"][step] for step in (20, 150)}
-    targets = np.concatenate([batch.targets.numpy() for batch in Trainer(run)._valid_batches()])
-    assert facts["unigram_loss"] == pytest.approx(by_hand(store, targets, np.arange(5, 9)))
+    targets = np.concatenate([batch.targets.numpy() for batch in Trainer(run).valid_batches()])
+    assert facts["unigram_loss"] == pytest.approx(by_hand(store, targets, [2, *range(5, 9)]))
     assert facts["valid_loss"]["150"] < facts["unigram_loss"] < 1.1 * math.log(4)
 
 
@@ -57,8 +57,8 @@ def test_special_tokens_have_a_share_only_where_they_are_to_be_predicted(english
     monkeypatch.setattr("masklab.tokens.COUNTED", 100)
     assert np.array_equal(store.counts(500), counts)
     plain, ends = np.array([7, 8, 9]), np.array([7, 8, 9, 0])
-    assert unigram_loss(store, 500, plain) == pytest.approx(by_hand(store, plain, np.arange(5, 500)))
-    every = counts[[0, *range(5, 500)]] + 1
+    assert unigram_loss(store, 500, plain) == pytest.approx(by_hand(store, plain, [2, *range(5, 500)]))
+    every = counts[[0, 1, 2, *range(5, 500)]] + 1
     share = (counts + 1) / every.sum()
     assert unigram_loss(store, 500, ends) == pytest.approx(-np.log(share[ends]).mean())
     assert unigram_loss(store, 500, np.array([], int)) is None
@@ -72,11 +72,17 @@ def test_a_starting_point_has_its_losses(english, tiny_encoder, tmp_path):
     assert facts["valid_loss"]["0"] > facts["unigram_loss"] > 0
 
 
-def test_a_lookup_table_was_not_trained(table, tmp_path):
+def test_models_without_weights(table):
     run = run_of(table.root, "table", Encoder(kind="lookup"), 0)
     launch(run)
     facts = read_json(run.output / "manifest.json")["facts"]
-    assert facts["valid_loss"] == {"0": None} and facts["parameters"] == 0 and facts["unigram_loss"] is None
+    assert facts["valid_loss"] == {"0": None} and facts["parameters"] == facts["flops"] == 0
+    trainer = Trainer(run_of(table.root, "trained", ENCODER, 0))
+    assert facts["unigram_loss"] == trainer.unigram_loss, "of the same masked tokens"
+    run = run_of(table.root, "words", Encoder(kind="words"), 0)
+    launch(run)
+    facts = read_json(run.output / "manifest.json")["facts"]
+    assert facts["valid_loss"] == {"0": trainer.unigram_loss} and facts["unigram_loss"] == trainer.unigram_loss
 
 
 def test_a_run_that_learned_no_more_than_word_frequencies_says_so(english, tiny_encoder, tmp_path, caplog):

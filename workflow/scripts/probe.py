@@ -1,4 +1,4 @@
-"""Measure a model's checkpoints with one probe."""
+"""Measure the checkpoints of a replicate with one probe."""
 
 from pathlib import Path
 
@@ -11,13 +11,14 @@ with job(snakemake):
     params, names = snakemake.params.config, snakemake.wildcards
     models = Path(snakemake.params.models)
     files = dict(snakemake.input.items())
+    settings = params["probe"]
     measure_checkpoints(
-        study=names.study,
+        recipe=names.recipe,
+        replicate=int(names.replicate),
         name=names.probe,
-        probe=entry("probes", params["probe"]),
-        model=names.model,
-        checkpoints=[(step, models / f"step-{step}") for step in params["probe"]["steps"]],
-        tasks={Path(path).parent.name: Path(path).parent for path in snakemake.input.tasks},
+        probe=entry("probes", settings),
+        checkpoints=[(step, models / f"step-{step}") for step in settings["steps"]],
+        tasks={name: Path(file).parent for name, file in zip(settings["tasks"], snakemake.input.tasks, strict=True)},
         output=Path(snakemake.output.scores),
         seed=params["seed"],
         device=device(params["device"]),

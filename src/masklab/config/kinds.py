@@ -36,11 +36,11 @@ class Kind:
 
     def function(self) -> Callable:
         """What makes it, imported now."""
-        return _imported(self.make)
+        return imported(self.make)
 
     def entity(self) -> type | None:
         """The class of its settings."""
-        return _imported(self.settings)
+        return imported(self.settings)
 
     def code(self) -> tuple[str, ...]:
         """Modules that its artifacts are made by; of a user's kind none: the file itself counts."""
@@ -48,7 +48,8 @@ class Kind:
         return (*own, *self.modules)
 
 
-def _imported(value):
+def imported(value):
+    """What "module:name" names, imported now; anything else is itself."""
     if not isinstance(value, str):
         return value
     module, _, name = value.partition(":")
@@ -129,11 +130,14 @@ def find(section: str, name: str) -> Kind:
     return kinds[name]
 
 
-def _register(section, name, settings, modules):
+def register(section: str, name: str, settings=None, modules=(), wrap=None):
+    """Decorator that adds a kind of a user's file. wrap: what is kept in place of the decorated function."""
+
     def decorate(make):
         if name in OURS[section] or name in _yours[section]:
             raise MaskLabError(f"{_reading}: {name!r} is already a kind among {section}; choose another name")
-        _yours[section][name] = Kind(section, name, settings, make, tuple(modules), _reading)
+        kept = make if wrap is None else wrap(make)
+        _yours[section][name] = Kind(section, name, settings, kept, tuple(modules), _reading)
         return make
 
     return decorate
@@ -141,19 +145,19 @@ def _register(section, name, settings, modules):
 
 def corpus(name: str, settings: type, *modules: str):
     """Register `generate(config, name, seed) -> {split: pyarrow.Table}` as a kind of corpus."""
-    return _register("corpora", name, settings, modules)
+    return register("corpora", name, settings, modules)
 
 
 def task(name: str, settings: type, *modules: str):
     """Register `build(config, name, seed) -> ({split: table}, facts)` as a kind of task."""
-    return _register("tasks", name, settings, modules)
+    return register("tasks", name, settings, modules)
 
 
 def probe(name: str, settings: type, *modules: str):
     """Register `measure(context) -> rows` as a kind of probe."""
-    return _register("probes", name, settings, modules)
+    return register("probes", name, settings, modules)
 
 
 def term(name: str, settings: type, *modules: str):
     """Register a class of `masklab.objectives.Term` as a term that objectives can have."""
-    return _register("terms", name, settings, modules)
+    return register("terms", name, settings, modules)

@@ -23,6 +23,6 @@ def measure(context) -> list[dict]:
     facts = read_json(folder.parent / "manifest.json")["facts"]
     tokens = math.fsum(count for row in upto if not math.isnan(count := row["tokens"])) if step else 0.0
     flops = tokens * facts["flops"] / facts["tokens"] if tokens else 0.0
-    shared = {"task": Path(context.tokens).parent.name, "split": "train", "n": step}
+    shared = {"task": context.corpus, "split": "train", "n": step}
     values = {"seconds": upto[-1]["seconds"] if step else 0.0, "tokens": tokens, "flops": flops}
     return [{**shared, "metric": metric, "value": value} for metric, value in values.items()]

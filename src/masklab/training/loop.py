@@ -40,12 +40,9 @@ from masklab.training.facts import facts, unigram_loss
 from masklab.training.guard import Guard
 from masklab.training.record import Record
 from masklab.training.run import Run
-from masklab.training.step import Step, masked_step
+from masklab.training.step import Step, masked_step, valid_batches
 
 log = logging.getLogger("masklab")
-
-VALID_ROWS = 512
-VALID_BATCH = 64
 
 
 def train(run: Run) -> None:
@@ -71,9 +68,7 @@ class Trainer:
         several = self.ranks.size > 1 and run.device == "cuda"
         self.device = torch.device(f"cuda:{self.ranks.local}" if several else run.device)
         self.train_store = TokenStore(run.tokens, "train")
-        self.valid_store = TokenStore(run.tokens, "valid")
         self.vocab_size = read_json(run.tokens / "meta.json")["vocab_size"]
-        self.address = (f"phase {run.phase}",)
         files = {"tokens": run.tokens, "tokenizer": run.tokenizer, "tasks": run.tasks}
         self.terms = Terms(run.objective, Setup(run.encoder, self.vocab_size, **files, device=self.device))
         atoms = run.dictionary_config.atoms if run.objective.needs("codes") else 0
@@ -87,14 +82,14 @@ class Trainer:
         self.stop_signal, self.stopping = 0, False  # of this process; of all
 
     def _initial_model(self, atoms):
-        gen = torch_generator(self.run.seed, *self.address, "init")
+        gen = torch_generator(*self.run.address, "init")
         model = MaskedLM(self.run.encoder, self.vocab_size, latent=atoms, generator=gen)
         if self.run.init is not None:
             weights = load_checkpoint(self.run.init).state_dict()
             wanted = model.state_dict()
             model.load_state_dict({key: value for key, value in weights.items() if key in wanted}, strict=False)
         if self.config.shuffle:
-            shuffle_weights(model, self.run.seed, *self.address)
+            shuffle_weights(model, *self.run.address)
         if self.run.embeddings is not None:
             place_embeddings(model, np.load(self.run.embeddings / "vectors.npy"))
         return model
@@ -102,8 +97,8 @@ class Trainer:
     def _plan(self):
         lengths = self.train_store.lengths
         eligible = self.terms.reader.maskable(lengths, self.config.masking)
-        address, whose = (self.run.seed, *self.address), {"eligible": eligible, "name": self.run.name}
-        return BatchPlan(lengths, self.config.batch_size, *address, **whose)
+        size, whose = self.config.batch_size, {"eligible": eligible, "name": self.run.name}
+        return BatchPlan(lengths, size, *self.run.address, **whose)
 
     def _teacher(self):
         run, needs_codes = self.run, self.run.objective.needs("codes")
@@ -129,7 +124,7 @@ class Trainer:
 
     def step(self, step: int) -> Step:
         """The micro-batches of `step`, on the CPU: the same in every process."""
-        rng = generator(self.run.seed, *self.address, "mask", step)
+        rng = generator(*self.run.address, "mask", step)
         rows = self.plan.batch(step)
         how = self.config.masking, self.vocab_size, self.config.micro, self.terms.reader
         return masked_step(self.train_store, rows, rng, *how)
@@ -155,7 +150,7 @@ class Trainer:
         config, whole, names = self.config, self.step(step), self.terms.names
         sums = torch.zeros(1 + len(names), dtype=torch.float64, device=self.device)
         for number, batch in self.ranks.share(list(enumerate(whole.micro))):
-            torch.manual_seed(seed_at(self.run.seed, *self.address, "dropout", step, number))
+            torch.manual_seed(seed_at(*self.run.address, "dropout", step, number))
             total, parts = self.loss_of(batch.to(self.device))
             (total / whole.masked).backward()
             sums += torch.stack([total.detach(), *(parts[name] for name in names)])
@@ -174,7 +169,7 @@ class Trainer:
         """
         found = {}
         for term in self.terms.once if self.ranks.main else ():
-            address = (self.run.seed, *self.address, term.name, step)
+            address = (*self.run.address, term.name, step)
             torch.manual_seed(seed_at(*address))
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
                 worth = term.per_update(self.model, step, generator(*address))
@@ -208,18 +203,9 @@ class Trainer:
         self.judge(row)
         return self.apply(row)
 
-    def _valid_batches(self):
-        """Masked batches of up to `VALID_ROWS` fixed validation sequences, on the CPU; the same for a whole phase."""
-        lengths, masking = self.valid_store.lengths, self.config.masking
-        rows = np.flatnonzero(self.terms.reader.maskable(lengths, masking))
-        rows = rows[
-            np.linspace(0, len(rows) - 1, min(len(rows), VALID_ROWS)).astype(int)
-        ]  # all over: files come in order
-        rows = rows[np.argsort(lengths[rows], kind="stable")]
-        for start in range(0, len(rows), VALID_BATCH):
-            rng = generator(self.run.seed, *self.address, "valid", start)
-            part, size = rows[start : start + VALID_BATCH], self.config.micro_batch or VALID_BATCH
-            yield from masked_step(self.valid_store, part, rng, masking, self.vocab_size, size, self.terms.reader).micro
+    def valid_batches(self):
+        """What `validate` reads, on the CPU."""
+        return valid_batches(self.run, self.vocab_size, self.terms.reader)
 
     @torch.no_grad()
     def validate(self) -> float:
@@ -229,7 +215,7 @@ class Trainer:
         """
         self.model.eval()
         total = count = 0
-        for batch in self._valid_batches():
+        for batch in self.valid_batches():
             batch = batch.to(self.device)
             logits = self.terms.reader.forward(self.model, batch).logits
             total += float(torch.nn.functional.cross_entropy(logits, batch.targets, reduction="sum"))
@@ -240,7 +226,7 @@ class Trainer:
     @functools.cached_property
     def unigram_loss(self) -> float | None:
         """What `validate` would say of a model that knows how often each token occurs, and nothing else."""
-        targets = [batch.targets.numpy() for batch in self._valid_batches()]
+        targets = [batch.targets.numpy() for batch in self.valid_batches()]
         return unigram_loss(self.train_store, self.vocab_size, np.concatenate([np.empty(0, np.int64), *targets]))
 
     def facts(self) -> dict:

@@ -16,8 +16,8 @@ from masklab.files import read_json, write_json
 class Run:
     """One pre-training run: its resolved configuration and where its files lie.
 
-    Everything random is drawn at an address that begins with (seed, phase): `seed` is that of the replicate
-    (`masklab.rng.replicate_seed`), `phase` the number of `init` links behind the recipe. `name` is part of none.
+    seed: of the replicate (`masklab.rng.replicate_seed`); phase: how many `init` links lie behind the recipe. Both are
+    part of every random address, `name` is of none.
     """
 
     name: str
@@ -44,6 +44,11 @@ class Run:
             raise MaskLabError(
                 f"{self.name}: phase {self.phase}: a run has a phase above 0 if it has `init`, and only then"
             )
+
+    @property
+    def address(self) -> tuple:
+        """(seed, phase), with which the address of every random stream of the run begins."""
+        return self.seed, f"phase {self.phase}"
 
     def resolved(self) -> dict:
         """What was trained, JSON-able: it stands in the manifest and in every checkpoint."""

@@ -1,4 +1,4 @@
-"""How every figure looks: sizes of a two-column paper, one colour, marker and dash per objective.
+"""How every figure looks: sizes of a two-column paper, one colour, marker and dash per label.
 
 Colours are Okabe and Ito's (2008), distinct under the common colour-vision deficiencies;
 markers and dashes keep curves apart in grey.
@@ -10,8 +10,7 @@ import itertools
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-
-from masklab.figures.spec import objective_of
+from matplotlib.patches import Patch
 
 COLUMN, FULL = 3.3, 6.5  # widths in inches: one column, the whole page
 GREY = "0.55"
@@ -40,28 +39,23 @@ RC = {
     "pdf.fonttype": 42,
 }
 
-OBJECTIVES = {
-    "MLM": {"color": "#000000", "marker": "o", "linestyle": "-"},
-    "KD": {"color": "#E69F00", "marker": "v", "linestyle": (0, (1, 1.2))},
-    "KD+MLM": {"color": "#D55E00", "marker": "^", "linestyle": (0, (5, 1.5))},
-    "MLSM": {"color": "#56B4E9", "marker": "D", "linestyle": (0, (4, 1.2, 1, 1.2))},
-    "MLSM+MLM": {"color": "#0072B2", "marker": "s", "linestyle": "-"},
-}
-# Anything else takes the next of these, in order of appearance.
-_COLORS = ("#009E73", "#CC79A7", "#7F7F7F", "#8C510A")
-_MARKERS = ("P", "X", "*", "<", ">", "h")
-_DASHES = ((0, (3, 1)), (0, (6, 1, 1, 1, 1, 1)), (0, (2, 2)), "-")
-CONTROL = {"color": "#009E73", "marker": "s"}
-AMBIGUOUS = {"color": "#CC79A7", "marker": "o"}
+SPARE_FONTS = ("Noto Sans", "Source Han Sans", "WenQuanYi", "PingFang", "Microsoft YaHei", "Arial Unicode", "Unifont")
+
+# One after the other, in order of appearance.
+COLORS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#8C510A")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h")
+DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (4, 1.2, 1, 1.2)), (0, (3, 1)), (0, (6, 1, 1, 1, 1, 1)))
+NULL = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}  # what nothing learned gives
 
 
-def styles(labels) -> dict[str, dict]:
-    """Label -> colour, marker, line style: the objective's for its first label, the next spare one for any other."""
-    spare = zip(itertools.cycle(_COLORS), itertools.cycle(_MARKERS), itertools.cycle(_DASHES), strict=False)
-    known, chosen = dict(OBJECTIVES), {}
+def looks(labels, known=None) -> dict[str, dict]:
+    """Label -> colour, marker, line style: `known` ones as they are, the others in order of appearance."""
+    known, chosen = known or {}, {}
+    taken = {look["color"] for look in known.values()}
+    colors = itertools.cycle([color for color in COLORS if color not in taken] or COLORS)
+    spare = zip(colors, itertools.cycle(MARKERS), itertools.cycle(DASHES), strict=False)
     for label in dict.fromkeys(labels):
-        look = known.pop(objective_of(label), None)
-        chosen[label] = look or dict(zip(("color", "marker", "linestyle"), next(spare), strict=True))
+        chosen[label] = known.get(label) or dict(zip(("color", "marker", "linestyle"), next(spare), strict=True))
     return chosen
 
 
@@ -70,10 +64,20 @@ def paper(draw):
 
     @functools.wraps(draw)
     def drawn(*args, **kwargs):
-        with matplotlib.rc_context(RC):
+        with matplotlib.rc_context(RC | {"font.family": families()}):
             return draw(*args, **kwargs)
 
     return drawn
+
+
+@functools.cache
+def families() -> list[str]:
+    """The font, and what is installed for characters that it lacks (Chinese, Japanese, Korean, Arabic, ...)."""
+    from matplotlib.font_manager import fontManager
+
+    names = {entry.name for entry in fontManager.ttflist}
+    spare = sorted(name for name in names if name.startswith(SPARE_FONTS))
+    return [RC["font.family"], *spare]
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -82,6 +86,11 @@ def new_figure(width: float, height: float) -> Figure:
     FigureCanvasAgg(figure)
     figure.get_layout_engine().set(w_pad=0.05, h_pad=0.05, wspace=0.03, hspace=0.04)
     return figure
+
+
+def patch(color: str, alpha: float = 1.0) -> Patch:
+    """A legend entry for bars or bands."""
+    return Patch(color=color, alpha=alpha, linewidth=0)
 
 
 def panel_title(axes, title: str, index: int | None = None) -> None:

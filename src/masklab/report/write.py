@@ -1,11 +1,13 @@
 """Figures on disk: PDF, PNG and the data drawn, without dates or versions, so that equal scores give equal bytes."""
 
+import logging
+
 import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
-from masklab.figures.style import RC
 from masklab.files import atomic, write_csv, write_parquet
+from masklab.report.style import RC, families
 
 
 def write_figure(figure: Figure, data: pd.DataFrame, stem) -> None:
@@ -14,7 +16,8 @@ def write_figure(figure: Figure, data: pd.DataFrame, stem) -> None:
         "pdf": {"CreationDate": None, "ModDate": None, "Producer": None, "Creator": None},
         "png": {"Software": None},
     }
-    with matplotlib.rc_context(RC):
+    logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells what it leaves out of every font
+    with matplotlib.rc_context(RC | {"font.family": families()}):
         for kind, metadata in undated.items():
             with atomic(f"{stem}.{kind}") as temporary:
                 figure.savefig(temporary, format=kind, metadata=metadata)
