@@ -22,7 +22,8 @@ from masklab.scores.view import View
 
 __all__ = [
     "Claim", "Correlation", "Count", "Crossing", "Entity", "Field", "Item", "Least", "MaskLabError", "Ratio", "Reading",
-    "Share", "Slope", "Sum", "Term", "View", "Weight", "claims", "corpus", "difference", "figure", "probe", "table", "task", "term",
+    "Share", "Slope", "Sum", "Term", "View", "Weight", "claims", "corpus", "difference", "figure", "probe", "table",
+    "task", "term",
 ]  # fmt: skip
 
 
