@@ -83,14 +83,15 @@ def test_what_does_not_fit_is_one_line(register):
         def per_update(self, *arguments):
             raise NotImplementedError
 
-    for name, make in {"shown": Shown, "read": Read, "both": Both, "once": Once, "loss": Term}.items():
+    for name, make in {"shown": Shown, "read": Read, "both": Both, "once": Once, "loss": Term, "mask": Term}.items():
         register(name, make)
     for objective, said in (
         ({"shown": 1, "read": 1}, "shown and read each bring a way of hiding tokens; one of them at most"),
         ({"mae": 1, "read": 1}, "mae and read each bring a way"),
         ({"mlm": 1, "both": 1}, "both: a term has `loss` or `per_update`; make two terms of it"),
         ({"once": 1}, "objective: once: no term has a loss for masked tokens"),
-        ({"loss": 1}, "objective: loss: metrics.parquet has a column of that name"),
+        ({"loss": 1}, "objective: loss: a column of metrics.parquet or a random stream; name the term otherwise"),
+        ({"mask": 1}, "objective: mask: a column"),
     ):
         with pytest.raises(MaskLabError, match=said):
             Terms(Objective(**objective), SETUP)

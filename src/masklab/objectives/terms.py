@@ -9,6 +9,7 @@ from masklab.objectives.batch import Batch
 from masklab.objectives.term import READING, Setup, Term, brings
 
 COLUMNS = ("step", "loss", "lr", "tokens", "masked", "grad_norm", "seconds", "valid_loss")  # of metrics.parquet
+STREAMS = ("init", "shuffle", "order", "mask", "dropout", "valid")  # purposes of a run's random streams
 
 
 class Terms:
@@ -58,8 +59,10 @@ class Terms:
 
 
 def _made(name, settings) -> Term:
-    if name in COLUMNS:
-        raise MaskLabError(f"objective: {name}: metrics.parquet has a column of that name; name the term otherwise")
+    if name in (*COLUMNS, *STREAMS):
+        raise MaskLabError(
+            f"objective: {name}: a column of metrics.parquet or a random stream; name the term otherwise"
+        )
     term = kinds.find("terms", name).function()(settings)
     term.name = name
     return term
