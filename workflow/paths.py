@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 from masklab.claims.spec import claim_needs
-from masklab.config import is_exact, law_entry, resolved, split_reference, study_models
+from masklab.config import is_exact, kinds, law_entry, resolved, split_reference, study_models
+from masklab.config.references import phase
 from masklab.config.schema import CorpusProbe
 from masklab.config.sources import missing, source_files
 from masklab.config.units import units
@@ -105,8 +106,10 @@ class Paths:
     def model(self, name) -> dict:
         model = self.config.models[name]
         objective = self.config.objectives[model.objective]
-        dictionary = self.config.dictionaries[model.dictionary] if objective.mlsm else None
+        dictionary = self.config.dictionaries[model.dictionary] if objective.needs("codes") else None
         return self.common() | {
+            "replicate": 1,
+            "phase": phase(self.config, name),
             "model": model.model_dump(mode="json"),
             "encoder": self.config.encoders[model.encoder].model_dump(mode="json"),
             "objective": objective.model_dump(mode="json"),
@@ -171,13 +174,19 @@ class Paths:
             found["embeddings"] = self.result("embeddings", model.embeddings, "vectors.npy")
         if model.init:
             found["init"] = self.manifest(model.init)
-        if adversary := self.config.objectives[model.objective].adversary:
-            found["adversary"] = self.result("tasks", adversary.task, "task.json")
-        if self.config.objectives[model.objective].mlsm:
+        objective = self.config.objectives[model.objective]
+        if objective.tasks:
+            found["tasks"] = [self.result("tasks", task, "task.json") for task in objective.tasks]
+        if objective.needs("codes"):
             found["dictionary"] = self.result("dictionaries", model.dictionary, "dictionary.safetensors")
             if model.codes == "stored":
                 found["codes"] = self.result("codes", model.dictionary, "train.values.npy")
         return found
+
+    def model_code(self, name) -> list[str]:
+        """Modules of the terms of a model's objective: what else it is trained by, the script imports."""
+        terms = self.config.objectives[self.config.models[name].objective].terms
+        return [module for term in terms for module in kinds.find("terms", term).code()]
 
     def probe_inputs(self, study, probe, model, unit) -> dict:
         settings = self.config.probes[probe]

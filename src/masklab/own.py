@@ -13,14 +13,17 @@ from masklab.claims.claim import Claim
 from masklab.claims.effects import Correlation, Crossing, Least, Ratio, Slope, Sum, difference
 from masklab.config.kinds import corpus, probe, register, task, term
 from masklab.config.schema.base import Count, Entity, Share
+from masklab.config.schema.objectives import Weight
 from masklab.errors import MaskLabError
+from masklab.objectives import Term
 from masklab.report.item import Item
 from masklab.scores.reading import Reading
 from masklab.scores.view import View
 
 __all__ = [
     "Claim", "Correlation", "Count", "Crossing", "Entity", "Field", "Item", "Least", "MaskLabError", "Ratio", "Reading",
-    "Share", "Slope", "Sum", "View", "claims", "corpus", "difference", "figure", "probe", "table", "task", "term",
+    "Share", "Slope", "Sum", "Term", "View", "Weight", "claims", "corpus", "difference", "figure", "probe", "table",
+    "task", "term",
 ]  # fmt: skip
 
 

@@ -137,7 +137,7 @@ def test_a_model_of_no_steps_keeps_step_0():
         (("models", "mlm", "embeddings"), "w2v", "models.mlm.embeddings: 'w2v' is not declared"),
         (("embeddings", "cbow", "size"), 16, "models.start.embeddings: 'cbow' must have the model's tokenizer"),
         (("tasks", "p", "chains"), "other", "studies.s.probes.f: task 'p' is of another law than model 'mlm' reads"),
-        (("objectives", "mlm"), {"mlm": 1, "mae": 1}, "objectives.mlm: mlm and mae are one loss on two inputs"),
+        (("objectives", "mlm"), {"mlm": 1, "mae": 1}, "objectives.mlm: mlm and mae exclude each other: they are"),
         (
             ("objectives", "mlm"),
             {"mlm": 0, "mae": 1},
@@ -168,7 +168,7 @@ def test_what_reads_predictions_needs_the_decoder():
     kept = overlay(mae, {"models": {"mlm": {"keep_decoder": True}}})
     load(overlay(CHAINS, kept))
     with pytest.raises(MaskLabError, match="only with delta 0"):
-        load(overlay(CHAINS, overlay(kept, {"objectives": {"mlm": {"autoencoder": {"delta": 0.5}}}})))
+        load(overlay(CHAINS, overlay(kept, {"objectives": {"mlm": {"mae": {"delta": 0.5}}}})))
 
 
 def test_studies_name_models_by_patterns():

@@ -69,8 +69,8 @@ def test_a_small_plan_by_hand():
 
 
 def test_an_adversarial_term_costs_its_rows_where_it_is_due():
-    how = {"task": "p", "support": 24, "query": 8, "every": 4}
-    raw = RAW | {"objectives": {"mlm": {"mlm": 1}, "worse": {"mlm": 1, "adversarial": 0.1, "adversary": how}}}
+    how = {"weight": 0.1, "task": "p", "support": 24, "query": 8, "every": 4}
+    raw = RAW | {"objectives": {"mlm": {"mlm": 1}, "worse": {"mlm": 1, "adversarial": how}}}
     raw["models"] = {"m": RAW["models"]["first"] | {"objective": "worse"}}
     raw["studies"] = {"a": {"panels": {"x": ["m"]}, "probes": {"loss": "all"}}}
     encoder = load(raw).encoders["e"]

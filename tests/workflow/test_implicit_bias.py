@@ -31,7 +31,7 @@ def small() -> dict:
     config["corpora"]["ib-pcfg"].update(sentences=200, valid=10, test=40)
     config["tasks"]["ib-pcfg-{task}"].update(train=60, valid=10, test=40)
     objective = config["objectives"]["ib-adversarial"]
-    objective["adversary"] |= {"support": 20, "query": 10}
+    objective["adversarial"] |= {"support": 20, "query": 10}
     probes = {name: config["probes"][name] for name in study["probes"] if name != "ib-pcfg"}
     probes["ib-loss"]["sequences"] = 20
     probes["ib-pcfg"] = config["probes"]["ib-{corpus}"] | {

@@ -5,7 +5,7 @@
 rule pretrain:
     input:
         unpack(lambda w: paths.model_inputs(w.model)),
-        code=code("pretrain.py"),
+        code=lambda w: code("pretrain.py", *paths.model_code(w.model)),
     output:
         manifest=R("models/{model}/manifest.json"),
         metrics=R("models/{model}/metrics.parquet"),

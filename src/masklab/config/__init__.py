@@ -98,6 +98,7 @@ def _first(error: ValidationError) -> str:
 def _nearest(location) -> str:
     from masklab.config import schema
 
-    keys = {k for value in vars(schema).values() if hasattr(value, "model_fields") for k in value.model_fields}
+    classes = [value for value in vars(schema).values() if isinstance(value, type)]
+    keys = {key for each in classes if issubclass(each, schema.Entity) for key in each.model_fields}
     close = difflib.get_close_matches(str(location[-1]), keys, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

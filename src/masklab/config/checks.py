@@ -3,7 +3,7 @@
 import difflib
 import re
 
-from masklab.config import adversary
+from masklab.config import terms
 from masklab.config.autoencoder import check_autoencoder, check_head
 from masklab.config.exact import WEIGHTLESS, check_floor, check_measurable, check_weightless
 from masklab.config.growth import check_growth
@@ -58,11 +58,7 @@ def check_references(config):
         if problem := encoder.problem():
             raise MaskLabError(f"config: encoders.{name}.{problem}")
     for name, objective in config.objectives.items():
-        if not objective.mlm + objective.kd + objective.mlsm + objective.mae:
-            raise MaskLabError(f"config: objectives.{name}: at least one of mlm, kd, mlsm, mae must be above 0")
-        if objective.mlm and objective.mae:
-            raise MaskLabError(f"config: objectives.{name}: mlm and mae are one loss on two inputs; one must be 0")
-        adversary.check_objective(config, name, objective)
+        terms.check_objective(config, name, objective)
     for name, model in config.models.items():
         _check_model(config, name, model)
     for name, dictionary in config.dictionaries.items():
@@ -107,7 +103,7 @@ def _check_model(config, name, model):
             f" ({encoder.max_positions})"
         )
     check_autoencoder(config, where, model, encoder, objective)
-    adversary.check_model(config, model, objective, where)
+    terms.check_model(config, model, objective, where)
     if not encoder.network:
         check_weightless(config, model, encoder, where)
     if model.masking.mask + model.masking.random > 1:
@@ -139,11 +135,7 @@ def _check_model(config, name, model):
         teacher = _known_checkpoint(config, model.init, f"{where}.init")
         if (teacher.encoder, teacher.tokenizer) != (model.encoder, model.tokenizer):
             raise MaskLabError(f"config: {where}.init: {model.init} must have the same encoder and tokenizer")
-    if (objective.kd or objective.mlsm) and model.init is None:
-        raise MaskLabError(f"config: {where}.init: objective {model.objective!r} needs a teacher, given as model@step")
-    if objective.mlsm:
-        if model.dictionary is None:
-            raise MaskLabError(f"config: {where}.dictionary: objective {model.objective!r} needs a dictionary")
+    if objective.needs("codes"):
         _known(config.dictionaries, model.dictionary, f"{where}.dictionary")
         reference = f"dictionaries.{model.dictionary}.model"
         source, _ = split_reference(config.dictionaries[model.dictionary].model, reference)

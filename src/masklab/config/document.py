@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import get_args
 
-from masklab.config.schema import SECTIONS, Config, Entity
+from masklab.config import kinds
+from masklab.config.schema import SECTIONS, Config, Entity, Objective
 from masklab.files import atomic, write_json
 
 
@@ -23,6 +24,8 @@ def keys() -> str:
     for section in SECTIONS:
         annotation = Config.model_fields[section].annotation
         parts.append(f"\n## {section}")
+        if annotation == dict[str, Objective]:
+            parts += _terms(section)
         for entity in _entities(annotation):
             parts += _table(f"`{section}.<name>`", entity)
             for name, field in entity.model_fields.items():
@@ -31,6 +34,14 @@ def keys() -> str:
                         continue  # has a table of its own
                     parts += _table(f"`{section}.<name>.{name}`", nested)
     return "\n".join(parts) + "\n"
+
+
+def _terms(section):
+    """The terms that an objective can have, and their settings."""
+    lines = ["", f"### `{section}.<name>`: {' '.join(Objective.__doc__.split(chr(10) * 2)[0].split())}"]
+    for name, kind in kinds.OURS["terms"].items():
+        lines += _table(f"`{section}.<name>.{name}`", kind.entity())
+    return lines
 
 
 def _entities(annotation):
