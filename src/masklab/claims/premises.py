@@ -13,7 +13,6 @@ from masklab.scores.estimate import Estimate, estimate
 from masklab.scores.reading import Reading, leaves
 from masklab.scores.results import Results, Values
 
-
 NO_SCORE = ("rank", "rank_centred", "majority", "majority_f1")  # metrics on tasks that say nothing of what was learned
 
 
@@ -44,12 +43,13 @@ def unlearned_language(claim: Claim, results: Results) -> str | None:
 
 
 def _language_gain(results, recipe) -> Estimate | None:
-    found = [
-        facts["unigram_loss"] - facts["valid_loss"]
-        for (name, _), facts in results.models.items()
-        if name == recipe and "valid_loss" in facts and "unigram_loss" in facts
-    ]
-    return estimate(found) if found else None
+    gains = []
+    for (name, _), facts in results.models.items():
+        losses = facts.get("valid_loss") or {}  # by step
+        if name == recipe and losses and facts.get("unigram_loss") is not None:
+            last = losses[max(losses, key=int)]
+            gains += [] if last is None else [facts["unigram_loss"] - last]
+    return estimate(gains) if gains else None
 
 
 def unlearned_tasks(claim: Claim, results: Results) -> str | None:

@@ -1,7 +1,7 @@
 """Figures 2, 3, 5, 6 and 7: accuracy after fine-tuning against training examples. Figure 1: `walks`.
 
 One row per mix of fine-tuning data, one colour per test domain: hue tells the vocabulary (A cool, B warm), lightness
-the chain (D1 dark, D2 light); dashes and hollow markers tell the starting points, so that the figure can be read in grey.
+the chain (D1 dark, D2 light); dashes and hollow markers tell the starting points, so that it can be read in grey.
 Unlike the paper's, whose points are single runs, curves are means over replicates with intervals; a column of nulls
 (shuffled weights, a bag of words) stands beside them.
 """
