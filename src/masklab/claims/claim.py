@@ -20,8 +20,8 @@ class Claim:
     the margin, at least minus the margin. margin: its own in place of the study's.
     equal_loss: the sentence presupposes that its recipes have equal losses at the checkpoints compared.
     learned: premises on having learned more than a null apply; false only of what holds for untrained models too.
-    learned_on: splits on which having learned a task counts too: those that recipes were fine-tuned on, where the claim is
-    about others, and may say that nothing carries over to them.
+    learned_on: splits on which having learned a task counts too: those that recipes were fine-tuned on, where the claim
+    is about others, and may say that nothing carries over to them.
     headline: one of the few that a study stands for.
     """
 
