@@ -1,33 +1,48 @@
 """What the types cannot say: that names are known and that what stands together fits. One line per fault."""
 
-import difflib
 import re
+import unicodedata
 
 from masklab.config import adversary
 from masklab.config.autoencoder import check_autoencoder, check_head
 from masklab.config.exact import check_floor, check_lookup, check_measurable
 from masklab.config.growth import check_growth
+from masklab.config.inherit import listed, meant
 from masklab.config.references import LAWS, checkpoints, named_law, split_reference, study_models, symbols_of
-from masklab.config.schema import SECTIONS
 from masklab.errors import MaskLabError
 
 SYMBOLIC = {"markov", "hmm", "pcfg", "causal"}  # kinds of corpora whose splits hold symbols instead of text
-NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 
 
-def check_names(config):
-    """Names are such that they can be parts of paths."""
-    for section in SECTIONS:
-        for name in getattr(config, section):
-            if not NAME.fullmatch(name):
-                raise MaskLabError(f"config: {section}.{name}: names use letters, digits and _ . + - only")
+def _spelt(name: str) -> bool:
+    """Letters (with their marks) and digits of any script, and `_ . + -`."""
+    return all(char in "_.+-" or unicodedata.category(char)[0] in "LMN" for char in name)
+
+
+def check_name(name: str) -> str | None:
+    """What is wrong with the name of an entry, which is part of paths; None: nothing."""
+    if not name:
+        return "a name must not be empty"
+    if not _spelt(name):
+        hint = "; {...} is filled in where an entry has `for:`" if "{" in name else ""
+        return f"a name has letters, digits and _ . + - only{hint}"
+    if name[0] in ".-":
+        return f"a name must not begin with {name[0]!r}"
+    if re.fullmatch(r"r[0-9]+", name):
+        return "a name must not be r and a number: folders of replicates are called so"
+    return None
+
+
+def check_run(name: str) -> str | None:
+    """What is wrong with the name of a run, a folder below results/; None: nothing."""
+    if not _spelt(name) or name.startswith("."):
+        return f"must be empty, or letters, digits and _ . + -, the first not a dot (got {name!r})"
+    return None
 
 
 def _known(names, name, where):
     if name not in names:
-        close = difflib.get_close_matches(str(name), list(names), n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else f"; declared: {', '.join(names) or 'none'}"
-        raise MaskLabError(f"config: {where}: {name!r} is not declared{hint}")
+        raise MaskLabError(f"config: {where}: {name!r} is not declared{meant(name, names) or listed(names)}")
 
 
 def _known_checkpoint(config, reference, where):
@@ -180,10 +195,17 @@ def _check_causal(config):
 def _check_study(config, name, study):
     where = f"studies.{name}"
     members = study_models(study)
-    for model in members:
-        _known(config.models, model, f"{where}.panels")
+    for model in study.extra:
+        _known(config.models, model, f"{where}.extra")
+    for title, panel in study.panels.items():
+        named = panel if isinstance(panel, dict) else {None: panel}
+        for label, models in named.items():
+            for model in [models] if isinstance(models, str) else models:
+                _known(config.models, model, f"{where}.panels.{title}" + (f".{label}" if label else ""))
     for probe, models in study.probes.items():
-        _known(config.probes, probe, f"{where}.probes")
+        if probe not in config.probes:
+            raise MaskLabError(f"config: {where}.probes.{probe}: no probe of that name" + (
+                meant(probe, config.probes) or listed(config.probes)))  # fmt: skip
         for model in () if models == "all" else models:
             _known(members, model, f"{where}.probes.{probe}")
         for model in members if models == "all" else models:
