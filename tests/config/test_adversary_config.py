@@ -24,7 +24,10 @@ CONFIG = {
         ({"objectives": {"foe": {"mlm": 0}}}, "objectives.foe: at least one of mlm"),
         ({"objectives": {"foe": {"adversary": {"task": "q"}}}}, "objectives.foe.adversary.task: 'q' is not declared"),
         ({"objectives": {"foe": {"adversary": {"task": "pairs"}}}}, "'pairs' is a task of pairs; it must have labels"),
-        ({"objectives": {"foe": {"adversary": {"query": 0}}}}, "objectives.foe.adversary.query: input should be great"),
+        (
+            {"objectives": {"foe": {"adversary": {"query": 0}}}},
+            "objectives.foe.adversary.query: must be at least 1 (got 0)",
+        ),
         (
             {"tasks": {"p": {"chains": "other"}}},
             "models.m.objective: the task 'p' of objective 'foe' is of another law",

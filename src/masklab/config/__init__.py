@@ -3,7 +3,6 @@
 `read` is the one way: the workflow, `masklab check`, `plan` and `config` all use it.
 """
 
-import contextlib
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -14,6 +13,7 @@ from masklab.config.exact import is_exact
 from masklab.config.expand import expand_models
 from masklab.config.layers import DEFAULT, complete, layered
 from masklab.config.located import find, overlay, place_of, plain, shown, wrong
+from masklab.config.places import located
 from masklab.config.problems import Problem, got, problems, unknown
 from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
 from masklab.config.schema import SECTIONS, Config, Settings, entry_class
@@ -50,39 +50,6 @@ def read(*files, values=()) -> Config:
 def load(raw: dict) -> Config:
     """The checked configuration of a mapping that stands alone, such as `plain(config.raw)`."""
     return _checked(complete(raw))
-
-
-@contextlib.contextmanager
-def located(config):
-    """Errors within that begin with `config: <key>` begin with the file and line of that key instead.
-
-    config: a `Config`, or what was read for one.
-    """
-    try:
-        yield
-    except MaskLabError as error:
-        said = str(error).removeprefix("config: ")
-        if said == str(error):
-            raise
-        raw = getattr(config, "raw", config)
-        place = _place(raw, said)
-        raise (MaskLabError(f"{place}: {said}") if place else error) from None
-
-
-def _place(raw, said: str):
-    """Where the key stands that a message begins with; its parts may have dots in them."""
-    place, value, rest = None, raw, said
-    while isinstance(value, dict):
-        keys = [key for key in value if rest.startswith((f"{key}.", f"{key}: "))]
-        if not keys:
-            break
-        key = max(keys, key=len)
-        place, value, rest = place_of(value, key) or place, value[key], rest[len(key) + 1 :]
-    if isinstance(value, list):  # `'name' is not declared` is said of one item
-        for at, item in enumerate(value):
-            if rest.startswith(f" {item!r}"):
-                place = place_of(value, at) or place
-    return place
 
 
 def _checked(raw) -> Config:

@@ -1,5 +1,6 @@
 """What an adversarial objective needs. One line per fault."""
 
+from masklab.config.inherit import hint
 from masklab.config.references import symbols_of
 from masklab.errors import MaskLabError
 
@@ -15,7 +16,7 @@ def check_objective(config, name, objective):
         return
     task = objective.adversary.task
     if task not in config.tasks:
-        raise MaskLabError(f"{where}.adversary.task: {task!r} is not declared; declared: {', '.join(config.tasks)}")
+        raise MaskLabError(f"{where}.adversary.task: {task!r} is not declared{hint(task, config.tasks)}")
     if config.tasks[task].kind in PAIRS:
         raise MaskLabError(f"{where}.adversary.task: {task!r} is a task of pairs; it must have labels")
 

@@ -7,7 +7,7 @@ from masklab.config import adversary
 from masklab.config.autoencoder import check_autoencoder, check_head
 from masklab.config.exact import check_floor, check_lookup, check_measurable
 from masklab.config.growth import check_growth
-from masklab.config.inherit import listed, meant
+from masklab.config.inherit import hint
 from masklab.config.references import LAWS, checkpoints, named_law, split_reference, study_models, symbols_of
 from masklab.errors import MaskLabError
 
@@ -42,7 +42,7 @@ def check_run(name: str) -> str | None:
 
 def _known(names, name, where):
     if name not in names:
-        raise MaskLabError(f"config: {where}: {name!r} is not declared{meant(name, names) or listed(names)}")
+        raise MaskLabError(f"config: {where}: {name!r} is not declared{hint(name, names)}")
 
 
 def _known_checkpoint(config, reference, where):
@@ -129,7 +129,7 @@ def _check_model(config, name, model):
     if model.processes > -(-model.batch_size // model.micro):
         raise MaskLabError(
             f"config: {where}.processes: {model.processes} processes share {-(-model.batch_size // model.micro)}"
-            f" micro-batches; lower micro_batch ({model.micro_batch}) or processes"
+            f" micro-batches; lower micro_batch or processes"
         )
     if model.processes % model.nodes:
         raise MaskLabError(
@@ -204,10 +204,12 @@ def _check_study(config, name, study):
                 _known(config.models, model, f"{where}.panels.{title}" + (f".{label}" if label else ""))
     for probe, models in study.probes.items():
         if probe not in config.probes:
-            raise MaskLabError(f"config: {where}.probes.{probe}: no probe of that name" + (
-                meant(probe, config.probes) or listed(config.probes)))  # fmt: skip
+            said = f"no probe of that name{hint(probe, config.probes)}"
+            raise MaskLabError(f"config: {where}.probes.{probe}: {said}")
         for model in () if models == "all" else models:
-            _known(members, model, f"{where}.probes.{probe}")
+            if model not in members:
+                said = f"{model!r} is no recipe of the study{hint(model, members)}"
+                raise MaskLabError(f"config: {where}.probes.{probe}: {said}")
         for model in members if models == "all" else models:
             _check_law(config, probe, model, f"{where}.probes.{probe}")
             check_floor(config, probe, model, f"{where}.probes.{probe}")
@@ -220,8 +222,11 @@ def _check_study(config, name, study):
 
 
 def _check_law(config, probe, model, where):
-    """A task of symbols means something only to a model of the same symbols."""
+    """A task of symbols means something only to a model of the same symbols, one of text only to a model of text."""
     read = symbols_of(config, config.corpora[config.models[model].corpus])
     for task in config.probes[probe].tasks:
-        if symbols_of(config, config.tasks[task]) not in (None, read):
+        symbols = symbols_of(config, config.tasks[task])
+        if symbols is None and read is not None:
+            raise MaskLabError(f"config: {where}: task {task!r} is text, and model {model!r} reads symbols")
+        if symbols not in (None, read):
             raise MaskLabError(f"config: {where}: task {task!r} is of another law than model {model!r} reads")

@@ -25,7 +25,7 @@ models:
   strict-mlm: {batch_size: 32}         # one key of one recipe; the rest stays as it is
 studies:
   implicit-bias: null                  # null in place of an entry removes it
-  mlsm: {probes: {figure1: null}}      # and so it does with a panel, probe or set of a study
+  mae: {panels: {kept: null}}          # and so it does with a panel, probe or set of a study
 ```
 
 It is laid over config.yaml, mapping by mapping; a list replaces the one below it, and so does a panel of a study.
@@ -34,7 +34,7 @@ file that says them. `extends: []` stands alone. `snakemake --configfile a.yaml 
 comes on top. Keys within entries keep null as a value.
 
 An entry with `for:` stands for many, one for each combination of values. `like:` takes the keys of another entry of its
-section, as it is once all files are laid over each other. A name that begins with a dot is there to be liked only:
+section, as it is once all files are laid over each other. A name that begins with a dot is only there for others to be like:
 
 ```yaml
 # sizes.yaml
@@ -70,12 +70,15 @@ corpora:
 from masklab.config import kinds
 from masklab.config.schema import Entity
 
+
 class Repeated(Entity):
     \"\"\"One word again and again.\"\"\"
+
     word: str
 
+
 @kinds.corpus("repeated", Repeated)
-def generate(config, name, seed): ...     # -> {split: pyarrow.Table}
+def generate(config, name, seed): ...  # -> {split: pyarrow.Table}
 ```
 """
 

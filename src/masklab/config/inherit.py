@@ -60,8 +60,9 @@ def lay_entries(section: str, below: Mapping, top: Mapping, optimisers) -> Mappi
         if not gone and not is_pattern(name):
             said = "null removes an entry of the files below, which have none of that name" + meant(name, merged)
             raise wrong(place_of(top, name), (section, name), said)
-        for name in gone:
-            del merged[name]
+        for old in gone:
+            del merged[old]
+            merged.places[old] = place_of(top, name)  # where it was removed
     for name, entry in top.items():
         if entry is not None:
             laid = lay_entry(section, merged.get(name), entry, _Both(top, below), below, optimisers)
@@ -134,7 +135,7 @@ def filled(config: Mapping) -> Mapping:
         entries = config.get(section)
         if isinstance(entries, dict):
             for name in {".", ".."}.intersection(entries):
-                raise wrong(place_of(entries, name), (section, name), f"a name must not be {name!r}")
+                raise wrong(place_of(entries, name), section, f"a name must not be {name!r}")
             likes = optimisers if section == "optimisers" else _Section(section, entries, optimisers)
             kept = Mapping(places=getattr(entries, "places", {}))
             kept.update({name: likes.resolve(name) for name in entries if not name.startswith(".")})
@@ -168,7 +169,7 @@ class _Section:
             return self.done[name]
         entry, path = self.entries[name], (self.section, name)
         if isinstance(entry, dict) and "like" in entry:
-            base = self.base(entry, path, (*chain, name))
+            base = self.base(entry, (*path, "like"), (*chain, name))
             entry = self.over(base, without(entry, "like"))
         if self.section != "optimisers" and isinstance(entry, dict):
             entry = self.with_optimiser(entry, path)
@@ -176,15 +177,16 @@ class _Section:
         return entry
 
     def base(self, entry, path, chain):
-        """The entry that `entry` says it is like."""
+        """The entry that `entry` says it is like. path: of the key that says so."""
         like, place = entry["like"], place_of(entry, "like")
         if not isinstance(like, str) or like not in self.entries:
+            if not isinstance(like, str):
+                raise wrong(place, path, f"must be the name of an entry of {self.section}")
             known = [name for name in self.entries if name not in chain]
-            said = f"no entry {like!r} among {self.section}" if isinstance(like, str) else "must be a name"
-            raise wrong(place, (*path, "like"), said + (meant(like, known) or listed(known)))
+            raise wrong(place, path, f"no entry {like!r} among {self.section}{hint(like, known)}")
         if like in chain:
             circle = " -> ".join([*chain[chain.index(like) :], like])
-            raise wrong(place, (*path, "like"), f"goes round in a circle: {circle}")
+            raise wrong(place, path, f"goes round in a circle: {circle}")
         return self.resolve(like, chain)
 
     def over(self, base, own):
@@ -198,12 +200,14 @@ class _Section:
 
     def with_optimiser(self, entry, path):
         """The entry with the settings of the optimiser that it names or is like."""
-        value = entry.get("optimiser")
+        value, path = entry.get("optimiser"), (*path, "optimiser")
         if isinstance(value, str):
             value = Mapping({"like": value}, {"like": place_of(entry, "optimiser")})
-        if not isinstance(value, dict) or "like" not in value:
+        elif isinstance(value, dict) and "like" in value:
+            path = (*path, "like")
+        else:
             return entry
-        base = self.optimisers.base(value, (*path, "optimiser"), ())
+        base = self.optimisers.base(value, path, ())
         entry = Mapping(entry)
         entry["optimiser"] = self.optimisers.over(base, without(value, "like"))
         return entry
@@ -221,3 +225,8 @@ def listed(names, most: int = 12) -> str:
     names = [str(name) for name in names]
     rest = f", ... ({len(names)} in all)" if len(names) > most else ""
     return f"; declared: {', '.join(names[:most]) or 'none'}{rest}"
+
+
+def hint(name, names) -> str:
+    """What a name may have been, or which there are, as the end of a message."""
+    return meant(name, names) or listed(names)

@@ -76,8 +76,9 @@ def _complete(kind: Kind) -> type | None:
     bases = {"corpora": schema.Drawn, "tasks": schema.Drawn, "probes": schema.CorpusProbe}
     if kind.section not in bases:
         return kind.settings
-    settings, base = kind.settings or schema.Entity, bases[kind.section]
-    if kind.section == "probes" and "tasks" in settings.model_fields:
+    base = bases[kind.section]
+    settings = kind.settings or base
+    if kind.section == "probes" and settings is not base and "tasks" in settings.model_fields:
         base = schema.CheckpointProbe
     own = {} if "kind" in settings.model_fields else {"kind": (Literal[kind.name], kind.name)}
     parents = (settings,) if issubclass(settings, base) else (settings, base)
@@ -152,7 +153,7 @@ def find(section: str, name: str) -> Kind:
     if name not in kinds:
         close = difflib.get_close_matches(str(name), kinds, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise MaskLabError(f"no kind {name!r} among {section}{hint}; kinds: {', '.join(kinds) or 'none'}")
+        raise MaskLabError(f"no kind {name!r} among {section}; kinds: {', '.join(kinds) or 'none'}{hint}")
     return kinds[name]
 
 

@@ -17,11 +17,12 @@ def layered(files=(), values=()) -> Mapping:
     files: paths; none: the default. A file that is not the first says with `extends:` alone what else it lies over.
     values: strings as snakemake's `--config` takes them.
     """
-    whole = Mapping()
-    for layer in stack(files).values():
+    whole, found = Mapping(), stack(files)
+    for layer in found.values():
         whole = lay(whole, expanded(layer))
     for value in values:
         whole = lay(whole, expanded(_given(value)))
+    whole.files = [str(path) for path in found]
     return filled(whole)
 
 

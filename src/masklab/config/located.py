@@ -27,13 +27,17 @@ def shown(file: str | Path) -> str:
 
 
 class Mapping(dict):
-    """A mapping that knows the place of each of its keys, where there is one."""
+    """A mapping that knows the place of each of its keys, where there is one.
 
-    __slots__ = ("places",)
+    files: of a whole config: the files that it was read from, the lowest first.
+    """
+
+    __slots__ = ("files", "places")
 
     def __init__(self, values=(), places=None):
         super().__init__(values)
         self.places: dict = dict(getattr(values, "places", ()) if places is None else places)
+        self.files: list[str] = list(getattr(values, "files", ()))
 
     def put(self, key, value, place: Place | None) -> None:
         """Set a key; a place of None leaves the one that it has."""
@@ -130,14 +134,23 @@ def parse(text: str, file: str, lines: bool = True):
             loader.dispose()
         return _Reader(file, lines).value(node, ()) if node is not None else None
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        end = text.rstrip().count("\n")
+        marks = [mark for mark in (error.problem_mark, error.context_mark) if mark]
+        mark = next((mark for mark in marks if mark.line <= end), marks[0] if marks else None)
         said = " ".join(str(part) for part in (error.context, error.problem) if part)
+        if (
+            mark
+            and text.splitlines()[mark.line : mark.line + 1]
+            and "\t" in text.splitlines()[mark.line][: mark.column + 1]
+        ):
+            said = "a tab; indent with spaces"
         raise wrong(Place(file, mark.line + 1 if lines and mark else None), "", f"not valid YAML: {said}") from None
     except yaml.YAMLError as error:
         raise wrong(Place(file, None), "", f"not valid YAML: {' '.join(str(error).split())}") from None
 
 
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
 class _Reader:
@@ -160,6 +173,8 @@ class _Reader:
         if id(node) in self.open:
             raise wrong(self.place(node), path, "holds itself")
         self.open.add(id(node))
+        if node.tag not in _TAGS:
+            raise wrong(self.place(node), path, f"unknown tag {node.tag!r}")
         if isinstance(node, self.mapping):
             found = self.pairs(node, path)
         else:

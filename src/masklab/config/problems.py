@@ -55,15 +55,18 @@ def _where(location, value, kind) -> tuple[tuple, int | None]:
 def _problem(at, fault, entity, value, path) -> Problem:
     kind, context, place = fault["type"], fault.get("ctx", {}), (*path, *at)
     if kind == "extra_forbidden":
-        names, stated = _fields(entity, at[:-1], value)
-        return Problem(place, unknown(at[-1], names, stated))
+        names, within = _fields(entity, at[:-1], value)
+        kind = f" for kind {within['kind']!r}" if isinstance(within.get("kind"), str) else ""
+        return Problem(place, unknown(at[-1], names, kind))
     if kind == "value_error":  # of a check of our own, which may name a key of the mapping that it looked at
         said = str(context["error"])
         key, colon, rest = said.partition(": ")
         return Problem((*place, key), rest) if colon and key in _fields(entity, at, value)[0] else Problem(place, said)
     if fault["loc"][-1] == "[key]":
-        names = get_args(get_args(_annotation(entity, at[:-1]))[0])
+        names = get_args(get_args(_bare(_annotation(entity, at[:-1])))[0])
         return Problem(place, unknown(at[-1], names))
+    if kind == "missing" and isinstance(at[-1], int):  # of a list of so many
+        return Problem(place[:-1], f"must be {allowed(_annotation(entity, at[:-1]))}")
     if kind == "missing":
         return Problem(place, "required, but missing")
     if kind == "too_short":
@@ -108,9 +111,9 @@ _WORDS = {
 }
 
 
-def unknown(key, names, stated=()) -> str:
-    """What is said of a key that is none of `names`; those already stated are no suggestions."""
-    return "unknown key" + (meant(key, [name for name in names if name not in stated]) or f"; allowed: {_list(names)}")
+def unknown(key, names, where: str = "") -> str:
+    """What is said of a key that is none of `names`."""
+    return f"unknown key{where}" + (meant(key, names) or f"; allowed: {_list(names)}")
 
 
 def got(value) -> str:
@@ -133,12 +136,12 @@ def _count(number, noun) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def _fields(entity, at, value) -> tuple[list[str], list[str]]:
-    """Keys allowed in the mapping at a path, and those that it has."""
+def _fields(entity, at, value) -> tuple[list[str], dict]:
+    """Keys allowed in the mapping at a path, and the mapping."""
     annotation = _annotation(entity, at)
     for part in at:
         value = value[part]
-    return [name for one in _entities(annotation) for name in one.model_fields], list(value)
+    return [name for one in _entities(annotation) for name in one.model_fields], value
 
 
 def _entities(annotation):
@@ -150,10 +153,14 @@ def _entities(annotation):
 # --- types in words ---------------------------------------------------------------------------------------------------
 
 
+def _bare(annotation):
+    """A type without what Annotated adds."""
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
 def _parts(annotation):
-    """Members of a union, or the type itself without what Annotated adds."""
-    if get_origin(annotation) is Annotated:
-        return _parts(get_args(annotation)[0])
+    """Members of a union."""
+    annotation = _bare(annotation)
     return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else ()
 
 

@@ -1,7 +1,7 @@
 """A config in print: what a file declares, and where each key of an entry comes from."""
 
 from masklab.config import DEFAULT, law_entry, layers, study_models
-from masklab.config.inherit import listed, meant
+from masklab.config.inherit import hint, meant
 from masklab.config.located import place_of, shown
 from masklab.config.schema import SECTIONS
 from masklab.config.sources import missing
@@ -52,7 +52,7 @@ def listing(config, path: str = "") -> str:
     entries = getattr(config, section) if section else {}
     if name and (section not in SECTIONS or name not in entries):
         known = entries if section in SECTIONS else ()
-        raise MaskLabError(f"{path}: not declared{meant(name, known) or listed(known)}")
+        raise MaskLabError(f"{path}: not declared{hint(name, known)}")
     lines = []
     for key in [section] if section else type(config).model_fields:
         value = getattr(config, key)
