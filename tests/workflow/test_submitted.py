@@ -3,16 +3,15 @@
 import sys
 
 import pytest
-import yaml
-from running import ROOT
+from running import ROOT, laid
 
-from masklab.config import load, overlay
+from masklab.config import layered, load, overlay, plain
 
 sys.path.insert(0, str(ROOT / "workflow"))
 from paths import Paths
 from submitted import VARIABLE, change, recall, remember
 
-RAW = yaml.safe_load((ROOT / "config.yaml").read_text())
+RAW = plain(layered())
 
 
 def test_the_config_travels_in_the_environment(monkeypatch):
@@ -37,9 +36,10 @@ def test_the_first_difference_is_named(then, now, said):
 
 
 def test_only_what_changed_stops():
-    edited = overlay(RAW, {"models": {"{track}-phase1": {"steps": 7, "checkpoints": [7]},
-                                      "{track}-{objective}": {"init": "{track}-phase1@7"}},
-                           "dictionaries": {"{track}": {"model": "{track}-phase1@7"}}})  # fmt: skip
+    tracks = {"track": ["strict"], "objective": ["kd", "kd+mlm", "mlm", "mlsm", "mlsm+mlm"]}
+    edited = laid(RAW, {"models": {"strict-phase1": {"steps": 7, "checkpoints": [7]},
+                                   "{track}-{objective}": {"for": tracks, "init": "{track}-phase1@7"}},
+                        "dictionaries": {"strict": {"model": "strict-phase1@7"}}})  # fmt: skip
     paths = Paths(load(edited), Paths(load(RAW)))
     assert paths.model("strict-phase1") == {"changed": "model.steps: 1200 when submitted, 7 now"}
     assert paths.model("strict-mlm")["changed"].startswith("model.init: 'strict-phase1@1200' when submitted")

@@ -34,7 +34,7 @@ file that says them. `extends: []` stands alone. `snakemake --configfile a.yaml 
 comes on top. Keys within entries keep null as a value.
 
 An entry with `for:` stands for many, one for each combination of values. `like:` takes the keys of another entry of its
-section, as it is once all files are laid over each other. A name that begins with a dot is only there for others to be like:
+section, as it is once all files are laid over each other. A name that begins with a dot is there for `like:` alone:
 
 ```yaml
 # sizes.yaml
