@@ -44,6 +44,6 @@ wildcard_constraints:
     study=pattern(settings.studies),
     sequences=r"\d+",
     positions="all|one",
-    unit=r"[A-Za-z0-9_.+-]+",
+    unit=r"[^/]+",
     figure=r"[a-z0-9_]+",
     table=r"[a-z0-9_]+",

@@ -11,10 +11,11 @@ from masklab.config import kinds
 from masklab.config.checks import check_name, check_references, check_run
 from masklab.config.exact import is_exact
 from masklab.config.expand import expand_models
+from masklab.config.inherit import meant
 from masklab.config.layers import DEFAULT, complete, layered
 from masklab.config.located import find, overlay, place_of, plain, shown, wrong
 from masklab.config.places import located
-from masklab.config.problems import Problem, got, problems, unknown
+from masklab.config.problems import MISSING, Problem, got, problems, unknown
 from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
 from masklab.config.schema import SECTIONS, Config, Settings, entry_class
 from masklab.errors import MaskLabError
@@ -70,7 +71,9 @@ def _checked(raw) -> Config:
             from masklab.config.nulls import with_nulls
         except ModuleNotFoundError:
             return config
-        return with_nulls(config)
+        config = with_nulls(config)
+        config._raw = raw
+        return config
 
 
 def _typed(raw) -> Config:
@@ -81,8 +84,8 @@ def _typed(raw) -> Config:
     sections = {}
     for section in SECTIONS:
         sections[section] = {}
-        for name, entry in (raw.get(section) or {}).items():
-            made = _entry(section, name, entry, found)
+        for name in raw.get(section) or {}:
+            made = _entry(section, name, raw[section], found)
             if made is not None:
                 sections[section][name] = made
     if settings is not None and (said := check_run(settings.run)):
@@ -92,23 +95,28 @@ def _typed(raw) -> Config:
     return Config.model_construct(**settings.__dict__, **sections)
 
 
-def _entry(section, name, entry, found):
+def _entry(section, name, entries, found):
     """An entry typed; None, and its problems among `found`, if it is none."""
+    entry, path = entries[name], (section, name)
     if said := check_name(name):
-        found.append(Problem((section, name), said))
+        found.append(Problem(path, said))
         return None
     if not isinstance(entry, dict):
-        found.append(Problem((section, name), "must be a mapping of keys to values" + got(entry)))
+        found.append(Problem(path, "must be a mapping of keys to values" + got(entry)))
         return None
+    mine = []
     try:
-        entity = entry_class(section, entry)
+        made = _made(entry_class(section, entry), entry, path, mine)
     except MaskLabError as error:
         said = str(error)
         if entry.get("kind") is None:
-            said = "required, but missing; " + said.partition("; ")[2]
-        found.append(Problem((section, name, "kind"), said))
-        return None
-    return _made(entity, entry, (section, name), found)
+            said = f"{MISSING}; {said.partition('; ')[2]}"
+        made, mine = None, [Problem((*path, "kind"), said)]
+    for problem in mine:  # so much is missing where the name of an entry of a file below is misspelt
+        lacking = MISSING in problem.said and (problem.path == path or problem.path[2:] == ("kind",))
+        hint = meant(name, [other for other in entries if other != name]) if lacking else ""
+        found.append(Problem(problem.path, problem.said + hint.replace("did", "or did")))
+    return made
 
 
 def _made(entity, value, path, found):

@@ -34,8 +34,23 @@ def problems(error: ValidationError, entity: type[Entity], value: dict, path: tu
             listed.append(Problem((*path, *point), said + got(faults[0][1]["input"])))
     misspelt = [problem for problem in listed if problem.said.startswith("unknown key")]
     missed = {problem.said.partition("did you mean ")[2].strip("'?") for problem in misspelt}
-    others = [problem for problem in listed if problem not in misspelt and problem.path[-1] not in missed]
-    return misspelt + others
+    others = [problem for problem in listed if problem not in misspelt]
+    return misspelt + _joined([problem for problem in others if problem.path[-1] not in missed])
+
+
+MISSING = "required, but missing"
+
+
+def _joined(listed: list[Problem]) -> list[Problem]:
+    """Problems with the missing keys of one mapping in one of them."""
+    lacks = {}
+    for problem in listed:
+        if problem.said == MISSING:
+            lacks.setdefault(problem.path[:-1], []).append(str(problem.path[-1]))
+    several = {path: keys for path, keys in lacks.items() if len(keys) > 1}
+    kept = [problem for problem in listed if problem.said != MISSING or problem.path[:-1] not in several]
+    joined = [Problem(path, f"{', '.join(keys)}: {MISSING}") for path, keys in several.items()]
+    return kept + joined
 
 
 def _where(location, value, kind) -> tuple[tuple, int | None]:
@@ -68,7 +83,7 @@ def _problem(at, fault, entity, value, path) -> Problem:
     if kind == "missing" and isinstance(at[-1], int):  # of a list of so many
         return Problem(place[:-1], f"must be {allowed(_annotation(entity, at[:-1]))}")
     if kind == "missing":
-        return Problem(place, "required, but missing")
+        return Problem(place, MISSING)
     if kind == "too_short":
         return Problem(place, f"needs at least {_count(context['min_length'], 'item')}")
     if kind == "too_long":

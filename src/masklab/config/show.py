@@ -19,8 +19,11 @@ def overview(config, files=()) -> str:
     lines += ["entries  " + ", ".join(f"{section} {count}" for section, count in counts.items() if count), ""]
     width = max((len(name) for name in config.studies), default=0)
     for name, study in config.studies.items():
-        recipes, replicates = len(study_models(study)), study.replicates or config.replicates
-        parts = [f"{_count(recipes, 'recipe')} x {_count(replicates, 'replicate')}", _count(len(study.probes), "probe")]
+        recipes = study_models(study)
+        counts = [config.models[m].replicates or study.replicates or config.replicates for m in recipes] or [1]
+        some = f"{min(counts)} to " * (min(counts) < max(counts))
+        parts = [f"{_count(len(recipes), 'recipe')} x {some}{_count(max(counts), 'replicate')}"]
+        parts += [_count(len(study.probes), "probe")]
         parts += [_count(len(study.figures), "figure"), _count(len(study.tables), "table")]
         parts += ["claims" if study.claims == "all" else _count(len(study.claims), "claim")] if study.claims else []
         lines.append(f"study    {name:{width}}  {', '.join(parts)}")
