@@ -35,7 +35,7 @@ def problems(error: ValidationError, entity: type[Entity], value: dict, path: tu
     misspelt = [problem for problem in listed if problem.said.startswith("unknown key")]
     missed = {problem.said.partition("did you mean ")[2].strip("'?") for problem in misspelt}
     others = [problem for problem in listed if problem not in misspelt]
-    return misspelt + _joined([problem for problem in others if problem.path[-1] not in missed])
+    return misspelt + _joined([one for one in others if one.said != MISSING or one.path[-1] not in missed])
 
 
 MISSING = "required, but missing"
