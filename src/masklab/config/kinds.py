@@ -47,11 +47,11 @@ class Kind:
 
     def function(self) -> Callable:
         """What makes it, imported now."""
-        return _imported(self.make)
+        return imported(self.make)
 
     def entity(self) -> type | None:
         """The class of its settings; of a user's kind with the keys that all kinds of its section have."""
-        return _imported(self.settings) if isinstance(self.settings, str) else _complete(self)
+        return imported(self.settings) if isinstance(self.settings, str) else _complete(self)
 
     def code(self) -> tuple[str, ...]:
         """Modules that its artifacts are made by; of a user's kind none: the file itself counts."""
@@ -59,7 +59,8 @@ class Kind:
         return (*own, *self.modules)
 
 
-def _imported(value):
+def imported(value):
+    """What "module:name" names, imported now; anything else is itself."""
     if not isinstance(value, str):
         return value
     module, _, name = value.partition(":")
@@ -215,12 +216,15 @@ def _line(error, path) -> str:
     return f"{shown(own[-1].filename)}:{own[-1].lineno}" if own else shown(path)
 
 
-def _register(section, name, settings, modules):
+def register(section: str, name: str, settings=None, modules=(), wrap=None):
+    """Decorator that adds a kind of a user's file. wrap: what is kept in place of the decorated function."""
+
     def decorate(make):
-        kind = Kind(section, name, settings, make, tuple(modules), _reading)
         mine = _read.get(_reading, [])
         if name in OURS[section] or any((k.section, k.name) == (section, name) for k in mine):
             raise MaskLabError(f"{name!r} is already a kind among {section}; choose another name")
+        kept = make if wrap is None else wrap(make)
+        kind = Kind(section, name, settings, kept, tuple(modules), _reading)
         mine.append(kind)
         _yours[section][name] = kind
         return make
@@ -230,19 +234,19 @@ def _register(section, name, settings, modules):
 
 def corpus(name: str, settings: type, *modules: str):
     """Register `generate(config, name, seed) -> {split: pyarrow.Table}` as a kind of corpus."""
-    return _register("corpora", name, settings, modules)
+    return register("corpora", name, settings, modules)
 
 
 def task(name: str, settings: type, *modules: str):
     """Register `build(config, name, seed) -> ({split: table}, facts)` as a kind of task."""
-    return _register("tasks", name, settings, modules)
+    return register("tasks", name, settings, modules)
 
 
 def probe(name: str, settings: type, *modules: str):
     """Register `measure(context) -> rows` as a kind of probe."""
-    return _register("probes", name, settings, modules)
+    return register("probes", name, settings, modules)
 
 
 def term(name: str, settings: type, *modules: str):
     """Register a class of `masklab.objectives.Term` as a term that objectives can have."""
-    return _register("terms", name, settings, modules)
+    return register("terms", name, settings, modules)
