@@ -51,7 +51,7 @@ tasks:
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """A folder with a config and its code; what it registers is forgotten again."""
-    before, path, modules = {s: dict(k) for s, k in kinds._yours.items()}, list(sys.path), set(sys.modules)
+    before, path = {section: dict(known) for section, known in kinds._yours.items()}, list(sys.path)
     monkeypatch.chdir(tmp_path)
     Path("code").mkdir()
     Path("code/mine.py").write_text(CODE)
@@ -60,8 +60,9 @@ def folder(tmp_path, monkeypatch):
     yield tmp_path
     kinds._yours.update(before)
     sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 def said() -> str:
