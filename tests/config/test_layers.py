@@ -110,7 +110,8 @@ def test_a_wrong_value_of_the_command_line_is_said_of_it(value, said):
 def test_what_was_read_stands_alone(write):
     """The workflow leaves it to its jobs."""
     config = read(DEFAULT)
-    assert load(plain(config.raw)).model_dump() == config.model_dump()
+    again = load(plain(config.raw))
+    assert again == config and again.model_dump() == config.model_dump()
 
 
 # --- families ---------------------------------------------------------------------------------------------------------

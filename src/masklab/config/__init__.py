@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from masklab.config import kinds
-from masklab.config.checks import check_name, check_references, check_run
+from masklab.config.checks import check_name, check_names, check_references, check_run
 from masklab.config.exact import is_exact
 from masklab.config.expand import expand_models
 from masklab.config.inherit import meant
@@ -17,7 +17,7 @@ from masklab.config.located import find, overlay, place_of, plain, shown, wrong
 from masklab.config.places import located
 from masklab.config.problems import MISSING, Problem, got, problems, unknown
 from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
-from masklab.config.schema import SECTIONS, Config, Settings, entry_class
+from masklab.config.schema import SECTIONS, Config, Read, Settings, entry_class
 from masklab.errors import MaskLabError
 
 __all__ = [
@@ -61,7 +61,7 @@ def _checked(raw) -> Config:
             raise wrong(place_of(code, at), "code", f"no such file: {shown(file)}")
     kinds.load(code)
     config = _typed(raw)
-    config._raw = raw
+    config._read = Read(raw)
     with located(raw):
         names = list(config.models), list(config.tasks)
         studies = {name: expand_models(study, *names) for name, study in config.studies.items()}
@@ -72,7 +72,8 @@ def _checked(raw) -> Config:
         except ModuleNotFoundError:
             return config
         config = with_nulls(config)
-        config._raw = raw
+        check_names(config)
+        config._read = Read(raw)
         return config
 
 

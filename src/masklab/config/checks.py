@@ -9,6 +9,7 @@ from masklab.config.exact import check_floor, check_lookup, check_measurable
 from masklab.config.growth import check_growth
 from masklab.config.inherit import hint
 from masklab.config.references import LAWS, checkpoints, named_law, split_reference, study_models, symbols_of
+from masklab.config.schema import SECTIONS
 from masklab.errors import MaskLabError
 
 SYMBOLIC = {"markov", "hmm", "pcfg", "causal"}  # kinds of corpora whose splits hold symbols instead of text
@@ -31,6 +32,14 @@ def check_name(name: str) -> str | None:
     if re.fullmatch(r"r[0-9]+", name):
         return "a name must not be r and a number: folders of replicates are called so"
     return None
+
+
+def check_names(config):
+    """Names of a config that was not read, such as one with nulls, can be parts of paths."""
+    for section in SECTIONS:
+        for name in getattr(config, section):
+            if said := check_name(name):
+                raise MaskLabError(f"config: {section}.{name}: {said}")
 
 
 def check_run(name: str) -> str | None:

@@ -84,10 +84,22 @@ class Settings(Entity):
     )
 
 
+class Read:
+    """What was read for a config. Configs are equal whatever they were read from, so two of these always are."""
+
+    def __init__(self, raw: dict):
+        self.raw = raw
+
+    def __eq__(self, other):
+        return isinstance(other, Read)
+
+    __hash__ = None
+
+
 class Config(Settings):
     """Everything. See config.yaml and the files that it extends for a documented example."""
 
-    _raw: dict = PrivateAttr(default_factory=dict)
+    _read: "Read" = PrivateAttr(default_factory=lambda: Read({}))
     chains: dict[str, Chains] = {}
     hmms: dict[str, HiddenMarkov] = {}
     grammars: dict[str, Grammar] = {}
@@ -107,7 +119,7 @@ class Config(Settings):
     @property
     def raw(self) -> dict:
         """What was read for it: every file in one mapping that stands alone, with places (`masklab.config.located`)."""
-        return self._raw
+        return self._read.raw
 
 
 # Every part of the config that maps names to entries; those whose entries are of kinds that a user can add to.
