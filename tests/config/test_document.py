@@ -34,7 +34,7 @@ def examples(tmp_path, monkeypatch):
     yield tmp_path
     kinds._yours.update(before)
     sys.modules.pop("words", None)
-    sys.path.remove(str(tmp_path))
+    sys.path[:] = [folder for folder in sys.path if folder != str(tmp_path)]
 
 
 def test_its_examples_do_what_it_says(examples):
