@@ -5,12 +5,6 @@ from snakemake.utils import min_version
 min_version("9.19")
 
 
-# A config file with `studies:` stands alone; any other is laid over config.yaml.
-if "studies" not in config:
-
-    configfile: "config.yaml"
-
-
 # Only used with `--sdm apptainer`: the environment of envs/ in an image.
 container: "docker://python:3.11-slim"
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import yaml
 
-from masklab.config import load, read_laid
+from masklab.config import load, read
 from masklab.errors import MaskLabError
 from masklab.files import write_json
 from masklab.models.flops import forward_flops, training_flops
@@ -149,8 +149,8 @@ def test_the_table_and_what_was_used(tmp_path):
     assert rows[0].endswith("| 2.00 |")
 
 
-def test_a_file_without_studies_is_laid_over_the_base(tmp_path):
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(RAW))
-    (tmp_path / "top.yaml").write_text("models:\n  first: {steps: 60, checkpoints: [10, 50]}\n")
-    config = read_laid(tmp_path / "top.yaml", tmp_path / "config.yaml")
+def test_a_plan_of_a_file_laid_over_another(tmp_path):
+    (tmp_path / "low.yaml").write_text(yaml.safe_dump({"extends": []} | RAW))
+    (tmp_path / "top.yaml").write_text("extends: low.yaml\nmodels:\n  first: {steps: 60, checkpoints: [10, 50]}\n")
+    config = read(tmp_path / "top.yaml")
     assert config.models["first"].steps == 60 and math.isclose(make_plan(config).total()["tokens"], 22 * 8 * 80)
