@@ -5,9 +5,10 @@ from typing import Annotated, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import ValidationError
 
+from masklab.config import kinds
 from masklab.config.inherit import meant
 from masklab.config.located import has
-from masklab.config.schema import Entity
+from masklab.config.schema import Entity, Objective
 
 
 class Problem(NamedTuple):
@@ -69,6 +70,8 @@ def _where(location, value, kind) -> tuple[tuple, int | None]:
 
 def _problem(at, fault, entity, value, path) -> Problem:
     kind, context, place = fault["type"], fault.get("ctx", {}), (*path, *at)
+    if kind == "unknown_term":
+        return Problem(place, unknown(at[-1], kinds.known("terms")))
     if kind == "extra_forbidden":
         names, within = _fields(entity, at[:-1], value)
         kind = f" for kind {within['kind']!r}" if isinstance(within.get("kind"), str) else ""
@@ -123,6 +126,7 @@ _WORDS = {
     "tuple_type": "a list",
     "dict_type": "a mapping of names to values",
     "model_type": "a mapping of keys to values",
+    "model_attributes_type": "a mapping of keys to values",
 }
 
 
@@ -194,6 +198,8 @@ def field_type(field):
 
 def _step(annotation, part):
     """The type of one key or item of a type."""
+    if annotation is Objective:
+        return kinds.find("terms", part).entity()
     if isinstance(annotation, type) and issubclass(annotation, Entity):
         return field_type(annotation.model_fields[part]) if part in annotation.model_fields else None
     origin, parameters = get_origin(annotation), get_args(annotation)

@@ -87,7 +87,7 @@ class Adversarial(Weight):
     pooling: Literal["concat", "cls", "mean"] = Field(
         "concat", description="What the head reads, scaled to length 1; as `pooling` of a `linear_probe`."
     )
-    every: Count = Field(1, description="The term is part of every so manyth update, beginning with the first.")
+    every: Count = Field(1, description="Updates from one that has the term to the next; the first has it.")
 
     def besides(self) -> tuple[int, int]:
         return self.support + self.query, self.every
@@ -133,7 +133,7 @@ class Objective(RootModel[dict[str, SerializeAsAny[Weight]]]):
         faults, found = [], {}
         for name, settings in value.items():
             if name not in known:
-                said = PydanticCustomError("unknown_term", f"unknown term; allowed: {', '.join(known)}")
+                said = PydanticCustomError("unknown_term", "unknown term")
                 faults.append(InitErrorDetails(type=said, loc=(str(name),), input={}))
                 continue
             try:
@@ -179,5 +179,5 @@ def _settings(entity, value):
 
 def _fault(name, error) -> InitErrorDetails:
     """One fault in the settings of a term, at its place in the objective."""
-    said = PydanticCustomError(error["type"], error["msg"])
+    said = PydanticCustomError(error["type"], error["msg"].replace("{", "{{").replace("}", "}}"), error.get("ctx"))
     return InitErrorDetails(type=said, loc=(name, *error["loc"]), input=error["input"])
