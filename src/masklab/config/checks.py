@@ -13,6 +13,7 @@ from masklab.errors import MaskLabError
 
 SYMBOLIC = {"markov", "hmm", "pcfg", "causal"}  # kinds of corpora whose splits hold symbols instead of text
 NAME = re.compile(r"[A-Za-z0-9_.+-]+")
+OF_A_REPLICATE = re.compile(r"r\d+")  # folders of replicates are called so
 
 
 def check_names(config):
@@ -21,6 +22,8 @@ def check_names(config):
         for name in getattr(config, section):
             if not NAME.fullmatch(name):
                 raise MaskLabError(f"config: {section}.{name}: names use letters, digits and _ . + - only")
+            if OF_A_REPLICATE.fullmatch(name):
+                raise MaskLabError(f"config: {section}.{name}: r and a number names a replicate; choose another name")
 
 
 def _known(names, name, where):
