@@ -41,10 +41,15 @@ def test_only_what_changed_stops():
                                       "{track}-{objective}": {"init": "{track}-phase1@7"}},
                            "dictionaries": {"{track}": {"model": "{track}-phase1@7"}}})  # fmt: skip
     paths = Paths(load(edited), Paths(load(RAW)))
-    assert paths.model("strict-phase1") == {"changed": "model.steps: 1200 when submitted, 7 now"}
-    assert paths.model("strict-mlm")["changed"].startswith("model.init: 'strict-phase1@1200' when submitted")
-    assert "changed" not in paths.model("dh-single-with") and "changed" not in paths.entity("corpora", "strict")
+    assert paths.settings("pretrain", recipe="strict-phase1", replicate="1") == {
+        "changed": "model.steps: 1200 when submitted, 7 now"
+    }
+    assert paths.settings("pretrain", recipe="strict-mlm", replicate="1")["changed"].startswith(
+        "model.init: 'strict-phase1@1200' when submitted"
+    )
+    assert "changed" not in paths.settings("pretrain", recipe="dh-single-with", replicate="1")
+    assert "changed" not in paths.settings("corpus", corpus="strict")
     named = overlay(RAW, {"corpora": {"extra": RAW["corpora"]["strict"]}})
-    assert Paths(load(named), Paths(load(RAW))).entity("corpora", "extra") == {
-        "changed": "corpora.extra: not declared when submitted"
+    assert Paths(load(named), Paths(load(RAW))).settings("corpus", corpus="extra") == {
+        "changed": "corpus extra: not declared when submitted"
     }

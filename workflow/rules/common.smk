@@ -1,16 +1,15 @@
-# What every rule file uses: the checked configuration, paths, code dependencies, wildcards.
+# What every rule file uses: the checked configuration, places, what jobs read and are made from, wildcards.
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(workflow.basedir, "src")))
 sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
-from masklab.jobs import warm
+from masklab.jobs import provenance, warm
 from masklab.config import load
 from masklab.errors import MaskLabError
 from cluster import Cluster
-from imports import code
-from paths import Paths, drawn_by, pattern
+from paths import Paths, instances, pattern
 from submitted import recall, remember
 
 try:
@@ -22,6 +21,7 @@ try:
         paths = Paths(settings, Paths(load(recall() or config)))
     cluster = Cluster(settings)
     R = paths.result
+    needs, settings_of, code_of = paths.for_rules()
     paths.check()
     paths.warn_missing_sources()
 except MaskLabError as error:
@@ -29,17 +29,18 @@ except MaskLabError as error:
 
 
 wildcard_constraints:
-    corpus=pattern(settings.corpora),
-    tokenizer=pattern(settings.tokenizers),
+    corpus=instances(settings, "corpora"),
+    tokenizer=instances(settings, "tokenizers"),
+    causal=instances(settings, "causal_models"),
+    task=instances(settings, "tasks"),
     embeddings=pattern(settings.embeddings),
-    causal=pattern(settings.causal_models),
-    model=pattern(settings.models),
+    recipe=pattern(settings.models),
     dictionary=pattern(settings.dictionaries),
-    task=pattern(settings.tasks),
+    replicate=r"[1-9]\d*",
     probe=pattern(settings.probes),
+    unit=r"[A-Za-z0-9_.+-]+(?<!\.items)",
     study=pattern(settings.studies),
     sequences=r"\d+",
     positions="all|one",
-    unit=r"[A-Za-z0-9_.+-]+",
     figure=r"[a-z0-9_]+",
     table=r"[a-z0-9_]+",

@@ -5,10 +5,11 @@ import gc
 import logging
 import os
 import sys
+from pathlib import Path
 
 from masklab.errors import MaskLabError
 from masklab.jobs import provenance as made
-from masklab.jobs import store, warm
+from masklab.jobs import state, store, warm
 from masklab.jobs.progress import configure
 from masklab.memory import keep_freed_memory
 
@@ -28,18 +29,21 @@ def job(snakemake):
     keep_freed_memory()
     configure(snakemake.log[0] if snakemake.log else None)
     try:
-        config = dict(snakemake.params).get("config")
+        params = dict(snakemake.params)
+        config = params.get("config")
         if isinstance(config, dict) and "changed" in config:
             raise MaskLabError(
                 f"the config changed while this job waited: {config['changed']}; nothing was made; run the same"
                 " command again"
             )
-        record = made.Record(snakemake.rule, dict(snakemake.wildcards), config, snakemake.log[0])
+        record = made.Record(snakemake.rule, dict(snakemake.wildcards), config, params["code"], snakemake.log[0])
         entry = store.entry(snakemake)
         if entry is not None and entry.fetch():
-            record.taken(entry.path)
+            record.finished(snakemake.input, taken_from=str(entry.path))
             log.info("taken from the store: %s", entry.path)
             sys.exit(0)
+        if params.get("state"):
+            state.begin(params["state"], params["code"])
         try:
             with made.stamped(config):
                 yield
@@ -47,7 +51,7 @@ def job(snakemake):
             record.stopped()
             raise
         made.embed(snakemake.output, config)
-        record.finished(snakemake.input.code)
+        record.finished(snakemake.input)
         if entry is not None:
             entry.add()
     except MaskLabError as error:
@@ -62,6 +66,11 @@ def threads(asked: int) -> int:
     """CPU threads of this job: what Slurm gave it or Snakemake allows, and no more than this process may use."""
     given = int(os.environ.get("SLURM_CPUS_PER_TASK", asked))
     return max(1, min(given, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else given))
+
+
+def checkpoint(manifest, reference: str) -> Path:
+    """Folder of `recipe@step`, beside the manifest of one replicate of the recipe."""
+    return Path(manifest).parent / f"step-{reference.rpartition('@')[2]}"
 
 
 def device(name: str) -> str:

@@ -13,5 +13,5 @@ with job(snakemake):
 
     name, params = snakemake.wildcards.study, snakemake.params.config
     study = Study(**params["study"])
-    frame = test_claims(claims_of(name, study), gather(snakemake.input.scores), study, name, params["metrics"])
+    frame = test_claims(claims_of(name, study), gather({name: snakemake.input.scores}), study, name, params["metrics"])
     write_claims(frame, Path(snakemake.output.csv).with_suffix(""))

@@ -15,5 +15,5 @@ with job(snakemake):
     arguments = dict(params["arguments"])
     if snakemake.input.corpora:
         arguments["corpora"] = list(snakemake.input.corpora)
-    figure, data = draw(gather(snakemake.input.scores), Study(**params["study"]), **arguments)
+    figure, data = draw(gather({names.study: snakemake.input.scores}), Study(**params["study"]), **arguments)
     write_figure(figure, data, Path(snakemake.output.pdf).with_suffix(""))

@@ -6,6 +6,6 @@ with job(snakemake):
     from masklab.files import write_csv, write_parquet
     from masklab.scores.schema import gather
 
-    frame = gather(snakemake.input.scores)
+    frame = gather(snakemake.params.studies)
     write_parquet(frame, snakemake.output.parquet)
     write_csv(frame, snakemake.output.csv)

@@ -12,5 +12,5 @@ with job(snakemake):
 
     params, names = snakemake.params.config, snakemake.wildcards
     make = find(names.study, names.table).function()
-    frame = make(gather(snakemake.input.scores), Study(**params["study"]), **params["arguments"])
+    frame = make(gather({names.study: snakemake.input.scores}), Study(**params["study"]), **params["arguments"])
     write_table(frame, Path(snakemake.output.csv).with_suffix(""))

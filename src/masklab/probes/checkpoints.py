@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import torch
 
 from masklab.files import write_table
@@ -13,11 +14,13 @@ from masklab.scores.schema import rows_to_table
 
 def measure_checkpoints(
     *,
-    study: str,
     name: str,
     probe,
-    model: str,
     checkpoints,
+    recipe: str | None = None,
+    replicate: int = 1,
+    study: str = "-",
+    model: str | None = None,
     tasks,
     output,
     seed: int = 1,
@@ -34,6 +37,9 @@ def measure_checkpoints(
     threads: CPU threads, None leaves torch's. Returns the table written. With `state_folder` a killed run
     goes on where it was; the folder is locked meanwhile and emptied on success.
     """
+    model = recipe or model
+    if recipe is not None:  # until items are written: none
+        write_table(pa.table({"recipe": pa.array([], pa.string())}), Path(output).with_suffix(".items.parquet"))
     if threads is not None:
         torch.set_num_threads(threads)
     if device == "auto":

@@ -98,7 +98,14 @@ def check(table: pa.Table, where) -> None:
 
 
 def gather(paths):
-    """All score files in one checked, sorted pandas frame; a bad file raises MaskLabError naming it."""
+    """All score files in one checked, sorted pandas frame; a bad file raises MaskLabError naming it.
+
+    Of {study: files} the frame says the study of each row.
+    """
+    if isinstance(paths, dict):
+        import pandas as pd
+
+        return pd.concat([gather(files).assign(study=study) for study, files in paths.items()], ignore_index=True)
     tables = [_read(path) for path in paths]
     if not tables:
         return rows_to_frame([])

@@ -17,13 +17,13 @@ class Run:
     """One pre-training run: its resolved configuration and where its files lie."""
 
     name: str
-    seed: int
+    seed: int  # of the replicate
     model: Model
     encoder: Encoder
     objective: Objective
     tokens: Path  # folder of token arrays
     tokenizer: Path  # folder of the tokenizer, copied into every checkpoint
-    output: Path  # results/models/<model>
+    output: Path  # results/models/<recipe>/r<replicate>
     state: Path  # where the resumable state lies while it runs
     init: Path | None = None  # checkpoint to start from, and the teacher
     dictionary: Path | None = None  # folder of the dictionary
@@ -32,6 +32,8 @@ class Run:
     embeddings: Path | None = None  # folder of initial word embeddings
     adversary: Path | None = None  # folder of the task of an adversarial objective
     device: str = "cpu"
+    replicate: int = 1
+    phase: int = 0  # how many `init` links lie behind it
 
 
 ENTITIES = {"model": Model, "encoder": Encoder, "objective": Objective, "dictionary_config": Dictionary}

@@ -1,0 +1,71 @@
+"""Pre-trained models, dictionaries of their hidden states, codes of a corpus under a dictionary."""
+
+from artifacts import Artifact, of_kind
+from masklab.config import kinds, split_reference
+from masklab.config.replicates import phase
+
+COPIED = "masklab.models.modeling_masklab"  # into checkpoints; never imported
+
+
+class Pretrain(Artifact):
+    place, script = "models/{recipe}/r{replicate}", "pretrain.py"
+
+    def inputs(self, recipe, replicate):
+        model, k = self.config.models[recipe], int(replicate)
+        objective, paths = self.config.objectives[model.objective], self.paths
+        found = {
+            "tokens": paths.tokens(model.corpus, model.tokenizer, k),
+            "tokenizer": paths.tokenizer(model.tokenizer, k),
+        }
+        if model.embeddings:
+            found["embeddings"] = paths.folder("embeddings", model.embeddings, k) + "/vectors.npy"
+        if model.init:
+            found["init"] = paths.manifest(model.init, k)
+        if objective.adversary:
+            found["adversary"] = paths.task(objective.adversary.task, k)
+        if objective.mlsm:
+            found["dictionary"] = paths.dictionary(model.dictionary, k)
+            if model.codes == "stored":
+                found["codes"] = paths.codes(model.dictionary, k)
+        return found
+
+    def settings(self, recipe, replicate):
+        model = self.config.models[recipe]
+        objective = self.config.objectives[model.objective]
+        dictionary = self.config.dictionaries[model.dictionary] if objective.mlsm else None
+        return self.paths.common(int(replicate)) | {
+            "model": model.model_dump(mode="json", exclude={"replicates"}),
+            "encoder": self.config.encoders[model.encoder].model_dump(mode="json"),
+            "objective": objective.model_dump(mode="json"),
+            "dictionary": dictionary and dictionary.model_dump(mode="json"),
+            "phase": phase(self.config, recipe),
+        }
+
+    def roots(self, recipe, replicate):
+        weights = self.config.objectives[self.config.models[recipe].objective].model_dump()
+        terms = [kind for name, kind in kinds.known("terms").items() if weights.get(name)]
+        return [COPIED, *(part for kind in terms for part in of_kind(kind))]
+
+
+class Dictionary(Artifact):
+    place, script = "dictionaries/{dictionary}/r{replicate}", "dictionary.py"
+
+    def inputs(self, dictionary, replicate):
+        reference, k = self.config.dictionaries[dictionary].model, int(replicate)
+        model = self.config.models[split_reference(reference, f"dictionaries.{dictionary}.model")[0]]
+        return {
+            "manifest": self.paths.manifest(reference, k),
+            "tokens": self.paths.tokens(model.corpus, model.tokenizer, k),
+        }
+
+    def settings(self, dictionary, replicate):
+        settings = self.config.dictionaries[dictionary].model_dump(mode="json")
+        return self.paths.common(int(replicate)) | {"dictionary": settings}
+
+
+class Codes(Dictionary):
+    place, script = "codes/{dictionary}/r{replicate}", "codes.py"
+
+    def inputs(self, dictionary, replicate):
+        found = super().inputs(dictionary, replicate)
+        return found | {"dictionary": self.paths.dictionary(dictionary, int(replicate))}
