@@ -43,6 +43,8 @@ onstart:
         and not workflow.deployment_settings.deployment_method
     ):
         warm.start(min(settings.threads, workflow.cores))
+    if not workflow.local_exec:
+        remember_code(job.params.code for job in pending if "code" in job.params.keys())
 
 
 # `snakemake --touch` says that artifacts are as good as made anew: records of jobs take it down.

@@ -44,11 +44,13 @@ def checkout() -> Sources:
 class Paths:
     """Places of artifacts, and the inputs, parameters and code of their jobs, under one configuration.
 
-    submitted: in a cluster job, the `Paths` of the configuration that it was submitted with.
+    submitted, submitted_code: in a cluster job, the `Paths` of the configuration that it was submitted with, and the
+    fingerprints of the code.
     """
 
-    def __init__(self, config, submitted=None):
-        self.config, self.submitted, self.checkout = config, submitted, checkout()
+    def __init__(self, config, submitted=None, submitted_code=None):
+        self.config, self.submitted, self.submitted_code = config, submitted, submitted_code
+        self.checkout = checkout()
         self.root = f"results/{config.run}" if config.run else "results"
         self.rules = {rule: kind(self) for rule, kind in RULES.items()}
 
@@ -70,9 +72,12 @@ class Paths:
         return {"changed": changed} if changed else now
 
     def code(self, rule: str, **names) -> Code:
-        """Fingerprint of the code that a job is made by."""
+        """Fingerprint of the code that a job is made by; in a job it says what `changed` since submission."""
         artifact = self.rules[rule]
-        return self.checkout.of(artifact.script, *artifact.roots(**names))
+        code, then = self.checkout.of(artifact.script, *artifact.roots(**names)), self.submitted_code
+        if then is not None:
+            code.changed = [part for part, mark in code.modules.items() if then.get(part) != mark]
+        return code
 
     def for_rules(self) -> list:
         """`inputs`, `settings` and `code` as rules take them: rule -> a function of the job's wildcards."""

@@ -4,13 +4,15 @@ import sys
 
 import pytest
 import yaml
-from running import ROOT
+from running import ROOT, snakemake
+from test_symbolic import CONFIG
 
 from masklab.config import load, overlay
+from masklab.jobs.code import Code
 
 sys.path.insert(0, str(ROOT / "workflow"))
 from paths import Paths
-from submitted import VARIABLE, change, recall, remember
+from submitted import CODE, VARIABLE, change, recall, recall_code, remember, remember_code
 
 RAW = yaml.safe_load((ROOT / "config.yaml").read_text())
 
@@ -53,3 +55,31 @@ def test_only_what_changed_stops():
     assert Paths(load(named), Paths(load(RAW))).settings("corpus", corpus="extra") == {
         "changed": "corpus extra: not declared when submitted"
     }
+
+
+def test_the_code_travels_too_and_what_changed_is_named(monkeypatch):
+    monkeypatch.setenv(CODE, "")
+    code = Paths(load(RAW)).code("corpus", corpus="strict")
+    remember_code([code])
+    assert recall_code() == code.modules
+    assert Paths(load(RAW), submitted_code=recall_code()).code("corpus", corpus="strict").changed == []
+    other = recall_code() | {"masklab.rng": "0"}
+    assert Paths(load(RAW), submitted_code=other).code("corpus", corpus="strict").changed == ["masklab.rng"]
+
+
+@pytest.mark.workflow
+def test_a_job_of_other_code_than_was_submitted_stops_in_one_line(tmp_path, monkeypatch):
+    """As a cluster's job starts: a Snakemake of its own, in the environment of the one that submitted it."""
+    code = Paths(load(CONFIG)).code("corpus", corpus="dh")
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setenv(CODE, "")
+    remember(CONFIG)
+    remember_code([Code.of(code.modules | {"masklab.rng": "0"})])
+    how = ("--mode", "remote", "--target-jobs", "corpus:corpus=dh", "--allowed-rules", "corpus", "--force")
+    done = snakemake(tmp_path, CONFIG, *how, "--no-hooks", "--nolock", "--executor", "local", check=False)
+    assert done.returncode == 1 and not list(tmp_path.glob("results/corpora/dh/*"))
+    said = (tmp_path / "results/logs/corpora/dh.log").read_text().partition(" ")[2]
+    assert (
+        said
+        == "error: the code changed while this job waited: masklab.rng; nothing was made; run the same command again\n"
+    )

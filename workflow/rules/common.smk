@@ -10,7 +10,7 @@ from masklab.config import load
 from masklab.errors import MaskLabError
 from cluster import Cluster
 from paths import Paths, instances, pattern
-from submitted import recall, remember
+from submitted import recall, recall_code, remember, remember_code
 
 try:
     settings = load(config)
@@ -18,7 +18,7 @@ try:
         remember(config)
         paths = Paths(settings)
     else:
-        paths = Paths(settings, Paths(load(recall() or config)))
+        paths = Paths(settings, Paths(load(recall() or config)), recall_code())
     cluster = Cluster(settings)
     R = paths.result
     needs, settings_of, code_of = paths.for_rules()

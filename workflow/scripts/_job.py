@@ -31,11 +31,12 @@ def job(snakemake):
     try:
         params = dict(snakemake.params)
         config = params.get("config")
+        changed = ", ".join(params["code"].changed)
+        changed = f"code changed while this job waited: {changed}" if changed else None
         if isinstance(config, dict) and "changed" in config:
-            raise MaskLabError(
-                f"the config changed while this job waited: {config['changed']}; nothing was made; run the same"
-                " command again"
-            )
+            changed = f"config changed while this job waited: {config['changed']}"
+        if changed:
+            raise MaskLabError(f"the {changed}; nothing was made; run the same command again")
         record = made.Record(snakemake.rule, dict(snakemake.wildcards), config, params["code"], snakemake.log[0])
         entry = store.entry(snakemake)
         if entry is not None and entry.fetch():

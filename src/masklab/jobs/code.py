@@ -25,14 +25,18 @@ DIGITS = 16
 
 
 class Code(str):
-    """Fingerprint of the code of a job, hexadecimal. modules: name of each part of it -> that part's fingerprint."""
+    """Fingerprint of the code of a job, hexadecimal.
+
+    modules: name of each part of it -> that part's fingerprint. changed: parts that are others than at submission.
+    """
 
     modules: dict[str, str]
+    changed: list[str]
 
     @classmethod
     def of(cls, modules: dict[str, str]) -> "Code":
         code = cls(fingerprint(modules)[:DIGITS])
-        code.modules = dict(sorted(modules.items()))
+        code.modules, code.changed = dict(sorted(modules.items())), []
         return code
 
 
