@@ -78,7 +78,8 @@ def trained(root, args):
     print(f"{args.kind}, {args.layers} x {args.hidden}, {sum(p.numel() for p in model.parameters()):,} parameters, "
           f"{args.steps} updates on {corpus.kind} sentences of {store.lengths.mean():.1f} tokens")  # fmt: skip
     probe = LossProbe(kind="loss", sequences=2000, masks="one")
-    found = {row["metric"]: row["value"] for row in run(Context(probe, folder, tokens=root / "tokens"))}
+    rows = run(Context(probe, folder, tokens=root / "tokens"))
+    found = {row["metric"]: row["value"] for row in rows if "value" in row}
     floor = found.get("floor", facts.get("mlm_entropy"))
     print(f"loss {found['loss']:.3f} +- {found['loss_se']:.3f} nats per masked token, of a floor of {floor:.3f}")
     return store, model

@@ -71,7 +71,7 @@ def world(root, args):
 def ours(checkpoint, task, probe):
     """Test accuracy of each run."""
     rows = run(Context(probe=probe, checkpoint=checkpoint, tasks={"the": task}, name="many"))
-    return [row["value"] for row in rows if row["metric"] == "accuracy"]
+    return [row["value"] for row in rows if row.get("metric") == "accuracy"]
 
 
 class Theirs:

@@ -7,6 +7,7 @@ import pytest
 
 from masklab.config import load, overlay
 from masklab.config.measured import replicates_of, study_pairs
+from masklab.config.nulls import with_nulls
 from masklab.config.replicates import (
     instance,
     is_redrawn,
@@ -138,6 +139,12 @@ def test_what_a_study_measures():
         ("cost", "base", 2),
         ("cost", "next", 1),
     ]
+
+
+def test_a_study_measures_its_nulls_too():
+    found = with_nulls(config(studies={"s": {"nulls": ["untrained", "majority"], "probes": {"loss": ["next"]}}}))
+    nulls = [recipe for probe, recipe in study_pairs(found, "s") if recipe not in RAW["models"]]
+    assert nulls == ["untrained.next"] and trained_replicates(found)["untrained.next"] == 2
 
 
 def test_no_entry_is_called_like_a_replicate():

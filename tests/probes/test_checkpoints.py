@@ -1,24 +1,28 @@
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from masklab.config.kinds import OURS
-from masklab.config.schema import MinimalPairsProbe
+from masklab.config.schema import MinimalPairsProbe, PredictionProbe
 from masklab.errors import MaskLabError
 from masklab.jobs import state
+from masklab.probes import Context, checkpoints
 from masklab.probes.checkpoints import measure_checkpoints
+from masklab.scores.items import read
 from masklab.scores.schema import COLUMNS
 
 
 def measure(make_checkpoint, task, folder, **changes):
     probe = MinimalPairsProbe(kind="minimal_pairs", tasks=["blimp"])
     values = {
-        "study": "mlsm",
+        "recipe": "small",
+        "replicate": 2,
         "name": "blimp",
         "probe": probe,
-        "model": "small",
         "checkpoints": [(10, make_checkpoint(seed=1)), (20, make_checkpoint(seed=2))],
         "tasks": {"blimp": task},
         "output": folder / "scores.parquet",
@@ -28,7 +32,7 @@ def measure(make_checkpoint, task, folder, **changes):
     return measure_checkpoints(**(values | changes))
 
 
-def test_what_measures_or_trains_starts_without_pandas_and_transformers():
+def test_what_measures_or_trains_starts_without_pandas_transformers_and_scikit_learn():
     names = [
         *(kind.make.partition(":")[0] for kind in OURS["probes"].values()),
         "masklab.probes.checkpoints",
@@ -36,20 +40,50 @@ def test_what_measures_or_trains_starts_without_pandas_and_transformers():
     ]
     code = f"import sys, importlib; [importlib.import_module(name) for name in {names}]; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "torch" in loaded and not {"pandas", "transformers"} & set(loaded)
+    assert "torch" in loaded and not {"pandas", "transformers", "sklearn"} & set(loaded)
 
 
 def test_writes_score_rows_of_every_checkpoint_and_forgets_its_state(make_checkpoint, write_pairs, tmp_path, sentences):
     rows = [("agreement", *pair) for pair in zip(sentences(40)[::2], sentences(40)[1::2], strict=True)]
     frame = measure(make_checkpoint, write_pairs("blimp", rows), tmp_path).to_pandas()
     assert list(frame.columns) == list(COLUMNS)
-    assert set(zip(frame["model"], frame["step"], frame["probe"], strict=True)) == {
-        ("small", 10, "blimp"),
-        ("small", 20, "blimp"),
+    assert set(zip(frame["recipe"], frame["replicate"], frame["step"], frame["probe"], strict=True)) == {
+        ("small", 2, 10, "blimp"),
+        ("small", 2, 20, "blimp"),
     }
     assert len(frame) == 4
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "scores.parquet"), frame)
     assert [path.name for path in (tmp_path / "state").iterdir()] == ["lock"]
+    items = read(tmp_path / "scores.items.parquet").to_pylist()
+    assert [(each["step"], each["metrics"]) for each in items] == [
+        (step, [metric]) for step in (10, 20) for metric in ("accuracy", "accuracy_full_width")
+    ]
+    for each, value in zip(items, frame["value"], strict=True):
+        assert each["recipe"] == "small" and each["replicate"] == 2 and len(each["predictions"]) == 20
+        assert np.mean(each["predictions"]) == pytest.approx(value, abs=1e-12)
+
+
+def test_a_probe_without_items_leaves_an_empty_file_of_them(make_checkpoint, tmp_path, caplog):
+    probe = PredictionProbe(kind="prediction", sentence="The cat [MASK].", top=3)
+    folder = make_checkpoint(seed=1)
+    with caplog.at_level("INFO"):
+        table = measure_checkpoints(
+            recipe="small", replicate=1, name="figure1", probe=probe, checkpoints=[(7, folder)], tasks={},
+            output=tmp_path / "step-7.parquet", device="cpu",
+        )  # fmt: skip
+    assert len(table) == 3 and len(read(tmp_path / "step-7.items.parquet")) == 0
+
+
+def test_progress_says_which_replicate(make_checkpoint, write_pairs, tmp_path, sentences, monkeypatch):
+    said = []
+    monkeypatch.setattr(checkpoints, "Progress", lambda label, *_, **__: said.append(label) or (lambda *_: None))
+    measure(make_checkpoint, write_pairs("blimp", [("a", *sentences(2))]), tmp_path)
+    assert said == ["blimp small/r2@10", "blimp small/r2@20"]
+
+
+def test_a_corpus_is_named_whether_drawn_once_or_for_a_replicate():
+    for folder in ("tokens/c/t", "tokens/c/r2/t", "x/r7/tokens/c/r2/t/r2", "tokens/c/t/r12"):
+        assert Context(None, Path("x"), tokens=Path("results") / folder).corpus == "c"
 
 
 def test_a_second_writer_is_refused(make_checkpoint, write_pairs, tmp_path, sentences):

@@ -3,12 +3,12 @@
 import pandas as pd
 import pytest
 
+from checked_run import scores
 from masklab.config.schema import CostProbe, Decoder, Encoder, Masking, Model, Objective
 from masklab.files import read_json
 from masklab.models.flops import training_flops
 from masklab.probes import Context
 from masklab.probes.cost import flops_per_token, measure
-from masklab.scores.schema import rows_to_frame
 from masklab.training.loop import Run, train
 
 SMALL = {"positions": "absolute", "layers": 1, "hidden": 16, "heads": 1, "max_positions": 40}
@@ -28,7 +28,7 @@ def test_costs_of_a_run(english, tmp_path):
     for step in (2, 6):
         context = Context(CostProbe(kind="cost"), tmp_path / "m" / f"step-{step}", tokens=english / "tokens")
         rows = measure(context)
-        rows_to_frame([{"study": "s", "probe": "p", "model": "m", "step": step, **row} for row in rows])
+        assert scores(rows) == rows
         found[step] = {row["metric"]: row["value"] for row in rows}
         upto = metrics[metrics["step"] <= step]
         assert found[step]["tokens"] == upto["tokens"].sum() and found[step]["seconds"] == upto["seconds"].iloc[-1]

@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 import torch
 
+from checked_run import items, run
+from masklab import probes
 from masklab.config.schema import CurvatureProbe, Encoder
 from masklab.curvature.per_example import SquaredNorms
-from masklab.curvature.trace import hide, label_scores, summed_norms
+from masklab.curvature.trace import hide, label_scores, random_signs, sign_scores, summed_norms
 from masklab.curvature.width import embedded
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
-from masklab.probes import Context, run
+from masklab.probes import Context
+from masklab.rng import generator
 from masklab.tokenizers import load_tokenizer
 from masklab.tokens import TokenStore
 
@@ -69,6 +72,30 @@ def test_the_same_draws_give_the_same_rows(english, folders):
     assert one == measured(english, folders["bert"])
     assert set(one) == {(metric, seed) for metric in ("trace", "trace_se") for seed in (1, 2)}
     assert one["trace", 1] != measured(english, folders["bert"], seed=2)["trace", 1]
+
+
+def test_items_are_sentences_in_the_order_drawn(english, folders):
+    """The order in which they are measured, by length, is not that of the items."""
+    probe = CurvatureProbe(kind="curvature", sentences=60, repeats=1, batch_size=16, width=32)
+    rows = probes.run(Context(probe, folders["bert"], tokens=english / "tokens", name="curvature"))
+    kept = {item["metrics"][0]: item["predictions"] for item in items(rows)}
+    assert set(kept) == {"trace", "trace_embedded"} and len(kept["trace"]) == 60
+    store, address = TokenStore(english / "tokens", "test"), (1, "curvature", "sentences", 1)
+    rng, eligible = generator(*address), np.flatnonzero(store.lengths > 2)
+    drawn = eligible[rng.integers(len(eligible), size=60)]
+    inner = store.lengths[drawn] - 2
+    columns = 1 + np.minimum((rng.random(60) * inner).astype(np.int64), inner - 1)
+    order = np.argsort(inner, kind="stable")
+    model = load_checkpoint(folders["bert"]).eval()
+    for place in (0, 17, 59):
+        ids, lengths = store.batch(drawn[order][place : place + 1])
+        ids, at = hide(ids, torch.from_numpy(columns[order][place : place + 1]))
+        start = place - place % 16
+        signs = random_signs(generator(*address, start), min(16, 60 - start), model.vocab_size)
+        parts = summed_norms(model, ids, lengths, at, signs[place - start, None], sign_scores)
+        assert kept["trace"][order[place]] == pytest.approx(float(parts.sum()), rel=1e-4)
+    groups = probes.run(Context(probe, folders["deberta"], tokens=english / "tokens", name="curvature"))
+    assert {len(item["predictions"]) for item in items(groups)} == {8}  # three batches of 16 and one of 12, by 8s
 
 
 def test_models_with_tables_of_distances_are_measured_too(english, folders):

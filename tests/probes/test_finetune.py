@@ -5,10 +5,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from checked_run import items, run
+from masklab import probes
 from masklab.config.schema import FinetuneProbe
 from masklab.errors import MaskLabError
 from masklab.files import write_json
-from masklab.probes import Context, run
+from masklab.probes import Context
 from masklab.probes.recipe import EarlyStopping
 
 PROBE = FinetuneProbe(
@@ -41,14 +43,16 @@ def context(make_checkpoint, write_task):
 def test_learns_a_separable_task(context, pair):
     rows = run(context(pair=pair))
     assert [(row["seed"], row["metric"]) for row in rows] == [
-        (seed, metric) for seed in (1, 2) for metric in ("accuracy", "mcc", "f1", "majority", "best_step")
+        (seed, metric)
+        for seed in (1, 2)
+        for metric in ("accuracy", "mcc", "f1", "majority", "majority_f1", "best_step")
     ]
     for row in rows:
         assert (row["task"], row["split"], row["train_size"], row["n"]) == ("number", "test", 160, 60)
         if row["metric"] == "best_step":
             assert row["value"] in (10, 20, 30, 40)
-        elif row["metric"] == "majority":
-            assert 0.5 <= row["value"] < 0.6
+        elif row["metric"].startswith("majority"):
+            assert 0.5 <= row["value"] < 0.7
         else:
             assert row["value"] > 0.95
 
@@ -58,8 +62,8 @@ def test_same_seed_twice_gives_identical_rows_and_seeds_do_not_touch_each_other(
     first = run(context(probe=hard))
     assert run(context(probe=hard)) == first
     alone = run(context(probe=hard.model_copy(update={"seeds": [2]})))
-    assert alone == first[5:]
-    values = [[row["value"] for row in rows] for rows in (first[:4], first[5:], run(context(probe=hard, seed=7))[:4])]
+    assert alone == first[6:]
+    values = [[row["value"] for row in rows] for rows in (first[:5], first[6:], run(context(probe=hard, seed=7))[:5])]
     assert values[0] != values[1]
     assert values[0] != values[2]
 
@@ -70,7 +74,7 @@ def test_tasks_start_from_the_checkpoint_not_from_each_other(context, write_task
     other = write_task("other", rows, 3)
     number = context(probe=hard)
     both = run(context(probe=hard, tasks={"other": other, **number.tasks}))
-    assert both[5:] == run(number)
+    assert both[6:] == run(number)
 
 
 def test_resumes_at_the_next_fine_tuning(context, tmp_path):
@@ -134,21 +138,20 @@ def test_learns_from_symbols_without_a_tokenizer(make_checkpoint, symbols, tmp_p
     for file in checkpoint.glob("*token*"):
         file.unlink()
     domains = np.where(np.arange(60) % 3 == 0, "B-D1", "A-D1")
-    task = symbols("present", 400, {"mix": 0.1}, domain=domains)
+    task = symbols("present", 400, domain=domains)
     probe = PROBE.model_copy(
         update={"evaluate_every": "epoch", "sizes": [100, 400], "seeds": [1], "pooling": "mean", "select": "accuracy"}
     )
     rows = run(Context(probe=probe, checkpoint=checkpoint, tasks={"present": task}, name="dh"))
-    names = ("accuracy", "mcc", "f1", "majority")
+    names = ("accuracy", "mcc", "f1", "majority", "majority_f1")
     metrics = [
         *((split, metric, n) for split, n in (("B-D1", 20), ("A-D1", 40)) for metric in names),
         ("test", "best_step", 60),
     ]
     assert [(row["split"], row["metric"], row["n"]) for row in rows] == 2 * metrics
-    assert [row["train_size"] for row in rows] == 9 * [100] + 9 * [400]
-    assert {row["mix"] for row in rows} == {0.1}
-    assert all(row["value"] > 0.9 for row in rows[9:] if row["metric"] == "accuracy")
-    assert rows[8]["value"] in range(7, 29, 7) and rows[17]["value"] in range(25, 101, 25)
+    assert [row["train_size"] for row in rows] == 11 * [100] + 11 * [400]
+    assert all(row["value"] > 0.9 for row in rows[11:] if row["metric"] == "accuracy")
+    assert rows[10]["value"] in range(7, 29, 7) and rows[21]["value"] in range(25, 101, 25)
 
 
 def test_domains_partition_the_test_split(context, write_task):
@@ -169,13 +172,27 @@ def test_a_size_is_the_task_cut_to_its_first_rows(context, write_task, tmp_path)
     sized = context(probe=PROBE.model_copy(update={"lr": 5e-4, "epochs": 2, "sizes": [50, 160]}))
     rows = run(sized)
     whole = run(context(probe=PROBE.model_copy(update={"lr": 5e-4, "epochs": 2})))
-    assert rows[10:] == whole
-    assert rows[:10] != [{**row, "train_size": 50} for row in whole]
+    assert rows[12:] == whole
+    assert rows[:12] != [{**row, "train_size": 50} for row in whole]
     train = tmp_path / "number" / "train.parquet"
     pd.read_parquet(train)[:50].to_parquet(train)
-    assert run(context_of(sized, PROBE.model_copy(update={"lr": 5e-4, "epochs": 2}))) == rows[:10]
+    assert run(context_of(sized, PROBE.model_copy(update={"lr": 5e-4, "epochs": 2}))) == rows[:12]
     with pytest.raises(MaskLabError, match=r"probes.glue.sizes: 160 is more than the 50 training rows of 'number'"):
         run(sized)
+
+
+def test_items_are_the_answers_in_the_order_of_the_test_set(context, tmp_path):
+    whole = context(probe=PROBE.model_copy(update={"seeds": [1]}), state_folder=tmp_path / "state")
+    test = whole.tasks["number"] / "test.parquet"
+    frame = pd.read_parquet(test).assign(domain=np.where(np.arange(60) < 13, "x", "y"))
+    frame.to_parquet(test)
+    rows = probes.run(whole)
+    found = {item["split"]: item for item in items(rows)}
+    assert found["x"]["targets"] + found["y"]["targets"] == frame["label"].tolist()
+    assert {item["train_size"] for item in found.values()} == {160} and found["x"]["seed"] == 1
+    assert found["x"]["metrics"] == ["accuracy", "mcc", "f1", "majority", "majority_f1"]
+    assert np.mean(np.equal(found["y"]["targets"], found["y"]["predictions"])) > 0.95
+    assert items(probes.run(whole)) == items(rows)  # from the record that was kept
 
 
 def test_one_record_per_size_and_seed(context, tmp_path):

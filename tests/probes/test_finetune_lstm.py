@@ -1,8 +1,9 @@
 """Fine-tuning reads any encoder: an LSTM trained by SGD with one mask per sequence."""
 
+from checked_run import run
 from masklab.config.schema import FinetuneProbe
 from masklab.files import read_json
-from masklab.probes import Context, run
+from masklab.probes import Context
 
 
 def test_an_lstm_is_fine_tuned(table):

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 import torch
 
+from checked_run import run
 from masklab.config.schema import FinetuneProbe
 from masklab.models.checkpoint import load_checkpoint
-from masklab.probes import Context, run
+from masklab.probes import Context
 from masklab.probes.goals import Classification
 from masklab.probes.recipe import Course, EarlyStopping
 from masklab.probes.single import OneByOne

@@ -3,11 +3,12 @@
 import pytest
 import torch
 
+from checked_run import HEAD, run
 from masklab.config.schema import Encoder, LandscapeProbe
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
-from masklab.probes import Context, run
+from masklab.probes import Context
 from masklab.scores.schema import rows_to_frame
 from masklab.tokenizers import load_tokenizer
 
@@ -27,10 +28,9 @@ def measured(english, folder, **keys):
     small = {"directions": 2, "points": 5, "sentences": 60, "batch_size": 32, "gradients": 4}
     probe = LandscapeProbe(kind="landscape", **(small | keys))
     rows = run(Context(probe, folder, tokens=english / "tokens", name="landscape"))
-    head = {"study": "s", "probe": "landscape", "model": "m", "step": 0}
-    frame = rows_to_frame([head | row for row in rows])
+    frame = rows_to_frame([HEAD | row for row in rows])
     assert (frame["metric"] == "loss").all() and (frame["n"] == 60).all() and (frame["split"] == "test").all()
-    return frame.pivot(index="mix", columns="layer", values="value")
+    return frame.pivot(index="at", columns="layer", values="value")
 
 
 def test_slices_meet_at_the_checkpoint(english, folder):

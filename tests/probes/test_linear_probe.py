@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from checked_run import items, run
+from masklab import probes
 from masklab.config.schema import LinearProbe
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.lookup import load_lookup
-from masklab.probes import Context, run
+from masklab.probes import Context
 from masklab.probes.features import EncoderSource, LookupSource, projected, projections
 from masklab.probes.linear_probe import SPLITS
 from masklab.tasks.encoding import encode_split
@@ -94,7 +96,9 @@ def test_projections_keep_lengths():
 def test_reads_a_task_off_frozen_representations(table, name):
     rows = run(context(table, name))
     assert [(row["seed"], row["metric"]) for row in rows] == [
-        (seed, metric) for seed in (1, 2, 3) for metric in ("accuracy", "mcc", "f1", "majority", "best_step")
+        (seed, metric)
+        for seed in (1, 2, 3)
+        for metric in ("accuracy", "mcc", "f1", "majority", "majority_f1", "best_step")
     ]
     assert {(row["task"], row["train_size"]) for row in rows} == {("task", 300)}
     (majority,) = set(values(rows, "majority"))
@@ -113,8 +117,8 @@ def test_sizes_are_first_rows_and_records_are_kept(table, tmp_path):
     sized = context(table, sizes=[50, 300])
     kept = dataclasses.replace(sized, state_folder=tmp_path)
     rows = run(kept)
-    assert [row["train_size"] for row in rows] == 15 * [50] + 15 * [300]
-    assert rows[15:] == run(context(table))
+    assert [row["train_size"] for row in rows] == 18 * [50] + 18 * [300]
+    assert rows[18:] == run(context(table))
     times = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     assert len(times) == 2 and run(kept) == rows
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == times
@@ -122,6 +126,14 @@ def test_sizes_are_first_rows_and_records_are_kept(table, tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
     with pytest.raises(MaskLabError, match=r"probes.probe.sizes: 301 is more than the 300 training rows of 'task'"):
         run(context(table, sizes=[301]))
+
+
+def test_items_are_kept_too(table, tmp_path):
+    sized = dataclasses.replace(context(table, sizes=[50], seeds=[1, 2]), state_folder=tmp_path)
+    found = items(probes.run(sized))
+    assert [item["seed"] for item in found] == [1, 2] and {len(item["targets"]) for item in found} == {120}
+    assert found[0]["targets"] == found[1]["targets"] and found[0]["predictions"] != found[1]["predictions"]
+    assert items(probes.run(sized)) == found and len(list(tmp_path.iterdir())) == 1
 
 
 def test_variants(table):

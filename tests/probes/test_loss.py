@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from masklab import symbols
+from checked_run import items, run, scores
+from masklab import probes, symbols
 from masklab.config.schema import Chains, Encoder, LossProbe, MarkovCorpus, Masking, Model, Objective
 from masklab.corpora import generate
 from masklab.errors import MaskLabError
 from masklab.files import write_json, write_table
 from masklab.models.checkpoint import load_checkpoint
-from masklab.probes import Context, run
-from masklab.probes.loss import token_losses, training_masking
+from masklab.probes import Context
+from masklab.probes.loss import sequence_values, token_losses, training_masking
 from masklab.tokenizers import save_tokenizer, symbol_tokenizer
 from masklab.tokens import TokenStore, write_symbol_tokens
 from masklab.training.loop import Run, train
@@ -89,6 +90,25 @@ def test_masking_is_the_models_own(world, tmp_path):
     write_json({}, tmp_path / "masklab.json")
     with pytest.raises(MaskLabError, match=r"masklab.json: no 'config'"):
         training_masking(tmp_path)
+
+
+def test_items_are_sequences_that_spread_as_the_error_says(world):
+    tokens, folders = world
+    rows = probes.run(Context(LossProbe(kind="loss", sequences=200), folders["start"], tokens=tokens, name="loss"))
+    values = {row["metric"]: row["value"] for row in scores(rows)}
+    kept = {item["metrics"][0]: np.array(item["predictions"], float) for item in items(rows)}
+    assert set(kept) == {"loss", "floor", "gap"} and {len(found) for found in kept.values()} == {len(kept["loss"])}
+    assert 100 < len(kept["loss"]) < 200  # of twelve tokens 0.15 each: some sequences have no mask
+    for metric, found in kept.items():
+        error = found.std(ddof=1) / np.sqrt(len(found))
+        assert error == pytest.approx(values[f"{metric}_se"], rel=1e-5)
+    assert np.allclose(kept["loss"] - kept["floor"], kept["gap"], atol=1e-5)
+
+
+def test_a_sequence_stands_for_what_it_adds_to_the_mean():
+    values, groups = np.array([1.0, 3.0, 2.0, 6.0]), np.array([9, 9, 4, 9])
+    found = sequence_values(values, groups)
+    assert found == pytest.approx([3 + (2 - 3) / 2, 3 + (10 - 9) / 2]) and found.mean() == 3
 
 
 def test_without_floor_there_is_a_loss_alone(world):

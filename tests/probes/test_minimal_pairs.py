@@ -3,10 +3,12 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
+from checked_run import items, run, scores
+from masklab import probes
 from masklab.config.schema import MinimalPairsProbe
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
-from masklab.probes import Context, run
+from masklab.probes import Context
 from masklab.probes.minimal_pairs import pseudo_log_likelihood
 from masklab.tokenizers import MASK, load_tokenizer
 
@@ -119,13 +121,16 @@ def test_rows_and_ties(make_checkpoint, write_pairs, sentences):
     # Both versions spell the same ids: a tie, right whichever is called good (argmax of the published pipeline).
     rows += [("ties", "The cat 猫.", "The cat 犬."), ("ties", "The cat 犬.", "The cat 猫.")]
     probe = MinimalPairsProbe(kind="minimal_pairs", tasks=["blimp"])
-    found = run(Context(probe=probe, checkpoint=folder, tasks={"blimp": write_pairs("blimp", rows)}))
+    made = probes.run(Context(probe=probe, checkpoint=folder, tasks={"blimp": write_pairs("blimp", rows)}))
+    found = scores(made)
+    outcomes = {(item["task"], item["metrics"][0]): item["predictions"] for item in items(made)}
     assert {row["task"] for row in found} == {"blimp/agreement", "blimp/ties"}
     values = {(row["task"], row["metric"]): (row["value"], row["n"]) for row in found}
     model, tokenizer = load_checkpoint(folder), load_tokenizer(folder)
     for metric, wide in (("accuracy", False), ("accuracy_full_width", True)):
-        scores = [pseudo_log_likelihood(model, tokenizer, side, full_width=wide) for side in (good, bad)]
-        assert values["blimp/agreement", metric] == (pytest.approx((scores[0] > scores[1]).mean()), 20)
+        scored = [pseudo_log_likelihood(model, tokenizer, side, full_width=wide) for side in (good, bad)]
+        assert outcomes["blimp/agreement", metric] == (scored[0] > scored[1]).astype(float).tolist()
+        assert values["blimp/agreement", metric] == (pytest.approx((scored[0] > scored[1]).mean()), 20)
         assert values["blimp/ties", metric] == (1.0, 2)
 
 

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 import torch
 
+from checked_run import run
 from masklab.config.schema import PredictionProbe
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
-from masklab.probes import Context, run
+from masklab.probes import Context
 from masklab.probes.prediction import masked_ids, shown, top_tokens
 from masklab.tokenizers import MASK, load_tokenizer
 

@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 import torch
 
+from checked_run import run
 from masklab.cli import main
 from masklab.config.schema import Encoder, Masking, RankProbe
 from masklab.masking import mask_batch
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
-from masklab.probes import Context, run
+from masklab.probes import Context
 from masklab.rng import generator
-from masklab.scores.schema import rows_to_frame
 from masklab.tokenizers import MASK
 from masklab.tokens import TokenStore
 
@@ -70,7 +70,6 @@ def test_probe_equals_svd_of_held_states(english, tmp_path, form):
             else:
                 matrix = matrix - matrix.mean(0) if found["metric"] == "rank_centred" else matrix
                 assert found["value"] == by_svd(matrix), found
-    rows_to_frame([{"study": "s", "probe": "r", "model": "m", "step": 1, **row} for row in rows])
 
 
 @torch.no_grad()

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
+from checked_run import items, scores
 from masklab.config.schema import FinetuneProbe
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
@@ -121,9 +122,15 @@ def test_learns_to_extract_answers_and_to_give_none(make_checkpoint, task):
         evaluate_every=60, rank=0.9,
     )  # fmt: skip
     folder = task(train=rows(320, 2), valid=rows(90, 3), test=rows(90, 4))
-    found = measure(Context(probe, make_checkpoint("absolute"), {"spans": folder}))
+    made = measure(Context(probe, make_checkpoint("absolute"), {"spans": folder}))
+    found = scores(made)
     values = {row["metric"]: row["value"] for row in found}
-    assert values["majority"] == pytest.approx(1 / 3)
+    assert values["majority"] == values["majority_f1"] == pytest.approx(1 / 3)
+    kept = {metric: item for item in items(made) for metric in item["metrics"]}
+    assert set(kept) == {"exact", "f1", "exact_untuned", "f1_untuned", "majority", "majority_f1"}
+    assert set(kept["exact"]["predictions"]) <= {0, 1} and len(kept["exact"]["predictions"]) == 90
+    assert np.all(np.array(kept["f1"]["predictions"]) >= kept["exact"]["predictions"])
+    assert kept["majority"]["predictions"] == [float(number % 3 == 0) for number in range(90)]
     assert values["exact"] > 0.85 and values["f1"] > 0.9 and values["exact_untuned"] > 0.8
     assert {(row["layer"], row["split"]) for row in found if row["metric"].startswith("rank")} == {(2, "test")}
     assert 1 <= values["rank_centred"] <= 32

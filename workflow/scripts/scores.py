@@ -1,4 +1,4 @@
-"""Gather every score into one table."""
+"""Gather every score into one table. params.studies: study -> its score files."""
 
 from _job import job
 

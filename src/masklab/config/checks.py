@@ -5,7 +5,7 @@ import re
 
 from masklab.config import adversary
 from masklab.config.autoencoder import check_autoencoder, check_head
-from masklab.config.exact import check_floor, check_lookup, check_measurable
+from masklab.config.exact import WEIGHTLESS, check_floor, check_measurable, check_weightless
 from masklab.config.growth import check_growth
 from masklab.config.references import LAWS, checkpoints, named_law, split_reference, study_models, symbols_of
 from masklab.config.schema import SECTIONS
@@ -70,8 +70,9 @@ def check_references(config):
         _check_model(config, name, model)
     for name, dictionary in config.dictionaries.items():
         source = _known_checkpoint(config, dictionary.model, f"dictionaries.{name}.model")
-        if config.encoders[source.encoder].kind == "lookup":
-            raise MaskLabError(f"config: dictionaries.{name}.model: a lookup table has no hidden states")
+        if not config.encoders[source.encoder].network:
+            what = WEIGHTLESS[config.encoders[source.encoder].kind]
+            raise MaskLabError(f"config: dictionaries.{name}.model: {what} has no hidden states")
         layers = config.encoders[source.encoder].layers
         if dictionary.layer > layers:
             raise MaskLabError(
@@ -110,8 +111,8 @@ def _check_model(config, name, model):
         )
     check_autoencoder(config, where, model, encoder, objective)
     adversary.check_model(config, model, objective, where)
-    if encoder.kind == "lookup":
-        check_lookup(config, model, where)
+    if not encoder.network:
+        check_weightless(config, model, encoder, where)
     if model.masking.mask + model.masking.random > 1:
         raise MaskLabError(f"config: {where}.masking: mask + random must be at most 1")
     if model.processes > -(-model.batch_size // model.micro):

@@ -1,7 +1,11 @@
 """What is known exactly of a model's corpus, and what that lets a probe measure. Checks are one line per fault."""
 
 from masklab.config.references import resolved
+from masklab.config.schema.probes import WORDS
 from masklab.errors import MaskLabError
+
+WEIGHTLESS = {"lookup": "a lookup table", "words": "an encoder of words"}
+SPANS = ("english-spans", "squad")  # kinds of tasks that ask for answer spans
 
 
 def has_conditionals(config, model) -> bool:
@@ -42,21 +46,39 @@ def check_floor(config, probe, model, where):
         )
 
 
-def check_lookup(config, model, where):
-    """A lookup table is its corpus's law and nothing else."""
+def check_weightless(config, model, encoder, where):
+    """A lookup table is its corpus's law and nothing else, words are their numbers."""
+    what = WEIGHTLESS[encoder.kind]
     if model.steps or model.processes > 1:
-        raise MaskLabError(f"config: {where}.steps: a lookup table is not trained; set steps: 0 and processes: 1")
-    if not has_conditionals(config, model):
+        raise MaskLabError(f"config: {where}.steps: {what} is not trained; set steps: 0 and processes: 1")
+    if encoder.kind == "lookup" and not has_conditionals(config, model):
         raise MaskLabError(
             f"config: {where}.corpus: a lookup table needs a corpus with exact conditionals; {model.corpus!r} has none"
         )
     if model.init or model.embeddings or model.dictionary:
-        raise MaskLabError(f"config: {where}: a lookup table takes no init, embeddings or dictionary")
+        raise MaskLabError(f"config: {where}: {what} takes no init, embeddings or dictionary")
+
+
+def measures_words(config, probe) -> bool:
+    """Whether `probe` can measure an encoder of words; of its tasks those of answer spans are left out."""
+    settings = config.probes[probe]
+    spans = [task for task in settings.tasks if config.tasks[task].kind in SPANS]
+    return WORDS[0] in settings.nulls and not (spans and len(spans) == len(settings.tasks))
 
 
 def check_measurable(config, probe, model, where):
-    """A lookup table has no weights: few probes mean something to it."""
+    """Without weights there is little to measure: few probes mean something to a lookup table or to words."""
     settings, kind = config.probes[probe], config.encoders[config.models[model].encoder].kind
+    if kind == "words" and not measures_words(config, probe):
+        if WORDS[0] in settings.nulls:
+            raise MaskLabError(
+                f"config: {where}: {model!r} is an encoder of words, which finds no answer spans, and {probe!r} has"
+                " no other tasks"
+            )
+        raise MaskLabError(
+            f"config: {where}: {model!r} is an encoder of words, which {settings.kind} probes cannot measure; loss,"
+            " minimal_pairs, linear_probe and finetune can"
+        )
     if kind != "lookup":
         return
     if settings.kind not in ("loss", "linear_probe"):

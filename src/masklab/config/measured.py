@@ -1,27 +1,21 @@
 """What a study measures: which probe on which recipe, and on how many replicates of it."""
 
+from masklab.config.nulls import null_measurements
 from masklab.config.references import study_models
 from masklab.config.replicates import measured_replicates
 
 
 def study_pairs(config, study: str) -> list[tuple[str, str]]:
-    """(probe, recipe) pairs that a study measures, each once: those of its panels, of `extra`, and of its nulls."""
+    """(probe, recipe) pairs that a study measures, each once: of its panels, of `extra`, and of its nulls."""
     declared = config.studies[study]
     members = study_models(declared)
-    pairs = [
-        (probe, recipe)
+    pairs = {
+        (probe, recipe): None
         for probe, recipes in declared.probes.items()
         for recipe in (members if recipes == "all" else recipes)
-    ]
-    return list(dict.fromkeys([*pairs, *_null_pairs(config, study)]))
-
-
-def _null_pairs(config, study):
-    try:
-        from masklab.config.nulls import null_pairs
-    except ImportError:
-        return []
-    return null_pairs(config, study)
+    }
+    nulls = null_measurements(config, study).items()
+    return list(pairs | {(probe, recipe): None for probe, recipes in nulls for recipe in recipes})
 
 
 def replicates_of(config, study: str, pairs) -> list[tuple[str, str, int]]:

@@ -15,8 +15,8 @@ FLOAT = 4  # bytes of a stored weight
 
 
 def forward_flops(encoder, *shape, **options) -> float:
-    """Of a forward pass; a lookup table computes nothing."""
-    return 0.0 if encoder.kind == "lookup" else encoder_flops(encoder, *shape, **options)
+    """Of a forward pass; without a network nothing is computed."""
+    return 0.0 if not encoder.network else encoder_flops(encoder, *shape, **options)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Costs:
     def _pretrain(self, recipe):
         entry = self.config.models[recipe]
         encoder, objective = self.config.encoders[entry.encoder], self.config.objectives[entry.objective]
-        if encoder.kind == "lookup":
+        if not encoder.network:
             return Cost(self.assumed["start_seconds"])
         vocab, latent = self.sizes.vocabulary(entry.tokenizer), self._latent(entry)
         length = max(1, round(self.sizes.length(entry.corpus, entry.tokenizer)))

@@ -4,21 +4,26 @@ It is a function
 
     measure(context: Context) -> list[dict]
 
-that returns score rows without the keys the caller knows (study, probe, model,
-step): `task`, `metric`, `value` and `n` always, the other columns of
-`masklab.scores.schema` where they apply. It reads the checkpoint folder and the task
-folders of the context, writes nothing outside `state_folder`, and draws random
-numbers only at addresses below (`seed`, `name`), so that its rows depend on the
-context alone.
+that returns score rows without the keys the caller knows (recipe, replicate, step,
+probe): `task`, `metric`, `value` and `n` always, the other columns of
+`masklab.scores.schema` where they apply. Where the value of a row comes from items
+answered one by one, a row with the key `predictions` is their record
+(`masklab.scores.items`; `outcomes` makes both). It reads the checkpoint folder and
+the task folders of the context, writes nothing outside `state_folder`, and draws
+random numbers only at addresses below (`seed`, `name`), so that its rows depend on
+the context alone.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from masklab.config import kinds
 from masklab.errors import MaskLabError
-from masklab.files import read_json
+from masklab.files import read_json, sha256
+from masklab.models.lookup import FACTS
+from masklab.models.words import FILE as WORDS
 
 
 def _silent(done: int, total: int, note: str = "") -> None:
@@ -30,10 +35,10 @@ class Context:
     """What a probe is given to measure one checkpoint.
 
     probe: entry of `config.probes`; checkpoint: Hugging Face folder; tasks: task name -> artifact folder.
-    seed: the config's seed; name: the probe's name. Neither model nor step is in the address: every
-    model is measured with the same batches and dropout, so that differences between models are paired.
+    seed: the replicate's seed; name: the probe's name. Neither recipe nor step is in the address: all recipes
+    of a replicate are measured with the same batches and dropout, so that differences between them are paired.
     progress: called as `progress(done, total)`.
-    state_folder: finished parts are kept there as JSON and not repeated after a kill; None: nothing is kept.
+    state_folder: finished parts are kept there and not repeated after a kill; None: nothing is kept.
     codes, tokens: codes folder of the model's dictionary and token folder of its corpus, for naming atoms.
     conditionals: folder of the exact conditionals of that corpus (`masklab.conditionals`), for the loss.
     """
@@ -50,6 +55,30 @@ class Context:
     tokens: Path | None = None
     conditionals: Path | None = None
 
+    @property
+    def corpus(self) -> str:
+        """Name of the corpus: token folders are `<corpus>[/r<k>]/<tokenizer>[/r<k>]`, and no name is `r<k>`."""
+        names = [part for part in Path(self.tokens).parts if not re.fullmatch(r"r\d+", part)]
+        return names[-2]
+
+    @property
+    def identity(self) -> str:
+        """Hash of what the checkpoint is: its weights, or what it has in their place."""
+        names = ("model.safetensors", FACTS, WORDS)
+        return sha256(next(path for name in names if (path := Path(self.checkpoint) / name).is_file()))
+
+    def training_sizes(self, task: str) -> list[int]:
+        """How many first rows of the training split classifiers of a `TrainingProbe` are trained on, each in turn."""
+        import pyarrow.parquet as pq
+
+        rows = pq.read_metadata(Path(self.tasks[task]) / "train.parquet").num_rows
+        sizes = self.probe.sizes or [rows]
+        if max(sizes) > rows:
+            raise MaskLabError(
+                f"probes.{self.name}.sizes: {max(sizes)} is more than the {rows} training rows of {task!r}"
+            )
+        return sizes
+
     def task(self, name: str, *kinds: str) -> tuple[Path, dict]:
         """Folder and task.json of task `name`, which must hold one of `kinds` (labels, ratings, spans, pairs)."""
         folder = Path(self.tasks[name])
@@ -63,5 +92,5 @@ class Context:
 
 
 def run(context: Context) -> list[dict]:
-    """Score rows of one checkpoint, by the module registered for `context.probe.kind`."""
+    """Score rows and item records of one checkpoint, by the module registered for `context.probe.kind`."""
     return kinds.find("probes", context.probe.kind).function()(context)

@@ -1,26 +1,24 @@
-"""One probe on the checkpoints of one model -> one file of score rows."""
+"""One probe on the checkpoints of one replicate of a recipe -> a file of score rows and one of items."""
 
 from pathlib import Path
 
-import pyarrow as pa
 import torch
 
 from masklab.files import write_table
 from masklab.jobs import state
 from masklab.jobs.progress import Progress
 from masklab.probes import Context, run
+from masklab.scores.items import items_path, records_to_table
 from masklab.scores.schema import rows_to_table
 
 
 def measure_checkpoints(
     *,
+    recipe: str,
+    replicate: int,
     name: str,
     probe,
     checkpoints,
-    recipe: str | None = None,
-    replicate: int = 1,
-    study: str = "-",
-    model: str | None = None,
     tasks,
     output,
     seed: int = 1,
@@ -31,15 +29,13 @@ def measure_checkpoints(
     tokens=None,
     conditionals=None,
 ):
-    """Measure `checkpoints` [(step, folder), ...] of `model` with the probe `name` and write `output`.
+    """Measure `checkpoints` [(step, folder), ...] of a replicate with the probe `name` and write `output`.
 
-    probe: config entry (`masklab.config.schema`); tasks: task name -> folder; device: auto, cpu or cuda;
-    threads: CPU threads, None leaves torch's. Returns the table written. With `state_folder` a killed run
+    probe: config entry (`masklab.config.schema`); tasks: task name -> folder; seed: the replicate's; device: auto,
+    cpu or cuda; threads: CPU threads, None leaves torch's. Returns the table of scores. Beside `output` lies the file
+    of items (`scores.items.items_path`), always: empty where the probe keeps none. With `state_folder` a killed run
     goes on where it was; the folder is locked meanwhile and emptied on success.
     """
-    model = recipe or model
-    if recipe is not None:  # until items are written: none
-        write_table(pa.table({"recipe": pa.array([], pa.string())}), Path(output).with_suffix(".items.parquet"))
     if threads is not None:
         torch.set_num_threads(threads)
     if device == "auto":
@@ -54,14 +50,14 @@ def measure_checkpoints(
                 seed=seed,
                 name=name,
                 device=device,
-                progress=Progress(f"{name} {model}@{step}", "parts", folder=state_folder),
+                progress=Progress(f"{name} {recipe}/r{replicate}@{step}", "parts", folder=state_folder),
                 state_folder=state_folder,
                 codes=codes,
                 tokens=tokens,
                 conditionals=conditionals,
             )
             for row in run(context):
-                yield {"study": study, "probe": name, "model": model, "step": step, **row}
+                yield {"recipe": recipe, "replicate": replicate, "step": step, "probe": name, **row}
 
     if state_folder is None:
         return _write(rows(), output)
@@ -72,6 +68,9 @@ def measure_checkpoints(
 
 
 def _write(rows, output):
-    table = rows_to_table(list(rows))
+    rows = list(rows)
+    items = records_to_table([row for row in rows if "predictions" in row])
+    table = rows_to_table([row for row in rows if "predictions" not in row])
+    write_table(items, items_path(output))
     write_table(table, output)
     return table

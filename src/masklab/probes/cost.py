@@ -36,7 +36,7 @@ def measure(context) -> list[dict]:
         lengths,
     )
     seconds = upto[-1]["seconds"] if step else 0.0
-    shared = {"task": Path(context.tokens).parent.name, "split": "train", "n": step}
+    shared = {"task": context.corpus, "split": "train", "n": step}
     values = {"seconds": seconds, "tokens": tokens, "flops": tokens * each}
     return [{**shared, "metric": metric, "value": value} for metric, value in values.items()]
 

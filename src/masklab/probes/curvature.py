@@ -8,10 +8,9 @@ model: models of one corpus are measured on the same.
 Rows, one each per repeat (`seed` = 1, 2, ...): task = the corpus, split "test", n = sentences; metrics `trace`, its
 standard error `trace_se`, and, where the probe gives a reference `width`, `trace_embedded` and its standard error
 `trace_embedded_se`: the trace of the same function in a model of that width (`masklab.curvature.width`; k = width /
-the encoder's, any ratio).
+the encoder's, any ratio). The items are the sentences of the repeat in the order
+drawn, or the sums of 8 of them where gradients are not taken one by one.
 """
-
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -20,6 +19,7 @@ from masklab.curvature.per_example import covers
 from masklab.curvature.trace import hide, random_signs, squared_norms
 from masklab.curvature.width import embedded
 from masklab.models.checkpoint import load_checkpoint
+from masklab.probes.outcomes import of_items
 from masklab.rng import generator
 from masklab.tokens import TokenStore
 
@@ -28,28 +28,36 @@ def measure(context) -> list[dict]:
     """Score rows of one checkpoint; see the module."""
     probe, store = context.probe, TokenStore(context.tokens, "test")
     model = load_checkpoint(context.checkpoint, context.device).eval()
-    shared = {"task": Path(context.tokens).parent.name, "split": "test", "n": probe.sentences}
     rows = []
     for repeat in range(1, probe.repeats + 1):
-        parts = squared_norms(model, _batches(context, store, model, repeat))
+        drawn, columns = _sentences(context, store, repeat)
+        # one by one, sentences of like length can go together
+        order = np.argsort(store.lengths[drawn], kind="stable") if covers(model) else np.arange(len(drawn))
+        parts = squared_norms(model, _batches(context, store, model, repeat, drawn[order], columns[order]))
+        if covers(model):
+            parts = parts[np.argsort(order)]
+        shared = {"task": context.corpus, "split": "test", "seed": repeat}
         found = {"trace": parts.sum(-1)}
         if probe.width is not None:
             found["trace_embedded"] = embedded(parts, probe.width / model.config.hidden)
         for metric, values in found.items():
-            numbers = {metric: values.mean(), f"{metric}_se": values.std() / len(values) ** 0.5}
-            rows += [{**shared, "seed": repeat, "metric": key, "value": float(each)} for key, each in numbers.items()]
+            error = float(values.std() / len(values) ** 0.5)
+            rows += of_items(values, metric, n=probe.sentences, **shared)
+            rows.append({**shared, "metric": f"{metric}_se", "value": error, "n": probe.sentences})
     return rows
 
 
-def _batches(context, store, model, repeat):
-    probe, address = context.probe, (context.seed, context.name, "sentences", repeat)
-    rng, eligible = generator(*address), np.flatnonzero(store.lengths > 2)
-    rows = eligible[rng.integers(len(eligible), size=probe.sentences)]
+def _sentences(context, store, repeat):
+    """Sentences and places of the tokens hidden, [n] each."""
+    rng = generator(context.seed, context.name, "sentences", repeat)
+    eligible = np.flatnonzero(store.lengths > 2)
+    rows = eligible[rng.integers(len(eligible), size=context.probe.sentences)]
     inner = store.lengths[rows] - 2
-    columns = 1 + np.minimum((rng.random(len(rows)) * inner).astype(np.int64), inner - 1)
-    if covers(model):  # one by one, sentences of like length can go together
-        order = np.argsort(inner, kind="stable")
-        rows, columns = rows[order], columns[order]
+    return rows, 1 + np.minimum((rng.random(len(rows)) * inner).astype(np.int64), inner - 1)
+
+
+def _batches(context, store, model, repeat, rows, columns):
+    probe, address = context.probe, (context.seed, context.name, "sentences", repeat)
     for start in range(0, len(rows), probe.batch_size):
         part = slice(start, start + probe.batch_size)
         ids, lengths = store.batch(rows[part])

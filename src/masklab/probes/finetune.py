@@ -7,12 +7,14 @@ whatever the task reports; of ratings and spans it is the task's (`probes.goals`
 evaluation keeps its final model. Unlike transformers' Trainer the last step is always evaluated.
 
 `sizes` fine-tunes on the first rows of the training split too: sets of different sizes are nested. Fine-tuning
-seed s draws its head, batches and dropout at (config seed, probe, task, s): equal for every model, so that models
-are compared in pairs.
+seed s draws its head, batches and dropout at (the replicate's seed, probe, task, s): equal for every recipe, so that
+recipes are compared in pairs.
 
 With a `grid` every combination of its values is run with every seed, and the rows are those of the combination with
 the best median over seeds on the validation split; `chosen_lr` and the like say which. With `rank` the effective rank
 of the last layer is measured on the test split: rows `rank` and `rank_centred` of that layer.
+
+Words without a network are not fine-tuned: see `regression`.
 """
 
 import itertools
@@ -20,13 +22,14 @@ import statistics
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from masklab.errors import MaskLabError
-from masklab.files import fingerprint, read_json, sha256, write_json
+from masklab.files import fingerprint, sha256
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.stacked import supports
+from masklab.models.words import is_words
+from masklab.probes import regression
 from masklab.probes.goals import Classification, goal_of
+from masklab.probes.outcomes import keep, kept
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
 from masklab.probes.stacked import Together, stack_size
@@ -39,15 +42,17 @@ SPLITS = ("train", "valid", "test")
 
 
 def measure(context) -> list[dict]:
-    """Rows of the task's metrics (test split, best model) and best_step of every task, size and seed.
+    """Rows of the task's metrics (test split, best model), their items, and best_step of every task, size and seed.
 
-    Of labels: accuracy, mcc, f1, majority; of ratings: pearson, spearman; of spans: exact, f1 (see `spans`).
-    `split` is `test`; where the test split has a column `domain`, the metrics are measured per domain and `split`
-    is the domain's name. `mix` is the one in the task's task.json, if any.
+    Of labels: accuracy, mcc, f1, majority, majority_f1; of ratings: pearson, spearman; of spans: exact, f1 (see
+    `spans`). `split` is `test`; where the test split has a column `domain`, the metrics are measured per domain and
+    `split` is the domain's name.
     """
+    if is_words(context.checkpoint):
+        return regression.measure(context)
     probe = context.probe
     pretrained = load_checkpoint(context.checkpoint, context.device)
-    weights = sha256(Path(context.checkpoint) / "model.safetensors")
+    weights = context.identity
     searched = [replace(context, probe=probe.model_copy(update=values)) for values in combinations(probe.grid)]
     tasks = {name: [_Task(c, name, weights) for c in searched] for name in context.tasks}
     total = sum(len(runs[0].sizes) for runs in tasks.values()) * len(probe.seeds) * len(searched)
@@ -98,22 +103,13 @@ class _Task:
         self.context, self.name = context, name
         self.folder, self.facts = context.task(name, "labels", "ratings", "spans")
         self.goal = goal_of(self.facts, context.probe)
-        self.sizes = self._sizes()
+        self.sizes = context.training_sizes(name)
         self.identity = None
         if context.state_folder is not None:
             settings = context.probe.model_dump(exclude={"tasks", "seeds", "sizes", "steps", "split", "grid"})
             data = [sha256(self.folder / f"{split}.parquet") for split in SPLITS]
-            self.identity = [settings, data, self.facts.get("mix"), weights, context.seed, context.name, name]
+            self.identity = [settings, data, weights, context.seed, context.name, name]
         self.unload()
-
-    def _sizes(self):
-        rows = pq.read_metadata(self.folder / "train.parquet").num_rows
-        sizes = self.context.probe.sizes or [rows]
-        if max(sizes) > rows:
-            raise MaskLabError(
-                f"probes.{self.context.name}.sizes: {max(sizes)} is more than the {rows} training rows of {self.name!r}"
-            )
-        return sizes
 
     def groups(self, size, pretrained) -> list[list[int]]:
         """Seeds of the fine-tunings that run side by side."""
@@ -129,12 +125,12 @@ class _Task:
         A group with a missing record is run as a whole: beside others a run may differ from itself in the last bit.
         """
         if all(self._is_kept(size, seed) for seed in seeds):
-            return [read_json(self._record(size, seed)) for seed in seeds]
+            return [kept(self._record(size, seed)) for seed in seeds]
         self._load(pretrained)
         found = self._finetune(size, seeds)
         if self.identity is not None:
             for seed, result in zip(seeds, found, strict=True):
-                write_json(result, self._record(size, seed))
+                keep(result, self._record(size, seed))
         return found
 
     def _is_kept(self, size, seed):
@@ -192,11 +188,9 @@ class _Task:
     def _rows(self, size, seed, outcome) -> list[dict]:
         _, valid, test = self.splits
         shared = {"task": self.name, "train_size": size, "seed": seed}
-        if "mix" in self.facts:
-            shared["mix"] = float(self.facts["mix"])
         found = self.goal.rows((test, outcome.predictions), (valid, outcome.validation))
-        found.append(("test", "best_step", float(outcome.best_step), len(valid)))
-        rows = [{**shared, **dict(zip(("split", "metric", "value", "n"), row, strict=True))} for row in found]
+        found.append({"split": "test", "metric": "best_step", "value": float(outcome.best_step), "n": len(valid)})
+        rows = [{**shared, **row} for row in found]
         if outcome.ranks is not None:
             last = {"split": "test", "layer": self.trainer.model.encoder.config.layers, "n": len(test)}
             names = ("rank", "rank_centred")

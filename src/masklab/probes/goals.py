@@ -6,7 +6,7 @@ A goal is what `single.OneByOne` is given besides a course:
     loss(model, ids, lengths, labels)   the mean loss of a batch
     predict(model, split)               predictions on a split
     value(split, predictions, select)   what the best evaluation is chosen by; higher is better
-    rows(test, valid)                   [(split, metric, value, n)]; both are (split, predictions)
+    rows(test, valid)                   score rows and item records (`outcomes`); both are (split, predictions)
 
 Spans are in `probes.spans`.
 """
@@ -18,7 +18,8 @@ import torch
 import torch.nn.functional as F
 
 from masklab.probes.classifier import Classifier
-from masklab.probes.metrics import METRICS, confusion, pearson, spearman
+from masklab.probes.outcomes import of_classes, of_ratings
+from masklab.scores.metrics import CLASSES, pearson, spearman, tally
 from masklab.tasks.encoding import sorted_batches
 
 # Tokens per forward pass when measuring: on a CPU few, since what stays in the cache is computed faster.
@@ -56,17 +57,15 @@ class Classification:
         return outputs(model, split, (self.classes,)).argmax(-1).numpy()
 
     def value(self, split, predictions, select: str) -> float:
-        counts = confusion(split.labels, predictions, self.classes)
-        if select == "task":
-            return METRICS[self.metric](counts)
-        return METRICS["f1" if select == "f1" and self.classes == 2 else "accuracy"](counts)
+        counts = tally(split.labels, predictions, self.classes)
+        metric = self.metric if select == "task" else "f1" if select == "f1" and self.classes == 2 else "accuracy"
+        return float(CLASSES[metric](counts))
 
-    def rows(self, test, valid) -> list[tuple]:
+    def rows(self, test, valid) -> list[dict]:
         split, predictions = test
         found = []
         for name, members in domains(split).items():
-            counts = confusion(split.labels[members], predictions[members], self.classes)
-            found += [(name, metric, function(counts), len(members)) for metric, function in METRICS.items()]
+            found += of_classes(split.labels[members], predictions[members], self.classes, split=name)
         return found
 
 
@@ -91,13 +90,12 @@ class Regression:
     def value(self, split, predictions, select: str) -> float:
         return (pearson if self.metric == "pearson" else spearman)(split.labels, predictions)
 
-    def rows(self, test, valid) -> list[tuple]:
+    def rows(self, test, valid) -> list[dict]:
         split, predictions = test
-        return [
-            (name, metric, function(split.labels[members], predictions[members]), len(members))
-            for name, members in domains(split).items()
-            for metric, function in (("pearson", pearson), ("spearman", spearman))
-        ]
+        found = []
+        for name, members in domains(split).items():
+            found += of_ratings(split.labels[members], predictions[members], split=name)
+        return found
 
 
 def goal_of(facts: dict, probe):

@@ -6,10 +6,8 @@ first grows into a larger one that computes the same (`masklab.models.grow`), an
 model: a small model and a large one can be compared at the same number of parameters.
 
 Rows: task = the corpus, split "test", metric `loss` in nats per masked token, `layer` = number of the direction,
-`mix` = offset along it, n = masked tokens. Sentences and draws have an address without the model.
+`at` = offset along it, n = masked tokens. Sentences and draws have an address without the model.
 """
-
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -46,8 +44,8 @@ def measure(context) -> list[dict]:
         reach = probe.largest if number else probe.top_reach
         offsets = reach * np.linspace(-1, 1, probe.points).round(12)
         for offset, loss in zip(offsets, slice_loss(model, direction, offsets, batches), strict=True):
-            rows.append({"task": Path(context.tokens).parent.name, "split": "test", "metric": "loss", "value": loss,
-                         "layer": number, "mix": float(offset), "n": probe.sentences})  # fmt: skip
+            rows.append({"task": context.corpus, "split": "test", "metric": "loss", "value": loss,
+                         "layer": number, "at": float(offset), "n": probe.sentences})  # fmt: skip
         context.progress(number + 1, probe.directions + 1)
     return rows
 

@@ -4,24 +4,25 @@ The last hidden states of a sequence's tokens are put side by side, up to the lo
 where a sequence has ended; a random Gaussian projection makes them `projection` numbers; a linear classifier is
 trained on them by AdamW. The encoder is in eval mode throughout (the released code leaves its dropout on), so its
 states are computed once for all seeds, sizes and epochs. Of a lookup table the representation of a token is its exact
-conditional distribution.
+conditional distribution; of words without a network it is the token itself, in its place or counted (`bags`), whatever
+`pooling` says.
 
-Seed s draws projection, head and batches at (config seed, probe, task, s): equal for every model of one width. All
+Seed s draws projection, head and batches at (the replicate's seed, probe, task, s): equal for recipes of one width. All
 seeds of a size are trained side by side.
 """
 
 from pathlib import Path
 
-import numpy as np
-import pyarrow.parquet as pq
-
 from masklab.errors import MaskLabError
-from masklab.files import fingerprint, read_json, sha256, write_json
+from masklab.files import fingerprint, sha256
 from masklab.models.checkpoint import load_checkpoint
-from masklab.models.lookup import FACTS, is_lookup, load_lookup
+from masklab.models.lookup import is_lookup, load_lookup
+from masklab.models.words import Words, is_words, load_words
+from masklab.probes.bags import word_tables
 from masklab.probes.features import EncoderSource, LookupSource, first_rows, projected, projections
+from masklab.probes.goals import domains
 from masklab.probes.heads import Heads, standardised, train_heads
-from masklab.probes.metrics import METRICS, confusion
+from masklab.probes.outcomes import keep, kept, of_classes
 from masklab.rng import generator, torch_generator
 from masklab.symbols import FIRST
 from masklab.tasks.encoding import encode_split
@@ -31,9 +32,9 @@ SPLITS = ("train", "valid", "test")
 
 
 def measure(context) -> list[dict]:
-    """Rows accuracy, mcc, f1, majority (test split, or each of its domains) and best_step per task, size and seed.
+    """Rows of a classification (test split, or each of its domains), their items, and best_step per task and size.
 
-    As in `finetune`; `best_step` counts the updates that the classifier measured has made.
+    One of each per seed, as in `finetune`; `best_step` counts the updates that the classifier measured has made.
     """
     rows, done = [], 0
     source, vocab_size, limit = _source(context)
@@ -49,8 +50,11 @@ def measure(context) -> list[dict]:
 
 
 def _source(context):
-    """(source of features, vocabulary size, longest sequence with specials) of a checkpoint."""
+    """(source of features, or `Words`; vocabulary size; longest sequence with specials) of a checkpoint."""
     pooling = context.probe.pooling
+    if is_words(context.checkpoint):
+        words = load_words(context.checkpoint)
+        return words, words.vocab_size, min(context.probe.max_length, words.max_positions)
     if is_lookup(context.checkpoint):
         if pooling == "cls":
             raise MaskLabError(f"probes.{context.name}.pooling: a lookup table has no [CLS]; use concat or mean")
@@ -66,12 +70,7 @@ class _Task:
     def __init__(self, context, name):
         self.context, self.name, self.features = context, name, None
         self.folder, self.facts = context.task(name, "labels")
-        rows = pq.read_metadata(self.folder / "train.parquet").num_rows
-        self.sizes = context.probe.sizes or [rows]
-        if max(self.sizes) > rows:
-            raise MaskLabError(
-                f"probes.{context.name}.sizes: {max(self.sizes)} is more than the {rows} training rows of {name!r}"
-            )
+        self.sizes = context.training_sizes(name)
 
     def result(self, size, source, vocab_size, limit) -> list[dict]:
         """Score rows of all seeds of one size; kept in the state folder, named by all that they depend on."""
@@ -79,13 +78,12 @@ class _Task:
         if context.state_folder is None:
             return self._measure(size, source, vocab_size, limit)
         settings = context.probe.model_dump(exclude={"tasks", "sizes", "steps", "split"})
-        file = FACTS if is_lookup(context.checkpoint) else "model.safetensors"
         data = [sha256(self.folder / f"{split}.parquet") for split in SPLITS]
-        identity = [settings, data, self.facts.get("mix"), sha256(Path(context.checkpoint) / file), context.seed]
+        identity = [settings, data, context.identity, context.seed]
         path = Path(context.state_folder) / f"{fingerprint([*identity, context.name, self.name, size])}.json"
         if not path.exists():
-            write_json(self._measure(size, source, vocab_size, limit), path)
-        return read_json(path)
+            keep(self._measure(size, source, vocab_size, limit), path)
+        return kept(path)
 
     def _load(self, source, vocab_size, limit):
         context, probe = self.context, self.context.probe
@@ -97,15 +95,19 @@ class _Task:
             for split in SPLITS
         ]
         longest = max(int(split.lengths.max(initial=2)) for split in self.splits) - 2
+        used = {"train": max(self.sizes), "valid": len(self.splits[1]) if probe.select == "valid" else 0}
+        splits = [
+            first_rows(split, used.get(name, len(split))) for name, split in zip(SPLITS, self.splits, strict=True)
+        ]
+        generators = [self._torch(seed, "projection") for seed in probe.seeds]
+        if isinstance(source, Words):
+            where = f"probes.{context.name}.projection"
+            self.features = word_tables(splits, source.order, probe.projection, generators, where, context.device)
+            return
         matrices = None
         if probe.projection is not None:
-            generators = [self._torch(seed, "projection") for seed in probe.seeds]
             matrices = projections(source.size(longest), probe.projection, generators, context.device)
-        used = {"train": max(self.sizes), "valid": len(self.splits[1]) if probe.select == "valid" else 0}
-        self.features = [
-            projected(source, first_rows(split, used.get(name, len(split))), longest, matrices)
-            for name, split in zip(SPLITS, self.splits, strict=True)
-        ]
+        self.features = [projected(source, split, longest, matrices) for split in splits]
 
     def _torch(self, seed, purpose):
         return torch_generator(self.context.seed, self.context.name, self.name, seed, purpose)
@@ -139,13 +141,8 @@ class _Task:
 
     def _rows(self, size, seed, predictions, test, steps, valid):
         shared = {"task": self.name, "train_size": size, "seed": seed}
-        if "mix" in self.facts:
-            shared["mix"] = float(self.facts["mix"])
         rows = []
-        for split, members in (test.domains or {"test": np.arange(len(test))}).items():
-            counts = confusion(test.labels[members], predictions[members], self.facts["labels"])
-            rows += [
-                {**shared, "split": split, "metric": metric, "value": function(counts), "n": len(members)}
-                for metric, function in METRICS.items()
-            ]
+        for split, members in domains(test).items():
+            answers = test.labels[members], predictions[members]
+            rows += of_classes(*answers, self.facts["labels"], **shared, split=split)
         return [*rows, {**shared, "split": "test", "metric": "best_step", "value": float(steps), "n": valid}]

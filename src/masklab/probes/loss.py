@@ -8,7 +8,9 @@ corpus gives the posterior of such masks, the floor is the loss of the exact pos
 gap the difference token by token: an estimate of the mean Kullback-Leibler divergence of the model from the law.
 
 Rows: task = the corpus, split "test", n = masked tokens; metrics `loss`, `floor`, `gap` in nats per masked token, and
-each one's standard error over sequences, `loss_se`, `floor_se`, `gap_se`; and `parameters`, those of the model.
+each one's standard error over sequences, `loss_se`, `floor_se`, `gap_se`; and `parameters`, those of the model. The
+items are the sequences that have a masked token, in the order of the corpus (`sequence_values`). Words without a
+network have no parameters, and predict the unigram distribution.
 """
 
 from pathlib import Path
@@ -25,7 +27,9 @@ from masklab.files import read_json
 from masklab.intervals import mean_and_error
 from masklab.masking import mask_batch, maskable
 from masklab.models.checkpoint import load_checkpoint
+from masklab.models.words import is_words, load_words
 from masklab.probes import exact_loss
+from masklab.probes.outcomes import of_items
 from masklab.rng import generator
 from masklab.tokens import TokenStore
 
@@ -39,7 +43,8 @@ def measure(context) -> list[dict]:
     masking = Masking(count="one") if probe.masks == "one" else training_masking(context.checkpoint)
     law = law_of(meta.get("corpus")) if probe.floor else None
     law = law if hasattr(law, "posterior") else None
-    model = load_checkpoint(context.checkpoint, context.device).eval()
+    words = load_words(context.checkpoint) if is_words(context.checkpoint) else None
+    model = None if words else load_checkpoint(context.checkpoint, context.device).eval()
     eligible = np.flatnonzero(maskable(store.lengths, masking))
     rows = eligible[np.linspace(0, len(eligible) - 1, min(len(eligible), probe.sequences)).astype(int)]
     losses, floors, groups = [], [], []
@@ -48,8 +53,12 @@ def measure(context) -> list[dict]:
         ids, lengths = store.batch(part)
         rng = generator(context.seed, context.name, "masks", start)
         batch = ids.numpy(), *mask_batch(ids.numpy(), lengths.numpy(), masking, meta["vocab_size"], rng)
-        losses.append(token_losses(model, *batch, lengths, context.device))
-        groups.append(part[batch[2]])
+        original, _, hidden, columns = batch
+        if words:
+            losses.append(-words.logs[original[hidden, columns]])
+        else:
+            losses.append(token_losses(model, *batch, lengths, context.device))
+        groups.append(part[hidden])
         if law is not None:
             floors.append(token_floor(law, *batch, masking))
         context.progress(start + len(part), len(rows))
@@ -58,13 +67,25 @@ def measure(context) -> list[dict]:
     if floors:
         floors = np.concatenate(floors)
         found |= {"floor": floors, "gap": losses - floors}
-    shared = {"task": Path(context.tokens).parent.name, "split": "test", "n": len(losses)}
-    parameters = float(sum(parameter.numel() for parameter in model.parameters()))
-    scores = [{**shared, "metric": "parameters", "value": parameters}]
+    shared, n = {"task": context.corpus, "split": "test"}, len(losses)
+    parameters = float(sum(parameter.numel() for parameter in model.parameters())) if model else 0.0
+    scores = [{**shared, "metric": "parameters", "value": parameters, "n": n}]
     for metric, values in found.items():
-        mean, error = mean_and_error(values, groups)
-        scores += [{**shared, "metric": metric, "value": mean}, {**shared, "metric": f"{metric}_se", "value": error}]
+        _, error = mean_and_error(values, groups)
+        scores += of_items(sequence_values(values, groups), metric, n=n, **shared)
+        scores.append({**shared, "metric": f"{metric}_se", "value": error, "n": n})
     return scores
+
+
+def sequence_values(values, groups) -> np.ndarray:
+    """One number per sequence from values [N] of tokens of the sequences `groups` [N]: [S], sequences ascending.
+
+    Their mean is the mean over tokens, and sequences drawn again from them spread as `mean_and_error` says: a
+    sequence stands for what it adds to that mean, to first order, so that a long one does not count for its length.
+    """
+    _, group, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    mean = values.mean()
+    return mean + (np.bincount(group, values) - counts * mean) / counts.mean()
 
 
 def training_masking(checkpoint) -> Masking:

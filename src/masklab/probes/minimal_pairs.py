@@ -5,12 +5,16 @@ the sum of log p(original token), not normalised by length. A pair is right when
 the good sentence scores higher. A tie counts as right: the published pipeline
 takes the argmax of (good, bad). Equal scores come from sentences with equal ids
 (the differing word unknown to the tokenizer); those are scored once, so that a
-tie never hangs on rounding.
+tie never hangs on rounding. Of words without a network the score is the sum of the
+tokens' log unigram probabilities; there all pairs tie that differ in order alone, and
+a tie counts as 1/2, as a guess would.
 
-Two accuracies: with the softmax over the vocabulary, which is the score as
-defined, and over vocabulary plus latent logits ("full width"), which is what the
-paper's exported models were scored with.
+Two accuracies, each with its outcomes pair by pair: with the softmax over the
+vocabulary, which is the score as defined, and over vocabulary plus latent logits
+("full width"), which is what the paper's exported models were scored with.
 """
+
+import math
 
 import numpy as np
 import torch
@@ -18,6 +22,8 @@ import torch
 from masklab.errors import MaskLabError
 from masklab.files import read_table
 from masklab.models.checkpoint import load_checkpoint
+from masklab.models.words import is_words, load_words
+from masklab.probes.outcomes import of_items
 from masklab.tasks.encoding import content_ids
 from masklab.tokenizers import CLS, MASK, SEP, load_tokenizer
 
@@ -34,8 +40,7 @@ def pseudo_log_likelihood(
 
 
 def measure(context) -> list[dict]:
-    """Accuracy per phenomenon of every pair task; rows `accuracy` and `accuracy_full_width`."""
-    model = load_checkpoint(context.checkpoint, context.device)
+    """Accuracy per phenomenon of every pair task; rows `accuracy` and `accuracy_full_width`, and their items."""
     tokenizer = load_tokenizer(context.checkpoint)
     pairs, places = [], {}  # rows of the files; a phenomenon's pairs by number, in order of appearance
     for name in context.tasks:
@@ -44,14 +49,28 @@ def measure(context) -> list[dict]:
             places.setdefault(f"{name}/{row['phenomenon']}", []).append(len(pairs))
             pairs.append(row)
     sentences = [pair[kind] for kind in ("good", "bad") for pair in pairs]
-    scores = _scores(model, tokenizer, sentences, context.probe.batch_tokens, context.device, context.progress)
-    good, bad = np.split(scores, 2, axis=1)
+    if is_words(context.checkpoint):
+        good, bad = np.split(unigram_scores(load_words(context.checkpoint), tokenizer, sentences), 2)
+        outcomes = [(good > bad) + (good == bad) / 2] * 2
+    else:
+        model = load_checkpoint(context.checkpoint, context.device)
+        scores = _scores(model, tokenizer, sentences, context.probe.batch_tokens, context.device, context.progress)
+        good, bad = np.split(scores, 2, axis=1)
+        outcomes = good >= bad
     rows = []
-    for metric, right in zip(("accuracy", "accuracy_full_width"), good >= bad, strict=True):
+    for metric, right in zip(("accuracy", "accuracy_full_width"), outcomes, strict=True):
         for task, group in places.items():
-            value = float(right[group].mean())
-            rows.append({"task": task, "split": "test", "metric": metric, "value": value, "n": len(group)})
+            rows += of_items(right[group], metric, task=task, split="test")
     return rows
+
+
+def unigram_scores(words, tokenizer, sentences) -> np.ndarray:
+    """Sum of the log probabilities of each sentence's tokens, whatever stands around them, in nats, [n] float64.
+
+    Exactly equal for sentences of the same tokens in another order, or of others that are as frequent.
+    """
+    logs = words.logs
+    return np.array([math.fsum(logs[ids]) for ids in content_ids(tokenizer, list(sentences))])
 
 
 def _scores(model, tokenizer, sentences, batch_tokens, device, progress=None) -> np.ndarray:

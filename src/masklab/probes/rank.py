@@ -50,8 +50,7 @@ def measure(context) -> list[dict]:
         return model.states(ids.to(device), lengths.to(device))
 
     grams = state_grams(states, batches(), probe.masking, vocab_size, rng, specials=probe.specials)
-    task = Path(context.tokens).parent.name
-    return [{"task": task, **row} for row in rank_rows(grams, probe.threshold)]
+    return [{"task": context.corpus, **row} for row in rank_rows(grams, probe.threshold)]
 
 
 @torch.inference_mode()

@@ -9,6 +9,7 @@ from torch import nn
 
 from masklab.probes import squad
 from masklab.probes.goals import EVALUATION_TOKENS
+from masklab.probes.outcomes import of_items
 from masklab.probes.windows import Windows
 from masklab.tasks.encoding import sorted_batches
 
@@ -92,8 +93,11 @@ class Extraction:
         scores = self._scores(windows, answers)[self.metric]
         return squad.best_threshold(scores, windows.answerable, answers.doubts, answers.texts)[0]
 
-    def rows(self, test, valid) -> list[tuple]:
-        """exact and f1 with the threshold that is best on the validation split, and with threshold 0."""
+    def rows(self, test, valid) -> list[dict]:
+        """exact and f1 with the threshold that is best on the validation split, and with threshold 0.
+
+        `majority` and `majority_f1` are those of giving no answer to any question.
+        """
         (windows, answers), (valid_windows, valid_answers) = test, valid
         found, tuned = [], self._scores(valid_windows, valid_answers)
         for metric, scores in self._scores(windows, answers).items():
@@ -102,9 +106,8 @@ class Extraction:
             )
             for name, at in ((metric, threshold), (f"{metric}_untuned", 0.0)):
                 values = squad.thresholded(scores, windows.answerable, answers.doubts, at)
-                found.append(("test", name, float(values.mean()), len(values)))
-        share = windows.answerable.mean()
-        return [*found, ("test", "majority", float(1 - share), len(windows.answers))]
+                found += of_items(values, name, split="test")
+        return found + of_items(~windows.answerable, "majority", "majority_f1", split="test")
 
     def _scores(self, windows, answers):
         exact, f1 = squad.raw_scores(windows.answers, answers.texts)

@@ -1,9 +1,13 @@
-"""The one score schema: every probe of every study writes these rows, tables and figures read nothing else.
+"""The one score schema: every probe writes these rows, and what draws or tests reads nothing else but items.
+
+A row is one number: what `probe` found of the checkpoint `step` of replicate `replicate` of `recipe`. No study is in
+it: two studies that ask the same question of the same recipe share the answer. `gather` adds the study.
 
 Probes write Arrow tables, which start faster than pandas; what reads scores gets a pandas frame.
 """
 
 import math
+from collections.abc import Mapping
 from numbers import Integral, Real
 from pathlib import Path
 
@@ -13,29 +17,32 @@ from masklab.errors import MaskLabError
 from masklab.files import read_table
 
 COLUMNS = {
-    "study": "str",
-    "model": "str",
+    "recipe": "str",
+    "replicate": "int64",
     "step": "int64",
     "probe": "str",
     "task": "str",
     "split": "str",
     "train_size": "int64",
-    "mix": "float64",
+    "at": "float64",  # a coordinate that no other column holds, such as the offset of a slice of the loss
     "layer": "int64",
     "seed": "int64",
     "metric": "str",
     "value": "float64",
     "n": "int64",
 }
-NOT_APPLICABLE = {"train_size": 0, "mix": float("nan"), "layer": -1, "seed": 0}
-LIMITS = {"accuracy": (0, 1), "accuracy_full_width": (0, 1), "f1": (0, 1), "mcc": (-1, 1)}
+GATHERED = {"study": "str"} | COLUMNS
+NOT_APPLICABLE = {"train_size": 0, "at": float("nan"), "layer": -1, "seed": 0}
+SHARES = ("accuracy", "accuracy_full_width", "f1", "exact", "majority", "majority_f1")
+LIMITS = dict.fromkeys(SHARES, (0, 1)) | dict.fromkeys(("mcc", "pearson", "spearman"), (-1, 1))
 
 # Two rows may differ in `value` only if they are two measurements of the same thing, which is an error.
 KEY = [name for name in COLUMNS if name != "value"]
 _TYPES = {"str": (str, "a string"), "int64": (Integral, "an integer"), "float64": (Real, "a number")}
 _PLAIN = {"str": str, "int64": int, "float64": float}
-_ARROW = {"str": pa.string(), "int64": pa.int64(), "float64": pa.float64()}
-SCHEMA = pa.schema([(name, _ARROW[dtype]) for name, dtype in COLUMNS.items()])
+ARROW = {"str": pa.string(), "int64": pa.int64(), "float64": pa.float64()}
+SCHEMA = pa.schema([(name, ARROW[dtype]) for name, dtype in COLUMNS.items()])
+NAMES = ("recipe", "probe", "task", "split", "metric")  # never empty
 # Room for the last bit of a sum of rounded numbers.
 _SLACK = 1e-9
 
@@ -43,7 +50,7 @@ _SLACK = 1e-9
 def rows_to_table(rows: list[dict]) -> pa.Table:
     """Score rows -> checked table in the schema's column order, sorted.
 
-    `train_size`, `mix`, `layer` and `seed` may be left out (not applicable: 0, NaN, -1, 0);
+    `train_size`, `at`, `layer` and `seed` may be left out (not applicable: 0, NaN, -1, 0);
     any other missing or unknown column, and any value of the wrong type, raises MaskLabError.
     """
     for index, row in enumerate(rows):
@@ -63,9 +70,9 @@ def rows_to_table(rows: list[dict]) -> pa.Table:
     return _sorted(table)
 
 
-def rows_to_frame(rows: list[dict]):
-    """`rows_to_table` as a pandas frame."""
-    return _frame(rows_to_table(rows))
+def rows_to_frame(rows: list[dict], study: str | None = None):
+    """`rows_to_table` as a pandas frame; with `study` as `gather` gives the scores of that study."""
+    return _frame(rows_to_table(rows), study)
 
 
 def check(table: pa.Table, where) -> None:
@@ -77,7 +84,7 @@ def check(table: pa.Table, where) -> None:
         raise MaskLabError(f"{where}: {said}; the columns are {', '.join(COLUMNS)}")
     for name, dtype in COLUMNS.items():
         kind = table.schema.field(name).type
-        fits = kind == _ARROW[dtype] or (dtype == "str" and pa.types.is_large_string(kind))
+        fits = kind == ARROW[dtype] or (dtype == "str" and pa.types.is_large_string(kind))
         if not fits and len(table):
             raise MaskLabError(f"{where}: column {name!r}: must be {dtype} (got {kind})")
     values = table.to_pydict()
@@ -97,21 +104,27 @@ def check(table: pa.Table, where) -> None:
         seen.add(key)
 
 
-def gather(paths):
-    """All score files in one checked, sorted pandas frame; a bad file raises MaskLabError naming it.
+def gather(files):
+    """Score files as one checked, sorted pandas frame; a bad file raises MaskLabError naming it.
 
-    Of {study: files} the frame says the study of each row.
+    files: paths of score files; or {study: paths}, and the frame begins with a column `study`, in the order given.
     """
-    if isinstance(paths, dict):
-        import pandas as pd
+    if isinstance(files, Mapping):
+        import pandas
 
-        return pd.concat([gather(files).assign(study=study) for study, files in paths.items()], ignore_index=True)
+        frames = [_frame(_together(paths), study) for study, paths in files.items()]
+        filled = [frame for frame in frames if len(frame)]
+        return pandas.concat(filled, ignore_index=True) if filled else _frame(rows_to_table([]), "")
+    return _frame(_together(files))
+
+
+def _together(paths) -> pa.Table:
     tables = [_read(path) for path in paths]
     if not tables:
-        return rows_to_frame([])
+        return rows_to_table([])
     table = pa.concat_tables(tables)
     check(table, f"the {len(tables)} score files together")
-    return _frame(_sorted(table))
+    return _sorted(table)
 
 
 def _read(path) -> pa.Table:
@@ -123,25 +136,27 @@ def _read(path) -> pa.Table:
 def _fault(name, dtype, value) -> str | None:
     """What is wrong with one value, if anything is."""
     if dtype == "float64":
-        bad = name != "mix" and (value is None or not math.isfinite(value))
+        bad = name != "at" and (value is None or not math.isfinite(value))
         return "must be a finite number" if bad else None
-    if value is None or (value == "" and name in ("study", "model", "probe", "task", "split", "metric")):
+    if value is None or (value == "" and name in NAMES):
         return "is empty"
+    if name == "replicate" and value < 1:
+        return "must be at least 1"
     return "must be at least 0" if name == "n" and value < 0 else None
 
 
 def _refuse(values, index, where, name, said):
     row = {column: values[column][index] for column in values}
     raise MaskLabError(
-        f"{where}: row {index} ({row['model']} step {row['step']}, {row['task']}, {row['metric']}):"
-        f" {name} {said} (got {row[name]!r})"
+        f"{where}: row {index} ({row['recipe']}/r{row['replicate']} step {row['step']}, {row['task']},"
+        f" {row['metric']}): {name} {said} (got {row[name]!r})"
     )
 
 
 def _keys(values):
-    """What tells one measurement from another, row by row, in sorting order: no mix comes first."""
-    mix = [-math.inf if value is None or math.isnan(value) else value for value in values["mix"]]
-    return zip(*(mix if name == "mix" else values[name] for name in KEY), strict=True)
+    """What tells one measurement from another, row by row, in sorting order: no `at` comes first."""
+    at = [-math.inf if value is None or math.isnan(value) else value for value in values["at"]]
+    return zip(*(at if name == "at" else values[name] for name in KEY), strict=True)
 
 
 def _sorted(table):
@@ -149,5 +164,9 @@ def _sorted(table):
     return table.take(pa.array(sorted(range(len(keys)), key=keys.__getitem__), pa.int64()))
 
 
-def _frame(table):
-    return table.to_pandas().astype(COLUMNS)
+def _frame(table, study=None):
+    frame = table.to_pandas().astype(COLUMNS)
+    if study is not None:
+        frame.insert(0, "study", study)
+        frame = frame.astype(GATHERED)
+    return frame

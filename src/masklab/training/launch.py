@@ -28,6 +28,10 @@ def launch(run: Run, log=None) -> None:
         from masklab.training.lookup import write_lookup
 
         return write_lookup(run)
+    if run.encoder.kind == "words":
+        from masklab.training.unigram import write_words
+
+        return write_words(run)
     run.state.mkdir(parents=True, exist_ok=True)
     if run.model.processes == 1 or "RANK" in os.environ:
         from masklab.training.loop import train

@@ -16,6 +16,14 @@ def write_lookup(run: Run) -> None:
     facts = read_json(run.tokens / "meta.json").get("corpus")
     if facts is None:
         raise MaskLabError(f"{run.name}: a lookup table needs a corpus whose law is known; {run.tokens} has none")
+    finish(run, FACTS, lambda folder, **parts: save_lookup(folder, facts, **parts))
+
+
+def finish(run: Run, file: str, save) -> None:
+    """Write the only checkpoint of a model without weights by `save(folder, tokenizer_folder=, metadata=)`.
+
+    file: what the checkpoint folder holds in the place of weights; its hash stands in the manifest.
+    """
     resolved = {
         "seed": run.seed,
         "model": run.model.model_dump(mode="json"),
@@ -24,10 +32,9 @@ def write_lookup(run: Run) -> None:
         "dictionary": None,
     }
     folder = run.output / "step-0"
-    metadata = {"model": run.name, "step": 0, "config": resolved}
-    save_lookup(folder, facts, tokenizer_folder=run.tokenizer, metadata=metadata)
+    save(folder, tokenizer_folder=run.tokenizer, metadata={"model": run.name, "step": 0, "config": resolved})
     metrics = MetricsFile(run.output / "metrics.parquet")
     metrics.append({"step": 0, "seconds": 0.0, "valid_mlm": float("nan")})
     metrics.write()
-    write_json({"model": run.name, "steps": {"0": sha256(folder / FACTS)}, "config": resolved},
+    write_json({"model": run.name, "steps": {"0": sha256(folder / file)}, "config": resolved},
                run.output / "manifest.json")  # fmt: skip

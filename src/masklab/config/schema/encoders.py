@@ -23,9 +23,12 @@ class Decoder(Entity):
 class Encoder(Entity):
     """A bidirectional encoder with a masked-language-model head."""
 
-    kind: Literal["transformer", "lstm", "lookup"] = Field(
+    kind: Literal["transformer", "lstm", "lookup", "words"] = Field(
         "transformer",
-        description="`lstm`: bidirectional LSTM layers with residuals in the place of attention and feed-forward; `lookup`: no network but the table of the corpus's exact conditionals (steps: 0), every other key unused.",
+        description="`lstm`: bidirectional LSTM layers with residuals in the place of attention and feed-forward; `lookup`: no network but the table of the corpus's exact conditionals (steps: 0), every other key unused; `words`: no network, a token is its one-hot vector and a masked one is predicted by how often each token occurs in training (steps: 0), every key but `order` and `max_positions` unused.",
+    )
+    order: bool = Field(
+        True, description="Of `words`: the one-hot vectors of a sequence are kept in order; false: they are counted."
     )
     positions: Literal["disentangled", "absolute", "relative", "none"] = Field(
         "disentangled",
@@ -56,6 +59,11 @@ class Encoder(Entity):
     decoder: Decoder | None = Field(None, description="Decoder of a masked autoencoder; None: the encoder sees [MASK].")
 
     @property
+    def network(self) -> bool:
+        """Whether there are weights to train."""
+        return self.kind not in ("lookup", "words")
+
+    @property
     def ffn(self) -> int:
         return self.intermediate or 4 * self.hidden
 
@@ -79,7 +87,7 @@ class Encoder(Entity):
 
     def problem(self) -> str | None:
         """`key: what is wrong` where values do not fit together, else None."""
-        if self.kind == "lookup":
+        if not self.network:
             return None
         if self.kind == "lstm":
             if self.positions not in ("absolute", "none"):

@@ -1,15 +1,21 @@
 """Probes: ways to measure a checkpoint."""
 
-from typing import Annotated, Literal, Union
+from typing import Annotated, ClassVar, Literal, Union
 
 from pydantic import Field, field_validator
 
 from masklab.config.schema.base import Count, Entity, Share
 from masklab.config.schema.models import Masking
 
+NETWORKS = ("untrained", "shuffled")
+WORDS = ("one-hot", "bag-of-words")
+
 
 class CheckpointProbe(Entity):
     """What every probe says: which checkpoints it measures, and in how many jobs."""
+
+    # The nulls of a study that mean something to this kind of probe (`config.nulls`).
+    nulls: ClassVar[tuple[str, ...]] = ()
 
     steps: list[int] | Literal["all", "last"] = Field("last", description="Checkpoints to measure.")
     split: list[Literal["step", "task"]] = Field(
@@ -27,6 +33,7 @@ class CorpusProbe(CheckpointProbe):
 class TrainingProbe(CheckpointProbe):
     """A probe that trains classifiers on labelled tasks."""
 
+    nulls: ClassVar = NETWORKS + WORDS
     tasks: list[str]
     seeds: list[int] = Field([1, 2, 3, 4, 5], min_length=1, description="One classifier each.")
     sizes: list[Count] | None = Field(
@@ -44,6 +51,7 @@ class TrainingProbe(CheckpointProbe):
 class MinimalPairsProbe(CheckpointProbe):
     """Pseudo-log-likelihood of minimal pairs (Salazar et al. 2020)."""
 
+    nulls: ClassVar = NETWORKS + WORDS
     kind: Literal["minimal_pairs"]
     tasks: list[str]
     steps: list[int] | Literal["all", "last"] = Field("all", description="Checkpoints to measure.")
@@ -105,6 +113,7 @@ class PredictionProbe(CorpusProbe):
 class LossProbe(CorpusProbe):
     """Masked-language-model loss on the test split of the model's corpus, with its exact floor where the law is known."""
 
+    nulls: ClassVar = NETWORKS + WORDS
     kind: Literal["loss"]
     sequences: Count = Field(512, description="Test sequences measured, from all over the split.")
     batch_size: Count = Field(64, description="Sequences per forward pass.")
@@ -206,6 +215,7 @@ class CostProbe(CorpusProbe):
 class RankProbe(CorpusProbe):
     """Effective rank of hidden states by layer, for inputs with and without [MASK] (Meng et al. 2024)."""
 
+    nulls: ClassVar = NETWORKS
     kind: Literal["rank"]
     data: Literal["valid", "test"] = Field("test", description="Split of the model's corpus that is read.")
     sequences: Count = Field(2000, description="Sequences read, from all over the split.")

@@ -1,0 +1,149 @@
+"""Nulls: recipes that stand beside those of a study to say what its measures are worth where nothing was learned.
+
+A study names the kinds it wants (`nulls:`). All but `majority` are recipes derived from those of its panels, made in no
+step of training and measured by the study's own probes:
+
+    untrained.<recipe>      the same encoder with initial weights
+    shuffled.<recipe>       the trained weights, permuted within each tensor; of each recipe that is trained
+    one-hot.<recipe>        no network: the tokens in their order
+    bag-of-words.<recipe>   no network: the tokens, counted
+
+Recipes of a study for which a null is one and the same share it, and the first of them, in the order of the panels,
+names it: `untrained` those of one corpus, tokenizer, encoder and masking; of words those of one corpus, tokenizer,
+masking and longest sequence. The entries that nulls need besides begin with `null.`.
+"""
+
+from dataclasses import dataclass
+
+from masklab.config.exact import measures_words
+from masklab.config.references import checkpoints, study_models
+from masklab.config.schema import Config, Encoder, Model, Objective
+from masklab.config.schema.probes import WORDS
+from masklab.errors import MaskLabError
+
+PREFIX = "null."
+# The objective of a recipe without steps: nothing is trained, `mae` is for encoders with a decoder.
+OBJECTIVES = {f"{PREFIX}mlm": Objective(mlm=1), f"{PREFIX}mae": Objective(mae=1)}
+
+
+@dataclass(frozen=True)
+class _Null:
+    """A null recipe of a study: its name, its kind, and the recipe that names it."""
+
+    name: str
+    kind: str
+    recipe: str
+
+
+def with_nulls(config: Config) -> Config:
+    """The config with every null recipe of its studies, and the encoders and objectives that these need, added.
+
+    Nothing else changes: studies name no null. Given its own result it returns an equal config.
+
+    Raises:
+        MaskLabError: an entry of the config has the name of a null and is another.
+    """
+    models, encoders, objectives = {}, {}, {}
+    for declared in config.studies.values():
+        for recipe, nulls in _nulls(config, declared).items():
+            for null in nulls:
+                model = _model(config, null, _replicates(config, declared, recipe))
+                # of several recipes: as many replicates as that of most
+                models[null.name] = max(models.get(null.name, model), model, key=lambda each: each.replicates)
+                encoders |= _encoder(config, null)
+                objectives[model.objective] = OBJECTIVES[model.objective]
+    added = {"models": models, "encoders": encoders, "objectives": objectives}
+    for section, entries in added.items():
+        for name, entry in entries.items():
+            if getattr(config, section).get(name, entry) != entry:
+                raise MaskLabError(f"config: {section}.{name}: is the name of a null of a study; choose another")
+    return config.model_copy(update={section: {**getattr(config, section), **new} for section, new in added.items()})
+
+
+def null_recipes(config: Config, study: str) -> dict[str, dict[str, str | None]]:
+    """Of each recipe of a study's panels its nulls: {recipe: {kind: null recipe}}, kinds as the study lists them.
+
+    `majority` is no recipe: None. A kind that a recipe has no null of is left out: what was never trained is not
+    shuffled, and without a network there are no initial weights.
+    """
+    declared = config.studies[study]
+    found = {}
+    for recipe, nulls in _nulls(config, declared).items():
+        named = {null.kind: null.name for null in nulls} | {"majority": None}
+        found[recipe] = {kind: named[kind] for kind in dict.fromkeys(declared.nulls) if kind in named}
+    return found
+
+
+def null_measurements(config: Config, study: str) -> dict[str, list[str]]:
+    """Probe -> the null recipes that a study measures with it, each once; probes that measure none are left out.
+
+    A probe measures the nulls of the recipes that it measures, if its kind says that they mean something to it
+    (`nulls` of its class). config: with its nulls or without.
+    """
+    declared, nulls, found = config.studies[study], null_recipes(config, study), {}
+    for probe, listed in declared.probes.items():
+        measured = study_models(declared) if listed == "all" else listed
+        names = [
+            name
+            for recipe in measured
+            for kind, name in nulls.get(recipe, {}).items()
+            if name is not None and _measures(config, probe, kind)
+        ]
+        if names:
+            found[probe] = list(dict.fromkeys(names))
+    return found
+
+
+def _measures(config, probe, kind) -> bool:
+    meant = getattr(config.probes[probe], "nulls", ())
+    return kind in meant and (kind not in WORDS or measures_words(config, probe))
+
+
+def _nulls(config, study) -> dict[str, list[_Null]]:
+    """Null recipes of each recipe of a study's panels, in the order of the panels."""
+    first, found = {}, {}
+    for recipe in dict.fromkeys(member for panel in study.members.values() for member in panel):
+        model = config.models[recipe]
+        encoder = config.encoders[model.encoder]
+        text = model.corpus, model.tokenizer, model.masking
+        shared = {"untrained": (*text, model.encoder), "shuffled": (recipe,)}
+        shared |= dict.fromkeys(WORDS, (*text, encoder.max_positions))
+        has = {"untrained": encoder.network, "shuffled": encoder.network and model.steps > 0}
+        has |= dict.fromkeys(WORDS, encoder.kind != "words")
+        found[recipe] = [
+            _Null(f"{kind}.{namesake}", kind, namesake)
+            for kind in dict.fromkeys(study.nulls)
+            if has.get(kind) and (namesake := first.setdefault((kind, *shared[kind]), recipe))
+        ]
+    return found
+
+
+def _model(config, null, replicates) -> Model:
+    origin = config.models[null.recipe]
+    decoder = config.encoders[origin.encoder].decoder is not None and null.kind not in WORDS
+    trained = {"init": f"{null.recipe}@{checkpoints(origin)[-1]}", "shuffle": True} if null.kind == "shuffled" else {}
+    return Model(
+        corpus=origin.corpus,
+        tokenizer=origin.tokenizer,
+        encoder=next(iter(_encoder(config, null)), origin.encoder),
+        objective=f"{PREFIX}mae" if decoder else f"{PREFIX}mlm",
+        steps=0,
+        masking=origin.masking,
+        precision=origin.precision,
+        keep_decoder=decoder,
+        replicates=replicates,
+        **trained,
+    )
+
+
+def _encoder(config, null) -> dict[str, Encoder]:
+    """The entry of `encoders` that a null needs and its recipe has not."""
+    if null.kind not in WORDS:
+        return {}
+    longest = config.encoders[config.models[null.recipe].encoder].max_positions
+    encoder = Encoder(kind="words", order=null.kind == "one-hot", max_positions=longest)
+    return {f"{PREFIX}{null.kind}-{longest}": encoder}
+
+
+def _replicates(config, study, recipe) -> int:
+    return config.models[recipe].replicates or study.replicates or config.replicates

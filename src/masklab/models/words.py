@@ -1,0 +1,70 @@
+"""Words without a network: what a measure says where nothing was learned but how often each token occurs.
+
+The representation of a token is its one-hot vector; those of a sequence are kept in order (one-hot) or counted (a bag
+of words). The prediction for a masked token is the unigram distribution of the training tokens, whatever stands
+around it. The folder holds that distribution, which of the two it is, and the tokenizer.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from masklab.errors import MaskLabError
+from masklab.files import atomic_folder, write_json
+
+FILE = "words.safetensors"
+
+
+@dataclass(frozen=True)
+class Words:
+    """probabilities: [V] float64, of each token, 0 of those that are never masked; order: kept, or only counted;
+    max_positions: longer sequences are cut to so many tokens, specials counted."""
+
+    probabilities: np.ndarray
+    order: bool
+    max_positions: int
+
+    @property
+    def vocab_size(self) -> int:
+        return len(self.probabilities)
+
+    @property
+    def logs(self) -> np.ndarray:
+        """Natural logarithms of the probabilities, [V], minus infinity where they are 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.probabilities)
+
+
+def is_words(checkpoint) -> bool:
+    """Whether a checkpoint folder holds words without a network."""
+    return (Path(checkpoint) / FILE).is_file()
+
+
+def save_words(folder, words: Words, tokenizer_folder=None, metadata: dict | None = None) -> None:
+    """Write the folder, atomically."""
+    from masklab.models.checkpoint import TOKENIZER_FILES
+
+    with atomic_folder(folder) as temporary:
+        settings = {"order": str(words.order), "max_positions": str(words.max_positions)}
+        save_file({"probabilities": words.probabilities}, temporary / FILE, settings)
+        write_json(metadata or {}, temporary / "masklab.json")
+        if tokenizer_folder is not None:
+            for name in TOKENIZER_FILES:
+                shutil.copyfile(Path(tokenizer_folder) / name, temporary / name)
+
+
+def load_words(folder) -> Words:
+    """Read a folder written by `save_words`; MaskLabError if its file is missing or none of ours."""
+    path = Path(folder) / FILE
+    try:
+        with safe_open(path, "np") as file:
+            settings, probabilities = file.metadata() or {}, file.get_tensor("probabilities")
+            return Words(probabilities, settings["order"] == "True", int(settings["max_positions"]))
+    except FileNotFoundError:
+        raise MaskLabError(f"{path}: no such file") from None
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise MaskLabError(f"{path}: not the words of a corpus ({error})") from None

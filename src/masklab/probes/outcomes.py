@@ -1,0 +1,67 @@
+"""Score rows together with the items that they are made of, and how both are kept between kills.
+
+Functions return score rows (key `value`) and item records (key `predictions`); what further columns they have is
+given as keywords.
+"""
+
+import base64
+import json
+
+import numpy as np
+
+from masklab.errors import MaskLabError
+from masklab.files import atomic
+from masklab.scores.items import OUTCOME, class_metrics
+from masklab.scores.metrics import CLASSES, pearson, spearman, tally
+
+
+def of_classes(labels, predictions, classes: int, **columns) -> list[dict]:
+    """Rows accuracy, mcc, f1, majority and majority_f1 of answers [n] to a task of so many classes."""
+    counts, n = tally(labels, predictions, classes), len(labels)
+    rows = [{**columns, "metric": m, "value": float(function(counts)), "n": n} for m, function in CLASSES.items()]
+    return [*rows, _record(class_metrics(classes, labels, predictions), labels, predictions, columns)]
+
+
+def of_ratings(labels, predictions, **columns) -> list[dict]:
+    """Rows pearson and spearman of predicted numbers [n]."""
+    values = {"pearson": pearson(labels, predictions), "spearman": spearman(labels, predictions)}
+    rows = [{**columns, "metric": metric, "value": value, "n": len(labels)} for metric, value in values.items()]
+    return [*rows, _record([*values], labels, predictions, columns)]
+
+
+def of_items(values, *metrics: str, n: int | None = None, **columns) -> list[dict]:
+    """One row per metric, the mean of values [items]; n: what the rows say it counts, None: the items."""
+    values = np.asarray(values, float)
+    shared = {**columns, "value": float(values.mean()), "n": len(values) if n is None else n}
+    rows = [{**shared, "metric": metric} for metric in metrics]
+    return [*rows, _record([*metrics], np.full(len(values), OUTCOME), values, columns)]
+
+
+def _record(metrics, targets, predictions, columns):
+    numbers = {"targets": np.asarray(targets, np.float32), "predictions": np.asarray(predictions, np.float32)}
+    return {**columns, "metrics": metrics, **numbers}
+
+
+# --- between kills ---------------------------------------------------------------
+
+
+def keep(value, path) -> None:
+    """Write rows and records, in whatever lists and dicts, atomically; `kept` reads them as they were."""
+    with atomic(path) as temporary:
+        temporary.write_text(json.dumps(value, default=_packed), encoding="utf-8")
+
+
+def kept(path):
+    """What `keep` wrote; MaskLabError naming a file that is broken."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), object_hook=_unpacked)
+    except ValueError as error:
+        raise MaskLabError(f"{path}: not valid JSON ({error})") from None
+
+
+def _packed(array):
+    return {"float32": base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode()}
+
+
+def _unpacked(found):
+    return np.frombuffer(base64.b64decode(found["float32"]), "<f4") if set(found) == {"float32"} else found
