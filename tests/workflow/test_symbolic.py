@@ -68,17 +68,17 @@ def test_scores_hold_loss_and_floor(done):
     scores = pd.read_parquet(done / "results/scores.parquet")
     scores = scores[scores["study"] == "dh"]
     table = scores.set_index("metric")["value"]
-    assert set(scores["model"]) == {"dh"} and set(scores["task"]) == {"dh"}
+    assert set(scores["recipe"]) == {"dh"} and set(scores["task"]) == {"dh"}
     assert table["gap"] > 4 * table["gap_se"] and table["floor"] > 0
 
 
 def test_a_lookup_table_is_measured_like_a_model(done):
     scores = pd.read_parquet(done / "results/scores.parquet")
-    loss = scores[scores["probe"] == "exact"].pivot(index="model", columns="metric", values="value")
+    loss = scores[scores["probe"] == "exact"].pivot(index="recipe", columns="metric", values="value")
     assert loss.at["table", "gap"] == 0 and loss.at["dh", "gap"] > 0
     assert loss.at["table", "floor"] == loss.at["dh", "floor"] and (loss["loss_std"] > 0).all()
     linear = scores[(scores["probe"] == "linear") & (scores["metric"] == "accuracy")]
-    assert linear.groupby("model")["seed"].nunique().to_dict() == {"dh": 2, "table": 2}
+    assert linear.groupby("recipe")["seed"].nunique().to_dict() == {"dh": 2, "table": 2}
     assert len(list(done.glob("results/conditionals/dh/symbols/20-all/*.npy"))) == 4  # once for both models
 
 
