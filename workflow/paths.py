@@ -75,6 +75,7 @@ class Paths:
         """Fingerprint of the code that a job is made by; in a job it says what `changed` since submission."""
         artifact = self.rules[rule]
         code, then = self.checkout.of(artifact.script, *artifact.roots(**names)), self.submitted_code
+        code.files = list(self.config.code)
         if then is not None:
             code.changed = [part for part, mark in code.modules.items() if then.get(part) != mark]
         return code

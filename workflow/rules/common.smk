@@ -38,7 +38,7 @@ wildcard_constraints:
     dictionary=pattern(settings.dictionaries),
     replicate=r"[1-9]\d*",
     probe=pattern(settings.probes),
-    unit=r"[A-Za-z0-9_.+-]+(?<!\.items)",
+    unit=r"[^/]+(?<!\.items)",
     study=pattern(settings.studies),
     sequences=r"\d+",
     positions="all|one",

@@ -37,6 +37,10 @@ def job(snakemake):
             changed = f"config changed while this job waited: {config['changed']}"
         if changed:
             raise MaskLabError(f"the {changed}; nothing was made; run the same command again")
+        if params["code"].files:
+            from masklab.config import kinds
+
+            kinds.load(params["code"].files)
         record = made.Record(snakemake.rule, dict(snakemake.wildcards), config, params["code"], snakemake.log[0])
         entry = store.entry(snakemake)
         if entry is not None and entry.fetch():

@@ -28,15 +28,17 @@ class Code(str):
     """Fingerprint of the code of a job, hexadecimal.
 
     modules: name of each part of it -> that part's fingerprint. changed: parts that are others than at submission.
+    files: a user's files, which the job imports so that it knows their kinds.
     """
 
     modules: dict[str, str]
     changed: list[str]
+    files: list[str]
 
     @classmethod
     def of(cls, modules: dict[str, str]) -> "Code":
         code = cls(fingerprint(modules)[:DIGITS])
-        code.modules, code.changed = dict(sorted(modules.items())), []
+        code.modules, code.changed, code.files = dict(sorted(modules.items())), [], []
         return code
 
 
