@@ -148,7 +148,7 @@ def test_a_study_measures_its_nulls_too():
 
 
 def test_no_entry_is_called_like_a_replicate():
-    with pytest.raises(MaskLabError, match=r"corpora.r2: r and a number names a replicate"):
+    with pytest.raises(MaskLabError, match=r"corpora.r2: .*r and a number"):
         config(corpora={"r2": RAW["corpora"]["text"]})
     assert "r2d" in config(corpora={"r2d": RAW["corpora"]["text"]}).corpora
 

@@ -3,6 +3,7 @@
 from artifacts import Artifact, of_kind
 from masklab.config import is_exact, kinds
 from masklab.config.measured import replicates_of
+from masklab.config.replicates import dictionary_of
 from masklab.config.schema import CorpusProbe
 from masklab.config.units import units
 
@@ -20,8 +21,9 @@ class Probe(Artifact):
             "manifest": self.paths.folder("models", recipe, k) + "/manifest.json",
             "tasks": [self.paths.task(task, k) for task in units(settings, model)[unit][1]],
         }
-        if settings.kind == "prediction" and self.config.objectives[model.objective].mlsm and model.codes == "stored":
-            found["codes"] = self.paths.codes(model.dictionary, k)
+        dictionary = dictionary_of(self.config, recipe)
+        if settings.kind == "prediction" and dictionary and model.codes == "stored":
+            found["codes"] = self.paths.codes(dictionary, k)
         if isinstance(settings, CorpusProbe):
             found["tokens"] = tokens
         if is_exact(self.config, probe, recipe):

@@ -2,7 +2,7 @@
 
 from artifacts import Artifact, of_kind
 from masklab.config import kinds, split_reference
-from masklab.config.replicates import phase
+from masklab.config.replicates import dictionary_of, phase
 
 COPIED = "masklab.models.modeling_masklab"  # into checkpoints; never imported
 
@@ -23,21 +23,19 @@ class Pretrain(Artifact):
             found["init"] = paths.manifest(model.init, k)
         if objective.adversary:
             found["adversary"] = paths.task(objective.adversary.task, k)
-        if objective.mlsm:
-            found["dictionary"] = paths.dictionary(model.dictionary, k)
+        if dictionary := dictionary_of(self.config, recipe):
+            found["dictionary"] = paths.dictionary(dictionary, k)
             if model.codes == "stored":
-                found["codes"] = paths.codes(model.dictionary, k)
+                found["codes"] = paths.codes(dictionary, k)
         return found
 
     def settings(self, recipe, replicate):
-        model = self.config.models[recipe]
-        objective = self.config.objectives[model.objective]
-        dictionary = self.config.dictionaries[model.dictionary] if objective.mlsm else None
+        model, dictionary = self.config.models[recipe], dictionary_of(self.config, recipe)
         return self.paths.common(int(replicate)) | {
             "model": model.model_dump(mode="json", exclude={"replicates"}),
             "encoder": self.config.encoders[model.encoder].model_dump(mode="json"),
-            "objective": objective.model_dump(mode="json"),
-            "dictionary": dictionary and dictionary.model_dump(mode="json"),
+            "objective": self.config.objectives[model.objective].model_dump(mode="json"),
+            "dictionary": dictionary and self.config.dictionaries[dictionary].model_dump(mode="json"),
             "phase": phase(self.config, recipe),
         }
 

@@ -84,13 +84,19 @@ def trained_replicates(config) -> dict[str, int]:
 
 def sources_of(config, recipe: str) -> list[str]:
     """Recipes whose replicate k the replicate k of a recipe is made from: that of `init`, that of its dictionary."""
-    model, found = config.models[recipe], []
-    if model.init:
-        found.append(split_reference(model.init, f"models.{recipe}.init")[0])
-    if model.dictionary in config.dictionaries and config.objectives[model.objective].mlsm:
-        reference = config.dictionaries[model.dictionary].model
-        found.append(split_reference(reference, f"dictionaries.{model.dictionary}.model")[0])
+    init, dictionary, found = config.models[recipe].init, dictionary_of(config, recipe), []
+    if init:
+        found.append(split_reference(init, f"models.{recipe}.init")[0])
+    if dictionary:
+        reference = config.dictionaries[dictionary].model
+        found.append(split_reference(reference, f"dictionaries.{dictionary}.model")[0])
     return found
+
+
+def dictionary_of(config, recipe: str) -> str | None:
+    """The dictionary whose codes the objective of a recipe reads; None if it reads none."""
+    model = config.models[recipe]
+    return model.dictionary if config.objectives[model.objective].mlsm else None
 
 
 def phase(config, recipe: str) -> int:
