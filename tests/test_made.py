@@ -1,12 +1,14 @@
 """What artifacts say they were made from, and the records of jobs."""
 
 import os
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from masklab.files import read_json, stamp, write_json, write_parquet
-from masklab.jobs.provenance import Record, code_fingerprint, embed, made_from, stamped
+from masklab.jobs.code import Code
+from masklab.jobs.provenance import Record, embed, input_mark, made_from, stamped, vouch
 
 
 def test_parquet_and_json_carry_the_config(tmp_path):
@@ -33,29 +35,49 @@ def test_a_stamp_ends_with_its_job(tmp_path):
     stamp(None)
 
 
-def test_attempts_add_up_until_the_config_changes(tmp_path, monkeypatch):
+def test_attempts_add_up_until_config_or_code_change(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    clock = iter([0.0, 7.0, 100.0, 105.0, 200.0, 201.0])
+    clock = iter([0.0, 7.0, 100.0, 105.0, 200.0, 201.0, 300.0, 302.0])
     monkeypatch.setattr("masklab.jobs.provenance.time.time", lambda: next(clock))
-    log = "results/logs/models/m.log"
-    Record("pretrain", {"model": "m"}, {"lr": 1}, log).stopped()
-    found = read_json("results/made/models/m.json")
+    log, code = "results/logs/models/m/r1.log", Code.of({"masklab.rng": "1f"})
+    Record("pretrain", {"recipe": "m"}, {"lr": 1}, code, log).stopped()
+    found = read_json("results/made/models/m/r1.json")
     assert (found["finished"], found["seconds"], found["attempts"]) == (False, 7.0, 1)
-    source = tmp_path / "code.py"
-    source.write_text("a = 1\n")
-    Record("pretrain", {"model": "m"}, {"lr": 1}, log).finished([source])
-    found = read_json("results/made/models/m.json")
+    (tmp_path / "tokens").write_text("1 2 3")
+    Record("pretrain", {"recipe": "m"}, {"lr": 1}, code, log).finished(["tokens"])
+    found = read_json("results/made/models/m/r1.json")
     assert (found["finished"], found["seconds"], found["attempts"]) == (True, 12.0, 2)
-    assert found["code"] == code_fingerprint([source]) and found["versions"]["torch"]
-    Record("pretrain", {"model": "m"}, {"lr": 2}, log).stopped()
-    assert read_json("results/made/models/m.json")["seconds"] == 1.0
+    assert found["code"] == {"masklab.rng": "1f"} and found["versions"]["torch"]
+    assert found["inputs"] == {"tokens": input_mark("tokens")}
+    Record("pretrain", {"recipe": "m"}, {"lr": 2}, code, log).stopped()
+    assert read_json("results/made/models/m/r1.json")["seconds"] == 1.0
+    Record("pretrain", {"recipe": "m"}, {"lr": 2}, Code.of({"masklab.rng": "2f"}), log).stopped()
+    assert read_json("results/made/models/m/r1.json")["seconds"] == 2.0
 
 
-def test_code_is_known_by_content_alone(tmp_path):
-    for folder, text in (("a", "x = 1\n"), ("b", "x = 1\n"), ("c", "x = 2\n")):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "m.py").write_text(text)
-    a, b, c = (code_fingerprint([tmp_path / folder / "m.py"]) for folder in "abc")
-    assert a == b != c
-    os.utime(tmp_path / "a/m.py", (1, 1))
-    assert code_fingerprint([tmp_path / "a/m.py"]) == a
+def test_an_input_is_known_as_snakemake_knows_it(tmp_path, monkeypatch):
+    small, large = tmp_path / "small", tmp_path / "large"
+    small.write_text("a")
+    large.write_bytes(bytes(1_000_000))
+    before = input_mark(small), input_mark(large)
+    os.utime(small, (1, 1))
+    os.utime(large, (1, 1))
+    assert input_mark(small) == before[0] and input_mark(large) != before[1]
+    small.write_text("b")
+    assert input_mark(small) != before[0]
+
+
+def test_vouching_keeps_what_an_artifact_was_made_from(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    log, code = "results/logs/tasks/t.log", Code.of({"masklab.rng": "1f"})
+    vouch(log, {}, code, [])
+    assert not Path("results/made").exists(), "nothing was made"
+    Record("task", {"task": "t"}, {"a": (1,)}, code, log).finished([])
+    vouch(log, {"a": (1,)}, code, [])
+    assert "vouched" not in read_json("results/made/tasks/t.json"), "nothing differs"
+    vouch(log, {"a": (2,)}, Code.of({"masklab.rng": "2f"}), [])
+    found = read_json("results/made/tasks/t.json")
+    assert found["config"] == {"a": [1]} and found["code"] == {"masklab.rng": "1f"}
+    assert found["vouched"]["config"] == {"a": [2]} and found["vouched"]["code"] == {"masklab.rng": "2f"}
+    Record("task", {"task": "t"}, {"a": (2,)}, code, log).finished([])
+    assert "vouched" not in read_json("results/made/tasks/t.json")

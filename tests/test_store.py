@@ -18,16 +18,15 @@ class Named(dict):
         return list(self.values())[key] if isinstance(key, int) else super().__getitem__(key)
 
 
-def job(root: Path, rule="tokens", name="a", config=None, text="x = 1\n", content="rows"):
+def job(root: Path, rule="tokens", name="a", config=None, code="1f", content="rows"):
     """A job as a script sees it, with real files."""
-    corpus, code = root / "corpora/c", root / "code.py"
+    corpus = root / "corpora/c"
     corpus.mkdir(parents=True, exist_ok=True)
     (corpus / "train.parquet").write_text(content)
-    code.write_text(text)
     output = root / "tokens" / name / "meta.json"
     return SimpleNamespace(
-        rule=rule, wildcards={"name": name}, params=Named(config=config or {"max_length": 4}),
-        input=Named(train=str(corpus / "train.parquet"), code=[str(code)]), output=Named(meta=str(output)),
+        rule=rule, wildcards={"name": name}, params=Named(config=config or {"max_length": 4}, code=code),
+        input=Named(train=str(corpus / "train.parquet")), output=Named(meta=str(output)),
     )  # fmt: skip
 
 
@@ -40,7 +39,7 @@ def store(tmp_path, monkeypatch):
 def test_the_key_covers_rule_name_config_code_and_inputs_and_no_more(tmp_path, store):
     first = entry(job(tmp_path / "one")).path
     assert first.parent == store / "tokens" and entry(job(tmp_path / "two")).path == first
-    others = [{"rule": "codes"}, {"name": "b"}, {"config": {"max_length": 5}}, {"text": "x = 2\n"}, {"content": "more"}]
+    others = [{"rule": "codes"}, {"name": "b"}, {"config": {"max_length": 5}}, {"code": "2f"}, {"content": "more"}]
     found = {entry(job(tmp_path / f"other-{number}", **keys)).path for number, keys in enumerate(others)}
     assert len(found) == len(others) and first not in found
 
@@ -63,6 +62,8 @@ def test_files_enter_read_only_and_leave_as_links(tmp_path):
     (made / "step-5/model").write_text("weights")
     (made / "manifest.json").write_text("{}")
     (made / ".hidden.tmp").write_text("half")
+    (made / "r2").mkdir()
+    (made / "r2/manifest.json").write_text("an artifact of its own")
     kept = Entry(tmp_path / "store/key", made)
     assert not kept.fetch()
     kept.add()

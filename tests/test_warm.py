@@ -20,7 +20,7 @@ warm.start(1)
 print(os.environ[warm.VARIABLE], flush=True)
 sys.stdin.read()
 """
-HANDED = "from masklab import warm; warm.hand_over()\n"
+HANDED = "from masklab.jobs import warm; warm.hand_over()\n"
 
 
 def eventually(true, seconds=60):

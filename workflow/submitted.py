@@ -1,7 +1,8 @@
-"""The config as it was at submission.
+"""The config and the code as they were at submission.
 
-A Slurm job reads the config when it starts, which may be days after it was submitted. The Snakemake that submits
-leaves its config in the environment, which jobs inherit; a job whose own part of the config is another by then stops.
+A Slurm job reads both when it starts, which may be days after it was submitted. The Snakemake that submits leaves its
+config in the environment, which jobs inherit, and what parts of the code are known by; a job whose own part of either
+is another by then stops.
 """
 
 import base64
@@ -10,17 +11,36 @@ import os
 import zlib
 
 VARIABLE = "MASKLAB_SUBMITTED"
+CODE = "MASKLAB_SUBMITTED_CODE"
 
 
 def remember(config: dict) -> None:
     """Leave the config for the jobs of this Snakemake."""
-    packed = zlib.compress(json.dumps(config, default=str).encode(), 9)
-    os.environ[VARIABLE] = base64.b64encode(packed).decode()
+    _leave(VARIABLE, config)
 
 
 def recall() -> dict | None:
     """The config of the Snakemake that submitted this job; None if nothing left one."""
-    packed = os.environ.get(VARIABLE)
+    return _left(VARIABLE)
+
+
+def remember_code(codes) -> None:
+    """Leave the fingerprints of all parts of these `masklab.jobs.code.Code`s for the jobs of this Snakemake."""
+    _leave(CODE, {name: mark for code in codes for name, mark in code.modules.items()})
+
+
+def recall_code() -> dict[str, str] | None:
+    """Part of the code -> its fingerprint at submission; None if nothing left them."""
+    return _left(CODE)
+
+
+def _leave(variable, value):
+    packed = zlib.compress(json.dumps(value, default=str).encode(), 9)
+    os.environ[variable] = base64.b64encode(packed).decode()
+
+
+def _left(variable):
+    packed = os.environ.get(variable)
     return None if packed is None else json.loads(zlib.decompress(base64.b64decode(packed)))
 
 

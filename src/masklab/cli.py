@@ -44,10 +44,13 @@ def main(arguments=None) -> int:
         "--at-once", type=int, default=None, metavar="N", help="jobs that run side by side: adds the time"
     )
     plan.add_argument("--actual", action="store_true", help="after a run: seconds planned and used, by rule")
+    why = commands.add_parser("why", help="what changed since an artifact was made, so that it is to be made again")
+    why.add_argument("artifact", help="a file of the results, or a target such as mlsm_figure3")
+    why.add_argument("--configfile", default="config.yaml", help="as given to snakemake")
     schema = commands.add_parser("schema", help="write the JSON schema and the table of config keys")
     schema.add_argument("--root", default=".", help="checkout to write them in")
     grow = commands.add_parser("grow", help="a checkpoint as a larger model that computes the same")
-    grow.add_argument("folder", help="checkpoint folder, e.g. results/models/strict-mlm/step-800")
+    grow.add_argument("folder", help="checkpoint folder, e.g. results/models/strict-mlm/r1/step-800")
     grow.add_argument("--width", type=int, default=1, help="how many times as wide (1)")
     grow.add_argument("--layers", type=int, help="layers of the larger model (as many as the smaller one has)")
     grow.add_argument("--output", required=True, help="folder to write")
@@ -147,6 +150,14 @@ def _plan(options):
     print(actual(plan, config) if options.actual else table(plan, config, options.at_once))
 
 
+def _why(options):
+    from masklab.config import read_laid
+    from masklab.plan.graph import checkout_paths
+    from masklab.plan.why import why
+
+    print(why(checkout_paths(read_laid(options.configfile)), options.artifact))
+
+
 def _schema(options):
     from masklab.config.document import write
 
@@ -189,6 +200,7 @@ COMMANDS = {
     "facts": _facts,
     "rank": _rank,
     "plan": _plan,
+    "why": _why,
     "schema": _schema,
 }
 

@@ -7,8 +7,6 @@ uninterrupted one draw the same numbers and no two streams share a seed.
 
 import hashlib
 
-import numpy as np
-
 
 def seed_at(seed: int, *address: str | int) -> int:
     """63-bit seed of the stream at `address`, e.g. `seed_at(1, "strict-mlm", "dropout", 17)`.
@@ -24,8 +22,10 @@ def replicate_seed(root: int, replicate: int) -> int:
     return seed_at(root, "replicate", replicate)
 
 
-def generator(seed: int, *address: str | int) -> np.random.Generator:
+def generator(seed: int, *address: str | int):
     """NumPy generator of the stream at `address`."""
+    import numpy as np
+
     return np.random.default_rng(seed_at(seed, *address))
 
 

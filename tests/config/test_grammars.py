@@ -30,11 +30,13 @@ def test_a_resolved_corpus_holds_its_grammar():
 def test_a_rule_file_is_an_input(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = load(CONFIG)
-    assert Paths(config).sources("corpora", "from-file") == []  # said by the job that reads it
+    assert Paths(config).inputs("corpus", corpus="from-file") == {"sources": []}  # said by the job that reads it
     assert missing(law_entry(config, config.corpora["from-file"])) == ["rules.txt"]
     Path("rules.txt").write_text("S a 1\n")
-    assert Paths(config).sources("corpora", "from-file") == Paths(config).sources("tasks", "b") == ["rules.txt"]
-    assert Paths(config).sources("corpora", "c") == [] == source_files(law_entry(config, config.corpora["c"]))
+    wanted = {"sources": ["rules.txt"]}
+    assert Paths(config).inputs("corpus", corpus="from-file") == Paths(config).inputs("task", task="b") == wanted
+    assert Paths(config).inputs("corpus", corpus="c") == {"sources": []}
+    assert source_files(law_entry(config, config.corpora["c"])) == []
 
 
 @pytest.mark.parametrize(

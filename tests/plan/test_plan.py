@@ -53,13 +53,13 @@ def test_a_small_plan_by_hand():
     vocab, flops = 5 + 40, {}
     for name, steps in (("first", 50), ("second", 20)):
         flops[name] = steps * training_flops(encoder, vocab, 8, 22, 3)
-        cost = plan.costs["pretrain", name]
+        cost = plan.costs["pretrain", name, "1"]
         assert cost.flops == pytest.approx(flops[name]) and cost.tokens == steps * 8 * 22
         micro = {"first": 1, "second": 4}[name]
         update = flops[name] / steps / (67e12 * 0.6) + 2 * micro * device["layer_seconds"]["training"]
         share = {"first": 1, "second": 2}[name]
         assert cost.gpus == share and cost.seconds == pytest.approx(45 + steps * update / share)
-    tuned = plan.costs["probe", "b", "tune", "first", "all"]
+    tuned = plan.costs["probe", "tune", "first", "1", "all"]
     row, stopped = forward_flops(encoder, 0, 1, 12, 12), assumed["stopped_at"]
     wanted = 0.0
     for size in (32, 64):
@@ -74,7 +74,7 @@ def test_an_adversarial_term_costs_its_rows_where_it_is_due():
     raw["models"] = {"m": RAW["models"]["first"] | {"objective": "worse"}}
     raw["studies"] = {"a": {"panels": {"x": ["m"]}, "probes": {"loss": "all"}}}
     encoder = load(raw).encoders["e"]
-    cost = make_plan(load(raw), "h100").costs["pretrain", "m"]
+    cost = make_plan(load(raw), "h100").costs["pretrain", "m", "1"]
     update = training_flops(encoder, 45, 8, 22, 3) + training_flops(encoder, 0, 32, 22, 22) / 4
     assert cost.flops == pytest.approx(50 * update)
 
@@ -95,18 +95,20 @@ def test_a_causal_model_costs_what_an_encoder_of_its_size_does():
     cost = plan.costs["causal_model", "lm"]
     length = round(cost.tokens / 30 / 64)
     assert cost.flops == 30 * training_flops(config.encoders["e"], 200, 64, length, length)
-    assert cost.gpus == 1 and cost.stored > 4 * 200 * 32 and cost.seconds > plan.costs["pretrain", "m"].seconds / 10
+    assert (
+        cost.gpus == 1 and cost.stored > 4 * 200 * 32 and cost.seconds > plan.costs["pretrain", "m", "1"].seconds / 10
+    )
 
 
 def test_totals_are_unions_and_the_chain_is_the_longest():
     plan = make_plan(load(RAW), "h100")
     a, b, both = plan.study("a"), plan.study("b"), plan.total()
     shared = set(a) & set(b)
-    assert ("pretrain", "first") in shared and ("pretrain", "second") not in b
+    assert ("pretrain", "first", "1") in shared and ("pretrain", "second", "1") not in b
     assert both["jobs"] == len(set(a) | set(b)) + 1 and both["submitted"] == both["jobs"] - 1  # the table of scores
     assert plan.total(a)["tokens"] == 22 * 8 * 70 and plan.total(b)["tokens"] == 22 * 8 * 50
-    chain = [("corpus", "c"), ("tokenizer", "t"), ("tokens", "c", "t"), ("pretrain", "first"), ("pretrain", "second"),
-             ("probe", "a", "loss", "second", "all")]  # fmt: skip
+    chain = [("corpus", "c"), ("tokenizer", "t"), ("tokens", "c", "t"), ("pretrain", "first", "1"),
+             ("pretrain", "second", "1"), ("probe", "loss", "second", "1", "all")]  # fmt: skip
     assert plan.total(a)["chain"] == pytest.approx(sum(plan.costs[key].seconds for key in chain))
     hours = sum(c.gpus * c.seconds for c in plan.costs.values()) / 3600
     assert both["gpu_hours"] == pytest.approx(hours) and both["cpu_hours"] > 0
@@ -115,7 +117,7 @@ def test_totals_are_unions_and_the_chain_is_the_longest():
 def test_token_counts_on_disk_are_used():
     counts = {"train": {"sequences": 1000, "tokens": 5000, "truncated": 0}}
     write_json({"vocab_size": 45, "splits": counts}, "results/tokens/c/t/meta.json")
-    assert make_plan(load(RAW)).costs["pretrain", "first"].tokens == 50 * 8 * 7
+    assert make_plan(load(RAW)).costs["pretrain", "first", "1"].tokens == 50 * 8 * 7
 
 
 def test_assumptions_can_be_laid_over_and_wrong_ones_are_one_line(tmp_path):
@@ -140,9 +142,9 @@ def test_the_table_and_what_was_used(tmp_path):
     assert "elapsed, 2 at once" in lines[0] and "Assumed: " in lines[-1]
     with pytest.raises(MaskLabError, match="no job of this config has ended yet"):
         actual(plan, config)
-    planned = plan.costs["pretrain", "first"].seconds
-    write_json({"finished": True, "seconds": 2 * planned}, "results/made/models/first.json")
-    write_json({"finished": True, "seconds": 9.0, "taken_from": "x"}, "results/made/models/second.json")
+    planned = plan.costs["pretrain", "first", "1"].seconds
+    write_json({"finished": True, "seconds": 2 * planned}, "results/made/models/first/r1.json")
+    write_json({"finished": True, "seconds": 9.0, "taken_from": "x"}, "results/made/models/second/r1.json")
     write_json({"finished": False, "seconds": 9.0}, "results/made/tokens/c/t.json")
     rows = actual(plan, config).splitlines()[2:]
     assert [row.split(" | ")[:2] for row in rows] == [["| pretrain", "1"], ["| all", "1"]]

@@ -49,7 +49,7 @@ __all__ = [
 
 
 def manifest(model: str) -> str:
-    return f"results/models/{model}/manifest.json"
+    return f"results/models/{model}/r1/manifest.json"
 
 
 class Folder:
@@ -101,13 +101,13 @@ class Folder:
         return json.loads((self.path / path).read_text())
 
     def log(self, model) -> str:
-        path = self.path / f"results/logs/models/{model}.log"
+        path = self.path / f"results/logs/models/{model}/r1.log"
         return path.read_text() if path.exists() else ""
 
     def saved(self, model) -> int:
         """Step of the saved state, 0 without one."""
         try:
-            with safe_open(self.path / f"results/state/models/{model}/state.safetensors", "pt") as file:
+            with safe_open(self.path / f"results/state/models/{model}/r1/state.safetensors", "pt") as file:
                 return json.loads(file.metadata()["facts"])["step"]
         except (FileNotFoundError, OSError):
             return 0

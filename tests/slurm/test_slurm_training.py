@@ -106,9 +106,9 @@ def test_training_that_is_taken_away_five_times_ends_with_the_weights_of_an_undi
     assert found == wanted
     assert "resuming at step" in folder.log("long") and "resuming at step" not in calm.log("long")
     columns = ["step", "loss", "tokens", "valid_loss"]
-    ours, theirs = (pd.read_parquet(f.path / "results/models/long/metrics.parquet")[columns] for f in (folder, calm))
+    ours, theirs = (pd.read_parquet(f.path / "results/models/long/r1/metrics.parquet")[columns] for f in (folder, calm))
     pd.testing.assert_frame_equal(ours, theirs)
-    record = folder.read("results/made/models/long.json")
+    record = folder.read("results/made/models/long/r1.json")
     assert record["finished"] and record["attempts"] > 1 and record["slurm_job"]
 
 
@@ -136,7 +136,7 @@ def test_edits_while_jobs_wait_and_two_nodes(slurm, prepared):
     assert not (folder.path / manifest("one")).exists() and (folder.path / manifest("other")).exists()
     assert folder.read(manifest("other"))["config"]["model"]["steps"] == 40
     assert reference.wait() == 0, alone.output
-    one, two = (pd.read_parquet(f.path / "results/models/two/metrics.parquet") for f in (alone, folder))
+    one, two = (pd.read_parquet(f.path / "results/models/two/r1/metrics.parquet") for f in (alone, folder))
     assert one["step"].equals(two["step"]) and one["tokens"].equals(two["tokens"])
     for column in ("loss", "valid_loss"):
         np.testing.assert_allclose(one[column], two[column], atol=1e-5, rtol=0)

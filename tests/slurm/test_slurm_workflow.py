@@ -49,12 +49,12 @@ def test_artifacts_hold_the_config_they_were_made_from(whole):
     assert made_from(results / "corpora/strict/train.parquet")["corpus"]["sentences"] == strict["sentences"]
     assert made_from(results / "tokenizers/strict/tokenizer_config.json")["tokenizer"]["vocab_size"] == 2000
     assert made_from(results / "tokens/strict/strict/meta.json") == {"max_length": 40}
-    assert made_from(results / "models/strict-phase1/manifest.json")["model"]["steps"] == 40
-    assert made_from(results / "dictionaries/strict/dictionary.json")["atoms"] == 32
-    assert made_from(results / "codes/strict/codes.json")["atoms"] == 32
+    assert made_from(results / "models/strict-phase1/r1/manifest.json")["model"]["steps"] == 40
+    assert made_from(results / "dictionaries/strict/r1/dictionary.json")["atoms"] == 32
+    assert made_from(results / "codes/strict/r1/codes.json")["atoms"] == 32
     assert made_from(results / "tasks/blimp/task.json")["task"]["pairs"] == 4
-    (scores,) = results.glob("scores/mlsm/minimal-pairs/strict-mlsm/*.parquet")
-    assert made_from(scores)["probe"]["tasks"] == ["blimp"]
+    for name in ("all.parquet", "all.items.parquet"):
+        assert made_from(results / "scores/minimal-pairs/strict-mlsm/r1" / name)["probe"]["tasks"] == ["blimp"]
     assert (
         made_from(results / "figures/mlsm/figure2.parquet")["study"]["figures"]
         == folder.config["studies"]["mlsm"]["figures"]

@@ -54,5 +54,5 @@ def test_a_change_of_the_causal_model_re_runs_what_is_drawn_from_it(done):
     changed = copy.deepcopy(CONFIG)
     changed["causal_models"]["lm"]["steps"] = 21
     below = messages(running.snakemake(done, changed, *TARGETS, "--dry-run"))
-    assert {"causal model lm", "corpus drawn", "tokenizer drawn", "task restricted", "pre-training m"} <= below
+    assert {"causal model lm", "corpus drawn", "tokenizer drawn", "task restricted", "pre-training m r1"} <= below
     assert not below & {"corpus text", "tokenizer text", "task sentiment"}

@@ -33,8 +33,8 @@ def test_ranks_of_both_objectives(tmp_path):
     results = tmp_path / "results"
     data = pd.read_parquet(results / "figures/mae/figure1a.parquet")
     assert set(data["panel"]) == {"MLM", "MAE-LM"} and set(data["layer"]) == {0, 1, 2}
-    assert (results / "models/mae-mae-1/step-6/model.safetensors").exists()
-    assert not (results / "models/mae-mae-1/step-6/decoder.safetensors").exists()
+    assert (results / "models/mae-mae-1/r1/step-6/model.safetensors").exists()
+    assert not (results / "models/mae-mae-1/r1/step-6/decoder.safetensors").exists()
     changed = overlay(config, {"objectives": {"mae": {"autoencoder": {"aligned": False}}}})
     counts = jobs(snakemake(tmp_path, changed, "mae", "--dry-run"))
     assert counts["pretrain"] == 1 and counts["probe"] == 1

@@ -14,7 +14,7 @@ from test_symbolic import CONFIG
 from masklab.files import read_json
 
 pytestmark = pytest.mark.workflow
-TARGETS = ["results/models/shuffled/manifest.json"]
+TARGETS = ["results/models/shuffled/r1/manifest.json"]
 
 
 def run(checkout, folder, store, config=CONFIG) -> dict[str, str]:
@@ -39,29 +39,29 @@ def test_the_same_code_makes_nothing_twice_and_other_code_does_not_reuse(tmp_pat
     store, first = tmp_path / "store", tmp_path / "first"
     made = run(ROOT, first, store)
     assert set(made.values()) == {"made"} and {
-        "models/dh",
-        "models/shuffled",
+        "models/dh/r1",
+        "models/shuffled/r1",
         "corpora/dh",
         "tokens/dh/symbols",
     } <= set(made)
     second = tmp_path / "second"
     assert run(other, second, store) == dict.fromkeys(made, "taken")
-    for name in ("dh/step-10", "shuffled/step-0"):
+    for name in ("dh/r1/step-10", "shuffled/r1/step-0"):
         file = second / f"results/models/{name}/model.safetensors"
         assert (
             file.is_symlink() and file.read_bytes() == (first / f"results/models/{name}/model.safetensors").read_bytes()
         )
-    assert read_json(second / "results/made/models/dh.json")["taken_from"].startswith(str(store))
+    assert read_json(second / "results/made/models/dh/r1.json")["taken_from"].startswith(str(store))
 
     # other code in the training loop: corpus and tokens are still shared, models are not
     loop = other / "src/masklab/training/loop.py"
     loop.write_text(re.sub(r"^VALID_ROWS = 512$", "VALID_ROWS = 511", loop.read_text(), flags=re.M))
     third = run(other, tmp_path / "third", store)
-    assert {name for name, how in third.items() if how == "made"} == {"models/dh", "models/shuffled"}
+    assert {name for name, how in third.items() if how == "made"} == {"models/dh/r1", "models/shuffled/r1"}
 
     # another config in a folder of links: its files are written, those of the store stay as they are
     before = {path: path.stat().st_mtime_ns for path in store.rglob("*") if path.is_file()}
     config = CONFIG | {"models": CONFIG["models"] | {"dh": CONFIG["models"]["dh"] | {"optimiser": {"lr": 0.5}}}}
-    assert run(ROOT, second, store, config)["models/dh"] == "made"
-    assert not (second / "results/models/dh/step-10/model.safetensors").is_symlink()
+    assert run(ROOT, second, store, config)["models/dh/r1"] == "made"
+    assert not (second / "results/models/dh/r1/step-10/model.safetensors").is_symlink()
     assert {path: path.stat().st_mtime_ns for path in before} == before

@@ -6,13 +6,15 @@ import sys
 
 import pyarrow.parquet as pq
 import pytest
-from running import ROOT, laid
+from running import ROOT, laid, snakemake
+from test_symbolic import CONFIG
 
 from masklab.config import layered, load, overlay, plain
+from masklab.jobs.code import Code
 
 sys.path.insert(0, str(ROOT / "workflow"))
 from paths import Paths
-from submitted import VARIABLE, change, recall, remember
+from submitted import CODE, VARIABLE, change, recall, recall_code, remember, remember_code
 
 RAW = plain(layered())
 
@@ -44,13 +46,46 @@ def test_only_what_changed_stops():
                                    "{track}-{objective}": {"for": tracks, "init": "{track}-phase1@7"}},
                         "dictionaries": {"strict": {"model": "strict-phase1@7"}}})  # fmt: skip
     paths = Paths(load(edited), Paths(load(RAW)))
-    assert paths.model("strict-phase1") == {"changed": "model.steps: 1200 when submitted, 7 now"}
-    assert paths.model("strict-mlm")["changed"].startswith("model.init: 'strict-phase1@1200' when submitted")
-    assert "changed" not in paths.model("dh-single-with") and "changed" not in paths.entity("corpora", "strict")
-    named = overlay(RAW, {"corpora": {"extra": RAW["corpora"]["strict"]}})
-    assert Paths(load(named), Paths(load(RAW))).entity("corpora", "extra") == {
-        "changed": "corpora.extra: not declared when submitted"
+    assert paths.settings("pretrain", recipe="strict-phase1", replicate="1") == {
+        "changed": "model.steps: 1200 when submitted, 7 now"
     }
+    assert paths.settings("pretrain", recipe="strict-mlm", replicate="1")["changed"].startswith(
+        "model.init: 'strict-phase1@1200' when submitted"
+    )
+    assert "changed" not in paths.settings("pretrain", recipe="dh-single-with", replicate="1")
+    assert "changed" not in paths.settings("corpus", corpus="strict")
+    named = overlay(RAW, {"corpora": {"extra": RAW["corpora"]["strict"]}})
+    assert Paths(load(named), Paths(load(RAW))).settings("corpus", corpus="extra") == {
+        "changed": "corpus extra: not declared when submitted"
+    }
+
+
+def test_the_code_travels_too_and_what_changed_is_named(monkeypatch):
+    monkeypatch.setenv(CODE, "")
+    code = Paths(load(RAW)).code("corpus", corpus="strict")
+    remember_code([code])
+    assert recall_code() == code.modules
+    assert Paths(load(RAW), submitted_code=recall_code()).code("corpus", corpus="strict").changed == []
+    other = recall_code() | {"masklab.rng": "0"}
+    assert Paths(load(RAW), submitted_code=other).code("corpus", corpus="strict").changed == ["masklab.rng"]
+
+
+@pytest.mark.workflow
+def test_a_job_of_other_code_than_was_submitted_stops_in_one_line(tmp_path, monkeypatch):
+    """As a cluster's job starts: a Snakemake of its own, in the environment of the one that submitted it."""
+    code = Paths(load(CONFIG)).code("corpus", corpus="dh")
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setenv(CODE, "")
+    remember(CONFIG)
+    remember_code([Code.of(code.modules | {"masklab.rng": "0"})])
+    how = ("--mode", "remote", "--target-jobs", "corpus:corpus=dh", "--allowed-rules", "corpus", "--force")
+    done = snakemake(tmp_path, CONFIG, *how, "--no-hooks", "--nolock", "--executor", "local", check=False)
+    assert done.returncode == 1 and not list(tmp_path.glob("results/corpora/dh/*"))
+    said = (tmp_path / "results/logs/corpora/dh.log").read_text().partition(" ")[2]
+    assert (
+        said
+        == "error: the code changed while this job waited: masklab.rng; nothing was made; run the same command again\n"
+    )
 
 
 @pytest.mark.workflow

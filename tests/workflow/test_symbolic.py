@@ -45,9 +45,9 @@ CONFIG = {
 TARGETS = [
     "results/scores.parquet",
     "results/tasks/patterns/task.json",
-    "results/models/cbow/manifest.json",
-    "results/models/shuffled/manifest.json",
-    "results/models/foe/manifest.json",
+    "results/models/cbow/r1/manifest.json",
+    "results/models/shuffled/r1/manifest.json",
+    "results/models/foe/r1/manifest.json",
 ]
 
 pytestmark = pytest.mark.workflow
@@ -68,17 +68,17 @@ def test_scores_hold_loss_and_floor(done):
     scores = pd.read_parquet(done / "results/scores.parquet")
     scores = scores[scores["study"] == "dh"]
     table = scores.set_index("metric")["value"]
-    assert set(scores["model"]) == {"dh"} and set(scores["task"]) == {"dh"}
+    assert set(scores["recipe"]) == {"dh"} and set(scores["task"]) == {"dh"}
     assert table["gap"] > 4 * table["gap_se"] and table["floor"] > 0
 
 
 def test_a_lookup_table_is_measured_like_a_model(done):
     scores = pd.read_parquet(done / "results/scores.parquet")
-    loss = scores[scores["probe"] == "exact"].pivot(index="model", columns="metric", values="value")
+    loss = scores[scores["probe"] == "exact"].pivot(index="recipe", columns="metric", values="value")
     assert loss.at["table", "gap"] == 0 and loss.at["dh", "gap"] > 0
     assert loss.at["table", "floor"] == loss.at["dh", "floor"] and (loss["loss_std"] > 0).all()
     linear = scores[(scores["probe"] == "linear") & (scores["metric"] == "accuracy")]
-    assert linear.groupby("model")["seed"].nunique().to_dict() == {"dh": 2, "table": 2}
+    assert linear.groupby("recipe")["seed"].nunique().to_dict() == {"dh": 2, "table": 2}
     assert len(list(done.glob("results/conditionals/dh/symbols/20-all/*.npy"))) == 4  # once for both models
 
 
@@ -87,29 +87,30 @@ def test_starting_points_start_where_they_should(done):
     import torch
 
     words = {
-        name: load_file(done / f"results/models/{name}/step-{step}/model.safetensors")[
+        name: load_file(done / f"results/models/{name}/r1/step-{step}/model.safetensors")[
             "bert.embeddings.word_embeddings.weight"
         ]
         for name, step in (("dh", 10), ("cbow", 0), ("shuffled", 0))
     }
-    vectors = np.load(done / "results/embeddings/cbow/vectors.npy")
+    vectors = np.load(done / "results/embeddings/cbow/r1/vectors.npy")
     assert np.array_equal(words["cbow"][5:], vectors[5:]) and not np.array_equal(words["cbow"][:5], vectors[:5])
     assert torch.equal(words["dh"].flatten().sort().values, words["shuffled"].flatten().sort().values)
     assert not torch.equal(words["dh"], words["shuffled"])
 
 
 def test_a_change_re_runs_what_hangs_below_it(done):
+    trained = {f"pre-training {model} r1" for model in CONFIG["models"]}
     changed = copy.deepcopy(CONFIG)
     changed["embeddings"]["cbow"]["lr"] = 0.05
     below = messages(snakemake(done, changed, "--dry-run"))
-    assert {m.split(" (")[0] for m in below} >= {"embeddings cbow", "pre-training cbow"}
-    assert not [m for m in below if "shuffled" in m or "corpus" in m or "task" in m or m.endswith(" dh")]
+    assert {m.split(" (")[0] for m in below} >= {"embeddings cbow r1", "pre-training cbow r1"}
+    assert not [m for m in below if "shuffled" in m or "corpus" in m or "task" in m or "dh" in m]
     changed = copy.deepcopy(CONFIG)
     changed["tasks"]["patterns"]["patterns"] = 3
     below = messages(snakemake(done, changed, "--dry-run"))
-    assert "pre-training foe" in below and "pre-training dh" not in below and "pre-training table" not in below
+    assert below & trained == {"pre-training foe r1"}
     changed = copy.deepcopy(CONFIG)
     changed["chains"]["words"]["main"] = 0.8
     below = messages(snakemake(done, changed, "--dry-run"))
-    assert {"corpus dh", "task patterns", "embeddings cbow", "pre-training dh"} <= below
+    assert {"corpus dh", "task patterns", "embeddings cbow r1", "pre-training dh r1"} <= below
     assert "Nothing to be done" in snakemake(done, CONFIG, "--dry-run")

@@ -4,8 +4,7 @@
 
 rule causal_model:
     input:
-        unpack(lambda w: paths.causal_model_inputs(w.causal)),
-        code=code("causal_model.py"),
+        unpack(needs("causal_model")),
     output:
         manifest=R("causal_models/{causal}/manifest.json"),
     log:
@@ -15,8 +14,8 @@ rule causal_model:
         gpu=cluster.gpus(),
         cpus_per_task=settings.threads,
     params:
-        config=lambda w: paths.causal_model(w.causal),
-        folder=lambda w: paths.causal_folder(w.causal),
+        config=settings_of("causal_model"),
+        code=code_of("causal_model"),
         state=R("state/causal_models/{causal}"),
     message:
         "causal model {wildcards.causal}"

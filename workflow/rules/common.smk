@@ -1,17 +1,16 @@
-# What every rule file uses: the checked configuration, paths, code dependencies, wildcards.
+# What every rule file uses: the checked configuration, places, what jobs read and are made from, wildcards.
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(workflow.basedir, "src")))
 sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
-from masklab.jobs import warm
+from masklab.jobs import provenance, warm
 from masklab.config import load, located, plain, read
 from masklab.errors import MaskLabError
 from cluster import Cluster
-from imports import code
-from paths import Paths, drawn_by, pattern
-from submitted import recall, remember
+from paths import Paths, instances, pattern
+from submitted import recall, recall_code, remember, remember_code
 
 # The files of --configfile and the values of --config are read by the library, which knows `extends`, families and so
 # on; without a file it reads config.yaml. Jobs are started with the same ones and read them again.
@@ -21,10 +20,11 @@ try:
     paths = Paths(settings)
     if workflow.is_main_process:
         remember(plain(settings.raw))
-    elif (submitted := recall()) not in (None, plain(settings.raw)):
-        paths = Paths(settings, Paths(load(submitted)))
+    elif (submitted := recall()) is not None:
+        paths = Paths(settings, Paths(load(submitted)), recall_code())
     cluster = Cluster(settings)
     R = paths.result
+    needs, settings_of, code_of = paths.for_rules()
     with located(settings):
         paths.check()
     paths.warn_missing_sources()
@@ -33,17 +33,18 @@ except MaskLabError as error:
 
 
 wildcard_constraints:
-    corpus=pattern(settings.corpora),
-    tokenizer=pattern(settings.tokenizers),
+    corpus=instances(settings, "corpora"),
+    tokenizer=instances(settings, "tokenizers"),
+    causal=instances(settings, "causal_models"),
+    task=instances(settings, "tasks"),
     embeddings=pattern(settings.embeddings),
-    causal=pattern(settings.causal_models),
-    model=pattern(settings.models),
+    recipe=pattern(settings.models),
     dictionary=pattern(settings.dictionaries),
-    task=pattern(settings.tasks),
+    replicate=r"[1-9]\d*",
     probe=pattern(settings.probes),
+    unit=r"[^/]+(?<!\.items)",
     study=pattern(settings.studies),
     sequences=r"\d+",
     positions="all|one",
-    unit=r"[^/]+",
     figure=r"[a-z0-9_]+",
     table=r"[a-z0-9_]+",

@@ -3,8 +3,7 @@
 
 rule conditionals:
     input:
-        tokens=R("tokens/{corpus}/{tokenizer}/meta.json"),
-        code=code("conditionals.py"),
+        unpack(needs("conditionals")),
     output:
         arrays=multiext(
             R("conditionals/{corpus}/{tokenizer}/{sequences}-{positions}/"),
@@ -19,7 +18,8 @@ rule conditionals:
     resources:
         cpus_per_task=settings.threads,
     params:
-        config={"seed": settings.seed},
+        config=settings_of("conditionals"),
+        code=code_of("conditionals"),
     message:
         "exact conditionals of {wildcards.corpus} ({wildcards.sequences} sequences, {wildcards.positions})"
     script:

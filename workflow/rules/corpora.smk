@@ -3,19 +3,18 @@
 
 rule corpus:
     input:
-        unpack(lambda w: paths.corpus_inputs(w.corpus)),
-        sources=lambda w: paths.sources("corpora", w.corpus),
-        code=code("corpus.py"),
+        unpack(needs("corpus")),
     output:
         train=R("corpora/{corpus}/train.parquet"),
         valid=R("corpora/{corpus}/valid.parquet"),
         test=R("corpora/{corpus}/test.parquet"),
     log:
         R("logs/corpora/{corpus}.log"),
-    threads: lambda w: settings.threads if settings.corpora[w.corpus].kind == "causal" else 1
+    threads: lambda w: settings.threads if paths.is_causal(w.corpus) else 1
     params:
-        config=lambda w: paths.entity("corpora", w.corpus),
-        state=R("state/corpora/{corpus}"),
+        config=settings_of("corpus"),
+        code=code_of("corpus"),
+        state=lambda w: R("state/corpora", w.corpus) if paths.is_causal(w.corpus) else None,
     message:
         "corpus {wildcards.corpus}"
     script:
@@ -24,11 +23,7 @@ rule corpus:
 
 rule tokens:
     input:
-        train=R("corpora/{corpus}/train.parquet"),
-        valid=R("corpora/{corpus}/valid.parquet"),
-        test=R("corpora/{corpus}/test.parquet"),
-        tokenizer=R("tokenizers/{tokenizer}/tokenizer.json"),
-        code=code("tokens.py"),
+        unpack(needs("tokens")),
     output:
         meta=R("tokens/{corpus}/{tokenizer}/meta.json"),
         arrays=multiext(
@@ -43,7 +38,8 @@ rule tokens:
     log:
         R("logs/tokens/{corpus}/{tokenizer}.log"),
     params:
-        config=lambda w: paths.encoding(w.tokenizer),
+        config=settings_of("tokens"),
+        code=code_of("tokens"),
     message:
         "tokens of {wildcards.corpus} by tokenizer {wildcards.tokenizer}"
     script:

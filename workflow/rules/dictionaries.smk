@@ -1,53 +1,50 @@
-# model@step -> dictionary of its hidden states -> sparse codes of its corpus.
+# recipe@step -> dictionary of its hidden states -> sparse codes of its corpus; replicate k of each from replicate k.
 
 
 rule dictionary:
     input:
-        unpack(lambda w: paths.dictionary_inputs(w.dictionary)),
-        code=code("dictionary.py"),
+        unpack(needs("dictionary")),
     output:
-        dictionary=R("dictionaries/{dictionary}/dictionary.safetensors"),
-        facts=R("dictionaries/{dictionary}/dictionary.json"),
+        dictionary=R("dictionaries/{dictionary}/r{replicate}/dictionary.safetensors"),
+        facts=R("dictionaries/{dictionary}/r{replicate}/dictionary.json"),
     log:
-        R("logs/dictionaries/{dictionary}.log"),
+        R("logs/dictionaries/{dictionary}/r{replicate}.log"),
     threads: settings.threads
     resources:
         gpu=cluster.gpus(),
         cpus_per_task=settings.threads,
     params:
-        config=lambda w: paths.dictionary(w.dictionary),
-        checkpoint=lambda w: paths.checkpoint(settings.dictionaries[w.dictionary].model),
-        state=R("state/dictionaries/{dictionary}"),
+        config=settings_of("dictionary"),
+        code=code_of("dictionary"),
+        state=R("state/dictionaries/{dictionary}/r{replicate}"),
     message:
-        "dictionary {wildcards.dictionary}"
+        "dictionary {wildcards.dictionary} r{wildcards.replicate}"
     script:
         "../scripts/dictionary.py"
 
 
 rule codes:
     input:
-        unpack(lambda w: paths.dictionary_inputs(w.dictionary)),
-        dictionary=R("dictionaries/{dictionary}/dictionary.safetensors"),
-        code=code("codes.py"),
+        unpack(needs("codes")),
     output:
         arrays=multiext(
-            R("codes/{dictionary}/"),
+            R("codes/{dictionary}/r{replicate}/"),
             "train.indptr.npy",
             "train.indices.npy",
             "train.values.npy",
         ),
-        facts=R("codes/{dictionary}/codes.json"),
+        facts=R("codes/{dictionary}/r{replicate}/codes.json"),
     log:
-        R("logs/codes/{dictionary}.log"),
+        R("logs/codes/{dictionary}/r{replicate}.log"),
     threads: settings.threads
     resources:
         gpu=cluster.gpus(),
         cpus_per_task=settings.threads,
     params:
-        config=lambda w: paths.dictionary(w.dictionary),
-        checkpoint=lambda w: paths.checkpoint(settings.dictionaries[w.dictionary].model),
-        state=R("state/codes/{dictionary}"),
+        config=settings_of("codes"),
+        code=code_of("codes"),
+        state=R("state/codes/{dictionary}/r{replicate}"),
     message:
-        "codes of the corpus under dictionary {wildcards.dictionary}"
+        "codes of the corpus under dictionary {wildcards.dictionary} r{wildcards.replicate}"
     script:
         "../scripts/codes.py"

@@ -3,21 +3,16 @@
 
 rule embeddings:
     input:
-        tokens=lambda w: R(
-            "tokens",
-            settings.embeddings[w.embeddings].corpus,
-            settings.embeddings[w.embeddings].tokenizer,
-            "meta.json",
-        ),
-        code=code("embeddings.py"),
+        unpack(needs("embeddings")),
     output:
-        vectors=R("embeddings/{embeddings}/vectors.npy"),
-        facts=R("embeddings/{embeddings}/embeddings.json"),
+        vectors=R("embeddings/{embeddings}/r{replicate}/vectors.npy"),
+        facts=R("embeddings/{embeddings}/r{replicate}/embeddings.json"),
     log:
-        R("logs/embeddings/{embeddings}.log"),
+        R("logs/embeddings/{embeddings}/r{replicate}.log"),
     params:
-        config=lambda w: paths.embeddings(w.embeddings),
+        config=settings_of("embeddings"),
+        code=code_of("embeddings"),
     message:
-        "embeddings {wildcards.embeddings}"
+        "embeddings {wildcards.embeddings} r{wildcards.replicate}"
     script:
         "../scripts/embeddings.py"

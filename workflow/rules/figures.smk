@@ -4,14 +4,14 @@
 
 rule table:
     input:
-        scores=lambda w: paths.drawn_from(w.study, w.table),
-        code=lambda w: code("table.py", drawn_by(w.study, w.table)),
+        unpack(needs("table")),
     output:
         multiext(R("tables/{study}/{table}"), parquet=".parquet", csv=".csv", markdown=".md"),
     log:
         R("logs/tables/{study}/{table}.log"),
     params:
-        config=lambda w: paths.drawing(w.study, w.table),
+        config=settings_of("table"),
+        code=code_of("table"),
     message:
         "table {wildcards.table} of {wildcards.study}"
     script:
@@ -20,15 +20,14 @@ rule table:
 
 rule figure:
     input:
-        scores=lambda w: paths.drawn_from(w.study, w.figure),
-        corpora=lambda w: paths.drawn_corpora(w.study, w.figure),
-        code=lambda w: code("figure.py", drawn_by(w.study, w.figure)),
+        unpack(needs("figure")),
     output:
         multiext(R("figures/{study}/{figure}"), pdf=".pdf", png=".png", parquet=".parquet", csv=".csv"),
     log:
         R("logs/figures/{study}/{figure}.log"),
     params:
-        config=lambda w: paths.drawing(w.study, w.figure),
+        config=settings_of("figure"),
+        code=code_of("figure"),
     message:
         "figure {wildcards.figure} of {wildcards.study}"
     script:
@@ -37,14 +36,14 @@ rule figure:
 
 rule study_claims:
     input:
-        scores=lambda w: paths.claimed_from(w.study),
-        code=code("claims.py"),
+        unpack(needs("study_claims")),
     output:
         multiext(R("claims/{study}"), parquet=".parquet", csv=".csv", markdown=".md"),
     log:
         R("logs/claims/{study}.log"),
     params:
-        config=lambda w: paths.claiming(w.study),
+        config=settings_of("study_claims"),
+        code=code_of("study_claims"),
     message:
         "claims of {wildcards.study}"
     script:
@@ -53,16 +52,34 @@ rule study_claims:
 
 rule claims:
     input:
-        claims=paths.all_claims(),
-        code=code("all_claims.py"),
+        unpack(needs("claims")),
     output:
         multiext(R("claims"), parquet=".parquet", csv=".csv", markdown=".md"),
     log:
         R("logs/claims.log"),
+    params:
+        code=code_of("claims"),
     message:
         "all claims in one table"
     script:
         "../scripts/all_claims.py"
+
+
+rule facts:
+    input:
+        unpack(needs("facts")),
+    output:
+        parquet=R("facts.parquet"),
+        csv=R("facts.csv"),
+    log:
+        R("logs/facts.log"),
+    params:
+        config=settings_of("facts"),
+        code=code_of("facts"),
+    message:
+        "facts of all recipes, tasks and corpora in one table"
+    script:
+        "../scripts/facts.py"
 
 
 for study in settings.studies:

@@ -1,29 +1,28 @@
-# tokens (-> teacher, dictionary, codes) -> pre-trained model. Checkpoints lie beside the
+# tokens (-> teacher, dictionary, codes) -> one replicate of a recipe. Checkpoints lie beside the
 # manifest as step-<n>/; the state for resuming lies under state/ until the run succeeds.
 
 
 rule pretrain:
     input:
-        unpack(lambda w: paths.model_inputs(w.model)),
-        code=lambda w: code("pretrain.py", *paths.model_code(w.model)),
+        unpack(needs("pretrain")),
     output:
-        manifest=R("models/{model}/manifest.json"),
-        metrics=R("models/{model}/metrics.parquet"),
+        manifest=R("models/{recipe}/r{replicate}/manifest.json"),
+        metrics=R("models/{recipe}/r{replicate}/metrics.parquet"),
     log:
-        R("logs/models/{model}.log"),
-    threads: lambda w: settings.threads * settings.models[w.model].here
+        R("logs/models/{recipe}/r{replicate}.log"),
+    threads: lambda w: settings.threads * settings.models[w.recipe].here
     resources:
-        gpu=lambda w: cluster.gpus(settings.models[w.model]),
-        gres=lambda w: cluster.gpus_of_each_node(settings.models[w.model]),
-        nodes=lambda w: settings.models[w.model].nodes,
-        tasks=lambda w: cluster.tasks(settings.models[w.model]),
+        gpu=lambda w: cluster.gpus(settings.models[w.recipe]),
+        gres=lambda w: cluster.gpus_of_each_node(settings.models[w.recipe]),
+        nodes=lambda w: settings.models[w.recipe].nodes,
+        tasks=lambda w: cluster.tasks(settings.models[w.recipe]),
         tasks_per_gpu=0,
-        cpus_per_task=lambda w: settings.threads * settings.models[w.model].here,
+        cpus_per_task=lambda w: settings.threads * settings.models[w.recipe].here,
     params:
-        config=lambda w: paths.model(w.model),
-        init=lambda w: paths.checkpoint(settings.models[w.model].init) if settings.models[w.model].init else None,
-        state=R("state/models/{model}"),
+        config=settings_of("pretrain"),
+        code=code_of("pretrain"),
+        state=R("state/models/{recipe}/r{replicate}"),
     message:
-        "pre-training {wildcards.model}"
+        "pre-training {wildcards.recipe} r{wildcards.replicate}"
     script:
         "../scripts/pretrain.py"

@@ -1,37 +1,39 @@
-# model x probe x tasks -> scores; all scores -> scores.parquet.
+# replicate of a recipe x probe x tasks -> scores, and outcomes item by item; all scores -> scores.parquet.
 
 
 rule probe:
     input:
-        unpack(lambda w: paths.probe_inputs(w.study, w.probe, w.model, w.unit)),
-        code=code("probe.py"),
+        unpack(needs("probe")),
     output:
-        scores=R("scores/{study}/{probe}/{model}/{unit}.parquet"),
+        scores=R("scores/{probe}/{recipe}/r{replicate}/{unit}.parquet"),
+        outcomes=R("scores/{probe}/{recipe}/r{replicate}/{unit}.items.parquet"),
     log:
-        R("logs/scores/{study}/{probe}/{model}/{unit}.log"),
+        R("logs/scores/{probe}/{recipe}/r{replicate}/{unit}.log"),
     threads: settings.threads
     resources:
         gpu=cluster.gpus(),
         cpus_per_task=settings.threads,
     params:
-        config=lambda w: paths.probe(w.study, w.probe, w.model, w.unit),
-        models=lambda w: R("models", w.model),
-        state=R("state/scores/{study}/{probe}/{model}/{unit}"),
+        config=settings_of("probe"),
+        code=code_of("probe"),
+        state=R("state/scores/{probe}/{recipe}/r{replicate}/{unit}"),
     message:
-        "probe {wildcards.probe} on {wildcards.model} ({wildcards.unit})"
+        "probe {wildcards.probe} on {wildcards.recipe} r{wildcards.replicate} ({wildcards.unit})"
     script:
         "../scripts/probe.py"
 
 
 rule scores:
     input:
-        scores=paths.all_scores(),
-        code=code("scores.py"),
+        unpack(needs("scores")),
     output:
         parquet=R("scores.parquet"),
         csv=R("scores.csv"),
     log:
         R("logs/scores.log"),
+    params:
+        code=code_of("scores"),
+        studies=lambda w: paths.study_scores(),
     message:
         "all scores in one table"
     script:

@@ -3,16 +3,15 @@
 
 rule task:
     input:
-        unpack(lambda w: paths.task_inputs(w.task)),
-        sources=lambda w: paths.sources("tasks", w.task),
-        code=code("task.py"),
+        unpack(needs("task")),
     output:
         facts=R("tasks/{task}/task.json"),
         test=R("tasks/{task}/test.parquet"),
     log:
         R("logs/tasks/{task}.log"),
     params:
-        config=lambda w: paths.entity("tasks", w.task),
+        config=settings_of("task"),
+        code=code_of("task"),
     message:
         "task {wildcards.task}"
     script:

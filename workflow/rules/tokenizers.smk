@@ -3,8 +3,7 @@
 
 rule tokenizer:
     input:
-        train=lambda w: R("corpora", settings.tokenizers[w.tokenizer].corpus, "train.parquet"),
-        code=code("tokenizer.py"),
+        unpack(needs("tokenizer")),
     output:
         tokenizer=R("tokenizers/{tokenizer}/tokenizer.json"),
         config=R("tokenizers/{tokenizer}/tokenizer_config.json"),
@@ -12,7 +11,8 @@ rule tokenizer:
     log:
         R("logs/tokenizers/{tokenizer}.log"),
     params:
-        config=lambda w: paths.tokenizer(w.tokenizer),
+        config=settings_of("tokenizer"),
+        code=code_of("tokenizer"),
     message:
         "tokenizer {wildcards.tokenizer}"
     script:

@@ -5,10 +5,11 @@ import gc
 import logging
 import os
 import sys
+from pathlib import Path
 
 from masklab.errors import MaskLabError
 from masklab.jobs import provenance as made
-from masklab.jobs import store, warm
+from masklab.jobs import state, store, warm
 from masklab.jobs.progress import configure
 from masklab.memory import keep_freed_memory
 
@@ -28,18 +29,26 @@ def job(snakemake):
     keep_freed_memory()
     configure(snakemake.log[0] if snakemake.log else None)
     try:
-        config = dict(snakemake.params).get("config")
+        params = dict(snakemake.params)
+        config = params.get("config")
+        changed = ", ".join(params["code"].changed)
+        changed = f"code changed while this job waited: {changed}" if changed else None
         if isinstance(config, dict) and "changed" in config:
-            raise MaskLabError(
-                f"the config changed while this job waited: {config['changed']}; nothing was made; run the same"
-                " command again"
-            )
-        record = made.Record(snakemake.rule, dict(snakemake.wildcards), config, snakemake.log[0])
+            changed = f"config changed while this job waited: {config['changed']}"
+        if changed:
+            raise MaskLabError(f"the {changed}; nothing was made; run the same command again")
+        if params["code"].files:
+            from masklab.config import kinds
+
+            kinds.load(params["code"].files)
+        record = made.Record(snakemake.rule, dict(snakemake.wildcards), config, params["code"], snakemake.log[0])
         entry = store.entry(snakemake)
         if entry is not None and entry.fetch():
-            record.taken(entry.path)
+            record.finished(snakemake.input, taken_from=str(entry.path))
             log.info("taken from the store: %s", entry.path)
             sys.exit(0)
+        if params.get("state"):
+            state.begin(params["state"], params["code"])
         try:
             with made.stamped(config):
                 yield
@@ -47,7 +56,7 @@ def job(snakemake):
             record.stopped()
             raise
         made.embed(snakemake.output, config)
-        record.finished(snakemake.input.code)
+        record.finished(snakemake.input)
         if entry is not None:
             entry.add()
     except MaskLabError as error:
@@ -64,6 +73,11 @@ def threads(asked: int) -> int:
     return max(1, min(given, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else given))
 
 
+def checkpoint(manifest, reference: str) -> Path:
+    """Folder of `recipe@step`, beside the manifest of one replicate of the recipe."""
+    return Path(manifest).parent / f"step-{reference.rpartition('@')[2]}"
+
+
 def device(name: str) -> str:
     """`auto` -> cuda where there is one, else cpu."""
     if name != "auto":
@@ -71,3 +85,14 @@ def device(name: str) -> str:
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def results(snakemake):
+    """`Results` of what a figure, table or claims job reads."""
+    from masklab.scores.load import load
+    from masklab.scores.view import View
+
+    view = View(**snakemake.params.config["view"])
+    models = [(recipe, k) for recipe, count in view.replicates.items() for k in range(1, count + 1)]
+    manifests = dict(zip(models, snakemake.input.models, strict=True))
+    return load(view, snakemake.input.scores, manifests, dict(zip(view.tasks, snakemake.input.tasks, strict=True)))

@@ -12,11 +12,11 @@ with job(snakemake):
     params = snakemake.params.config
     facts = train(
         CausalModel(**params["causal_model"]),
-        snakemake.wildcards.causal,
+        snakemake.wildcards.causal.partition("/")[0],
         params["seed"],
         Path(snakemake.input.tokens).parent,
         Path(snakemake.input.tokenizer).parent,
-        Path(snakemake.params.folder),
+        Path(snakemake.output.manifest).parent / "model",
         Path(snakemake.params.state),
         device(params["device"]),
     )

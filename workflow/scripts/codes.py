@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from _job import device, job
+from _job import checkpoint, device, job
 
 with job(snakemake):
     from safetensors.torch import load_file
@@ -17,10 +17,10 @@ with job(snakemake):
 
     params, name = snakemake.params.config, snakemake.wildcards.dictionary
     config, place = Dictionary(**params["dictionary"]), device(params["device"])
-    checkpoint = Path(snakemake.params.checkpoint)
+    folder = checkpoint(snakemake.input.manifest, config.model)
     with locked(snakemake.params.state):
         code_corpus(
-            load_checkpoint(checkpoint).to(place),
+            load_checkpoint(folder).to(place),
             TokenStore(Path(snakemake.input.tokens).parent, "train"),
             load_file(snakemake.input.dictionary)["D"].to(place),
             config.layer,
@@ -32,7 +32,7 @@ with job(snakemake):
             Progress(f"codes {name}", "tokens", folder=snakemake.params.state),
             state_folder=Path(snakemake.params.state),
             fingerprint={
-                "weights": sha256(checkpoint / "model.safetensors"),
+                "weights": sha256(folder / "model.safetensors"),
                 "dictionary": sha256(snakemake.input.dictionary),
             },
         )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from _job import device, job
+from _job import checkpoint, device, job
 
 with job(snakemake):
     import os
@@ -22,8 +22,8 @@ with job(snakemake):
     params, name = snakemake.params.config, snakemake.wildcards.dictionary
     config, place = Dictionary(**params["dictionary"]), device(params["device"])
     seed = params["seed"]
-    checkpoint = Path(snakemake.params.checkpoint)
-    model = load_checkpoint(checkpoint).to(place)
+    folder = checkpoint(snakemake.input.manifest, config.model)
+    model = load_checkpoint(folder).to(place)
     store = TokenStore(Path(snakemake.input.tokens).parent, "train")
     states = sample_states(model, store, config.layer, config.sample, config.draw, seed, device=place)
     with locked(snakemake.params.state):
@@ -39,7 +39,7 @@ with job(snakemake):
             threads=int(os.environ["OMP_NUM_THREADS"]),
             device=place,
             state_folder=Path(snakemake.params.state),
-            fingerprint={**params, "weights": sha256(checkpoint / "model.safetensors")},
+            fingerprint={**params, "weights": sha256(folder / "model.safetensors")},
         )
     with atomic(snakemake.output.dictionary) as temporary:
         save_file({"D": learned.cpu().contiguous()}, temporary)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from _job import device, job
+from _job import checkpoint, device, job
 
 with job(snakemake):
     from masklab.config.schema import Dictionary, Encoder, Model, Objective
@@ -10,11 +10,13 @@ with job(snakemake):
     from masklab.training.run import Run
 
     params, files = snakemake.params.config, snakemake.input
-    folder = {name: Path(path).parent for name, path in files.items() if name not in ("code", "tasks")}
+    folder = {name: Path(path).parent for name, path in files.items() if name != "tasks"}
     objective = Objective(params["objective"])
     launch(
         Run(
-            name=snakemake.wildcards.model,
+            name=snakemake.wildcards.recipe,
+            replicate=int(snakemake.wildcards.replicate),
+            phase=params["phase"],
             seed=params["seed"],
             model=Model(**params["model"]),
             encoder=Encoder(**params["encoder"]),
@@ -23,14 +25,12 @@ with job(snakemake):
             tokenizer=folder["tokenizer"],
             output=Path(snakemake.output.manifest).parent,
             state=Path(snakemake.params.state),
-            init=Path(snakemake.params.init) if snakemake.params.init else None,
+            init=checkpoint(files.init, params["model"]["init"]) if params["model"]["init"] else None,
             dictionary=folder.get("dictionary"),
             dictionary_config=Dictionary(**params["dictionary"]) if params["dictionary"] else None,
             codes=folder.get("codes"),
             embeddings=folder.get("embeddings"),
             tasks={task: Path(path).parent for task, path in zip(objective.tasks, files.get("tasks", []), strict=True)},
-            replicate=params["replicate"],
-            phase=params["phase"],
             device=device(params["device"]),
         ),
         log=snakemake.log[0],

@@ -5,11 +5,13 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from masklab.config.schema import entry
+    from masklab.config import kinds
     from masklab.tasks import build, write_task
 
-    params, name = snakemake.params.config, snakemake.wildcards.task
-    task = entry("tasks", params["task"])
+    params, name = snakemake.params.config, snakemake.wildcards.task.partition("/")[0]
+    task = kinds.find("tasks", params["task"]["kind"]).entity()(**params["task"])
     made = dict(snakemake.input.items())
-    other = {"task": Path(made["task"]).parent, "corpus": Path(made["corpus"])} if "task" in made else {}
-    write_task(Path(snakemake.output.facts).parent, *build(task, name, params["seed"], **other))
+    work = {"law_seed": params["law_seed"]} if "law_seed" in params else {}
+    if "task" in made:
+        work |= {"task": Path(made["task"]).parent, "corpus": Path(made["corpus"])}
+    write_task(Path(snakemake.output.facts).parent, *build(task, name, params["seed"], **work))

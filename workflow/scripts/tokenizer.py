@@ -8,14 +8,15 @@ with job(snakemake):
     import numpy as np
     import pyarrow.parquet as pq
 
-    from masklab.config.schema import entry
+    from masklab.config.schema import SymbolTokenizer, UnigramTokenizer
     from masklab.rng import generator
     from masklab.symbols import read_facts
     from masklab.tokenizers import save_tokenizer, symbol_tokenizer, train_unigram
 
-    params, name = snakemake.params.config, snakemake.wildcards.tokenizer
-    config = entry("tokenizers", params["tokenizer"])
-    if config.kind == "symbols":
+    params, name = snakemake.params.config, snakemake.wildcards.tokenizer.partition("/")[0]
+    symbolic = params["tokenizer"]["kind"] == "symbols"
+    config = (SymbolTokenizer if symbolic else UnigramTokenizer)(**params["tokenizer"])
+    if symbolic:
         tokenizer = symbol_tokenizer(read_facts(snakemake.input.train)["names"])
     else:
         texts = pq.read_table(snakemake.input.train, columns=["text"])["text"]

@@ -26,3 +26,8 @@ def source_files(entity) -> list[str]:
 def missing(entity) -> list[str]:
     """Names and globs that match no file."""
     return [pattern for pattern in named(entity) if not any(Path(file).exists() for file in expand(pattern))]
+
+
+def existing(entity) -> list[str]:
+    """Those of `source_files` that exist."""
+    return [file for file in source_files(entity) if Path(file).exists()]

@@ -6,7 +6,7 @@ from masklab.config import kinds
 def generate(config, name: str, seed: int, **work) -> dict:
     """Tables `train`, `valid` and `test` of corpus `name`: pyarrow, column `text`, for files also `source`.
 
-    Symbolic corpora have the column `symbols` instead (`corpora.symbols`). `work`: what only some kinds take, such as
-    the folder of a causal model.
+    Symbolic corpora have the column `symbols` instead (`corpora.symbols`). `work`: what only some kinds take: the
+    folder of a causal model; the `law_seed` that a shared law is drawn under where `seed` is that of one replicate.
     """
     return kinds.find("corpora", config.kind).function()(config, name, seed, **work)

@@ -1,7 +1,7 @@
 """What an artifact was made from: its resolved config inside it, and a record of the job beside it.
 
 Parquet files carry the config as metadata (`masklab.made_from`), JSON files as `made_from` (or `config`). The record of
-the job whose log is `results/logs/<...>.log` is `results/made/<...>.json`: rule, config, code, host, times.
+the job whose log is `results/logs/<...>.log` is `results/made/<...>.json`: rule, config, code, inputs, host, times.
 """
 
 import contextlib
@@ -13,11 +13,12 @@ from importlib import metadata
 from pathlib import Path
 
 from masklab.errors import MaskLabError
-from masklab.files import fingerprint, read_json, sha256, stamp, write_json
+from masklab.files import read_json, sha256, stamp, write_json
 
 KEY = "made_from"
 SHARED = ("tokenizer.json", "special_tokens_map.json")  # files whose format is others'
 PACKAGES = ("masklab", "numpy", "torch", "tokenizers", "numba")  # whose version may change an artifact
+SMALL = 1_000_000  # bytes; Snakemake's `--max-checksum-file-size`
 
 
 def versions() -> dict[str, str]:
@@ -29,9 +30,10 @@ def versions() -> dict[str, str]:
     return found
 
 
-def code_fingerprint(files) -> str:
-    """Of source files by their content, whatever folder the checkout lies in."""
-    return fingerprint(sorted(sha256(file) for file in files))
+def input_mark(path) -> str:
+    """What an input is known by, as Snakemake knows it: a small file by its content, a large one by size and time."""
+    status = Path(path).stat()
+    return sha256(path)[:16] if status.st_size < SMALL else f"{status.st_size} bytes, {status.st_mtime_ns}"
 
 
 @contextlib.contextmanager
@@ -65,14 +67,41 @@ def made_from(path):
     return found.get(KEY, found.get("config"))
 
 
-class Record:
-    """The record of one job. Attempts that were stopped count: `seconds` is the time of all attempts at one config."""
+def record_path(log) -> Path:
+    """The record of the job with this log."""
+    parts = list(Path(log).with_suffix(".json").parts)
+    parts[parts.index("logs")] = "made"
+    return Path(*parts)
 
-    def __init__(self, rule: str, wildcards: dict, config, log: str):
-        parts = list(Path(log).with_suffix(".json").parts)
-        parts[parts.index("logs")] = "made"
-        self.path, self.began = Path(*parts), time.time()
-        self.facts = {"rule": rule, "wildcards": wildcards, "config": config}
+
+def vouch(log, config, code, inputs) -> None:
+    """Note that a person takes an artifact for one of today's config, code and inputs (`snakemake --touch`).
+
+    What it was really made from stays in the record. Nothing happens where there is no record, or it says the same.
+    """
+    path = record_path(log)
+    if path.is_file():
+        record = read_json(path)
+        now = json.loads(json.dumps({"config": config, "code": code.modules, "inputs": _marks(inputs)}))
+        if any(record.get("vouched", record).get(key) != value for key, value in now.items()):
+            write_json({**record, "vouched": {**now, "time": time.time()}}, path)
+
+
+def _marks(inputs):
+    return {str(path): input_mark(path) for path in inputs}
+
+
+class Record:
+    """The record of one job.
+
+    Attempts that were stopped count: `seconds` is the time of all attempts at one config with one code.
+
+    code: a `masklab.jobs.code.Code`.
+    """
+
+    def __init__(self, rule: str, wildcards: dict, config, code, log: str):
+        self.path, self.began = record_path(log), time.time()
+        self.facts = {"rule": rule, "wildcards": wildcards, "config": config, "code": code.modules}
         try:
             before = read_json(self.path)
         except MaskLabError:
@@ -84,13 +113,9 @@ class Record:
         """The job ends early; another attempt may follow."""
         self._write(finished=False)
 
-    def finished(self, code) -> None:
-        """The job is done. code: the source files that it ran."""
-        self._write(finished=True, code=code_fingerprint(code), versions=versions())
-
-    def taken(self, path) -> None:
-        """The artifact was found in a store."""
-        self._write(finished=True, taken_from=str(path))
+    def finished(self, inputs, **facts) -> None:
+        """The job is done. inputs: the files that it read; facts: `taken_from`, where a store had the artifact."""
+        self._write(finished=True, versions=versions(), inputs=_marks(inputs), **facts)
 
     def _write(self, **facts):
         now = time.time()

@@ -1,6 +1,7 @@
 """State that survives kill -9: locked, fingerprinted, written atomically, removed on success.
 
-Random numbers have addresses, so a state is weights, optimiser and step alone.
+Random numbers have addresses, so a state is weights, optimiser and step alone. A folder of state belongs to the code
+that began it (`begin`).
 """
 
 import contextlib
@@ -11,12 +12,10 @@ import shutil
 import time
 from pathlib import Path
 
-import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
-
 from masklab.errors import MaskLabError
 from masklab.files import atomic
+
+LOCK, CODE = "lock", "code"  # files of a folder that outlive its state
 
 
 @contextlib.contextmanager
@@ -24,7 +23,7 @@ def locked(folder):
     """Hold `folder` against a second writer (a job re-submitted while the first still runs)."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w") as file:
+    with open(folder / LOCK, "w") as file:
         for attempt in range(3):
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -38,8 +37,20 @@ def locked(folder):
         yield folder
 
 
-def save(path, tensors: dict[str, torch.Tensor], **facts) -> None:
-    """Tensors as safetensors, with `facts` (JSON-able) as the file's metadata."""
+def begin(folder, code: str) -> None:
+    """Forget what other code left in a state folder: a job is resumed by the code that began it, or begins anew."""
+    with locked(folder) as folder:
+        path = folder / CODE
+        if not path.is_file() or path.read_text() != code:
+            clear(folder)
+            with atomic(path) as temporary:
+                temporary.write_text(code)
+
+
+def save(path, tensors: dict, **facts) -> None:
+    """Tensors by name as safetensors, with `facts` (JSON-able) as the file's metadata."""
+    from safetensors.torch import save_file
+
     with atomic(path) as temporary:
         save_file(
             {name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, {"facts": json.dumps(facts)}
@@ -50,6 +61,8 @@ def facts(path, fingerprint: str) -> dict | None:
     """Facts of a saved state that belongs to `fingerprint`; None if there is none or it is another's."""
     if not Path(path).exists():
         return None
+    from safetensors import safe_open
+
     with safe_open(path, framework="pt") as file:
         found = json.loads(file.metadata()["facts"])
     return found if found["fingerprint"] == fingerprint else None
@@ -58,7 +71,7 @@ def facts(path, fingerprint: str) -> dict | None:
 def clear(folder) -> None:
     """Forget a state folder (on success, or when the configuration changed)."""
     for path in Path(folder).iterdir():
-        if path.name == "lock":
+        if path.name in (LOCK, CODE):
             continue
         if path.is_dir():
             shutil.rmtree(path)

@@ -1,44 +1,47 @@
 """A folder that checkouts and people share: an artifact with the same config, code, inputs and name is made once.
 
-MASKLAB_STORE=<folder> turns it on. The key of an artifact is a fingerprint of its rule, name and resolved config, the
-content of every source file it runs, the versions of the packages that do the work, and the content of its inputs; so
-other code or another config never finds it. A file enters as a hard link (a copy, across file systems), read-only, and
-leaves as a symbolic link. Snakemake's own between-workflow cache would not do: it holds declared outputs only, and a
-model's checkpoints must not be declared (Snakemake removes those of a stopped job before it resumes).
+MASKLAB_STORE=<folder> turns it on. The key of an artifact is a fingerprint of its rule, the names of its instances and
+its resolved config, the code it is made by (`masklab.jobs.code`), the versions of the packages that do the work, and
+the content of its inputs; so other code or another config never finds it. A file enters as a hard link (a copy, across
+file systems), read-only, and leaves as a symbolic link. Snakemake's own between-workflow cache would not do: it holds
+declared outputs only, and a model's checkpoints must not be declared (Snakemake removes those of a stopped job before
+it resumes).
 """
 
 import contextlib
 import os
+import re
 import shutil
 import stat
 import uuid
 from pathlib import Path
 
 from masklab.files import fingerprint, sha256
-from masklab.jobs.provenance import code_fingerprint, versions
+from masklab.jobs.provenance import versions
 
 VARIABLE = "MASKLAB_STORE"
 # What is worth keeping, each in a folder of its own. Scores, figures and tables are cheap or personal.
 RULES = ("corpus", "tokenizer", "tokens", "embeddings", "pretrain", "dictionary", "codes", "task",
          "causal_model", "conditionals")  # fmt: skip
+REPLICATE = re.compile(r"r\d+")  # a folder beside what all replicates share: an artifact of its own
 
 
 def entry(snakemake) -> "Entry | None":
     """Entry of the store for a job; None where no store is set or its rule has none.
 
-    snakemake: with `rule`, `wildcards`, `params.config`, `input` (with `code`), `output`, as in a script.
+    snakemake: with `rule`, `wildcards`, `params` (`config`, `code`), `input`, `output`, as in a script.
     """
     folder = os.environ.get(VARIABLE)
     if not folder or snakemake.rule not in RULES:
         return None
     inputs = dict(snakemake.input.items())
-    found = [contents(Path(file), name) for name, files in inputs.items() if name != "code" for file in _listed(files)]
+    found = [contents(Path(file), name) for name, files in inputs.items() for file in _listed(files)]
     key = fingerprint(
         {
             "rule": snakemake.rule,
             "wildcards": dict(snakemake.wildcards),
             "config": snakemake.params.config,
-            "code": code_fingerprint(_listed(inputs["code"])),
+            "code": snakemake.params.code,
             "versions": versions(),
             "inputs": sorted(found),
         }
@@ -82,14 +85,15 @@ class Entry:
         return True
 
     def add(self) -> None:
-        """Keep the files of `folder` (hidden ones not), all or none; an artifact that is there already stays."""
+        """Keep the files of `folder`, all or none, but for hidden ones and other replicates; what is there stays."""
         if self.path.exists():
             return
         temporary = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")
         try:
             for file in sorted(self.folder.rglob("*")):
-                if file.is_file() and not file.name.startswith("."):
-                    _keep(file.resolve(), temporary / file.relative_to(self.folder))
+                inside = file.relative_to(self.folder)
+                if file.is_file() and not file.name.startswith(".") and not REPLICATE.fullmatch(inside.parts[0]):
+                    _keep(file.resolve(), temporary / inside)
             with contextlib.suppress(OSError):  # someone else was faster
                 os.rename(temporary, self.path)
         finally:

@@ -13,12 +13,16 @@ ASSUMPTIONS = Path(__file__).with_name("assumptions.yaml")
 
 @dataclass
 class Plan:
-    """jobs: key -> job, each after those it needs; costs: key -> its cost; device: what was assumed to compute."""
+    """jobs: key -> job, each after those it needs; costs: key -> its cost; device: what was assumed to compute.
+
+    of_study: study -> keys of its figures, tables and claims and of all that it measures, as far as they are planned.
+    """
 
     jobs: dict[tuple, Job]
     costs: dict[tuple, Cost]
     device: Device
     assumptions: dict
+    of_study: dict[str, list[tuple]]
 
     def total(self, keys=None) -> dict:
         """Sums over jobs (None: all), and `chain`: seconds of the longest chain of jobs that wait for each other."""
@@ -49,7 +53,7 @@ class Plan:
 
     def study(self, name: str) -> list[tuple]:
         """Jobs that a study needs, those it shares with others included."""
-        return self.closure(key for key, job in self.jobs.items() if job.names.get("study") == name)
+        return self.closure(self.of_study[name])
 
 
 def read_assumptions(*files) -> dict:
@@ -84,4 +88,8 @@ def make_plan(config, device: str = "h100", studies=None, assumptions: dict | No
     jobs = graph(paths, targets)
     machine = Device(device, assumptions["devices"][device])
     costs = Costs(paths, machine, assumptions)
-    return Plan(jobs, {key: costs.of(job) for key, job in jobs.items()}, machine, assumptions)
+    of_study = {}
+    for study, scores in paths.study_scores().items():
+        made = [Job(*paths.job_of(path)).key for path in (*paths.items(study).values(), *scores)]
+        of_study[study] = [key for key in made if key in jobs]
+    return Plan(jobs, {key: costs.of(job) for key, job in jobs.items()}, machine, assumptions, of_study)

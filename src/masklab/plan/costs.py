@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from masklab.config import checkpoints
+from masklab.config.replicates import split_instance
 from masklab.config.schema import Encoder
 from masklab.config.units import units
 from masklab.models.flops import count_parameters, mean_masks, pretraining_flops, training_flops
@@ -54,7 +55,8 @@ class Costs:
     def of(self, job) -> Cost:
         """Cost of a job; `_<rule>` knows it, a rule without one only starts."""
         known = getattr(self, f"_{job.rule}", None)
-        return known(**job.names) if known else Cost(self.assumed["local_seconds"])
+        names = {key: split_instance(name)[0] for key, name in job.names.items() if key != "replicate"}
+        return known(**names) if known else Cost(self.assumed["local_seconds"])
 
     def _tokens_of(self, corpus, tokenizer):
         return self.sizes.sequences(corpus, tokenizer) * self.sizes.length(corpus, tokenizer)
@@ -83,7 +85,7 @@ class Costs:
     def _task(self, task):
         return self._read(sum(self.sizes.rows(task)) * self.assumed["task_tokens"])
 
-    def _conditionals(self, corpus, tokenizer, sample):
+    def _conditionals(self, corpus, tokenizer, sequences, positions):
         return Cost(self.assumed["start_seconds"] + self.assumed["conditionals_seconds"])
 
     def _embeddings(self, embeddings):
@@ -104,8 +106,8 @@ class Costs:
             self.parameters[key] = count_parameters(self.config.encoders[encoder], vocab, latent)
         return self.parameters[key]
 
-    def _pretrain(self, model):
-        entry = self.config.models[model]
+    def _pretrain(self, recipe):
+        entry = self.config.models[recipe]
         encoder, objective = self.config.encoders[entry.encoder], self.config.objectives[entry.objective]
         if not encoder.network:
             return Cost(self.assumed["start_seconds"])
@@ -176,8 +178,8 @@ class Costs:
 
     # --- measuring --------------------------------------------------------------
 
-    def _probe(self, study, probe, model, unit):
-        entry, trained = self.config.probes[probe], self.config.models[model]
+    def _probe(self, probe, recipe, unit):
+        entry, trained = self.config.probes[probe], self.config.models[recipe]
         steps, tasks = units(entry, trained)[unit]
         encoder = self.config.encoders[trained.encoder]
         measure = getattr(self, f"_{entry.kind}", self._passes)

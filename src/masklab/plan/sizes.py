@@ -1,4 +1,7 @@
-"""How long, how many: sequence lengths, vocabularies and rows, from artifacts where they exist, else estimated."""
+"""How long, how many: sequence lengths, vocabularies and rows, from artifacts where they exist, else estimated.
+
+What each replicate has drawn for itself is taken to be as large as replicate 1's.
+"""
 
 import json
 from pathlib import Path
@@ -22,7 +25,7 @@ class Sizes:
         self.paths, self.config, self.assumed = paths, paths.config, assumptions
 
     def _counts(self, corpus, tokenizer):
-        return _read(self.paths.result("tokens", corpus, tokenizer, "meta.json")).get("splits", {}).get("train")
+        return _read(self.paths.tokens(corpus, tokenizer, 1)).get("splits", {}).get("train")
 
     def sequences(self, corpus: str, tokenizer: str) -> float:
         """Training sequences."""
@@ -67,7 +70,7 @@ class Sizes:
         entry = self.config.tokenizers[tokenizer]
         if (size := getattr(entry, "vocab_size", None)) is not None:
             return size
-        found = _read(self.paths.result("tokenizers", tokenizer, "tokenizer.json")).get("model", {}).get("vocab")
+        found = _read(self.paths.tokenizer(tokenizer, 1)).get("model", {}).get("vocab")
         if found:
             return len(found)
         chains = self._chains(self.config.corpora[entry.corpus])
@@ -75,7 +78,7 @@ class Sizes:
 
     def rows(self, task: str) -> tuple[float, float, float]:
         """Training, validation and test rows of a labelled task; the domains of a test counted together."""
-        found = _read(self.paths.result("tasks", task, "task.json")).get("rows")
+        found = _read(self.paths.task(task, 1)).get("rows")
         entry = self.config.tasks[task]
         if found:
             train, valid, test = found["train"], found["valid"], found["test"]
@@ -97,7 +100,7 @@ class Sizes:
 
     def pairs(self, task: str) -> float:
         """Minimal pairs of a task."""
-        found = _read(self.paths.result("tasks", task, "task.json")).get("phenomena")
+        found = _read(self.paths.task(task, 1)).get("phenomena")
         if found:
             return sum(found.values())
         per_phenomenon = getattr(self.config.tasks[task], "pairs", None)

@@ -11,8 +11,9 @@ HEADER = ("", "jobs", "submitted", "GPU-hours", "CPU-hours", "tokens", "FLOPs", 
 
 def table(plan: Plan, config, at_once: int | None = None) -> str:
     """Studies and their union as a Markdown table. at_once: jobs side by side, which adds the elapsed time."""
-    studies = [name for name in config.studies if any(job.names.get("study") == name for job in plan.jobs.values())]
-    sums = {name: plan.total(plan.study(name)) for name in studies} | {"all": plan.total()}
+    sums = {name: plan.total(plan.study(name)) for name in config.studies if plan.of_study[name]} | {
+        "all": plan.total()
+    }
     header = [*HEADER, *([f"elapsed, {at_once} at once"] if at_once else [])]
     rows = [_row(name, total, at_once) for name, total in sums.items()]
     lines = [_line(header), _line(["---", *["---:"] * (len(header) - 1)]), *map(_line, rows), ""]
@@ -57,14 +58,14 @@ def actual(plan: Plan, config) -> str:
 
     Jobs whose artifact came from a store are left out.
     """
-    made, sums = checkout_paths(config).result("made"), {}
+    paths, sums = checkout_paths(config), {}
     for key, job in plan.jobs.items():
-        record = _record(made, job)
+        record = _record(paths, job)
         if record and record.get("finished") and "taken_from" not in record:
             planned, used, count = sums.get(job.rule, (0.0, 0.0, 0))
             sums[job.rule] = planned + plan.costs[key].seconds, used + record["seconds"], count + 1
     if not sums:
-        raise MaskLabError(f"{made}: no job of this config has ended yet")
+        raise MaskLabError(f"{paths.result('made')}: no job of this config has ended yet")
     sums["all"] = tuple(map(sum, zip(*sums.values(), strict=True)))
     lines = [_line(["rule", "jobs", "planned", "used", "used / planned"]), _line(["---", *["---:"] * 4])]
     lines += [
@@ -74,14 +75,8 @@ def actual(plan: Plan, config) -> str:
     return "\n".join(lines)
 
 
-FOLDERS = {"corpus": "corpora", "tokenizer": "tokenizers", "pretrain": "models", "dictionary": "dictionaries",
-           "probe": "scores", "figure": "figures", "table": "tables", "study_claims": "claims", "task": "tasks",
-           "causal_model": "causal_models"}  # fmt: skip
-
-
-def _record(made: str, job):
-    names = [FOLDERS.get(job.rule, job.rule), *job.names.values()]
+def _record(paths, job):
     try:
-        return read_json("/".join([made, *names]) + ".json")
+        return read_json(paths.record(job.rule, **job.names))
     except MaskLabError:
         return None

@@ -5,7 +5,11 @@ dots: `objective.mae.delta`, `corpus.chains.synsets`, `masking.rate`, `task.mix`
 (parameters, tokens, FLOPs) lies in the manifest of a model and is joined in `masklab.scores.results`.
 """
 
-from masklab.config.references import law_entry, named_law, split_reference
+import json
+import math
+
+from masklab.config.references import law_entry, named_law, phase
+from masklab.config.replicates import is_redrawn
 
 # Keys of a recipe that name entries: what the entries say follows under the same key with a dot.
 NAMES = ("corpus", "tokenizer", "encoder", "objective", "dictionary", "embeddings", "init")
@@ -37,18 +41,13 @@ def _drawn(config, prefix: str, entity) -> dict:
     return found
 
 
-def phase(config, recipe: str) -> int:
-    """How many trainings lie behind a recipe: the links of `init`."""
-    init = config.models[recipe].init
-    return 0 if init is None else 1 + phase(config, split_reference(init, f"models.{recipe}.init")[0])
-
-
 def recipe_facts(config, name: str) -> dict:
     """Facts of a recipe: its own keys, and those of all that it names."""
     model = config.models[name]
     objective = config.objectives[model.objective]
     found = flat(model.model_dump(mode="json", exclude={*NAMES, *SPEED})) | {"phase": phase(config, name)}
     found |= {"corpus": model.corpus} | _drawn(config, "corpus", config.corpora[model.corpus])
+    found |= {"corpus.redrawn": is_redrawn(config, "corpora", model.corpus)}
     found |= _entry("tokenizer", model.tokenizer, config.tokenizers[model.tokenizer])
     found |= _entry("encoder", model.encoder, config.encoders[model.encoder])
     found |= _entry("objective", model.objective, objective) | {"objective.terms": list(objective.terms)}
@@ -61,10 +60,10 @@ def recipe_facts(config, name: str) -> dict:
 
 
 def task_facts(config, name: str) -> dict:
-    """Facts of a task; `metric` is the one it reports."""
+    """Facts of a task; `metric` is the one it reports, `redrawn` whether every replicate has its own."""
     found = _drawn(config, "task", config.tasks[name])
     found = {key.removeprefix("task."): value for key, value in found.items()}
-    return {"metric": "accuracy"} | found
+    return {"metric": "accuracy"} | found | {"redrawn": is_redrawn(config, "tasks", name)}
 
 
 def probe_facts(config, name: str) -> dict:
@@ -72,6 +71,32 @@ def probe_facts(config, name: str) -> dict:
     return flat(config.probes[name].model_dump(mode="json", exclude={"split", "pack"}))
 
 
-def is_redrawn(facts: dict, prefix: str = "") -> bool:
-    """Whether a task, or with prefix "corpus." the corpus of a recipe, is drawn anew for every replicate."""
-    return any(value is True for key, value in facts.items() if key.startswith(prefix) and key.endswith("redraw"))
+def every(config) -> dict[str, dict[str, dict]]:
+    """Noun -> name -> facts: of all recipes, corpora, tasks and probes of a config."""
+    return {
+        "recipe": {name: recipe_facts(config, name) for name in config.models},
+        "corpus": {
+            name: {key.removeprefix("corpus."): value for key, value in _drawn(config, "corpus", entry).items()}
+            for name, entry in config.corpora.items()
+        },
+        "task": {name: task_facts(config, name) for name in config.tasks},
+        "probe": {name: probe_facts(config, name) for name in config.probes},
+    }
+
+
+COLUMNS = ("noun", "name", "replicate", "key", "value", "number")
+
+
+def rows(noun: str, name: str, facts: dict, replicate: int = 0) -> list[dict]:
+    """Facts as rows of `COLUMNS`: value as JSON, number where it is one (else NaN); replicate 0: of all of them."""
+    return [
+        {
+            "noun": noun,
+            "name": name,
+            "replicate": replicate,
+            "key": key,
+            "value": json.dumps(value, ensure_ascii=False),
+            "number": float(value) if isinstance(value, int | float) else math.nan,
+        }
+        for key, value in flat(facts).items()
+    ]

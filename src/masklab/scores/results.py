@@ -16,7 +16,6 @@ from masklab.errors import MaskLabError
 from masklab.rng import generator
 from masklab.scores import items as item_files
 from masklab.scores.estimate import Estimate, estimate
-from masklab.scores.facts import is_redrawn
 from masklab.scores.reading import Reading, base
 from masklab.scores.view import View
 
@@ -334,8 +333,8 @@ class Results:
         """Whether the items differ from replicate to replicate: their choice is then part of the replicates' spread."""
         facts = self.view.tasks.get(base(task))
         if facts is not None:
-            return is_redrawn(facts)
-        return is_redrawn(self.view.recipes.get(recipe, {}), "corpus.")
+            return facts["redrawn"]
+        return self.view.recipes.get(recipe, {}).get("corpus.redrawn", False)
 
 
 def _records(table):

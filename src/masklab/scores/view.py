@@ -7,6 +7,10 @@ when something that it shows changes, and not else. Light: built when the workfl
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
+from masklab.config.measured import study_pairs
+from masklab.config.nulls import null_recipes
+from masklab.config.references import study_models
+from masklab.config.replicates import measured_replicates
 from masklab.errors import MaskLabError
 from masklab.scores.facts import NAMES, probe_facts, recipe_facts, task_facts
 
@@ -36,21 +40,20 @@ class View:
     @classmethod
     def of(cls, config, name: str) -> "View":
         """The view of a study of a checked config whose nulls are among its recipes."""
-        from masklab.config.nulls import null_recipes
-        from masklab.config.replicates import replicates, study_pairs
 
         study = config.studies[name]
         nulls = null_recipes(config, name)
         pairs = study_pairs(config, name)
+        recipes = list(dict.fromkeys([*study_models(study), *(recipe for _, recipe in pairs)]))
         tasks = [task for probe in study.probes for task in config.probes[probe].tasks]
         tasks += [task for members in study.sets.values() for task in members]
         return cls(
             study=name,
             title=study.title,
             panels={title: _labelled(members) for title, members in study.panels.items()},
-            recipes={recipe: recipe_facts(config, recipe) for recipe in dict.fromkeys(recipe for _, recipe in pairs)},
+            recipes={recipe: recipe_facts(config, recipe) for recipe in recipes},
             nulls=nulls,
-            replicates={recipe: replicates(config, recipe, name) for recipe in dict.fromkeys(r for _, r in pairs)},
+            replicates={recipe: measured_replicates(config, name, recipe) for recipe in recipes},
             tasks={task: task_facts(config, task) for task in dict.fromkeys(tasks)},
             sets=dict(study.sets),
             probes={

@@ -58,10 +58,7 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
     """The claims that a study tests; MaskLabError where one is unknown, or `all` leaves none."""
     if not study.claims:
         return []
-    own = _wing(wing_of(name, study))
-    every = list(own.claims(view)) if own else []
-    for kind in kinds.known("claims").values():
-        every += kind.make(view)
+    every = every_claim(wing_of(name, study), view)
     known = {claim.name: claim for claim in every}
     if len(known) < len(every):
         twice = next(claim.name for claim in every if sum(other.name == claim.name for other in every) > 1)
@@ -75,3 +72,12 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
         if claim not in known:
             raise MaskLabError(f"{where}: no claim {claim!r} on these recipes and tasks; there are {', '.join(known)}")
     return [known[claim] for claim in study.claims]
+
+
+def every_claim(wing: str | None, view: View) -> list[Claim]:
+    """Every claim on a view: those of a wing, those of a user's files."""
+    own = _wing(wing)
+    found = list(own.claims(view)) if own else []
+    for kind in kinds.known("claims").values():
+        found += kind.make(view)
+    return found

@@ -19,7 +19,7 @@ from masklab.tasks import label_facts
 CHUNK = 8192  # sentences labelled together
 
 
-def hidden_states(config: HmmTask, name: str, seed: int):
+def hidden_states(config: HmmTask, name: str, seed: int, law_seed: int | None = None):
     """Build a labels task; splits are Arrow tables of `symbols` and `label`, the number of the state.
 
     Sentences are drawn at (seed, `seed` of the model, `seed` of the task, split): tasks that differ in `position` or
@@ -28,7 +28,7 @@ def hidden_states(config: HmmTask, name: str, seed: int):
     """
     if config.position > config.length:
         raise MaskLabError(f"tasks.{name}.position: {config.position} is after the last word ({config.length})")
-    model = draw_model(config.hmm, seed)
+    model = draw_model(config.hmm, seed if law_seed is None else law_seed)
     law, splits, best = Law(model), {}, {}
     for split, count in (("train", config.train), ("valid", config.valid), ("test", config.test)):
         rng = generator(seed, "hmm", config.hmm.seed, "task", config.seed, split)

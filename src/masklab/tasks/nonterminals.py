@@ -19,7 +19,7 @@ from masklab.tasks import label_facts
 ROUNDS = 100  # draws of sentences before giving up
 
 
-def nonterminals(config, name: str, seed: int):
+def nonterminals(config, name: str, seed: int, law_seed: int | None = None):
     """Build a labels task of a `PcfgTask`; splits are Arrow tables of `symbols` (the whole sentence) and `label`.
 
     A label is the number of a non-terminal, `names` in the facts; chance is not 1 / labels: `majority` is the share
@@ -27,7 +27,7 @@ def nonterminals(config, name: str, seed: int):
     span are drawn again, except where the span is the longest sentence: then it is the whole one, whatever its
     length. So are those without a label, no symbol being possible; `unlabelled` is their share.
     """
-    law = Law(draw_rules(config.grammar, seed))
+    law = Law(draw_rules(config.grammar, seed if law_seed is None else law_seed))
     longest = min(law.rules.longest() or config.max_length, config.max_length)
     limits = max(config.min_length, config.span if config.span < longest else 1), config.max_length
     splits, drawn, kept = {}, 0, 0

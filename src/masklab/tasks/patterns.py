@@ -19,7 +19,7 @@ DOMAINS = {"A-D1": (0, 0), "B-D1": (1, 0), "A-D2": (0, 1), "B-D2": (1, 1)}  # (f
 CHUNK = 4096  # sequences labelled together
 
 
-def patterns(config: PatternsTask, name: str, seed: int):
+def patterns(config: PatternsTask, name: str, seed: int, law_seed: int | None = None):
     """Build a labels task; splits are Arrow tables of `symbols`, `label` (0, 1) and `domain`.
 
     Training and validation rows are A-D1, and B-D2 with share `mix`: of the first n rows floor(n mix) are B-D2,
@@ -33,7 +33,8 @@ def patterns(config: PatternsTask, name: str, seed: int):
         raise MaskLabError(
             f"tasks.{name}.set_size: {config.set_size} of {config.chains.synsets} synsets cannot be drawn"
         )
-    chains, features = draw_chains(config.chains, seed), draw_features(config.chains, seed)
+    law_seed = seed if law_seed is None else law_seed
+    chains, features = draw_chains(config.chains, law_seed), draw_features(config.chains, law_seed)
     address = ("patterns", config.chains.seed, config.seed)
     sets = draw_sets(config, generator(seed, *address, "sets"))
 

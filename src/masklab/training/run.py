@@ -21,13 +21,13 @@ class Run:
     """
 
     name: str
-    seed: int
+    seed: int  # of the replicate
     model: Model
     encoder: Encoder
     objective: Objective
     tokens: Path  # folder of token arrays
     tokenizer: Path  # folder of the tokenizer, copied into every checkpoint
-    output: Path  # results/models/<model>
+    output: Path  # results/models/<recipe>/r<replicate>
     state: Path  # where the resumable state lies while it runs
     init: Path | None = None  # checkpoint to start from, and the teacher
     dictionary: Path | None = None  # folder of the dictionary
@@ -38,6 +38,8 @@ class Run:
     replicate: int = 1
     phase: int = 0
     device: str = "cpu"
+    replicate: int = 1
+    phase: int = 0  # how many `init` links lie behind it
 
     def __post_init__(self):
         if (self.phase > 0) != (self.init is not None):

@@ -10,11 +10,12 @@ CHUNK = 65536  # sentences drawn together
 MEASURED = 4096  # test sentences that the entropy in the facts is measured on
 
 
-def generate(config, name: str, seed: int) -> dict:
+def generate(config, name: str, seed: int, law_seed: int | None = None) -> dict:
     """Tables of an `HmmCorpus`: the column `symbols` (see `corpora.symbols`).
 
-    The facts hold the resolved config and seed, from which `law.from_facts` makes the law, and `mlm_entropy`: the mean
-    entropy of a word given all others, in nats, on the first test sentences, and its standard error.
+    The facts hold the resolved config and the seed of the matrices (`law_seed`, or `seed`), from which
+    `law.from_facts` makes the law, and `mlm_entropy`: the mean entropy of a word given all others, in nats, on the
+    first test sentences, and its standard error.
     """
     import pyarrow as pa
 
@@ -22,7 +23,8 @@ def generate(config, name: str, seed: int) -> dict:
     from masklab.corpora.hmm.law import Law
     from masklab.corpora.hmm.model import draw_model
 
-    model = draw_model(config.hmm, seed)
+    law_seed = seed if law_seed is None else law_seed
+    model = draw_model(config.hmm, law_seed)
     columns = {
         split: [
             symbols.column(words, [config.length] * len(words)) for words in _blocks(config, model, count, split, seed)
@@ -30,7 +32,7 @@ def generate(config, name: str, seed: int) -> dict:
         for split, count in (("train", config.sequences), ("valid", config.valid), ("test", config.test))
     }
     measured = symbols.rows(columns["test"][0])[0].reshape(-1, config.length)[:MEASURED]
-    facts = {"kind": "hmm", "seed": seed, "config": config.model_dump(mode="json")}
+    facts = {"kind": "hmm", "seed": law_seed, "config": config.model_dump(mode="json")}
     facts["mlm_entropy"], facts["mlm_entropy_se"] = Law(model).mlm_entropy(measured)
     names = [f"w{symbol}" for symbol in range(config.hmm.symbols)]
     return {

@@ -11,12 +11,12 @@ from masklab.rng import generator
 CHUNK = 4096  # sequences per chain drawn together
 
 
-def generate(config, name: str, seed: int) -> dict:
+def generate(config, name: str, seed: int, law_seed: int | None = None) -> dict:
     """Tables of a `MarkovCorpus`: columns `symbols` (see `corpora.symbols`) and `chain` (0 is the first).
 
     Exactly as many sequences of every chain (released code; the paper draws the chain of each), one after the other
-    by turns. The facts hold the resolved config and seed, from which `law.from_facts` makes the law, and the
-    entropy of a sequence.
+    by turns. The facts hold the resolved config and the seed of the chains (`law_seed`, or `seed`), from which
+    `law.from_facts` makes the law, and the entropy of a sequence.
     """
     import pyarrow as pa
 
@@ -25,11 +25,12 @@ def generate(config, name: str, seed: int) -> dict:
     from masklab.corpora.markov.entropy import sequence_entropy
     from masklab.corpora.markov.features import draw_features
 
-    chains, features = draw_chains(config.chains, seed), draw_features(config.chains, seed)
+    law_seed = seed if law_seed is None else law_seed
+    chains, features = draw_chains(config.chains, law_seed), draw_features(config.chains, law_seed)
     entropy = sequence_entropy(chains, config.length, config.distributional)
     facts = {
         "kind": "markov",
-        "seed": seed,
+        "seed": law_seed,
         "config": config.model_dump(mode="json"),
         "entropy": entropy,
         "entropy_per_symbol": entropy / (config.length * float(features.lengths.mean())),

@@ -7,14 +7,14 @@
 MEASURED = 4096  # test sentences that the entropy in the facts is measured on
 
 
-def generate(config, name: str, seed: int) -> dict:
+def generate(config, name: str, seed: int, law_seed: int | None = None) -> dict:
     """Tables of a `PcfgCorpus`, column `symbols` (see `corpora.symbols`).
 
     Sentences are independent draws at an address without the corpus's name. The facts hold the resolved config and
-    seed, from which `law.from_facts` makes the law; for a grammar from a file also its rules; and, of the first test
-    sentences, `mean_length` and the mean entropy of a word given all others, in nats: `mlm_entropy` with a position
-    drawn uniformly from each sentence, as in the paper, its standard error `mlm_entropy_se`, and
-    `mlm_entropy_per_token` over all words alike.
+    the seed of the grammar (`law_seed`, or `seed`), from which `law.from_facts` makes the law; for a grammar from a
+    file also its rules; and, of the first test sentences, `mean_length` and the mean entropy of a word given all
+    others, in nats: `mlm_entropy` with a position drawn uniformly from each sentence, as in the paper, its standard
+    error `mlm_entropy_se`, and `mlm_entropy_per_token` over all words alike.
     """
     import pyarrow as pa
 
@@ -25,9 +25,10 @@ def generate(config, name: str, seed: int) -> dict:
     from masklab.corpora.pcfg.sample import Sampler, pad
     from masklab.jobs.progress import Progress
 
-    rules = draw_rules(config.grammar, seed)
+    law_seed = seed if law_seed is None else law_seed
+    rules = draw_rules(config.grammar, law_seed)
     sampler = Sampler(rules, config.min_length, config.max_length)
-    facts = {"kind": "pcfg", "seed": seed, "config": config.model_dump(mode="json"), "nonterminals": rules.names}
+    facts = {"kind": "pcfg", "seed": law_seed, "config": config.model_dump(mode="json"), "nonterminals": rules.names}
     if config.grammar.file is not None:
         facts["rules"] = write_rules(rules)
     columns = {}

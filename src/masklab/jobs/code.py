@@ -1,0 +1,219 @@
+"""The code that an artifact is made by, known by what it means and not by how it is written.
+
+A job's code is its script, every masklab module that this imports, directly or not, and the modules of the kinds that
+the job uses, which no import shows. Each is known by its syntax tree, without comments, docstrings, positions and the
+`description` of a config key; so only an edit that can change what Python does changes the fingerprint. Of
+`masklab.config` counts what is used and not the files: a class of the schema, a function, and what these refer to.
+
+Light: the workflow asks while it parses.
+"""
+
+import ast
+import hashlib
+from pathlib import Path
+
+from masklab.files import fingerprint
+
+# What cannot change a result: it reports (progress, errors), keeps the books (provenance, store, this module), starts
+# jobs (`_job`, warm), plans or is asked by hand (plan, cli, status, document), or says where code lies that counts
+# itself (kinds). It counts for nothing, and so does what it alone imports.
+NOTHING = ("_job", "masklab.cli", "masklab.config.document", "masklab.config.kinds", "masklab.errors",
+           "masklab.jobs.code", "masklab.jobs.progress", "masklab.jobs.provenance", "masklab.jobs.status",
+           "masklab.jobs.store", "masklab.jobs.warm", "masklab.plan")  # fmt: skip
+BY_NAME = "masklab.config"  # the package of which only what is used counts
+DIGITS = 16
+
+
+class Code(str):
+    """Fingerprint of the code of a job, hexadecimal.
+
+    modules: name of each part of it -> that part's fingerprint. changed: parts that are others than at submission.
+    files: a user's files, which the job imports so that it knows their kinds.
+    """
+
+    modules: dict[str, str]
+    changed: list[str]
+    files: list[str]
+
+    @classmethod
+    def of(cls, modules: dict[str, str]) -> "Code":
+        code = cls(fingerprint(modules)[:DIGITS])
+        code.modules, code.changed, code.files = dict(sorted(modules.items())), [], []
+        return code
+
+
+class Sources:
+    """The source files of a checkout. library: the folder that holds `masklab/`; scripts: that of the scripts."""
+
+    def __init__(self, library, scripts):
+        self.library, self.scripts = Path(library), Path(scripts)
+        self._trees, self._parts, self._codes = {}, {}, {}
+
+    def of(self, script: str, *roots: str) -> Code:
+        """The code of a job.
+
+        roots: what it uses beside its script: "module", "module:name", or the absolute path of a user's file.
+        """
+        key = (script, *sorted(set(roots)))
+        if key not in self._codes:
+            self._codes[key] = Code.of(self._closure([script, *roots]))
+        return self._codes[key]
+
+    def _closure(self, roots):
+        waiting = [part for root in roots for part in self._start(root)]
+        seen, found = set(waiting), {}
+        while waiting:
+            part = waiting.pop()
+            own, used = self._part(part)
+            if own is not None:
+                found[self._called(part)] = own
+            for other in used:
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+        return found
+
+    def _start(self, root):
+        if root.endswith(".py"):
+            return [root]
+        module, _, name = root.partition(":")
+        return self._named(module, name or None)
+
+    def _called(self, part):
+        """What a part is called in a record, the same in every checkout."""
+        if not part.endswith(".py"):
+            return part
+        return Path(part).name if Path(part).is_absolute() else f"workflow/scripts/{part}"
+
+    # --- parts: a whole file, or "module:name", what one name of a module stands for ---
+
+    def _part(self, part):
+        """(fingerprint or None, the parts that it uses)."""
+        if part not in self._parts:
+            module, _, name = part.partition(":")
+            self._parts[part] = self._one(module, name) if name else self._whole(part)
+        return self._parts[part]
+
+    def _whole(self, part):
+        file = self._file(part)
+        beside = file.parent if part.endswith(".py") else None
+        tree = self._tree(file)
+        return mark(tree), self._imported(tree, beside)
+
+    def _one(self, module, name):
+        statements = self._bindings(module).get(name)
+        if statements is None:  # made at run time
+            return self._whole(module)
+        used, kept = [], []
+        for statement in statements:
+            if not isinstance(statement, ast.Import | ast.ImportFrom):
+                kept.append(statement)
+                used += self._imported(statement)
+                used += [f"{module}:{other}" for other in self._mentioned(statement, module) if other != name]
+            else:
+                used += self._imported(statement, only=name)
+        return (mark(ast.Module(kept, [])) if kept else None), used
+
+    def _mentioned(self, statement, module):
+        """Names of the module that a statement mentions, in annotations that are strings too."""
+        bound = self._bindings(module)
+        for node in ast.walk(statement):
+            name = node.id if isinstance(node, ast.Name) else getattr(node, "value", None)
+            if isinstance(node, ast.Name | ast.Constant) and isinstance(name, str) and name in bound:
+                yield name
+
+    def _bindings(self, module):
+        """Name -> the statements of a module that bind it."""
+        found = {}
+        for statement in _statements(self._tree(self._file(module)).body):
+            for name in _bound(statement):
+                found.setdefault(name, []).append(statement)
+        return found
+
+    def _imported(self, tree, beside=None, only=None):
+        """Parts that the imports in a tree stand for.
+
+        beside: folder of a user's file, whose neighbours count; only: imports of this name.
+        """
+        found = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    found += self._named(alias.name, None, beside)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                for alias in node.names:
+                    if only in (None, alias.asname or alias.name):
+                        found += self._named(node.module, alias.name, beside)
+        return found
+
+    def _named(self, module, name=None, beside=None):
+        """Parts that `module`, or `name` imported from it, stands for; none if it is not ours or counts for nothing."""
+        if name is not None and self._file(f"{module}.{name}"):
+            module, name = f"{module}.{name}", None
+        if any(module == other or module.startswith(f"{other}.") for other in NOTHING):
+            return []
+        if not self._file(module):
+            helper = beside and beside / f"{module}.py"  # of a user's file, in the same folder
+            return [str(helper)] if helper and helper.is_file() else []
+        if name not in (None, "*") and (module == BY_NAME or module.startswith(f"{BY_NAME}.")):
+            return [f"{module}:{name}"]
+        return [module]
+
+    # --- files ---
+
+    def _file(self, part) -> Path | None:
+        if part.endswith(".py"):
+            return self.scripts / part  # a user's file is absolute, and stays so
+        if part.partition(".")[0] != "masklab":
+            return None
+        base = self.library / Path(*part.split("."))
+        return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
+
+    def _tree(self, file):
+        if file not in self._trees:
+            self._trees[file] = ast.parse(file.read_text(encoding="utf-8"), str(file))
+        return self._trees[file]
+
+
+def mark(tree: ast.AST) -> str:
+    """Fingerprint of what a syntax tree means. It does not depend on Python's version as `ast.dump` does."""
+    return hashlib.sha256(repr(_plain(tree)).encode()).hexdigest()[:DIGITS]
+
+
+def _plain(node):
+    """A tree as nested tuples: fields that are empty left out, and those that say nothing."""
+    if isinstance(node, list):
+        return [_plain(part) for part in node if not _is_text(part)]
+    if not isinstance(node, ast.AST):
+        return node
+    fields = [type(node).__name__]
+    for name, value in ast.iter_fields(node):
+        if name == "keywords" and getattr(node.func if isinstance(node, ast.Call) else None, "id", "") == "Field":
+            value = [keyword for keyword in value if keyword.arg != "description"]
+        if value is not None and value != [] and name not in ("ctx", "kind", "type_comment"):
+            fields += (name, _plain(value))
+    return tuple(fields)
+
+
+def _is_text(node):
+    """A docstring, or any other string that stands alone."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _statements(body):
+    """Statements of a module, those within its `if` and `try` too."""
+    for statement in body:
+        if isinstance(statement, ast.If | ast.Try):
+            for part in (statement.body, statement.orelse, *(h.body for h in getattr(statement, "handlers", ()))):
+                yield from _statements(part)
+        else:
+            yield statement
+
+
+def _bound(statement):
+    """Names that a statement binds."""
+    if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return [statement.name]
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return [alias.asname or alias.name.partition(".")[0] for alias in statement.names]
+    return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]

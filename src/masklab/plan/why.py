@@ -1,0 +1,187 @@
+"""Why an artifact would be made again: how today differs from the record of its job, and of those of its inputs."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.jobs.progress import duration
+from masklab.jobs.provenance import input_mark, versions
+from masklab.plan.graph import Job
+
+CAUSES = 6  # jobs whose differences are told
+NAMED = 4  # differences of one kind that are named
+
+
+def why(paths, asked: str) -> str:
+    """The answer in words, at most a page; `asked`: a file or folder of the results, or a target's short name.
+
+    Raises:
+        MaskLabError: no rule makes it, or the config does not declare what it is made from.
+    """
+    path = _path(paths, asked)
+    try:
+        return _answer(path, _Records(paths))
+    except KeyError as error:
+        raise MaskLabError(f"{path}: {error.args[0]!r} is not declared in this config") from None
+
+
+def _path(paths, asked):
+    short = {f"{study}_{name}": file for study in paths.config.studies for name, file in paths.items(study).items()}
+    path = short.get(asked) or os.path.relpath(asked)
+    return f"{path}/manifest.json" if Path(path).is_dir() else path
+
+
+def _answer(path, records):
+    job = records.maker(path)
+    if not records.is_stale(path):
+        versions = [f"  {kind:9}{text}" for kind, text in records.differences(path)]
+        return "\n".join([f"{path}: made from this very input, nothing to do", f"  {records.said(job)}", *versions])
+    changed, unmade = _causes(path, records)
+    how = "to be made again" if Path(path).exists() else "not there" if records.record(job) else "never made"
+    lines = [f"{path}: {how}"]
+    for file, users in changed[:CAUSES]:
+        lines += ["", records.said(records.maker(file))]
+        lines += [f"  {kind:9}{text}" for kind, text in records.differences(file)]
+        if users:
+            lines.append(f"  {'needed by':9} {', '.join(users)}")
+    lines += _more(changed, CAUSES, "jobs below it were made from something else")
+    if unmade:
+        lines += ["", f"never made: {'; '.join(unmade[:NAMED])}", *_more(unmade, NAMED, "jobs")]
+    return "\n".join(lines)
+
+
+def _causes(path, records):
+    """The jobs at and below a stale file that are not as their records say, nearest first.
+
+    Returns [(a file of the job, who needs it, up to the first)] of those that were made, and names of those never made.
+    """
+    changed, unmade, waiting, seen = [], [], [(path, [])], set()
+    while waiting:
+        file, users = waiting.pop(0)
+        job = records.maker(file)
+        if job.key in seen:
+            continue
+        seen.add(job.key)
+        if not records.record(job) and not Path(file).exists():
+            unmade.append(words(job))
+        elif records.differs(file):
+            changed.append((file, users))
+        waiting += [(other, [words(job), *users]) for other in records.artifacts(job) if records.is_stale(other)]
+    return changed, unmade
+
+
+def words(job) -> str:
+    """A job by its rule and names."""
+    return " ".join([job.rule, *(f"r{name}" if key == "replicate" else name for key, name in job.names.items())])
+
+
+def _more(found, shown, what):
+    return [f"  ... and {len(found) - shown} more {what}".rstrip()] if len(found) > shown else []
+
+
+class _Records:
+    """What records say of the jobs of one configuration, each looked at once."""
+
+    def __init__(self, paths):
+        self.paths, self.stale, self.found, self.makers = paths, {}, {}, {}
+
+    def maker(self, path) -> Job:
+        if path not in self.makers:
+            self.makers[path] = Job(*self.paths.job_of(path))
+        return self.makers[path]
+
+    def record(self, job) -> dict:
+        """The record of a job, {} where there is none."""
+        if job.key not in self.found:
+            try:
+                self.found[job.key] = read_json(self.paths.record(job.rule, **job.names))
+            except MaskLabError:
+                self.found[job.key] = {}
+        return self.found[job.key]
+
+    def inputs(self, job) -> dict[str, str]:
+        """File -> name of the input, a user's files among them."""
+        found = self.paths.inputs(job.rule, **job.names).items()
+        return {file: name for name, files in found for file in ([files] if isinstance(files, str) else files)}
+
+    def artifacts(self, job) -> list[str]:
+        return [file for file, name in self.inputs(job).items() if name != "sources"]
+
+    def is_stale(self, path) -> bool:
+        """Whether a file would be made (again), for its own sake or that of an input."""
+        if path not in self.stale:
+            self.stale[path] = False
+            below = self.artifacts(self.maker(path))
+            self.stale[path] = self.differs(path) or any([self.is_stale(other) for other in below])
+        return self.stale[path]
+
+    def differs(self, path) -> bool:
+        """Whether a file would be made (again) for its own sake."""
+        return any(kind != "versions" for kind, _ in self.differences(path))
+
+    def said(self, job) -> str:
+        """One line: which job, and when and where it ran."""
+        record = self.record(job)
+        if not record:
+            return words(job)
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(record["ended"]))
+        text = f"{words(job)}: {when} on {record['host']}, in {duration(record['seconds'])}"
+        if "taken_from" in record:
+            text += ", taken from the store"
+        if "vouched" in record:
+            since = time.strftime("%Y-%m-%d %H:%M", time.localtime(record["vouched"]["time"]))
+            text += f"; vouched for on {since} (snakemake --touch)"
+        return text
+
+    def differences(self, path) -> list[tuple[str, str]]:
+        """(kind, words) of what differs between today and the record of the job that made a file."""
+        job = self.maker(path)
+        record, found = self.record(job), []
+        if not Path(path).exists():
+            found.append(("output", "not there"))
+        if not record:
+            return found or [("record", "none: made before there were records, or elsewhere")]
+        if not record["finished"]:
+            return [("output", f"stopped before it ended, after {record['attempts']} attempts")]
+        made = record.get("vouched", record)
+        now = json.loads(json.dumps(self.paths.settings(job.rule, **job.names)))  # as the record keeps it
+        found += _listed("config", [f"{key}: {old} -> {new}" for key, old, new in changes(made["config"], now)])
+        found += _listed("code", _changed_names(made["code"], self.paths.code(job.rule, **job.names).modules))
+        found += _listed("input", self._inputs(job, made["inputs"]))
+        new = versions()
+        moved = [f"{name} {old} -> {new.get(name)}" for name, old in record["versions"].items() if new.get(name) != old]
+        return found + [(kind, f"{text} (runs nothing again by itself)") for kind, text in _listed("versions", moved)]
+
+    def _inputs(self, job, before):
+        now = self.inputs(job)
+        found = [f"{file}: new" for file in now if file not in before]
+        found += [f"{file}: no longer read" for file in before if file not in now]
+        there = [file for file in now if file in before and Path(file).exists()]
+        return found + [f"{file}: another content" for file in there if input_mark(file) != before[file]]
+
+
+def _listed(kind, texts):
+    return [(kind, text) for text in [*texts[:NAMED], *(text.strip() for text in _more(texts, NAMED, ""))]]
+
+
+def _changed_names(before, now):
+    changed = [name for name, mark in now.items() if before.get(name, mark) != mark]
+    changed += [f"{name}: new" for name in now if name not in before]
+    return changed + [f"{name}: no longer used" for name in before if name not in now]
+
+
+def changes(then, now, where: str = ""):
+    """(key, old, new) of every difference between two JSON-able values, as deep as mappings go."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in [*then, *(key for key in now if key not in then)]:
+            yield from changes(then.get(key), now.get(key), f"{where}.{key}".lstrip("."))
+    elif then != now:
+        yield where or "config", _short(then), _short(now)
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

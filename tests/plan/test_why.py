@@ -1,0 +1,133 @@
+"""Why an artifact would be made again, on records written as jobs write them."""
+
+import copy
+from pathlib import Path
+
+import pytest
+from test_plan import RAW
+
+from masklab.config import load
+from masklab.errors import MaskLabError
+from masklab.files import read_json, write_json
+from masklab.jobs.provenance import Record
+from masklab.plan.graph import checkout_paths, graph
+from masklab.plan.why import why
+
+SCORES = "results/scores/loss/second/r1/all.parquet"
+
+
+def paths_of(**sections):
+    raw = copy.deepcopy(RAW)
+    for section, entries in sections.items():
+        for name, keys in entries.items():
+            raw[section][name] |= keys
+    return checkout_paths(load(raw))
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """A folder in which every job of the config has run: empty files, and their records."""
+    monkeypatch.chdir(tmp_path)
+    paths = paths_of()
+    files = ["results/scores.parquet"]
+    for job in graph(paths, files).values():
+        found = paths.inputs(job.rule, **job.names).values()
+        inputs = [file for value in found for file in ([value] if isinstance(value, str) else value)]
+        for file in inputs:
+            Path(file).parent.mkdir(parents=True, exist_ok=True)
+            Path(file).touch()
+        log = paths.record(job.rule, **job.names).replace("/made/", "/logs/").replace(".json", ".log")
+        settings, code = paths.settings(job.rule, **job.names), paths.code(job.rule, **job.names)
+        Record(job.rule, job.names, settings, code, log).finished(inputs)
+    Path(files[0]).touch()
+    return paths
+
+
+def blocks(said: str) -> dict[str, list[str]]:
+    """Job -> what is said of it."""
+    found = {}
+    for block in said.split("\n\n")[1:]:
+        head, *lines = block.splitlines()
+        found[head.partition(": ")[0]] = [line.strip() for line in lines]
+    return found
+
+
+def test_what_is_up_to_date_says_so(made):
+    for file in (SCORES, "results/models/first/r1", "results/models/first/r1/step-50/config.json"):
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).touch() if not Path(file).exists() else None
+        assert "made from this very input, nothing to do" in why(made, file)
+    assert "\n  probe loss second r1 all: 20" in why(made, SCORES)
+
+
+def test_what_was_never_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = why(paths_of(), SCORES)
+    assert (
+        said.startswith(f"{SCORES}: never made\n")
+        and "never made: probe loss second r1 all; pretrain second r1" in said
+    )
+
+
+def test_a_key_of_the_config_with_what_hangs_below(made):
+    paths = paths_of(chains={"words": {"main": 0.8}})
+    said = why(paths, SCORES)
+    assert said.startswith(f"{SCORES}: to be made again\n")
+    assert blocks(said) == {
+        "corpus c": [
+            "config   corpus.chains.main: 0.9 -> 0.8",
+            "needed by tokens c t, probe loss second r1 all",
+        ]
+    }
+    assert "nothing to do" in why(paths_of(models={"second": {"replicates": 3}}), SCORES)
+
+
+def test_several_keys_are_cut_short(made):
+    keys = {"log_every": 7, "validate_every": 5, "save_minutes": 2, "micro_batch": 4, "precision": "bf16"}
+    said = blocks(why(paths_of(models={"second": keys}), "results/models/second/r1/manifest.json"))[
+        "pretrain second r1"
+    ]
+    assert said[0] == "config   model.micro_batch: 2 -> 4" and said[-1] == "config   ... and 1 more"
+
+
+def test_inputs(made):
+    Path("results/tokenizers/t/tokenizer.json").write_text("{}")
+    said = blocks(why(made, "results/tokens/c/t/meta.json"))
+    assert said == {"tokens c t": ["input    results/tokenizers/t/tokenizer.json: another content"]}
+    Path("results/tokenizers/t/tokenizer.json").write_text("")
+    paths = paths_of(models={"second": {"init": "first@10"}, "first": {"checkpoints": [10]}})
+    said = blocks(why(paths, SCORES))
+    assert set(said) == {"pretrain second r1", "pretrain first r1"}
+    fresh = paths_of(models={"second": {"init": None}})
+    said = blocks(why(fresh, SCORES))["pretrain second r1"]
+    assert "input    results/models/first/r1/manifest.json: no longer read" in said
+    assert "config   model.init: 'first@50' -> None" in said and "config   phase: 1 -> 0" in said
+
+
+def test_code_and_versions(made):
+    record = read_json("results/made/models/first/r1.json")
+    record["code"] |= {"masklab.rng": "0", "masklab.gone": "1"}
+    record["versions"]["torch"] = "1.0"
+    write_json(record, "results/made/models/first/r1.json")
+    said = blocks(why(made, "results/models/first/r1/manifest.json"))["pretrain first r1"]
+    assert said[:2] == ["code     masklab.rng", "code     masklab.gone: no longer used"]
+    assert said[2].startswith("versions torch 1.0 -> ") and said[2].endswith("(runs nothing again by itself)")
+    record["code"] = dict(made.code("pretrain", recipe="first", replicate="1").modules)
+    write_json(record, "results/made/models/first/r1.json")
+    said = why(made, "results/models/first/r1/manifest.json")
+    assert "nothing to do" in said and "versions torch" in said
+
+
+def test_a_stopped_job_and_a_lost_file(made):
+    record = read_json("results/made/tasks/p.json")
+    write_json(record | {"finished": False, "attempts": 3}, "results/made/tasks/p.json")
+    assert "stopped before it ended, after 3 attempts" in why(made, "results/tasks/p/task.json")
+    Path("results/tokens/c/t/meta.json").unlink()
+    assert blocks(why(made, SCORES))["tokens c t"] == ["output   not there", "needed by probe loss second r1 all"]
+
+
+def test_what_no_rule_makes_or_the_config_does_not_declare(made):
+    with pytest.raises(MaskLabError, match="results/nothing: no rule makes it"):
+        why(made, "results/nothing")
+    with pytest.raises(MaskLabError, match="'third' is not declared in this config"):
+        why(made, "results/models/third/r1/manifest.json")

@@ -1,0 +1,175 @@
+"""Code by its meaning: what changes a fingerprint, and what belongs to a job's code."""
+
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+
+from masklab.config import kinds
+from masklab.jobs.code import NOTHING, Code, Sources
+
+ROOT = Path(__file__).parents[1]
+FILES = {
+    "masklab/__init__.py": "",
+    "masklab/errors.py": "class MaskLabError(Exception): ...",
+    "masklab/jobs/__init__.py": "",
+    "masklab/jobs/progress.py": "from masklab.deep import NEVER",
+    "masklab/deep.py": "NEVER = 1",
+    "masklab/config/__init__.py": "from masklab.config.references import checkpoints, other",
+    "masklab/config/references.py": """
+import re
+STEPS = 5
+def checkpoints(model): return helper(STEPS)
+def helper(n): return re.sub("a", "b", n)
+def other(): return unused
+unused = 1
+""",
+    "masklab/config/kinds.py": "OURS = {}",
+    "masklab/config/schema/__init__.py": "from masklab.config.schema.models import Model, Mask, Other",
+    "masklab/config/schema/base.py": "Count = int\nShare = float",
+    "masklab/config/schema/models.py": '''
+"""Models."""
+from pydantic import Field
+from masklab.config.schema.base import Count, Share
+class Mask:
+    """How."""
+    rate: Share = Field(0.15, description="Share.")
+class Model:
+    mask: "Mask"
+    steps: Count
+class Other:
+    rate: Share
+''',
+    "masklab/loop.py": '''
+"""The loop."""
+from masklab.config import checkpoints, kinds
+from masklab.config.schema import Model
+from masklab.errors import MaskLabError
+from masklab.jobs.progress import Progress
+def train(model: Model) -> None:
+    """Train."""
+    from masklab import lazy  # when it is needed
+    return lazy.run(1, "text")
+''',
+    "masklab/lazy.py": "def run(a, b): return a",
+    "masklab/kind.py": "RATE = 1",
+    "scripts/train.py": "from _job import job\nfrom masklab.loop import train\ntrain(1)",
+    "scripts/_job.py": "import masklab.deep",
+    "mine/mine.py": "import helper\nfrom masklab.lazy import run\nimport torch",
+    "mine/helper.py": "A = 1",
+}
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def code(checkout, *roots):
+    return Sources(checkout, checkout / "scripts").of("train.py", *roots)
+
+
+def edit(checkout, name, before, after):
+    path = checkout / name
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after))
+
+
+def test_a_job_s_code_is_what_it_imports_and_of_the_config_what_is_used(checkout):
+    assert set(code(checkout).modules) == {
+        "workflow/scripts/train.py",
+        "masklab.loop",
+        "masklab.lazy",
+        "masklab.config.references:checkpoints",
+        "masklab.config.references:helper",
+        "masklab.config.references:STEPS",
+        "masklab.config.schema.models:Model",
+        "masklab.config.schema.models:Mask",
+        "masklab.config.schema.base:Count",
+        "masklab.config.schema.base:Share",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("masklab/loop.py", '"""Train."""', '"""Trains a model."""'),
+        ("masklab/loop.py", '"""The loop."""\n', ""),
+        ("masklab/loop.py", "  # when it is needed", ""),
+        ("masklab/loop.py", "lazy.run(1, ", "lazy.run(\n        1,\n        "),
+        ("masklab/config/schema/models.py", '"""How."""', '"""Which tokens."""'),
+        ("masklab/config/schema/models.py", 'description="Share."', 'description="Share of tokens."'),
+        ("masklab/config/schema/models.py", "class Other:\n    rate: Share", "class Other:\n    rate: int"),
+        ("masklab/config/references.py", "unused = 1", "unused = 2"),
+        ("masklab/errors.py", "...", "name = 1"),
+        ("masklab/jobs/progress.py", "NEVER", "ALWAYS"),
+        ("masklab/deep.py", "1", "2"),
+        ("masklab/config/kinds.py", "{}", "{1: 2}"),
+        ("scripts/_job.py", "deep", "loop"),
+    ],
+)
+def test_what_cannot_change_a_result_counts_for_nothing(checkout, name, before, after):
+    was = code(checkout)
+    edit(checkout, name, before, after)
+    assert code(checkout) == was and code(checkout).modules == was.modules
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "part"),
+    [
+        ("masklab/loop.py", '"text"', '"word"', "masklab.loop"),
+        ("masklab/lazy.py", "return a", "return b", "masklab.lazy"),
+        ("masklab/config/schema/models.py", "0.15", "0.2", "masklab.config.schema.models:Mask"),
+        ("masklab/config/schema/base.py", "float", "int", "masklab.config.schema.base:Share"),
+        ("masklab/config/references.py", "STEPS = 5", "STEPS = 6", "masklab.config.references:STEPS"),
+        ("masklab/config/references.py", '"b", n', '"c", n', "masklab.config.references:helper"),
+        ("scripts/train.py", "train(1)", "train(2)", "workflow/scripts/train.py"),
+    ],
+)
+def test_what_can_does_and_is_named(checkout, name, before, after, part):
+    was = code(checkout)
+    edit(checkout, name, before, after)
+    now = code(checkout)
+    assert now != was and {key for key, mark in now.modules.items() if was.modules[key] != mark} == {part}
+
+
+def test_roots_are_modules_names_and_user_files_with_what_lies_beside(checkout):
+    mine = str(checkout / "mine/mine.py")
+    found = code(checkout, "masklab.kind", "masklab.config.schema:Other", mine)
+    assert set(found.modules) - set(code(checkout).modules) == {
+        "masklab.kind", "masklab.config.schema.models:Other", "mine.py", "helper.py",
+    }  # fmt: skip
+    edit(checkout, "mine/helper.py", "1", "2")
+    assert code(checkout, mine) != found
+
+
+def test_it_does_not_depend_on_where_the_checkout_lies(checkout, tmp_path):
+    other = tmp_path / "elsewhere"
+    shutil.copytree(checkout, other, ignore=shutil.ignore_patterns("elsewhere"))
+    mine = "mine/mine.py"
+    assert code(checkout, str(checkout / mine)) == code(other, str(other / mine))
+
+
+def test_a_fingerprint_travels_with_its_parts(checkout):
+    found = code(checkout)
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found and again.modules == found.modules and repr(again) == repr(str(found))
+    assert Code.of(dict(reversed(found.modules.items()))) == found
+
+
+def test_of_the_real_checkout_nothing_that_reports_counts():
+    sources = Sources(ROOT / "src", ROOT / "workflow/scripts")
+    for script in sorted((ROOT / "workflow/scripts").glob("[a-z]*.py")):
+        found = sources.of(script.name)
+        assert not [name for name in found.modules if name.startswith(NOTHING)]
+        if script.stem not in ("claims", "all_claims", "figure", "table"):
+            assert "masklab.config.schema:Config" not in found.modules, f"{script.name} reads the whole schema"
+    tune = kinds.find("probes", "finetune")
+    names = sources.of("probe.py", *tune.code(), tune.settings).modules
+    assert "masklab.config.schema.probes:FinetuneProbe" in names and "masklab.probes.finetune" in names
+    assert "masklab.config.schema.probes:LossProbe" not in names and "masklab.probes.loss" not in names

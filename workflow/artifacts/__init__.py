@@ -1,0 +1,63 @@
+"""What each rule makes, one class per rule: where it lies, what it reads, what it is made from.
+
+Asked while the workflow is parsed and by `masklab plan` and `masklab why`: light imports only.
+"""
+
+import re
+
+INSTANCE = r"[^/]+(?:/r[1-9]\d*)?"  # an entry, or one replicate's draw of it
+WILDCARDS = {
+    **dict.fromkeys(("corpus", "tokenizer", "causal", "task"), INSTANCE),
+    "replicate": r"[1-9]\d*",
+    "sequences": r"\d+",
+    "unit": r"[^/]+?",
+}
+
+
+class Artifact:
+    """What one rule makes.
+
+    place: below the folder of results, with the rule's wildcards; the log, the state and the record of a job lie at
+    the same place below `logs/`, `state/` and `made/`. files: a pattern of the files there. script: the rule's script.
+    Methods take the values of the rule's wildcards by name.
+    """
+
+    place: str
+    files = r"/.+"
+    script: str
+
+    def __init__(self, paths):
+        self.paths, self.config = paths, paths.config
+
+    def inputs(self, **names) -> dict:
+        """Name -> file or files that a job reads: artifacts, and under `sources` a user's files."""
+        return {}
+
+    def settings(self, **names) -> dict | None:
+        """The part of the resolved config that a job's result depends on; JSON-able."""
+        return None
+
+    def roots(self, **names):
+        """Code that a job uses and its script does not import, as `masklab.jobs.code.Sources.of` takes it."""
+        return ()
+
+    @classmethod
+    def match(cls, path: str) -> dict | None:
+        """Values of the wildcards for a path below the folder of results; None if it is no such artifact's."""
+        found = re.fullmatch(cls.pattern(), path)
+        return found and found.groupdict()
+
+    @classmethod
+    def pattern(cls) -> str:
+        place = re.sub(r"\{(\w+)\}", lambda m: f"(?P<{m[1]}>{WILDCARDS.get(m[1], '[^/]+')})", cls.place)
+        return place + cls.files
+
+
+def of_kind(kind) -> list[str]:
+    """The code of a kind of entry: the modules that make it, the class of its settings, a user's file."""
+    found = [*kind.code()]
+    if isinstance(kind.settings, str):
+        found.append(kind.settings)
+    if kind.file:
+        found.append(kind.file)
+    return found

@@ -1,0 +1,65 @@
+"""Scores: of one probe on one replicate of a recipe, and of all together."""
+
+from artifacts import Artifact, of_kind
+from masklab.config import is_exact, kinds
+from masklab.config.measured import replicates_of
+from masklab.config.replicates import dictionary_of
+from masklab.config.schema import CorpusProbe
+from masklab.config.units import units
+
+LAWS = "masklab.corpora.laws"  # what imports it may ask for the law of a model's corpus
+
+
+class Probe(Artifact):
+    place, script = "scores/{probe}/{recipe}/r{replicate}/{unit}", "probe.py"
+    files = r"(?:\.items)?\.parquet"
+
+    def inputs(self, probe, recipe, replicate, unit):
+        settings, model, k = self.config.probes[probe], self.config.models[recipe], int(replicate)
+        tokens = self.paths.tokens(model.corpus, model.tokenizer, k)
+        found = {
+            "manifest": self.paths.folder("models", recipe, k) + "/manifest.json",
+            "tasks": [self.paths.task(task, k) for task in units(settings, model)[unit][1]],
+        }
+        dictionary = dictionary_of(self.config, recipe)
+        if settings.kind == "prediction" and dictionary and model.codes == "stored":
+            found["codes"] = self.paths.codes(dictionary, k)
+        if isinstance(settings, CorpusProbe):
+            found["tokens"] = tokens
+        if is_exact(self.config, probe, recipe):
+            folder = tokens.replace("/tokens/", "/conditionals/").removesuffix("/meta.json")
+            found["conditionals"] = f"{folder}/{settings.sequences}-{settings.positions}/probabilities.npy"
+        return found
+
+    def settings(self, probe, recipe, replicate, unit):
+        settings = self.config.probes[probe]
+        steps, tasks = units(settings, self.config.models[recipe])[unit]
+        plain = settings.model_dump(mode="json", exclude={"split", "pack"})
+        return self.paths.common(int(replicate)) | {"probe": plain | {"steps": steps, "tasks": tasks}}
+
+    def roots(self, probe, recipe, replicate, unit):
+        found = of_kind(kinds.find("probes", self.config.probes[probe].kind))
+        if LAWS in self.paths.checkout.of(self.script, *found).modules:
+            corpus = self.config.corpora[self.config.models[recipe].corpus]
+            found += kinds.find("corpora", corpus.kind).modules
+        return found
+
+
+class Scores(Artifact):
+    """All scores of all studies in one table."""
+
+    place, script, files = "scores", "scores.py", r"\.(?:parquet|csv)"
+
+    def inputs(self):
+        files = self.paths.study_scores().values()
+        return {"scores": list(dict.fromkeys(file for listed in files for file in listed))}
+
+
+def score_files(paths, study, pairs) -> list[str]:
+    """Score files of the replicates of (probe, recipe) pairs that a study measures."""
+    config = paths.config
+    return [
+        paths.result("scores", probe, recipe, f"r{replicate}", f"{unit}.parquet")
+        for probe, recipe, replicate in replicates_of(config, study, pairs)
+        for unit in units(config.probes[probe], config.models[recipe])
+    ]

@@ -1,0 +1,69 @@
+"""Pre-trained models, dictionaries of their hidden states, codes of a corpus under a dictionary."""
+
+from artifacts import Artifact, of_kind
+from masklab.config import kinds, split_reference
+from masklab.config.references import phase
+from masklab.config.replicates import dictionary_of
+
+COPIED = "masklab.models.modeling_masklab"  # into checkpoints; never imported
+
+
+class Pretrain(Artifact):
+    place, script = "models/{recipe}/r{replicate}", "pretrain.py"
+
+    def inputs(self, recipe, replicate):
+        model, k = self.config.models[recipe], int(replicate)
+        objective, paths = self.config.objectives[model.objective], self.paths
+        found = {
+            "tokens": paths.tokens(model.corpus, model.tokenizer, k),
+            "tokenizer": paths.tokenizer(model.tokenizer, k),
+        }
+        if model.embeddings:
+            found["embeddings"] = paths.folder("embeddings", model.embeddings, k) + "/vectors.npy"
+        if model.init:
+            found["init"] = paths.manifest(model.init, k)
+        if objective.tasks:
+            found["tasks"] = [paths.task(task, k) for task in objective.tasks]
+        if dictionary := dictionary_of(self.config, recipe):
+            found["dictionary"] = paths.dictionary(dictionary, k)
+            if model.codes == "stored":
+                found["codes"] = paths.codes(dictionary, k)
+        return found
+
+    def settings(self, recipe, replicate):
+        model, dictionary = self.config.models[recipe], dictionary_of(self.config, recipe)
+        return self.paths.common(int(replicate)) | {
+            "model": model.model_dump(mode="json", exclude={"replicates"}),
+            "encoder": self.config.encoders[model.encoder].model_dump(mode="json"),
+            "objective": self.config.objectives[model.objective].model_dump(mode="json"),
+            "dictionary": dictionary and self.config.dictionaries[dictionary].model_dump(mode="json"),
+            "phase": phase(self.config, recipe),
+        }
+
+    def roots(self, recipe, replicate):
+        terms = self.config.objectives[self.config.models[recipe].objective].terms
+        return [COPIED, *(part for name in terms for part in of_kind(kinds.find("terms", name)))]
+
+
+class Dictionary(Artifact):
+    place, script = "dictionaries/{dictionary}/r{replicate}", "dictionary.py"
+
+    def inputs(self, dictionary, replicate):
+        reference, k = self.config.dictionaries[dictionary].model, int(replicate)
+        model = self.config.models[split_reference(reference, f"dictionaries.{dictionary}.model")[0]]
+        return {
+            "manifest": self.paths.manifest(reference, k),
+            "tokens": self.paths.tokens(model.corpus, model.tokenizer, k),
+        }
+
+    def settings(self, dictionary, replicate):
+        settings = self.config.dictionaries[dictionary].model_dump(mode="json")
+        return self.paths.common(int(replicate)) | {"dictionary": settings}
+
+
+class Codes(Dictionary):
+    place, script = "codes/{dictionary}/r{replicate}", "codes.py"
+
+    def inputs(self, dictionary, replicate):
+        found = super().inputs(dictionary, replicate)
+        return found | {"dictionary": self.paths.dictionary(dictionary, int(replicate))}
