@@ -10,6 +10,6 @@ with job(snakemake):
 
     item = items("figures", snakemake.params.config["wing"])[snakemake.wildcards.figure]
     found = results(snakemake)
-    corpora = {"corpora": list(snakemake.input.corpora)} if "corpora" in snakemake.input.keys() else {}
+    corpora = {"corpora": list(snakemake.input.corpora)} if "corpora" in dict(snakemake.input.items()) else {}
     figure, data = item.function()(found, item.choose(found.view), **corpora)
     write_figure(figure, data, Path(snakemake.output.pdf).with_suffix(""))

@@ -7,6 +7,7 @@ number computed on resampled test sets, equal ones for all recipes and replicate
 
 import functools
 import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,7 +72,14 @@ class Results:
     def __init__(self, view: View, scores: pd.DataFrame, items=None, models=None, tasks=None, draws: int = 0, seed=1):
         self.view, self.models, self.task_files = view, models or {}, tasks or {}
         self.scores = scores.reset_index(drop=True)
-        self._groups = {key: part for key, part in self.scores.groupby(["recipe", "metric"], sort=False)}
+        self._columns = {name: self.scores[name].to_numpy() for name in self.scores}
+        self._columns = {k: v.astype(str) if v.dtype.kind not in "if" else v for k, v in self._columns.items()}
+        kinds = {name: facts["kind"] for name, facts in view.probes.items()}
+        self._columns["kind"] = np.array([kinds.get(name, "") for name in self._columns["probe"]], str)
+        self._columns["base"] = np.array([base(name) for name in self._columns["task"]], str)
+        self._codes = {name: np.unique(self._columns[name], return_inverse=True)[1] for name in CELL}
+        groups = self.scores.groupby(["recipe", "metric"], sort=False).indices
+        self._where = {key: np.sort(rows) for key, rows in groups.items()}
         self.draws, self.seed = (draws if items is not None else 0), seed
         self._resampled = self._resample(items) if self.draws else {}
         self._known = {}
@@ -121,11 +129,9 @@ class Results:
 
     def items_behind(self, reading: Reading) -> int:
         """Test items behind a value of a replicate, all its tasks together; 0 where nothing was measured."""
-        rows = self.rows(reading)
-        if rows.empty:
-            return 0
-        one = rows[(rows["replicate"] == rows["replicate"].iloc[0])]
-        return int(one.groupby(["task", "split"])["n"].max().sum())
+        rows, columns = self._picked(reading), self._columns
+        counts = {(columns["task"][row], columns["split"][row]): int(columns["n"][row]) for row in rows}
+        return sum(counts.values())
 
     # --- facts -------------------------------------------------------------------------
 
@@ -140,58 +146,51 @@ class Results:
 
     def rows(self, reading: Reading) -> pd.DataFrame:
         """The score rows that a reading picks, before anything is averaged."""
+        return self.scores.iloc[self._picked(reading)]
+
+    def _picked(self, reading) -> np.ndarray:
+        """Numbers of those rows."""
         if not reading.tasks:
-            metrics = {reading.metric: None}
-        else:
-            metrics = {}
-            for task in reading.tasks:
-                metrics.setdefault(reading.metric or self.view.tasks[base(task)]["metric"], []).append(task)
-        parts = [self._picked(reading, metric, tasks) for metric, tasks in metrics.items()]
-        parts = [part for part in parts if len(part)]
-        return pd.concat(parts) if parts else self.scores.iloc[:0]
+            return self._of_metric(reading, reading.metric, None)
+        metrics: dict[str, list] = {}
+        for task in reading.tasks:
+            metrics.setdefault(reading.metric or self.view.tasks[base(task)]["metric"], []).append(task)
+        return np.concatenate([self._of_metric(reading, metric, tasks) for metric, tasks in metrics.items()])
 
-    def _picked(self, reading, metric, tasks):
-        rows = self._groups.get((reading.recipe, metric))
-        if rows is None:
-            return self.scores.iloc[:0]
-        kept = rows["probe"].map(self._kind).isin(reading.kinds()).to_numpy()
+    def _of_metric(self, reading, metric, tasks) -> np.ndarray:
+        rows = self._where.get((reading.recipe, metric), np.empty(0, np.int64))
+        columns = self._columns
+        kept = np.isin(columns["kind"][rows], reading.kinds())
         if tasks is not None:
-            names = rows["task"].to_numpy()
-            whole = rows["task"].str.partition("/")[0].to_numpy()
-            kept &= np.isin(names, tasks) | np.isin(whole, tasks)
+            kept = kept & (np.isin(columns["task"][rows], tasks) | np.isin(columns["base"][rows], tasks))
         splits = reading.splits or (("train",) if metric in TRAIN else TEST)
-        kept &= rows["split"].isin(splits).to_numpy()
-        rows = rows[kept]
-        return rows[
-            self._steps(rows, reading.step) & self._sizes(rows, reading.sizes) & self._layers(rows, reading.layers)
-        ]
+        rows = rows[kept & np.isin(columns["split"][rows], splits)]
+        for pick, which in ((self._steps, reading.step), (self._sizes, reading.sizes), (self._layers, reading.layers)):
+            rows = rows[pick(rows, which)] if len(rows) else rows
+        return rows
 
-    def _kind(self, probe):
-        return self.view.probes[probe]["kind"] if probe in self.view.probes else None
+    def _steps(self, rows, which):
+        steps, replicates = self._columns["step"][rows], self._columns["replicate"][rows]
+        if which not in ("first", "last"):
+            return np.full(len(rows), True) if which == "all" else steps == which
+        ends = {r: (min if which == "first" else max)(steps[replicates == r]) for r in set(replicates.tolist())}
+        return steps == np.array([ends[r] for r in replicates.tolist()])
 
-    @staticmethod
-    def _steps(rows, which):
-        if which in ("first", "last"):
-            ends = rows.groupby("replicate")["step"].transform("min" if which == "first" else "max")
-            return rows["step"] == ends
-        return rows["step"].notna() if which == "all" else rows["step"] == which
-
-    @staticmethod
-    def _sizes(rows, which):
+    def _sizes(self, rows, which):
+        sizes = self._columns["train_size"][rows]
         if isinstance(which, int):
-            return rows["train_size"] == which
-        sizes = sorted(rows["train_size"].unique())
-        half = -(-len(sizes) // 2)
-        kept = {"all": sizes, "small": sizes[:half], "large": sizes[half:], "largest": sizes[-1:]}[which]
-        return rows["train_size"].isin(kept)
+            return sizes == which
+        found = np.unique(sizes)
+        half = -(-len(found) // 2)
+        return np.isin(
+            sizes, {"all": found, "small": found[:half], "large": found[half:], "largest": found[-1:]}[which]
+        )
 
-    @staticmethod
-    def _layers(rows, which):
-        if which is None:
-            return rows["layer"] >= -1
-        if isinstance(which, int):
-            return rows["layer"] == which
-        top = int(rows["layer"].max()) if len(rows) else 0
+    def _layers(self, rows, which):
+        layers = self._columns["layer"][rows]
+        if which is None or isinstance(which, int):
+            return np.full(len(rows), True) if which is None else layers == which
+        top = int(layers.max())
         kept = {
             "first": [0],
             "last": [top],
@@ -199,13 +198,13 @@ class Results:
             "shallow": range(1, top // 2 + 1),
             "deep": range(top - top // 2 + 1, top + 1),
         }[which]
-        return rows["layer"].isin(list(kept))
+        return np.isin(layers, list(kept))
 
     # --- from rows to values -----------------------------------------------------------
 
     def _values(self, reading) -> Values:
-        rows = self.rows(reading)
-        if rows.empty or self._lacks(rows, reading):
+        rows = self._picked(reading)
+        if not len(rows) or self._lacks(rows, reading):
             return NOTHING
         found = self._gathered(rows, reading)
         if reading.form == "log":
@@ -218,54 +217,41 @@ class Results:
             found = Values(found.replicates, found.data / floor.at(both).data, found.x)
         return found if reading.reduce is None else Values(found.replicates, _reduced(found, reading))
 
-    @staticmethod
-    def _lacks(rows, reading) -> bool:
+    def _lacks(self, rows, reading) -> bool:
         """Whether a task or a split that the reading names has no row at all."""
-        named, whole = set(rows["task"]), set(rows["task"].str.partition("/")[0])
-        return not (set(reading.tasks) <= named | whole and set(reading.splits) <= set(rows["split"]))
+        named = {*self._columns["task"][rows], *self._columns["base"][rows]}
+        return not (set(reading.tasks) <= named and set(reading.splits) <= set(self._columns["split"][rows]))
 
     def _gathered(self, rows, reading) -> Values:
         """Rows as [replicates, points, cells, seeds], averaged over seeds, then cells; where one is missing, NaN."""
-        axis = reading.over
+        axis, codes = reading.over, self._codes
         cell = [name for name in CELL if name != axis and not (name == "step" and reading.step in ("first", "last"))]
-        replicates, r = _numbered(rows["replicate"])
-        x, p = _numbered(rows[axis]) if axis else (np.zeros(1), np.zeros(len(rows), int))
-        c = rows.groupby(cell, sort=False, dropna=False).ngroup().to_numpy()
-        s = (
-            rows.groupby(["replicate", *cell, *([axis] if axis else [])], sort=False, dropna=False)
-            .cumcount()
-            .to_numpy()
-        )
-        self._unique(rows, cell, axis)
+        replicates, r = np.unique(self._columns["replicate"][rows], return_inverse=True)
+        x, p = np.unique(self._columns[axis][rows], return_inverse=True) if axis else (np.zeros(1), 0 * r)
+        _, c = np.unique(np.stack([codes[name][rows] for name in cell], 1), axis=0, return_inverse=True)
+        _, s = np.unique(self._columns["seed"][rows], return_inverse=True)
         shape = len(replicates), len(x), c.max() + 1, s.max() + 1
+        at = np.ravel_multi_index((r, p, c.ravel(), s), shape)
+        self._check_unique(rows, at)
         data = np.full((*shape, 1 + self.draws), np.nan)
-        data[r, p, c, s, 0] = rows["value"]
-        if self.draws:
-            data[r, p, c, s, 1:] = self._columns(rows)
-        counts = np.isfinite(data[..., 0]).sum(3)
-        if reading.seeds == "median":
-            with np.errstate(all="ignore"):
-                inner = np.where(counts[..., None] > 0, _nanmedian(data), np.nan)
-        else:
-            inner = np.nansum(data, 3) / np.where(counts, counts, np.nan)[..., None]
+        flat = data.reshape(-1, 1 + self.draws)
+        flat[at] = self._columns["value"][rows][:, None]
+        for place, row in zip(at, rows.tolist(), strict=True):
+            if (columns := self._resampled.get(row)) is not None:
+                flat[place, 1:] = columns
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of a cell that no seed has
+            inner = (np.nanmedian if reading.seeds == "median" else np.nanmean)(data, 3)
         return Values(tuple(int(value) for value in replicates), inner.mean(2), x if axis else None)
 
-    @staticmethod
-    def _unique(rows, cell, axis):
-        twice = rows.duplicated(["replicate", *cell, *([axis] if axis else []), "seed"])
-        if twice.any():
-            row = rows[twice].iloc[0]
+    def _check_unique(self, rows, at):
+        values, counts = np.unique(at, return_counts=True)
+        if (counts > 1).any():
+            row = self.scores.iloc[rows[np.flatnonzero(at == values[counts > 1][0])[0]]]
             raise MaskLabError(
                 f"scores: two probes measured {row['recipe']} at step {row['step']} on {row['task']} ({row['metric']});"
                 " a reading must say which kind of probe, or the study keep one"
             )
-
-    def _columns(self, rows) -> np.ndarray:
-        found = np.repeat(rows["value"].to_numpy()[:, None], self.draws, 1)
-        for place, index in enumerate(rows.index):
-            if (columns := self._resampled.get(index)) is not None:
-                found[place] = columns
-        return found
 
     # --- nulls -------------------------------------------------------------------------
 
@@ -343,19 +329,6 @@ def _records(table):
     lists = [table[name].combine_chunks() for name in item_files.LISTS]
     for row, values in enumerate(zip(*columns, strict=True)):
         yield (*values, *(column[row].values.to_numpy(zero_copy_only=False) for column in lists))
-
-
-def _numbered(column):
-    values, numbers = np.unique(column.to_numpy(), return_inverse=True)
-    return values, numbers
-
-
-def _nanmedian(data):
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return np.nanmedian(data, 3)
 
 
 def _reduced(found: Values, reading) -> np.ndarray:
