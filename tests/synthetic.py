@@ -1,4 +1,4 @@
-"""Scores of any study with known values, for tests of figures, tables and claims: every row that its probes would write.
+"""Scores of any study with known values, for tests of figures, tables and claims: every row that its probes write.
 
     results(config, "mae", level=lambda cell: ...)
 
@@ -17,7 +17,8 @@ from masklab.scores.view import View
 
 DOMAINS = ("A-D1", "B-D1", "A-D2", "B-D2")
 PHENOMENA = ("agreement", "binding", "ellipsis")
-METRICS = {"accuracy": ("accuracy", "mcc", "f1"), "mcc": ("accuracy", "mcc", "f1"), "f1": ("accuracy", "mcc", "f1"),
+CLASSES = ("accuracy", "mcc", "f1")
+METRICS = {"accuracy": CLASSES, "mcc": CLASSES, "f1": CLASSES,
            "exact": ("exact", "f1"), "pearson": ("pearson", "spearman"), "spearman": ("pearson", "spearman")}  # fmt: skip
 RANKED = ("unmasked", "masked", "mask-positions", "real-positions")
 CHANCE = {"mcc": 0.0, "pearson": 0.0, "spearman": 0.0, "exact": 0.4}
