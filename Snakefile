@@ -5,12 +5,6 @@ from snakemake.utils import min_version
 min_version("9.19")
 
 
-# A config file with `studies:` stands alone; any other is laid over config.yaml.
-if "studies" not in config:
-
-    configfile: "config.yaml"
-
-
 # Only used with `--sdm apptainer`: the environment of envs/ in an image.
 container: "docker://python:3.11-slim"
 
@@ -59,6 +53,7 @@ onsuccess:
 localrules:
     all,
     scores,
+    facts,
     claims,
     study_claims,
     table,
@@ -69,4 +64,3 @@ rule all:
     default_target: True
     input:
         paths.everything(),
-        R("scores.parquet"),

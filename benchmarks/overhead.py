@@ -12,7 +12,6 @@ The last line is 1 - computing / (cores x seconds on the clock).
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -60,7 +59,6 @@ def main():
         folder, notes = Path(temporary, "run"), Path(temporary, "notes")
         folder.mkdir()
         notes.mkdir()
-        shutil.copy(ROOT / "config.yaml", folder)
         (notes / "sitecustomize.py").write_text(NOTES)
         environment = os.environ | {"MASKLAB_NOTES": str(notes), "PYTHONPATH": f"{notes}{os.pathsep}{ROOT / 'src'}"}
         if args.cold:

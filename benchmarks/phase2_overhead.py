@@ -89,7 +89,7 @@ def make_trainers(root, args):
     made = Dictionary(model="m@1", layer=args.layers, atoms=args.atoms)
     model = Model(steps=10**6, batch_size=args.batch_size, **names)
     files = {name: root / name for name in ("tokens", "tokenizer", "output", "state", "codes")}
-    run = Run("m", 1, model, encoder, Objective(mlm=1), **files, init=root / "teacher", device=args.device)
+    run = Run("m", 1, model, encoder, Objective(mlm=1), **files, init=root / "teacher", phase=1, device=args.device)
     trainers = {}
     for name, weights in OBJECTIVES.items():
         changes = {"objective": Objective(**weights), "dictionary_config": made}

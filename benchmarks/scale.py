@@ -33,7 +33,7 @@ def synthetic(models: int, tasks: int, seeds: int, split: list[str], pack: int) 
         "tokenizers": {"t": {"kind": "symbols", "corpus": "c", "max_length": 22}},
         "encoders": {"e": {"positions": "absolute", "layers": 2, "hidden": 32, "heads": 2, "max_positions": 32}},
         "objectives": {"mlm": {"mlm": 1}},
-        "models": {f"m{number}": model | {"seed": number} for number in range(models)},
+        "models": {f"m{number}": model for number in range(models)},
         "tasks": {name: {"kind": "patterns", "chains": "words", "length": 20, "set_size": 3, "seed": number}
                   for number, name in enumerate(names)},
         "probes": {"tune": {"kind": "finetune", "tasks": names, "seeds": list(range(seeds)), "split": split,

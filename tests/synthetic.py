@@ -1,41 +1,143 @@
-"""Score rows of the `dh` study with known curves, for tests of figures, tables and claims."""
+"""Scores of any study with known values, for tests of figures, tables and claims: every row that its probes write.
+
+    results(config, "mae", level=lambda cell: ...)
+
+`level` gives the value of a cell: a dict with recipe, facts (of the recipe), null (kind, or None), kind (of the probe),
+task, split, train_size, step, last (the recipe's last step), layer, metric. None, or no `level`: the default below.
+"""
 
 import numpy as np
 
-from masklab.config.schema import Study
+from masklab.config import checkpoints, probe_steps
+from masklab.config.measured import study_pairs
+from masklab.config.replicates import measured_replicates
+from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame
+from masklab.scores.view import View
 
-LABELS = ("w/ DH", "w/o DH", "CBOW", "scratch", "shuffled")
-PANELS = {
-    panel: {label: f"{panel}-{i}" for i, label in enumerate(LABELS)} for panel in ("single", "shared", "separate")
-}
-SETS = {f"{panel}-{percent}": [f"{panel}-patterns-{percent}"] for panel in PANELS for percent in (0, 10, 50)}
-STUDY = Study(panels=PANELS, probes={"transfer": "all"}, sets=SETS, claims="all")
-MAJORITY = {"A-D1": 0.52, "B-D1": 0.52, "A-D2": 0.55, "B-D2": 0.55}
-
-
-def dh_scores(accuracy, sizes=(100, 300, 1000), seeds=5, sets=SETS, noise=0.01):
-    """Frame of scores: accuracy(set, label, domain, size) plus noise drawn per seed and cell (clipped to [0, 1])."""
-    rng = np.random.default_rng(7)
-    rows = []
-    for name, (task,) in sets.items():
-        panel, percent = name.rsplit("-", 1)
-        for label, model in PANELS[panel].items():
-            for domain, majority in MAJORITY.items():
-                shared = {"study": "dh", "model": model, "step": 10, "probe": "transfer", "task": task, "split": domain}
-                for size in sizes:
-                    for seed in range(1, seeds + 1):
-                        at = shared | {"train_size": size, "mix": int(percent) / 100, "seed": seed, "n": 500}
-                        value = accuracy(name, label, domain, size) + noise * rng.normal()
-                        rows.append(at | {"metric": "accuracy", "value": float(np.clip(value, 0, 1))})
-                        rows.append(at | {"metric": "majority", "value": majority})
-    return rows_to_frame(rows)
+DOMAINS = ("A-D1", "B-D1", "A-D2", "B-D2")
+PHENOMENA = ("agreement", "binding", "ellipsis")
+CLASSES = ("accuracy", "mcc", "f1")
+METRICS = {"accuracy": CLASSES, "mcc": CLASSES, "f1": CLASSES,
+           "exact": ("exact", "f1"), "pearson": ("pearson", "spearman"), "spearman": ("pearson", "spearman")}  # fmt: skip
+RANKED = ("unmasked", "masked", "mask-positions", "real-positions")
+CHANCE = {"mcc": 0.0, "pearson": 0.0, "spearman": 0.0, "exact": 0.4}
 
 
-def plausible(name, label, domain, size):
-    """Curves of about the paper's shape."""
-    base = {"w/ DH": 0.3, "w/o DH": 0.2, "CBOW": 0.15, "scratch": 0.1, "shuffled": 0.1}[label]
-    cost = {"A-D1": 0.0, "B-D1": 0.08, "A-D2": 0.12, "B-D2": 0.04}[domain]
-    if label != "w/ DH" and domain.startswith("B") and not name.endswith("50"):
-        return 0.5
-    return 0.5 + base * (1 - np.exp(-size / 400)) * 1.3 - cost
+def default(cell) -> float:
+    """Trained recipes are well above chance and better at later steps, nulls are at chance."""
+    metric, learned = cell["metric"], cell["null"] is None
+    if metric in ("majority", "majority_f1"):
+        return 0.5 if cell["kind"] != "finetune" or metric == "majority" else 0.6
+    share = (1 + cell["step"] / max(cell["last"], 1)) / 2
+    plain = {"loss": 3.1 - share, "floor": 2.0, "gap": 1.1 - share, "rank": 20, "rank_centred": 18, "mean_share": 0.1,
+             "seconds": 10 * share, "tokens": 1e4 * share, "flops": 1e9 * share, "trace": 50 / share,
+             "trace_embedded": 80 / share, "parameters": 1e5, "best_step": 10}  # fmt: skip
+    if metric in plain:
+        return plain[metric]
+    chance = CHANCE.get(metric, 0.5)
+    return chance + (0.3 * share if learned else 0.0)
+
+
+def results(config, study: str, level=None, noise=0.003, learned=True, seed=7, replicates=None) -> Results:
+    """Results of a study: every score its level plus noise by replicate and cell. learned: as `manifests` has it."""
+    view = View.of(config, study)
+    frame = rows_to_frame(rows(config, view, level, noise, seed, replicates))
+    return Results(view, frame, models=manifests(view, learned, replicates))
+
+
+def manifests(view, learned=True, replicates=None) -> dict:
+    """(recipe, replicate) -> facts: trained recipes are a nat below word frequencies, unless nothing was `learned`."""
+    found = {}
+    for number, (recipe, facts) in enumerate(view.recipes.items()):
+        for replicate in range(1, (replicates or view.replicates[recipe]) + 1):
+            loss = 3.0 if learned and facts["steps"] else 4.2
+            found[recipe, replicate] = {
+                "parameters": 1000 * (number + 1), "vocab_size": 100, "tokens": 1e4, "flops": 1e9, "unigram_loss": 4.0,
+                "valid_loss": {str(facts["steps"]): loss + 0.001 * replicate},
+            }  # fmt: skip
+    return found
+
+
+def rows(config, view, level=None, noise=0.003, seed=7, replicates=None) -> list[dict]:
+    """Score rows of every (probe, recipe) pair of a study."""
+    rng, found = np.random.default_rng(seed), []
+    kinds = {null: kind for own in view.nulls.values() for kind, null in own.items() if null}
+    for probe, recipe in study_pairs(config, view.study):
+        settings, model = config.probes[probe], config.models[recipe]
+        for replicate in range(1, (replicates or measured_replicates(config, view.study, recipe)) + 1):
+            for step in probe_steps(settings, model):
+                at = {"recipe": recipe, "replicate": replicate, "step": step, "probe": probe}
+                about = {"facts": view.recipes[recipe], "null": kinds.get(recipe), "kind": settings.kind,
+                         "last": checkpoints(model)[-1]}  # fmt: skip
+                for cell in _cells(config, settings, model):
+                    whole = {"split": "test", "train_size": 0, "layer": -1, "seed": 0} | at | about | cell
+                    value = level(whole) if level else None
+                    value = default(whole) if value is None else value
+                    fixed = cell["metric"] in ("floor", "parameters", "majority", "majority_f1", "tokens", "flops")
+                    value = float(value) + (0 if fixed else noise * (1 + abs(value)) * rng.normal())
+                    found.append({"n": 100, "split": "test", **at, **cell, "value": _within(cell["metric"], value)})
+    return found
+
+
+def _within(metric, value):
+    low, high = {"mcc": (-1, 1), "pearson": (-1, 1), "spearman": (-1, 1)}.get(metric, (0, 1))
+    bounded = ("accuracy", "accuracy_full_width", "f1", "exact", "mcc", "pearson", "spearman")
+    return float(np.clip(value, low, high)) if metric in bounded else value
+
+
+def _cells(config, probe, model):
+    match probe.kind:
+        case "finetune" | "linear_probe":
+            yield from _tuned(config, probe, model)
+        case "minimal_pairs":
+            for task in probe.tasks:
+                for phenomenon in PHENOMENA:
+                    for metric in ("accuracy", "accuracy_full_width"):
+                        yield {"task": f"{task}/{phenomenon}", "metric": metric}
+        case "loss":
+            for metric in ("loss", "floor", "gap", "parameters"):
+                yield {"task": model.corpus, "metric": metric}
+        case "curvature":
+            for repeat in range(1, probe.repeats + 1):
+                for metric in ("trace", *(["trace_embedded"] if probe.width else [])):
+                    yield {"task": model.corpus, "metric": metric, "seed": repeat}
+        case "rank":
+            layers = config.encoders[model.encoder].layers
+            for split in RANKED:
+                for layer in range(layers + 1):
+                    for metric in ("rank", "rank_centred"):
+                        yield {"task": model.corpus, "split": split, "layer": layer, "metric": metric}
+        case "cost":
+            for metric in ("seconds", "tokens", "flops"):
+                yield {"task": model.corpus, "split": "train", "metric": metric}
+        case "landscape":
+            for direction in range(1, probe.directions + 1):
+                for offset in (-0.1, 0.0, 0.1):
+                    yield {"task": model.corpus, "layer": direction, "at": offset, "metric": "loss"}
+        case "prediction":
+            for split in ("vocabulary", "atoms"):
+                for place in range(1, 4):
+                    yield {"task": probe.sentence, "split": split, "metric": f"word{place}", "n": place}
+
+
+def _tuned(config, probe, model):
+    words = config.encoders[model.encoder].kind == "words"
+    for task in probe.tasks:
+        entry = config.tasks[task]
+        if words and entry.kind in ("english-spans", "squad"):
+            continue
+        own = getattr(entry, "metric", "accuracy")
+        ratings = own in ("pearson", "spearman")
+        metrics = (*METRICS[own], *(() if ratings else ("majority", "majority_f1")))
+        splits = DOMAINS if entry.kind == "patterns" else ("test",)
+        for size in probe.sizes or [getattr(entry, "train", None) or 100]:
+            size = size if isinstance(size, int) else 100
+            for seed in [0] if words and probe.kind == "finetune" else probe.seeds:
+                for split in splits:
+                    shared = {"task": task, "split": split, "train_size": size, "seed": seed}
+                    yield from ({**shared, "metric": metric} for metric in metrics)
+                if getattr(probe, "rank", None) and not words:
+                    layer = config.encoders[model.encoder].layers
+                    last = {"task": task, "train_size": size, "seed": seed, "layer": layer}
+                    yield from ({**last, "metric": metric} for metric in ("rank", "rank_centred"))

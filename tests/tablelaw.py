@@ -87,7 +87,7 @@ def world(root):
     return SimpleNamespace(tokens=tokens, folders=folders, task=root / "task", law=law, root=root)
 
 
-def run_of(root, name, encoder, steps, objective=None, adversary=None, **model):
+def run_of(root, name, encoder, steps, objective=None, tasks=None, **model):
     """A pre-training run on the corpus of `world`, one mask per sequence."""
     from masklab.config.schema import Model, Objective
     from masklab.training.run import Run
@@ -98,5 +98,5 @@ def run_of(root, name, encoder, steps, objective=None, adversary=None, **model):
     return Run(
         name=name, seed=1, model=Model(**keys), encoder=encoder, objective=objective or Objective(mlm=1),
         tokens=root / "tokens" / "corpus" / "symbols", tokenizer=root / "tokenizer", output=root / name,
-        state=root / "state" / name, adversary=adversary,
+        state=root / "state" / name, tasks=tasks or {},
     )  # fmt: skip

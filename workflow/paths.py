@@ -32,6 +32,7 @@ RULES: dict[str, type[Artifact]] = {
     "table": drawing.Table,
     "study_claims": drawing.StudyClaims,
     "claims": drawing.Claims,
+    "facts": drawing.Facts,
 }
 
 
@@ -152,13 +153,14 @@ class Paths:
         return drawing.items(self, study)
 
     def everything(self) -> list[str]:
-        """Every figure and table of every study, and all claims."""
-        claims = [self.result("claims.parquet")] if self.inputs("claims")["claims"] else []
-        return [path for study in self.config.studies for path in self.items(study).values()] + claims
+        """Every figure and table of every study, all claims, all scores, all facts."""
+        gathered = ["claims.parquet"] if self.inputs("claims")["claims"] else []
+        files = [self.result(name) for name in (*gathered, "scores.parquet", "facts.parquet")]
+        return [path for study in self.config.studies for path in self.items(study).values()] + files
 
     def check(self):
         """Stop the run before any job where something asked for is impossible."""
-        drawing.check(self.config)
+        drawing.check(self)
 
     def warn_missing_sources(self):
         """User files that do not exist; the jobs that read them will say so too."""

@@ -1,4 +1,4 @@
-"""Which sequences make up the batch of a step: a function of (seed, step) alone.
+"""Which sequences make up the batch of a step: a function of (seed, address, step) alone.
 
 An epoch is a fresh permutation of the corpus. Within windows of `WINDOW`
 batches the sequences are sorted by length, so that a batch holds sequences of
@@ -18,16 +18,17 @@ WINDOW = 50
 class BatchPlan:
     """Rows of each step's batch.
 
-    lengths: [n] tokens per sequence (specials counted); `eligible` rows only are drawn.
+    lengths: [n] tokens per sequence (specials counted); `eligible` rows only are drawn. `name`: whose plan it is, for
+    the error where there are too few.
     """
 
-    def __init__(self, lengths, batch_size: int, seed: int, *address, eligible=None):
+    def __init__(self, lengths, batch_size: int, seed: int, *address, eligible=None, name=None):
         self.lengths = np.asarray(lengths)
         self.rows = np.arange(len(self.lengths)) if eligible is None else np.flatnonzero(eligible)
         if len(self.rows) < batch_size:
             raise MaskLabError(
-                f"{'/'.join(map(str, address))}: the corpus has {len(self.rows)} sequences with a maskable token,"
-                f" fewer than one batch of {batch_size}"
+                f"{name or '/'.join(map(str, address))}: the corpus has {len(self.rows)} sequences with a maskable"
+                f" token, fewer than one batch of {batch_size}"
             )
         self.batch_size, self.seed, self.address = batch_size, seed, address
         self.per_epoch = len(self.rows) // batch_size

@@ -11,8 +11,12 @@ from masklab.errors import MaskLabError
 def main(arguments=None) -> int:
     parser = argparse.ArgumentParser(prog="masklab", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    check = commands.add_parser("check", help="check a config file and say what it declares")
-    check.add_argument("config", nargs="?", default="config.yaml")
+    check = commands.add_parser("check", help="check a config and say what it declares")
+    check.add_argument("files", nargs="*", metavar="FILE", help="as given to snakemake's --configfile (config.yaml)")
+    _values(check)
+    config = commands.add_parser("config", help="a config as it is read, with the file and line of each key")
+    config.add_argument("words", nargs="*", metavar="FILE|PART", help="files as above; `section` or `section.name`")
+    _values(config)
     status = commands.add_parser("status", help="running and interrupted jobs of this folder")
     status.add_argument("-w", "--watch", nargs="?", type=_seconds, const=2.0, metavar="SECONDS",
                         help="show again every so many seconds (2), until Ctrl-C")  # fmt: skip
@@ -32,7 +36,8 @@ def main(arguments=None) -> int:
         "plan", help="jobs, GPU-hours, tokens, FLOPs, disk and longest chain before anything runs"
     )
     plan.add_argument("studies", nargs="*", help="some of the config's studies; all by default")
-    plan.add_argument("--configfile", default="config.yaml", help="as given to snakemake")
+    plan.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as given to snakemake (config.yaml)")
+    _values(plan)
     plan.add_argument("--device", default="h100", help="what computes: an entry of `devices` (h100, a100, cpu)")
     plan.add_argument("--assume", nargs="*", default=[], metavar="YAML", help="files laid over the assumptions")
     plan.add_argument(
@@ -41,7 +46,8 @@ def main(arguments=None) -> int:
     plan.add_argument("--actual", action="store_true", help="after a run: seconds planned and used, by rule")
     why = commands.add_parser("why", help="what changed since an artifact was made, so that it is to be made again")
     why.add_argument("artifact", help="a file of the results, or a target such as mlsm_figure3")
-    why.add_argument("--configfile", default="config.yaml", help="as given to snakemake")
+    why.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as given to snakemake (config.yaml)")
+    _values(why)
     schema = commands.add_parser("schema", help="write the JSON schema and the table of config keys")
     schema.add_argument("--root", default=".", help="checkout to write them in")
     grow = commands.add_parser("grow", help="a checkpoint as a larger model that computes the same")
@@ -62,13 +68,29 @@ def main(arguments=None) -> int:
     return 0
 
 
-def _check(options):
-    from masklab.config import read
+def _values(parser):
+    parser.add_argument("--config", nargs="*", default=[], metavar="KEY=VALUE", help="as given to snakemake")
 
-    config = read(options.config)
-    for section in type(config).model_fields:
-        value = getattr(config, section)
-        print(f"{section:14}{', '.join(value) if isinstance(value, dict) else value}")
+
+def _check(options):
+    from masklab.config import located, read
+    from masklab.config.show import overview
+    from masklab.plan.graph import checkout_paths
+
+    config = read(*options.files, values=options.config)
+    with located(config):
+        checkout_paths(config).check()
+    print(overview(config, options.files))
+
+
+def _config(options):
+    from masklab.config import read
+    from masklab.config.show import listing
+
+    files = [word for word in options.words if word.endswith((".yaml", ".yml", ".json")) or "/" in word]
+    parts = [word for word in options.words if word not in files]
+    config = read(*files, values=options.config)
+    print("\n".join(listing(config, part) for part in parts or [""]))
 
 
 def _seconds(text):
@@ -119,21 +141,22 @@ def _facts(options):
 
 
 def _plan(options):
-    from masklab.config import read_laid
+    from masklab.config import located, read
     from masklab.plan import make_plan, read_assumptions
     from masklab.plan.table import actual, table
 
-    config = read_laid(options.configfile)
-    plan = make_plan(config, options.device, options.studies, read_assumptions(*options.assume))
+    config = read(*options.configfile, values=options.config)
+    with located(config):
+        plan = make_plan(config, options.device, options.studies, read_assumptions(*options.assume))
     print(actual(plan, config) if options.actual else table(plan, config, options.at_once))
 
 
 def _why(options):
-    from masklab.config import read_laid
+    from masklab.config import read
     from masklab.plan.graph import checkout_paths
     from masklab.plan.why import why
 
-    print(why(checkout_paths(read_laid(options.configfile)), options.artifact))
+    print(why(checkout_paths(read(*options.configfile, values=options.config)), options.artifact))
 
 
 def _schema(options):
@@ -171,6 +194,7 @@ def _grow(options):
 
 COMMANDS = {
     "check": _check,
+    "config": _config,
     "grow": _grow,
     "status": _status,
     "tasks": _tasks,

@@ -14,6 +14,7 @@ from masklab.files import atomic, read_json, write_json
 from masklab.tokenizers import CLS, PAD, SEP, SPECIALS, UNK
 
 CHUNK = 8192  # sequences encoded together
+COUNTED = 1 << 22  # tokens counted together
 
 
 def write_tokens(texts, tokenizer, max_length: int, folder, split: str, progress=None) -> dict:
@@ -137,6 +138,17 @@ class TokenStore:
         inner = np.arange(ids.shape[1] - 2) < counts[:, None]
         ids[:, 1:-1][inner] = self.ids[np.repeat(starts - ends + counts, counts) + np.arange(ends[-1])]
         return torch.from_numpy(ids), torch.from_numpy(counts + 2)
+
+    def counts(self, vocab_size: int) -> np.ndarray:
+        """How often each token occurs in `ids` and how often [CLS] and [SEP] frame a sequence, [vocab_size] int64.
+
+        Memory does not grow with the corpus.
+        """
+        found = np.zeros(vocab_size, np.int64)
+        for start in range(0, len(self.ids), COUNTED):
+            found += np.bincount(self.ids[start : start + COUNTED], minlength=vocab_size)
+        found[[CLS, SEP]] += len(self)
+        return found
 
     def flat(self, rows, row_index, column) -> np.ndarray:
         """Positions in `ids` of the tokens at (row_index, column) of `batch(rows)`; columns count from 1.

@@ -43,14 +43,14 @@ def test_a_rule_file_is_an_input(tmp_path, monkeypatch):
     "change,said",
     [
         ({"corpora": {"c": {"grammar": "gg"}}}, "corpora.c.grammar: 'gg' is not declared; did you mean 'g'?"),
-        ({"grammars": {"g": {"levels": [1]}}}, "grammars.g.levels: list should have at least 2 items"),
-        ({"grammars": {"g": {"stop": 0.6}}}, "grammars.g.stop: input should be less than or equal to 0.5 (got 0.6)"),
+        ({"grammars": {"g": {"levels": [1]}}}, "grammars.g.levels: needs at least 2 items"),
+        ({"grammars": {"g": {"stop": 0.6}}}, "grammars.g.stop: must be at most 0.5 (got 0.6)"),
         (
             {"grammars": {"g": {"emissions": 9}}},
-            "grammars.g: emissions: 8 symbols with 9 words each cannot use 100 words",
+            "grammars.g.emissions: 8 symbols with 9 words each cannot use 100 words",
         ),
-        ({"grammars": {"g": {"stop_words": 101}}}, "grammars.g: stop_words: 101 are more than there are words (100)"),
-        ({"tasks": {"a": {"reading": "prior"}}}, "reading: input should be 'marginal', 'inside' or 'outside'"),
+        ({"grammars": {"g": {"stop_words": 101}}}, "grammars.g.stop_words: 101 are more than there are words (100)"),
+        ({"tasks": {"a": {"reading": "prior"}}}, "reading: must be one of marginal, inside, outside (got 'prior')"),
     ],
 )
 def test_a_wrong_value_is_one_line(change, said):

@@ -1,14 +1,11 @@
 """What cannot grow is said before anything is trained."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
-from masklab.config import load, overlay
+from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
 
-DEFAULT = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text())
+DEFAULT = plain(layered())
 
 
 def study(**keys):

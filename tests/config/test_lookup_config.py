@@ -52,7 +52,7 @@ def test_exact_where_one_mask_meets_known_conditionals():
         ({"studies": {"s": {"probes": {"plain": ["table"]}}}}, "lookup table 'table' needs masks: one and floor: true"),
         ({"probes": {"linear": {"pooling": "cls"}}}, "the lookup table 'table' has no [CLS]; use pooling: concat"),
         ({"dictionaries": {"d": {"model": "table@0", "layer": 0}}}, "dictionaries.d.model: a lookup table has no hid"),
-        ({"probes": {"loss": {"masks": "two"}}}, "probes.loss.loss.masks: input should be 'training' or 'one'"),
+        ({"probes": {"loss": {"masks": "two"}}}, "probes.loss.masks: must be one of training, one (got 'two')"),
     ],
 )
 def test_what_does_not_fit_is_one_line(change, said):

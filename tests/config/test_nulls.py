@@ -242,7 +242,7 @@ def test_a_name_that_is_taken_is_said():
             "config: studies.s.probes.spans: 'words' is an encoder of words, which finds no answer spans, and 'spans'"
             " has no other tasks",
         ),
-        ({"studies": {"s": {"nulls": ["scrambled"]}}}, "studies.s.nulls.0: input should be 'untrained'"),
+        ({"studies": {"s": {"nulls": ["scrambled"]}}}, "studies.s.nulls: item 1: must be one of untrained"),
     ],
 )
 def test_what_words_cannot_be_or_do_is_one_line(change, said):

@@ -8,12 +8,13 @@ import pytest
 import torch
 from sklearn.linear_model import Ridge
 
-from masklab.config.schema import Adversary as Settings
+from masklab.config.schema import Adversarial as Settings
 from masklab.config.schema import Encoder, Objective
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.encoder import MaskedLM
-from masklab.objectives.adversarial import Adversary, meta_loss, one_hot_centred, ridge_predictions
+from masklab.objectives import Setup
+from masklab.objectives.adversarial import Adversarial, meta_loss, one_hot_centred, ridge_predictions
 from masklab.rng import generator
 from masklab.training.loop import Trainer, train
 from tablelaw import run_of
@@ -24,11 +25,13 @@ RNG = np.random.default_rng(0)
 
 
 def objective(weight=0.1, **settings):
-    return Objective(mlm=1, adversarial=weight, adversary=SETTINGS.model_copy(update=settings))
+    return Objective(mlm=1, adversarial=SETTINGS.model_copy(update={"weight": weight} | settings))
 
 
 def adversary(table, **settings):
-    return Adversary(SETTINGS.model_copy(update=settings), table.task, table.tokens, table.root / "tokenizer")
+    found = Adversarial(SETTINGS.model_copy(update=settings))
+    found.prepare(Setup(ENCODER, 9, table.tokens, table.root / "tokenizer", {"task": table.task}))
+    return found
 
 
 @pytest.mark.parametrize("features", [5, 80])
@@ -60,7 +63,7 @@ def test_gradient_with_respect_to_weights(table, kind, pooling):
     model = MaskedLM(ENCODER.model_copy(update=keys), 9, generator=torch.Generator().manual_seed(1)).double()
     foe = adversary(table, pooling=pooling, ridge=0.1)
     weights = [parameter for name, parameter in model.named_parameters() if not name.startswith("head")]
-    gradients = torch.autograd.grad(foe.loss(model, generator(1, "x")), weights)
+    gradients = torch.autograd.grad(foe.error(model, generator(1, "x")), weights)
     for seed in range(3):
         gen = torch.Generator().manual_seed(seed)
         direction = [torch.randn(w.shape, generator=gen, dtype=w.dtype) for w in weights]
@@ -70,7 +73,7 @@ def test_gradient_with_respect_to_weights(table, kind, pooling):
             with torch.no_grad():
                 for w, d in zip(weights, direction, strict=True):
                     w += step * d
-                values.append(float(foe.loss(model, generator(1, "x"))))
+                values.append(float(foe.error(model, generator(1, "x"))))
         with torch.no_grad():
             for w, d in zip(weights, direction, strict=True):
                 w += 1e-5 * d
@@ -88,7 +91,7 @@ def test_loss_is_that_of_a_head_fitted_by_hand(table):
             ids, lengths, _ = foe.split.batch(np.array([row]))
             states = model.encode(ids, lengths)[0, 1 : int(lengths[0]) - 1].flatten().numpy()
             features[i, : len(states)] = states / np.linalg.norm(states)
-        found = foe.loss(model, generator(4, "d"))
+        found = foe.error(model, generator(4, "d"))
     labels = foe.split.labels[rows]
     targets = np.eye(3)[labels] - 1 / 3
     reference = Ridge(alpha=1e-3, fit_intercept=False).fit(features[:60], targets[:60])
@@ -100,11 +103,11 @@ def test_a_run_raises_the_heads_loss_and_still_learns(table, tmp_path):
     """Against plain MLM of the same steps; losses of 30 heads on fresh draws, dropout off."""
     losses = {}
     for name, goal in (("plain", None), ("adversarial", objective())):
-        run = run_of(table.root, name, ENCODER, 150, goal, table.task if goal else None)
+        run = run_of(table.root, name, ENCODER, 150, goal, {"task": table.task} if goal else None)
         train(dataclasses.replace(run, output=tmp_path / name, state=tmp_path / "state" / name))
         model, foe = load_checkpoint(tmp_path / name / "step-150").eval(), adversary(table)
         with torch.no_grad():
-            losses[name] = np.mean([float(foe.loss(model, generator(1, "test", i))) for i in range(30)])
+            losses[name] = np.mean([float(foe.error(model, generator(1, "test", i))) for i in range(30)])
     rows = pd.read_parquet(tmp_path / "adversarial" / "metrics.parquet")
     plain = pd.read_parquet(tmp_path / "plain" / "metrics.parquet")
     assert losses["adversarial"] > losses["plain"] + 0.3
@@ -117,7 +120,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(table, tmp_path):
     """Weights bit by bit and the rows of metrics, with the term at every third update."""
 
     def trainer(name):
-        run = run_of(table.root, "twice", ENCODER, 12, objective(every=3), table.task, log_every=4)
+        run = run_of(table.root, "twice", ENCODER, 12, objective(every=3), {"task": table.task}, log_every=4)
         found = Trainer(dataclasses.replace(run, output=tmp_path / name, state=tmp_path / name / "state"))
         return found, found._resume()
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import yaml
 
-from masklab.config import load, read_laid
+from masklab.config import load, read
 from masklab.errors import MaskLabError
 from masklab.files import write_json
 from masklab.models.flops import forward_flops, training_flops
@@ -47,7 +47,7 @@ def test_a_small_plan_by_hand():
     config, assumed = load(RAW), read_assumptions()
     plan = make_plan(config, "h100", assumptions=assumed)
     assert {key[0]: 0 for key in plan.jobs} == dict.fromkeys(
-        ("corpus", "tokenizer", "tokens", "pretrain", "probe", "task", "scores"), 0
+        ("corpus", "tokenizer", "tokens", "pretrain", "probe", "task", "scores", "facts"), 0
     )
     encoder, device = config.encoders["e"], assumed["devices"]["h100"]
     vocab, flops = 5 + 40, {}
@@ -69,8 +69,8 @@ def test_a_small_plan_by_hand():
 
 
 def test_an_adversarial_term_costs_its_rows_where_it_is_due():
-    how = {"task": "p", "support": 24, "query": 8, "every": 4}
-    raw = RAW | {"objectives": {"mlm": {"mlm": 1}, "worse": {"mlm": 1, "adversarial": 0.1, "adversary": how}}}
+    how = {"weight": 0.1, "task": "p", "support": 24, "query": 8, "every": 4}
+    raw = RAW | {"objectives": {"mlm": {"mlm": 1}, "worse": {"mlm": 1, "adversarial": how}}}
     raw["models"] = {"m": RAW["models"]["first"] | {"objective": "worse"}}
     raw["studies"] = {"a": {"panels": {"x": ["m"]}, "probes": {"loss": "all"}}}
     encoder = load(raw).encoders["e"]
@@ -105,7 +105,8 @@ def test_totals_are_unions_and_the_chain_is_the_longest():
     a, b, both = plan.study("a"), plan.study("b"), plan.total()
     shared = set(a) & set(b)
     assert ("pretrain", "first", "1") in shared and ("pretrain", "second", "1") not in b
-    assert both["jobs"] == len(set(a) | set(b)) + 1 and both["submitted"] == both["jobs"] - 1  # the table of scores
+    # besides what studies need: the tables of all scores and facts
+    assert both["jobs"] == len(set(a) | set(b)) + 2 and both["submitted"] == both["jobs"] - 2
     assert plan.total(a)["tokens"] == 22 * 8 * 70 and plan.total(b)["tokens"] == 22 * 8 * 50
     chain = [("corpus", "c"), ("tokenizer", "t"), ("tokens", "c", "t"), ("pretrain", "first", "1"),
              ("pretrain", "second", "1"), ("probe", "loss", "second", "1", "all")]  # fmt: skip
@@ -151,8 +152,8 @@ def test_the_table_and_what_was_used(tmp_path):
     assert rows[0].endswith("| 2.00 |")
 
 
-def test_a_file_without_studies_is_laid_over_the_base(tmp_path):
-    (tmp_path / "config.yaml").write_text(yaml.safe_dump(RAW))
-    (tmp_path / "top.yaml").write_text("models:\n  first: {steps: 60, checkpoints: [10, 50]}\n")
-    config = read_laid(tmp_path / "top.yaml", tmp_path / "config.yaml")
+def test_a_plan_of_a_file_laid_over_another(tmp_path):
+    (tmp_path / "low.yaml").write_text(yaml.safe_dump({"extends": []} | RAW))
+    (tmp_path / "top.yaml").write_text("extends: low.yaml\nmodels:\n  first: {steps: 60, checkpoints: [10, 50]}\n")
+    config = read(tmp_path / "top.yaml")
     assert config.models["first"].steps == 60 and math.isclose(make_plan(config).total()["tokens"], 22 * 8 * 80)

@@ -61,7 +61,8 @@ class Folder:
 
     def write(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / "config.yaml").write_text(yaml.safe_dump(self.config, sort_keys=False))
+        config = {"extends": []} | self.config
+        (self.path / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
 
     def beside(self, name, models: dict | None = None) -> "Folder":
         """A copy of the artifacts, with keys of models laid over the config."""

@@ -105,7 +105,7 @@ def test_training_that_is_taken_away_five_times_ends_with_the_weights_of_an_undi
     tell(f"undisturbed {wanted}\ndisturbed   {found}")
     assert found == wanted
     assert "resuming at step" in folder.log("long") and "resuming at step" not in calm.log("long")
-    columns = ["step", "loss", "tokens", "valid_mlm"]
+    columns = ["step", "loss", "tokens", "valid_loss"]
     ours, theirs = (pd.read_parquet(f.path / "results/models/long/r1/metrics.parquet")[columns] for f in (folder, calm))
     pd.testing.assert_frame_equal(ours, theirs)
     record = folder.read("results/made/models/long/r1.json")
@@ -138,6 +138,6 @@ def test_edits_while_jobs_wait_and_two_nodes(slurm, prepared):
     assert reference.wait() == 0, alone.output
     one, two = (pd.read_parquet(f.path / "results/models/two/r1/metrics.parquet") for f in (alone, folder))
     assert one["step"].equals(two["step"]) and one["tokens"].equals(two["tokens"])
-    for column in ("loss", "valid_mlm"):
+    for column in ("loss", "valid_loss"):
         np.testing.assert_allclose(one[column], two[column], atol=1e-5, rtol=0)
     assert folder.read(manifest("two"))["config"]["model"]["nodes"] == 2

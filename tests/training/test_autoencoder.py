@@ -8,13 +8,16 @@ from runs import make_run
 from torch.nn import functional as F
 
 from masklab.config.schema import Encoder, Masking, Objective
+from masklab.config.schema import Mae as MaeSettings
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.positions import bias_at
+from masklab.objectives import Setup
+from masklab.objectives.mae import Mae
 from masklab.tokenizers import MASK, PAD, SEP
 from masklab.tokens import TokenStore
 from masklab.training.loop import Trainer, train
-from masklab.training.step import Reading, masked_step
+from masklab.training.step import masked_step
 
 SIZES = {"layers": 2, "hidden": 32, "heads": 4, "max_positions": 64, "dropout": 0.0, "init_range": 0.2}
 RELATIVE = SIZES | {"positions": "relative", "relative_buckets": 8, "relative_distance": 20}
@@ -60,7 +63,7 @@ def plain(model, batch, aligned=True):
     """Logits [B, T, V] at every position: absolute and relative positions, post-norm, every row at full length."""
     size, length = batch.ids.shape
     real = torch.arange(length) < batch.lengths[:, None]
-    gone = torch.zeros(size * length, dtype=torch.bool).index_fill(0, batch.dropped, True).view(size, length)
+    gone = torch.zeros(size * length, dtype=torch.bool).index_fill(0, batch.extra["dropped"], True).view(size, length)
     kept = real & ~gone
     index = torch.arange(length).expand(size, -1) if aligned else (kept.cumsum(1) - 1).clamp(min=0)
     embeddings = model.embeddings
@@ -78,10 +81,9 @@ def plain(model, batch, aligned=True):
         x = mask.expand_as(x)
     else:
         hidden = gone
-        if batch.reset is not None:
-            hidden = hidden | torch.zeros(size * length, dtype=torch.bool).index_fill(0, batch.reset, True).view_as(
-                gone
-            )
+        if "reset" in batch.extra:
+            reset = torch.zeros(size * length, dtype=torch.bool).index_fill(0, batch.extra["reset"], True)
+            hidden = hidden | reset.view_as(gone)
         x = torch.where(hidden[..., None], mask, x)
     if decoder.resize is not None:
         x = dense(decoder.resize, x)
@@ -110,12 +112,19 @@ def trainer(english, folder, encoder, objective, **model):
     return Trainer(make_run(english, encoder, folder, objective=objective, **model))
 
 
+def mae(**settings):
+    """The term, with the plainest decoder."""
+    term = Mae(MaeSettings(**settings))
+    term.prepare(Setup(Encoder(**SIZES, decoder=DECODER), 500, "tokens", "tokenizer"))
+    return term
+
+
 def uneven(run, step, seed=0):
     """One batch of the run with as many more masked tokens as make the rows' counts uneven."""
     masking = Masking(count="bernoulli", rate=0.3, specials=True)
     rows = np.random.default_rng(seed).integers(0, len(run.train_store.lengths), 16)
     rng = np.random.default_rng(step)
-    (batch,) = masked_step(run.train_store, rows, rng, masking, run.vocab_size, 16, run.reading).micro
+    (batch,) = masked_step(run.train_store, rows, rng, masking, run.vocab_size, 16, run.terms.reader).micro
     return batch
 
 
@@ -130,13 +139,13 @@ def test_equals_a_plain_forward_pass_without_removal(english, tmp_path, attentio
         return
     for width in (None, 16):
         encoder = Encoder(**RELATIVE, decoder=DECODER | {"attention": attention, "hidden": width})
-        run = trainer(english, tmp_path, encoder, Objective(mae=1, autoencoder=how))
+        run = trainer(english, tmp_path, encoder, Objective(mae=how))
         for step in range(2):
             batch = uneven(run, step)
             if not how:
-                lost = np.bincount(batch.dropped.numpy() // batch.ids.shape[1], minlength=16)
-                assert len(set(lost)) > 3 and batch.width < batch.ids.shape[1]
-            found = run.output_of(batch, run.model, run.model.reconstruct).logits
+                lost = np.bincount(batch.extra["dropped"].numpy() // batch.ids.shape[1], minlength=16)
+                assert len(set(lost)) > 3 and batch.extra["width"] < batch.ids.shape[1]
+            found = run.terms.reader.forward(run.model, batch).logits
             truth = plain(run.model, batch, how.get("aligned", True)).flatten(0, 1)[batch.at]
             assert truth.std() > 0.3
             torch.testing.assert_close(found, truth, atol=1e-5, rtol=1e-5)
@@ -171,7 +180,7 @@ def test_everything_in_the_encoder_and_no_decoder_is_plain_mlm(english, tmp_path
     masking = Masking(mask=0.8, random=0.1)
     both = [
         trainer(english, tmp_path / name, encoder, objective, masking=masking)
-        for name, objective in (("a", Objective(mlm=1)), ("b", Objective(mae=1, autoencoder={"delta": 1})))
+        for name, objective in (("a", Objective(mlm=1)), ("b", Objective(mae={"delta": 1})))
     ]
     for run in both:
         run.model.train()
@@ -188,19 +197,21 @@ def test_how_many_masks_stay(english):
     store = TokenStore(english / "tokens", "train")
     rows = np.arange(1500)
     for delta in (0.0, 0.25, 0.7, 1.0):
-        step = masked_step(store, rows, np.random.default_rng(5), Masking(rate=0.5), 500, 1500, Reading(delta, True))
+        step = masked_step(
+            store, rows, np.random.default_rng(5), Masking(rate=0.5), 500, 1500, mae(delta=delta, reset=True)
+        )
         (batch,) = step.micro
         row = batch.at.numpy() // batch.ids.shape[1]
         masked = np.bincount(row, minlength=1500)
-        gone = np.bincount(batch.dropped.numpy() // batch.ids.shape[1], minlength=1500)
+        gone = np.bincount(batch.extra["dropped"].numpy() // batch.ids.shape[1], minlength=1500)
         stays = masked - gone
         assert abs(stays - delta * masked).max() < 1
         assert abs(stays.sum() - delta * masked.sum()) <= 4 * np.sqrt(1500 / 4)
-        assert sorted([*batch.dropped.tolist(), *batch.reset.tolist()]) == sorted(batch.at.tolist())
+        assert sorted([*batch.extra["dropped"].tolist(), *batch.extra["reset"].tolist()]) == sorted(batch.at.tolist())
     # any of a row's: the first masked token of a row is as likely to stay as its last
     first = np.unique(row, return_index=True)[1]
-    step = masked_step(store, rows, np.random.default_rng(6), Masking(rate=0.5), 500, 1500, Reading(0.5))
-    gone = np.isin(step.micro[0].at.numpy(), step.micro[0].dropped.numpy())
+    step = masked_step(store, rows, np.random.default_rng(6), Masking(rate=0.5), 500, 1500, mae(delta=0.5))
+    gone = np.isin(step.micro[0].at.numpy(), step.micro[0].extra["dropped"].numpy())
     assert abs(gone[first].mean() - 0.5) < 4 * np.sqrt(0.25 / 1500)
 
 
@@ -208,8 +219,8 @@ def test_random_tokens_stay(english):
     """`masking.random` 1: nothing leaves."""
     store = TokenStore(english / "tokens", "train")
     masking = Masking(mask=0, random=1)
-    (batch,) = masked_step(store, np.arange(30), np.random.default_rng(1), masking, 500, 30, Reading(0.0)).micro
-    assert len(batch.dropped) == 0 and len(batch.at) > 30 and not (batch.ids == MASK).any()
+    (batch,) = masked_step(store, np.arange(30), np.random.default_rng(1), masking, 500, 30, mae()).micro
+    assert len(batch.extra["dropped"]) == 0 and len(batch.at) > 30 and not (batch.ids == MASK).any()
 
 
 def test_a_causal_decoder_predicts_every_token_from_those_before(english, tmp_path):
@@ -219,12 +230,12 @@ def test_a_causal_decoder_predicts_every_token_from_those_before(english, tmp_pa
     assert step.masked == step.tokens == sum(len(batch.at) for batch in step.micro)
     batch = step.micro[0]
     assert (batch.targets == batch.original.flatten()[batch.at]).all() and (batch.targets != PAD).all()
-    before = run.output_of(batch, run.model, run.model.reconstruct).logits
+    before = run.terms.reader.forward(run.model, batch).logits
     with pytest.raises(MaskLabError, match="give `original`"):
         run.model(batch.ids, batch.lengths, batch.at)
     batch.original = batch.original.clone()
     batch.original[:, 3] = 17  # changes what is predicted at 4 and later, and nothing earlier
-    after = run.output_of(batch, run.model, run.model.reconstruct).logits
+    after = run.terms.reader.forward(run.model, batch).logits
     same = (before == after).all(1)
     column = batch.at % batch.ids.shape[1]
     assert same[column <= 3].all() and not same[column == 4].any()
@@ -238,7 +249,7 @@ def test_a_run_learns_resumes_and_leaves_an_encoder(english, tmp_path):
     for run in runs:
         train(run)
     metrics = pd.read_parquet(runs[0].output / "metrics.parquet")
-    assert metrics["mae"].iloc[-1] < metrics["mae"].iloc[0] - 0.5 and metrics["valid_mlm"].iloc[-1] < 6
+    assert metrics["mae"].iloc[-1] < metrics["mae"].iloc[0] - 0.5 and metrics["valid_loss"].iloc[-1] < 6
     folders = [run.output / "step-40" for run in runs]
     assert not (folders[0] / "decoder.safetensors").exists() and (folders[1] / "decoder.safetensors").exists()
     alone, whole = (load_checkpoint(folder).eval() for folder in folders)

@@ -29,7 +29,7 @@ def assert_same_run(one, several):
     """Losses to 1e-5 at every step; counts exactly."""
     for name in ("step", "tokens", "masked", "lr"):
         assert one[name].equals(several[name])
-    for name in ("loss", "mlm", "valid_mlm"):
+    for name in ("loss", "mlm", "valid_loss"):
         np.testing.assert_allclose(one[name], several[name], atol=1e-5, rtol=0)
 
 

@@ -7,10 +7,9 @@ import pytest
 import torch
 from runs import make_run
 
-from masklab.config.schema import Objective
 from masklab.errors import MaskLabError
 from masklab.files import read_json
-from masklab.training.guard import WINDOW, Guard, uniform_guess
+from masklab.training.guard import WINDOW, Guard
 from masklab.training.loop import Trainer, train
 
 
@@ -22,11 +21,6 @@ def judge(losses, limit=2.0, guess=5.0):
             return number
         guard.accept(loss)
     return None
-
-
-def test_uniform_guess():
-    assert uniform_guess(Objective(mlm=1), 500, 0) == pytest.approx(math.log(500))
-    assert uniform_guess(Objective(mlm=1, mlsm=0.5), 500, 48) == pytest.approx(math.log(500) + 0.5 * math.log(48))
 
 
 def test_explosion_is_more_than_half_of_the_window_high():

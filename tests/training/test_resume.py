@@ -76,7 +76,7 @@ def test_resuming_at_a_million_steps_costs_no_more_than_starting(english, tiny_e
     assert step == 0
     for done in range(50, LATE + 50, 50):
         row = {"step": done, "lr": 1e-4, "tokens": 900, "masked": 100, "loss": 1 / done, "mlm": 1 / done}
-        trainer.record.metrics.append(row | {"grad_norm": 1.0, "seconds": float(done), "valid_mlm": float("nan")})
+        trainer.record.metrics.append(row | {"grad_norm": 1.0, "seconds": float(done), "valid_loss": float("nan")})
     trainer.record.save(LATE, trainer.flat, trainer.guard)
     assert (run.state / "state.safetensors").stat().st_size < 4 * trainer.flat.values.nbytes + 10_000
     late, step, resumed = first_update(run)

@@ -26,7 +26,7 @@ def test_a_row_is_the_mean_over_masked_tokens():
 
 
 def test_a_file_grows_and_forgets_what_is_beyond_a_step(tmp_path):
-    rows = [row | {"valid_mlm": float("nan")} for row in updates(9)]
+    rows = [row | {"valid_loss": float("nan")} for row in updates(9)]
     file = MetricsFile(tmp_path / "m.parquet")
     file.write()
     assert not file.path.exists(), "no rows, no file"

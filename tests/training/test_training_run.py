@@ -13,7 +13,13 @@ def test_a_run_comes_back_from_json(english, tiny_encoder, tmp_path):
     run = make_run(english, tiny_encoder, tmp_path, objective=Objective(mlm=1, mlsm=0.5), micro_batch=7)
     write_run(run, tmp_path / "a.json")
     assert read_run(tmp_path / "a.json") == run
-    more = {"init": tmp_path, "codes": tmp_path, "dictionary_config": Dictionary(model="m@1", layer=1)}
+    more = {
+        "init": tmp_path,
+        "phase": 2,
+        "codes": tmp_path,
+        "tasks": {"t": tmp_path},
+        "dictionary_config": Dictionary(model="m@1", layer=1),
+    }
     full = Run(**vars(run) | more)
     write_run(full, tmp_path / "b.json")
     assert read_run(tmp_path / "b.json") == full
@@ -24,7 +30,7 @@ def test_a_run_comes_back_from_json(english, tiny_encoder, tmp_path):
     [
         ({"stepz": 3}, "stepz: unknown key; allowed: name, seed"),
         ({"tokens": None}, "tokens: missing"),
-        ({"objective": {"mlm": -1}}, "objective.mlm: input should be greater than or equal to 0"),
+        ({"objective": {"mlm": -1}}, "objective.mlm.weight: input should be greater than or equal to 0"),
     ],
 )
 def test_a_wrong_file_is_one_line_and_status_1(english, tiny_encoder, tmp_path, change, message, caplog):

@@ -7,20 +7,30 @@ from pathlib import Path
 
 import yaml
 
+from masklab.config import layered, plain
+from masklab.config.expand import expanded
+from masklab.config.inherit import lay
+from masklab.config.located import Mapping
+
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
 
 
 def default_config(*studies: str) -> dict:
-    """config.yaml with these of its studies alone."""
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    """The default config with these of its studies alone: every entry by its own name, for a file that stands alone."""
+    config = plain(layered())
     return config | {"studies": {name: config["studies"][name] for name in studies}}
+
+
+def laid(config: dict, top: dict) -> dict:
+    """A config with another, families and all, laid over it as a file over a file."""
+    return plain(lay(Mapping(config), expanded(top)))
 
 
 def snakemake(folder, config: dict, *arguments, check=True):
     """Run the workflow on `config` in `folder`; its output, or with `check` false the finished process."""
     path = folder / "config.yaml"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump({"extends": []} | config))
     command = [*COMMAND, *arguments, "--directory", str(folder), "--configfile", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert not check or done.returncode == 0, done.stdout + done.stderr

@@ -26,16 +26,19 @@ def small() -> dict:
     study["probes"]["dh-loss"] = ["dh-single-with"]
     for entry in mine["corpora"].values():
         entry.update(sequences=100, valid=10, test=10)
-    for name in ("cbow", "shuffled"):
-        mine["models"][f"dh-{{panel}}-{name}"]["for"] = {"panel": ["single"]}
-    for entry in mine["models"].values():
+    for name, entry in list(mine["models"].items()):
+        if name.endswith(("cbow", "shuffled")) and "single" not in name:
+            del mine["models"][name]
+        elif name.endswith(("with", "without")):
+            entry.update(steps=4, checkpoints=[4])
         entry.update(batch_size=8)
-    mine["models"]["dh-{panel}-{property}"].update(steps=4, checkpoints=[4])
-    mine["models"]["dh-{panel}-shuffled"]["init"] = "dh-single-with@4"
-    mine["embeddings"]["dh-{panel}"].update({"for": {"panel": ["single"]}, "epochs": 1, "size": 16})
+    mine["models"]["dh-single-shuffled"]["init"] = "dh-single-with@4"
+    mine["embeddings"] = {"dh-single": mine["embeddings"]["dh-single"] | {"epochs": 1, "size": 16}}
     mine["encoders"]["dh"].update(hidden=16)
-    mine["tasks"]["patterns-{panel}-{percent}"].update(train=40, valid=10, test=20)
-    mine["probes"]["dh-{panel}"].update(sizes=[10, 20, 40], seeds=[1, 2, 3, 4, 5], max_steps=2, evaluate_every=2)
+    for entry in mine["tasks"].values():
+        entry.update(train=40, valid=10, test=20)
+    for panel in PANELS:
+        mine["probes"][f"dh-{panel}"].update(sizes=[10, 20, 40], seeds=[1, 2, 3, 4, 5], max_steps=2, evaluate_every=2)
     mine["probes"]["dh-loss"].update(sequences=4)
     assert len(kept) == 11
     rest = {"run": "", "seed": 1, "threads": 1, "device": "cpu", "objectives": {"mlm": {"mlm": 1}}}

@@ -7,7 +7,7 @@ from running import jobs
 
 pytestmark = pytest.mark.workflow
 
-MODELS = {"ib-pcfg-{size}", "ib-pcfg-adversarial", "ib-pcfg-lookup"}
+MODELS = ["ib-pcfg-s", "ib-pcfg-adversarial", "ib-pcfg-lookup"]
 
 
 def small() -> dict:
@@ -15,42 +15,34 @@ def small() -> dict:
     config = running.default_config("implicit-bias")
     study = config["studies"]["implicit-bias"]
     models = {name: config["models"][name] for name in MODELS}
-    models["ib-pcfg-{size}"]["for"] = {"size": ["s"]}
-    for name in MODELS - {"ib-pcfg-lookup"}:
-        models[name].update(steps=6, checkpoints=[2, 4, 6] if "{" in name else [6], batch_size=8)
-    models["ib-pcfg-adversarial"]["encoder"] = "ib-s"
-    everyone = ["ib-pcfg-s", "ib-pcfg-adversarial", "ib-pcfg-lookup"]
+    models["ib-pcfg-s"].update(steps=6, checkpoints=[2, 4, 6], batch_size=8)
+    models["ib-pcfg-adversarial"].update(steps=6, checkpoints=[6], batch_size=8, encoder="ib-s")
     study["panels"] = {
         "pcfg": {"s": "ib-pcfg-s"},
-        "pcfg-algorithms": dict(zip(("AdamW", "adversarial", "lookup table"), everyone, strict=True)),
+        "pcfg-algorithms": dict(zip(("AdamW", "adversarial", "lookup table"), MODELS, strict=True)),
     }
-    study["probes"] = {"ib-loss": "all", "ib-pcfg": everyone}
+    study["probes"] = {"ib-loss": "all", "ib-pcfg": MODELS}
     study["sets"] = {name: study["sets"][name] for name in ("pcfg-a", "pcfg-b")}
     study |= {"figures": ["figure2", "figure7"], "tables": ["table1"]}
     study["claims"] = ["rises-pcfg-b", "larger-pcfg-b", "adversarial-loss", "lookup-worst"]
     config["corpora"]["ib-pcfg"].update(sentences=200, valid=10, test=40)
-    config["tasks"]["ib-pcfg-{task}"].update(train=60, valid=10, test=40)
     objective = config["objectives"]["ib-adversarial"]
     objective["adversary"] |= {"support": 20, "query": 10}
-    probes = {name: config["probes"][name] for name in study["probes"] if name != "ib-pcfg"}
+    probes = {name: config["probes"][name] for name in study["probes"]}
     probes["ib-loss"]["sequences"] = 20
-    probes["ib-pcfg"] = config["probes"]["ib-{corpus}"] | {
-        "tasks": ["ib-pcfg-a", "ib-pcfg-b"],
-        "epochs": 2,
+    probes["ib-pcfg"].update(tasks=["ib-pcfg-a", "ib-pcfg-b"], epochs=2)
+    tasks = {
+        name: config["tasks"][name] | {"train": 60, "valid": 10, "test": 40} for name in ("ib-pcfg-a", "ib-pcfg-b")
     }
-    del probes["ib-pcfg"]["for"]
-    task = config["tasks"]["ib-pcfg-{task}"]
-    task["for"] = task["for"][:2]
-    tokenizer = config["tokenizers"]["ib-{corpus}"] | {"for": {"corpus": ["pcfg"]}}
     return {
         **{key: config[key] for key in ("run", "seed", "threads", "grammars")},
         "device": "cpu",
         "corpora": {"ib-pcfg": config["corpora"]["ib-pcfg"]},
-        "tokenizers": {"ib-{corpus}": tokenizer},
+        "tokenizers": {"ib-pcfg": config["tokenizers"]["ib-pcfg"]},
         "encoders": {name: entry for name, entry in config["encoders"].items() if name.startswith("ib-")},
         "objectives": {"mlm": {"mlm": 1}, "ib-adversarial": objective},
         "models": models,
-        "tasks": {"ib-pcfg-{task}": task},
+        "tasks": tasks,
         "probes": probes,
         "studies": {"implicit-bias": study},
     }

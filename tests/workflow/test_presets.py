@@ -8,7 +8,7 @@ import time
 import pytest
 from running import COMMAND, ROOT, jobs
 
-from masklab.config import read_laid
+from masklab.config import read
 from masklab.plan import make_plan
 
 pytestmark = pytest.mark.workflow
@@ -26,6 +26,6 @@ def test_a_preset_dry_runs_within_a_minute_and_its_plan_counts_its_jobs(name, tm
     assert done.returncode == 0, done.stdout + done.stderr
     assert spent < 60, f"{spent:.0f} s of CPU ({time.monotonic() - began:.0f} s on the clock)"
     monkeypatch.chdir(tmp_path)
-    plan = make_plan(read_laid(path, ROOT / "config.yaml"))
+    plan = make_plan(read(path))
     assert collections.Counter(job.rule for job in plan.jobs.values()) == jobs(done.stdout)
     print(f"{name}: {len(plan.jobs)} jobs, {spent:.1f} s of CPU")

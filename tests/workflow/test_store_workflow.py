@@ -20,7 +20,7 @@ TARGETS = ["results/models/shuffled/r1/manifest.json"]
 def run(checkout, folder, store, config=CONFIG) -> dict[str, str]:
     """Make the targets; name of each job's log -> `made` or `taken`."""
     folder.mkdir(exist_ok=True)
-    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    (folder / "config.yaml").write_text(yaml.safe_dump({"extends": []} | config))
     command = [sys.executable, "-m", "snakemake", *TARGETS, "--snakefile", str(checkout / "Snakefile"), "--cores", "2",
                "--directory", str(folder), "--configfile", str(folder / "config.yaml")]  # fmt: skip
     environment = os.environ | {"PYTHONPATH": str(checkout / "src"), "MASKLAB_STORE": str(store)}

@@ -1,20 +1,22 @@
 """A config that changes while jobs wait."""
 
+import os
+import subprocess
 import sys
 
+import pyarrow.parquet as pq
 import pytest
-import yaml
-from running import ROOT, snakemake
+from running import ROOT, laid, snakemake
 from test_symbolic import CONFIG
 
-from masklab.config import load, overlay
+from masklab.config import layered, load, overlay, plain
 from masklab.jobs.code import Code
 
 sys.path.insert(0, str(ROOT / "workflow"))
 from paths import Paths
 from submitted import CODE, VARIABLE, change, recall, recall_code, remember, remember_code
 
-RAW = yaml.safe_load((ROOT / "config.yaml").read_text())
+RAW = plain(layered())
 
 
 def test_the_config_travels_in_the_environment(monkeypatch):
@@ -39,9 +41,10 @@ def test_the_first_difference_is_named(then, now, said):
 
 
 def test_only_what_changed_stops():
-    edited = overlay(RAW, {"models": {"{track}-phase1": {"steps": 7, "checkpoints": [7]},
-                                      "{track}-{objective}": {"init": "{track}-phase1@7"}},
-                           "dictionaries": {"{track}": {"model": "{track}-phase1@7"}}})  # fmt: skip
+    tracks = {"track": ["strict"], "objective": ["kd", "kd+mlm", "mlm", "mlsm", "mlsm+mlm"]}
+    edited = laid(RAW, {"models": {"strict-phase1": {"steps": 7, "checkpoints": [7]},
+                                   "{track}-{objective}": {"for": tracks, "init": "{track}-phase1@7"}},
+                        "dictionaries": {"strict": {"model": "strict-phase1@7"}}})  # fmt: skip
     paths = Paths(load(edited), Paths(load(RAW)))
     assert paths.settings("pretrain", recipe="strict-phase1", replicate="1") == {
         "changed": "model.steps: 1200 when submitted, 7 now"
@@ -83,3 +86,26 @@ def test_a_job_of_other_code_than_was_submitted_stops_in_one_line(tmp_path, monk
         said
         == "error: the code changed while this job waited: masklab.rng; nothing was made; run the same command again\n"
     )
+
+
+@pytest.mark.workflow
+def test_a_job_of_a_cluster_reads_what_was_submitted(tmp_path, monkeypatch):
+    """Files that extend others and values of the command line, in the process that a cluster's job starts."""
+    (tmp_path / "low.yaml").write_text(
+        "extends: []\ncorpora: {'c{n}': {for: {n: [1, 2]}, kind: english, sentences: 50, valid: 5, test: 5}}"
+    )
+    (tmp_path / "top.yaml").write_text("extends: low.yaml\ncorpora: {c2: {valid: 7}}")
+    value = "corpora={'c2': {'sentences': 40}}"
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--mode", "remote",
+               "--target-jobs", "corpus:corpus=c2", "--allowed-rules", "corpus", "--cores", "1", "--force", "--nolock",
+               "--configfiles", str(tmp_path / "top.yaml"), "--config", value]  # fmt: skip
+    for submitted, said in ((value, ""), (value.replace("40", "41"), "sentences: 41 when submitted, 40 now")):
+        remember(plain(layered([tmp_path / "top.yaml"], [submitted])))
+        monkeypatch.setenv(VARIABLE, os.environ[VARIABLE])  # forgotten after the test
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        log = (tmp_path / "results/logs/corpora/c2.log").read_text()
+        assert (done.returncode == 0) == (not said), done.stdout + done.stderr
+        assert said in log
+        if not said:
+            splits = [tmp_path / f"results/corpora/c2/{split}.parquet" for split in ("train", "valid")]
+            assert [pq.read_metadata(split).num_rows for split in splits] == [40, 7]

@@ -21,7 +21,7 @@ CONFIG = {
                  "table": {"kind": "lookup"}},
     "objectives": {
         "mlm": {"mlm": 1},
-        "foe": {"mlm": 1, "adversarial": 0.1, "adversary": {"task": "patterns", "support": 20, "query": 10}},
+        "foe": {"mlm": 1, "adversarial": {"weight": 0.1, "task": "patterns", "support": 20, "query": 10}},
     },
     "models": {
         "dh": START | {"steps": 10, "checkpoints": [10]},

@@ -1,66 +1,104 @@
-"""Figures, tables and claims of studies: what they are drawn from."""
+"""Figures, tables, claims and facts of studies: what they are drawn from."""
 
-from artifacts import Artifact
+import functools
+
+from artifacts import Artifact, of_kind
 from artifacts.measuring import score_files
-from masklab.claims import CLAIMS
-from masklab.claims.spec import claim_needs, claims_of
-from masklab.figures.needs import drawn_corpora, find, given, needs
-from masklab.figures.spec import metrics
-from masklab.studies import kind_of
+from masklab.config import kinds
+from masklab.config.measured import study_pairs
+from masklab.config.replicates import measured_replicates
+from masklab.errors import MaskLabError
+from masklab.scores.view import View
+from masklab.studies import WINGS, claims_of, find, wing_of
 
 
-class Figure(Artifact):
-    place, script, files = "figures/{study}/{figure}", "figure.py", r"\.(?:pdf|png|parquet|csv)"
+class _OfAStudy(Artifact):
+    """What is made of a part of a study: the scores, manifests and tasks of what that part reads."""
 
-    def inputs(self, study, figure):
-        """Scores, and training splits of corpora: of replicate 1, where each has its own."""
-        corpora = drawn_corpora(study, figure, self.config)
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.view = functools.cache(lambda study: View.of(self.config, study))
+
+    def read_by(self, part: View, pairs) -> dict:
+        """Inputs of a part of a study: `models` and `tasks` in the order of `order`."""
+        study, paths = part.study, self.paths
+        models, tasks = order(part)
         return {
-            "scores": score_files(self.paths, study, needs(study, figure, self.config)),
-            "corpora": [self.paths.folder("corpora", corpus, 1) + "/train.parquet" for corpus in corpora],
+            "scores": score_files(paths, study, pairs),
+            "models": [f"{paths.folder('models', recipe, k)}/manifest.json" for recipe, k in models],
+            "tasks": [paths.task(task, 1) for task in tasks],
         }
 
-    def settings(self, study, figure):
-        """The study's declaration, labels and metrics."""
-        plain = self.config.studies[study].model_dump(mode="json", exclude={"claims", "margin"})
-        return {"study": plain, "arguments": given(study, figure, self.config)}
 
-    def roots(self, study, figure):
-        return [find(study, figure).make.partition(":")[0]]
+def order(part: View) -> tuple[list[tuple[str, int]], list[str]]:
+    """(replicates of recipes, tasks) whose manifests and task.json a job reads, in the order of its inputs."""
+    counts = part.replicates.items()
+    return [(recipe, k) for recipe, count in counts for k in range(1, count + 1)], list(part.tasks)
+
+
+class Figure(_OfAStudy):
+    place, script, files = "figures/{study}/{figure}", "figure.py", r"\.(?:pdf|png|parquet|csv)"
+    section, what = "figures", "figure"
+
+    def item(self, names):
+        """The figure or table, and the part of its study that it shows."""
+        study, name = names["study"], names[self.what]
+        item = find(study, self.config.studies[study], self.section, name)
+        try:
+            return item, item.part(self.view(study))
+        except MaskLabError as error:
+            raise MaskLabError(f"config: studies.{study}.{self.section}: {name}: {error}") from None
+
+    def inputs(self, **names):
+        """Training splits of corpora besides: of replicate 1, where each has its own."""
+        item, part = self.item(names)
+        corpora = [self.paths.folder("corpora", corpus, 1) + "/train.parquet" for corpus in item.corpora(part)]
+        return self.read_by(part, item.needs(part)) | ({"corpora": corpora} if corpora else {})
+
+    def settings(self, **names):
+        """The part of the study that it shows, with its facts; the wing that draws it."""
+        study = names["study"]
+        _, part = self.item(names)
+        return {"view": part.plain(), "wing": wing_of(study, self.config.studies[study])}
+
+    def roots(self, **names):
+        """What makes it, what chooses what it shows."""
+        item, _ = self.item(names)
+        own = kinds.known(self.section).get(names[self.what])
+        return of_kind(own) if own else [item.make.partition(":")[0], item.choose.__module__]
 
 
 class Table(Figure):
     place, script, files = "tables/{study}/{table}", "table.py", r"\.(?:parquet|csv|md)"
-
-    def inputs(self, study, table):
-        return {"scores": score_files(self.paths, study, needs(study, table, self.config))}
-
-    def settings(self, study, table):
-        return super().settings(study, table)
-
-    def roots(self, study, table):
-        return super().roots(study, table)
+    section, what = "tables", "table"
 
 
-class StudyClaims(Artifact):
+class StudyClaims(_OfAStudy):
     place, script, files = "claims/{study}", "claims.py", r"\.(?:parquet|csv|md)"
 
+    def part(self, study):
+        """(claims, (probe, recipe) pairs that they read, the part of the study that these are of)."""
+        view, declared = self.view(study), self.config.studies[study]
+        claims = claims_of(study, declared, view)
+        try:
+            pairs = list(dict.fromkeys(pair for claim in claims for pair in claim.needs(view)))
+        except MaskLabError as error:
+            raise MaskLabError(f"config: studies.{study}.claims: {error}") from None
+        return claims, pairs, view.only((recipe for _, recipe in pairs), view.tasks, (probe for probe, _ in pairs))
+
     def inputs(self, study):
-        return {"scores": score_files(self.paths, study, claim_needs(study, self.config))}
+        _, pairs, part = self.part(study)
+        return self.read_by(part, pairs)
 
     def settings(self, study):
+        claims, _, part = self.part(study)
         declared = self.config.studies[study]
-        plain = declared.model_dump(mode="json", exclude={"figures", "tables", "extra"})
-        return {"study": plain, "metrics": metrics(self.config, declared)}
+        return {"view": part.plain(), "wing": wing_of(study, declared), "claims": [claim.name for claim in claims]}
 
     def roots(self, study):
-        effects = [claim.effect for claim in claims_of(study, self.config.studies[study])]
-        estimators = {effect.estimator for effect in effects}
-        return [
-            CLAIMS[kind_of(study, CLAIMS, "claims")],
-            *sorted(estimators),
-            *sorted({type(e).__module__ for e in effects}),
-        ]
+        wing = wing_of(study, self.config.studies[study])
+        own = [f"{WINGS[wing]}.claims"] if wing else []
+        return [*own, *(part for kind in kinds.known("claims").values() for part in of_kind(kind))]
 
 
 class Claims(Artifact):
@@ -71,6 +109,28 @@ class Claims(Artifact):
     def inputs(self):
         files = [path for study in self.config.studies for path in claims(self.paths, study).values()]
         return {"claims": [file.removesuffix(".csv") + ".parquet" for file in files]}
+
+
+class Facts(Artifact):
+    """What every recipe, task and corpus of the studies is, by key, in one table."""
+
+    place, script, files = "facts", "facts.py", r"\.(?:parquet|csv)"
+
+    def models(self) -> list[tuple[str, int]]:
+        """Replicates of the recipes that studies measure."""
+        counts = {}
+        for study in self.config.studies:
+            for _, recipe in study_pairs(self.config, study):
+                counts[recipe] = max(counts.get(recipe, 0), measured_replicates(self.config, study, recipe))
+        return [(recipe, k) for recipe, count in counts.items() for k in range(1, count + 1)]
+
+    def inputs(self):
+        return {"models": [f"{self.paths.folder('models', name, k)}/manifest.json" for name, k in self.models()]}
+
+    def settings(self):
+        from masklab.scores.facts import every
+
+        return {"facts": every(self.config), "models": self.models()}
 
 
 def figures(paths, study) -> dict[str, str]:
@@ -91,9 +151,12 @@ def items(paths, study) -> dict[str, str]:
     return figures(paths, study) | tables(paths, study) | claims(paths, study)
 
 
-def check(config) -> None:
-    """Resolve what every figure and table needs, so that an impossible one stops the run before any job."""
-    for study, declared in config.studies.items():
-        for name in [*declared.figures, *declared.tables]:
-            needs(study, name, config)
-        claim_needs(study, config)
+def check(paths) -> None:
+    """Resolve what every figure, table and claim needs, so that an impossible one stops the run before any job."""
+    for study, declared in paths.config.studies.items():
+        for name in declared.figures:
+            paths.rules["figure"].inputs(study=study, figure=name)
+        for name in declared.tables:
+            paths.rules["table"].inputs(study=study, table=name)
+        if declared.claims:
+            paths.rules["study_claims"].inputs(study=study)

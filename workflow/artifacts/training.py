@@ -2,7 +2,8 @@
 
 from artifacts import Artifact, of_kind
 from masklab.config import kinds, split_reference
-from masklab.config.replicates import dictionary_of, phase
+from masklab.config.references import phase
+from masklab.config.replicates import dictionary_of
 
 COPIED = "masklab.models.modeling_masklab"  # into checkpoints; never imported
 
@@ -21,8 +22,8 @@ class Pretrain(Artifact):
             found["embeddings"] = paths.folder("embeddings", model.embeddings, k) + "/vectors.npy"
         if model.init:
             found["init"] = paths.manifest(model.init, k)
-        if objective.adversary:
-            found["adversary"] = paths.task(objective.adversary.task, k)
+        if objective.tasks:
+            found["tasks"] = [paths.task(task, k) for task in objective.tasks]
         if dictionary := dictionary_of(self.config, recipe):
             found["dictionary"] = paths.dictionary(dictionary, k)
             if model.codes == "stored":
@@ -40,9 +41,8 @@ class Pretrain(Artifact):
         }
 
     def roots(self, recipe, replicate):
-        weights = self.config.objectives[self.config.models[recipe].objective].model_dump()
-        terms = [kind for name, kind in kinds.known("terms").items() if weights.get(name)]
-        return [COPIED, *(part for kind in terms for part in of_kind(kind))]
+        terms = self.config.objectives[self.config.models[recipe].objective].terms
+        return [COPIED, *(part for name in terms for part in of_kind(kinds.find("terms", name)))]
 
 
 class Dictionary(Artifact):

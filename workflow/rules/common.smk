@@ -6,23 +6,27 @@ sys.path.insert(0, str(Path(workflow.basedir, "src")))
 sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
 from masklab.jobs import provenance, warm
-from masklab.config import load
+from masklab.config import load, located, plain, read
 from masklab.errors import MaskLabError
 from cluster import Cluster
 from paths import Paths, instances, pattern
 from submitted import recall, recall_code, remember, remember_code
 
+# The files of --configfile and the values of --config are read by the library, which knows `extends`, families and so
+# on; without a file it reads config.yaml. Jobs are started with the same ones and read them again.
 try:
-    settings = load(config)
+    given = workflow.config_settings
+    settings = read(*given.configfiles, values=given.config_args or ())
+    paths = Paths(settings)
     if workflow.is_main_process:
-        remember(config)
-        paths = Paths(settings)
-    else:
-        paths = Paths(settings, Paths(load(recall() or config)), recall_code())
+        remember(plain(settings.raw))
+    elif (submitted := recall()) is not None:
+        paths = Paths(settings, Paths(load(submitted)), recall_code())
     cluster = Cluster(settings)
     R = paths.result
     needs, settings_of, code_of = paths.for_rules()
-    paths.check()
+    with located(settings):
+        paths.check()
     paths.warn_missing_sources()
 except MaskLabError as error:
     sys.exit(f"masklab: {error}")

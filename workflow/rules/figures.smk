@@ -65,6 +65,23 @@ rule claims:
         "../scripts/all_claims.py"
 
 
+rule facts:
+    input:
+        unpack(needs("facts")),
+    output:
+        parquet=R("facts.parquet"),
+        csv=R("facts.csv"),
+    log:
+        R("logs/facts.log"),
+    params:
+        config=settings_of("facts"),
+        code=code_of("facts"),
+    message:
+        "facts of all recipes, tasks and corpora in one table"
+    script:
+        "../scripts/facts.py"
+
+
 for study in settings.studies:
 
     rule:

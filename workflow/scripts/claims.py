@@ -1,17 +1,16 @@
-"""Test the claims of one study on scores."""
+"""Test the claims of one study on scores and facts."""
 
 from pathlib import Path
 
 from _job import job
+from _results import results
 
 with job(snakemake):
-    from masklab.claims.spec import claims_of
     from masklab.claims.verdict import test_claims
     from masklab.claims.write import write_claims
-    from masklab.config.schema import Study
-    from masklab.scores.schema import gather
+    from masklab.studies import every_claim
 
-    name, params = snakemake.wildcards.study, snakemake.params.config
-    study = Study(**params["study"])
-    frame = test_claims(claims_of(name, study), gather({name: snakemake.input.scores}), study, name, params["metrics"])
-    write_claims(frame, Path(snakemake.output.csv).with_suffix(""))
+    found = results(snakemake)
+    known = {claim.name: claim for claim in every_claim(snakemake.params.config["wing"], found.view)}
+    claims = [known[name] for name in snakemake.params.config["claims"]]
+    write_claims(test_claims(claims, found), Path(snakemake.output.csv).with_suffix(""))

@@ -14,7 +14,6 @@ with job(snakemake):
     from masklab.jobs.progress import Progress
     from masklab.jobs.state import locked
     from masklab.models.checkpoint import load_checkpoint
-    from masklab.rng import seed_at
     from masklab.sparse.dictionary import learn
     from masklab.sparse.quality import describe
     from masklab.sparse.states import sample_states
@@ -22,11 +21,11 @@ with job(snakemake):
 
     params, name = snakemake.params.config, snakemake.wildcards.dictionary
     config, place = Dictionary(**params["dictionary"]), device(params["device"])
-    seed = seed_at(params["seed"], "dictionary", name)
+    seed = params["seed"]
     folder = checkpoint(snakemake.input.manifest, config.model)
     model = load_checkpoint(folder).to(place)
     store = TokenStore(Path(snakemake.input.tokens).parent, "train")
-    states = sample_states(model, store, config.layer, config.sample, config.draw, seed, name, device=place)
+    states = sample_states(model, store, config.layer, config.sample, config.draw, seed, device=place)
     with locked(snakemake.params.state):
         learned = learn(
             states,

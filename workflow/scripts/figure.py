@@ -1,19 +1,16 @@
-"""Draw one figure from scores."""
+"""Draw one figure from scores and facts."""
 
 from pathlib import Path
 
 from _job import job
+from _results import results
 
 with job(snakemake):
-    from masklab.config.schema import Study
-    from masklab.figures.needs import find
-    from masklab.figures.write import write_figure
-    from masklab.scores.schema import gather
+    from masklab.report.write import write_figure
+    from masklab.studies import items
 
-    params, names = snakemake.params.config, snakemake.wildcards
-    draw = find(names.study, names.figure).function()
-    arguments = dict(params["arguments"])
-    if snakemake.input.corpora:
-        arguments["corpora"] = list(snakemake.input.corpora)
-    figure, data = draw(gather({names.study: snakemake.input.scores}), Study(**params["study"]), **arguments)
+    item = items("figures", snakemake.params.config["wing"])[snakemake.wildcards.figure]
+    found = results(snakemake)
+    corpora = {"corpora": list(snakemake.input.corpora)} if "corpora" in dict(snakemake.input.items()) else {}
+    figure, data = item.function()(found, item.choose(found.view), **corpora)
     write_figure(figure, data, Path(snakemake.output.pdf).with_suffix(""))

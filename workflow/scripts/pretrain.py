@@ -10,7 +10,8 @@ with job(snakemake):
     from masklab.training.run import Run
 
     params, files = snakemake.params.config, snakemake.input
-    folder = {name: Path(path).parent for name, path in files.items()}
+    folder = {name: Path(path).parent for name, path in files.items() if name != "tasks"}
+    objective = Objective(params["objective"])
     launch(
         Run(
             name=snakemake.wildcards.recipe,
@@ -19,7 +20,7 @@ with job(snakemake):
             seed=params["seed"],
             model=Model(**params["model"]),
             encoder=Encoder(**params["encoder"]),
-            objective=Objective(**params["objective"]),
+            objective=objective,
             tokens=folder["tokens"],
             tokenizer=folder["tokenizer"],
             output=Path(snakemake.output.manifest).parent,
@@ -29,7 +30,7 @@ with job(snakemake):
             dictionary_config=Dictionary(**params["dictionary"]) if params["dictionary"] else None,
             codes=folder.get("codes"),
             embeddings=folder.get("embeddings"),
-            adversary=folder.get("adversary"),
+            tasks={task: Path(path).parent for task, path in zip(objective.tasks, files.get("tasks", []), strict=True)},
             device=device(params["device"]),
         ),
         log=snakemake.log[0],

@@ -1,16 +1,14 @@
-"""Make one table from scores."""
+"""Make one table from scores and facts."""
 
 from pathlib import Path
 
 from _job import job
+from _results import results
 
 with job(snakemake):
-    from masklab.config.schema import Study
-    from masklab.figures.needs import find
-    from masklab.scores.schema import gather
-    from masklab.tables.write import write_table
+    from masklab.report.tables import write_table
+    from masklab.studies import items
 
-    params, names = snakemake.params.config, snakemake.wildcards
-    make = find(names.study, names.table).function()
-    frame = make(gather({names.study: snakemake.input.scores}), Study(**params["study"]), **params["arguments"])
-    write_table(frame, Path(snakemake.output.csv).with_suffix(""))
+    item = items("tables", snakemake.params.config["wing"])[snakemake.wildcards.table]
+    found = results(snakemake)
+    write_table(item.function()(found, item.choose(found.view)), Path(snakemake.output.csv).with_suffix(""))

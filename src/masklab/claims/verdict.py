@@ -1,78 +1,153 @@
-"""Claims tested on scores: an effect, its 95 % interval, and what follows.
+"""Claims tested on results: an effect with its interval, the premises, and what follows.
 
-Verdicts: `supported`, if the whole interval lies inside the claim's region; `contradicted`, if it lies wholly
-outside; else `inconclusive`. For a claim of a difference this is the two-sided test at 5 %; for a claim of
-equality, two one-sided tests (Schuirmann 1987) at 2.5 % each. Effects are means over seeds with a t interval
-(fewer seeds than the claim's `fewest` are always inconclusive; effective ranks, being whole numbers, vary by at
-least their rounding) or means over test items with a normal one. A claim whose premise does not hold is
-inconclusive: one that something is absent where no model learned the task, one about models of equal loss where the
-losses differ. No correction for the number of claims: each stands alone.
+Verdicts: `supported`, if the whole 95 % interval lies inside the claim's region; `contradicted`, if it lies wholly
+outside; `inconclusive`, if neither, or of fewer than three replicates; `untested`, if a premise fails or something was
+not measured. For a claim of a difference that is the two-sided test at 5 %; for one of equality two one-sided tests at
+2.5 % each (Schuirmann 1987). Beside the plain verdict stands the one that survives Holm's correction for the number of
+claims that the study tests.
 """
 
-import importlib
+import math
 
 import pandas as pd
 
-from masklab.claims.estimate import bounds, verdict
-from masklab.claims.spec import Claim
-from masklab.config.schema import Study
+from masklab.claims.claim import FEWEST, Claim
+from masklab.claims.effects import Correlation
+from masklab.claims.power import MOST, needed
+from masklab.claims.premises import failing
+from masklab.claims.values import rounding, values
+from masklab.scores.estimate import LEVEL, MISSING, Estimate, estimate, two_sided
+from masklab.scores.reading import leaves
+from masklab.scores.results import Results
 
 COLUMNS = {
     "study": "str",
     "claim": "str",
+    "headline": "bool",
     "section": "str",
     "figure": "str",
     "text": "str",
     "comparison": "str",
     "region": "str",
     "margin": "float64",
-    "effect": "float64",
+    "value": "float64",
     "low": "float64",
     "high": "float64",
     "unit": "str",
-    "interval": "str",
-    "seeds": "int64",
-    "premise": "bool",
+    "replicates": "int64",
+    "items": "bool",  # whether the interval covers the choice of test items too
+    "p": "float64",  # least level at which the claim is decided; NaN if it is not tested
     "verdict": "str",
+    "why": "str",
+    "corrected": "str",  # the verdict after Holm's correction
+    "needed": "int64",  # replicates that would decide an inconclusive claim (80 % power); MOST + 1: more; 0: unsaid
+    "same_effect": "str",  # the first claim of the study with this very effect
 }
-MARGINAL = ("equal", "no more", "no less")  # regions that the margin is part of
+VERDICTS = ("supported", "contradicted", "inconclusive", "untested")
 
 
-def test_claims(claims: list[Claim], scores: pd.DataFrame, study: Study, name: str, metrics=None) -> pd.DataFrame:
-    """One row of `COLUMNS` per claim of the study called `name`, in order.
-
-    metrics: task -> the metric it reports. interval: what it is over, "seeds" or "items" (then seeds is 0).
-    """
-    modules = list(dict.fromkeys(claim.effect.estimator for claim in claims))
-    found = {}
-    for module in modules:
-        own = [claim for claim in claims if claim.effect.estimator == module]
-        made = importlib.import_module(module).estimates(own, scores, study, metrics)
-        found |= dict(zip((id(claim) for claim in own), made, strict=True))
-    rows = []
+def test_claims(claims: list[Claim], results: Results) -> pd.DataFrame:
+    """One row of `COLUMNS` per claim, in order."""
+    rows, effects = [], {}
     for claim in claims:
-        estimate = found[id(claim)]
-        rows.append(
-            {
-                "study": name,
-                "claim": claim.name,
-                "section": claim.section,
-                "figure": claim.figure,
-                "text": claim.text,
-                "comparison": claim.effect.comparison,
-                "region": claim.region,
-                "margin": study.margin if claim.region in MARGINAL else 0.0,
-                "effect": estimate.effect,
-                "low": estimate.low,
-                "high": estimate.high,
-                "unit": claim.effect.unit,
-                "interval": "items" if estimate.seeds is None else "seeds",
-                "seeds": estimate.seeds or 0,
-                "premise": estimate.premise,
-                "verdict": verdict(estimate, bounds(claim.region, study.margin), claim.fewest),
-            }
-        )
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+        rows.append(_row(claim, results))
+        rows[-1]["same_effect"] = effects.setdefault(claim.effect, claim.name)
+    frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+    return frame.assign(corrected=_corrected(frame))
 
 
 test_claims.__test__ = False  # pytest collects by name
+
+
+def _row(claim, results) -> dict:
+    view, bounds = results.view, claim.bounds(results.view)
+    found = effect_estimate(claim.effect, results)
+    why, verdict = _judged(claim, results, found)
+    tested = verdict != "untested" and found.replicates >= FEWEST
+    undecided = verdict == "inconclusive" and found.replicates >= 2
+    return {
+        "study": view.study,
+        "claim": claim.name,
+        "headline": claim.headline,
+        "section": claim.section,
+        "figure": claim.figure,
+        "text": claim.text,
+        "comparison": claim.effect.words(view),
+        "region": claim.region,
+        "margin": claim.margin_in(view),
+        "value": found.value,
+        "low": found.low,
+        "high": found.high,
+        "unit": claim.effect.unit(view),
+        "replicates": found.replicates,
+        "items": found.items,
+        "p": _least_level(found, bounds) if tested else math.nan,
+        "verdict": verdict,
+        "why": why,
+        "corrected": verdict,
+        "needed": _needed(found, bounds) if undecided else 0,
+    }
+
+
+def effect_estimate(effect, results: Results) -> Estimate:
+    """Mean and interval of an effect."""
+    found = values(effect, results)
+    if not found.replicates:
+        return MISSING
+    fisher = isinstance(effect, Correlation) and effect.statistic == "correlation"
+    return estimate(found.scalar, rounding(effect), fisher)
+
+
+def _judged(claim, results, found) -> tuple[str, str]:
+    if not found.replicates:
+        lacking = [reading for reading in leaves(claim.effect) if not results.values(reading).replicates]
+        return (
+            f"not measured: {lacking[0].words(results.view)}" if lacking else "no replicate has all of it",
+            "untested",
+        )
+    if why := failing(claim, results):
+        return why, "untested"
+    if found.replicates < FEWEST:
+        return f"{_count(found.replicates)}; nothing is decided by fewer than {FEWEST}", "inconclusive"
+    return decided(found, claim.bounds(results.view))
+
+
+def decided(found: Estimate, bounds: tuple[float, float]) -> tuple[str, str]:
+    """(why, verdict) of an estimate with an interval, for an open region."""
+    low, high = bounds
+    if low < found.low and found.high < high:
+        return "", "supported"
+    if found.high <= low or found.low >= high:
+        return "", "contradicted"
+    edge = low if found.low <= low <= found.high else high
+    return f"the interval holds {edge:g}", "inconclusive"
+
+
+def _least_level(found, bounds) -> float:
+    """The least level at which the interval lies inside the region or wholly outside."""
+    low, high = bounds
+    above_low, below_low = two_sided(found, low) if math.isfinite(low) else (0.0, 1.0)
+    above_high, below_high = two_sided(found, high) if math.isfinite(high) else (1.0, 0.0)
+    return min(max(above_low, below_high), below_low, above_high)
+
+
+def _needed(found, bounds) -> int:
+    over_items = max(found.error**2 - found.spread**2 / found.replicates, 0.0) ** 0.5
+    return needed(found.centre(), found.spread, bounds, over_items, FEWEST) or MOST + 1
+
+
+def _corrected(frame) -> list[str]:
+    """Verdicts that survive Holm's correction over all claims that were tested."""
+    from statsmodels.stats.multitest import multipletests
+
+    tested = frame["p"].notna()
+    if not tested.any():
+        return list(frame["verdict"])
+    kept = pd.Series(False, index=frame.index)
+    kept[tested] = multipletests(frame.loc[tested, "p"], alpha=1 - LEVEL, method="holm")[0]
+    undone = frame["verdict"].isin(["supported", "contradicted"]) & ~kept
+    return list(frame["verdict"].mask(undone, "inconclusive"))
+
+
+def _count(replicates):
+    return "one replicate" if replicates == 1 else f"{replicates} replicates"

@@ -1,14 +1,21 @@
-"""Claims on disk: Parquet, CSV, and a Markdown table per section with the verdicts counted."""
+"""Claims on disk: Parquet, CSV, and Markdown: the verdicts counted, the headlines, then section by section."""
 
 from pathlib import Path
 
 import pandas as pd
 
-from masklab.claims.verdict import COLUMNS
+from masklab.claims.power import MOST
+from masklab.claims.verdict import COLUMNS, VERDICTS
 from masklab.errors import MaskLabError
 from masklab.files import atomic, read_table, write_csv, write_parquet
 
-VERDICTS = ("supported", "contradicted", "inconclusive")
+EXPLAINED = (
+    "Value: mean over replicates [95 % interval over replicates, with (i) over replicates and test items]. Supported:"
+    " the interval lies inside the claimed region; contradicted: wholly outside; inconclusive: neither, or fewer than"
+    " three replicates, with the number of replicates that would decide it with 80 % power at the spread seen;"
+    " untested: what the sentence presupposes does not hold. † does not survive Holm's correction for the number of"
+    " claims tested."
+)
 
 
 def write_claims(frame: pd.DataFrame, stem) -> None:
@@ -30,38 +37,54 @@ def gather(paths) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
+def counted(verdicts) -> str:
+    """ "3 supported, 1 contradicted, 0 inconclusive, 5 untested"."""
+    counts = pd.Series(list(verdicts)).value_counts()
+    return ", ".join(f"{counts.get(name, 0)} {name}" for name in VERDICTS)
+
+
 def markdown(frame: pd.DataFrame) -> str:
-    """Per study and section one table: verdict, sentence, comparison, effect with interval, seeds."""
+    """Per study: the verdicts counted, plain and corrected; the headlines; per section one table."""
     parts = []
     for study, own in frame.groupby("study", sort=False):
-        counts = own["verdict"].value_counts()
-        said = ", ".join(f"{counts.get(name, 0)} {name}" for name in VERDICTS)
-        parts.append(f"# Claims of `{study}`: {said}\n")
-        parts.append(
-            "Effect: mean over seeds [95 % t interval], or over test items [95 % normal interval]. Supported: the"
-            " interval lies inside the claimed region; contradicted: wholly outside; else, or with too few seeds,"
-            " inconclusive; so too (*) where what the sentence presupposes does not hold (that some model learned the"
-            " task, that losses are equal). Not corrected for the number of claims.\n"
-        )
+        parts.append(f"# Claims of `{study}`: {counted(own['verdict'])}\n")
+        parts.append(f"After Holm's correction: {counted(own['corrected'])}. {_shared(own)}{EXPLAINED}\n")
+        if own["headline"].any():
+            parts.append(_table("What it stands for", own[own["headline"]]))
         for section, rows in own.groupby("section", sort=False):
-            lines = [
-                f"## {section}\n",
-                "| verdict | the paper says | figure | tested | claimed | effect | seeds |",
-                "| --- | --- | --- | --- | --- | ---: | ---: |",
-                *(_line(row) for row in rows.itertuples()),
-            ]
-            parts.append("\n".join(lines) + "\n")
+            parts.append(_table(section, rows))
     return "\n".join(parts)
 
 
+def _shared(own):
+    """How many claims are about one and the same number."""
+    twice = own[own["same_effect"] != own["claim"]]
+    if twice.empty:
+        return "Every claim has an effect of its own. "
+    return f"{len(own)} claims are about {len(own) - len(twice)} effects: {len(twice)} share theirs with another. "
+
+
+def _table(title, rows) -> str:
+    lines = [
+        f"## {title}\n",
+        "| verdict | the sentence | shown in | tested | claimed | value | replicates |",
+        "| --- | --- | --- | --- | --- | ---: | ---: |",
+        *(_line(row) for row in rows.itertuples()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def _line(row):
-    effect = "–" if pd.isna(row.effect) else f"{row.effect:+.3f}"
+    value = "–" if pd.isna(row.value) else f"{row.value:+.3f}"
     if not pd.isna(row.low):
-        effect += f" [{row.low:+.3f}, {row.high:+.3f}]"
+        value += f" [{row.low:+.3f}, {row.high:+.3f}]" + (" (i)" if row.items else "")
     m = f"{row.margin:g}"
     region = {"equal": f"within ± {m}", "no more": f"at most {m}", "no less": f"at least -{m}"}.get(
         row.region, row.region
     )
-    mark = "" if row.premise else " (*)"
-    seeds = row.seeds if row.interval == "seeds" else row.interval
-    return f"| {row.verdict}{mark} | {row.text} | {row.figure} | {row.comparison} | {region} | {effect} | {seeds} |"
+    verdict = f"{row.verdict}{' †' if row.corrected != row.verdict else ''}"
+    if row.why:
+        verdict += f": {row.why}"
+    needs = f"more than {MOST}" if row.needed > MOST else f"{row.needed}"
+    count = str(row.replicates) + (f" (needs {needs})" if row.needed else "")
+    return f"| {verdict} | {row.text} | {row.figure} | {row.comparison} | {region} | {value} | {count} |"

@@ -1,103 +1,142 @@
-"""Reading and checking the configuration: raw mapping -> typed, expanded, cross-checked `Config`."""
+"""Reading and checking the configuration: files laid over each other -> typed, cross-checked `Config`.
 
-import difflib
+`read` is the one way: the workflow, `masklab check`, `plan` and `config` all use it.
+"""
+
+from pathlib import Path
 
 from pydantic import ValidationError
 
-from masklab.config.checks import check_names, check_references
+from masklab.config import kinds
+from masklab.config.checks import check_name, check_names, check_references, check_run
 from masklab.config.exact import is_exact
-from masklab.config.expand import expand_models, expand_section
+from masklab.config.expand import expand_models
+from masklab.config.inherit import meant
+from masklab.config.layers import DEFAULT, complete, layered
+from masklab.config.located import find, overlay, place_of, plain, shown, wrong
+from masklab.config.places import located
+from masklab.config.problems import MISSING, Problem, got, problems, unknown
 from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
-from masklab.config.schema import SECTIONS, Config
+from masklab.config.schema import SECTIONS, Config, Read, Settings, entry_class
 from masklab.errors import MaskLabError
 
 __all__ = [
+    "DEFAULT",
     "Config",
     "checkpoints",
     "is_exact",
     "law_entry",
+    "layered",
     "load",
+    "located",
     "overlay",
+    "plain",
     "probe_steps",
     "read",
-    "read_laid",
     "resolved",
     "split_reference",
     "study_models",
 ]
 
 
-def overlay(base: dict, top: dict) -> dict:
-    """`top` laid over `base`, mapping by mapping; neither is changed."""
-    merged = dict(base)
-    for key, value in top.items():
-        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        merged[key] = overlay(merged[key], value) if both else value
-    return merged
+def read(*files, values=()) -> Config:
+    """The checked configuration of config files laid over each other; of none: of the checkout's config.yaml.
 
-
-def read(path) -> Config:
-    """The checked configuration of a YAML file that stands alone."""
-    return load(_parsed(path))
-
-
-def read_laid(path, base="config.yaml") -> Config:
-    """The checked configuration of a YAML file as the workflow reads it: one without `studies` is laid over `base`."""
-    raw = _parsed(path)
-    return load(raw if "studies" in raw else overlay(_parsed(base), raw))
-
-
-def _parsed(path) -> dict:
-    import yaml
-
-    try:
-        with open(path, encoding="utf-8") as file:
-            raw = yaml.safe_load(file)
-    except OSError as error:
-        raise MaskLabError(f"{path}: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        raise MaskLabError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(raw, dict):
-        raise MaskLabError(f"{path}: must be a mapping of keys to values")
-    return raw
+    A file is laid over those that its `extends` names, and without any over config.yaml. values: `key=value` strings
+    that come on top, as snakemake's `--config` takes them. Raises MaskLabError, one line with file, line and key.
+    """
+    return _checked(layered(files, values))
 
 
 def load(raw: dict) -> Config:
-    """Expand families, validate types and references. One wrong value is one MaskLabError line."""
-    raw = {key: value for key, value in raw.items() if value is not None}
+    """The checked configuration of a mapping that stands alone, such as `plain(config.raw)`."""
+    return _checked(complete(raw))
+
+
+def _checked(raw) -> Config:
+    """Types, names, references: the configuration of what the layers add up to."""
+    code = raw.get("code") or []
+    for at, file in enumerate(code):
+        if not Path(file).is_file():
+            raise wrong(place_of(code, at), "code", f"no such file: {shown(file)}")
+    kinds.load(code)
+    config = _typed(raw)
+    config._read = Read(raw)
+    with located(raw):
+        names = list(config.models), list(config.tasks)
+        studies = {name: expand_models(study, *names) for name, study in config.studies.items()}
+        config = config.model_copy(update={"studies": {name: study for name, study in studies.items() if study}})
+        check_references(config)
+        try:
+            from masklab.config.nulls import with_nulls
+        except ModuleNotFoundError:
+            return config
+        config = with_nulls(config)
+        check_names(config)
+        config._read = Read(raw)
+        return config
+
+
+def _typed(raw) -> Config:
+    """Every key and entry as its type says; MaskLabError with the first of all problems."""
+    found = [Problem((key,), unknown(key, Config.model_fields)) for key in raw if key not in Config.model_fields]
+    stated = {key: value for key, value in raw.items() if key in Settings.model_fields and value is not None}
+    settings = _made(Settings, stated, (), found)
+    sections = {}
     for section in SECTIONS:
-        if section in raw:
-            if not isinstance(raw[section], dict):
-                raise MaskLabError(f"config: {section}: must be a mapping of names to entries")
-            raw[section] = expand_section(raw[section], section)
+        sections[section] = {}
+        for name in raw.get(section) or {}:
+            made = _entry(section, name, raw[section], found)
+            if made is not None:
+                sections[section][name] = made
+    if settings is not None and (said := check_run(settings.run)):
+        found.append(Problem(("run",), said))
+    if found:
+        raise _first(raw, found)
+    return Config.model_construct(**settings.__dict__, **sections)
+
+
+def _entry(section, name, entries, found):
+    """An entry typed; None, and its problems among `found`, if it is none."""
+    entry, path = entries[name], (section, name)
+    if said := check_name(name):
+        found.append(Problem(path, said))
+        return None
+    if not isinstance(entry, dict):
+        found.append(Problem(path, "must be a mapping of keys to values" + got(entry)))
+        return None
+    mine = []
     try:
-        config = Config.model_validate(raw)
+        made = _made(entry_class(section, entry), entry, path, mine)
+    except MaskLabError as error:
+        said = str(error)
+        if entry.get("kind") is None:
+            said = f"{MISSING}; {said.partition('; ')[2]}"
+        made, mine = None, [Problem((*path, "kind"), said)]
+    for problem in mine:  # so much is missing where the name of an entry of a file below is misspelt
+        lacking = MISSING in problem.said and (problem.path == path or problem.path[2:] == ("kind",))
+        hint = meant(name, [other for other in entries if other != name]) if lacking else ""
+        found.append(Problem(problem.path, problem.said + hint.replace("did", "or did")))
+    return made
+
+
+def _made(entity, value, path, found):
+    try:
+        return entity.model_validate(value)
     except ValidationError as error:
-        raise MaskLabError("config: " + _first(error)) from None
-    studies = {name: expand_models(study, list(config.models)) for name, study in config.studies.items()}
-    config = config.model_copy(update={"studies": {name: study for name, study in studies.items() if study}})
-    check_names(config)
-    check_references(config)
-    return config
+        found += problems(error, entity, value, path)
+        return None
 
 
-def _first(error: ValidationError) -> str:
-    problems = error.errors()
-    first = problems[0]
-    where = ".".join(str(part) for part in first["loc"])
-    said = first["msg"].removeprefix("Value error, ")  # of a check of our own
-    said = said[0].lower() + said[1:]
-    if first["type"] == "extra_forbidden":
-        said = "unknown key" + _nearest(first["loc"])
-    elif not isinstance(first["input"], dict | list):
-        said += f" (got {first['input']!r})"
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return f"{where}: {said}{more}"
-
-
-def _nearest(location) -> str:
-    from masklab.config import schema
-
-    keys = {k for value in vars(schema).values() if hasattr(value, "model_fields") for k in value.model_fields}
-    close = difflib.get_close_matches(str(location[-1]), keys, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+def _first(raw, found: list[Problem]) -> MaskLabError:
+    """The first problem as an error. A problem of a family, or of what others are like, is one and not many."""
+    lines = {}
+    for path, said in found:
+        place, _ = find(raw, path)
+        keys = [part for part in path if not isinstance(part, int)]
+        items = "".join(f"item {part + 1}: " for part in path if isinstance(part, int))
+        same = (place, keys[-1], said) if place else (*keys, said)
+        lines.setdefault(same, wrong(place, keys, items + said))
+    more = len(lines) - 1
+    first = next(iter(lines.values()))
+    return MaskLabError(f"{first} (and {more} more)") if more else first

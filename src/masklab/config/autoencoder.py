@@ -8,25 +8,29 @@ READ_PREDICTIONS = ("loss", "minimal_pairs", "prediction", "curvature")  # kinds
 
 def check_autoencoder(config, where, model, encoder, objective):
     """The decoder and the objective of the entry `where` of `models` fit each other."""
-    decoder, how = encoder.decoder, objective.autoencoder
-    if decoder is None and objective.mae and (how.delta < 1 or how.reset):
+    decoder, how = encoder.decoder, objective.get("mae")
+    if decoder is None and how and (how.delta < 1 or how.reset):
         raise MaskLabError(
             f"config: {where}.encoder: objective {model.objective!r} needs an encoder with a `decoder`"
-            " (without one autoencoder.delta must be 1 and reset false)"
+            " (without one mae.delta must be 1 and mae.reset false)"
         )
-    if decoder is not None and not objective.mae:
+    if decoder is not None and how is None:
         raise MaskLabError(
-            f"config: {where}.encoder: {model.encoder!r} has a decoder, which objective {model.objective!r} (mae: 0)"
+            f"config: {where}.encoder: {model.encoder!r} has a decoder, which objective {model.objective!r} (no mae)"
             " leaves without use"
         )
-    if decoder is not None and decoder.attention == "causal+cross" and (objective.kd or objective.mlsm or how.reset):
+    taught = objective.needs("teacher") or objective.needs("codes")
+    if decoder is not None and decoder.attention == "causal+cross" and (taught or how.reset):
         raise MaskLabError(
-            f"config: {where}.encoder: {model.encoder!r} has a causal decoder, which takes no kd, mlsm or reset"
+            f"config: {where}.encoder: {model.encoder!r} has a causal decoder, which takes no term with a teacher (kd,"
+            " mlsm) and no reset"
         )
-    if objective.kd and model.init is not None:
+    if objective.needs("teacher") and model.init is not None:
         teacher = config.models[split_reference(model.init, f"{where}.init")[0]]
         if config.encoders[teacher.encoder].decoder is not None:
-            raise MaskLabError(f"config: {where}.init: {model.init} left its decoder and predicts no tokens for kd")
+            raise MaskLabError(
+                f"config: {where}.init: {model.init} left its decoder and predicts no tokens for a teacher to give"
+            )
 
 
 def check_head(config, probe, model, where):
@@ -35,7 +39,7 @@ def check_head(config, probe, model, where):
     decoder = config.encoders[trained.encoder].decoder
     if kind not in READ_PREDICTIONS or decoder is None:
         return
-    how = config.objectives[trained.objective].autoencoder
+    how = config.objectives[trained.objective].get("mae")
     if not trained.keep_decoder or how.delta or not how.aligned or decoder.attention == "causal+cross":
         raise MaskLabError(
             f"config: {where}: a {kind} probe reads predictions, which {model!r} makes through its decoder: set"

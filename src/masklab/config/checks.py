@@ -1,36 +1,57 @@
 """What the types cannot say: that names are known and that what stands together fits. One line per fault."""
 
-import difflib
 import re
+import unicodedata
 
-from masklab.config import adversary
+from masklab.config import terms
 from masklab.config.autoencoder import check_autoencoder, check_head
 from masklab.config.exact import WEIGHTLESS, check_floor, check_measurable, check_weightless
 from masklab.config.growth import check_growth
+from masklab.config.inherit import hint
 from masklab.config.references import LAWS, checkpoints, named_law, split_reference, study_models, symbols_of
 from masklab.config.schema import SECTIONS
 from masklab.errors import MaskLabError
 
 SYMBOLIC = {"markov", "hmm", "pcfg", "causal"}  # kinds of corpora whose splits hold symbols instead of text
-NAME = re.compile(r"[A-Za-z0-9_.+-]+")
-OF_A_REPLICATE = re.compile(r"r\d+")  # folders of replicates are called so
+
+
+def _spelt(name: str) -> bool:
+    """Letters (with their marks) and digits of any script, and `_ . + -`."""
+    return all(char in "_.+-" or unicodedata.category(char)[0] in "LMN" for char in name)
+
+
+def check_name(name: str) -> str | None:
+    """What is wrong with the name of an entry, which is part of paths; None: nothing."""
+    if not name:
+        return "a name must not be empty"
+    if not _spelt(name):
+        hint = "; {...} is filled in where an entry has `for:`" if "{" in name else ""
+        return f"a name has letters, digits and _ . + - only{hint}"
+    if name[0] in ".-":
+        return f"a name must not begin with {name[0]!r}"
+    if re.fullmatch(r"r[0-9]+", name):
+        return "a name must not be r and a number: folders of replicates are called so"
+    return None
 
 
 def check_names(config):
-    """Names are such that they can be parts of paths."""
+    """Names of a config that was not read, such as one with nulls, can be parts of paths."""
     for section in SECTIONS:
         for name in getattr(config, section):
-            if not NAME.fullmatch(name):
-                raise MaskLabError(f"config: {section}.{name}: names use letters, digits and _ . + - only")
-            if OF_A_REPLICATE.fullmatch(name):
-                raise MaskLabError(f"config: {section}.{name}: r and a number names a replicate; choose another name")
+            if said := check_name(name):
+                raise MaskLabError(f"config: {section}.{name}: {said}")
+
+
+def check_run(name: str) -> str | None:
+    """What is wrong with the name of a run, a folder below results/; None: nothing."""
+    if not _spelt(name) or name.startswith("."):
+        return f"must be empty, or letters, digits and _ . + -, the first not a dot (got {name!r})"
+    return None
 
 
 def _known(names, name, where):
     if name not in names:
-        close = difflib.get_close_matches(str(name), list(names), n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else f"; declared: {', '.join(names) or 'none'}"
-        raise MaskLabError(f"config: {where}: {name!r} is not declared{hint}")
+        raise MaskLabError(f"config: {where}: {name!r} is not declared{hint(name, names)}")
 
 
 def _known_checkpoint(config, reference, where):
@@ -61,11 +82,7 @@ def check_references(config):
         if problem := encoder.problem():
             raise MaskLabError(f"config: encoders.{name}.{problem}")
     for name, objective in config.objectives.items():
-        if not objective.mlm + objective.kd + objective.mlsm + objective.mae:
-            raise MaskLabError(f"config: objectives.{name}: at least one of mlm, kd, mlsm, mae must be above 0")
-        if objective.mlm and objective.mae:
-            raise MaskLabError(f"config: objectives.{name}: mlm and mae are one loss on two inputs; one must be 0")
-        adversary.check_objective(config, name, objective)
+        terms.check_objective(config, name, objective)
     for name, model in config.models.items():
         _check_model(config, name, model)
     for name, dictionary in config.dictionaries.items():
@@ -110,7 +127,7 @@ def _check_model(config, name, model):
             f" ({encoder.max_positions})"
         )
     check_autoencoder(config, where, model, encoder, objective)
-    adversary.check_model(config, model, objective, where)
+    terms.check_model(config, model, objective, where)
     if not encoder.network:
         check_weightless(config, model, encoder, where)
     if model.masking.mask + model.masking.random > 1:
@@ -118,7 +135,7 @@ def _check_model(config, name, model):
     if model.processes > -(-model.batch_size // model.micro):
         raise MaskLabError(
             f"config: {where}.processes: {model.processes} processes share {-(-model.batch_size // model.micro)}"
-            f" micro-batches; lower micro_batch ({model.micro_batch}) or processes"
+            f" micro-batches; lower micro_batch or processes"
         )
     if model.processes % model.nodes:
         raise MaskLabError(
@@ -142,11 +159,7 @@ def _check_model(config, name, model):
         teacher = _known_checkpoint(config, model.init, f"{where}.init")
         if (teacher.encoder, teacher.tokenizer) != (model.encoder, model.tokenizer):
             raise MaskLabError(f"config: {where}.init: {model.init} must have the same encoder and tokenizer")
-    if (objective.kd or objective.mlsm) and model.init is None:
-        raise MaskLabError(f"config: {where}.init: objective {model.objective!r} needs a teacher, given as model@step")
-    if objective.mlsm:
-        if model.dictionary is None:
-            raise MaskLabError(f"config: {where}.dictionary: objective {model.objective!r} needs a dictionary")
+    if objective.needs("codes"):
         _known(config.dictionaries, model.dictionary, f"{where}.dictionary")
         reference = f"dictionaries.{model.dictionary}.model"
         source, _ = split_reference(config.dictionaries[model.dictionary].model, reference)
@@ -184,12 +197,21 @@ def _check_causal(config):
 def _check_study(config, name, study):
     where = f"studies.{name}"
     members = study_models(study)
-    for model in members:
-        _known(config.models, model, f"{where}.panels")
+    for model in study.extra:
+        _known(config.models, model, f"{where}.extra")
+    for title, panel in study.panels.items():
+        named = panel if isinstance(panel, dict) else {None: panel}
+        for label, models in named.items():
+            for model in [models] if isinstance(models, str) else models:
+                _known(config.models, model, f"{where}.panels.{title}" + (f".{label}" if label else ""))
     for probe, models in study.probes.items():
-        _known(config.probes, probe, f"{where}.probes")
+        if probe not in config.probes:
+            said = f"no probe of that name{hint(probe, config.probes)}"
+            raise MaskLabError(f"config: {where}.probes.{probe}: {said}")
         for model in () if models == "all" else models:
-            _known(members, model, f"{where}.probes.{probe}")
+            if model not in members:
+                said = f"{model!r} is no recipe of the study{hint(model, members)}"
+                raise MaskLabError(f"config: {where}.probes.{probe}: {said}")
         for model in members if models == "all" else models:
             _check_law(config, probe, model, f"{where}.probes.{probe}")
             check_floor(config, probe, model, f"{where}.probes.{probe}")
@@ -202,8 +224,11 @@ def _check_study(config, name, study):
 
 
 def _check_law(config, probe, model, where):
-    """A task of symbols means something only to a model of the same symbols."""
+    """A task of symbols means something only to a model of the same symbols, one of text only to a model of text."""
     read = symbols_of(config, config.corpora[config.models[model].corpus])
     for task in config.probes[probe].tasks:
-        if symbols_of(config, config.tasks[task]) not in (None, read):
+        symbols = symbols_of(config, config.tasks[task])
+        if symbols is None and read is not None:
+            raise MaskLabError(f"config: {where}: task {task!r} is text, and model {model!r} reads symbols")
+        if symbols not in (None, read):
             raise MaskLabError(f"config: {where}: task {task!r} is of another law than model {model!r} reads")

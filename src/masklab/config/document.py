@@ -1,10 +1,86 @@
-"""The config's JSON schema and table of keys, written from the typed model."""
+"""The config's JSON schema and docs/config.md: how a config is read, and every key, written from the typed model."""
 
+import json
 from pathlib import Path
 from typing import get_args
 
-from masklab.config.schema import SECTIONS, Config, Entity
+from masklab.config import kinds
+from masklab.config.problems import allowed, field_type
+from masklab.config.schema import KINDED, SECTIONS, Config, Entity, Objective
 from masklab.files import atomic, write_json
+
+READING = """# Config keys
+
+Made by `masklab schema` from `src/masklab/config/`. `masklab check my.yaml` reads a config and says what it declares;
+`masklab config my.yaml models.strict-mlm` shows an entry in full, with the file and line that each key comes from.
+
+## How a config is read
+
+A config of your own says what differs from the default run:
+
+```yaml
+# my.yaml
+run: mine                              # its artifacts lie under results/mine/
+models:
+  strict-mlm: {batch_size: 32}         # one key of one recipe; the rest stays as it is
+studies:
+  implicit-bias: null                  # null in place of an entry removes it
+  mae: {panels: {kept: null}}          # and so it does with a panel, probe or set of a study
+```
+
+It is laid over config.yaml, mapping by mapping; a list replaces the one below it, and so does a panel of a study.
+`extends:` names the files that lie below instead, the lowest first: `default` (config.yaml) or paths, relative to the
+file that says them. `extends: []` stands alone. `snakemake --configfile a.yaml b.yaml` lays b over a, `--config seed=2`
+comes on top. Keys within entries keep null as a value.
+
+An entry with `for:` stands for many, one for each combination of values. `like:` takes the keys of another entry of its
+section, as it is once all files are laid over each other. A name that begins with a dot is there for `like:` alone:
+
+```yaml
+# sizes.yaml
+extends: [default, my.yaml]
+encoders:
+  wide: {like: tiny, hidden: 128}
+optimisers:
+  slow: {like: mlsm, lr: 5.0e-4}       # models say `optimiser: slow`, or `optimiser: {like: slow, warmup: 0.1}`
+models:
+  .small: {like: strict-mlm, init: null, steps: 400, checkpoints: [400], optimiser: slow}
+  "small-{encoder}-{batch}":
+    for: {encoder: [tiny, wide], batch: [16, 32]}   # or a list of such mappings
+    like: .small
+    encoder: "{encoder}"               # `{...}` alone keeps the value's type
+    batch_size: "{batch}"
+studies:
+  sizes: {panels: {all: ["small-*"]}, probes: {minimal-pairs: all}, sets: {blimp: [blimp]}}   # patterns name many
+```
+
+Families are written out before a file is laid over others, so that `small-wide-16: {steps: 500}` changes one member. An
+entry that says another `kind` than the one below it, or than the one it is like, replaces it. `"dh-*": null` removes
+all that match. `code:` names Python files, relative to the config, that register kinds (`masklab.config.kinds`):
+
+```yaml
+# words.yaml
+code: words.py
+corpora:
+  strict: {kind: repeated, word: masks}   # replaces the entry of kind english
+```
+
+```python
+# words.py
+from masklab.config import kinds
+from masklab.config.schema import Entity
+
+
+class Repeated(Entity):
+    \"\"\"One word again and again.\"\"\"
+
+    word: str
+
+
+@kinds.corpus("repeated", Repeated)
+def generate(config, name, seed): ...  # -> {split: pyarrow.Table}
+```
+"""
 
 
 def write(root: Path) -> None:
@@ -15,16 +91,15 @@ def write(root: Path) -> None:
 
 
 def keys() -> str:
-    """Markdown tables of every key: what it is, its default, where it stands."""
-    parts = ["# Config keys", "", "Made by `masklab schema` from `src/masklab/config/schema/`. An entry may have",
-             "`for: {name: [values]}` (or a list of such mappings) and then stands for one entity per combination.",
-             *_table("the top level", Config, skip=SECTIONS)]  # fmt: skip
-    sections = {entity for section in SECTIONS for entity in _entities(Config.model_fields[section].annotation)}
+    """docs/config.md: how a config is read; tables of every key: what it can be, its default, what it means."""
+    parts = [READING, "## Every key", "", "The schema's keys, section by section.", *_table("the top level", Config)]
+    sections = {entity for section in SECTIONS for entity in _section(section)}
     for section in SECTIONS:
-        annotation = Config.model_fields[section].annotation
         parts.append(f"\n## {section}")
-        for entity in _entities(annotation):
-            parts += _table(f"`{section}.<name>`", entity)
+        if section == "objectives":
+            parts += _terms(section)
+        for entity in _section(section):
+            parts += _table(f"`{section}.<name>`{_kind(entity)}", entity)
             for name, field in entity.model_fields.items():
                 for nested in _entities(field.annotation):
                     if nested in sections:
@@ -33,19 +108,43 @@ def keys() -> str:
     return "\n".join(parts) + "\n"
 
 
+def _section(section) -> list[type[Entity]]:
+    """The classes of a section's entries."""
+    if section in KINDED:
+        return [kind.entity() for kind in kinds.OURS[section].values()]
+    return _entities(Config.model_fields[section].annotation)
+
+
+def _terms(section):
+    """The terms that an objective can have, and their settings."""
+    lines = ["", f"### `{section}.<name>`: {' '.join(Objective.__doc__.split(chr(10) * 2)[0].split())}"]
+    for name, kind in kinds.OURS["terms"].items():
+        lines += _table(f"`{section}.<name>.{name}`", kind.entity())
+    return lines
+
+
 def _entities(annotation):
     if isinstance(annotation, type) and issubclass(annotation, Entity):
         return [annotation]
     return [entity for part in get_args(annotation) for entity in _entities(part)]
 
 
-def _table(where, entity, skip=()):
-    heading = f"### {where}: {entity.__doc__.splitlines()[0]}"
-    lines = ["", heading, "", "| key | default | meaning |", "| --- | --- | --- |"]
+def _table(where, entity):
+    lines = ["", f"### {where}: {entity.__doc__.splitlines()[0]}", ""]
+    lines += ["| key | can be | default | meaning |", "| --- | --- | --- | --- |"]
     for name, field in entity.model_fields.items():
-        if name not in skip:
-            lines.append(f"| `{name}` | {_default(field)} | {field.description or _kind(field)} |")
+        if name not in SECTIONS or entity is not Config:
+            said = allowed(field_type(field)).replace("|", "\\|")
+            meaning = (field.description or "").replace("None", "null")
+            lines.append(f"| `{name}` | {said} | {_default(field)} | {meaning} |")
     return lines
+
+
+def _kind(entity):
+    """` of kind x` where the class is of one kind only."""
+    field = entity.model_fields.get("kind")
+    options = get_args(field.annotation) if field else ()
+    return f" of kind `{options[0]}`" if len(options) == 1 else ""
 
 
 def _default(field):
@@ -53,8 +152,4 @@ def _default(field):
         return "required"
     if isinstance(field.default, Entity):
         return "below"
-    return f"`{field.default!r}`"
-
-
-def _kind(field):
-    return str(getattr(field.annotation, "__name__", field.annotation)).replace("typing.", "").replace("|", "or")
+    return f"`{json.dumps(field.default, ensure_ascii=False)}`"

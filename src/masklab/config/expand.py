@@ -11,73 +11,124 @@ expands to four models; a list of such mappings stands for all of their members.
 `{name}` takes the value itself (so numbers stay numbers). A study names models by patterns too (`expand_models`).
 """
 
-import fnmatch
 import itertools
 import re
 
-from masklab.errors import MaskLabError
+from masklab.config.inherit import is_pattern, lay_entry, matching
+from masklab.config.located import Mapping, Sequence, place_of, wrong
+from masklab.config.schema import SECTIONS
 
 
-def expand_section(section: dict, where: str) -> dict:
-    """Expand every `for:` entry of one config section, keeping the order of declaration."""
-    expanded = {}
-    for name, entry in section.items():
-        family = entry.get("for") if isinstance(entry, dict) else None
-        for member, value in _members(name, entry, family, where) if family else [(str(name), entry)]:
-            if member in expanded:
-                raise MaskLabError(f"{where}.{member}: declared twice (one is a member of a `for:` family)")
-            expanded[member] = value
-    return expanded
+def expanded(config) -> Mapping:
+    """A config with every `for:` entry of its sections in full, in the order of declaration."""
+    found = Mapping(config)
+    for section in SECTIONS:
+        if (entries := found.get(section)) is not None:
+            if not isinstance(entries, dict):
+                raise wrong(place_of(found, section), section, "must be a mapping of names to entries")
+            found[section] = expand_section(entries, section, found.get("optimisers") or {})
+    return found
 
 
-def _members(name, entry, families, where):
-    for family in families if isinstance(families, list) else [families]:
+def expand_section(entries: dict, section: str, optimisers=()) -> Mapping:
+    """One section in full. An entry with the name of a member of a family is laid over the member."""
+    found, members = Mapping(), set()
+    for name, entry in entries.items():
+        families = entry.get("for") if isinstance(entry, dict) else None
+        if families is None:
+            name, value = str(name), entry
+            if name in members and entry is not None:
+                value = lay_entry(section, found[name], entry, entries, found, optimisers)
+            found.put(name, value, place_of(entries, name))
+            continue
+        for member, value in _members(name, entry, families, section):
+            if member in members:
+                said = "declared twice (both are members of `for:` families)"
+                raise wrong(place_of(entries, name), (section, member), said)
+            if member in found:  # said before the family: laid over it
+                given = found[member]
+                if given is not None:
+                    value = lay_entry(section, value, given, entries, entries, optimisers)
+                found[member] = given if given is None else value
+            else:
+                found.put(member, value, place_of(entries, name))
+            members.add(member)
+    return found
+
+
+def _members(name, entry, families, section):
+    """(name, entry) of every member of a family, or of a list of families that share an entry."""
+    path = (section, name)
+    template = Mapping(entry)
+    del template["for"]
+    for family in families if isinstance(families, list) and families else [families]:
         if not isinstance(family, dict) or not all(isinstance(v, list) and v for v in family.values()):
-            raise MaskLabError(f"{where}.{name}.for: must map each variable to a non-empty list of values")
-        template = {key: value for key, value in entry.items() if key != "for"}
-        for values in itertools.product(*family.values()):
-            variables = dict(zip(family, values, strict=True))
-            yield _fill(name, variables, f"{where}.{name}"), _fill(template, variables, f"{where}.{name}")
+            said = "must map each variable to a list of values, such as {n: [1, 2]}, or be a list of such mappings"
+            raise wrong(place_of(entry, "for"), (*path, "for"), said)
+        values = [[(item, place_of(items, at)) for at, item in enumerate(items)] for items in family.values()]
+        for chosen in itertools.product(*values):
+            variables = dict(zip(family, chosen, strict=True))
+            place = place_of(entry, "for")
+            yield _text(name, variables, path, place), _fill(template, variables, path)
 
 
-def _fill(value, variables, where):
+def _fill(value, variables, path):
+    """A mapping or list with the variables in place of their names."""
     if isinstance(value, dict):
-        return {_fill(k, variables, where): _fill(v, variables, where) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_fill(item, variables, where) for item in value]
-    if not isinstance(value, str):
-        return value
+        found = Mapping()
+        for key, item in value.items():
+            place = place_of(value, key)
+            name = _text(key, variables, path, place) if "{" in key else key
+            found.put(name, *_filled(item, variables, (*path, key), place))
+        return found
+    items = [_filled(item, variables, path, place_of(value, at)) for at, item in enumerate(value)]
+    return Sequence([item for item, _ in items], [place for _, place in items])
+
+
+def _filled(value, variables, path, place):
+    """The same of any value, with its place: that of the variable where the value is nothing else."""
+    if isinstance(value, dict | list):
+        return _fill(value, variables, path), place
+    if not isinstance(value, str) or "{" not in value:
+        return value, place
     whole = re.fullmatch(r"\{(\w+)\}", value)
     if whole and whole[1] in variables:
-        return variables[whole[1]]
+        value, said = variables[whole[1]]
+        return value, said or place
+    return _text(value, variables, path, place), place
 
+
+def _text(text, variables, path, place):
     def one(match):
         if match[1] not in variables:
-            raise MaskLabError(f"{where}: unknown variable {{{match[1]}}}; `for:` declares {sorted(variables)}")
-        return str(variables[match[1]])
+            raise wrong(place, path, f"unknown variable {{{match[1]}}}; `for:` declares {', '.join(variables)}")
+        return str(variables[match[1]][0])
 
-    return re.sub(r"\{(\w+)\}", one, value)
+    return re.sub(r"\{(\w+)\}", one, str(text))
 
 
-def expand_models(study, models):
-    """A `Study` whose panels, extra models and probes name models by patterns ("mae-mlm-*") with their names instead.
+def expand_models(study, models, tasks=()):
+    """A `Study` whose panels, extra models, probes and sets name models and tasks by patterns ("mae-mlm-*") with their
+    names instead.
 
     None where the panels were patterns and none is left.
 
-    A pattern stands for the models that match it, in order of declaration; a panel of patterns that no model matches,
-    and a probe of such, is left out: one study then serves configs that declare more runs or fewer.
+    A pattern stands for the names that match it, in order of declaration; a panel of patterns that no model matches,
+    and a probe or set of such, is left out: one study then serves configs that declare more runs or fewer.
     """
 
-    def names(listed):
+    def names(listed, known=models):
         found = []
         for name in listed:
-            found += fnmatch.filter(models, name) if set(name) & set("*?[") else [name]
+            found += matching(known, name) if is_pattern(name) else [name]
         return list(dict.fromkeys(found))
 
     panels = {title: names(panel) if isinstance(panel, list) else panel for title, panel in study.panels.items()}
     probes = {probe: names(listed) if isinstance(listed, list) else listed for probe, listed in study.probes.items()}
+    sets = {name: names(listed, tasks) for name, listed in study.sets.items()}
     kept = {title: panel for title, panel in panels.items() if panel or not study.panels[title]}
     measured = {probe: listed for probe, listed in probes.items() if listed or not study.probes[probe]}
+    named = {name: listed for name, listed in sets.items() if listed or not study.sets[name]}
     if study.panels and not kept:
         return None
-    return study.model_copy(update={"panels": kept, "probes": measured, "extra": names(study.extra)})
+    return study.model_copy(update={"panels": kept, "probes": measured, "sets": named, "extra": names(study.extra)})

@@ -6,12 +6,23 @@ named by a study. Ours stand in `OURS`, as strings, so that reading a config imp
 
     @kinds.corpus("shifts", Shifts)            # Shifts: a class of settings, derived from `Entity`
     def generate(config, name, seed): ...
+
+Entries of that kind have the keys of the class, `kind`, and those that every entry of their section has.
 """
 
+import difflib
+import functools
+import hashlib
 import importlib
+import importlib.util
+import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
+from masklab.config.located import shown
 from masklab.errors import MaskLabError
 
 SECTIONS = ("corpora", "tasks", "probes", "terms", "figures", "tables", "claims")
@@ -36,11 +47,11 @@ class Kind:
 
     def function(self) -> Callable:
         """What makes it, imported now."""
-        return _imported(self.make)
+        return imported(self.make)
 
     def entity(self) -> type | None:
-        """The class of its settings."""
-        return _imported(self.settings)
+        """The class of its settings; of a user's kind with the keys that all kinds of its section have."""
+        return imported(self.settings) if isinstance(self.settings, str) else _complete(self)
 
     def code(self) -> tuple[str, ...]:
         """Modules that its artifacts are made by; of a user's kind none: the file itself counts."""
@@ -48,11 +59,33 @@ class Kind:
         return (*own, *self.modules)
 
 
-def _imported(value):
+def imported(value):
+    """What "module:name" names, imported now; anything else is itself."""
     if not isinstance(value, str):
         return value
     module, _, name = value.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+@functools.cache
+def _complete(kind: Kind) -> type | None:
+    """A user's class of settings, made one of its section: with `kind`, `redraw`, `steps`, ..."""
+    from pydantic import create_model
+
+    from masklab.config import schema
+
+    bases = {"corpora": schema.Drawn, "tasks": schema.Drawn, "probes": schema.CorpusProbe}
+    if kind.section not in bases:
+        return kind.settings
+    base = bases[kind.section]
+    settings = kind.settings or base
+    if kind.section == "probes" and settings is not base and "tasks" in settings.model_fields:
+        base = schema.CheckpointProbe
+    own = {} if "kind" in settings.model_fields else {"kind": (Literal[kind.name], kind.name)}
+    parents = (settings,) if issubclass(settings, base) else (settings, base)
+    made = create_model(settings.__name__, __base__=parents, __module__=settings.__module__, **own)
+    made.__doc__ = settings.__doc__
+    return made
 
 
 def _ours(section: str, **kinds) -> dict[str, Kind]:
@@ -100,13 +133,21 @@ OURS: dict[str, dict[str, Kind]] = {
         rank=("RankProbe", "masklab.probes.rank:measure"),
         cost=("CostProbe", "masklab.probes.cost:measure"),
     ),
-    "terms": {},
+    "terms": _ours(
+        "terms",
+        mlm=("Mlm", "masklab.objectives.mlm:Mlm"),
+        kd=("Kd", "masklab.objectives.kd:Kd"),
+        mlsm=("Mlsm", "masklab.objectives.mlsm:Mlsm"),
+        mae=("Mae", "masklab.objectives.mae:Mae"),
+        adversarial=("Adversarial", "masklab.objectives.adversarial:Adversarial"),
+    ),
     "figures": {},
     "tables": {},
     "claims": {},
 }
 _yours: dict[str, dict[str, Kind]] = {section: {} for section in SECTIONS}
-_reading: str | None = None  # the user's file that is being read
+_read: dict[str, list[Kind]] = {}  # a user's file that was imported -> what it registered
+_reading: str | None = None  # the one that is being imported
 
 
 def known(section: str) -> dict[str, Kind]:
@@ -118,15 +159,81 @@ def find(section: str, name: str) -> Kind:
     """The kind of that name; MaskLabError says which there are."""
     kinds = known(section)
     if name not in kinds:
-        raise MaskLabError(f"no kind {name!r} among {section}; known: {', '.join(kinds)}")
+        close = difflib.get_close_matches(str(name), kinds, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise MaskLabError(f"no kind {name!r} among {section}; kinds: {', '.join(kinds) or 'none'}{hint}")
     return kinds[name]
 
 
-def _register(section, name, settings, modules):
+def load(files) -> None:
+    """Import a user's files by their paths, each once in a process, and know the kinds that they register.
+
+    A file may import others of its own folder. Raises MaskLabError, with file and line, for what is wrong in it: an
+    error while it is imported, a name that is taken by a kind of ours or of another of these files.
+    """
+    global _reading
+    mine: dict[tuple[str, str], str] = {}
+    for file in map(str, files):
+        if file not in _read:
+            _reading, _read[file] = file, []
+            try:
+                _import(Path(file))
+            except BaseException:
+                for kind in _read.pop(file):
+                    _yours[kind.section].pop(kind.name, None)
+                raise
+            finally:
+                _reading = None
+        for kind in _read[file]:
+            other = mine.setdefault((kind.section, kind.name), file)
+            if other != file:
+                said = f"{kind.name!r} is already a kind among {kind.section}, from {shown(other)}"
+                raise MaskLabError(f"{shown(file)}: {said}")
+            _yours[kind.section][kind.name] = kind
+
+
+def _import(path: Path) -> None:
+    if not path.is_file():
+        raise MaskLabError(f"{shown(path)}: no such file")
+    if (folder := str(path.parent)) not in sys.path:
+        sys.path.append(folder)  # for what it imports from beside itself, now and later
+    importlib.invalidate_caches()
+    name = path.stem  # by which it can be pickled, unless another module has it
+    if "." in name or name in sys.modules or importlib.util.find_spec(name).origin != str(path):
+        name = f"{name.replace('.', '_')}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, MaskLabError):
+            raise MaskLabError(f"{_line(error, path)}: {error}") from None
+        if isinstance(error, SyntaxError):
+            raise MaskLabError(f"{shown(error.filename)}:{error.lineno}: {error.msg}") from None
+        if isinstance(error, Exception):
+            raise MaskLabError(f"{_line(error, path)}: {type(error).__name__}: {error}") from error
+        raise
+
+
+def _line(error, path) -> str:
+    """`file:line` of the user's own that an error went through last."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(path.parent)]
+    return f"{shown(own[-1].filename)}:{own[-1].lineno}" if own else shown(path)
+
+
+def register(section: str, name: str, settings=None, modules=(), wrap=None):
+    """Decorator that adds a kind of a user's file. wrap: what is kept in place of the decorated function."""
+
     def decorate(make):
-        if name in OURS[section] or name in _yours[section]:
-            raise MaskLabError(f"{_reading}: {name!r} is already a kind among {section}; choose another name")
-        _yours[section][name] = Kind(section, name, settings, make, tuple(modules), _reading)
+        mine = _read.get(_reading, [])
+        if name in OURS[section] or any((k.section, k.name) == (section, name) for k in mine):
+            raise MaskLabError(f"{name!r} is already a kind among {section}; choose another name")
+        kept = make if wrap is None else wrap(make)
+        kind = Kind(section, name, settings, kept, tuple(modules), _reading)
+        mine.append(kind)
+        _yours[section][name] = kind
         return make
 
     return decorate
@@ -134,19 +241,19 @@ def _register(section, name, settings, modules):
 
 def corpus(name: str, settings: type, *modules: str):
     """Register `generate(config, name, seed) -> {split: pyarrow.Table}` as a kind of corpus."""
-    return _register("corpora", name, settings, modules)
+    return register("corpora", name, settings, modules)
 
 
 def task(name: str, settings: type, *modules: str):
     """Register `build(config, name, seed) -> ({split: table}, facts)` as a kind of task."""
-    return _register("tasks", name, settings, modules)
+    return register("tasks", name, settings, modules)
 
 
 def probe(name: str, settings: type, *modules: str):
     """Register `measure(context) -> rows` as a kind of probe."""
-    return _register("probes", name, settings, modules)
+    return register("probes", name, settings, modules)
 
 
 def term(name: str, settings: type, *modules: str):
     """Register a class of `masklab.objectives.Term` as a term that objectives can have."""
-    return _register("terms", name, settings, modules)
+    return register("terms", name, settings, modules)

@@ -42,6 +42,20 @@ def resolved(config, entity) -> dict:
     return settings
 
 
+def phase(config, name) -> int:
+    """How many `init` links lie behind a model: 0 from scratch, 1 for what starts from such a one, and so on.
+
+    Raises:
+        MaskLabError: the links lead back to a model they have passed.
+    """
+    passed = [name]
+    while (init := config.models[passed[-1]].init) is not None:
+        passed.append(split_reference(init, f"models.{passed[-1]}.init")[0])
+        if passed[-1] in passed[:-1]:
+            raise MaskLabError(f"config: models.{name}.init: {' -> '.join(passed)} begins nowhere")
+    return len(passed) - 1
+
+
 def checkpoints(model) -> list[int]:
     """Steps that a model keeps, ascending; the last one always among them."""
     steps = model.checkpoints or [round(model.steps * share / 5) for share in range(1, 6)]

@@ -96,16 +96,4 @@ def sources_of(config, recipe: str) -> list[str]:
 def dictionary_of(config, recipe: str) -> str | None:
     """The dictionary whose codes the objective of a recipe reads; None if it reads none."""
     model = config.models[recipe]
-    return model.dictionary if config.objectives[model.objective].mlsm else None
-
-
-def phase(config, recipe: str) -> int:
-    """How many `init` links lie behind a recipe: 0 for one that starts from scratch."""
-    depth, seen = 0, {recipe}
-    while reference := config.models[recipe].init:
-        recipe = split_reference(reference, f"models.{recipe}.init")[0]
-        if recipe in seen:  # the graph of jobs says which needs itself
-            break
-        seen.add(recipe)
-        depth += 1
-    return depth
+    return model.dictionary if config.objectives[model.objective].needs("codes") else None

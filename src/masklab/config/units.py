@@ -7,8 +7,6 @@ split: [step, task]  one per both       step-600.cola
 with pack: 3         one per 3 tasks    step-600.cola+2
 """
 
-import re
-
 from masklab.config import probe_steps
 
 
@@ -25,6 +23,3 @@ def _name(probe, steps, tasks):
     if "task" in probe.split and tasks:
         parts.append(tasks[0] + (f"+{len(tasks) - 1}" if len(tasks) > 1 else ""))
     return ".".join(parts) or "all"
-
-
-UNIT = re.compile(r"all|step-\d+(\.[A-Za-z0-9_.+-]+)?|[A-Za-z0-9_.+-]+").pattern

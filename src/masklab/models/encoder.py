@@ -22,6 +22,7 @@ from masklab.models.blocks import Block, Embeddings, Head, LstmBlock
 from masklab.models.decoder import Decoder, drop, restore
 from masklab.models.linear import Linear, linear
 from masklab.models.positions import bias_at, shared_bias
+from masklab.rng import torch_generator
 from masklab.tokenizers import MASK, PAD, SEP
 
 BLOCKS = {"transformer": Block, "lstm": LstmBlock}
@@ -48,7 +49,7 @@ class MaskedLM(nn.Module):
         config: the architecture.
         vocab_size: V, special tokens included.
         latent: K, number of latent properties; 0: no latent head.
-        generator: CPU generator that the initial weights are drawn from; None: torch's default one.
+        generator: CPU generator that the initial weights are drawn by; None: torch's default one.
 
     Raises:
         MaskLabError: values of `config` do not fit together.
@@ -70,7 +71,6 @@ class MaskedLM(nn.Module):
         self.final_norm = nn.LayerNorm(config.hidden, config.eps) if config.norm == "pre" else None
         self.head = Head(config, vocab_size)
         self.decoder = Decoder(config) if config.decoder is not None else None
-        # last, so that a latent head leaves the initial values of everything else as they are
         self.latent = Linear(config.hidden, latent) if latent else None
         self.reset_parameters(generator)
 
@@ -78,18 +78,21 @@ class MaskedLM(nn.Module):
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw all weights anew: normal(0, init_range) matrices, zero biases, unit layer norms, zero <pad> row.
 
-        Weights and biases of an LSTM are uniform in +-1 / sqrt(its width), torch's default.
+        Weights and biases of an LSTM are uniform in +-1 / sqrt(its width), torch's default. Each tensor is a stream of
+        its own, addressed by its name and one draw from `generator`: models that differ in some tensors have the same
+        initial values in all others.
         """
+        seed = 0 if self.embeddings.word.is_meta else int(torch.randint(2**62, (), generator=generator))
         for name, parameter in self.named_parameters():
             lstm = name.rsplit(".", 1)[-1].startswith(LSTM_WEIGHTS)
             if lstm or parameter.dim() == 2:
                 if not parameter.is_meta:
-                    draw = torch.empty(parameter.shape)
+                    draw, stream = torch.empty(parameter.shape), torch_generator(seed, name)
                     bound = (self.config.hidden // 2) ** -0.5
                     if lstm:
-                        draw.uniform_(-bound, bound, generator=generator)
+                        draw.uniform_(-bound, bound, generator=stream)
                     else:
-                        draw.normal_(0, self.config.init_range, generator=generator)
+                        draw.normal_(0, self.config.init_range, generator=stream)
                     parameter.copy_(draw)
             elif name.endswith("norm.weight"):
                 parameter.fill_(1)

@@ -8,6 +8,8 @@ last block's queries and attention products are computed from every position; th
 excess is no useful work and is not counted.)
 """
 
+import numpy as np
+
 from masklab.config.schema import Encoder
 
 
@@ -49,6 +51,31 @@ def forward_flops(
 def training_flops(config: Encoder, vocab_size: int, size: int, length: int, masked: int, **options) -> int:
     """Forward and backward: three times the forward pass (the backward has two products for each of its own)."""
     return 3 * forward_flops(config, vocab_size, size, length, masked, **options)
+
+
+def mean_masks(masking, length: int) -> int:
+    """Tokens that are masked of a sequence of `length`, on the average and rounded; at least one."""
+    return 1 if masking.count == "one" else max(1, round(masking.rate * length))
+
+
+def pretraining_flops(config: Encoder, objective, masking, vocab_size: int, size: int, length: int, latent=0) -> int:
+    """`training_flops` of `size` sequences under an `Objective` and a `Masking`, each with its mean number of masks.
+
+    Of a masked autoencoder the share of masks that `objective.leaving` says leaves the encoder. The passes of a
+    teacher and of terms that are added once per update are not part of it.
+    """
+    masked, options = mean_masks(masking, length), {}
+    if config.decoder is not None:
+        options["dropped"] = round(objective.leaving(masking) * masked)
+        masked = length if config.decoder.attention == "causal+cross" else masked
+    return training_flops(config, vocab_size, size, length, masked, latent=latent, **options)
+
+
+def pretraining_flops_per_token(config: Encoder, objective, masking, vocab_size: int, lengths, latent=0) -> float:
+    """The same for each token of sequences of `lengths` [n] tokens, special tokens counted."""
+    found, counts = np.unique(np.asarray(lengths), return_counts=True)
+    each = [pretraining_flops(config, objective, masking, vocab_size, 1, length, latent) for length in found.tolist()]
+    return float(counts @ np.array(each, float)) / float(found @ counts)
 
 
 def flops_per_token(config: Encoder, vocab_size: int, length: int, masked: int, size: int = 64, **options) -> float:

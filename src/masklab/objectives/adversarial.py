@@ -1,4 +1,4 @@
-"""The adversarial objective: representations that predict tokens and mislead a linear head (Liu et al. 2023, A.4).
+"""The adversarial term: representations that predict tokens and mislead a linear head (Liu et al. 2023, A.4).
 
 minimise over psi  L(psi) - lambda / |D2| sum_{(x, y) in D2} loss(g_phi(psi)(h_psi(x)), y),
 phi(psi) = argmin of the loss on D1,
@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.models.pooling import pooled
+from masklab.objectives.term import Term
 from masklab.tasks.encoding import encode_split
 from masklab.tokenizers import load_tokenizer
 
@@ -47,36 +48,40 @@ def meta_loss(features, labels, support: int, classes: int, ridge: float):
     return (predicted - targets[support:]).square().sum(1).mean()
 
 
-class Adversary:
-    """The task that the representations are made bad for.
+class Adversarial(Term):
+    """The squared error of a head on a task that the representations are made bad for.
 
-    config: a `config.schema.Adversary`; folder: of the task; tokens, tokenizer: folders of the model's.
-
-    Raises:
-        MaskLabError: the task has no labels, or fewer training rows than D1 and D2 together.
+    `prepare` raises a MaskLabError where the task has no labels, or fewer training rows than D1 and D2 together.
     """
 
-    def __init__(self, config, folder, tokens, tokenizer, device="cpu"):
-        self.config = config
-        facts, meta = read_json(Path(folder) / "task.json"), read_json(Path(tokens) / "meta.json")
+    maximised = True
+
+    def prepare(self, setup):
+        how, folder = self.settings, Path(setup.tasks[self.settings.task])
+        facts, meta = read_json(folder / "task.json"), read_json(Path(setup.tokens) / "meta.json")
         if facts["kind"] != "labels":
-            raise MaskLabError(f"adversary.task: {config.task!r} holds {facts['kind']}; it must hold labels")
+            raise MaskLabError(f"{self.name}.task: {how.task!r} holds {facts['kind']}; it must hold labels")
         self.classes = facts["labels"]
-        words = load_tokenizer(tokenizer)
-        path = Path(folder) / "train.parquet"
-        self.split = encode_split(path, words, meta["max_length"], device, meta["vocab_size"])
-        if config.support + config.query > len(self.split):
+        words = load_tokenizer(setup.tokenizer)
+        path = folder / "train.parquet"
+        self.split = encode_split(path, words, meta["max_length"], setup.device, meta["vocab_size"])
+        if how.support + how.query > len(self.split):
             raise MaskLabError(
-                f"adversary: support {config.support} + query {config.query} rows are more than the"
-                f" {len(self.split)} training rows of {config.task!r}"
+                f"{self.name}: support {how.support} + query {how.query} rows are more than the"
+                f" {len(self.split)} training rows of {how.task!r}"
             )
 
-    def is_due(self, step: int) -> bool:
-        return step % self.config.every == 0
+    def per_update(self, model, step, rng):
+        if step % self.settings.every:
+            return None
+        model.eval()  # else the states learn to carry dropout's noise, which no probe ever sees
+        found = self.error(model, rng)
+        model.train()
+        return found
 
-    def loss(self, model, rng):
-        """The head's loss on a D2 after a D1, drawn from the NumPy generator `rng`; a scalar, to be maximised."""
-        how = self.config
+    def error(self, model, rng):
+        """The head's loss on a D2 after a D1, drawn from the NumPy generator `rng`; a scalar."""
+        how = self.settings
         rows = rng.choice(len(self.split), how.support + how.query, replace=False)
         ids, lengths, labels = self.split.batch(rows)
         if how.pooling == "cls":

@@ -13,11 +13,8 @@ class Teacher:
     dictionary: [d, k] tensor for on-the-fly codes; `store`: a `CodeStore` for stored ones.
     """
 
-    def __init__(
-        self, model=None, temperature=1.0, dictionary=None, layer=None, penalty=None, solver="exact", store=None
-    ):
+    def __init__(self, model=None, dictionary=None, layer=None, penalty=None, solver="exact", store=None):
         self.model = None if model is None else model.eval().requires_grad_(False)
-        self.temperature = temperature
         self.dictionary, self.layer, self.penalty, self.solver = dictionary, layer, penalty, solver
         self.store = store
 

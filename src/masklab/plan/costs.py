@@ -7,7 +7,7 @@ from masklab.config import checkpoints
 from masklab.config.replicates import split_instance
 from masklab.config.schema import Encoder
 from masklab.config.units import units
-from masklab.models.flops import count_parameters, training_flops
+from masklab.models.flops import count_parameters, mean_masks, pretraining_flops, training_flops
 from masklab.models.flops import forward_flops as encoder_flops
 from masklab.plan.sizes import Sizes
 
@@ -97,7 +97,8 @@ class Costs:
     # --- training ---------------------------------------------------------------
 
     def _latent(self, model):
-        return self.config.dictionaries[model.dictionary].atoms if self.config.objectives[model.objective].mlsm else 0
+        needed = self.config.objectives[model.objective].needs("codes")
+        return self.config.dictionaries[model.dictionary].atoms if needed else 0
 
     def _parameters(self, encoder, vocab, latent):
         key = (encoder, vocab, latent)
@@ -112,16 +113,15 @@ class Costs:
             return Cost(self.assumed["start_seconds"])
         vocab, latent = self.sizes.vocabulary(entry.tokenizer), self._latent(entry)
         length = max(1, round(self.sizes.length(entry.corpus, entry.tokenizer)))
-        masked = max(1, round(entry.masking.rate * length))
-        flops = training_flops(encoder, vocab, entry.batch_size, length, masked, latent=latent)
+        flops = pretraining_flops(encoder, objective, entry.masking, vocab, entry.batch_size, length, latent)
         passes = 1.0
-        if objective.kd or (objective.mlsm and entry.codes == "on-the-fly"):  # a teacher reads each batch
-            flops += forward_flops(encoder, vocab, entry.batch_size, length, masked)
+        if objective.needs("teacher") or (objective.needs("codes") and entry.codes == "on-the-fly"):  # on each batch
+            flops += forward_flops(encoder, vocab, entry.batch_size, length, mean_masks(entry.masking, length))
             passes += 1 / 3
-        if objective.adversarial:  # its rows are read whole, now and then
-            how = objective.adversary
-            flops += training_flops(encoder, 0, how.support + how.query, length, length) / how.every
-            passes += 1 / how.every
+        for rows, every in (term.besides() for term in objective.terms.values()):
+            if rows:  # read whole, now and then
+                flops += training_flops(encoder, 0, rows, length, length) / every
+                passes += 1 / every
         layers = passes * encoder.layers * math.ceil(entry.batch_size / entry.micro)
         step = self.device.seconds(flops, layers, entry.precision) / entry.processes
         stored = len(checkpoints(entry)) * FLOAT * self._parameters(entry.encoder, vocab, latent)

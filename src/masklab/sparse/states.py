@@ -58,7 +58,6 @@ def sample_states(
     tokens: int,
     draw: str = "random",
     seed: int = 1,
-    name: str = "",
     batch_tokens: int = BATCH_TOKENS,
     device="cpu",
     progress=None,
@@ -66,13 +65,13 @@ def sample_states(
     """Unit hidden states of `tokens` tokens (all, if the corpus has fewer): [n, d] float32 on the CPU.
 
     draw: `random`: whole sequences in random order until there are enough tokens (the stream is addressed by
-    `seed` and `name`); `first`: the first tokens of the corpus, as the released code.
+    `seed`); `first`: the first tokens of the corpus, as the released code.
     """
     if draw not in ("random", "first"):
         raise MaskLabError(f"draw {draw!r}: allowed are random, first")
     rows = np.arange(len(store))
     if draw == "random":
-        rows = rng.generator(seed, name, "sample").permutation(rows)
+        rows = rng.generator(seed, "dictionary", "sample").permutation(rows)
     ends = np.cumsum(store.lengths[rows] - 2)
     rows = rows[: int(np.searchsorted(ends, tokens)) + 1]
     n = min(tokens, int(ends[-1]) if len(ends) else 0)

@@ -3,20 +3,7 @@
 import math
 from collections import deque
 
-from masklab.objectives import TERMS
-
 WINDOW = 20
-
-
-def uniform_guess(objective, vocab_size: int, atoms: int) -> float:
-    """Largest weighted loss, in nats per masked token, of a model that predicts uniform distributions.
-
-    ln V for terms over the vocabulary, ln k for MLSM: KL(p || uniform) is at most the logarithm of the size.
-    """
-    sizes = {"mlsm": atoms}
-    return sum(
-        getattr(objective, name) * math.log(sizes.get(name, vocab_size)) for name in TERMS if getattr(objective, name)
-    )
 
 
 class Guard:
@@ -25,7 +12,8 @@ class Guard:
     A loss is high if it is above `limit` times the level of knowing nothing: the loss of uniform guesses,
     or that of the very first update where this is larger. A run has exploded when more than half of the last
     `WINDOW` losses are high: shorter spikes pass. The level is not that of recent losses, so a
-    model that learns fast is not stopped for forgetting part of it.
+    model that learns fast is not stopped for forgetting part of it. guess: the loss of uniform guesses
+    (`masklab.objectives.terms.Terms.uniform`).
 
     limit None: only a loss that is not finite stops the run. Memory is constant; `state` goes into the run's state.
     """

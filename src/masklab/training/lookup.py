@@ -1,8 +1,11 @@
 """The pre-training run of a lookup table: nothing is trained, the law of the corpus is the model."""
 
+import numpy as np
+
 from masklab.errors import MaskLabError
 from masklab.files import read_json, sha256, write_json
 from masklab.models.lookup import FACTS, save_lookup
+from masklab.training.facts import facts, loss_of, unigram_loss
 from masklab.training.metrics import MetricsFile
 from masklab.training.run import Run
 
@@ -13,28 +16,34 @@ def write_lookup(run: Run) -> None:
     Raises:
         MaskLabError: the corpus has no facts of a law.
     """
-    facts = read_json(run.tokens / "meta.json").get("corpus")
-    if facts is None:
+    law = read_json(run.tokens / "meta.json").get("corpus")
+    if law is None:
         raise MaskLabError(f"{run.name}: a lookup table needs a corpus whose law is known; {run.tokens} has none")
-    finish(run, FACTS, lambda folder, **parts: save_lookup(folder, facts, **parts))
+    finish(run, FACTS, lambda folder, **parts: save_lookup(folder, law, **parts))
 
 
-def finish(run: Run, file: str, save) -> None:
+def finish(run: Run, file: str, save, probabilities: np.ndarray | None = None) -> None:
     """Write the only checkpoint of a model without weights by `save(folder, tokenizer_folder=, metadata=)`.
 
     file: what the checkpoint folder holds in the place of weights; its hash stands in the manifest.
+    probabilities: [V], what the model predicts wherever a token is masked; None: no validation loss is taken.
     """
-    resolved = {
-        "seed": run.seed,
-        "model": run.model.model_dump(mode="json"),
-        "encoder": run.encoder.model_dump(mode="json"),
-        "objective": run.objective.model_dump(mode="json"),
-        "dictionary": None,
-    }
+    from masklab.objectives import Setup
+    from masklab.objectives.terms import Terms
+    from masklab.tokens import TokenStore
+    from masklab.training.step import valid_batches
+
+    vocab_size = read_json(run.tokens / "meta.json")["vocab_size"]
+    setup = Setup(run.encoder, vocab_size, tokens=run.tokens, tokenizer=run.tokenizer, tasks=run.tasks)
+    hidden = valid_batches(run, vocab_size, Terms(run.objective, setup).reader)
+    targets = np.concatenate([np.empty(0, np.int64), *(batch.targets.numpy() for batch in hidden)])
+    loss = None if probabilities is None else loss_of(probabilities, targets)
     folder = run.output / "step-0"
-    save(folder, tokenizer_folder=run.tokenizer, metadata={"model": run.name, "step": 0, "config": resolved})
+    save(folder, tokenizer_folder=run.tokenizer, metadata={"model": run.name, "step": 0, "config": run.resolved()})
     metrics = MetricsFile(run.output / "metrics.parquet")
-    metrics.append({"step": 0, "seconds": 0.0, "valid_mlm": float("nan")})
+    metrics.append({"step": 0, "seconds": 0.0, "valid_loss": float("nan") if loss is None else loss})
     metrics.write()
-    write_json({"model": run.name, "steps": {"0": sha256(folder / file)}, "config": resolved},
-               run.output / "manifest.json")  # fmt: skip
+    counted = unigram_loss(TokenStore(run.tokens, "train"), vocab_size, targets)
+    made = facts(run, vocab_size, 0, metrics.rows, None, counted)
+    manifest = {"model": run.name, "steps": {"0": sha256(folder / file)}, "facts": made, "config": run.resolved()}
+    write_json(manifest, run.output / "manifest.json")

@@ -1,12 +1,15 @@
 """The one pre-training loop: every objective, every study.
 
-A step's batch and masks are functions of (seed, model name, step), its dropout of (seed, model name, step,
-micro-batch), so a run killed at any moment and started again ends with the same weights, bit for bit on the
-CPU. In one process or in several (`distributed`), the same micro-batches give the same losses and gradients,
-dropout included, up to the rounding of their sum.
+A step's batch and masks are functions of (seed, phase, step), its dropout of (seed, phase, step, micro-batch), so a
+run killed at any moment and started again ends with the same weights, bit for bit on the CPU. No name of a recipe is
+part of them: two recipes of one phase that differ in their objective alone see the same batches and masks. In one
+process or in several (`distributed`), the same micro-batches give the same losses and gradients, dropout included, up
+to the rounding of their sum.
 """
 
 import contextlib
+import functools
+import logging
 import math
 import os
 import signal
@@ -22,23 +25,24 @@ from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.jobs import state
 from masklab.jobs.progress import Progress, Rate
-from masklab.masking import maskable
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.models.starting import place_embeddings, shuffle_weights
-from masklab.objectives import TERMS, Batch, losses
-from masklab.objectives.teacher import Teacher
+from masklab.objectives import Setup
+from masklab.objectives.batch import Batch
+from masklab.objectives.terms import Terms
 from masklab.optim import flat as optim
 from masklab.rng import generator, seed_at, torch_generator
 from masklab.tokens import TokenStore
+from masklab.training.compiled import Compiled
 from masklab.training.distributed import Ranks, joined
-from masklab.training.guard import Guard, uniform_guess
+from masklab.training.facts import facts, unigram_loss
+from masklab.training.guard import Guard
 from masklab.training.record import Record
 from masklab.training.run import Run
-from masklab.training.step import Reading, Step, masked_step
+from masklab.training.step import Step, masked_step, valid_batches
 
-VALID_ROWS = 512
-VALID_BATCH = 64
+log = logging.getLogger("masklab")
 
 
 def train(run: Run) -> None:
@@ -64,44 +68,44 @@ class Trainer:
         several = self.ranks.size > 1 and run.device == "cuda"
         self.device = torch.device(f"cuda:{self.ranks.local}" if several else run.device)
         self.train_store = TokenStore(run.tokens, "train")
-        self.valid_store = TokenStore(run.tokens, "valid")
         self.vocab_size = read_json(run.tokens / "meta.json")["vocab_size"]
-        self.address = (run.name, self.config.seed)
-        atoms = run.dictionary_config.atoms if run.objective.mlsm else 0
+        files = {"tokens": run.tokens, "tokenizer": run.tokenizer, "tasks": run.tasks}
+        self.terms = Terms(run.objective, Setup(run.encoder, self.vocab_size, **files, device=self.device))
+        atoms = run.dictionary_config.atoms if run.objective.needs("codes") else 0
         self.model = self._initial_model(atoms).to(self.device)
-        self.forward = torch.compile(self.model) if self.config.compile else self.model
-        self.reading = Reading.of(run.objective, run.encoder)
-        self.reconstruct = torch.compile(self.model.reconstruct) if self.config.compile else self.model.reconstruct
+        self.trained = Compiled(self.model) if self.config.compile else self.model
         self.teacher = self._teacher()
-        self.adversary = self._adversary()
-        self.terms = [name for name in TERMS if getattr(run.objective, name)]
         self.flat = optim.FlatParameters(self.model.parameters(), direct=True)
         self.plan = self._plan() if self.config.steps else None
-        self.guard = Guard(self.config.optimiser.explosion, uniform_guess(run.objective, self.vocab_size, atoms))
-        self.record = Record(run)
+        self.guard = Guard(self.config.optimiser.explosion, self.terms.uniform(self.vocab_size, atoms))
+        self.record = Record(run, sparse=[term.name for term in self.terms.once])
         self.stop_signal, self.stopping = 0, False  # of this process; of all
 
     def _initial_model(self, atoms):
-        gen = torch_generator(self.run.seed, *self.address, "init")
+        gen = torch_generator(*self.run.address, "init")
         model = MaskedLM(self.run.encoder, self.vocab_size, latent=atoms, generator=gen)
         if self.run.init is not None:
             weights = load_checkpoint(self.run.init).state_dict()
             wanted = model.state_dict()
             model.load_state_dict({key: value for key, value in weights.items() if key in wanted}, strict=False)
         if self.config.shuffle:
-            shuffle_weights(model, self.run.seed, *self.address)
+            shuffle_weights(model, *self.run.address)
         if self.run.embeddings is not None:
             place_embeddings(model, np.load(self.run.embeddings / "vectors.npy"))
         return model
 
     def _plan(self):
         lengths = self.train_store.lengths
-        eligible = maskable(lengths, self.config.masking)
-        return BatchPlan(lengths, self.config.batch_size, self.run.seed, *self.address, eligible=eligible)
+        eligible = self.terms.reader.maskable(lengths, self.config.masking)
+        size, whose = self.config.batch_size, {"eligible": eligible, "name": self.run.name}
+        return BatchPlan(lengths, size, *self.run.address, **whose)
 
     def _teacher(self):
-        run = self.run
-        needs_codes = run.objective.mlsm > 0
+        run, needs_codes = self.run, self.run.objective.needs("codes")
+        if not needs_codes and not run.objective.needs("teacher"):
+            return None
+        from masklab.objectives.teacher import Teacher
+
         stored = needs_codes and self.config.codes == "stored"
         store = dictionary = model = None
         if stored:
@@ -110,27 +114,19 @@ class Trainer:
             store = CodeStore(run.codes, "train")
         elif needs_codes:
             dictionary = load_file(run.dictionary / "dictionary.safetensors")["D"].to(self.device)
-        if run.objective.kd or (needs_codes and not stored):
+        if run.objective.needs("teacher") or (needs_codes and not stored):
             model = load_checkpoint(run.init).to(self.device)
         made = run.dictionary_config
         coding = {} if made is None else {"layer": made.layer, "penalty": made.penalty, "solver": made.solver}
-        return Teacher(model, run.objective.temperature, dictionary, store=store, **coding)
-
-    def _adversary(self):
-        run = self.run
-        if not run.objective.adversarial:
-            return None
-        from masklab.objectives.adversarial import Adversary
-
-        return Adversary(run.objective.adversary, run.adversary, run.tokens, run.tokenizer, self.device)
+        return Teacher(model, dictionary, store=store, **coding)
 
     # --- batches ---------------------------------------------------------------
 
     def step(self, step: int) -> Step:
         """The micro-batches of `step`, on the CPU: the same in every process."""
-        rng = generator(self.run.seed, *self.address, "mask", step)
+        rng = generator(*self.run.address, "mask", step)
         rows = self.plan.batch(step)
-        how = self.config.masking, self.vocab_size, self.config.micro, self.reading
+        how = self.config.masking, self.vocab_size, self.config.micro, self.terms.reader
         return masked_step(self.train_store, rows, rng, *how)
 
     def batches(self, step: int) -> list[Batch]:
@@ -140,16 +136,8 @@ class Trainer:
     def loss_of(self, batch: Batch):
         """Summed weighted loss and summed terms of one micro-batch (teacher signals included)."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
-            output = self.output_of(batch, self.forward, self.reconstruct)
-        return losses(self.run.objective, batch, output, self.teacher)
-
-    def output_of(self, batch: Batch, forward, reconstruct):
-        """Scores of the tokens that have a loss: of the encoder, or of a masked autoencoder's decoder."""
-        if batch.dropped is None:
-            return forward(batch.ids, batch.lengths, at=batch.at)
-        aligned = self.run.objective.autoencoder.aligned
-        shown = {"dropped": batch.dropped, "reset": batch.reset, "width": batch.width, "original": batch.original}
-        return reconstruct(batch.ids, batch.lengths, at=batch.at, aligned=aligned, **shown)
+            output = self.terms.reader.forward(self.trained, batch)
+        return self.terms.losses(batch, output, self.teacher)
 
     # --- one update ------------------------------------------------------------
 
@@ -159,34 +147,37 @@ class Trainer:
         The mean is over all masked tokens of the batch, in all micro-batches of all processes. Returns mean
         loss and terms per masked token, lr, tokens; sets `stopping` in all processes if one got a signal.
         """
-        config, whole = self.config, self.step(step)
-        sums = torch.zeros(1 + len(self.terms), dtype=torch.float64, device=self.device)
+        config, whole, names = self.config, self.step(step), self.terms.names
+        sums = torch.zeros(1 + len(names), dtype=torch.float64, device=self.device)
         for number, batch in self.ranks.share(list(enumerate(whole.micro))):
-            torch.manual_seed(seed_at(self.run.seed, *self.address, "dropout", step, number))
+            torch.manual_seed(seed_at(*self.run.address, "dropout", step, number))
             total, parts = self.loss_of(batch.to(self.device))
             (total / whole.masked).backward()
-            sums += torch.stack([total.detach(), *(parts[name] for name in self.terms)])
-        attack = self._attack(step)
+            sums += torch.stack([total.detach(), *(parts[name] for name in names)])
+        once = self._once(step)
         signals = torch.tensor(self.stop_signal, device=self.device)
         self.ranks.sum_(self.flat.gradient, sums, signals)
         self.stopping = bool(signals)
-        means = dict(zip(["loss", *self.terms], (sums / whole.masked).tolist(), strict=True))
+        means = dict(zip(["loss", *names], (sums / whole.masked).tolist(), strict=True))
         rate = optim.rate_at(step, config.steps, config.optimiser)
-        return {"step": step + 1, "lr": rate, "tokens": whole.tokens, "masked": whole.masked} | means | attack
+        return {"step": step + 1, "lr": rate, "tokens": whole.tokens, "masked": whole.masked} | means | once
 
-    def _attack(self, step: int) -> dict:
-        """Add the gradient of the adversarial term, where `step` has one; {"adversarial": the loss maximised}.
+    def _once(self, step: int) -> dict:
+        """Add the gradients of terms that are added once per update; name -> what each is worth at `step`.
 
-        Process 0 does it for all. The loss that `judge` sees is without it: that of the tokens must stay low.
+        Process 0 does it for all. The loss that `judge` sees is without them: that of the tokens must stay low.
         """
-        if self.adversary is None or not self.adversary.is_due(step) or not self.ranks.main:
-            return {}
-        self.model.eval()  # else the states learn to carry dropout's noise, which no probe ever sees
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
-            loss = self.adversary.loss(self.model, generator(self.run.seed, *self.address, "adversary", step))
-        self.model.train()
-        (-self.run.objective.adversarial * loss).backward()
-        return {"adversarial": float(loss.detach())}
+        found = {}
+        for term in self.terms.once if self.ranks.main else ():
+            address = (*self.run.address, term.name, step)
+            torch.manual_seed(seed_at(*address))
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16"):
+                worth = term.per_update(self.model, step, generator(*address))
+            if worth is not None:
+                sign = -1 if term.maximised else 1
+                (sign * term.settings.weight * worth).backward()
+                found[term.name] = float(worth.detach())
+        return found
 
     def judge(self, row: dict) -> None:
         """Stop the run if the loss of `row` is not a number or has exploded (`guard`)."""
@@ -212,32 +203,37 @@ class Trainer:
         self.judge(row)
         return self.apply(row)
 
+    def valid_batches(self):
+        """What `validate` reads, on the CPU."""
+        return valid_batches(self.run, self.vocab_size, self.terms.reader)
+
     @torch.no_grad()
     def validate(self) -> float:
-        """Mean loss in nats per token to predict on up to `VALID_ROWS` fixed validation sequences.
+        """Mean cross-entropy in nats per token to predict on fixed validation sequences, read as in training.
 
         Of a masked autoencoder it is the decoder's.
         """
-        lengths = self.valid_store.lengths
-        rows = np.flatnonzero(maskable(lengths, self.config.masking))
-        rows = rows[
-            np.linspace(0, len(rows) - 1, min(len(rows), VALID_ROWS)).astype(int)
-        ]  # all over: files come in order
-        rows = rows[np.argsort(lengths[rows], kind="stable")]
         self.model.eval()
         total = count = 0
-        for start in range(0, len(rows), VALID_BATCH):
-            rng = generator(self.run.seed, "valid", start)
-            part = rows[start : start + VALID_BATCH]
-            size = self.config.micro_batch or VALID_BATCH
-            how = self.config.masking, self.vocab_size, size, self.reading
-            for batch in masked_step(self.valid_store, part, rng, *how).micro:
-                batch = batch.to(self.device)
-                logits = self.output_of(batch, self.model, self.model.reconstruct).logits
-                total += float(torch.nn.functional.cross_entropy(logits, batch.targets, reduction="sum"))
-                count += len(batch.at)
+        for batch in self.valid_batches():
+            batch = batch.to(self.device)
+            logits = self.terms.reader.forward(self.model, batch).logits
+            total += float(torch.nn.functional.cross_entropy(logits, batch.targets, reduction="sum"))
+            count += len(batch.at)
         self.model.train()
         return total / max(count, 1)
+
+    @functools.cached_property
+    def unigram_loss(self) -> float | None:
+        """What `validate` would say of a model that knows how often each token occurs, and nothing else."""
+        targets = [batch.targets.numpy() for batch in self.valid_batches()]
+        return unigram_loss(self.train_store, self.vocab_size, np.concatenate([np.empty(0, np.int64), *targets]))
+
+    def facts(self) -> dict:
+        """What the manifest says of the run, once it is done."""
+        parameters, rows = self.flat.values.numel(), self.record.metrics.rows
+        lengths = None if self.plan is None else self.plan.lengths[self.plan.rows]
+        return facts(self.run, self.vocab_size, parameters, rows, lengths, self.unigram_loss)
 
     # --- the whole run ---------------------------------------------------------
 
@@ -252,7 +248,7 @@ class Trainer:
             for number, handler in previous.items():
                 signal.signal(number, handler)
         if self.ranks.main:
-            self.record.finish()
+            self.record.finish(self.facts())
 
     def _resume(self) -> int:
         """The step to go on with; process 0 reads the state, the others get it from there."""
@@ -270,7 +266,7 @@ class Trainer:
         progress = Progress(self.run.name, "steps", start=first, folder=self.run.state, silent=not main)
         progress.begin(config.steps)
         if first == 0 and 0 in kept and main:  # a starting point: nothing is trained
-            record.metrics.append({"step": 0, "seconds": 0.0, "valid_mlm": self.validate()})
+            record.metrics.append({"step": 0, "seconds": 0.0, "valid_loss": self.validate()})
             record.checkpoint(self.model, 0)
         for step in range(first, config.steps):
             row = self.gradients(step)
@@ -292,9 +288,10 @@ class Trainer:
             validate = keep or (config.validate_every and done % config.validate_every == 0)
             if validate or done % config.log_every == 0 or done == 1:
                 valid = self._validated(done) if validate else math.nan
-                record.metrics.append(record.means.take() | {"seconds": record.seconds, "valid_mlm": valid})
+                record.metrics.append(record.means.take() | {"seconds": record.seconds, "valid_loss": valid})
             if keep and main:
                 record.checkpoint(self.model, done)
+                self._warn(done, valid)
             if progress(done, config.steps, loss=row["loss"], tokens_per_second=rate.value):
                 record.metrics.flush()
             if self.ranks.size > 1 and os.getppid() != parent:
@@ -306,6 +303,14 @@ class Trainer:
         if not math.isfinite(loss):
             self._fail(done, f"the validation loss is {loss}")
         return loss
+
+    def _warn(self, done, loss):
+        """Say so where a run that is half done predicts no better than the frequencies of words do."""
+        if 2 * done > self.config.steps and self.unigram_loss is not None and loss >= self.unigram_loss:
+            log.warning(
+                "%s: at step %d the validation loss, %.4f, is not below that of word frequencies alone, %.4f",
+                *(self.run.name, done, loss, self.unigram_loss),
+            )
 
     def _on_signal(self, number, frame):
         self.stop_signal = number

@@ -10,21 +10,21 @@ from masklab.files import read_table, write_table
 
 AS_LAST = ("step", "lr", "grad_norm")  # as at the last update of a row
 SUMMED = ("tokens", "masked")
-SPARSE = ("adversarial",)  # not of every update: the mean over those that have it
 
 
 class Means:
     """One row for several updates: losses per masked token, tokens summed, the rest as at the last.
 
-    Memory does not grow with the number of updates; `sums` and `last` are JSON-able and make up the state.
+    sparse: names of what not every update has: the mean over those that do. Memory does not grow with the number of
+    updates; `sums` and `last` are JSON-able and make up the state.
     """
 
-    def __init__(self, sums: dict | None = None, last: dict | None = None):
-        self.sums, self.last = sums or {}, last or {}
+    def __init__(self, sums: dict | None = None, last: dict | None = None, sparse=()):
+        self.sums, self.last, self.sparse = sums or {}, last or {}, tuple(sparse)
 
     def add(self, row: dict) -> None:
         for key, value in row.items():
-            if key in SPARSE:
+            if key in self.sparse:
                 count = f"{key} updates"
                 self.sums[key], self.sums[count] = self.sums.get(key, 0) + value, self.sums.get(count, 0) + 1
             elif key not in AS_LAST:
@@ -37,9 +37,9 @@ class Means:
         row = {
             key: value if key in AS_LAST else self.sums[key] if key in SUMMED else self.sums[key] / masked
             for key, value in self.last.items()
-            if key not in SPARSE
+            if key not in self.sparse
         }
-        row |= {key: self.sums[key] / self.sums[f"{key} updates"] for key in SPARSE if key in self.sums}
+        row |= {key: self.sums[key] / self.sums[f"{key} updates"] for key in self.sparse if key in self.sums}
         self.sums, self.last = {}, {}
         return row
 

@@ -24,20 +24,14 @@ class Record:
     status`), `run.json` (for `python -m masklab.training`), and `stopped.json` of a run that failed.
 
     means: updates since the last row of metrics; seconds: time spent training; saved: step of the state on disk.
+    sparse: names of terms that not every update has a value of.
     """
 
-    def __init__(self, run: Run):
-        self.run = run
+    def __init__(self, run: Run, sparse=()):
+        self.run, self.resolved = run, run.resolved()
         self.file = run.state / "state.safetensors"
         self.metrics = MetricsFile(run.state / "metrics.parquet")
-        self.means, self.seconds, self.saved = Means(), 0.0, None
-        self.resolved = {
-            "seed": run.seed,
-            "model": run.model.model_dump(mode="json"),
-            "encoder": run.encoder.model_dump(mode="json"),
-            "objective": run.objective.model_dump(mode="json"),
-            "dictionary": run.dictionary_config and run.dictionary_config.model_dump(mode="json"),
-        }
+        self.means, self.seconds, self.saved = Means(sparse=sparse), 0.0, None
 
     def mark(self) -> str:
         """Fingerprint of the configuration and of what the run reads: a state must not outlive either."""
@@ -48,9 +42,8 @@ class Record:
             inputs["dictionary"] = sha256(self.run.dictionary / "dictionary.safetensors")
         if self.run.embeddings is not None:
             inputs["embeddings"] = sha256(self.run.embeddings / "vectors.npy")
-        if self.run.adversary is not None:
-            inputs["adversary"] = sha256(self.run.adversary / "train.parquet")
-        return fingerprint([self.run.name, self.resolved, inputs])
+        inputs["tasks"] = {name: sha256(folder / "train.parquet") for name, folder in self.run.tasks.items()}
+        return fingerprint([self.resolved, inputs])
 
     def restore(self, flat, guard) -> int:
         """Load the state into `flat` and `guard`; the step it is of. Without one that fits, clear all files: 0."""
@@ -73,7 +66,11 @@ class Record:
             )
         flat.load(load_file(self.file))
         guard.load(facts["guard"])
-        self.seconds, self.saved, self.means = facts["seconds"], facts["step"], Means(*facts["means"])
+        self.seconds, self.saved, self.means = (
+            facts["seconds"],
+            facts["step"],
+            Means(*facts["means"], self.means.sparse),
+        )
         log.info("%s: resuming at step %d of %d", run.name, facts["step"], run.model.steps)
         return facts["step"]
 
@@ -104,12 +101,13 @@ class Record:
             " and run again to begin anew"
         )
 
-    def finish(self) -> None:
-        """Write metrics and the manifest, which says that the run is complete, and forget its state."""
+    def finish(self, facts: dict) -> None:
+        """Write metrics and the manifest with its `facts`, which says that the run is complete; forget its state."""
         run = self.run
         self.metrics.write(run.output / "metrics.parquet")
         folders = {str(step): run.output / f"step-{step}" for step in checkpoints(run.model)}
         hashes = {step: sha256(folder / "model.safetensors") for step, folder in folders.items()}
-        write_json({"model": run.name, "steps": hashes, "config": self.resolved}, run.output / "manifest.json")
+        manifest = {"model": run.name, "steps": hashes, "facts": facts, "config": self.resolved}
+        write_json(manifest, run.output / "manifest.json")
         state.clear(run.state)
         log.info("%s: done after %s", run.name, duration(self.seconds))

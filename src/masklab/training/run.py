@@ -5,16 +5,20 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from masklab.config.schema import Dictionary, Encoder, Entity, Model, Objective
+from masklab.config.schema import Dictionary, Encoder, Model, Objective
 from masklab.errors import MaskLabError
 from masklab.files import read_json, write_json
 
 
 @dataclass(frozen=True)
 class Run:
-    """One pre-training run: its resolved configuration and where its files lie."""
+    """One pre-training run: its resolved configuration and where its files lie.
+
+    seed: of the replicate (`masklab.rng.replicate_seed`); phase: how many `init` links lie behind the recipe. Both are
+    part of every random address, `name` is of none.
+    """
 
     name: str
     seed: int  # of the replicate
@@ -30,14 +34,34 @@ class Run:
     dictionary_config: Dictionary | None = None
     codes: Path | None = None  # folder of the stored codes
     embeddings: Path | None = None  # folder of initial word embeddings
-    adversary: Path | None = None  # folder of the task of an adversarial objective
+    tasks: dict[str, Path] = dataclasses.field(default_factory=dict)  # folders of the tasks that terms read
+    replicate: int = 1
+    phase: int = 0
     device: str = "cpu"
     replicate: int = 1
     phase: int = 0  # how many `init` links lie behind it
 
+    def __post_init__(self):
+        if (self.phase > 0) != (self.init is not None):
+            raise MaskLabError(
+                f"{self.name}: phase {self.phase}: a run has a phase above 0 if it has `init`, and only then"
+            )
+
+    @property
+    def address(self) -> tuple:
+        """(seed, phase), with which the address of every random stream of the run begins."""
+        return self.seed, f"phase {self.phase}"
+
+    def resolved(self) -> dict:
+        """What was trained, JSON-able: it stands in the manifest and in every checkpoint."""
+        entities = {"model": self.model, "encoder": self.encoder, "objective": self.objective}
+        found = {"seed": self.seed, "replicate": self.replicate, "phase": self.phase}
+        found |= {name: entity.model_dump(mode="json") for name, entity in entities.items()}
+        return found | {"dictionary": self.dictionary_config and self.dictionary_config.model_dump(mode="json")}
+
 
 ENTITIES = {"model": Model, "encoder": Encoder, "objective": Objective, "dictionary_config": Dictionary}
-PATHS = ("tokens", "tokenizer", "output", "state", "init", "dictionary", "codes", "embeddings", "adversary")
+PATHS = ("tokens", "tokenizer", "output", "state", "init", "dictionary", "codes", "embeddings")
 
 
 def write_run(run: Run, path) -> None:
@@ -45,10 +69,12 @@ def write_run(run: Run, path) -> None:
     found = {}
     for field in dataclasses.fields(run):
         value = getattr(run, field.name)
-        if isinstance(value, Entity):
+        if isinstance(value, BaseModel):
             value = value.model_dump(mode="json")
         elif isinstance(value, Path):
             value = os.path.abspath(value)
+        elif field.name == "tasks":
+            value = {name: os.path.abspath(folder) for name, folder in value.items()}
         found[field.name] = value
     write_json(found, path)
 
@@ -62,7 +88,8 @@ def read_run(path) -> Run:
     found = read_json(path)
     if not isinstance(found, dict):
         raise MaskLabError(f"{path}: must be a JSON object")
-    fields = {field.name: field.default is dataclasses.MISSING for field in dataclasses.fields(Run)}
+    missing = dataclasses.MISSING
+    fields = {f.name: f.default is missing and f.default_factory is missing for f in dataclasses.fields(Run)}
     for key in found:
         if key not in fields:
             raise MaskLabError(f"{path}: {key}: unknown key; allowed: {', '.join(fields)}")
@@ -77,4 +104,5 @@ def read_run(path) -> Run:
                 first = error.errors()[0]
                 where = ".".join(str(part) for part in (key, *first["loc"]))
                 raise MaskLabError(f"{path}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+    found["tasks"] = {name: Path(folder) for name, folder in (found.get("tasks") or {}).items()}
     return Run(**{k: Path(v) if k in PATHS and v is not None else v for k, v in found.items()})

@@ -1,12 +1,19 @@
 """The micro-batches of one update."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from masklab.masking import leaving, mask_batch
-from masklab.objectives import Batch
+from masklab.objectives import Term
+from masklab.objectives.batch import Batch
+from masklab.rng import generator
+from masklab.tokens import TokenStore
+
+PLAIN = Term()
+VALID_ROWS = 512
+VALID_BATCH = 64
 
 
 @dataclass
@@ -18,64 +25,43 @@ class Step:
     tokens: int  # specials counted
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How a masked batch is read.
+def masked_step(store, rows, rng, masking, vocab_size: int, size: int, term: Term = PLAIN) -> Step:
+    """Hide tokens of the sequences `rows` of a `TokenStore` and cut them into micro-batches of `size`.
 
-    delta: share of [MASK]s that the encoder sees; None: all, and nothing else sees them (no autoencoder).
-    reset: masked positions that stay are [MASK] in the decoder's input again.
-    whole: every token has a loss, as a causal decoder predicts them all; else the masked ones have.
-    """
-
-    delta: float | None = None
-    reset: bool = False
-    whole: bool = False
-
-    @classmethod
-    def of(cls, objective, encoder) -> "Reading":
-        """That of an objective (`config.schema.Objective`) with an encoder (`config.schema.Encoder`)."""
-        if not objective.mae or encoder.decoder is None:
-            return cls()
-        how = objective.autoencoder
-        return cls(how.delta, how.reset, encoder.decoder.attention == "causal+cross")
-
-
-def masked_step(store, rows, rng, masking, vocab_size: int, size: int, reading: Reading = Reading()) -> Step:
-    """Mask the sequences `rows` of a `TokenStore` and cut them into micro-batches of `size`.
-
-    Masks are drawn for all rows together, so that they do not depend on `size`. Padding is cut to each
-    micro-batch's longest sequence.
+    term: says how tokens are hidden (`Term.corrupt`) and micro-batches arranged. Masks are drawn for all rows
+    together, so that they do not depend on `size`. Padding is cut to each micro-batch's longest sequence.
     """
     ids, lengths = store.batch(rows)
-    corrupted, row, column = mask_batch(ids.numpy(), lengths.numpy(), masking, vocab_size, rng)
-    leaves = None if reading.delta is None else leaving(corrupted[row, column], row, reading.delta, rng)
-    corrupted = torch.from_numpy(corrupted)
+    corrupted, row, column, *more = term.corrupt(ids.numpy(), lengths.numpy(), masking, vocab_size, rng)
+    corrupted, extra = torch.from_numpy(corrupted), more[0] if more else {}
     positions = store.flat(rows, row, column)
-    lost = row, column
-    if reading.whole:
-        row, column = (np.arange(ids.shape[1]) < lengths.numpy()[:, None]).nonzero()
-        positions = np.zeros(len(row), np.int64)  # specials are not in the store
     micro = []
     for start in range(0, len(rows), size):
         stop = min(start + size, len(rows))
-        inside = (row >= start) & (row < stop)
         width = int(lengths[start:stop].max())
-        at = torch.from_numpy((row[inside] - start) * width + column[inside])
+        at, inside = _flat(row, column, start, stop, width)
         original = ids[start:stop, :width]
         targets = original.reshape(-1)[at]
         batch = Batch(corrupted[start:stop, :width], original, lengths[start:stop], at, targets, positions[inside])
-        if leaves is not None:
-            _show(batch, *lost, leaves, start, stop, reading)
+        batch.extra = {name: _flat(*tokens, start, stop, width)[0] for name, tokens in extra.items()}
+        term.arrange(batch)
         micro.append(batch)
     return Step(micro, len(row), int(lengths.sum()))
 
 
-def _show(batch, row, column, leaves, start, stop, reading):
-    """Set what the encoder and the decoder are shown of masked tokens (row, column, leaves) [N] in rows start..stop."""
+def valid_batches(run, vocab_size: int, term: Term) -> Iterator[Batch]:
+    """Masked batches of up to `VALID_ROWS` fixed validation sequences of a `Run`; the same for its whole phase."""
+    store, masking = TokenStore(run.tokens, "valid"), run.model.masking
+    rows = np.flatnonzero(term.maskable(store.lengths, masking))
+    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), VALID_ROWS)).astype(int)]  # all over: files come in order
+    rows = rows[np.argsort(store.lengths[rows], kind="stable")]
+    size = run.model.micro_batch or VALID_BATCH
+    for start in range(0, len(rows), VALID_BATCH):
+        rng, part = generator(*run.address, "valid", start), rows[start : start + VALID_BATCH]
+        yield from masked_step(store, part, rng, masking, vocab_size, size, term).micro
+
+
+def _flat(row, column, start, stop, width):
+    """Flat positions in the micro-batch start..stop of those tokens (row, column) [N] that lie in it, and which do."""
     inside = (row >= start) & (row < stop)
-    at = torch.from_numpy((row[inside] - start) * batch.ids.shape[1] + column[inside])
-    gone = torch.from_numpy(leaves[inside])
-    batch.dropped = at[gone]
-    batch.reset = at[~gone] if reading.reset else None
-    fewer = np.bincount(row[inside][leaves[inside]] - start, minlength=stop - start)
-    batch.width = max(1, int((batch.lengths.numpy() - fewer).max()))
+    return torch.from_numpy((row[inside] - start) * width + column[inside]), inside

@@ -6,9 +6,9 @@ run before any job starts. One file per group of nouns; everything is imported f
 
 from typing import Literal, get_args
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, PrivateAttr
 
-from masklab.config.schema.base import Count, Drawn, Entity, Share
+from masklab.config.schema.base import Count, Drawn, Entity, Share, kind_class
 from masklab.config.schema.corpora import (
     CausalCorpus,
     Corpus,
@@ -20,17 +20,10 @@ from masklab.config.schema.corpora import (
 )
 from masklab.config.schema.encoders import Decoder, Encoder
 from masklab.config.schema.laws import Chains, Grammar, HiddenMarkov
-from masklab.config.schema.models import (
-    Adversary,
-    Autoencoder,
-    CausalModel,
-    Dictionary,
-    Masking,
-    Model,
-    Objective,
-    Optimiser,
-)
+from masklab.config.schema.models import CausalModel, Dictionary, Masking, Model, Optimiser
+from masklab.config.schema.objectives import Adversarial, Kd, Mae, Mlm, Mlsm, Objective, Weight
 from masklab.config.schema.probes import (
+    CheckpointProbe,
     CorpusProbe,
     CostProbe,
     CurvatureProbe,
@@ -60,14 +53,15 @@ from masklab.config.schema.tasks import (
     Task,
 )
 from masklab.config.schema.tokenizers import Embeddings, SymbolTokenizer, Tokenizer, UnigramTokenizer
+from masklab.errors import MaskLabError
 
 
-class Config(Entity):
-    """Everything. See config.yaml for a documented example."""
+class Settings(Entity):
+    """What holds for the whole run."""
 
     run: str = Field(
         "",
-        pattern=r"^[A-Za-z0-9_.-]*$",
+        coerce_numbers_to_str=True,
         description="Name of the run; artifacts lie under results/<run>/. Empty: results/ itself.",
     )
     seed: int = Field(1, ge=0, description="Root of every random stream.")
@@ -76,7 +70,28 @@ class Config(Entity):
     replicates: Count = Field(
         1, description="Replicates of every recipe: draws of all that it leaves to chance. A study may say its own."
     )
-    code: list[str] = Field([], description="Python files of your own that register kinds, figures, tables or claims.")
+    code: list[str] = Field(
+        [],
+        description="Python files of your own that register kinds, figures, tables or claims; relative to the file that names them.",
+    )
+
+
+class Read:
+    """What was read for a config. Configs are equal whatever they were read from, so two of these always are."""
+
+    def __init__(self, raw: dict):
+        self.raw = raw
+
+    def __eq__(self, other):
+        return isinstance(other, Read)
+
+    __hash__ = None
+
+
+class Config(Settings):
+    """Everything. See config.yaml and the files that it extends for a documented example."""
+
+    _read: "Read" = PrivateAttr(default_factory=lambda: Read({}))
     chains: dict[str, Chains] = {}
     hmms: dict[str, HiddenMarkov] = {}
     grammars: dict[str, Grammar] = {}
@@ -86,18 +101,37 @@ class Config(Entity):
     causal_models: dict[str, CausalModel] = {}
     encoders: dict[str, Encoder] = {}
     objectives: dict[str, Objective] = {}
+    optimisers: dict[str, Optimiser] = {}
     models: dict[str, Model] = {}
     dictionaries: dict[str, Dictionary] = {}
     tasks: dict[str, Task] = {}
     probes: dict[str, Probe] = {}
     studies: dict[str, Study] = {}
 
+    @property
+    def raw(self) -> dict:
+        """What was read for it: every file in one mapping that stands alone, with places (`masklab.config.located`)."""
+        return self._read.raw
 
-# Every part of the config that maps names to entries.
+
+# Every part of the config that maps names to entries; those whose entries are of kinds that a user can add to.
 SECTIONS = tuple(name for name, field in Config.model_fields.items() if field.default == {})
+KINDED = ("corpora", "tasks", "probes")
+TOKENIZERS = {"unigram": UnigramTokenizer, "symbols": SymbolTokenizer}
+
+
+def entry_class(section: str, value: dict) -> type[Entity]:
+    """The class of an entry of a section, by its `kind` where there are several; MaskLabError: no such kind."""
+    if section in KINDED:
+        return kind_class(section, value.get("kind"))
+    if section == "tokenizers":
+        kind = value.get("kind", "unigram")
+        if kind not in TOKENIZERS:
+            raise MaskLabError(f"no kind {kind!r} among tokenizers; kinds: {', '.join(TOKENIZERS)}")
+        return TOKENIZERS[kind]
+    return get_args(Config.model_fields[section].annotation)[1]
 
 
 def entry(section: str, value: dict):
     """One entry of a part of the config, such as `corpora`, typed."""
-    _, kind = get_args(Config.model_fields[section].annotation)
-    return TypeAdapter(kind).validate_python(value)
+    return entry_class(section, value).model_validate(value)

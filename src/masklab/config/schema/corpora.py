@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from masklab.config.schema.base import Count, Drawn
+from masklab.config.schema.base import Count, Drawn, Kinds
 from masklab.config.schema.laws import Chains, Grammar, HiddenMarkov
 
 
@@ -128,6 +128,4 @@ class CausalCorpus(Drawn):
         return self.causal, self.vocabulary, self.frequency, *counted
 
 
-Corpus = Annotated[
-    TextCorpus | EnglishCorpus | MarkovCorpus | HmmCorpus | PcfgCorpus | CausalCorpus, Field(discriminator="kind")
-]
+Corpus = Annotated[Drawn, Kinds("corpora")]

@@ -1,61 +1,10 @@
-"""Objectives, masking, optimisers, models, dictionaries: what is trained, and how."""
+"""Masking, optimisers, models, dictionaries: what is trained, and how."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from masklab.config.schema.base import Count, Entity, Share
-
-
-class Autoencoder(Entity):
-    """How an objective with `mae` handles [MASK] (Meng et al. 2024, section 4.3)."""
-
-    delta: Share = Field(
-        0.0,
-        description="Share of a sequence's [MASK]s that stay in the encoder; the others leave it, and only the decoder sees them. 1 without a decoder is `mlm`.",
-    )
-    reset: bool = Field(
-        False, description="Masked positions that stay in the encoder are [MASK] in the decoder's input again."
-    )
-    aligned: bool = Field(
-        True, description="Tokens keep their positions in the encoder when others leave; false: they count from 0."
-    )
-
-
-class Adversary(Entity):
-    """The task that an adversarial objective makes representations bad for, and how (Liu et al. 2023, appendix A.4)."""
-
-    task: str = Field(description="A labelled task on the sequences that the model reads.")
-    support: Count = Field(448, description="Training rows that a ridge head is fitted on at a step (D1).")
-    query: Count = Field(64, description="Other training rows, on which the head's squared error is maximised (D2).")
-    ridge: float = Field(1e-3, gt=0, description="Penalty of the head (released fragment: 1e-3).")
-    pooling: Literal["concat", "cls", "mean"] = Field(
-        "concat", description="What the head reads, scaled to length 1; as `pooling` of a `linear_probe`."
-    )
-    every: Count = Field(1, description="The term is part of every so manyth update, beginning with the first.")
-
-
-class Objective(Entity):
-    """A weighted sum of losses; at least one weight is positive."""
-
-    mlm: float = Field(0, ge=0, description="Weight of the cross-entropy of the masked token.")
-    kd: float = Field(0, ge=0, description="Weight of KL(teacher's vocabulary distribution || student's).")
-    mlsm: float = Field(
-        0, ge=0, description="Weight of KL(L1-normalised sparse code || student's latent distribution)."
-    )
-    mae: float = Field(
-        0,
-        ge=0,
-        description="Weight of the cross-entropy of the masked token where [MASK]s leave the encoder and a decoder reads its states (MAE-LM). Random tokens of `masking.random` stay.",
-    )
-    autoencoder: Autoencoder = Autoencoder()
-    adversarial: float = Field(
-        0,
-        ge=0,
-        description="lambda: weight of the squared error of a ridge head on a downstream task, which is maximised (needs `adversary`).",
-    )
-    adversary: Adversary | None = Field(None, description="Task and settings of the adversarial term.")
-    temperature: float = Field(1.0, gt=0, description="Temperature of both KD distributions (released code: 1).")
 
 
 class Masking(Entity):
@@ -136,7 +85,8 @@ class Model(Entity):
         None, description="Entry of `embeddings` that gives the initial word embeddings. None: drawn at random."
     )
     dictionary: str | None = Field(
-        None, description="Dictionary that gives MLSM its targets; required when the objective has `mlsm`."
+        None,
+        description="Dictionary whose sparse codes are targets; required where a term of the objective reads codes.",
     )
     codes: Literal["stored", "on-the-fly"] = Field(
         "stored",
@@ -176,7 +126,6 @@ class Model(Entity):
     )
     precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: autocast, for GPUs.")
     compile: bool = Field(False, description="torch.compile the forward pass (GPU).")
-    seed: int = Field(1, ge=0, description="Added to the address of every random stream of this run.")
     replicates: Count | None = Field(None, description="Replicates of this recipe. None: as many as its studies say.")
 
     @property
@@ -210,4 +159,3 @@ class Dictionary(Entity):
     solver: Literal["exact", "fista"] = Field(
         "exact", description="How codes are solved; `fista`: the released code's 100 unchecked iterations."
     )
-    seed: int = Field(1, ge=0)

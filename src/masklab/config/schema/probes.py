@@ -1,10 +1,10 @@
 """Probes: ways to measure a checkpoint."""
 
-from typing import Annotated, ClassVar, Literal, Union
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from masklab.config.schema.base import Count, Entity, Share
+from masklab.config.schema.base import Count, Entity, Kinds, Share
 from masklab.config.schema.models import Masking
 
 NETWORKS = ("untrained", "shuffled")
@@ -227,17 +227,4 @@ class RankProbe(CorpusProbe):
     masking: Masking = Field(Masking(count="rounded"), description="Of the input with [MASK].")
 
 
-Probe = Annotated[
-    Union[  # noqa: UP007 - one line each
-        MinimalPairsProbe,
-        FinetuneProbe,
-        PredictionProbe,
-        LossProbe,
-        CurvatureProbe,
-        LandscapeProbe,
-        LinearProbe,
-        RankProbe,
-        CostProbe,
-    ],
-    Field(discriminator="kind"),
-]
+Probe = Annotated[CheckpointProbe, Kinds("probes")]

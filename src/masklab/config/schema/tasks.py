@@ -1,10 +1,10 @@
 """Labelled tasks and minimal pairs."""
 
-from typing import Annotated, Literal, Union
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from masklab.config.schema.base import Count, Drawn, Share
+from masklab.config.schema.base import Count, Drawn, Kinds, Share
 from masklab.config.schema.laws import Chains, Grammar, HiddenMarkov
 
 
@@ -194,20 +194,4 @@ class RestrictedLabels(Drawn):
     length: Count | None = Field(None, description="Tokens kept of a row. None: the length of the corpus.")
 
 
-Task = Annotated[
-    Union[  # noqa: UP007 - one line each
-        EnglishPairs,
-        PairFiles,
-        EnglishLabels,
-        LabelFiles,
-        EnglishRatings,
-        EnglishSpans,
-        GlueTask,
-        SquadTask,
-        PatternsTask,
-        HmmTask,
-        PcfgTask,
-        RestrictedLabels,
-    ],
-    Field(discriminator="kind"),
-]
+Task = Annotated[Drawn, Kinds("tasks")]

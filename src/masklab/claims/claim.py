@@ -1,0 +1,68 @@
+"""What a claim is. Light: made when the workflow is parsed."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from masklab.scores.reading import leaves, needs
+from masklab.scores.view import View
+
+Region = Literal["above 0", "below 0", "equal", "no more", "no less"]
+MARGINAL = ("equal", "no more", "no less")  # regions that the margin is part of
+FEWEST = 3  # replicates below which nothing is decided
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One assertion: a sentence, a number, and where the number should lie if the sentence is true.
+
+    section: where it stands; figure: what shows it; text: the sentence, shortened.
+    effect: of `masklab.claims.effects`, or a reading. region: above 0, below 0, within the study's margin of 0, at most
+    the margin, at least minus the margin. margin: its own in place of the study's.
+    equal_loss: the sentence presupposes that its recipes have equal losses at the checkpoints compared.
+    learned: premises on having learned more than a null apply; false only of what holds for untrained models too.
+    learned_on: splits on which having learned a task counts too: those that recipes were fine-tuned on, where the claim
+    is about others, and may say that nothing carries over to them.
+    headline: one of the few that a study stands for.
+    """
+
+    name: str
+    section: str
+    figure: str
+    text: str
+    effect: object
+    region: Region = "above 0"
+    margin: float | None = None
+    equal_loss: bool = False
+    learned: bool = True
+    learned_on: tuple[str, ...] = ()
+    headline: bool = False
+
+    def needs(self, view: View) -> list[tuple[str, str]]:
+        """(probe, recipe) pairs whose scores it reads, for its effect and its premises."""
+        pairs = needs(self.effect, view)
+        if self.equal_loss:
+            gaps = [reading.of(reading.recipe, **GAP) for reading in leaves(self.effect)]
+            pairs += needs(gaps, view, with_nulls=False)
+        return list(dict.fromkeys(pairs))
+
+    def bounds(self, view: View) -> tuple[float, float]:
+        """The open interval that its region stands for."""
+        margin, inf = self.margin_in(view), float("inf")
+        return {
+            "above 0": (0.0, inf),
+            "below 0": (-inf, 0.0),
+            "equal": (-margin, margin),
+            "no more": (-inf, margin),
+            "no less": (-margin, inf),
+        }[self.region]
+
+    def margin_in(self, view: View) -> float:
+        """The margin that its region has; 0 where the margin is no part of it."""
+        if self.region not in MARGINAL:
+            return 0.0
+        return view.margin if self.margin is None else self.margin
+
+
+# What turns a reading into the one that says how far a recipe is from the least possible loss, at the same checkpoint.
+GAP = {"metric": "gap", "tasks": (), "probe": None, "splits": (), "sizes": "all", "layers": None, "seeds": "mean",
+       "form": "share of the floor", "reduce": None}  # fmt: skip

@@ -1,0 +1,177 @@
+"""Effects: numbers made of readings, one per replicate. Light; the numbers: `masklab.claims.values`.
+
+Effects nest: a difference of two slopes is a `Sum` of two `Slope`s.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from masklab.scores.reading import Reading
+from masklab.scores.view import View
+
+
+def difference(left, right, threshold: float = 0.0) -> "Sum":
+    """left - right - threshold."""
+    return Sum(((1.0, left), (-1.0, right)), threshold)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The sum of (weight, part) `terms`, less `threshold`."""
+
+    terms: tuple[tuple[float, object], ...]
+    threshold: float = 0.0
+
+    def readings(self) -> list:
+        return [part for _, part in self.terms]
+
+    def words(self, view: View) -> str:
+        less = _less(self.threshold)
+        if not all(isinstance(part, Reading) for _, part in self.terms):
+            return _signed((weight, f"({part.words(view)})") for weight, part in self.terms) + less
+        parts = [part.parts(view) for _, part in self.terms]
+        shared = [key for key in parts[0] if len({own[key] for own in parts}) == 1]
+        if "recipe" in shared and len(parts) == len(shared) == 1:
+            shared = []
+        own = [", ".join(text for key, text in part.items() if key not in shared and text) or "it" for part in parts]
+        common = ", ".join(parts[0][key] for key in shared if parts[0][key])
+        said = _signed((weight, text) for (weight, _), text in zip(self.terms, own, strict=True)) + less
+        return f"{said}: {common}" if common else said
+
+    def unit(self, view: View) -> str:
+        return _unit(self.terms[0][1], view)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """top / bottom - 1 - threshold."""
+
+    top: object
+    bottom: object
+    threshold: float = 0.0
+
+    def readings(self) -> list:
+        return [self.top, self.bottom]
+
+    def words(self, view: View) -> str:
+        both = Sum(((1.0, self.top), (-1.0, self.bottom))).words(view)
+        return both.replace(" - ", " / ", 1).partition(":")[0] + f" - 1{_less(self.threshold)}" + _rest(both)
+
+    def unit(self, view: View) -> str:
+        return "share"
+
+
+@dataclass(frozen=True)
+class Least:
+    """The least of several parts, in each replicate."""
+
+    parts: tuple
+
+    def readings(self) -> list:
+        return list(self.parts)
+
+    def words(self, view: View) -> str:
+        return f"least of {', '.join(part.words(view) for part in self.parts)}"
+
+    def unit(self, view: View) -> str:
+        return _unit(self.parts[0], view)
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Slope of the regression of the numbers `ys` on `xs`, values of the fact that is called `of`."""
+
+    ys: tuple
+    xs: tuple[float, ...]
+    of: str
+
+    def readings(self) -> list:
+        return list(self.ys)
+
+    def words(self, view: View) -> str:
+        return f"slope in {self.of} of {_common(self.ys, view)}"
+
+    def unit(self, view: View) -> str:
+        return f"{_unit(self.ys[0], view)} per {self.of}"
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Pearson's correlation of `ys` with `xs`, point by point; or R2, its square, less `threshold`.
+
+    Each of both is a number or a curve; the points of all are put together. With fewer than `points` the claim is
+    untested: three or four points correlate by chance.
+    """
+
+    ys: tuple
+    xs: tuple
+    statistic: Literal["correlation", "R2"] = "correlation"
+    threshold: float = 0.0
+    points: int = 8
+
+    def readings(self) -> list:
+        return [*self.ys, *self.xs]
+
+    def words(self, view: View) -> str:
+        less = _less(self.threshold)
+        return f"{self.statistic} of {_common(self.ys, view)} with {_common(self.xs, view)}{less}"
+
+    def unit(self, view: View) -> str:
+        return self.statistic
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Share of `whole` at which a curve over steps first reaches `level`, less `threshold`.
+
+    curve, cost: readings over steps; level, whole: numbers. Between two checkpoints the curve is a straight line. A
+    replicate that never reaches the level counts with all that it cost, which is too little.
+    """
+
+    curve: Reading
+    cost: Reading
+    level: object
+    whole: object
+    threshold: float = 0.0
+
+    def readings(self) -> list:
+        return [self.curve, self.cost, self.level, self.whole]
+
+    def words(self, view: View) -> str:
+        of, what = view.label(self.whole.recipe), self.cost.parts(view)["what"]
+        at = f"{view.label(self.level.recipe)}'s {self.level.parts(view)['what']}"
+        return f"share of {of}'s {what} after which {view.label(self.curve.recipe)} reaches {at}{_less(self.threshold)}"
+
+    def unit(self, view: View) -> str:
+        return "share"
+
+
+def _unit(part, view):
+    return part.unit(view)
+
+
+def _less(threshold):
+    return f" - {threshold:g}" if threshold else ""
+
+
+def _rest(text):
+    _, mark, rest = text.partition(":")
+    return mark + rest
+
+
+def _signed(terms) -> str:
+    said = []
+    for weight, text in terms:
+        sign = "- " if weight < 0 else "+ " if said else ""
+        scale = "" if abs(weight) == 1 else f"{abs(weight):g} × "
+        said.append(f"{sign}{scale}{text}")
+    return " ".join(said)
+
+
+def _common(parts, view) -> str:
+    """What parts have in common, if they are readings: "accuracy on b, PCFG"."""
+    if not all(isinstance(part, Reading) for part in parts):
+        return ", ".join(part.words(view) for part in parts)
+    words = [part.parts(view) for part in parts]
+    shared = [words[0][key] for key in words[0] if words[0][key] and len({own[key] for own in words}) == 1]
+    return ", ".join(shared)

@@ -1,0 +1,136 @@
+"""What a claim takes for granted, checked in one place for all claims. A premise that fails leaves a claim untested.
+
+A model that learned no more than its null decides nothing, and a sentence about models of equal loss says nothing about
+others. Each function returns why the premise fails, or None.
+"""
+
+from dataclasses import replace
+
+from masklab.claims.claim import GAP, Claim
+from masklab.claims.effects import Correlation
+from masklab.claims.values import points
+from masklab.scores.estimate import Estimate, estimate
+from masklab.scores.reading import Reading, leaves
+from masklab.scores.results import Results, Values
+
+NO_SCORE = ("rank", "rank_centred", "majority", "majority_f1")  # metrics on tasks that say nothing of what was learned
+
+
+def failing(claim: Claim, results: Results) -> str | None:
+    """Why the first failing premise of a claim fails; None if all hold."""
+    reasons = (few_points, unlearned_language, unlearned_tasks, unequal_losses)
+    return next((why for premise in reasons if (why := premise(claim, results))), None)
+
+
+def few_points(claim: Claim, results: Results) -> str | None:
+    """A correlation needs points."""
+    effect = claim.effect
+    if isinstance(effect, Correlation) and (count := points(effect, results)) < effect.points:
+        return f"{count} points; a correlation needs {effect.points}"
+    return None
+
+
+def unlearned_language(claim: Claim, results: Results) -> str | None:
+    """One of the pre-trained recipes has a validation loss below that of word frequencies, by more than chance."""
+    if not claim.learned:
+        return None
+    trained = [name for name in _recipes(claim) if results.view.fact(name, "steps")]
+    gains = {name: gain for name in trained if (gain := _language_gain(results, name)) is not None}
+    if not gains or any(_is_above(gain) for gain in gains.values()):
+        return None
+    name, gain = max(gains.items(), key=lambda item: item[1].value)
+    return f"no recipe learned more than word frequencies (best: {results.view.label(name)}, {_said(gain)} nats better)"
+
+
+def _language_gain(results, recipe) -> Estimate | None:
+    gains = []
+    for (name, _), facts in results.models.items():
+        losses = facts.get("valid_loss") or {}  # by step
+        if name == recipe and losses and facts.get("unigram_loss") is not None:
+            last = losses[max(losses, key=int)]
+            gains += [] if last is None else [facts["unigram_loss"] - last]
+    return estimate(gains) if gains else None
+
+
+def unlearned_tasks(claim: Claim, results: Results) -> str | None:
+    """On each set of tasks that the effect reads, one recipe does better than every null of the study.
+
+    That is: on the splits that the effect reads, or on those of the claim's `learned_on`.
+    """
+    if not claim.learned:
+        return None
+    groups: dict[tuple, list[Reading]] = {}
+    for reading in leaves(claim.effect):
+        if reading.tasks and reading.metric not in NO_SCORE:
+            step = "last" if reading.over == "step" else reading.step
+            plain = replace(reading, over=None, reduce=None, form="value", step=step)
+            groups.setdefault((plain.tasks, plain.splits, plain.metric), []).append(plain)
+    for group in groups.values():
+        if claim.learned_on:
+            group = [*group, *(replace(reading, splits=claim.learned_on) for reading in group)]
+        worst = {reading: _worst_gain(reading, results) for reading in dict.fromkeys(group)}
+        known = {reading: gain for reading, gain in worst.items() if gain is not None}
+        if known and not any(_is_above(gain) for _, gain in known.values()):
+            reading, (null, gain) = max(known.items(), key=lambda item: item[1][1].value)
+            label = results.view.label(reading.recipe)
+            what = ", ".join(part for key, part in reading.parts(results.view).items() if key != "recipe" and part)
+            return f"no recipe does better than its nulls (best: {label}, {what}: {_said(gain)} above {null})"
+    return None
+
+
+def _worst_gain(reading, results) -> tuple[str, Estimate] | None:
+    """(null, gain over it) of the null that a reading is least above; None without nulls."""
+    own = results.values(reading)
+    gains = [(kind, _difference(own, null)) for kind, null in results.nulls(reading).items()]
+    gains = [(kind, gain) for kind, gain in gains if gain is not None]
+    return min(gains, key=lambda pair: _bound(pair[1])) if gains else None
+
+
+def unequal_losses(claim: Claim, results: Results) -> str | None:
+    """All recipes' gaps to the least possible loss are equal: each difference to the first within the saturation.
+
+    An equivalence test (Schuirmann 1987): the interval of the difference lies within the study's `saturation`, a share
+    of the floor.
+    """
+    if not claim.equal_loss:
+        return None
+    view, readings = results.view, {}
+    for reading in leaves(claim.effect):
+        gap = reading.of(reading.recipe, **GAP, over=None, step="last" if reading.over else reading.step)
+        readings.setdefault((gap.recipe, gap.step), gap)
+    gaps = list(readings.values())
+    for gap in gaps:
+        if not results.values(gap).replicates:
+            return f"the loss of {view.label(gap.recipe)} against its floor was not measured"
+    first = gaps[0]
+    for other in gaps[1:]:
+        found = _difference(results.values(other), results.values(first))
+        limit = view.saturation
+        low, high = (found.value, found.value) if found.replicates < 2 else (found.low, found.high)
+        if not -limit < low <= high < limit:
+            pair = f"{view.label(other.recipe)} - {view.label(first.recipe)}"
+            return f"losses not shown to be equal within {limit:g} of the floor ({pair}: {_said(found)})"
+    return None
+
+
+def _recipes(claim) -> list[str]:
+    return list(dict.fromkeys(reading.recipe for reading in leaves(claim.effect)))
+
+
+def _difference(left: Values, right: Values) -> Estimate | None:
+    shared = [r for r in left.replicates if r in right.replicates]
+    return estimate(left.at(shared).scalar - right.at(shared).scalar) if shared else None
+
+
+def _bound(found: Estimate) -> float:
+    """What an estimate is at least; of one replicate its value."""
+    return found.value if found.replicates < 2 else found.low
+
+
+def _is_above(found: Estimate) -> bool:
+    return _bound(found) > 0
+
+
+def _said(found: Estimate) -> str:
+    interval = "" if found.replicates < 2 else f" [{found.low:.3g}, {found.high:.3g}]"
+    return f"{found.value:.3g}{interval}"

@@ -1,0 +1,232 @@
+"""Entries laid over each other: mapping by mapping; a kind that changes replaces, null removes, `like` inherits."""
+
+import difflib
+import fnmatch
+
+from masklab.config.located import Mapping, Sequence, flat, overlay, place_of, wrong
+from masklab.config.schema import SECTIONS
+
+# What an entry is that says no kind; entries of other sections must say one, or have none.
+DEFAULT_KINDS = {"tokenizers": "unigram", "embeddings": "cbow", "encoders": "transformer", "optimisers": "adamw"}
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a name stands for every name that it matches."""
+    return not set(name).isdisjoint("*?[")
+
+
+def matching(names, pattern: str) -> list[str]:
+    """Names that a pattern matches, in their order; those that begin with a dot only if the pattern does."""
+    return [name for name in fnmatch.filter(names, pattern) if name.startswith(".") == pattern.startswith(".")]
+
+
+def meant(name, names) -> str:
+    """The name that a wrong one may have been, as the end of a message; else nothing."""
+    close = difflib.get_close_matches(str(name), [str(other) for other in names], n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+# --- one config over another ------------------------------------------------------------------------------------------
+
+
+def lay(below: Mapping, top: Mapping) -> Mapping:
+    """A config, its families expanded, over another; neither is changed."""
+    merged = Mapping(below)
+    for key in sorted(top, key=lambda key: key != "optimisers"):  # others look at them
+        value = top[key]
+        if key in SECTIONS:
+            if value is None:
+                continue  # a heading with nothing below it says nothing
+            value = lay_entries(key, merged.get(key) or Mapping(), value, merged.get("optimisers") or {})
+        elif key == "code":
+            value = lay_code(merged.get(key) or Sequence(), value)
+        merged.put(key, value, place_of(top, key))
+    return merged
+
+
+def lay_code(below: Sequence, top: Sequence) -> Sequence:
+    """Files of both, each once."""
+    new = [at for at, file in enumerate(top) if file not in below]
+    return Sequence([*below, *(top[at] for at in new)], [*below.places, *(place_of(top, at) for at in new)])
+
+
+def lay_entries(section: str, below: Mapping, top: Mapping, optimisers) -> Mapping:
+    """Entries of a section over those of another config; null in place of an entry removes what has its name."""
+    merged = Mapping(below)
+    for name, entry in top.items():
+        if entry is not None:
+            continue
+        gone = matching(merged, name) if is_pattern(name) else [name] if name in merged else []
+        if not gone and not is_pattern(name):
+            said = "null removes an entry of the files below, which have none of that name" + meant(name, merged)
+            raise wrong(place_of(top, name), (section, name), said)
+        for old in gone:
+            del merged[old]
+            merged.places[old] = place_of(top, name)  # where it was removed
+    for name, entry in top.items():
+        if entry is not None:
+            laid = lay_entry(section, merged.get(name), entry, _Both(top, below), below, optimisers)
+            merged.put(name, laid, place_of(top, name))
+    return merged
+
+
+class _Both:
+    """Entries of two configs as far as their kinds are concerned."""
+
+    def __init__(self, top, below):
+        self.top, self.below = top, below
+
+    def get(self, name):
+        entry = self.top.get(name)
+        says = isinstance(entry, dict) and ("kind" in entry or "like" in entry)
+        return entry if says or name not in self.below else self.below[name]
+
+
+def lay_entry(section, under, entry, above, below, optimisers):
+    """An entry over the one `under` it, if there is one. above, below: where the entries that they are like stand."""
+    if not isinstance(under, dict) or not isinstance(entry, dict):
+        return entry
+    kind = stated_kind(entry, above)
+    if kind is not None and kind_of(section, under, below) not in (kind, None):
+        return entry
+    return over(under, entry, optimisers)
+
+
+def over(base, own, optimisers):
+    """Keys of `own` over those of `base`, mapping by mapping.
+
+    A panel of a study replaces the one below it as a whole. So does an optimiser that is like one or of another kind.
+    """
+    merged = overlay(base, own)
+    changed, under = own.get("optimiser"), base.get("optimiser")
+    if isinstance(changed, dict) and under is not None:
+        under = Mapping({"like": under}, {"like": place_of(base, "optimiser")}) if isinstance(under, str) else under
+        kind = changed.get("kind")
+        other = kind is not None and kind_of("optimisers", under, optimisers) != kind
+        merged["optimiser"] = changed if other or "like" in changed else overlay(under, changed)
+    if isinstance(own.get("panels"), dict) and isinstance(base.get("panels"), dict):
+        merged["panels"] = flat(base["panels"], own["panels"])
+    return merged
+
+
+def stated_kind(entry, entries, seen=()):
+    """The kind that an entry says, or has from what it is like; None: neither says one."""
+    like = entry.get("like")
+    if entry.get("kind") is not None or not isinstance(like, str) or like in seen:
+        return entry.get("kind")
+    base = entries.get(like)
+    return stated_kind(base, entries, (*seen, like)) if isinstance(base, dict) else None
+
+
+def kind_of(section: str, entry, entries):
+    """The kind of an entry; None: it says none, and its section has no default."""
+    return stated_kind(entry, entries) or DEFAULT_KINDS.get(section)
+
+
+# --- like -------------------------------------------------------------------------------------------------------------
+
+
+def filled(config: Mapping) -> Mapping:
+    """A config whose `like`s are filled in; names that begin with a dot have served and are gone."""
+    done = Mapping(config)
+    named = config.get("optimisers") or {}
+    optimisers = _Section("optimisers", named, {})
+    for section in SECTIONS:
+        entries = config.get(section)
+        if isinstance(entries, dict):
+            for name in {".", ".."}.intersection(entries):
+                raise wrong(place_of(entries, name), section, f"a name must not be {name!r}")
+            likes = optimisers if section == "optimisers" else _Section(section, entries, optimisers)
+            kept = Mapping(places=getattr(entries, "places", {}))
+            kept.update({name: likes.resolve(name) for name in entries if not name.startswith(".")})
+            if section == "studies":
+                kept.update({name: _removed(study) for name, study in kept.items()})
+            done[section] = kept
+    return done
+
+
+def _removed(study):
+    """A study without the panels, probes and sets that are null."""
+    if not isinstance(study, dict):
+        return study
+    study = Mapping(study)
+    for key in ("panels", "probes", "sets"):
+        if isinstance(study.get(key), dict):
+            left = {name: listed for name, listed in study[key].items() if listed is not None}
+            study[key] = Mapping(left, getattr(study[key], "places", {}))
+    return study
+
+
+class _Section:
+    """Entries of a section with what they inherit."""
+
+    def __init__(self, section, entries, optimisers):
+        self.section, self.entries, self.optimisers = section, entries, optimisers
+        self.done = {}
+
+    def resolve(self, name, chain=()):
+        if name in self.done:
+            return self.done[name]
+        entry, path = self.entries[name], (self.section, name)
+        if isinstance(entry, dict) and "like" in entry:
+            base = self.base(entry, (*path, "like"), (*chain, name))
+            entry = self.over(base, without(entry, "like"))
+        if self.section != "optimisers" and isinstance(entry, dict):
+            entry = self.with_optimiser(entry, path)
+        self.done[name] = entry
+        return entry
+
+    def base(self, entry, path, chain):
+        """The entry that `entry` says it is like. path: of the key that says so."""
+        like, place = entry["like"], place_of(entry, "like")
+        if not isinstance(like, str) or like not in self.entries:
+            if not isinstance(like, str):
+                raise wrong(place, path, f"must be the name of an entry of {self.section}")
+            known = [name for name in self.entries if name not in chain]
+            raise wrong(place, path, f"no entry {like!r} among {self.section}{hint(like, known)}")
+        if like in chain:
+            circle = " -> ".join([*chain[chain.index(like) :], like])
+            raise wrong(place, path, f"goes round in a circle: {circle}")
+        return self.resolve(like, chain)
+
+    def over(self, base, own):
+        """Own keys over those of the base, unless they are of another kind."""
+        if not isinstance(base, dict):
+            return own
+        kind = kind_of(self.section, base, {})
+        if own.get("kind") is not None and kind is not None and own["kind"] != kind:
+            return own
+        return over(base, own, self.optimisers and self.optimisers.entries)
+
+    def with_optimiser(self, entry, path):
+        """The entry with the settings of the optimiser that it names or is like."""
+        value, path = entry.get("optimiser"), (*path, "optimiser")
+        if isinstance(value, str):
+            value = Mapping({"like": value}, {"like": place_of(entry, "optimiser")})
+        elif isinstance(value, dict) and "like" in value:
+            path = (*path, "like")
+        else:
+            return entry
+        base = self.optimisers.base(value, path, ())
+        entry = Mapping(entry)
+        entry["optimiser"] = self.optimisers.over(base, without(value, "like"))
+        return entry
+
+
+def without(entry, key) -> Mapping:
+    """A mapping without one of its keys."""
+    kept = Mapping(entry)
+    del kept[key]
+    return kept
+
+
+def listed(names, most: int = 12) -> str:
+    """Names as the end of a message."""
+    names = [str(name) for name in names]
+    rest = f", ... ({len(names)} in all)" if len(names) > most else ""
+    return f"; declared: {', '.join(names[:most]) or 'none'}{rest}"
+
+
+def hint(name, names) -> str:
+    """What a name may have been, or which there are, as the end of a message."""
+    return meant(name, names) or listed(names)

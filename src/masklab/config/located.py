@@ -1,0 +1,219 @@
+"""YAML that remembers where it was written.
+
+`Mapping` and `Sequence` are a dict and a list with plain values; beside each key and item stands its place, the file
+and line that say it. Laying one over another and filling in families keep the places, so that an error can name them.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from masklab.errors import MaskLabError
+
+
+class Place(NamedTuple):
+    """Where a key is said. line: counted from 1; None: in no file, such as `--config`."""
+
+    file: str
+    line: int | None
+
+    def __str__(self):
+        return self.file if self.line is None else f"{shown(self.file)}:{self.line}"
+
+
+def shown(file: str | Path) -> str:
+    """A file as messages name it: from the current folder, where it lies below that."""
+    path = Path(file)
+    return str(path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path)
+
+
+class Mapping(dict):
+    """A mapping that knows the place of each of its keys, where there is one.
+
+    files: of a whole config: the files that it was read from, the lowest first.
+    """
+
+    __slots__ = ("files", "places")
+
+    def __init__(self, values=(), places=None):
+        super().__init__(values)
+        self.places: dict = dict(getattr(values, "places", ()) if places is None else places)
+        self.files: list[str] = list(getattr(values, "files", ()))
+
+    def put(self, key, value, place: Place | None) -> None:
+        """Set a key; a place of None leaves the one that it has."""
+        self[key] = value
+        if place is not None:
+            self.places[key] = place
+
+
+class Sequence(list):
+    """A list that knows the place of each of its items."""
+
+    __slots__ = ("places",)
+
+    def __init__(self, values=(), places=()):
+        super().__init__(values)
+        self.places = list(places)
+
+
+def place_of(value, key) -> Place | None:
+    """Where a key of a mapping, or an item of a list, is said; None of plain ones."""
+    places = getattr(value, "places", None)
+    if isinstance(value, list):
+        return places[key] if places and 0 <= key < len(places) else None
+    return places.get(key) if places else None
+
+
+def has(value, part) -> bool:
+    """Whether a mapping has a key, or a list an item of that number."""
+    return part in value if isinstance(value, dict) else isinstance(value, list) and part in range(len(value))
+
+
+def find(raw, path) -> tuple[Place | None, object]:
+    """The place of the last part of `path` that exists in `raw`, and the value there."""
+    place, value = None, raw
+    for part in path:
+        if not has(value, part):
+            break
+        place, value = place_of(value, part) or place, value[part]
+    return place, value
+
+
+def wrong(place: Place | None, path, said: str) -> MaskLabError:
+    """The one line of what is wrong: where it stands, which key, what."""
+    key = path if isinstance(path, str) else ".".join(str(part) for part in path)
+    return MaskLabError(": ".join(filter(None, (str(place or "config"), key, said))))
+
+
+def plain(value):
+    """A copy without places: dicts, lists and scalars."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
+def overlay(base: dict, top: dict) -> dict:
+    """`top` laid over `base`, mapping by mapping; neither is changed."""
+    merged = Mapping(base) if hasattr(base, "places") or hasattr(top, "places") else dict(base)
+    for key, value in top.items():
+        below = merged.get(key)
+        value = overlay(below, value) if isinstance(value, dict) and isinstance(below, dict) else value
+        if isinstance(merged, Mapping):
+            merged.put(key, value, place_of(top, key))
+        else:
+            merged[key] = value
+    return merged
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def read_file(path: Path) -> Mapping:
+    """The top-level mapping of a YAML file; MaskLabError where there is none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise MaskLabError(f"{shown(path)}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
+    found = parse(text, str(path))
+    if found is None:
+        return Mapping()
+    if not isinstance(found, Mapping):
+        raise MaskLabError(f"{shown(path)}: must be a mapping of keys to values")
+    return found
+
+
+def parse(text: str, file: str, lines: bool = True):
+    """The value of a YAML text. lines: whether its places have lines; `file` names it."""
+    import yaml
+
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        try:
+            node = loader.get_single_node()
+        finally:
+            loader.dispose()
+        return _Reader(file, lines).value(node, ()) if node is not None else None
+    except yaml.MarkedYAMLError as error:
+        end = text.rstrip().count("\n")
+        marks = [mark for mark in (error.problem_mark, error.context_mark) if mark]
+        mark = next((mark for mark in marks if mark.line <= end), marks[0] if marks else None)
+        said = " ".join(str(part) for part in (error.context, error.problem) if part)
+        if (
+            mark
+            and text.splitlines()[mark.line : mark.line + 1]
+            and "\t" in text.splitlines()[mark.line][: mark.column + 1]
+        ):
+            said = "a tab; indent with spaces"
+        raise wrong(Place(file, mark.line + 1 if lines and mark else None), "", f"not valid YAML: {said}") from None
+    except yaml.YAMLError as error:
+        raise wrong(Place(file, None), "", f"not valid YAML: {' '.join(str(error).split())}") from None
+
+
+_TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+
+
+class _Reader:
+    """Makes values of YAML nodes."""
+
+    def __init__(self, file, lines):
+        import yaml
+
+        self.file, self.lines = file, lines
+        self.scalar, self.mapping, self.sequence = yaml.ScalarNode, yaml.MappingNode, yaml.SequenceNode
+        self.constructor = yaml.constructor.SafeConstructor()
+        self.open = set()  # nodes that are being read: an alias to one of them has no end
+
+    def place(self, node) -> Place:
+        return Place(self.file, node.start_mark.line + 1 if self.lines else None)
+
+    def value(self, node, path):
+        if isinstance(node, self.scalar):
+            return node.value if node.tag == _TEXT else self.constructor.construct_object(node)
+        if id(node) in self.open:
+            raise wrong(self.place(node), path, "holds itself")
+        self.open.add(id(node))
+        if node.tag not in _TAGS:
+            raise wrong(self.place(node), path, f"unknown tag {node.tag!r}")
+        if isinstance(node, self.mapping):
+            found = self.pairs(node, path)
+        else:
+            items = [self.value(item, path) for item in node.value]
+            found = Sequence(items, [self.place(item) for item in node.value])
+        self.open.discard(id(node))
+        return found
+
+    def pairs(self, node, path) -> Mapping:
+        """A mapping; the keys of `<<` come first and give way to its own."""
+        merged, own = Mapping(), Mapping()
+        for key, value in node.value:
+            if key.tag == _MERGE:
+                for source in self.sources(value, path):
+                    for name in source:
+                        if name not in merged:
+                            merged.put(name, source[name], source.places[name])
+                continue
+            if not isinstance(key, self.scalar):
+                raise wrong(self.place(key), path, "a key must be a name")
+            name = key.value  # as it is written: `on`, `010` and 1.50 are names like any other
+            if name in own:
+                before = own.places[name].line
+                said = "given twice" + (f" (first in line {before})" if self.lines else "")
+                raise wrong(self.place(key), (*path, name), said)
+            own.put(name, self.value(value, (*path, name)), self.place(key))
+        return flat(merged, own) if merged else own
+
+    def sources(self, node, path) -> list[Mapping]:
+        nodes = node.value if isinstance(node, self.sequence) else [node]
+        found = [self.value(item, path) for item in nodes]
+        if not all(isinstance(item, Mapping) for item in found):
+            raise wrong(self.place(node), (*path, "<<"), "must be a mapping (`*name`), or a list of such")
+        return found
+
+
+def flat(base: Mapping, top: Mapping) -> Mapping:
+    """`base` with the keys of `top` in their place."""
+    merged = Mapping(base)
+    for key, value in top.items():
+        merged.put(key, value, top.places.get(key))
+    return merged

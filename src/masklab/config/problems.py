@@ -1,0 +1,287 @@
+"""What pydantic finds wrong with a value, in plain words: one problem for each key, the key as the user wrote it."""
+
+import types
+from typing import Annotated, Literal, NamedTuple, Union, get_args, get_origin
+
+from pydantic import ValidationError
+
+from masklab.config import kinds
+from masklab.config.inherit import meant
+from masklab.config.located import has
+from masklab.config.schema import Entity, Objective
+
+
+class Problem(NamedTuple):
+    """path: keys (and indices of lists) from the top of the config; said: what is wrong and what is allowed."""
+
+    path: tuple
+    said: str
+
+
+def problems(error: ValidationError, entity: type[Entity], value: dict, path: tuple) -> list[Problem]:
+    """What is wrong with the entry `value` at `path`, which is to be an `entity`."""
+    found = {}
+    for fault in error.errors(include_url=False):
+        at, tagged = _where(fault["loc"], value, fault["type"])
+        point = at[:tagged] if tagged is not None else at
+        found.setdefault(point, []).append((at, fault))
+    listed = []
+    for point, faults in found.items():
+        within = [(at, fault) for at, fault in faults if at != point]  # in the branch that the value's shape chose
+        if within or len(faults) == 1:
+            listed += [_problem(at, fault, entity, value, path) for at, fault in within or faults]
+        else:
+            said = f"must be {allowed(_annotation(entity, point))}"
+            listed.append(Problem((*path, *point), said + got(faults[0][1]["input"])))
+    misspelt = [problem for problem in listed if problem.said.startswith("unknown key")]
+    missed = {problem.said.partition("did you mean ")[2].strip("'?") for problem in misspelt}
+    others = [problem for problem in listed if problem not in misspelt]
+    return misspelt + _joined([one for one in others if one.said != MISSING or one.path[-1] not in missed])
+
+
+MISSING = "required, but missing"
+
+
+def _joined(listed: list[Problem]) -> list[Problem]:
+    """Problems with the missing keys of one mapping in one of them."""
+    lacks = {}
+    for problem in listed:
+        if problem.said == MISSING:
+            lacks.setdefault(problem.path[:-1], []).append(str(problem.path[-1]))
+    several = {path: keys for path, keys in lacks.items() if len(keys) > 1}
+    kept = [problem for problem in listed if problem.said != MISSING or problem.path[:-1] not in several]
+    joined = [Problem(path, f"{', '.join(keys)}: {MISSING}") for path, keys in several.items()]
+    return kept + joined
+
+
+def _where(location, value, kind) -> tuple[tuple, int | None]:
+    """The path of a fault in the value, without pydantic's names of branches; and where the first of these stood."""
+    at, tagged = [], None
+    for number, part in enumerate(location):
+        if has(value, part):
+            at.append(part)
+            value = value[part]
+        elif kind == "missing" and number == len(location) - 1:
+            at.append(part)
+        elif tagged is None and part != "[key]":
+            tagged = len(at)
+    return tuple(at), tagged
+
+
+def _problem(at, fault, entity, value, path) -> Problem:
+    kind, context, place = fault["type"], fault.get("ctx", {}), (*path, *at)
+    if kind == "unknown_term":
+        return Problem(place, unknown(at[-1], kinds.known("terms")))
+    if kind == "extra_forbidden":
+        names, within = _fields(entity, at[:-1], value)
+        kind = f" for kind {within['kind']!r}" if isinstance(within.get("kind"), str) else ""
+        return Problem(place, unknown(at[-1], names, kind))
+    if kind == "value_error":  # of a check of our own, which may name a key of the mapping that it looked at
+        said = str(context["error"])
+        key, colon, rest = said.partition(": ")
+        return Problem((*place, key), rest) if colon and key in _fields(entity, at, value)[0] else Problem(place, said)
+    if fault["loc"][-1] == "[key]":
+        names = get_args(get_args(_bare(_annotation(entity, at[:-1])))[0])
+        return Problem(place, unknown(at[-1], names))
+    if kind == "missing" and isinstance(at[-1], int):  # of a list of so many
+        return Problem(place[:-1], f"must be {allowed(_annotation(entity, at[:-1]))}")
+    if kind == "missing":
+        return Problem(place, MISSING)
+    if kind == "too_short":
+        return Problem(place, f"needs at least {_count(context['min_length'], 'item')}")
+    if kind == "too_long":
+        most = context["max_length"]
+        return Problem(place, f"takes at most {_count(most, 'item')}" if most else "must stay empty")
+    if kind == "literal_error":
+        said = f"must be {allowed(_annotation(entity, at))}"
+    elif kind in _BOUNDS:
+        sign, words = _BOUNDS[kind]
+        said = f"must be {words} {_number(context[sign])}"
+    elif kind == "string_type" and not isinstance(fault["input"], dict | list | None):
+        said = "must be text; put it in quotes"
+    elif kind in _WORDS:
+        said = f"must be {_WORDS[kind]}"
+    else:
+        said = fault["msg"][0].lower() + fault["msg"][1:]
+    return Problem(place, said + got(fault["input"]))
+
+
+_BOUNDS = {
+    "greater_than": ("gt", "above"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "below"),
+    "less_than_equal": ("le", "at most"),
+}
+_WORDS = {
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "text",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping of names to values",
+    "model_type": "a mapping of keys to values",
+    "model_attributes_type": "a mapping of keys to values",
+}
+
+
+def unknown(key, names, where: str = "") -> str:
+    """What is said of a key that is none of `names`."""
+    return f"unknown key{where}" + (meant(key, names) or f"; allowed: {_list(names)}")
+
+
+def got(value) -> str:
+    """The wrong value as the end of a message, as YAML writes it; nothing for mappings and lists."""
+    if isinstance(value, dict | list | tuple):
+        return ""
+    words = {None: "null", True: "true", False: "false"} if value is None or isinstance(value, bool) else {}
+    return f" (got {words.get(value) or repr(value)})"
+
+
+def _list(names) -> str:
+    return ", ".join(str(name) for name in names)
+
+
+def _number(value) -> str:
+    return str(value).removesuffix(".0")
+
+
+def _count(number, noun) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _fields(entity, at, value) -> tuple[list[str], dict]:
+    """Keys allowed in the mapping at a path, and the mapping."""
+    annotation = _annotation(entity, at)
+    for part in at:
+        value = value[part]
+    return [name for one in _entities(annotation) for name in one.model_fields], value
+
+
+def _entities(annotation):
+    if isinstance(annotation, type) and issubclass(annotation, Entity):
+        return [annotation]
+    return [entity for part in _parts(annotation) for entity in _entities(part)]
+
+
+# --- types in words ---------------------------------------------------------------------------------------------------
+
+
+def _bare(annotation):
+    """A type without what Annotated adds."""
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def _parts(annotation):
+    """Members of a union."""
+    annotation = _bare(annotation)
+    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else ()
+
+
+def _annotation(entity, at):
+    """The type of what lies at a path within an entity, with its bounds."""
+    annotation = entity
+    for part in at:
+        annotation = _step(annotation, part)
+    return annotation
+
+
+def field_type(field):
+    """The type of a field of an entity, with its bounds."""
+    return Annotated[field.annotation, *field.metadata, None]
+
+
+def _step(annotation, part):
+    """The type of one key or item of a type."""
+    if annotation is Objective:
+        return kinds.find("terms", part).entity()
+    if isinstance(annotation, type) and issubclass(annotation, Entity):
+        return field_type(annotation.model_fields[part]) if part in annotation.model_fields else None
+    origin, parameters = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _step(parameters[0], part)
+    if origin in (Union, types.UnionType):
+        steps = [step for step in (_step(one, part) for one in parameters) if step is not None]
+        return steps[0] if steps else None
+    if origin is dict:
+        return parameters[1]
+    if origin is list:
+        return parameters[0] if isinstance(part, int) else None
+    return parameters[min(part, len(parameters) - 1)] if origin is tuple and isinstance(part, int) else None
+
+
+def allowed(annotation, bounds=()) -> str:
+    """What a value of a type can be, in words: `a whole number of at least 1, or null`."""
+    origin, parameters = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return allowed(parameters[0], [*_bounds(parameters[1:]), *bounds])
+    if origin is Literal:
+        return _options(annotation)
+    if origin in (Union, types.UnionType):
+        literals = [p for p in parameters if get_origin(p) is Literal]
+        rest = [p for p in parameters if p not in literals and p is not type(None)]
+        said = [allowed(part, bounds) for part in rest] + [_options(part) for part in literals]
+        said += ["null"] * (type(None) in parameters)
+        return ", or ".join(said)
+    if origin is list:
+        return f"a list of {_plural(parameters[0])}"
+    if origin is tuple:
+        return f"a list of {len(parameters)} {_plural(parameters[0])}"
+    if origin is dict:
+        names = _list(get_args(parameters[0])) or "names"
+        return f"a mapping of {names} to {_plural(parameters[1])}"
+    if isinstance(annotation, type) and issubclass(annotation, Entity):
+        return "a mapping of settings"
+    return _NOUNS.get(annotation, ("text", "texts"))[0] + _range(annotation, bounds)
+
+
+_NOUNS = {
+    int: ("a whole number", "whole numbers"),
+    float: ("a number", "numbers"),
+    bool: ("true or false", "true or false"),
+    str: ("text", "names"),
+}
+
+
+def _plural(annotation) -> str:
+    bounds = ()
+    if get_origin(annotation) is Annotated:
+        annotation, bounds = get_args(annotation)[0], list(_bounds(get_args(annotation)[1:]))
+    if annotation in _NOUNS:
+        return _NOUNS[annotation][1] + _range(annotation, bounds)
+    if get_origin(annotation) is Literal:
+        return f"any of {_list(get_args(annotation))}"
+    said = allowed(annotation, bounds)
+    return said.replace("a list", "lists").replace("a mapping", "mappings")
+
+
+def _options(annotation) -> str:
+    """Values of a Literal: `one of a, b, c`."""
+    options = get_args(annotation)
+    return f"one of {_list(options)}" if len(options) > 1 else repr(options[0])
+
+
+def _bounds(metadata):
+    """(sign, value) of annotated-types' bounds, those within pydantic's FieldInfo too."""
+    for item in metadata:
+        if item is None:
+            continue
+        yield from _bounds(getattr(item, "metadata", ()))
+        for sign in ("gt", "ge", "lt", "le"):
+            if (limit := getattr(item, sign, None)) is not None:
+                yield sign, limit
+
+
+def _range(annotation, bounds) -> str:
+    if annotation not in (int, float):
+        return ""
+    limits = dict(bounds)
+    if {"ge", "le"} <= set(limits):
+        return f" from {_number(limits['ge'])} to {_number(limits['le'])}"
+    words = {"gt": "above", "ge": "of at least", "lt": "below", "le": "of at most"}
+    return " and".join(f" {words[sign]} {_number(limit)}" for sign, limit in limits.items())

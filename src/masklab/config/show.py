@@ -1,0 +1,90 @@
+"""A config in print: what a file declares, and where each key of an entry comes from."""
+
+from masklab.config import DEFAULT, law_entry, layers, study_models
+from masklab.config.inherit import hint, meant
+from masklab.config.located import place_of, shown
+from masklab.config.schema import SECTIONS
+from masklab.config.sources import missing
+from masklab.errors import MaskLabError
+
+
+def overview(config, files=()) -> str:
+    """What a config declares, in a few lines; files: those that it was read from."""
+    lower = [shown(path) for path in layers.stack(files)]
+    named = [shown(path) for path in files or [DEFAULT]]
+    below = [name for name in lower if name not in named]
+    lines = [f"config   {', '.join(named)}", *(f"    over {name}" for name in below)]
+    lines += [f"results  results/{config.run}/" if config.run else "results  results/", ""]
+    counts = {section: len(getattr(config, section)) for section in SECTIONS}
+    lines += ["entries  " + ", ".join(f"{section} {count}" for section, count in counts.items() if count), ""]
+    width = max((len(name) for name in config.studies), default=0)
+    for name, study in config.studies.items():
+        recipes = study_models(study)
+        counts = [config.models[m].replicates or study.replicates or config.replicates for m in recipes] or [1]
+        some = f"{min(counts)} to " * (min(counts) < max(counts))
+        parts = [f"{_count(len(recipes), 'recipe')} x {some}{_count(max(counts), 'replicate')}"]
+        parts += [_count(len(study.probes), "probe")]
+        parts += [_count(len(study.figures), "figure"), _count(len(study.tables), "table")]
+        parts += ["claims" if study.claims == "all" else _count(len(study.claims), "claim")] if study.claims else []
+        lines.append(f"study    {name:{width}}  {', '.join(parts)}")
+    lost = list(dict.fromkeys(_lost(config)))
+    lines += [f"missing  {one}" for one in lost[:5]]
+    return "\n".join(lines + [f"         ... and {len(lost) - 5} more" for _ in lost[5:6]])
+
+
+def _lost(config):
+    """Files that entries name and that are not there."""
+    for section in ("corpora", "tasks"):
+        for name, entry in getattr(config, section).items():
+            for file in missing(entry) + missing(law_entry(config, entry)):
+                yield f"{file} ({section}.{name})"
+
+
+def _count(number, noun) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def listing(config, path: str = "") -> str:
+    """A part of a config (`section`, `section.name`; all of it) as YAML; a comment says where each key comes from.
+
+    Keys that no file says have the default of the schema.
+    """
+    section, _, name = path.partition(".")
+    if section and section not in type(config).model_fields:
+        raise MaskLabError(f"{section}: no such part of a config{meant(section, type(config).model_fields)}")
+    entries = getattr(config, section) if section else {}
+    if name and (section not in SECTIONS or name not in entries):
+        known = entries if section in SECTIONS else ()
+        raise MaskLabError(f"{path}: not declared{hint(name, known)}")
+    lines = []
+    for key in [section] if section else type(config).model_fields:
+        value = getattr(config, key)
+        if key not in SECTIONS:
+            _lines(key, value, config.raw, 0, lines)
+        elif value:
+            lines.append((f"{key}:", ""))
+            for entry in [name] if name else value:
+                settings = value[entry].model_dump(mode="json")
+                _lines(entry, settings, config.raw.get(key) or {}, 1, lines)
+    width = min(max((len(text) for text, _ in lines), default=0), 70)
+    return "\n".join(f"{text:{width}}  # {said}" if said else text for text, said in lines)
+
+
+def _lines(key, value, said, depth, lines):
+    """Lines of one key: YAML and where it was said, nested mappings below it."""
+    stated = isinstance(said, dict) and key in said
+    place = (place_of(said, key) or "given") if stated else "default"
+    below = said[key] if stated else None
+    head = f"{'  ' * depth}{_flow(key)}:"
+    if isinstance(value, dict) and value and isinstance(below, dict):
+        lines.append((head, str(place)))
+        for part, item in value.items():
+            _lines(part, item, below, depth + 1, lines)
+    else:
+        lines.append((f"{head} {_flow(value)}", str(place)))
+
+
+def _flow(value) -> str:
+    import yaml
+
+    return yaml.safe_dump([value], default_flow_style=True, width=10**9, allow_unicode=True, sort_keys=False)[1:-2]

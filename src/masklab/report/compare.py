@@ -1,0 +1,98 @@
+"""Drawing of the table and figures that suit any study (`masklab.report.generic`)."""
+
+import numpy as np
+import pandas as pd
+
+from masklab.report import style
+from masklab.report.marks import band, best_null, limits, note, null_key, null_line, step_axis, write_note
+from masklab.report.tables import cell, null_cells, tidy
+
+
+def comparison(results, chosen) -> pd.DataFrame:
+    """Every recipe on every task and set of tasks, with the best null of each kind."""
+    found = []
+    for panel, lines in chosen.items():
+        for row, readings in lines.items():
+            metric = _metric(results, next(iter(readings.values())))
+            found += [cell(results, reading, panel, row, label, metric) for label, reading in readings.items()]
+            found += null_cells(results, readings.values(), panel, row, metric)
+    return tidy(found)
+
+
+@style.paper
+def bars(results, chosen):
+    """Bars by task, one colour per recipe, whiskers for intervals, a dashed line for the best null of each task."""
+    figure = style.new_figure(style.FULL, 2.1 * len(chosen))
+    grid = figure.subplots(len(chosen), 1, squeeze=False)[:, 0]
+    looks = style.looks(label for lines in chosen.values() for readings in lines.values() for label in readings)
+    data, nulls = [], []
+    for index, (axes, (panel, lines)) in enumerate(zip(grid, chosen.items(), strict=True)):
+        labels = list(dict.fromkeys(label for readings in lines.values() for label in readings))
+        width, frames, own = 0.8 / len(labels), [], []
+        for place, (row, readings) in enumerate(lines.items()):
+            null = best_null(results, readings.values())
+            own.append(null)
+            if null is not None:
+                axes.plot([place - 0.45, place + 0.45], [null.value] * 2, zorder=4, label="_null", **style.NULL)
+            for label, reading in readings.items():
+                frame = results.summary(reading)
+                x = place + (labels.index(label) - (len(labels) - 1) / 2) * width
+                axes.bar(x, frame["value"], width=0.92 * width, color=looks[label]["color"], zorder=2)
+                if frame["low"].notna().all():
+                    axes.vlines(x, frame["low"], frame["high"], color="0.25", linewidth=1, zorder=3)
+                value = np.nan if null is None else null.value
+                frames.append(frame.assign(panel=panel, row=row, label=label, recipe=reading.recipe, null=value))
+        axes.set_xticks(
+            range(len(lines)),
+            list(lines),
+            rotation=20 if len(lines) > 3 else 0,
+            ha="right" if len(lines) > 3 else "center",
+        )
+        axes.set_xlim(-0.6, len(lines) - 0.4)
+        axes.set_ylabel(_metric(results, next(iter(next(iter(lines.values())).values()))))
+        axes.axhline(0, color="0.3", linewidth=0.6)
+        style.panel_title(axes, panel, index if len(chosen) > 1 else None)
+        data += frames
+        nulls += own
+    handles = {label: style.patch(look["color"]) for label, look in looks.items()} | null_key(nulls)
+    style.legend_below(figure, list(handles.values()), list(handles))
+    write_note(figure, note(data))
+    return figure, pd.concat(data, ignore_index=True)
+
+
+@style.paper
+def curves(results, chosen):
+    """Curves over updates, one panel per panel of the study and set of tasks, bands for intervals, the best null."""
+    cells = [(panel, name, readings) for panel, lines in chosen.items() for name, readings in lines.items()]
+    across = min(len(cells), 3)
+    down = -(-len(cells) // across)
+    figure = style.new_figure({1: style.COLUMN, 2: 5.2}.get(across, style.FULL), 2.0 * down)
+    grid = figure.subplots(down, across, squeeze=False).ravel()
+    looks = style.looks(label for _, _, readings in cells for label in readings)
+    data, nulls, handles = [], [], {}
+    for index, (axes, (panel, name, readings)) in enumerate(zip(grid, cells, strict=False)):
+        frames = []
+        for label, reading in readings.items():
+            frame = results.summary(reading)
+            handles[label] = band(axes, frame, looks[label], label)
+            frames.append(frame.assign(panel=panel, set=name, label=label, recipe=reading.recipe))
+        null = best_null(results, readings.values())
+        null_line(axes, null)
+        limits(axes, frames, [null])
+        step_axis(axes, np.concatenate([frame["x"] for frame in frames]))
+        axes.set_ylabel(_metric(results, next(iter(readings.values()))))
+        title = name if len(chosen) == 1 else f"{panel}: {name}"
+        style.panel_title(axes, title, index if len(cells) > 1 else None)
+        data += [frame.assign(null=np.nan if null is None else null.value) for frame in frames]
+        nulls.append(null)
+    for axes in grid[len(cells) :]:
+        axes.remove()
+    handles |= null_key(nulls)
+    style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
+    write_note(figure, note(data))
+    return figure, pd.concat(data, ignore_index=True).rename(columns={"x": "step"})
+
+
+def _metric(results, reading) -> str:
+    """What a reading of tasks is measured in: their metric, or "score" where they have several."""
+    return reading.unit(results.view)

@@ -1,0 +1,61 @@
+"""The table and the two figures that suit any study: its recipes beside each other, on its tasks, with their nulls.
+
+`comparison` has a row per task and per set of tasks, `bars` shows the same, `curves` the means over a set of tasks (or
+over each task, where the study has no sets) against the updates. Light: the drawing is `masklab.report.compare`.
+"""
+
+from masklab.errors import MaskLabError
+from masklab.report.item import Item
+from masklab.scores.reading import Reading
+from masklab.scores.view import View
+
+
+def rows(view: View) -> dict[str, tuple[str, ...]]:
+    """Row -> its tasks: the tasks of every set and, of sets with several, their mean; else every task measured."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, tasks in view.sets.items():
+        found |= {task: (task,) for task in tasks}
+        if len(tasks) > 1:
+            found[f"mean of {name}"] = tuple(tasks)
+    return found or {task: (task,) for facts in view.probes.values() for task in facts["tasks"]}
+
+
+def comparison(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
+    """Panel -> row -> label -> reading, of what is measured."""
+    found = {}
+    for title, members in view.panels.items():
+        for row, tasks in rows(view).items():
+            for label, recipe in members.items():
+                if _measured(view, recipe, tasks):
+                    found.setdefault(title, {}).setdefault(row, {})[label] = Reading(recipe, tasks=tasks)
+    if not found:
+        raise MaskLabError("no probe of the study measures a recipe of its panels on a task")
+    return found
+
+
+def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
+    """Panel -> set of tasks -> label -> curve over updates."""
+    groups = {name: tuple(tasks) for name, tasks in view.sets.items() if tasks} or rows(view)
+    found = {}
+    for title, members in view.panels.items():
+        for name, tasks in groups.items():
+            for label, recipe in members.items():
+                if _measured(view, recipe, tasks):
+                    reading = Reading(recipe, tasks=tasks, step="all", over="step")
+                    found.setdefault(title, {}).setdefault(name, {})[label] = reading
+    if not found:
+        raise MaskLabError("no probe of the study measures a recipe of its panels on a task")
+    return found
+
+
+def _measured(view, recipe, tasks):
+    kinds = Reading(recipe, tasks=tasks).kinds()
+    names = view.measured_by(recipe, kinds, tasks)
+    return all(any(task in view.probes[name]["tasks"] for name in names) for task in tasks)
+
+
+FIGURES = {
+    "bars": Item("masklab.report.compare:bars", comparison),
+    "curves": Item("masklab.report.compare:curves", curves),
+}
+TABLES = {"comparison": Item("masklab.report.compare:comparison", comparison)}

@@ -1,0 +1,50 @@
+"""What a figure or a table is, said without importing pandas or matplotlib: the workflow reads it when it is parsed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from masklab.config.kinds import imported
+from masklab.errors import MaskLabError
+from masklab.scores.reading import leaves, needs
+from masklab.scores.view import View
+
+
+def _none(view):
+    return ()
+
+
+@dataclass(frozen=True)
+class Item:
+    """One figure or table.
+
+    make: `(results, chosen) -> (figure, data)` of a figure, `-> frame` of a table, or where that is, "module:function".
+    choose: (view) -> `chosen`, the readings that it shows in any structure; MaskLabError, without its own name, if the
+    study lacks something. It must say the same of the part of the view that those readings are about.
+    corpora: (view) -> corpora that it reads besides scores; `make` then gets `corpora=[train.parquet, ...]`.
+    nulls: whether the nulls of those readings are shown, and so measured, too.
+    """
+
+    make: Callable | str
+    choose: Callable[[View], object] = _none
+    corpora: Callable[[View], list[str]] = _none
+    nulls: bool = True
+
+    def function(self) -> Callable:
+        """What makes it, imported now."""
+        return imported(self.make)
+
+    def needs(self, view: View) -> list[tuple[str, str]]:
+        """(probe, recipe) pairs whose scores it reads."""
+        return needs(self.choose(view), view, self.nulls)
+
+    def part(self, view: View) -> View:
+        """The part of a view that it shows: its params. MaskLabError if it would choose otherwise from that alone."""
+        chosen = self.choose(view)
+        pairs = needs(chosen, view, self.nulls)
+        tasks = {task.partition("/")[0] for reading in leaves(chosen) for task in reading.tasks}
+        corpora = set(self.corpora(view))
+        shown = [name for name in view.recipes if view.recipes[name]["corpus"] in corpora]
+        part = view.only([*(recipe for _, recipe in pairs), *shown], tasks, [probe for probe, _ in pairs])
+        if leaves(self.choose(part)) != leaves(chosen):
+            raise MaskLabError("chooses other readings from the part of the study that it shows")
+        return part

@@ -1,0 +1,102 @@
+"""Facts: what a recipe, a task or a probe *is*, by key, resolved from the config.
+
+Figures, tables and claims read facts and never names, so that a name is free text. Keys are those of the config with
+dots: `objective.mae.delta`, `corpus.chains.synsets`, `masking.rate`, `task.mix`. What only a finished artifact knows
+(parameters, tokens, FLOPs) lies in the manifest of a model and is joined in `masklab.scores.results`.
+"""
+
+import json
+import math
+
+from masklab.config.references import law_entry, named_law, phase
+from masklab.config.replicates import is_redrawn
+
+# Keys of a recipe that name entries: what the entries say follows under the same key with a dot.
+NAMES = ("corpus", "tokenizer", "encoder", "objective", "dictionary", "embeddings", "init")
+# Keys of a recipe that cannot change a result.
+SPEED = ("log_every", "validate_every", "save_minutes", "micro_batch", "processes", "nodes", "compile", "replicates")
+
+
+def flat(value, prefix: str = "") -> dict:
+    """Nested mappings as one, keys joined by dots; everything else is a value."""
+    if not isinstance(value, dict):
+        return {prefix: value}
+    found = {}
+    for key, part in value.items():
+        found |= flat(part, f"{prefix}.{key}" if prefix else str(key))
+    return found
+
+
+def _entry(prefix: str, name: str, entity) -> dict:
+    return {prefix: name, **flat(entity.model_dump(mode="json"), prefix)}
+
+
+def _drawn(config, prefix: str, entity) -> dict:
+    """Settings of a corpus or task, with those of the law it names below the law's key."""
+    found = flat(entity.model_dump(mode="json"), prefix)
+    key, law = named_law(entity) or (None, None)
+    if key is not None:
+        found |= {f"{prefix}.{key}": law if isinstance(law, str) else None}
+        found |= flat(law_entry(config, entity).model_dump(mode="json"), f"{prefix}.{key}")
+    return found
+
+
+def recipe_facts(config, name: str) -> dict:
+    """Facts of a recipe: its own keys, and those of all that it names."""
+    model = config.models[name]
+    objective = config.objectives[model.objective]
+    found = flat(model.model_dump(mode="json", exclude={*NAMES, *SPEED})) | {"phase": phase(config, name)}
+    found |= {"corpus": model.corpus} | _drawn(config, "corpus", config.corpora[model.corpus])
+    found |= {"corpus.redrawn": is_redrawn(config, "corpora", model.corpus)}
+    found |= _entry("tokenizer", model.tokenizer, config.tokenizers[model.tokenizer])
+    found |= _entry("encoder", model.encoder, config.encoders[model.encoder])
+    found |= _entry("objective", model.objective, objective) | {"objective.terms": list(objective.terms)}
+    found |= {"init": model.init, "embeddings": model.embeddings}
+    if model.embeddings:
+        found |= _entry("embeddings", model.embeddings, config.embeddings[model.embeddings])
+    if objective.needs("codes"):
+        found |= _entry("dictionary", model.dictionary, config.dictionaries[model.dictionary])
+    return found
+
+
+def task_facts(config, name: str) -> dict:
+    """Facts of a task; `metric` is the one it reports, `redrawn` whether every replicate has its own."""
+    found = _drawn(config, "task", config.tasks[name])
+    found = {key.removeprefix("task."): value for key, value in found.items()}
+    return {"metric": "accuracy"} | found | {"redrawn": is_redrawn(config, "tasks", name)}
+
+
+def probe_facts(config, name: str) -> dict:
+    """Facts of a probe."""
+    return flat(config.probes[name].model_dump(mode="json", exclude={"split", "pack"}))
+
+
+def every(config) -> dict[str, dict[str, dict]]:
+    """Noun -> name -> facts: of all recipes, corpora, tasks and probes of a config."""
+    return {
+        "recipe": {name: recipe_facts(config, name) for name in config.models},
+        "corpus": {
+            name: {key.removeprefix("corpus."): value for key, value in _drawn(config, "corpus", entry).items()}
+            for name, entry in config.corpora.items()
+        },
+        "task": {name: task_facts(config, name) for name in config.tasks},
+        "probe": {name: probe_facts(config, name) for name in config.probes},
+    }
+
+
+COLUMNS = ("noun", "name", "replicate", "key", "value", "number")
+
+
+def rows(noun: str, name: str, facts: dict, replicate: int = 0) -> list[dict]:
+    """Facts as rows of `COLUMNS`: value as JSON, number where it is one (else NaN); replicate 0: of all of them."""
+    return [
+        {
+            "noun": noun,
+            "name": name,
+            "replicate": replicate,
+            "key": key,
+            "value": json.dumps(value, ensure_ascii=False),
+            "number": float(value) if isinstance(value, int | float) else math.nan,
+        }
+        for key, value in flat(facts).items()
+    ]

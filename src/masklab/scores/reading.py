@@ -1,0 +1,201 @@
+"""Readings: rules that pick scores and give one value, or one curve, per replicate.
+
+Light: figures, tables and claims say with readings what they need, when the workflow is parsed. The numbers:
+`masklab.scores.results`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+from masklab.errors import MaskLabError
+from masklab.scores.view import View
+
+# Metric of no task -> kind of the probe that measures it.
+PROBES = {
+    "loss": "loss",
+    "floor": "loss",
+    "gap": "loss",
+    "trace": "curvature",
+    "trace_embedded": "curvature",
+    "rank": "rank",
+    "rank_centred": "rank",
+    "seconds": "cost",
+    "tokens": "cost",
+    "flops": "cost",
+}
+TASK_PROBES = ("finetune", "linear_probe", "minimal_pairs")
+
+Axis = Literal["step", "train_size", "layer", "at"]
+Sizes = Literal["all", "small", "large", "largest"]
+Layers = Literal["first", "last", "all", "deep", "shallow"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A number, or a curve over `over`, per replicate of a recipe.
+
+    recipe: its name. metric: of the tasks each one's own if None. tasks: averaged, phenomenon by phenomenon for pairs;
+    () for metrics of the corpus. probe: kind of the probe that measures it; None: the one that measures the metric, or
+    any that measures the tasks.
+    splits: averaged (domains of a test set, inputs of a rank probe); (): the test split. step: a checkpoint, or which.
+    sizes: training sizes, averaged; `small` is the smaller half of those measured (the middle one of an odd number with
+    it), `large` the rest. layers: averaged; `first` the embeddings, `all` every block, `deep` and `shallow` its halves
+    (the middle one of an odd number is in neither); None: what belongs to no layer. A number is one size, one layer.
+    seeds: how the seeds of a probe are summed up within a replicate, before anything else.
+    form: the value, its logarithm, or what share of the corpus's exact floor it is.
+    over: the column that a curve is over, from all its steps, sizes or layers. reduce: a number of that curve: its
+    `slope` (per update, per doubling of the size, per layer), or its `roughness`, the mean distance of inner points
+    from the line between their neighbours (sizes as logarithms).
+    """
+
+    recipe: str
+    metric: str | None = None
+    tasks: tuple[str, ...] = ()
+    probe: str | None = None
+    splits: tuple[str, ...] = ()
+    step: int | Literal["first", "last", "all"] = "last"
+    sizes: int | Sizes = "all"
+    layers: int | Layers | None = None
+    seeds: Literal["mean", "median"] = "mean"
+    form: Literal["value", "log", "share of the floor"] = "value"
+    over: Axis | None = None
+    reduce: Literal["slope", "roughness"] | None = None
+
+    def of(self, recipe: str, **changes) -> "Reading":
+        """The same reading of another recipe."""
+        return replace(self, recipe=recipe, **changes)
+
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of probes that can measure it."""
+        if self.probe is not None:
+            return (self.probe,)
+        if self.tasks:
+            return TASK_PROBES
+        if self.metric not in PROBES:
+            raise MaskLabError(f"a reading of {self.metric!r} must say which kind of probe measures it")
+        return (PROBES[self.metric],)
+
+    def needs(self, view: View) -> list[tuple[str, str]]:
+        """(probe, recipe) pairs whose scores it reads; MaskLabError if the study does not measure it."""
+        found = view.measured_by(self.recipe, self.kinds(), self.tasks)
+        on = f" on {', '.join(self.tasks)}" if self.tasks else ""
+        kinds = " or ".join(self.kinds())
+        lacking = [task for task in self.tasks if not any(task in view.probes[name]["tasks"] for name in found)]
+        if not found or lacking:
+            on = f" on {lacking[0]}" if lacking else on
+            raise MaskLabError(f"no {kinds} probe of the study measures {self.recipe}{on}")
+        pairs = [(name, self.recipe) for name in found]
+        if self.form == "share of the floor":
+            pairs += self.of(self.recipe, metric="floor", form="value", tasks=(), probe=None).needs(view)
+        return pairs
+
+    def parts(self, view: View) -> dict[str, str]:
+        """What it reads in words, part by part; equal parts of several readings need to be said once."""
+        form = {"value": "", "log": "log ", "share of the floor": "relative "}[self.form]
+        what = (
+            self.metric.replace("_", " ") if self.metric else ("score" if len(self.tasks) != 1 else _metric(self, view))
+        )
+        what = f"{self.reduce} of {what}" if self.reduce else what
+        on = f" on {_tasks(self, view)}" if self.tasks else ""
+        return {
+            "recipe": view.label(self.recipe),
+            "what": f"{form}{what}{on}",
+            "panel": _panel(self, view),
+            "splits": " + ".join(self.splits),
+            "sizes": {"all": ""}.get(
+                self.sizes, f"{self.sizes} sizes" if isinstance(self.sizes, str) else f"{self.sizes} examples"
+            ),
+            "layers": "" if self.layers is None else _layers(self.layers),
+            "step": {"last": "", "all": ""}.get(
+                self.step, f"{self.step} checkpoint" if isinstance(self.step, str) else f"step {self.step}"
+            ),
+        }
+
+    def words(self, view: View) -> str:
+        """The whole of it in words: "MLM: rank, masked, last layer"."""
+        recipe, *rest = (part for part in self.parts(view).values() if part)
+        return f"{recipe}: {', '.join(rest)}"
+
+    def unit(self, view: View) -> str:
+        """What it is measured in."""
+        metrics = {_metric(self, view, task) for task in self.tasks} or {self.metric}
+        unit = (self.metric or (metrics.pop() if len(metrics) == 1 else "score")).replace("_", " ")
+        if self.reduce == "slope":
+            return f"{unit} per {({'train_size': 'doubling', 'step': 'update'}).get(self.over, self.over)}"
+        return {"log": f"log {unit}", "share of the floor": "share of the floor"}.get(self.form, unit)
+
+    def plain(self) -> dict:
+        """Its fields that are not the default, JSON-able."""
+        given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in given.items() if v not in (None, (), "")}
+
+
+def _metric(reading, view, task=None):
+    return reading.metric or view.tasks[base(task or reading.tasks[0])]["metric"]
+
+
+def base(task: str) -> str:
+    """The task as the config has it: "blimp/anaphor_agreement" -> "blimp"."""
+    return task.partition("/")[0]
+
+
+def _tasks(reading, view):
+    """Tasks in words: the name of the set that they are, else their names."""
+    named = [name for name, members in view.sets.items() if tuple(members) == reading.tasks]
+    return named[0] if named and len(reading.tasks) > 1 else " + ".join(reading.tasks)
+
+
+def _panel(reading, view):
+    """The panel of a recipe where there are several."""
+    titles = [title for title, members in view.panels.items() if reading.recipe in members.values()]
+    return f"in {titles[0]}" if titles and len(view.panels) > 1 else ""
+
+
+def _layers(layers):
+    if isinstance(layers, int):
+        return f"layer {layers}"
+    return {"first": "embeddings", "last": "last layer"}.get(layers, f"{layers} layers")
+
+
+def leaves(structure) -> list[Reading]:
+    """Every reading inside mappings, sequences and whatever has `readings()`, each once, in order."""
+    found: dict[Reading, None] = {}
+
+    def visit(part):
+        if isinstance(part, Reading):
+            found[part] = None
+        elif hasattr(part, "readings"):
+            visit(part.readings())
+        elif isinstance(part, dict):
+            for value in part.values():
+                visit(value)
+        elif isinstance(part, Iterable) and not isinstance(part, str):
+            for value in part:
+                visit(value)
+
+    visit(structure)
+    return list(found)
+
+
+def nulls_of(reading: Reading, view: View) -> dict[str, Reading]:
+    """Kind of null -> the reading that says what it gives; only nulls that the study measures by the same probes."""
+    found = {}
+    for kind, null in view.nulls.get(reading.recipe, {}).items():
+        if kind == "majority":
+            if reading.tasks and reading.metric != "rank":
+                found[kind] = reading
+        elif view.measured_by(null, reading.kinds(), reading.tasks):
+            found[kind] = reading.of(null, step="last")
+    return found
+
+
+def needs(structure, view: View, with_nulls: bool = True) -> list[tuple[str, str]]:
+    """(probe, recipe) pairs that readings need, those of their nulls among them."""
+    pairs = []
+    for reading in leaves(structure):
+        pairs += reading.needs(view)
+        for kind, null in nulls_of(reading, view).items() if with_nulls else ():
+            if kind != "majority":
+                pairs += null.needs(view)
+    return list(dict.fromkeys(pairs))

@@ -1,0 +1,347 @@
+"""Scores of a study beside its facts: what readings say.
+
+A value is found within a replicate first (the mean or median over a probe's seeds, then the mean over tasks, splits and
+sizes), and only then summed up over replicates. Where items are resampled, every value has B columns more: the same
+number computed on resampled test sets, equal ones for all recipes and replicates.
+"""
+
+import functools
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from masklab.errors import MaskLabError
+from masklab.rng import generator
+from masklab.scores import items as item_files
+from masklab.scores.estimate import Estimate, estimate
+from masklab.scores.reading import Reading, base
+from masklab.scores.view import View
+
+TEST = ("test", "matched")  # splits that a reading without splits reads
+TRAIN = ("seconds", "tokens", "flops")  # metrics of the training split
+# What always giving one answer scores: another metric of the same rows, or a number.
+MAJORITY = {
+    "accuracy": "majority",
+    "exact": "majority",
+    "f1": "majority_f1",
+    "mcc": 0.0,
+    "pearson": 0.0,
+    "spearman": 0.0,
+}
+PAIRS = 0.5  # of minimal pairs
+CELL = ["task", "split", "train_size", "layer", "at", "step"]
+
+
+@dataclass(frozen=True)
+class Values:
+    """A reading's values: data [R, P, 1 + B] of R replicates, P points of a curve (one of a number), B resamplings.
+
+    replicates: their numbers; x: [P] what the curve is over, None of a number.
+    """
+
+    replicates: tuple[int, ...]
+    data: np.ndarray
+    x: np.ndarray | None = None
+
+    @property
+    def scalar(self) -> np.ndarray:
+        """[R, 1 + B] of a number."""
+        if self.data.shape[1] != 1:
+            raise ValueError("a curve is no number")
+        return self.data[:, 0]
+
+    def at(self, replicates) -> "Values":
+        """Those of some replicates, in their order."""
+        rows = [self.replicates.index(r) for r in replicates]
+        return Values(tuple(replicates), self.data[rows], self.x)
+
+
+NOTHING = Values((), np.empty((0, 1, 1)))
+
+
+class Results:
+    """Scores, items and facts of one study.
+
+    scores: frame of score rows. items: table of `masklab.scores.items`, resampled `draws` times (0: never). models:
+    (recipe, replicate) -> the facts of its manifest. tasks: name -> its task.json. seed: of the resampling.
+    """
+
+    def __init__(self, view: View, scores: pd.DataFrame, items=None, models=None, tasks=None, draws: int = 0, seed=1):
+        self.view, self.models, self.task_files = view, models or {}, tasks or {}
+        self.scores = scores.reset_index(drop=True)
+        self._columns = {name: self.scores[name].to_numpy() for name in self.scores}
+        self._columns = {k: v.astype(str) if v.dtype.kind not in "if" else v for k, v in self._columns.items()}
+        kinds = {name: facts["kind"] for name, facts in view.probes.items()}
+        self._columns["kind"] = np.array([kinds.get(name, "") for name in self._columns["probe"]], str)
+        self._columns["base"] = np.array([base(name) for name in self._columns["task"]], str)
+        self._codes = {name: np.unique(self._columns[name], return_inverse=True)[1] for name in CELL}
+        groups = self.scores.groupby(["recipe", "metric"], sort=False).indices
+        self._where = {key: np.sort(rows) for key, rows in groups.items()}
+        self.draws, self.seed = (draws if items is not None else 0), seed
+        self._resampled = self._resample(items) if self.draws else {}
+        self._known = {}
+
+    # --- values ------------------------------------------------------------------------
+
+    def values(self, reading: Reading) -> Values:
+        """What a reading says; of no replicates if it was not measured."""
+        if reading not in self._known:
+            self._known[reading] = self._values(reading)
+        return self._known[reading]
+
+    def estimate(self, reading: Reading, least: float = 0.0) -> Estimate:
+        """Mean and interval of a number."""
+        return estimate(self.values(reading).scalar, least)
+
+    def summary(self, reading: Reading, least: float = 0.0) -> pd.DataFrame:
+        """One row per point of a curve, or one: x, value, low, high, spread, replicates, items (whether they count), n.
+
+        MaskLabError if nothing was measured. Points that not every replicate has are left out.
+        """
+        found = self.values(reading)
+        rows = []
+        for point in range(found.data.shape[1]) if len(found.replicates) else ():
+            made = estimate(found.data[:, point], least)
+            if math.isfinite(made.value):
+                x = math.nan if found.x is None else found.x[point]
+                rows.append((x, made.value, made.low, made.high, made.spread, made.replicates, made.items))
+        if not rows:
+            raise MaskLabError(f"scores: nothing was measured of {reading.words(self.view)}")
+        frame = pd.DataFrame(rows, columns=["x", "value", "low", "high", "spread", "replicates", "items"])
+        return frame.assign(n=self.items_behind(reading))
+
+    def null(self, reading: Reading, kind: str) -> Values | None:
+        """What a null of that kind gives; None where the study has no such null, or this metric none."""
+        if kind not in self.view.nulls.get(reading.recipe, {}):
+            return None
+        if kind == "majority":
+            return self._majority(reading)
+        found = self.values(reading.of(self.view.nulls[reading.recipe][kind], step="last"))
+        return found if len(found.replicates) else None
+
+    def nulls(self, reading: Reading) -> dict[str, Values]:
+        """Every null that was measured as `reading` is."""
+        found = {kind: self.null(reading, kind) for kind in self.view.nulls.get(reading.recipe, {})}
+        return {kind: values for kind, values in found.items() if values is not None}
+
+    def items_behind(self, reading: Reading) -> int:
+        """Test items behind a value of a replicate, all its tasks together; 0 where nothing was measured."""
+        rows, columns = self._picked(reading), self._columns
+        counts = {(columns["task"][row], columns["split"][row]): int(columns["n"][row]) for row in rows}
+        return sum(counts.values())
+
+    # --- facts -------------------------------------------------------------------------
+
+    def fact(self, recipe: str, key: str):
+        """A fact of a recipe, from the config or, the mean over replicates, from what was made (parameters, flops)."""
+        if key in self.view.recipes[recipe]:
+            return self.view.recipes[recipe][key]
+        found = [facts[key] for (name, _), facts in self.models.items() if name == recipe and key in facts]
+        return float(np.mean(found)) if found else None
+
+    # --- rows --------------------------------------------------------------------------
+
+    def rows(self, reading: Reading) -> pd.DataFrame:
+        """The score rows that a reading picks, before anything is averaged."""
+        return self.scores.iloc[self._picked(reading)]
+
+    def _picked(self, reading) -> np.ndarray:
+        """Numbers of those rows."""
+        if not reading.tasks:
+            return self._of_metric(reading, reading.metric, None)
+        metrics: dict[str, list] = {}
+        for task in reading.tasks:
+            metrics.setdefault(reading.metric or self.view.tasks[base(task)]["metric"], []).append(task)
+        return np.concatenate([self._of_metric(reading, metric, tasks) for metric, tasks in metrics.items()])
+
+    def _of_metric(self, reading, metric, tasks) -> np.ndarray:
+        rows = self._where.get((reading.recipe, metric), np.empty(0, np.int64))
+        columns = self._columns
+        kept = np.isin(columns["kind"][rows], reading.kinds())
+        if tasks is not None:
+            kept = kept & (np.isin(columns["task"][rows], tasks) | np.isin(columns["base"][rows], tasks))
+        splits = reading.splits or (("train",) if metric in TRAIN else TEST)
+        rows = rows[kept & np.isin(columns["split"][rows], splits)]
+        for pick, which in ((self._steps, reading.step), (self._sizes, reading.sizes), (self._layers, reading.layers)):
+            rows = rows[pick(rows, which)] if len(rows) else rows
+        return rows
+
+    def _steps(self, rows, which):
+        steps, replicates = self._columns["step"][rows], self._columns["replicate"][rows]
+        if which not in ("first", "last"):
+            return np.full(len(rows), True) if which == "all" else steps == which
+        ends = {r: (min if which == "first" else max)(steps[replicates == r]) for r in set(replicates.tolist())}
+        return steps == np.array([ends[r] for r in replicates.tolist()])
+
+    def _sizes(self, rows, which):
+        sizes = self._columns["train_size"][rows]
+        if isinstance(which, int):
+            return sizes == which
+        found = np.unique(sizes)
+        half = -(-len(found) // 2)
+        return np.isin(
+            sizes, {"all": found, "small": found[:half], "large": found[half:], "largest": found[-1:]}[which]
+        )
+
+    def _layers(self, rows, which):
+        layers = self._columns["layer"][rows]
+        if which is None or isinstance(which, int):
+            return np.full(len(rows), True) if which is None else layers == which
+        top = int(layers.max())
+        kept = {
+            "first": [0],
+            "last": [top],
+            "all": range(1, top + 1),
+            "shallow": range(1, top // 2 + 1),
+            "deep": range(top - top // 2 + 1, top + 1),
+        }[which]
+        return np.isin(layers, list(kept))
+
+    # --- from rows to values -----------------------------------------------------------
+
+    def _values(self, reading) -> Values:
+        rows = self._picked(reading)
+        if not len(rows) or self._lacks(rows, reading):
+            return NOTHING
+        found = self._gathered(rows, reading)
+        if reading.form == "log":
+            with np.errstate(invalid="ignore", divide="ignore"):
+                found = Values(found.replicates, np.log(found.data), found.x)
+        elif reading.form == "share of the floor":
+            floor = self.values(reading.of(reading.recipe, metric="floor", form="value", probe="loss", tasks=()))
+            both = [r for r in found.replicates if r in floor.replicates]
+            found = found.at(both)
+            found = Values(found.replicates, found.data / floor.at(both).data, found.x)
+        return found if reading.reduce is None else Values(found.replicates, _reduced(found, reading))
+
+    def _lacks(self, rows, reading) -> bool:
+        """Whether a task or a split that the reading names has no row at all."""
+        named = {*self._columns["task"][rows], *self._columns["base"][rows]}
+        return not (set(reading.tasks) <= named and set(reading.splits) <= set(self._columns["split"][rows]))
+
+    def _gathered(self, rows, reading) -> Values:
+        """Rows as [replicates, points, cells, seeds], averaged over seeds, then cells; where one is missing, NaN."""
+        axis, codes = reading.over, self._codes
+        cell = [name for name in CELL if name != axis and not (name == "step" and reading.step in ("first", "last"))]
+        replicates, r = np.unique(self._columns["replicate"][rows], return_inverse=True)
+        x, p = np.unique(self._columns[axis][rows], return_inverse=True) if axis else (np.zeros(1), 0 * r)
+        _, c = np.unique(np.stack([codes[name][rows] for name in cell], 1), axis=0, return_inverse=True)
+        _, s = np.unique(self._columns["seed"][rows], return_inverse=True)
+        shape = len(replicates), len(x), c.max() + 1, s.max() + 1
+        at = np.ravel_multi_index((r, p, c.ravel(), s), shape)
+        self._check_unique(rows, at)
+        data = np.full((*shape, 1 + self.draws), np.nan)
+        flat = data.reshape(-1, 1 + self.draws)
+        flat[at] = self._columns["value"][rows][:, None]
+        for place, row in zip(at, rows.tolist(), strict=True):
+            if (columns := self._resampled.get(row)) is not None:
+                flat[place, 1:] = columns
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of a cell that no seed has
+            inner = (np.nanmedian if reading.seeds == "median" else np.nanmean)(data, 3)
+        return Values(tuple(int(value) for value in replicates), inner.mean(2), x if axis else None)
+
+    def _check_unique(self, rows, at):
+        values, counts = np.unique(at, return_counts=True)
+        if (counts > 1).any():
+            row = self.scores.iloc[rows[np.flatnonzero(at == values[counts > 1][0])[0]]]
+            raise MaskLabError(
+                f"scores: two probes measured {row['recipe']} at step {row['step']} on {row['task']} ({row['metric']});"
+                " a reading must say which kind of probe, or the study keep one"
+            )
+
+    # --- nulls -------------------------------------------------------------------------
+
+    def _majority(self, reading) -> Values | None:
+        if (
+            not reading.tasks
+            or reading.over not in (None, "train_size", "step")
+            or reading.reduce
+            or reading.form != "value"
+        ):
+            return None
+        parts = [self._majority_of(reading, task) for task in reading.tasks]
+        if any(part is None for part in parts):
+            return None
+        shared = [r for r in parts[0].replicates if all(r in part.replicates for part in parts)]
+        return Values(tuple(shared), np.mean([part.at(shared).data for part in parts], 0), parts[0].x)
+
+    def _majority_of(self, reading, task) -> Values | None:
+        metric = reading.metric or self.view.tasks[base(task)]["metric"]
+        own = self.values(reading.of(reading.recipe, tasks=(task,)))
+        if not len(own.replicates):
+            return None
+        where = MAJORITY.get(metric)
+        if "/" in task or set(reading.kinds()) == {"minimal_pairs"} or self._is_pairs(task):
+            where = PAIRS
+        if where is None:
+            return None
+        if isinstance(where, float):
+            return Values(own.replicates, np.full_like(own.data, where), own.x)
+        found = self.values(reading.of(reading.recipe, tasks=(task,), metric=where))
+        return found if len(found.replicates) else None
+
+    def _is_pairs(self, task):
+        return "pairs" in str(self.view.tasks[base(task)].get("kind", ""))
+
+    # --- items -------------------------------------------------------------------------
+
+    def _resample(self, table) -> dict[int, np.ndarray]:
+        """Row of scores -> its value under each resampling of its items, [B]; table: of `masklab.scores.items`."""
+        names = [*item_files.KEY, "metric"]
+        keys = self.scores[names].itertuples(index=False, name=None)
+        rows = dict(zip(keys, self.scores.index, strict=True))
+        groups: dict[tuple, list] = {}
+        for *key, metrics, targets, predictions in _records(table):
+            record = dict(zip(item_files.KEY, key, strict=True))
+            if self._is_drawn_anew(record["recipe"], record["task"]):
+                continue
+            for metric in metrics:
+                if (index := rows.get((*key, metric))) is not None:
+                    shape = record["task"], record["split"], len(predictions), metric
+                    groups.setdefault((*shape, targets.tobytes()), []).append((index, targets, predictions))
+        found = {}
+        for (task, split, count, metric, _), members in groups.items():
+            indices, targets, predictions = zip(*members, strict=True)
+            made = item_files.resampled(metric, targets[0], np.stack(predictions), self._counts(task, split, count))
+            found |= dict(zip(indices, made, strict=True))
+        return found
+
+    @functools.cache  # noqa: B019 - a Results lives as long as a job
+    def _counts(self, task, split, count):
+        rng = generator(self.seed, "items", task, split, count)
+        return rng.multinomial(count, np.full(count, 1 / count), size=self.draws)
+
+    def _is_drawn_anew(self, recipe, task) -> bool:
+        """Whether the items differ from replicate to replicate: their choice is then part of the replicates' spread."""
+        facts = self.view.tasks.get(base(task))
+        if facts is not None:
+            return facts["redrawn"]
+        return self.view.recipes.get(recipe, {}).get("corpus.redrawn", False)
+
+
+def _records(table):
+    """Records of a table of items: the values of its key, metrics, and targets and predictions as arrays."""
+    columns = [table[name].to_pylist() for name in (*item_files.KEY, "metrics")]
+    lists = [table[name].combine_chunks() for name in item_files.LISTS]
+    for row, values in enumerate(zip(*columns, strict=True)):
+        yield (*values, *(column[row].values.to_numpy(zero_copy_only=False) for column in lists))
+
+
+def _reduced(found: Values, reading) -> np.ndarray:
+    """[R, 1, 1 + B] from a curve."""
+    x = np.log2(found.x) if reading.over == "train_size" else np.asarray(found.x, float)
+    data = found.data
+    if reading.reduce == "slope":
+        if len(x) < 2:
+            return np.full((len(data), 1, data.shape[2]), np.nan)
+        centred = x - x.mean()
+        return np.einsum("p,rpb->rb", centred, data)[:, None] / (centred @ centred)
+    if len(x) < 3:
+        return np.full((len(data), 1, data.shape[2]), np.nan)
+    share = ((x[1:-1] - x[:-2]) / (x[2:] - x[:-2]))[None, :, None]
+    between = data[:, :-2] * (1 - share) + data[:, 2:] * share
+    return np.abs(data[:, 1:-1] - between).mean(1, keepdims=True)

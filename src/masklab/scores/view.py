@@ -1,0 +1,181 @@
+"""What a study is about, as plain data: its recipes, tasks and probes with their facts.
+
+Everything above the scores gets a `View` and no config: it is what a job's params hold, so that a figure is made again
+when something that it shows changes, and not else. Light: built when the workflow is parsed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+
+from masklab.config.measured import study_pairs
+from masklab.config.nulls import null_recipes
+from masklab.config.references import study_models
+from masklab.config.replicates import measured_replicates
+from masklab.errors import MaskLabError
+from masklab.scores.facts import NAMES, probe_facts, recipe_facts, task_facts
+
+
+@dataclass(frozen=True)
+class View:
+    """One study.
+
+    panels: title -> label -> recipe, in the order of the config.
+    recipes, tasks, probes: name -> facts; of a probe also `recipes`, those that it measures.
+    nulls: recipe -> kind of null -> the null's recipe (None: the majority, which is no recipe).
+    replicates: recipe -> how many. sets: name -> tasks. margin, saturation: as `Study` has them.
+    """
+
+    study: str
+    title: str = ""
+    panels: dict[str, dict[str, str]] = field(default_factory=dict)
+    recipes: dict[str, dict] = field(default_factory=dict)
+    nulls: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    replicates: dict[str, int] = field(default_factory=dict)
+    tasks: dict[str, dict] = field(default_factory=dict)
+    sets: dict[str, list[str]] = field(default_factory=dict)
+    probes: dict[str, dict] = field(default_factory=dict)
+    margin: float = 0.02
+    saturation: float = 0.01
+
+    @classmethod
+    def of(cls, config, name: str) -> "View":
+        """The view of a study of a checked config whose nulls are among its recipes."""
+
+        study = config.studies[name]
+        nulls = null_recipes(config, name)
+        pairs = study_pairs(config, name)
+        recipes = list(dict.fromkeys([*study_models(study), *(recipe for _, recipe in pairs)]))
+        tasks = [task for probe in study.probes for task in config.probes[probe].tasks]
+        tasks += [task for members in study.sets.values() for task in members]
+        return cls(
+            study=name,
+            title=study.title,
+            panels={title: _labelled(members) for title, members in study.panels.items()},
+            recipes={recipe: recipe_facts(config, recipe) for recipe in recipes},
+            nulls=nulls,
+            replicates={recipe: measured_replicates(config, name, recipe) for recipe in recipes},
+            tasks={task: task_facts(config, task) for task in dict.fromkeys(tasks)},
+            sets=dict(study.sets),
+            probes={
+                probe: probe_facts(config, probe) | {"recipes": [recipe for name, recipe in pairs if name == probe]}
+                for probe in study.probes
+            },
+            margin=study.margin,
+            saturation=study.saturation,
+        )
+
+    def plain(self) -> dict:
+        """As plain data, for a rule's params; `View(**plain)` is the same view."""
+        return asdict(self)
+
+    def only(self, recipes: Iterable[str], tasks: Iterable[str] = (), probes: Iterable[str] = ()) -> "View":
+        """What is left if these recipes, tasks and probes are all that is read."""
+        kept, tasks, probes = set(recipes), set(tasks), set(probes)
+        panels = {
+            title: {label: name for label, name in members.items() if name in kept}
+            for title, members in self.panels.items()
+        }
+        sets = {name: [task for task in members if task in tasks] for name, members in self.sets.items()}
+        return replace(
+            self,
+            panels={title: members for title, members in panels.items() if members},
+            recipes={name: facts for name, facts in self.recipes.items() if name in kept},
+            nulls={
+                name: {kind: null for kind, null in own.items() if null is None or null in kept}
+                for name, own in self.nulls.items()
+                if name in kept
+            },
+            replicates={name: count for name, count in self.replicates.items() if name in kept},
+            tasks={name: facts for name, facts in self.tasks.items() if name in tasks},
+            sets={name: members for name, members in sets.items() if members},
+            probes={
+                name: facts | {"recipes": [recipe for recipe in facts["recipes"] if recipe in kept]}
+                for name, facts in self.probes.items()
+                if name in probes
+            },
+        )
+
+    # --- which recipes and tasks -------------------------------------------------------
+
+    @property
+    def members(self) -> list[str]:
+        """Recipes of the panels, each once, in order."""
+        return list(dict.fromkeys(name for panel in self.panels.values() for name in panel.values()))
+
+    def find(self, where: Mapping | Callable, panel: str | None = None) -> list[str]:
+        """Recipes of the panels (or of one) whose facts are as `where` says, in order.
+
+        where: key -> the value, a set of values or a predicate; a key that a recipe lacks has the value None. Or a
+        predicate on all facts.
+        """
+        found = self.members if panel is None else list(dict.fromkeys(self.panels[panel].values()))
+        return [name for name in found if _fits(self.recipes[name], where)]
+
+    def one(self, where: Mapping | Callable, said: str, panel: str | None = None) -> str:
+        """The recipe that `find` finds; MaskLabError, calling it `said`, if there is none or several."""
+        found = self.find(where, panel)
+        if len(found) == 1:
+            return found[0]
+        inside = f" in panel {panel!r}" if panel else ""
+        if not found:
+            raise MaskLabError(f"the study has no recipe that is {said}{inside}")
+        raise MaskLabError(
+            f"the study has {len(found)} recipes that are {said}{inside} ({', '.join(found)}); leave one"
+        )
+
+    def find_tasks(self, where: Mapping | Callable) -> list[str]:
+        """Tasks of the study whose facts are as `where` says, in order."""
+        return [name for name, facts in self.tasks.items() if _fits(facts, where)]
+
+    def tasks_of(self, name: str) -> tuple[str, ...]:
+        """Tasks of a set; MaskLabError if the study has no such set."""
+        if not self.sets.get(name):
+            raise MaskLabError(f"the study has no set {name!r} of tasks; it has {', '.join(self.sets) or 'none'}")
+        return tuple(self.sets[name])
+
+    def label(self, recipe: str, panel: str | None = None) -> str:
+        """How a recipe is called where it is shown: its label in a panel (the first that has it), else its name."""
+        for title, members in self.panels.items():
+            if panel in (None, title):
+                for label, name in members.items():
+                    if name == recipe:
+                        return label
+        return recipe
+
+    def fact(self, recipe: str, key: str):
+        """A fact of a recipe; None if it has none of that key."""
+        return self.recipes[recipe].get(key)
+
+    def differing(self, left: str, right: str) -> set[str]:
+        """Keys in which two recipes differ, names of entries left out."""
+        a, b = self.recipes[left], self.recipes[right]
+        return {key for key in a.keys() | b.keys() if key not in NAMES and a.get(key) != b.get(key)}
+
+    def measured_by(self, recipe: str, kinds: Iterable[str] = (), tasks: Iterable[str] = ()) -> list[str]:
+        """Probes of the study that measure a recipe: of these kinds (any), on some of these tasks (any)."""
+        kinds, tasks = set(kinds), set(tasks)
+        return [
+            name
+            for name, facts in self.probes.items()
+            if recipe in facts["recipes"]
+            and (not kinds or facts["kind"] in kinds)
+            and (not tasks or tasks & set(facts["tasks"]))
+        ]
+
+
+def _labelled(members) -> dict[str, str]:
+    return dict(members) if isinstance(members, dict) else {name: name for name in members}
+
+
+def _fits(facts, where) -> bool:
+    if not isinstance(where, Mapping):
+        return bool(where(facts))
+    return all(_is(facts.get(key), wanted) for key, wanted in where.items())
+
+
+def _is(value, wanted) -> bool:
+    if callable(wanted):
+        return bool(wanted(value))
+    if isinstance(wanted, set | frozenset):
+        return value in wanted
+    return value == wanted

@@ -1,0 +1,83 @@
+"""Studies: a wing for each paper, and what a study can show and claim, its own or a wing's.
+
+A wing is a package with `FIGURES` and `TABLES` (name -> `masklab.report.item.Item`) and `claims(view)`, a list of
+`masklab.claims.claim.Claim`; light, since the workflow reads it when it is parsed. A user's files add figures, tables
+and claims to any study (`masklab.own`).
+"""
+
+import importlib
+
+from masklab.claims.claim import Claim
+from masklab.config import kinds
+from masklab.config.schema import Study
+from masklab.errors import MaskLabError
+from masklab.report import generic
+from masklab.report.item import Item
+from masklab.scores.view import View
+
+WINGS = {
+    "mlsm": "masklab.studies.mlsm",
+    "dh": "masklab.studies.dh",
+    "implicit-bias": "masklab.studies.implicit_bias",
+    "mae": "masklab.studies.mae",
+}
+
+
+def wing_of(name: str, study: Study) -> str | None:
+    """The wing of a study: the one it names, else the one of its own name; None: it has none."""
+    if study.wing is None:
+        return name if name in WINGS else None
+    if study.wing not in WINGS:
+        raise MaskLabError(f"config: studies.{name}.wing: {study.wing!r} is no wing; wings: {', '.join(WINGS)}")
+    return study.wing
+
+
+def _wing(wing):
+    return importlib.import_module(WINGS[wing]) if wing else None
+
+
+def items(section: str, wing: str | None) -> dict[str, Item]:
+    """Every figure (section `figures`) or table (`tables`) that a study with this wing can have, by name."""
+    own = _wing(wing)
+    listed = {"figures": "FIGURES", "tables": "TABLES"}[section]
+    found = dict(getattr(generic, listed)) | (getattr(own, listed) if own else {})
+    return found | {name: kind.make for name, kind in kinds.known(section).items()}
+
+
+def find(name: str, study: Study, section: str, item: str) -> Item:
+    """A figure or table of a study; MaskLabError says which there are."""
+    found = items(section, wing_of(name, study))
+    if item not in found:
+        raise MaskLabError(
+            f"config: studies.{name}.{section}: no {section[:-1]} {item!r}; there are {', '.join(found)}"
+        )
+    return found[item]
+
+
+def claims_of(name: str, study: Study, view: View) -> list[Claim]:
+    """The claims that a study tests; MaskLabError where one is unknown, or `all` leaves none."""
+    if not study.claims:
+        return []
+    every = every_claim(wing_of(name, study), view)
+    known = {claim.name: claim for claim in every}
+    if len(known) < len(every):
+        twice = next(claim.name for claim in every if sum(other.name == claim.name for other in every) > 1)
+        raise MaskLabError(f"config: studies.{name}.claims: {twice!r} names two claims")
+    where = f"config: studies.{name}.claims"
+    if study.claims == "all":
+        if not every:
+            raise MaskLabError(f"{where}: no claim can be tested on the study's recipes and tasks")
+        return every
+    for claim in study.claims:
+        if claim not in known:
+            raise MaskLabError(f"{where}: no claim {claim!r} on these recipes and tasks; there are {', '.join(known)}")
+    return [known[claim] for claim in study.claims]
+
+
+def every_claim(wing: str | None, view: View) -> list[Claim]:
+    """Every claim on a view: those of a wing, those of a user's files."""
+    own = _wing(wing)
+    found = list(own.claims(view)) if own else []
+    for kind in kinds.known("claims").values():
+        found += kind.make(view)
+    return found

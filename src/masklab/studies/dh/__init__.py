@@ -1,0 +1,28 @@
+"""Chiang and Yogatama, "The Distributional Hypothesis Does Not Fully Explain the Benefits of Masked Language Model
+Pretraining" (EMNLP 2023): its figures, tables and claims.
+"""
+
+from masklab.report.item import Item
+from masklab.studies.dh.claims import claims
+from masklab.studies.dh.select import HALF, NONE, SOME, curves, losses, walks
+
+__all__ = ["FIGURES", "TABLES", "claims"]
+
+SEVERAL = (("separate", NONE), ("separate", SOME), ("shared", NONE), ("shared", SOME))
+SHOWN = {
+    "2": (("single", HALF),),
+    "3a": (("single", NONE),),
+    "3b": (("single", SOME),),
+    "5a": (("shared", HALF),),
+    "5b": (("separate", HALF),),
+    "6": (("single", HALF), ("single", NONE), ("single", SOME)),
+    "7": SEVERAL,
+}
+
+FIGURES = {"figure1": Item("masklab.studies.dh.walks:figure1", corpora=walks, nulls=False)} | {
+    f"figure{name}": Item("masklab.studies.dh.figures:transfer", curves(*sets)) for name, sets in SHOWN.items()
+}
+TABLES = {
+    f"table{name}": Item("masklab.studies.dh.tables:transfer", curves(*SHOWN[name]))
+    for name in ("2", "3a", "3b", "5a", "5b", "7")
+} | {"losses": Item("masklab.studies.dh.tables:losses", losses, nulls=False)}

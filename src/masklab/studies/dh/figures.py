@@ -1,0 +1,156 @@
+"""Figures 2, 3, 5, 6 and 7: accuracy after fine-tuning against training examples. Figure 1: `walks`.
+
+One row per mix of fine-tuning data, one colour per test domain: hue tells the vocabulary (A cool, B warm), lightness
+the chain (D1 dark, D2 light); dashes and hollow markers tell the starting points, so that it can be read in grey.
+Unlike the paper's, whose points are single runs, curves are means over replicates with intervals; a column of nulls
+(shuffled weights, a bag of words) stands beside them.
+"""
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from masklab.errors import MaskLabError
+from masklab.report import style
+from masklab.report.marks import examples_axis, note, write_note
+from masklab.scores.estimate import estimate
+from masklab.studies.dh.select import (
+    AD1,
+    AD2,
+    BAG,
+    BD1,
+    BD2,
+    CBOW,
+    DOMAINS,
+    SCRATCH,
+    SHUFFLED,
+    WITH,
+    WITHOUT,
+    said_spelling,
+)
+
+LOOKS = {
+    AD1: {"color": "#0072B2", "marker": "o"},
+    BD1: {"color": "#D55E00", "marker": "s"},
+    AD2: {"color": "#56B4E9", "marker": "^"},
+    BD2: {"color": "#E69F00", "marker": "D"},
+}
+LINES = {
+    WITH: {"linestyle": "-", "fillstyle": "full"},
+    WITHOUT: {"linestyle": (0, (4, 1.6)), "fillstyle": "none"},
+    CBOW: {"linestyle": (0, (6, 1.4, 1, 1.4)), "fillstyle": "full"},
+    SCRATCH: {"linestyle": (0, (1, 1.2)), "fillstyle": "none"},
+    SHUFFLED: {"linestyle": "-", "fillstyle": "full"},
+    BAG: {"linestyle": (0, (4, 1.6)), "fillstyle": "none"},
+}
+COLUMNS = {"MLMs": (WITH, WITHOUT), "CBOW and scratch": (CBOW, SCRATCH), "nulls": (SHUFFLED, BAG)}
+CHANCE = {"D1": (0, (1, 2.5)), "D2": (0, (5, 2.5))}
+
+
+def mix_words(mix: float) -> str:
+    """A share of B-D2 in words: "90 % A-D1, 10 % B-D2"."""
+    percent = round(100 * mix, 1)
+    return f"{100 - percent:g} % A-D1, {percent:g} % B-D2" if percent else "100 % A-D1"
+
+
+def frames(results, chosen) -> pd.DataFrame:
+    """Every point: spelling, mix, start, domain, x (examples), value, low, high, replicates, items, n, majority."""
+    parts = []
+    for (spelling, share), starts in chosen.items():
+        for start, curves in starts.items():
+            for domain, reading in curves.items():
+                if not results.values(reading).replicates:
+                    continue
+                frame = results.summary(reading)
+                parts.append(_described(results, reading, frame, spelling, share, start, domain))
+        for domain, reading in next(iter(starts.values())).items():
+            bag = results.view.nulls.get(reading.recipe, {}).get("bag-of-words")
+            if bag is not None and results.values(reading.of(bag)).replicates:
+                frame = results.summary(reading.of(bag))
+                parts.append(_described(results, reading, frame, spelling, share, BAG, domain))
+    if not parts:
+        raise MaskLabError("scores: none of the starting points was fine-tuned")
+    return pd.concat(parts, ignore_index=True)
+
+
+def _described(results, reading, frame, spelling, share, start, domain):
+    (task,) = reading.tasks
+    chance = results.null(reading, "majority")
+    level = np.nan if chance is None else estimate(chance.data.mean(1)).value
+    facts = {"spelling": spelling, "share": share, "mix": results.view.tasks[task]["mix"], "start": start}
+    return frame.assign(**facts, recipe=reading.recipe, task=task, domain=domain, majority=level)
+
+
+@style.paper
+def transfer(results, chosen):
+    """One row of axes per (spelling, share) of `chosen`."""
+    data = frames(results, chosen)
+    shown = {start: column for column, starts in COLUMNS.items() for start in starts}
+    data = data.assign(column=data["start"].map(shown))
+    columns = [column for column in COLUMNS if (data["column"] == column).any()]
+    width = {1: style.COLUMN, 2: 5.2}.get(len(columns), style.FULL)
+    figure = style.new_figure(width, {1: 2.3, 2: 2.2}.get(len(chosen), 2.05) * len(chosen))
+    grid = figure.subplots(len(chosen), len(columns), sharey="row", squeeze=False)
+    letters = iter(range(grid.size)) if grid.size > 1 else iter([None])
+    for row, (spelling, share) in zip(grid, chosen, strict=True):
+        part = data[(data["spelling"] == spelling) & (data["share"] == share)]
+        title = mix_words(part["mix"].iloc[0])
+        if len({spelling for spelling, _ in chosen}) > 1 or spelling != "single":
+            title = f"{spelling.capitalize()}, {title}"
+        for axes, column in zip(row, columns, strict=True):
+            own = part[part["column"] == column]
+            _draw(axes, own)
+            style.panel_title(axes, f"{title}: {column}" if axes is row[0] else column, next(letters))
+        _limits(row, part)
+        row[0].set_ylabel("Accuracy")
+    for axes in grid[-1]:
+        axes.set_xlabel("Fine-tuning examples")
+    _legend(figure, data)
+    several = [said_spelling(spelling) for spelling, _ in chosen if spelling != "single"]
+    said = f"features of {several[0]}; " if len(set(several)) == 1 and len(chosen) == len(several) else ""
+    write_note(figure, f"{said}{note([data])}; {_tested(data)} test sequences per domain")
+    order = ["spelling", "share", "mix", "start", "recipe", "task", "domain", "x", "value", "low", "high", "spread"]
+    order += ["replicates", "items", "n", "majority"]
+    return figure, data[order].rename(columns={"x": "train_size"})
+
+
+def _tested(data):
+    counts = sorted(set(data["n"]))
+    return f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+
+
+def _draw(axes, part):
+    for domain in ("D1", "D2"):
+        for level in part.loc[part["domain"].str.endswith(domain), "majority"].dropna().unique():
+            axes.axhline(level, color="0.45", linewidth=0.8, linestyle=CHANCE[domain], zorder=1, label="_chance")
+    for (start, domain), curve in part.groupby(["start", "domain"], sort=False):
+        curve = curve.sort_values("x")
+        look = LOOKS[domain] | LINES[start]
+        if curve["low"].notna().any():
+            low, high = curve["low"].clip(0, 1), curve["high"].clip(0, 1)
+            axes.fill_between(curve["x"], low, high, color=look["color"], alpha=0.13, linewidth=0, zorder=2)
+        points = {"linewidth": 1.2, "markersize": 3.6, "markeredgewidth": 0.8, "zorder": 3}
+        axes.plot(curve["x"], curve["value"], label=f"{start}, {domain}", **points, **look)
+    if len(part):
+        examples_axis(axes, sorted(part["x"].unique()))
+
+
+def _limits(row, part):
+    low = part[["value", "low", "majority"]].min(axis=None)
+    high = part[["value", "high", "majority"]].max(axis=None)
+    room = 0.05 * (high - low) or 0.05
+    row[0].set_ylim(max(low - room, -0.02), min(high + room, 1.02))
+    row[0].yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+
+
+def _legend(figure, data):
+    handles = {d: Line2D([], [], linewidth=1.6, markersize=4, **LOOKS[d]) for d in DOMAINS if d in set(data["domain"])}
+    for start, look in LINES.items():
+        if start in set(data["start"]):
+            handles[start] = Line2D([], [], color="0.2", marker="o", markersize=4, linewidth=1.2, **look)
+    for chain, dashes in CHANCE.items():
+        handles[f"majority, {chain}"] = Line2D([], [], color="0.45", linewidth=0.9, linestyle=dashes)
+    if data["low"].notna().any():
+        handles["interval"] = style.patch("0.5", 0.25)
+    style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)

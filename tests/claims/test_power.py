@@ -1,0 +1,76 @@
+"""How many replicates decide: against statsmodels and against simulation."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.power import TTestPower
+
+from masklab.claims.power import MOST, needed, power
+from masklab.claims.verdict import decided
+from masklab.scores.estimate import estimate
+
+ABOVE, EQUAL = (0.0, math.inf), (-0.02, 0.02)
+
+
+@pytest.mark.parametrize("count", [3, 5, 10, 40])
+@pytest.mark.parametrize("size", [0.0, 0.5, 1.0, 2.0])
+def test_a_difference_is_the_t_test(count, size):
+    wanted = TTestPower().power(size, count, 0.05)
+    assert power(count, size, 1.0, ABOVE) == pytest.approx(wanted, abs=2e-3)
+
+
+@pytest.mark.parametrize("bounds", [ABOVE, EQUAL, (-math.inf, 0.02), (-0.02, math.inf)])
+@pytest.mark.parametrize("effect", [0.0, 0.01, 0.03, 0.06])
+@pytest.mark.parametrize("count", [3, 5, 10])
+def test_power_is_the_share_of_experiments_that_decide(bounds, effect, count):
+    rng, spread = np.random.default_rng(count), 0.02
+    verdicts = [decided(estimate(effect + spread * rng.normal(size=count)), bounds)[1] for _ in range(1500)]
+    share = np.mean([verdict != "inconclusive" for verdict in verdicts])
+    assert share == pytest.approx(power(count, effect, spread, bounds), abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "effect, spread, bounds",
+    [(0.03, 0.02, ABOVE), (0.02, 0.03, ABOVE), (0.05, 0.03, ABOVE), (0.0, 0.02, EQUAL), (0.05, 0.03, EQUAL)],
+)
+def test_the_replicates_promised_decide_in_four_of_five_experiments(effect, spread, bounds):
+    rng, count = np.random.default_rng(3), needed(effect, spread, bounds)
+    assert power(count, effect, spread, bounds) >= 0.8
+    assert count == 3 or power(count - 1, effect, spread, bounds) < 0.8
+    kept = [decided(estimate(effect + spread * rng.normal(size=count)), bounds)[1] for _ in range(2000)]
+    share = np.mean([verdict != "inconclusive" for verdict in kept])
+    assert share > 0.75 and share == pytest.approx(power(count, effect, spread, bounds), abs=0.05)
+
+
+def test_what_cannot_be_decided_is_given_no_number():
+    assert needed(0.0, 0.02, ABOVE) is None  # no effect at all
+    assert needed(0.01, 0.02, ABOVE, items=0.02) is None  # the test set is too small, whatever the replicates
+    assert needed(0.02, 1e-9, ABOVE) == 3 and MOST >= 1000
+
+
+def test_items_count_in_the_power():
+    rng, count, items = np.random.default_rng(2), 8, 0.01
+    found = []
+    for _ in range(1500):
+        values = 0.03 + 0.02 * rng.normal(size=count) + items * rng.normal()
+        columns = np.column_stack([values, values[:, None] + items * rng.normal(size=(1, 400))])
+        found.append(decided(estimate(columns), ABOVE)[1] != "inconclusive")
+    assert np.mean(found) == pytest.approx(power(count, 0.03, 0.02, ABOVE, items), abs=0.05)
+
+
+@pytest.mark.parametrize("count", [3, 5, 10])
+@pytest.mark.parametrize("bounds", [ABOVE, (-math.inf, 0.0)])
+def test_no_effect_is_decided_at_the_stated_level(count, bounds):
+    rng = np.random.default_rng(count)
+    false = [decided(estimate(rng.normal(size=count)), bounds)[1] != "inconclusive" for _ in range(4000)]
+    assert np.mean(false) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 4000)
+    assert stats.binomtest(sum(false), 4000, 0.05).pvalue > 0.001
+
+
+@pytest.mark.parametrize("count", [3, 5, 10])
+def test_an_effect_at_the_margin_is_called_equal_in_a_fortieth(count):
+    rng = np.random.default_rng(count)
+    false = [decided(estimate(0.02 + 0.01 * rng.normal(size=count)), EQUAL)[1] == "supported" for _ in range(4000)]
+    assert np.mean(false) <= 0.025 + 3 * math.sqrt(0.025 * 0.975 / 4000)

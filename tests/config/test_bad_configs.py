@@ -1,0 +1,58 @@
+"""Mistakes in a config, each with the one line that is said: bad.txt has them."""
+
+from pathlib import Path
+
+import pytest
+
+from masklab.cli import main
+from masklab.config import read
+from masklab.errors import MaskLabError
+
+
+def cases() -> list:
+    """(config, line): a config up to the line that begins with `=> `, one that ends in ` ...` is a beginning."""
+    found = []
+    for case in Path(__file__).with_name("bad.txt").read_text(encoding="utf-8").split("\n\n"):
+        config, _, said = case.rpartition("\n=> ")
+        found.append(pytest.param(config + "\n", said.strip(), id=said.partition(": ")[2][:60]))
+    return found
+
+
+@pytest.mark.parametrize(("config", "said"), cases())
+def test_a_mistake_is_one_line_with_file_line_and_key(config, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my.yaml").write_text(config, encoding="utf-8")
+    with pytest.raises(MaskLabError) as caught:
+        read("my.yaml")
+    message = str(caught.value)
+    assert message.startswith(said.removesuffix("...")) if said.endswith("...") else message == said
+    assert "\n" not in message
+
+
+def test_there_are_many():
+    assert len(cases()) >= 60
+
+
+def test_check_says_it_and_exits_with_1(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("my.yaml").write_text("models:\n  strict-mlm:\n    batch_size: 0\n")
+    assert main(["check", "my.yaml"]) == 1
+    said = capsys.readouterr()
+    assert said.err == "masklab: my.yaml:3: models.strict-mlm.batch_size: must be at least 1 (got 0)\n" and not said.out
+    assert main(["plan", "--configfile", "my.yaml"]) == 1 and capsys.readouterr().err == said.err
+
+
+def test_what_a_figure_lacks_is_said_with_file_and_line(tmp_path, monkeypatch, capsys):
+    """What the workflow checks besides the config when it starts."""
+    monkeypatch.chdir(tmp_path)
+    Path("my.yaml").write_text("studies:\n  mlsm:\n    probes:\n      minimal-pairs: null\n")
+    assert main(["check", "my.yaml"]) == 1
+    assert capsys.readouterr().err.startswith("masklab: my.yaml:2: studies.mlsm: figure2: needs a minimal_pairs probe")
+
+
+@pytest.mark.parametrize("name", ["模型", "modèle", "मॉडल", "a_b.c+d-e", "2M"])
+def test_names_in_any_script(name, tmp_path):
+    path = tmp_path / "my.yaml"
+    path.write_text(f"models:\n  {name}: {{like: strict-mlm}}\nrun: {name}\n", encoding="utf-8")
+    config = read(path)
+    assert config.models[name].steps == 800 and config.run == name

@@ -1,0 +1,96 @@
+"""docs/config.md is in step with the schema and its examples work; a config in print."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from masklab.cli import main
+from masklab.config import kinds, layered, plain, read
+from masklab.config.document import READING, keys
+from masklab.config.schema import KINDED, SECTIONS
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_is_in_step():
+    written = (ROOT / "docs/config.md").read_text(encoding="utf-8")
+    assert written == keys(), "run `masklab schema` to write it again"
+    assert len(READING.splitlines()) < 90 and "Literal" not in written and "typing" not in written
+    for section in KINDED:
+        for kind in kinds.OURS[section]:
+            assert f"`{section}.<name>` of kind `{kind}`" in written
+
+
+@pytest.fixture
+def examples(tmp_path, monkeypatch):
+    """The page's examples, each in the file that its first line names."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in re.findall(r"```\w+\n# (\S+)\n(.*?)```", READING, re.S):
+        Path(name).write_text(text)
+    before = {section: dict(known) for section, known in kinds._yours.items()}
+    yield tmp_path
+    kinds._yours.update(before)
+    sys.modules.pop("words", None)
+    sys.path[:] = [folder for folder in sys.path if folder != str(tmp_path)]
+
+
+def test_its_examples_do_what_it_says(examples):
+    default, mine = read(), read("my.yaml")
+    assert mine.run == "mine" and mine.models["strict-mlm"].batch_size == 32
+    assert set(default.studies) - set(mine.studies) == {"implicit-bias"}
+    assert set(default.studies["mae"].panels) - set(mine.studies["mae"].panels) == {"kept"}
+    sizes = read("sizes.yaml")
+    new = [name for name in sizes.models if name not in default.models]
+    assert new == ["small-tiny-16", "small-tiny-32", "small-wide-16", "small-wide-32"]
+    assert sizes.studies["sizes"].panels == {"all": new}
+    wide = sizes.models["small-wide-32"]
+    assert (wide.encoder, wide.batch_size, wide.init, wide.optimiser.lr, wide.optimiser.warmup) == (
+        "wide", 32, None, 5e-4, default.models["strict-mlm"].optimiser.warmup)  # fmt: skip
+    assert sizes.encoders["wide"].layers == default.encoders["tiny"].layers
+    for file in ("my.yaml", "sizes.yaml", "words.yaml"):
+        assert main(["check", file]) == 0
+    words = read("words.yaml")
+    assert words.corpora["strict"].model_dump() == {"redraw": False, "kind": "repeated", "word": "masks"}
+
+
+@pytest.mark.parametrize("file", ["config.yaml", "presets/paper.yaml"])
+def test_a_config_in_print_reads_back(file, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert main(["config", file]) == 0
+    config, printed = read(file), yaml.safe_load(capsys.readouterr().out)
+    dumped = {key: value for key, value in config.model_dump(mode="json").items() if value or key not in SECTIONS}
+    assert printed == dumped
+
+
+def test_where_each_key_comes_from(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("my.yaml").write_text("models:\n  strict-mlm:\n    optimiser: {lr: 0.5}\n")
+    assert main(["config", "my.yaml", "models.strict-mlm", "--config", "models={'strict-mlm': {'steps': 820}}"]) == 0
+    said = {line.split(":")[0].strip(): line.split("# ")[1] for line in capsys.readouterr().out.splitlines()[1:]}
+    assert said["lr"] == "my.yaml:3" and said["steps"] == "--config" and said["shuffle"] == "default"
+    assert re.fullmatch(r".*src/masklab/studies/mlsm/default.yaml:\d+", said["batch_size"])
+    assert main(["config", "models.strict-mln"]) == 1
+    assert capsys.readouterr().err == "masklab: models.strict-mln: not declared; did you mean 'strict-mlm'?\n"
+    assert main(["config", "modles"]) == 1 and "did you mean 'models'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "file", ["config.yaml", *sorted(f"presets/{p.name}" for p in (ROOT / "presets").glob("*.yaml"))]
+)
+def test_check_passes_what_we_ship(file, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert main(["check", file]) == 0
+    said, config = capsys.readouterr().out, read(file)
+    lines = said.splitlines()
+    assert len(lines) < 30 and f"results  results/{config.run}".rstrip("/") + "/" in lines
+    assert [line.split()[1] for line in lines if line.startswith("study")] == list(config.studies)
+    assert f"models {len(config.models)}" in said and "x 1 replicate" in said
+
+
+def test_the_default_is_short_and_its_parts_stand_alone():
+    assert len((ROOT / "config.yaml").read_text().splitlines()) < 60
+    for path in sorted((ROOT / "src/masklab/studies").glob("*/*.yaml")):
+        assert read(path).studies and plain(layered([path]))

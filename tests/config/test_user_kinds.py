@@ -1,0 +1,159 @@
+"""Python files that a config names: kinds of one's own are validated like ours."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from masklab.config import kinds, read
+from masklab.config.schema import CheckpointProbe, CorpusProbe, Drawn, entry
+from masklab.errors import MaskLabError
+
+CODE = '''\
+from pydantic import Field
+from masklab.config import kinds
+from masklab.config.schema import Entity
+import beside
+
+class Shifts(Entity):
+    """Shifted words."""
+    by: int = Field(ge=1)
+    words: list[str] = []
+
+class Reading(Entity):
+    """Reads."""
+    deep: bool = False
+
+class Asking(Entity):
+    """Asks."""
+    tasks: list[str]
+
+@kinds.corpus("shifts", Shifts)
+def generate(config, name, seed):
+    return beside.VALUE
+
+kinds.probe("reading", Reading)(len)
+kinds.probe("asking", Asking)(len)
+kinds.task("empty", None)(len)
+'''
+CONFIG = """\
+code: code/mine.py
+corpora:
+  new: {kind: shifts, by: 2, redraw: true}
+probes:
+  read: {kind: reading, deep: true, steps: all}
+  ask: {kind: asking, tasks: [blimp]}
+tasks:
+  none: {kind: empty}
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder with a config and its code; what it registers is forgotten again."""
+    before, path = {section: dict(known) for section, known in kinds._yours.items()}, list(sys.path)
+    monkeypatch.chdir(tmp_path)
+    Path("code").mkdir()
+    Path("code/mine.py").write_text(CODE)
+    Path("code/beside.py").write_text("VALUE = 5\n")
+    Path("my.yaml").write_text(CONFIG)
+    yield tmp_path
+    kinds._yours.update(before)
+    sys.path[:] = path
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def said() -> str:
+    with pytest.raises(MaskLabError) as caught:
+        read("my.yaml")
+    return str(caught.value)
+
+
+def test_kinds_of_ones_own(folder):
+    config = read("my.yaml")
+    assert config.code == [str(folder / "code/mine.py")]
+    new = config.corpora["new"]
+    assert (new.kind, new.by, new.redraw) == ("shifts", 2, True) and isinstance(new, Drawn)
+    assert isinstance(config.probes["read"], CorpusProbe) and config.probes["read"].steps == "all"
+    assert not isinstance(config.probes["ask"], CorpusProbe) and isinstance(config.probes["ask"], CheckpointProbe)
+    assert config.tasks["none"].kind == "empty"
+    found = kinds.find("corpora", "shifts")
+    assert found.file == str(folder / "code/mine.py") and found.function()(None, "", 1) == 5 and not found.code()
+    assert entry("corpora", {"kind": "shifts", "by": 3}).by == 3
+    assert config.model_dump()["corpora"]["new"] == {"redraw": True, "by": 2, "words": [], "kind": "shifts"}
+    again = read("my.yaml")
+    assert type(again.corpora["new"]) is type(new)
+
+
+def test_a_file_is_imported_once(folder):
+    Path("code/beside.py").write_text("from pathlib import Path\nwith open('count', 'a') as f: f.write('x')\nVALUE = 1")
+    read("my.yaml"), read("my.yaml")
+    assert Path("count").read_text() == "x"
+
+
+def test_files_of_several_layers_add_up(folder):
+    Path("more").mkdir()
+    Path("more/mine.py").write_text("from masklab.config import kinds\nkinds.task('other', None)(len)\n")
+    Path("more/top.yaml").write_text("extends: ../my.yaml\ncode: [mine.py, ../code/mine.py]\ntasks: {o: {kind: other}}")
+    config = read("more/top.yaml")
+    assert config.code == [str(folder / "code/mine.py"), str(folder / "more/mine.py")]
+    assert config.tasks["o"].kind == "other"
+    sys.modules["mine"].Shifts  # noqa: B018 - the first file of that name has it
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (("by: 2", "by: 0"), "my.yaml:3: corpora.new.by: must be at least 1 (got 0)"),
+        (("by: 2, ", ""), "my.yaml:3: corpora.new.by: required, but missing"),
+        (("by: 2", "by: 2, word: [x]"), "my.yaml:3: corpora.new.word: unknown key for kind 'shifts'; did you mean "),
+        (("kind: shifts", "kind: shift"), "my.yaml:3: corpora.new.kind: no kind 'shift' among corpora; kinds: text, "),
+        (("[blimp]", "[blimb]"), "my.yaml:6: probes.ask.tasks: 'blimb' is not declared; did you mean 'blimp'?"),
+        (("steps: all", "tasks: [blimp]"), "my.yaml:5: probes.read.tasks: must stay empty"),
+        (("code/mine.py", "code/yours.py"), "my.yaml:1: code: no such file: code/yours.py"),
+    ],
+)  # fmt: skip
+def test_entries_are_checked_like_ours(change, line):
+    Path("my.yaml").write_text(CONFIG.replace(*change))
+    assert said().startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "line"),
+    [
+        ("mine.py", "import masklab\nx = y\n", "code/mine.py:2: NameError: name 'y' is not defined"),
+        ("mine.py", "def f(:\n", "code/mine.py:1: invalid syntax"),
+        ("mine.py", "\nimport nothing_there\n", "code/mine.py:2: ModuleNotFoundError: No module named 'nothing_there'"),
+        ("beside.py", "1 / 0", "code/beside.py:1: ZeroDivisionError: division by zero"),
+        ("beside.py", "VALUE = (", "code/beside.py:1: '(' was never closed"),
+        ("mine.py", "from masklab.config import kinds\nkinds.corpus('text', None)(len)\n",
+         "code/mine.py:2: 'text' is already a kind among corpora; choose another name"),
+    ],
+)  # fmt: skip
+def test_errors_in_the_code_are_one_line_with_its_own(file, text, line):
+    (Path("code") / file).write_text(text)
+    assert said() == line
+    assert "shifts" not in kinds.known("corpora")
+    Path("code/mine.py").write_text(CODE)
+    Path("code/beside.py").write_text("VALUE = 5\n")
+    sys.modules.pop("beside", None)
+    assert read("my.yaml").corpora["new"].by == 2  # put right, it is read again
+
+
+def test_two_files_cannot_register_one_name():
+    Path("more.py").write_text("from masklab.config import kinds\nkinds.corpus('shifts', None)(len)\n")
+    Path("my.yaml").write_text(CONFIG.replace("code/mine.py", "[code/mine.py, more.py]"))
+    assert said() == "more.py: 'shifts' is already a kind among corpora, from code/mine.py"
+
+
+def test_a_file_may_have_the_name_of_a_module():
+    Path("code/mine.py").rename("code/random.py")
+    Path("my.yaml").write_text(CONFIG.replace("mine.py", "random.py"))
+    import random
+
+    assert read("my.yaml").corpora["new"].by == 2 and hasattr(random, "shuffle")
+    import secrets  # which imports random
+
+    assert secrets

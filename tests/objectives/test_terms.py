@@ -1,0 +1,116 @@
+"""Terms put together: what they are made from, what they weigh, and what is refused."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from masklab.config import kinds
+from masklab.config.schema import Encoder, Objective, Weight
+from masklab.errors import MaskLabError
+from masklab.objectives import Setup, Term
+from masklab.objectives.batch import Batch
+from masklab.objectives.terms import Terms
+from masklab.training.compiled import Compiled
+
+SETUP = Setup(Encoder(layers=1, hidden=8, heads=1), 500, "tokens", "tokenizer")
+
+
+@pytest.fixture
+def register():
+    """kinds.term for one test."""
+    before = set(kinds._yours["terms"])
+    yield lambda name, make: kinds.term(name, Weight)(make)
+    for name in kinds._yours["terms"].keys() - before:
+        del kinds._yours["terms"][name]
+
+
+def test_uniform_predictions():
+    def uniform(vocab_size, atoms, **objective):
+        return Terms(Objective(**objective), SETUP).uniform(vocab_size, atoms)
+
+    assert uniform(500, 0, mlm=1) == pytest.approx(math.log(500))
+    assert uniform(500, 48, mlm=1, mlsm=0.5) == pytest.approx(math.log(500) + 0.5 * math.log(48))
+
+
+def test_only_the_modules_of_its_own_terms_are_imported():
+    script = """
+import sys
+import masklab.objectives
+assert "torch" not in sys.modules, "a file that registers terms is read with the config"
+import masklab.training.loop
+from masklab.config.schema import Encoder, Objective
+from masklab.objectives import Setup
+from masklab.objectives.terms import Terms
+Terms(Objective(mlm=1), Setup(Encoder(), 9, "", ""))
+print(*sorted(name for name in sys.modules if name.startswith("masklab.objectives.")))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = {name.removeprefix("masklab.objectives.") for name in done.stdout.split()}
+    assert found == {"term", "terms", "batch", "mlm"}
+
+
+def test_a_term_of_no_hooks_is_mlm(register):
+    register("plain", Term)
+    terms = [Terms(Objective(**{name: 0.5}), SETUP) for name in ("mlm", "plain")]
+    logits = torch.randn(6, 500, generator=torch.Generator().manual_seed(1))
+    batch = Batch(*[None] * 4, targets=torch.arange(6), positions=None)
+    (mlm, parts), (plain, own) = (each.losses(batch, type("Output", (), {"logits": logits}), None) for each in terms)
+    assert mlm == plain == 0.5 * parts["mlm"] and own["plain"] == parts["mlm"]
+    assert parts["mlm"] == pytest.approx(float(-logits.log_softmax(-1)[range(6), range(6)].sum()))
+
+
+def test_what_does_not_fit_is_one_line(register):
+    class Shown(Term):
+        def corrupt(self, *arguments):
+            raise NotImplementedError
+
+    class Read(Term):
+        def forward(self, *arguments):
+            raise NotImplementedError
+
+    class Both(Term):
+        def loss(self, *arguments):
+            raise NotImplementedError
+
+        def per_update(self, *arguments):
+            raise NotImplementedError
+
+    class Once(Term):
+        def per_update(self, *arguments):
+            raise NotImplementedError
+
+    for name, make in {"shown": Shown, "read": Read, "both": Both, "once": Once, "loss": Term, "mask": Term}.items():
+        register(name, make)
+    for objective, said in (
+        ({"shown": 1, "read": 1}, "shown and read each bring a way of hiding tokens; one of them at most"),
+        ({"mae": 1, "read": 1}, "mae and read each bring a way"),
+        ({"mlm": 1, "both": 1}, "both: a term has `loss` or `per_update`; make two terms of it"),
+        ({"once": 1}, "objective: once: no term has a loss for masked tokens"),
+        ({"loss": 1}, "objective: loss: a column of metrics.parquet or a random stream; name the term otherwise"),
+        ({"mask": 1}, "objective: mask: a column"),
+    ):
+        with pytest.raises(MaskLabError, match=said):
+            Terms(Objective(**objective), SETUP)
+    assert Terms(Objective(shown=1, mlm=1), SETUP).reader.name == "shown"
+
+
+def test_a_compiled_model_compiles_each_method_once(monkeypatch):
+    compiled = []
+    monkeypatch.setattr(torch, "compile", lambda function: compiled.append(function) or function)
+
+    class Model:
+        size = 3
+
+        def __call__(self):
+            return "forward"
+
+        def reconstruct(self):
+            return "reconstruct"
+
+    model = Compiled(inner := Model())
+    assert [model(), model(), model.reconstruct(), model.reconstruct()] == ["forward"] * 2 + ["reconstruct"] * 2
+    assert compiled == [inner, inner.reconstruct] and model.size == 3
