@@ -50,6 +50,8 @@ def results(config):
 
 def shown(config, results, section, name):
     item = find("dh", config.studies["dh"], section, name)
+    if section == "figures":
+        return item.draw(results)
     return item.function()(results, item.choose(results.view))
 
 

@@ -10,7 +10,7 @@ with job(snakemake):
     from masklab.studies import items
 
     item = items("figures", snakemake.params.config["wing"])[snakemake.wildcards.figure]
-    found = results(snakemake)
-    corpora = {"corpora": list(snakemake.input.corpora)} if "corpora" in dict(snakemake.input.items()) else {}
-    figure, data = item.function()(found, item.choose(found.view), **corpora)
+    inputs = dict(snakemake.input.items())
+    corpora = {"corpora": list(inputs["corpora"])} if "corpora" in inputs else {}
+    figure, data = item.draw(results(snakemake), **corpora)
     write_figure(figure, data, Path(snakemake.output.pdf).with_suffix(""))

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
@@ -54,6 +55,22 @@ def band(axes, frame, look, name=None, x="x"):
     if len(known):
         axes.fill_between(known[x], known["low"], known["high"], color=look["color"], alpha=0.15, linewidth=0)
     return line
+
+
+def curves(axes, results: Results, readings: dict, looks: dict, least: float = 0.0) -> tuple[pd.DataFrame, Null | None]:
+    """Curves by label with bands, the best null as a line, room for all of it; returns (the data drawn, that null).
+
+    readings: label -> curve; looks: label -> style; least: as of `Results.summary`.
+    """
+    frames = []
+    for label, reading in readings.items():
+        frame = results.summary(reading, least)
+        band(axes, frame, looks[label], label)
+        frames.append(frame.assign(label=label, recipe=reading.recipe))
+    null = best_null(results, readings.values())
+    null_line(axes, null)
+    limits(axes, frames, [null])
+    return pd.concat(frames, ignore_index=True).assign(null=math.nan if null is None else null.value), null
 
 
 def bars(axes, x, frame, **look):

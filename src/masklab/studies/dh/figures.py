@@ -82,7 +82,6 @@ def _described(results, reading, frame, spelling, share, start, domain):
     return frame.assign(**facts, recipe=reading.recipe, task=task, domain=domain, majority=level)
 
 
-@style.paper
 def transfer(results, chosen):
     """One row of axes per (spelling, share) of `chosen`."""
     data = frames(results, chosen)

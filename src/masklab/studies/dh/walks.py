@@ -21,7 +21,6 @@ FORMS = ("#0072B2", "#D55E00")  # of a and b features; A and B of the other figu
 _DOWN, _WITH, _WITHOUT = -0.85, -1.75, -2.4  # heights of the rows below the walk
 
 
-@style.paper
 def figure1(results, chosen, corpora=()):
     """How a sequence comes about; `corpora`: train.parquet of the corpus with and of that without the property."""
     walked, forms, facts = _read(corpora)
