@@ -23,9 +23,9 @@ from masklab.scores.reading import Reading
 from masklab.scores.view import View
 
 __all__ = [
-    "Claim", "ClassVar", "Correlation", "Count", "Crossing", "Entity", "Field", "Item", "Least", "MaskLabError", "Ratio", "Reading",
-    "Share", "Slope", "Sum", "Term", "View", "Weight", "claims", "corpus", "difference", "figure", "probe", "table",
-    "task", "term",
+    "Claim", "ClassVar", "Correlation", "Count", "Crossing", "Entity", "Field", "Item", "Least",
+    "MaskLabError", "Ratio", "Reading", "Share", "Slope", "Sum", "Term", "View", "Weight", "claims", "corpus",
+    "difference", "figure", "probe", "table", "task", "term",
 ]  # fmt: skip
 
 
