@@ -62,7 +62,7 @@ def trained(root, args):
         corpus, longest = HmmCorpus(kind="hmm", hmm=HiddenMarkov(), sequences=100_000, valid=500, test=5000), 18
     for split, table in generate(corpus, corpus.kind, 1).items():
         write_table(table, root / f"{split}.parquet")
-        facts = symbols.read_facts(root / f"{split}.parquet")
+        facts = symbols.read_header(root / f"{split}.parquet")
         size = len(facts["names"]) + symbols.FIRST
         write_symbol_tokens(table["symbols"], size, longest, root / "tokens", split, facts)
     save_tokenizer(symbol_tokenizer(facts["names"]), root / "tokenizer", longest)

@@ -36,7 +36,7 @@ class TableLaw:
         return [words[i] for i in rng.choice(len(words), count, p=chances / chances.sum())]
 
 
-def from_facts(facts):
+def of_header(facts):
     return TableLaw(facts["config"]["symbols"], facts["config"]["longest"], facts["seed"])
 
 
@@ -54,7 +54,7 @@ def world(root):
     from masklab.training.launch import launch
 
     facts = {"kind": "table", "seed": 3, "config": {"symbols": 4, "longest": 4}}
-    law, rng = from_facts(facts), np.random.default_rng(1)
+    law, rng = of_header(facts), np.random.default_rng(1)
     names = [f"w{i}" for i in range(4)]
     tokens = root / "tokens" / "corpus" / "symbols"
 
@@ -69,7 +69,7 @@ def world(root):
     for split, count in (("train", 300), ("valid", 80), ("test", 120)):
         column, rows = columns(count)
         label = np.array([int((row == 2).any()) + int(row[0] == 1) for row in rows])
-        task = symbols.with_facts(pa.table({"symbols": column, "label": label}), names)
+        task = symbols.with_header(pa.table({"symbols": column, "label": label}), names)
         write_table(task, root / "task" / f"{split}.parquet")
     write_json({"kind": "labels", "labels": 3, "metric": "accuracy"}, root / "task" / "task.json")
     shape = {"layers": 1, "hidden": 32, "heads": 4, "max_positions": 8, "dropout": 0.1, "positions": "absolute"}

@@ -11,7 +11,7 @@ from masklab.corpora.markov.law import HIDDEN, Channel
 from masklab.errors import MaskLabError
 from masklab.files import write_table
 from masklab.rng import generator
-from masklab.symbols import read_facts
+from masklab.symbols import read_header
 from masklab.tokens import TokenStore, write_symbol_tokens
 
 LENGTH = 8
@@ -24,7 +24,7 @@ def tokens(tmp_path_factory):
                           test=40, length=LENGTH)  # fmt: skip
     for split, table in generate(config, "corpus", 1).items():
         write_table(table, root / f"{split}.parquet")
-        facts = read_facts(root / f"{split}.parquet")
+        facts = read_header(root / f"{split}.parquet")
         write_symbol_tokens(table["symbols"], 17, LENGTH + 2, root / "tokens", split, facts)
     return root / "tokens", law_of(facts), facts, root
 

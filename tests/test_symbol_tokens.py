@@ -21,7 +21,7 @@ def corpus(tmp_path_factory):
     table = generate(config, "c", 1)["train"]
     path = tmp_path_factory.mktemp("corpus") / "train.parquet"
     write_table(table, path)
-    return table, symbols.read_facts(path)
+    return table, symbols.read_header(path)
 
 
 @pytest.mark.parametrize("max_length", [100, 20])

@@ -30,8 +30,8 @@ def main(arguments=None) -> int:
     rank.add_argument("--lines", type=int, help="read so many lines (all)")
     rank.add_argument("--specials", action="store_true", help="count [CLS] and [SEP] too")
     rank.add_argument("--output", help="CSV file for the rows")
-    facts = commands.add_parser("facts", help="what is known of a corpus of symbols: seed, config, entropies")
-    facts.add_argument("file", help="a split of it, e.g. results/corpora/<corpus>/test.parquet")
+    corpus = commands.add_parser("corpus", help="how a corpus of symbols was drawn: seed, config, entropies")
+    corpus.add_argument("file", help="a split of it, e.g. results/corpora/<corpus>/test.parquet")
     plan = commands.add_parser(
         "plan", help="jobs, GPU-hours, tokens, FLOPs, disk and longest chain before anything runs"
     )
@@ -126,18 +126,20 @@ def _tasks(options):
     print(f"\nminimal pairs: {', '.join(PHENOMENA)}")
 
 
-def _facts(options):
+def _corpus(options):
     import json
 
-    from masklab.symbols import read_facts
+    from masklab.symbols import read_header
 
     if not Path(options.file).is_file():
         raise MaskLabError(f"{options.file}: no such file")
-    facts = read_facts(options.file)
-    if facts is None:
+    header = read_header(options.file)
+    if header is None:
         raise MaskLabError(f"{options.file}: no corpus of symbols")
-    facts.pop("rules", None)  # as long as its file
-    print(json.dumps(facts, indent=2))
+    # the words one by one and the rules of a grammar's file are long; how many words there are is enough
+    header["words"] = len(header.pop("names"))
+    header.pop("rules", None)
+    print(json.dumps(header, indent=2))
 
 
 def _plan(options):
@@ -198,7 +200,7 @@ COMMANDS = {
     "grow": _grow,
     "status": _status,
     "tasks": _tasks,
-    "facts": _facts,
+    "corpus": _corpus,
     "rank": _rank,
     "plan": _plan,
     "why": _why,

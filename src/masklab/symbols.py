@@ -1,6 +1,6 @@
-"""Sequences of symbols instead of text: the column `symbols` (list<uint16>, 0 is the first symbol) and its facts.
+"""Sequences of symbols instead of text: the column `symbols` (list<uint16>, 0 is the first symbol) and their header.
 
-The facts are JSON in the Parquet schema's metadata: `names` (one word per symbol, its token in the vocabulary) and
+The header is JSON in the Parquet schema's metadata: `names` (one word per symbol, its token in the vocabulary) and
 whatever says how the sequences were drawn. A symbol's token id is the symbol + `FIRST`.
 """
 
@@ -34,14 +34,14 @@ def rows(symbols) -> tuple[np.ndarray, np.ndarray]:
     return symbols.values.to_numpy()[offsets[0] : offsets[-1]], np.diff(offsets)
 
 
-def with_facts(table: pa.Table, names: list[str], **facts) -> pa.Table:
-    """`table` with the facts of its symbols; MaskLabError if there are more than uint16 can number."""
+def with_header(table: pa.Table, names: list[str], **header) -> pa.Table:
+    """`table` with a header: the names of its symbols and what else is said of them; MaskLabError if there are more than uint16 can number."""
     if len(names) >= LIMIT - FIRST:
         raise MaskLabError(f"{len(names)} symbols; at most {LIMIT - FIRST - 1} can be numbered")
-    return table.replace_schema_metadata({_KEY: json.dumps({"names": names, **facts})})
+    return table.replace_schema_metadata({_KEY: json.dumps({"names": names, **header})})
 
 
-def read_facts(path) -> dict | None:
+def read_header(path) -> dict | None:
     """Facts of a Parquet file of symbols; None if its rows are not symbols."""
     schema = pq.read_schema(path)
     if COLUMN not in schema.names:

@@ -63,6 +63,13 @@ def config_of(**study):
     return load(raw)
 
 
+def config_before():
+    """The same without the recipes of its nulls, which `load` adds."""
+    config = config_of(nulls=[])
+    study = config.studies["s"].model_copy(update={"nulls": ALL})
+    return config.model_copy(update={"studies": config.studies | {"s": study}})
+
+
 def test_nulls_of_a_study_are_shared_and_named_after_the_first():
     config = config_of()
     found = null_recipes(config, "s")
@@ -79,7 +86,7 @@ def test_nulls_of_a_study_are_shared_and_named_after_the_first():
 
 
 def test_the_config_with_nulls_is_sound_and_nothing_else_in_it_changes():
-    config = config_of()
+    config = config_before()
     made = with_nulls(config)
     new = set(made.models) - set(config.models)
     assert new == {
@@ -95,7 +102,7 @@ def test_the_config_with_nulls_is_sound_and_nothing_else_in_it_changes():
     check_names(made)
     check_references(made)
     assert with_nulls(made) == made and null_recipes(made, "s") == null_recipes(config, "s")
-    assert load({key: value for key, value in made.model_dump().items() if value}) == made
+    assert load({key: value for key, value in made.model_dump().items() if value}) == made == config_of()
 
 
 def test_what_a_null_is_made_of():
@@ -217,12 +224,10 @@ def test_which_probes_measure_which_nulls():
 
 
 def test_a_name_that_is_taken_is_said():
-    config = load(overlay(CONFIG, {"models": {"untrained.a": START | {"steps": 3}}}))
     with pytest.raises(MaskLabError, match=r"config: models\.untrained\.a: is the name of a null of a study; choose"):
-        with_nulls(config)
-    config = load(overlay(CONFIG, {"encoders": {"null.one-hot-64": {"layers": 1}}}))
+        load(overlay(CONFIG, {"models": {"untrained.a": START | {"steps": 3}}}))
     with pytest.raises(MaskLabError, match=r"config: encoders\.null\.one-hot-64: is the name"):
-        with_nulls(config)
+        load(overlay(CONFIG, {"encoders": {"null.one-hot-64": {"layers": 1}}}))
 
 
 @pytest.mark.parametrize(

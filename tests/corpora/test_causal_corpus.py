@@ -83,7 +83,7 @@ def test_a_killed_run_goes_on_to_the_same_weights(english, causal, tmp_path, mon
 def test_a_corpus_knows_its_law(causal, tables, tmp_path):
     """-log p(x) of the test sentences is the entropy in the facts; E[-log q(x_t)] = E[H(q)] on one word of each."""
     write_table(tables["test"], tmp_path / "t.parquet")
-    facts = symbols.read_facts(tmp_path / "t.parquet")
+    facts = symbols.read_header(tmp_path / "t.parquet")
     values, lengths = symbols.rows(pq.read_table(tmp_path / "t.parquet")["symbols"])
     words = np.zeros((200, 10), np.int64)
     words[np.arange(10) < lengths[:, None]] = values

@@ -119,7 +119,7 @@ def test_corpora_are_drawn_at_their_address(tmp_path):
     assert all(table.equals(generate(config, "b", 1)[split]) for split, table in tables.items())
     assert not tables["train"].equals(generate(config.model_copy(update={"seed": 2}), "a", 1)["train"])
     write_table(tables["test"], tmp_path / "t.parquet")
-    facts = symbols.read_facts(tmp_path / "t.parquet")
+    facts = symbols.read_header(tmp_path / "t.parquet")
     words = symbols.rows(pq.read_table(tmp_path / "t.parquet")["symbols"])[0].reshape(30, 7)
     law = laws.law_of(facts)
     assert facts["names"][-1] == "w5" and law.symbols == 6

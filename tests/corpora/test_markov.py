@@ -90,7 +90,7 @@ def test_facts_name_the_symbols(tmp_path):
     table = generate(corpus(), "c", 1)["test"]
     assert table[symbols.COLUMN].type.value_type == "uint16" and table.num_rows == 100
     write_table(table, tmp_path / "test.parquet")
-    facts = symbols.read_facts(tmp_path / "test.parquet")
+    facts = symbols.read_header(tmp_path / "test.parquet")
     assert facts["names"][:2] == ["a0", "a1"] and facts["names"][20] == "b0" and len(facts["names"]) == 40
     assert Chains(**facts["config"]["chains"]) == SMALL and facts["seed"] == 1
 

@@ -181,7 +181,7 @@ def test_the_law_of_a_corpus_comes_from_its_facts(tmp_path):
     config = MarkovCorpus(kind="markov", chains=PAPER, distributional=False, sequences=5, valid=2, test=2, length=9)
     table = generate(config, "c", 1)["test"]
     write_table(table, tmp_path / "t.parquet")
-    law = laws.law_of(symbols.read_facts(tmp_path / "t.parquet"))
+    law = laws.law_of(symbols.read_header(tmp_path / "t.parquet"))
     tokens = symbols.rows(table["symbols"])[0].reshape(4, 9).astype(int)
     assert (law.log_probability(tokens) == law_of(PAPER, False).log_probability(tokens)).all()
     assert laws.law_of(None) is None and laws.law_of({"kind": "text"}) is None

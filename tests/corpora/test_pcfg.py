@@ -151,19 +151,20 @@ def test_a_corpus_and_its_law():
 
 
 def test_the_default_grammar_is_calibrated_to_the_paper(tmp_path, capsys):
-    """Entropy 3.196 nats with the mask drawn uniformly from each sentence, 17 words; `masklab facts` prints both."""
+    """Entropy 3.196 nats with the mask drawn uniformly from each sentence, 17 words; `masklab corpus` prints both."""
     table = generate(PcfgCorpus(kind="pcfg", grammar=Grammar(), sentences=1, valid=1, test=4096), "c", 1)["test"]
     write_table(table, tmp_path / "test.parquet")
-    assert main(["facts", str(tmp_path / "test.parquet")]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert abs(facts["mlm_entropy"] - 3.196) < 0.05 and facts["mlm_entropy_se"] < 0.015
-    assert facts["mlm_entropy"] < facts["mlm_entropy_per_token"]
-    assert abs(facts["mean_length"] - 17) < 0.7
+    assert main(["corpus", str(tmp_path / "test.parquet")]) == 0
+    header = json.loads(capsys.readouterr().out)
+    assert abs(header["mlm_entropy"] - 3.196) < 0.05 and header["mlm_entropy_se"] < 0.015
+    assert header["mlm_entropy"] < header["mlm_entropy_per_token"]
+    assert abs(header["mean_length"] - 17) < 0.7
+    assert header["words"] == 200 and "names" not in header  # how many, not all of them
 
 
-def test_facts_of_no_corpus_are_one_line(tmp_path, capsys):
+def test_a_file_that_is_no_corpus_is_one_line(tmp_path, capsys):
     write_table(pa.table({"text": ["a"]}), tmp_path / "text.parquet")
-    assert main(["facts", str(tmp_path / "text.parquet")]) == main(["facts", str(tmp_path / "none")]) == 1
+    assert main(["corpus", str(tmp_path / "text.parquet")]) == main(["corpus", str(tmp_path / "none")]) == 1
     assert "text.parquet: no corpus of symbols" in capsys.readouterr().err
 
 

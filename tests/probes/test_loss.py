@@ -32,7 +32,7 @@ def world(tmp_path_factory):
     tokens = root / "tokens" / "corpus" / "symbols"
     for split, table in generate(config, "corpus", 1).items():
         write_table(table, root / f"{split}.parquet")
-        facts = symbols.read_facts(root / f"{split}.parquet")
+        facts = symbols.read_header(root / f"{split}.parquet")
         write_symbol_tokens(table["symbols"], 17, 14, tokens, split, facts)
     save_tokenizer(symbol_tokenizer(facts["names"]), root / "tokenizer", 14)
     folders = {}

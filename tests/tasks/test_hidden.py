@@ -58,7 +58,7 @@ def test_sampled_labels_are_those_drawn_and_have_a_ceiling(tmp_path):
     best = facts["best"]["test"]
     assert abs(agreement - best) < 4 * np.sqrt(best * (1 - best) / 4000) and 0.3 < best < 0.6
     write_task(tmp_path / "t", drawn, facts)
-    assert symbols.read_facts(tmp_path / "t/train.parquet")["names"] == [f"w{i}" for i in range(200)]
+    assert symbols.read_header(tmp_path / "t/train.parquet")["names"] == [f"w{i}" for i in range(200)]
 
 
 def test_positions_share_sentences_and_splits_do_not():

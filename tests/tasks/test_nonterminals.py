@@ -34,7 +34,7 @@ def test_rows_and_facts(span, shortest, tmp_path):
     assert facts["seen"] == len(np.unique(splits["train"]["label"])) >= 8
     assert 0 <= facts["unlabelled"] < 0.1
     write_task(tmp_path, splits, facts)
-    assert symbols.read_facts(tmp_path / "test.parquet")["names"] == law.rules.words
+    assert symbols.read_header(tmp_path / "test.parquet")["names"] == law.rules.words
 
 
 def test_sentences_without_a_label_are_drawn_again():

@@ -116,7 +116,7 @@ def test_files_hold_the_columns(half, tmp_path):
     write_task(tmp_path, *half)
     table = pq.read_table(tmp_path / "train.parquet")
     assert table.column_names == ["symbols", "label", "domain"]
-    assert symbols.read_facts(tmp_path / "train.parquet")["names"][50] == "b0"
+    assert symbols.read_header(tmp_path / "train.parquet")["names"][50] == "b0"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import running
 from running import messages
 
 from masklab.files import read_json
-from masklab.symbols import read_facts
+from masklab.symbols import read_header
 
 CONFIG = {
     "corpora": {
@@ -44,7 +44,7 @@ def done(tmp_path_factory):
 def test_a_model_of_drawn_sentences_is_measured_against_their_law(done):
     scores = pd.read_parquet(done / "results/scores.parquet").set_index("metric")["value"]
     assert scores["gap"] > 4 * scores["gap_se"] and 0 < scores["floor"] < np.log(80)
-    facts = read_facts(done / "results/corpora/drawn/train.parquet")
+    facts = read_header(done / "results/corpora/drawn/train.parquet")
     assert facts["law"]["model"] == "results/causal_models/lm/model"
     assert read_json(done / "results/tasks/restricted/task.json")["kept"]["train"] > 0.1
     assert not list((done / "results/state").rglob("*.npz"))

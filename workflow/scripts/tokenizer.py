@@ -10,14 +10,14 @@ with job(snakemake):
 
     from masklab.config.schema import SymbolTokenizer, UnigramTokenizer
     from masklab.rng import generator
-    from masklab.symbols import read_facts
+    from masklab.symbols import read_header
     from masklab.tokenizers import save_tokenizer, symbol_tokenizer, train_unigram
 
     params, name = snakemake.params.config, snakemake.wildcards.tokenizer.partition("/")[0]
     symbolic = params["tokenizer"]["kind"] == "symbols"
     config = (SymbolTokenizer if symbolic else UnigramTokenizer)(**params["tokenizer"])
     if symbolic:
-        tokenizer = symbol_tokenizer(read_facts(snakemake.input.train)["names"])
+        tokenizer = symbol_tokenizer(read_header(snakemake.input.train)["names"])
     else:
         texts = pq.read_table(snakemake.input.train, columns=["text"])["text"]
         if config.sample and config.sample < len(texts):

@@ -8,7 +8,7 @@ with job(snakemake):
     import pyarrow.parquet as pq
 
     from masklab.jobs.progress import Progress
-    from masklab.symbols import COLUMN, read_facts
+    from masklab.symbols import COLUMN, read_header
     from masklab.tokenizers import load_tokenizer
     from masklab.tokens import write_symbol_tokens, write_tokens
 
@@ -16,7 +16,7 @@ with job(snakemake):
     tokenizer = load_tokenizer(Path(snakemake.input.tokenizer).parent)
     for split in ("train", "valid", "test"):
         path = snakemake.input[split]
-        if facts := read_facts(path):
+        if facts := read_header(path):
             column, size = pq.read_table(path, columns=[COLUMN])[COLUMN], tokenizer.get_vocab_size()
             write_symbol_tokens(column, size, max_length, folder, split, facts)
         else:

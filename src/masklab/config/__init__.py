@@ -14,6 +14,7 @@ from masklab.config.expand import expand_models
 from masklab.config.inherit import meant
 from masklab.config.layers import DEFAULT, complete, layered
 from masklab.config.located import find, overlay, place_of, plain, shown, wrong
+from masklab.config.nulls import with_nulls
 from masklab.config.places import located
 from masklab.config.problems import MISSING, Problem, got, problems, unknown
 from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
@@ -67,10 +68,6 @@ def _checked(raw) -> Config:
         studies = {name: expand_models(study, *names) for name, study in config.studies.items()}
         config = config.model_copy(update={"studies": {name: study for name, study in studies.items() if study}})
         check_references(config)
-        try:
-            from masklab.config.nulls import with_nulls
-        except ModuleNotFoundError:
-            return config
         config = with_nulls(config)
         check_names(config)
         config._read = Read(raw)

@@ -16,10 +16,10 @@ LAWS = {
 }
 
 
-def law_of(facts: dict | None):
-    """The law of a corpus from its facts (`corpora.symbols.read_facts`); None where none is known.
+def law_of(header: dict | None):
+    """The law of a corpus from its header (`symbols.read_header`); None where none is known.
 
-    Each module has `from_facts(facts)`, which gives None where this very corpus has no law in closed form.
+    Each module has `of_header(header)`, which gives None where this very corpus has no law in closed form.
     """
-    kind = (facts or {}).get("kind")
-    return import_module(LAWS[kind]).from_facts(facts) if kind in LAWS else None
+    kind = (header or {}).get("kind")
+    return import_module(LAWS[kind]).of_header(header) if kind in LAWS else None

@@ -20,7 +20,7 @@ def is_lookup(checkpoint) -> bool:
 
 
 def save_lookup(folder, facts: dict, tokenizer_folder=None, metadata: dict | None = None) -> None:
-    """Write the lookup table of the corpus with these `facts` (`corpora.symbols.read_facts`), atomically."""
+    """Write the lookup table of the corpus with these `facts` (`corpora.symbols.read_header`), atomically."""
     from masklab.models.checkpoint import TOKENIZER_FILES
 
     with atomic_folder(folder) as temporary:

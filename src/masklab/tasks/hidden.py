@@ -37,7 +37,7 @@ def hidden_states(config: HmmTask, name: str, seed: int, law_seed: int | None = 
         labels = drawn[:, config.position - 1].astype(np.int64) if config.label == "sampled" else likely
         best[split] = float(chance.mean()) if config.label == "sampled" else 1.0
         table = pa.table({symbols.COLUMN: symbols.column(words, [config.length] * count), "label": labels})
-        splits[split] = symbols.with_facts(table, [f"w{symbol}" for symbol in range(model.symbols)])
+        splits[split] = symbols.with_header(table, [f"w{symbol}" for symbol in range(model.symbols)])
     facts = label_facts(splits, list(range(model.states)), False, "accuracy")
     majority = {split: float(np.bincount(table["label"]).max() / len(table)) for split, table in splits.items()}
     return splits, facts | {"best": best, "majority": majority}

@@ -50,7 +50,7 @@ def nonterminals(config, name: str, seed: int, law_seed: int | None = None):
                 f"tasks.{name}.span: only {count - missing} of {count} sentences had a symbol over their first"
                 f" {config.span} words"
             )
-        splits[split] = symbols.with_facts(pa.concat_tables(parts), law.rules.words)
+        splits[split] = symbols.with_header(pa.concat_tables(parts), law.rules.words)
     counts = {split: np.bincount(table["label"].to_numpy()) for split, table in splits.items()}
     facts = label_facts(splits, law.rules.names, False, "accuracy") | {
         "span": config.span,

@@ -105,7 +105,7 @@ def _table(parts, domains, names):
             "domain": pa.array(np.repeat(domains, counts)),
         }
     )
-    return symbols.with_facts(table, names)
+    return symbols.with_header(table, names)
 
 
 def _positive(table):

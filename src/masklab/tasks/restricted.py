@@ -23,7 +23,7 @@ log = logging.getLogger("masklab")
 def restricted_labels(config, name: str, seed: int, task=None, corpus=None):
     """Build a labels task: Arrow tables of `symbols` and `label`.
 
-    task: folder of the task of texts; corpus: a Parquet file of the causal corpus, whose facts hold words and rules.
+    task: folder of the task of texts; corpus: a Parquet file of the causal corpus, whose header holds words and rules.
     Texts are cut into the causal model's tokens; those that are no words are left out, or become the unknown token
     (`unknown`); the rest is cut to the length of the corpus, a pair's longer side first, and joined. Rows of which
     nothing remains are left out. task.json has, per split, `kept`: the share of tokens that are words, and `empty`:
@@ -32,10 +32,10 @@ def restricted_labels(config, name: str, seed: int, task=None, corpus=None):
     facts = read_json(Path(task) / "task.json")
     if facts["kind"] != "labels":
         raise MaskLabError(f"tasks.{name}.task: {config.task!r} is no labelled task")
-    law = symbols.read_facts(corpus)["law"]
+    law = symbols.read_header(corpus)["law"]
     tokenizer, longest = load_tokenizer(law["model"]), config.length or law["length"]
     numbers = {token: symbol for symbol, token in enumerate(law["ids"])}
-    names = symbols.read_facts(corpus)["names"]
+    names = symbols.read_header(corpus)["names"]
     splits, kept, empty = {}, {}, {}
     for split in ("train", "valid", "test"):
         table = read_table(Path(task) / f"{split}.parquet")
@@ -46,7 +46,7 @@ def restricted_labels(config, name: str, seed: int, task=None, corpus=None):
             raise MaskLabError(f"tasks.{name}: no word of the {split} split of {config.task!r} is a word of the corpus")
         labels = table["label"].to_numpy()[counts > 0].astype(np.int64)
         column = symbols.column(np.concatenate([np.array(row, np.int64) for row in rows]), counts[counts > 0])
-        splits[split] = symbols.with_facts(pa.table({symbols.COLUMN: column, "label": labels}), names)
+        splits[split] = symbols.with_header(pa.table({symbols.COLUMN: column, "label": labels}), names)
         log.info(
             "%s: %s: %.0f%% of the tokens are words, %d rows have none", name, split, 100 * kept[split], empty[split]
         )

@@ -69,7 +69,7 @@ class Grammar(Drawn):
     Liu et al. (2023), appendix A.1, give 50 non-terminals, 200 words, depth 6 and length 32, but neither rules nor the
     law they were drawn from. The defaults are calibrated to their entropy of 3.196 nats per masked word and mean length
     of 17: with seed 1 they give 3.21 with the mask drawn uniformly from each sentence (3.43 over all words alike) and
-    17.5, which `masklab facts` prints of a corpus's split. Drawn at (config seed, `seed`).
+    17.5, which `masklab corpus` prints of a corpus's split. Drawn at (config seed, `seed`).
     """
 
     levels: list[Count] = Field(

@@ -26,7 +26,7 @@ def generate(config, name: str, seed: int, model=None, device="cpu", state_folde
     model: folder or hub id of the causal model where `config.causal` is the name of an entry. state_folder: where
     finished parts wait, so that a killed job goes on from them; None: nowhere.
 
-    The facts hold the resolved config, seed, and what `law.from_facts` makes the law of: the model, the hash of its
+    The header holds the resolved config, seed, and what `law.of_header` makes the law of: the model, the hash of its
     weights, and the rules of its sentences; besides `sentence_entropy` with its standard error, in nats, and
     `mean_length`, of the test sentences, and some `examples` of these as text.
     """
@@ -42,11 +42,11 @@ def generate(config, name: str, seed: int, model=None, device="cpu", state_folde
     rules = rules_of(config, name, causal, tokenizer, torch_generator(seed, "causal", config.seed, "counted"))
     settings = {"model": str(model), "local": Path(model).is_dir(), "weights": weights_of(model, causal)}
     settings |= asdict(rules)
-    facts = {"kind": "causal", "seed": seed, "config": config.model_dump(mode="json"), "law": settings}
+    header = {"kind": "causal", "seed": seed, "config": config.model_dump(mode="json"), "law": settings}
     restricted = Restricted(causal, rules)
     sizes = {"train": config.sequences, "valid": config.valid, "test": config.test}
     progress = Progress(f"corpus {name}", "sentences", folder=state_folder)
-    parts = _Parts(state_folder, fingerprint(facts | {"name": name}))
+    parts = _Parts(state_folder, fingerprint(header | {"name": name}))
     drawn, done = {}, 0
     for split, count in sizes.items():
         drawn[split] = []
@@ -59,17 +59,17 @@ def generate(config, name: str, seed: int, model=None, device="cpu", state_folde
             done += size
             progress(done, sum(sizes.values()))
     words, counts, logs = (np.concatenate(arrays) for arrays in zip(*drawn["test"], strict=True))
-    facts["mean_length"] = float(counts.mean())
-    facts["sentence_entropy"] = -float(logs.mean())
-    facts["sentence_entropy_se"] = float(logs.std(ddof=1) / np.sqrt(len(logs))) if len(logs) > 1 else float("nan")
+    header["mean_length"] = float(counts.mean())
+    header["sentence_entropy"] = -float(logs.mean())
+    header["sentence_entropy_se"] = float(logs.std(ddof=1) / np.sqrt(len(logs))) if len(logs) > 1 else float("nan")
     ends = np.cumsum(counts)[:EXAMPLES]
     ids = np.array(rules.ids)
-    facts["examples"] = [tokenizer.decode(ids[words[end - n : end]]) for end, n in zip(ends, counts, strict=False)]
+    header["examples"] = [tokenizer.decode(ids[words[end - n : end]]) for end, n in zip(ends, counts, strict=False)]
     names = tokenizer.convert_ids_to_tokens(list(rules.ids))
     tables = {}
     for split, found in drawn.items():
         columns = pa.chunked_array([symbols.column(words, counts) for words, counts, _ in found])
-        tables[split] = symbols.with_facts(pa.table({symbols.COLUMN: columns}), names, **facts)
+        tables[split] = symbols.with_header(pa.table({symbols.COLUMN: columns}), names, **header)
     parts.clear()
     return tables
 

@@ -153,12 +153,12 @@ def _cache(layers):
     return DynamicCache(layers)
 
 
-def from_facts(facts: dict, device=None) -> Law:
-    """The law of a corpus from its facts (`corpora.symbols.read_facts`), on a GPU where there is one.
+def of_header(header: dict, device=None) -> Law:
+    """The law of a corpus from its header (`symbols.read_header`), on a GPU where there is one.
 
     MaskLabError if the model is gone, or its weights are not those that the corpus was drawn from.
     """
-    settings = dict(facts["law"])
+    settings = dict(header["law"])
     model, weights, local = (settings.pop(key) for key in ("model", "weights", "local"))
     if local and not Path(model).is_dir():
         raise MaskLabError(f"{model}: no such folder; the law of the corpus is that of the model in it")

@@ -7,14 +7,14 @@ the corpus's name.
 from masklab.rng import generator
 
 CHUNK = 65536  # sentences drawn together
-MEASURED = 4096  # test sentences that the entropy in the facts is measured on
+MEASURED = 4096  # test sentences that the entropy in the header is measured on
 
 
 def generate(config, name: str, seed: int, law_seed: int | None = None) -> dict:
     """Tables of an `HmmCorpus`: the column `symbols` (see `corpora.symbols`).
 
-    The facts hold the resolved config and the seed of the matrices (`law_seed`, or `seed`), from which
-    `law.from_facts` makes the law, and `mlm_entropy`: the mean entropy of a word given all others, in nats, on the
+    The header holds the resolved config and the seed of the matrices (`law_seed`, or `seed`), from which
+    `law.of_header` makes the law, and `mlm_entropy`: the mean entropy of a word given all others, in nats, on the
     first test sentences, and its standard error.
     """
     import pyarrow as pa
@@ -32,11 +32,11 @@ def generate(config, name: str, seed: int, law_seed: int | None = None) -> dict:
         for split, count in (("train", config.sequences), ("valid", config.valid), ("test", config.test))
     }
     measured = symbols.rows(columns["test"][0])[0].reshape(-1, config.length)[:MEASURED]
-    facts = {"kind": "hmm", "seed": law_seed, "config": config.model_dump(mode="json")}
-    facts["mlm_entropy"], facts["mlm_entropy_se"] = Law(model).mlm_entropy(measured)
+    header = {"kind": "hmm", "seed": law_seed, "config": config.model_dump(mode="json")}
+    header["mlm_entropy"], header["mlm_entropy_se"] = Law(model).mlm_entropy(measured)
     names = [f"w{symbol}" for symbol in range(config.hmm.symbols)]
     return {
-        split: symbols.with_facts(pa.table({symbols.COLUMN: pa.chunked_array(parts)}), names, **facts)
+        split: symbols.with_header(pa.table({symbols.COLUMN: pa.chunked_array(parts)}), names, **header)
         for split, parts in columns.items()
     }
 

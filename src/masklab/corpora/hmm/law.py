@@ -109,6 +109,6 @@ def _checked(sequences, lengths, symbols):
     return sequences, lengths
 
 
-def from_facts(facts: dict) -> Law:
-    """The law of a corpus from its facts (`corpora.symbols.read_facts`)."""
-    return Law(draw_model(HiddenMarkov(**facts["config"]["hmm"]), facts["seed"]))
+def of_header(header: dict) -> Law:
+    """The law of a corpus from its header (`symbols.read_header`)."""
+    return Law(draw_model(HiddenMarkov(**header["config"]["hmm"]), header["seed"]))

@@ -15,8 +15,8 @@ def generate(config, name: str, seed: int, law_seed: int | None = None) -> dict:
     """Tables of a `MarkovCorpus`: columns `symbols` (see `corpora.symbols`) and `chain` (0 is the first).
 
     Exactly as many sequences of every chain (released code; the paper draws the chain of each), one after the other
-    by turns. The facts hold the resolved config and the seed of the chains (`law_seed`, or `seed`), from which
-    `law.from_facts` makes the law, and the entropy of a sequence.
+    by turns. The header holds the resolved config and the seed of the chains (`law_seed`, or `seed`), from which
+    `law.of_header` makes the law, and the entropy of a sequence.
     """
     import pyarrow as pa
 
@@ -28,7 +28,7 @@ def generate(config, name: str, seed: int, law_seed: int | None = None) -> dict:
     law_seed = seed if law_seed is None else law_seed
     chains, features = draw_chains(config.chains, law_seed), draw_features(config.chains, law_seed)
     entropy = sequence_entropy(chains, config.length, config.distributional)
-    facts = {
+    header = {
         "kind": "markov",
         "seed": law_seed,
         "config": config.model_dump(mode="json"),
@@ -42,7 +42,7 @@ def generate(config, name: str, seed: int, law_seed: int | None = None) -> dict:
             columns.append(symbols.column(*features.spell(synsets, forms)))
             which.append(pa.array(np.arange(len(synsets)) % len(chains), pa.uint8()))
         table = pa.table({symbols.COLUMN: pa.chunked_array(columns), "chain": pa.chunked_array(which)})
-        tables[split] = symbols.with_facts(table, features.names, **facts)
+        tables[split] = symbols.with_header(table, features.names, **header)
     return tables
 
 

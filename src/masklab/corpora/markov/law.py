@@ -221,9 +221,9 @@ def _log_sum(values):
         return np.where(np.isfinite(top), top + _log(np.exp(values - np.where(np.isfinite(top), top, 0)).sum(0)), top)
 
 
-def from_facts(facts: dict) -> Law | None:
-    """The law of a corpus from its facts (`corpora.symbols.read_facts`); None where it is not known in closed form."""
-    config = Chains(**facts["config"]["chains"])
+def of_header(header: dict) -> Law | None:
+    """The law of a corpus from its header (`symbols.read_header`); None where it is not known in closed form."""
+    config = Chains(**header["config"]["chains"])
     if config.features != "single":
         return None
-    return Law(draw_chains(config, facts["seed"]), config.synsets, facts["config"]["distributional"])
+    return Law(draw_chains(config, header["seed"]), config.synsets, header["config"]["distributional"])

@@ -160,18 +160,18 @@ class Law:
         return inner, outer, kept["products"], kept["wide"], np.empty((plan.length, LANES), np.int64)
 
 
-def rules_of(facts: dict):
-    """The grammar of a corpus, from its facts (`corpora.symbols.read_facts`)."""
+def rules_of(header: dict):
+    """The grammar of a corpus, from its header (`symbols.read_header`)."""
     from masklab.config.schema import Grammar
     from masklab.corpora.pcfg.read import parse_rules
     from masklab.corpora.pcfg.rules import draw_rules
 
-    grammar = Grammar(**facts["config"]["grammar"])
+    grammar = Grammar(**header["config"]["grammar"])
     if grammar.file is not None:
-        return parse_rules(facts["rules"], grammar.file)
-    return draw_rules(grammar, facts["seed"])
+        return parse_rules(header["rules"], grammar.file)
+    return draw_rules(grammar, header["seed"])
 
 
-def from_facts(facts: dict) -> Law:
-    """The law of a corpus from its facts (`corpora.symbols.read_facts`)."""
-    return Law(rules_of(facts))
+def of_header(header: dict) -> Law:
+    """The law of a corpus from its header (`symbols.read_header`)."""
+    return Law(rules_of(header))

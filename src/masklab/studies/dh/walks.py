@@ -14,7 +14,7 @@ from masklab.corpora.markov.chains import draw_chains
 from masklab.corpora.markov.features import draw_features
 from masklab.errors import MaskLabError
 from masklab.report import style
-from masklab.symbols import COLUMN, read_facts
+from masklab.symbols import COLUMN, read_header
 
 SHOWN = 8  # synsets of a sequence
 FORMS = ("#0072B2", "#D55E00")  # of a and b features; A and B of the other figures
@@ -46,7 +46,7 @@ def _read(corpora):
     """(synsets [k][L], forms [with, without][k][L], facts) of the first sequence of each chain."""
     found = []
     for path in corpora:
-        facts = read_facts(path)
+        facts = read_header(path)
         if not facts or facts.get("kind") != "markov" or facts["config"]["chains"]["features"] != "single":
             raise MaskLabError(f"{path}: Figure 1 needs a Markov corpus of single-token features")
         rows = pq.ParquetFile(path).read_row_group(0).to_pydict()
