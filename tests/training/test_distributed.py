@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 from runs import make_run, start_ranks
 
+from masklab.config import kinds
+from masklab.config.schema import Objective
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.training.distributed import Ranks, joined
@@ -51,11 +53,29 @@ def test_the_global_batch_does_not_depend_on_the_number_of_processes(english, ti
             assert np.array_equal(ours.positions, theirs.positions)
 
 
-def test_two_processes_by_torchrun_give_the_losses_of_one(english, tiny_encoder, tmp_path):
-    """20 steps with dropout, gloo on the CPU: losses to 1e-5; started by hand, away from the checkout."""
-    one = make_run(english, tiny_encoder, tmp_path / "one", **KEYS)
+MINE = """
+from masklab import own
+
+@own.term("mine", own.Weight)
+class Mine(own.Term):
+    pass
+"""
+
+
+def test_two_processes_by_torchrun_give_the_losses_of_one(english, tiny_encoder, tmp_path, monkeypatch):
+    """20 steps with dropout, gloo on the CPU: losses to 1e-5; started by hand, away from the checkout.
+
+    A term that a user's file registers is known in every process.
+    """
+    monkeypatch.setattr(kinds, "_yours", {section: {} for section in kinds.SECTIONS})
+    monkeypatch.setattr(kinds, "_read", {})
+    (tmp_path / "mine.py").write_text(MINE)
+    kinds.load([tmp_path / "mine.py"])
+    objective = Objective(mlm=1, mine=1)
+    one = make_run(english, tiny_encoder, tmp_path / "one", objective=objective, **KEYS)
     train(one)
-    two = make_run(english, tiny_encoder, tmp_path / "two", processes=2, **KEYS)
+    two = make_run(english, tiny_encoder, tmp_path / "two", objective=objective, processes=2, **KEYS)
+    two = dataclasses.replace(two, code=(tmp_path / "mine.py",))
     write_run(two, tmp_path / "two.json")
     command = [sys.executable, "-m", "masklab.training", "two.json", "two.log"]
     done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"OMP_NUM_THREADS": "2"}, capture_output=True)

@@ -31,6 +31,7 @@ with job(snakemake):
             codes=folder.get("codes"),
             embeddings=folder.get("embeddings"),
             tasks={task: Path(path).parent for task, path in zip(objective.tasks, files.get("tasks", []), strict=True)},
+            code=tuple(map(Path, snakemake.params.code.files)),
             device=device(params["device"]),
         ),
         log=snakemake.log[0],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from masklab.config import kinds
 from masklab.config.schema import Dictionary, Encoder, Model, Objective
 from masklab.errors import MaskLabError
 from masklab.files import read_json, write_json
@@ -35,8 +36,7 @@ class Run:
     codes: Path | None = None  # folder of the stored codes
     embeddings: Path | None = None  # folder of initial word embeddings
     tasks: dict[str, Path] = dataclasses.field(default_factory=dict)  # folders of the tasks that terms read
-    replicate: int = 1
-    phase: int = 0
+    code: tuple[Path, ...] = ()  # files of one's own that register terms
     device: str = "cpu"
     replicate: int = 1
     phase: int = 0  # how many `init` links lie behind it
@@ -75,12 +75,14 @@ def write_run(run: Run, path) -> None:
             value = os.path.abspath(value)
         elif field.name == "tasks":
             value = {name: os.path.abspath(folder) for name, folder in value.items()}
+        elif field.name == "code":
+            value = [os.path.abspath(file) for file in value]
         found[field.name] = value
     write_json(found, path)
 
 
 def read_run(path) -> Run:
-    """The run that a JSON file describes. Paths that are not absolute start at the current folder.
+    """The run that a JSON file describes, its code imported. Paths that are not absolute start at the current folder.
 
     Raises:
         MaskLabError: an unknown, missing or wrong key.
@@ -96,6 +98,11 @@ def read_run(path) -> Run:
     for key, required in fields.items():
         if required and found.get(key) is None:
             raise MaskLabError(f"{path}: {key}: missing")
+    found["code"] = tuple(map(Path, found.get("code") or ()))
+    for file in found["code"]:
+        if not file.is_file():
+            raise MaskLabError(f"{path}: code: no such file: {file}")
+    kinds.load(found["code"])
     for key, entity in ENTITIES.items():
         if found.get(key) is not None:
             try:
