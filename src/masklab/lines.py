@@ -1,18 +1,16 @@
 """User files read line by line, compressed or not; every error names the file and the line."""
 
-import gzip
-import io
 import json
 import lzma
 from pathlib import Path
 
-import zstandard
+from backports.zstd import ZstdError
 
 from masklab.errors import MaskLabError
 
-COMPRESSED = (".gz", ".xz", ".zst")
-READ_ERRORS = (OSError, EOFError, lzma.LZMAError, zstandard.ZstdError)
-ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".bz2")
+COMPRESSED = (".bz2", ".gz", ".xz", ".zst")
+READ_ERRORS = (OSError, EOFError, lzma.LZMAError, ZstdError)
+ARCHIVES = (".zip", ".tar", ".tgz", ".7z")
 
 
 def format_of(path) -> str:
@@ -31,7 +29,9 @@ def stem_of(path) -> str:
 
 
 def open_bytes(path):
-    """Open a file for reading bytes, decompressing .gz, .xz and .zst."""
+    """Open a file for reading bytes, decompressed (`COMPRESSED`)."""
+    import smart_open
+
     path = Path(path)
     if not path.is_file():
         raise MaskLabError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}")
@@ -39,15 +39,7 @@ def open_bytes(path):
         raise MaskLabError(
             f"{path}: archives are not read; unpack it (compressed files end in {', '.join(COMPRESSED)})"
         )
-    if path.suffix == ".gz":
-        return gzip.open(path)
-    if path.suffix == ".xz":
-        return lzma.open(path)
-    file = open(path, "rb")  # noqa: SIM115 - the caller closes it
-    if path.suffix == ".zst":
-        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=True)
-        return io.BufferedReader(reader)
-    return file
+    return smart_open.open(path, "rb")
 
 
 def read_lines(path):

@@ -35,7 +35,7 @@ def rows(symbols) -> tuple[np.ndarray, np.ndarray]:
 
 
 def with_header(table: pa.Table, names: list[str], **header) -> pa.Table:
-    """`table` with a header: the names of its symbols and what else is said of them; MaskLabError if there are more than uint16 can number."""
+    """`table` with a header; MaskLabError if there are more symbols than uint16 can number."""
     if len(names) >= LIMIT - FIRST:
         raise MaskLabError(f"{len(names)} symbols; at most {LIMIT - FIRST - 1} can be numbered")
     return table.replace_schema_metadata({_KEY: json.dumps({"names": names, **header})})

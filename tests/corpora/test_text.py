@@ -1,3 +1,4 @@
+import bz2
 import gzip
 import json
 import lzma
@@ -6,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import zstandard
+from backports import zstd
 
 from masklab.config.schema import TextCorpus
 from masklab.corpora import generate
@@ -31,11 +32,12 @@ def write(path, lines):
 
 
 @pytest.mark.parametrize("name", ["a.txt", "bnc_spoken.train", "a.dev", "a.test", "noending"])
-@pytest.mark.parametrize("compression", ["", ".gz", ".xz", ".zst"])
+@pytest.mark.parametrize("compression", ["", ".bz2", ".gz", ".xz", ".zst"])
 def test_plain_text_under_any_name_and_compression(tmp_path, name, compression):
     raw = ("\ufeff" + "\r\n".join(LINES)).encode()
-    frames = zstandard.compress(raw[:500]) + zstandard.compress(raw[500:])
-    data = {"": raw, ".gz": gzip.compress(raw), ".xz": lzma.compress(raw), ".zst": frames}[compression]
+    frames = zstd.compress(raw[:500]) + zstd.compress(raw[500:])
+    data = {"": raw, ".gz": gzip.compress(raw), ".xz": lzma.compress(raw), ".zst": frames, ".bz2": bz2.compress(raw)}
+    data = data[compression]
     path = tmp_path / (name + compression)
     path.write_bytes(data)
     tables = generate(corpus(path), "c", 1)

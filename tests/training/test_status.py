@@ -1,3 +1,4 @@
+import re
 import signal
 import subprocess
 import sys
@@ -93,13 +94,8 @@ def test_a_bar_in_a_terminal_and_lines_elsewhere(monkeypatch, caplog):
     finally:
         logger.removeHandler(handler)
     drawn = screen.getvalue()
-    assert drawn.count("\r\x1b[Km [") == 4 and drawn.count("\n") == 2, "one line, drawn over"
-    assert "\r\x1b[Ksomething else\n" in drawn
-    assert drawn.endswith("m [####################] 4/4 steps (100%) loss 1.5000 99 tokens/s ETA 0:00:00\n")
-    monkeypatch.setenv("COLUMNS", "50")
-    progress(4, 4, loss=1.5, tokens_per_second=99.0)
-    last = screen.getvalue().split("\r\x1b[K")[-1]
-    assert last == "m 4/4 steps (100%) loss 1.5000 99 tokens/s ETA 0:\n", "cut where the screen ends"
+    assert re.search(r"m: 100%\|[█#]+\| 4/4 \[00:00<00:00, +\d+\.\d+ steps/s, loss 1\.5000, 99 tokens/s\]\n$", drawn)
+    assert drawn.count("\n") == 2 and "something else\n" in drawn, "one line drawn over, and one said between"
     lines = [record.getMessage() for record in caplog.records]
     assert lines[-1] == "m 4/4 steps (100%) loss 1.5000 99 tokens/s ETA 0:00:00" and len(lines) <= 4
 

@@ -1,12 +1,11 @@
-"""Progress of long jobs: lines in a log, one updating line with a bar in a terminal, a status file beside a state.
+"""Progress of long jobs: lines in a log, a bar in a terminal (tqdm's), a status file beside a state.
 
-`masklab status` gathers the status files.
+A log file gets a line now and then, since a bar would write thousands. `masklab status` gathers the status files.
 """
 
 import logging
 import math
 import os
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -14,7 +13,6 @@ from pathlib import Path
 from masklab.files import write_json
 
 log = logging.getLogger("masklab")
-CLEAR = "\r\x1b[K"  # to the start of the line, and empty it
 REDRAW = 0.2  # seconds
 STATUS = "status.json"
 
@@ -31,11 +29,14 @@ class Terminal(logging.StreamHandler):
     """Log lines on stderr, between which a progress bar may stand: a terminal gets no progress lines."""
 
     def emit(self, record):
-        if self.stream.isatty():
-            if getattr(record, "progress", False):
-                return
-            self.stream.write(CLEAR)
-        super().emit(record)
+        if not self.stream.isatty():
+            return super().emit(record)
+        if getattr(record, "progress", False):
+            return None
+        from tqdm import tqdm
+
+        with tqdm.external_write_mode(self.stream):  # bars make room and are drawn again below
+            return super().emit(record)
 
 
 def duration(seconds: float) -> str:
@@ -75,8 +76,8 @@ class Progress:
         self.label, self.unit, self.every, self.start, self.silent = label, unit, every, start, silent
         self.path = None if folder is None else Path(folder) / STATUS
         self.began = self.logged = time.monotonic()
-        self.drawn = 0.0
-        self.bar = sys.stderr.isatty() and not silent
+        self.terminal = sys.stderr.isatty() and not silent
+        self.bar, self.drawn = None, 0.0
 
     def begin(self, total: int) -> None:
         """Say that the job runs, before its first result."""
@@ -90,40 +91,40 @@ class Progress:
         """
         now = time.monotonic()
         due = now - self.logged >= self.every or done >= total
-        if self.silent or not (due or (self.bar and now - self.drawn >= REDRAW)):
+        if self.silent or not (due or (self.terminal and now - self.drawn >= REDRAW)):
             return False
         rate = (done - self.start) / max(now - self.began, 1e-9)
         eta = (total - done) / rate if rate > 0 else None
-        text = self._text(done, total, note, facts, rate, eta)
-        if self.bar:
-            self._draw(done, total, text)
+        said = [note, f"loss {facts['loss']:.4f}" if "loss" in facts else ""]
+        if "tokens_per_second" in facts:
+            said.append(f"{facts['tokens_per_second']:,.0f} tokens/s")
+        said = [part for part in said if part]
+        if self.terminal:
+            self._draw(done, total, ", ".join(said))
             self.drawn = now
         if due:
-            log.info("%s", f"{self.label} {text}", extra={"progress": True})
+            if "tokens_per_second" not in facts:
+                said.append(f"{rate:,.1f}/s")
+            share, left = 100 * done / max(total, 1), "?" if eta is None else duration(eta)
+            line = [self.label, f"{done:,}/{total:,} {self.unit} ({share:.0f}%)", *said, f"ETA {left}"]
+            log.info("%s", " ".join(line), extra={"progress": True})
             self._status(done, total, eta, {"rate": rate, **facts})
             self.logged = now
         return due
 
-    def _text(self, done, total, note, facts, rate, eta):
-        share = 100 * done / max(total, 1)
-        parts = [f"{done:,}/{total:,} {self.unit} ({share:.0f}%)", note]
-        if "loss" in facts:
-            parts.append(f"loss {facts['loss']:.4f}")
-        if "tokens_per_second" in facts:
-            parts.append(f"{facts['tokens_per_second']:,.0f} tokens/s")
-        else:
-            parts.append(f"{rate:,.1f}/s")
-        parts.append(f"ETA {'?' if eta is None else duration(eta)}")
-        return " ".join(part for part in parts if part)
+    def _draw(self, done, total, said):
+        if self.bar is None:
+            from tqdm import tqdm
 
-    def _draw(self, done, total, text):
-        columns = shutil.get_terminal_size().columns - 1
-        width = min(20, columns - len(self.label) - len(text) - 4)
-        filled = round(width * done / max(total, 1))
-        bar = f"[{'#' * filled}{'.' * (width - filled)}] " if width > 3 else ""
-        line = f"{self.label} {bar}{text}"[:columns]
-        sys.stderr.write(CLEAR + line + ("\n" if done >= total else ""))
-        sys.stderr.flush()
+            self.bar = tqdm(
+                desc=self.label, unit=f" {self.unit}", total=total, initial=self.start, file=sys.stderr,
+                dynamic_ncols=True, mininterval=0, smoothing=0,
+            )  # fmt: skip
+        self.bar.set_postfix_str(said, refresh=False)
+        self.bar.update(done - self.bar.n)
+        if done >= total:
+            self.bar.close()
+            self.bar = None
 
     def _status(self, done, total, eta, facts):
         if self.path is None:

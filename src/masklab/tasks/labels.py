@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from masklab.errors import MaskLabError
-from masklab.lines import READ_ERRORS, format_of, open_bytes, read_json_lines
+from masklab.lines import COMPRESSED, READ_ERRORS, format_of, open_bytes, read_json_lines
 from masklab.rng import generator
 from masklab.tasks import label_facts
 
@@ -57,7 +57,7 @@ def read_rows(file, columns=None) -> pd.DataFrame:
         return pd.json_normalize([row for _, row in read_json_lines(file)])
     if kind not in FORMATS:
         raise MaskLabError(
-            f"{file}: unknown format; labelled files end in {', '.join(FORMATS)} (.gz, .xz, .zst on top)"
+            f"{file}: unknown format; labelled files end in {', '.join(FORMATS)} ({', '.join(COMPRESSED)} on top)"
         )
     with open_bytes(file) as source:
         try:
