@@ -223,6 +223,21 @@ def test_which_probes_measure_which_nulls():
             check_measurable(made, probe, name, "here")
 
 
+def test_a_null_is_asked_once_what_two_probes_ask_of_several_checkpoints():
+    """The checkpoints that a probe lists are not those of a null, which would be measured twice at its only one."""
+    early = {"kind": "finetune", "tasks": ["cola"], "steps": [5]}
+    for other, expected in (
+        ({}, {"tune"}),
+        ({"sizes": [50]}, {"early", "tune"}),
+        ({"steps": "last"}, {"early", "tune"}),
+    ):
+        changed = overlay(copy.deepcopy(CONFIG), {"probes": {"early": early | other}})
+        changed["studies"]["s"] |= {"nulls": ["untrained"], "probes": {"early": "all", "tune": "all"}}
+        assert set(null_measurements(load(changed), "s")) == expected
+    changed["studies"]["s"] |= {"probes": {"early": "all"}}
+    assert list(null_measurements(load(changed), "s")) == ["early"]
+
+
 def test_a_name_that_is_taken_is_said():
     with pytest.raises(MaskLabError, match=r"config: models\.untrained\.a: is the name of a null of a study; choose"):
         load(overlay(CONFIG, {"models": {"untrained.a": START | {"steps": 3}}}))

@@ -1,6 +1,7 @@
 """Figures, tables, claims and facts of studies: what they are drawn from."""
 
 import functools
+from dataclasses import replace
 
 from artifacts import Artifact, of_kind
 from artifacts.measuring import score_files
@@ -84,7 +85,10 @@ class StudyClaims(_OfAStudy):
             pairs = list(dict.fromkeys(pair for claim in claims for pair in claim.needs(view)))
         except MaskLabError as error:
             raise MaskLabError(f"config: studies.{study}.claims: {error}") from None
-        return claims, pairs, view.only((recipe for _, recipe in pairs), view.tasks, (probe for probe, _ in pairs))
+        part = view.only((recipe for _, recipe in pairs), view.tasks, (probe for probe, _ in pairs))
+        # what a recipe is, and so a claim, may depend on the others of its panel, read or not
+        facts = part.recipes | {recipe: view.recipes[recipe] for recipe in view.members}
+        return claims, pairs, replace(part, panels=view.panels, recipes=facts)
 
     def inputs(self, study):
         _, pairs, part = self.part(study)

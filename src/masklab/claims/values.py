@@ -3,7 +3,7 @@
 import numpy as np
 
 from masklab.claims.effects import Correlation, Crossing, Least, Ratio, Slope, Sum
-from masklab.scores.reading import Reading, leaves
+from masklab.scores.reading import Reading
 from masklab.scores.results import NOTHING, Results, Values
 
 
@@ -86,14 +86,8 @@ _FORMS = {Sum: _sum, Ratio: _ratio, Least: _least, Slope: _slope, Correlation: _
 
 
 def rounding(effect) -> float:
-    """Least standard deviation of an effect on effective ranks, which are whole numbers: 1/12 is rounding's variance.
-
-    Replicates whose ranks agree would else have an interval of no width. A mean over layers is rounded less: this is
-    the most.
-    """
+    """Least standard deviation that is believed of a reading, or of a sum of readings (`Reading.rounding`)."""
     if isinstance(effect, Reading):
-        return float(np.sqrt(1 / 12)) if effect.metric in ("rank", "rank_centred") else 0.0
-    weights = [weight for weight, _ in effect.terms] if isinstance(effect, Sum) else [1.0] * len(leaves(effect))
-    if not isinstance(effect, Sum):
-        return 0.0
-    return float(np.sqrt(sum((w * rounding(part)) ** 2 for w, (_, part) in zip(weights, effect.terms, strict=True))))
+        return effect.rounding
+    terms = effect.terms if isinstance(effect, Sum) else ()
+    return float(np.sqrt(sum((weight * rounding(part)) ** 2 for weight, part in terms)))

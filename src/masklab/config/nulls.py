@@ -78,20 +78,31 @@ def null_measurements(config: Config, study: str) -> dict[str, list[str]]:
     """Probe -> the null recipes that a study measures with it, each once; probes that measure none are left out.
 
     A probe measures the nulls of the recipes that it measures, if its kind says that they mean something to it
-    (`nulls` of its class). config: with its nulls or without.
+    (`nulls` of its class). A null has one checkpoint: what a probe asks of it that asks recipes at listed checkpoints
+    is left to another that asks the same. config: with its nulls or without.
     """
     declared, nulls, found = config.studies[study], null_recipes(config, study), {}
-    for probe, listed in declared.probes.items():
+    for probe in sorted(declared.probes, key=lambda name: isinstance(config.probes[name].steps, list)):
+        listed = declared.probes[probe]
         measured = study_models(declared) if listed == "all" else listed
         names = [
             name
             for recipe in measured
             for kind, name in nulls.get(recipe, {}).items()
-            if name is not None and _measures(config, probe, kind)
+            if name is not None
+            and _measures(config, probe, kind)
+            and not any(name in others and _covers(config, other, probe) for other, others in found.items())
         ]
         if names:
             found[probe] = list(dict.fromkeys(names))
     return found
+
+
+def _covers(config, other, probe) -> bool:
+    """Whether all that a probe with listed checkpoints asks of a recipe with one is what another asks."""
+    asks, own = config.probes[other], config.probes[probe]
+    same = asks.kind == own.kind and getattr(asks, "sizes", None) == getattr(own, "sizes", None)
+    return same and isinstance(own.steps, list) and set(own.tasks) <= set(asks.tasks)
 
 
 def _measures(config, probe, kind) -> bool:

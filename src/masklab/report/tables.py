@@ -20,9 +20,7 @@ NULL = "null: "  # how the labels of columns of nulls begin
 
 def cell(results: Results, reading: Reading, panel: str, row: str, label: str, metric: str) -> dict:
     """A row of `TIDY` for one reading; an empty cell where it was not measured."""
-    found = results.values(reading)
-    made = estimate(found.scalar) if found.replicates else Estimate(float("nan"), float("nan"), float("nan"))
-    steps = results.rows(reading)["step"]
+    made, steps = results.estimate(reading), results.rows(reading)["step"]
     step = int(steps.max()) if len(steps) else 0
     return filled(made, panel, row, reading.recipe, label, metric, step, results.items_behind(reading))
 
@@ -32,7 +30,7 @@ def null_cells(results: Results, readings, panel: str, row: str, metric: str) ->
     kinds: dict[str, Estimate] = {}
     for reading in readings:
         for kind, values in results.nulls(reading).items():
-            made = estimate(values.data.mean(1))
+            made = estimate(values.data.mean(1), reading.rounding)
             if kind not in kinds or made.value > kinds[kind].value:
                 kinds[kind] = made
     return [filled(made, panel, row, "", f"{NULL}{kind}", metric, 0, 0) for kind, made in kinds.items()]

@@ -4,6 +4,7 @@ Light: figures, tables and claims say with readings what they need, when the wor
 `masklab.scores.results`.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Literal
@@ -125,6 +126,15 @@ class Reading:
             return f"{unit} per {({'train_size': 'doubling', 'step': 'update'}).get(self.over, self.over)}"
         return {"log": f"log {unit}", "share of the floor": "share of the floor"}.get(self.form, unit)
 
+    @property
+    def rounding(self) -> float:
+        """Least standard deviation of a replicate that is believed: effective ranks are whole numbers.
+
+        1/12 is the variance of rounding; replicates whose ranks agree would else have an interval of no width. A mean
+        over layers or tasks is rounded less: this is the most.
+        """
+        return math.sqrt(1 / 12) if self.metric in ("rank", "rank_centred") and self.reduce is None else 0.0
+
     def plain(self) -> dict:
         """Its fields that are not the default, JSON-able."""
         given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
@@ -141,9 +151,11 @@ def base(task: str) -> str:
 
 
 def _tasks(reading, view):
-    """Tasks in words: the name of the set that they are, else their names."""
+    """Tasks in words: the name of the set that they are, else up to three names, else how many."""
     named = [name for name, members in view.sets.items() if tuple(members) == reading.tasks]
-    return named[0] if named and len(reading.tasks) > 1 else " + ".join(reading.tasks)
+    if named and len(reading.tasks) > 1:
+        return named[0]
+    return " + ".join(reading.tasks) if len(reading.tasks) <= 3 else f"{len(reading.tasks)} tasks"
 
 
 def _panel(reading, view):

@@ -92,11 +92,11 @@ class Results:
             self._known[reading] = self._values(reading)
         return self._known[reading]
 
-    def estimate(self, reading: Reading, least: float = 0.0) -> Estimate:
-        """Mean and interval of a number."""
-        return estimate(self.values(reading).scalar, least)
+    def estimate(self, reading: Reading) -> Estimate:
+        """Mean and interval of a number; `MISSING` if it was not measured."""
+        return estimate(self.values(reading).scalar, reading.rounding)
 
-    def summary(self, reading: Reading, least: float = 0.0) -> pd.DataFrame:
+    def summary(self, reading: Reading) -> pd.DataFrame:
         """One row per point of a curve, or one: x, value, low, high, spread, replicates, items (whether they count), n.
 
         MaskLabError if nothing was measured. Points that not every replicate has are left out.
@@ -104,7 +104,7 @@ class Results:
         found = self.values(reading)
         rows = []
         for point in range(found.data.shape[1]) if len(found.replicates) else ():
-            made = estimate(found.data[:, point], least)
+            made = estimate(found.data[:, point], reading.rounding)
             if math.isfinite(made.value):
                 x = math.nan if found.x is None else found.x[point]
                 rows.append((x, made.value, made.low, made.high, made.spread, made.replicates, made.items))

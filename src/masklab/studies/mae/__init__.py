@@ -1,7 +1,21 @@
-"""The wing of mae."""
+"""Meng, Krishnan, Wang, Wang, Mao, Fang, Ghazvininejad, Han and Zettlemoyer, "Representation Deficiency in Masked
+Language Modeling" (ICLR 2024): its figures, tables and claims.
+"""
 
-FIGURES, TABLES = {}, {}
+from masklab.report.item import Item
+from masklab.studies.mae import select
+from masklab.studies.mae.claims import claims
 
+__all__ = ["FIGURES", "TABLES", "claims"]
 
-def claims(view):
-    return []
+FIGURES = {
+    "figure1a": Item("masklab.studies.mae.figures:figure1a", select.figure1a("rank")),
+    "figure1a_centred": Item("masklab.studies.mae.figures:figure1a", select.figure1a("rank_centred")),
+    "figure1b": Item("masklab.studies.mae.figures:figure1b", select.figure1b),
+    "figure3": Item("masklab.studies.mae.figures:figure3", select.figure3),
+    "figure4": Item("masklab.studies.mae.figures:figure4", select.figure4),
+}
+TABLES = {
+    name: Item("masklab.report.compare:comparison", getattr(select, name))
+    for name in ("table1", "table2", "table3", "losses")
+}

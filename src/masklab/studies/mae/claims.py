@@ -1,0 +1,160 @@
+"""Every sentence of sections 2.2 to 4.4 that scores can support or contradict.
+
+Ranks are tested as the paper's formula has them and, with the suffix -centred, as its words have them ("variance").
+Claims whose recipes or tasks the study lacks are left out; of a study with several panels each has its own.
+"""
+
+from masklab.claims.claim import Claim
+from masklab.claims.effects import Crossing, Ratio, Slope, Sum, difference
+from masklab.errors import MaskLabError
+from masklab.scores.reading import Reading, needs
+from masklab.scores.view import View
+from masklab.studies.mae.select import (
+    ABSOLUTE,
+    CORRUPTED,
+    CROSSES,
+    KEPT,
+    MAE,
+    MISALIGNED,
+    MLM,
+    MORE,
+    RANDOM,
+    RESET,
+    Panel,
+    rank,
+    score,
+)
+
+HEADLINES = ("deficient-mlm", "better-sentences", "delta-sentences")
+FORMS = {"": "rank", "-centred": "rank_centred"}
+
+
+def claims(view: View) -> list[Claim]:
+    """The claims that the study's recipes and tasks allow."""
+    found = []
+    for panel in (Panel(view, title) for title in view.panels):
+        for group in (_deficiency, _results, _ablations, _utilisation):
+            for section, figure, name, sentence, (effect, *of), *region in group():
+                try:
+                    made = effect(panel, *of)
+                    needs(made, view, with_nulls=False)
+                except MaskLabError:  # no such recipe, no such task, or not measured
+                    continue
+                at, named = panel.heading(section), panel.heading(name)
+                found.append(Claim(named, at, figure, sentence, made, *region, headline=name in HEADLINES))
+    return found
+
+
+# --- effects on a panel --------------------------------------------------------------------
+
+
+def _gap(panel, role, layers, metric, other="unmasked"):
+    """Rank of all tokens of masked inputs less that of another input."""
+    return difference(*(rank(panel[role], split, metric, layers=layers) for split in ("masked", other)))
+
+
+def _deeper(panel, metric):
+    deep, shallow = (_gap(panel, MLM, layers, metric) for layers in ("deep", "shallow"))
+    return Sum((*deep.terms, *((-weight, reading) for weight, reading in shallow.terms)))
+
+
+def _growth(panel, metric, times=1.0):
+    """Rank of [MASK]s in the last layer less so many times that of their embeddings."""
+    last, first = (rank(panel[MLM], "mask-positions", metric, layers=layers) for layers in ("last", "first"))
+    return Sum(((1.0, last), (-times, first)))
+
+
+def _pretrained(panel, metric):
+    return difference(*(rank(panel[role], "unmasked", metric, layers="last") for role in (MAE, MLM)))
+
+
+def _less(panel, left, right, about, metric=None):
+    """Score of one recipe less that of another; or so of their ranks after fine-tuning."""
+    pair = panel[left], panel[right]
+    (tasks,) = panel.tasks(pair, [about], ranked=metric is not None).values()
+    return difference(*(score(name, tasks, metric) for name in pair))
+
+
+def _slope(panel, about):
+    if len(panel.deltas) < 3:
+        raise MaskLabError(f"panel {panel.title!r} has no three recipes that differ in delta alone")
+    (tasks,) = panel.tasks(panel.deltas.values(), [about]).values()
+    return Slope(tuple(score(name, tasks) for name in panel.deltas.values()), tuple(panel.deltas), "δ")
+
+
+def _dearer(panel, cost, threshold=0.0):
+    return Ratio(*(Reading(panel[role], cost) for role in (MAE, MLM)), threshold)
+
+
+def _reached(panel, cost):
+    mae, mlm, curve = panel[MAE], panel[MLM], {"step": "all", "over": "step"}
+    (tasks,) = panel.tasks((mae, mlm), ["entailment"]).values()
+    curves = score(mae, tasks, **curve), Reading(mae, cost, **curve)
+    return Crossing(*curves, level=score(mlm, tasks), whole=Reading(mlm, cost), threshold=0.5)
+
+
+# --- sentences -----------------------------------------------------------------------------
+
+
+def _deficiency():
+    s = "2.2"
+    below = "the effective rank without [MASK] is below that with [MASK]"
+    trick = "Even with this trick, the training signals on real token representations are scarce"
+    deeper = "the gap is more prominent in deeper layers"
+    grows = "The rank of [MASK] token representations will increase from the input layer to the output layer"
+    outside = "the real token representation subspace does not contain that of [MASK]s (they add to its rank)"
+    for suffix, metric in FORMS.items():
+        yield s, "1a", f"deficient-mlm{suffix}", below, (_gap, MLM, "all", metric)
+        corrupted = f"{trick}: {below} for 80/10/10 too (asked by reviewers)"
+        yield s, "1a", f"deficient-80-10-10{suffix}", corrupted, (_gap, CORRUPTED, "all", metric)
+        yield s, "1a", f"deficient-last{suffix}", f"{below} (last layer)", (_gap, MLM, "last", metric)
+        yield s, "1a", f"deeper{suffix}", deeper, (_deeper, metric)
+        yield s, "1b", f"lemma{suffix}", grows, (_growth, metric)
+        yield s, "1b", f"lemma-twice{suffix}", f"{grows} (much: to more than twice)", (_growth, metric, 2.0)
+        yield s, "1a", f"theorem{suffix}", outside, (_gap, MLM, "last", metric, "real-positions")
+
+
+def _results():
+    better = "MAE-LM outperforms previous models pretrained by MLM"
+    equal = "MAE-LM's pretraining time cost is roughly equal to that of conventional MLM pretraining"
+    slightly = "MAE-LM takes slightly more time than RoBERTa trained on the same amount of data (at most a fifth)"
+    faster = "MAE-LM reaches RoBERTa's accuracy with about 40% of its pretraining time (tested: less than half)"
+    for about in ("sentences", "entailment", "answers"):
+        yield "4.2", "T1", f"better-{about}", better, (_less, MAE, MLM, about)
+    for cost in ("seconds", "flops"):
+        yield "3", "3", f"equal-{cost}", equal, (_dearer, cost), "equal"
+        yield "4.2", "3", f"slightly-{cost}", slightly, (_dearer, cost, 0.2), "below 0"
+        yield "4.2", "3", f"faster-{cost}", faster, (_reached, cost), "below 0"
+
+
+def _ablations():
+    s = "4.3"
+    cause = "using the additional decoder is not the main reason for the performance gain"
+    helps = "when [MASK] is present in the encoder, resetting the [MASK] token embeddings in the decoder helps"
+    worse = "resetting is slightly worse than not including [MASK] in the encoder at all"
+    replaced = "replacing [MASK] tokens with random real tokens does not yield better results than MLM"
+    notable = "the variations in position encoding do not result in notable performance differences"
+    simple = "Only using bidirectional self-attention in the decoder performs better than other settings"
+    small = "using a relatively small decoder yields good results (more layers are worse)"
+    trend = "including a higher portion of [MASK] tokens in the encoder degrades its performance"
+    for about in ("sentences", "answers"):
+        yield s, "T2", f"decoder-alone-{about}", cause, (_less, KEPT, MLM, about), "no more"
+        yield s, "T2", f"reset-helps-{about}", helps, (_less, RESET, KEPT, about)
+        yield s, "T2", f"reset-worse-{about}", worse, (_less, MAE, RESET, about)
+        yield s, "T2", f"random-{about}", replaced, (_less, RANDOM, MLM, about), "no more"
+        for other, name in ((MISALIGNED, "misaligned"), (ABSOLUTE, "no-relative")):
+            yield s, "T2", f"{name}-{about}", notable, (_less, other, MAE, about), "equal"
+        for other in CROSSES:
+            yield s, "T2", f"{other}-{about}", simple, (_less, MAE, other, about)
+        yield s, "T2", f"more-layers-{about}", small, (_less, MAE, MORE, about)
+        yield s, "4", f"delta-{about}", trend, (_slope, about), "below 0"
+        yield s, "4", f"delta-ends-{about}", f"{trend} (delta 0 against 1)", (_less, MAE, KEPT, about)
+
+
+def _utilisation():
+    pretrained = "MAE-LM results in a higher effective rank of real token representations than RoBERTa"
+    tuned = "such an advantage holds in downstream tasks after fine-tuning"
+    for suffix, metric in FORMS.items():
+        yield "4.4", "T3", f"rank{suffix}", pretrained, (_pretrained, metric)
+        for about in ("entailment", "answers"):
+            yield "4.4", "T3", f"rank-{about}{suffix}", tuned, (_less, MAE, MLM, about, metric)

@@ -1,0 +1,175 @@
+"""Figures 1a, 1b, 3 and 4. Curves are means over replicates, with what nothing learned gives beside them.
+
+Figure 1a is drawn with the rank of the states, as the paper's formula says, and of the centred states, as its words
+("variance") say.
+"""
+
+import numpy as np
+import pandas as pd
+from matplotlib.ticker import MaxNLocator
+
+from masklab.report import style
+from masklab.report.marks import band, bars, best_null, key, limits, note, null_key, null_line, write_note
+from masklab.scores.reading import nulls_of
+from masklab.studies.mae.select import COSTS, DELTA
+
+INPUTS = {
+    "masked": ("with [MASK]", {"color": "#D55E00", "marker": "s", "linestyle": "-"}),
+    "unmasked": ("without [MASK]", {"color": "#0072B2", "marker": "o", "linestyle": (0, (5, 1.5))}),
+}
+FORMS = {"rank": "effective rank", "rank_centred": "effective rank, centred"}
+NULLS = {"untrained": "0.5", "shuffled": "0.75"}  # shades of grey
+AXES = {"seconds": "Time (s)", "flops": "FLOPs", "tokens": "Tokens"}
+TITLES = {"sentences": "Mean over sentence tasks", "answers": "Answer extraction"}
+UNITS = {"exact": "exact match", "mcc": "MCC", "f1": "F1"}
+AUTOENCODER = {"color": "#0072B2", "marker": "s"}
+LAST = {"color": "#000000", "linestyle": (0, (1, 1.5)), "linewidth": 1.0}  # MLM's last score
+
+
+def _grid(rows, columns, height=2.1, **shared):
+    figure = style.new_figure({1: style.COLUMN, 2: 5.0}.get(columns, style.FULL), height * rows)
+    return figure, figure.subplots(rows, columns, squeeze=False, **shared)
+
+
+def _titled(axes, chosen, title, said, letters):
+    """A title, with that of the panel where there are several."""
+    style.panel_title(axes, said if len(chosen) == 1 else f"{title}: {said}" if said else title, next(letters))
+
+
+def _finished(figure, data, handles):
+    style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
+    write_note(figure, note(data))
+    return figure, pd.concat(data, ignore_index=True)
+
+
+def _value(null):
+    return np.nan if null is None else null.value
+
+
+def _unit(results, reading):
+    unit = reading.unit(results.view)
+    return UNITS.get(unit, unit)
+
+
+def _by_layer(axes, results, reading, look, nulls=True, **about):
+    """The curve of a reading over layers, and its nulls in grey; frames of what is drawn."""
+    drawn = {"": (reading, look)}
+    for kind, null in nulls_of(reading, results.view).items():
+        if nulls and kind in NULLS:
+            drawn[kind] = (null, {"color": NULLS[kind], "linestyle": look["linestyle"], "linewidth": 1.0, "zorder": 1})
+    found = []
+    for kind, (own, its) in drawn.items():
+        frame = results.summary(own)
+        band(axes, frame, its)
+        found.append(frame.assign(**about, recipe=own.recipe, null=kind).rename(columns={"x": "layer"}))
+    axes.set_xlabel("Layer")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axes.set_ylim(bottom=0)
+    return found
+
+
+def _greys(data):
+    shown = {kind for frame in data for kind in frame["null"]}
+    return dict(key(kind, color=shade, linewidth=1.0) for kind, shade in NULLS.items() if kind in shown)
+
+
+@style.paper
+def figure1a(results, chosen):
+    """Effective rank by layer for inputs with and without [MASK], a recipe in each of the axes."""
+    figure, grid = _grid(len(chosen), max(map(len, chosen.values())), sharey="row")
+    data, letters = [], iter(range(grid.size)) if grid.size > 1 else iter([None])
+    for row, (title, recipes) in zip(grid, chosen.items(), strict=True):
+        for axes, (label, readings) in zip(row, recipes.items(), strict=False):
+            for split, reading in readings.items():
+                about = {"panel": title, "label": label, "split": split, "metric": reading.metric}
+                data += _by_layer(axes, results, reading, INPUTS[split][1], **about)
+            _titled(axes, chosen, title, label, letters)
+        for axes in row[len(recipes) :]:
+            axes.remove()
+        row[0].set_ylabel(f".9-{FORMS[data[-1]['metric'].iloc[0]]}")
+    handles = dict(key(name, **look) for name, look in INPUTS.values())
+    return _finished(figure, data, handles | _greys(data))
+
+
+@style.paper
+def figure1b(results, chosen):
+    """Effective rank of [MASK]s alone by layer, plain and centred; nulls: those of the first recipe."""
+    figure, grid = _grid(len(chosen), 2)
+    looks = style.looks(label for forms in chosen.values() for labels in forms.values() for label in labels)
+    data, letters = [], iter(range(grid.size))
+    for row, (title, forms) in zip(grid, chosen.items(), strict=True):
+        for axes, (metric, readings) in zip(row, forms.items(), strict=True):
+            for number, (label, reading) in enumerate(readings.items()):
+                about = {"panel": title, "label": label, "split": "mask-positions", "metric": metric}
+                data += _by_layer(axes, results, reading, looks[label], nulls=number == 0, **about)
+            _titled(axes, chosen, title, f".9-{FORMS[metric]}", letters)
+        row[0].set_ylabel("Rank of [MASK]s alone")
+    return _finished(figure, data, dict(key(label, **look) for label, look in looks.items()) | _greys(data))
+
+
+@style.paper
+def figure3(results, chosen):
+    """Score after fine-tuning against what pre-training cost: time, FLOPs, tokens; dotted: MLM's last score."""
+    figure, grid = _grid(len(chosen), len(COSTS), sharey="row")
+    looks = style.looks(label for curves in chosen.values() for label in curves)
+    data, nulls, letters = [], [], iter(range(grid.size))
+    for row, (title, curves) in zip(grid, chosen.items(), strict=True):
+        scores = {label: results.summary(own["score"]) for label, own in curves.items()}
+        mlm, null = next(iter(curves)), best_null(results, [own["score"] for own in curves.values()])
+        last = float(scores[mlm].sort_values("x")["value"].iloc[-1])
+        nulls.append(null)
+        for axes, cost in zip(row, COSTS, strict=True):
+            for label, own in curves.items():
+                costs = results.summary(own[cost]).set_index("x")["value"]
+                frame = scores[label].assign(cost=scores[label]["x"].map(costs)).dropna(subset=["cost"])
+                band(axes, frame, looks[label], x="cost")
+                about = {"panel": title, "label": label, "recipe": own[cost].recipe, "metric": cost, "last": last}
+                data.append(frame.assign(**about, null=_value(null)).rename(columns={"x": "step"}))
+            axes.axhline(last, zorder=1, label="_last", **LAST)
+            null_line(axes, null)
+            axes.set_xlabel(AXES[cost])
+            axes.set_xlim(left=0)
+            axes.xaxis.set_major_locator(MaxNLocator(4))
+            _titled(axes, chosen, title, "", letters)
+        limits(row[0], list(scores.values()), [null])
+        row[0].set_ylabel(_unit(results, next(iter(curves.values()))["score"]))
+    handles = dict(key(label, **look) for label, look in looks.items())
+    handles |= dict([key(f"{mlm}, last checkpoint", **LAST)]) | null_key(nulls)
+    return _finished(figure, data, handles)
+
+
+@style.paper
+def figure4(results, chosen):
+    """Scores after fine-tuning against delta, the share of [MASK]s that stay in the encoder; dotted: MLM."""
+    columns = list(dict.fromkeys(what for own in chosen.values() for what in own))
+    figure, grid = _grid(len(chosen), len(columns))
+    data, nulls, handles = [], [], {}
+    letters = iter(range(grid.size)) if grid.size > 1 else iter([None])
+    for row, (title, own) in zip(grid, chosen.items(), strict=True):
+        for axes, what in zip(row, columns, strict=True):
+            if what not in own:
+                axes.remove()
+                continue
+            frame = pd.concat([_described(results, title, reading) for reading in own[what]], ignore_index=True)
+            frame["delta"] = [results.view.fact(recipe, DELTA) for recipe in frame["recipe"]]
+            null, unit = best_null(results, own[what]), _unit(results, own[what][0])
+            curve, mlm = frame.dropna(subset=["delta"]), frame[frame["delta"].isna()]
+            handles["masked autoencoder"] = bars(axes, curve["delta"], curve, **AUTOENCODER)
+            for each in mlm.itertuples():
+                handles[f"{each.label}, no decoder"] = axes.axhline(each.value, zorder=1, label="_mlm", **LAST)
+                axes.axhspan(each.low, each.high, color=LAST["color"], alpha=0.08, linewidth=0)
+            null_line(axes, null)
+            limits(axes, [frame], [null])
+            axes.set_xlim(-0.08, 1.08)
+            axes.set_xlabel("δ, share of [MASK]s in the encoder")
+            axes.set_ylabel(unit)
+            _titled(axes, chosen, title, TITLES[what], letters)
+            data.append(frame.assign(tasks=what, metric=unit, null=_value(null)).drop(columns="x"))
+            nulls.append(null)
+    return _finished(figure, data, handles | null_key(nulls))
+
+
+def _described(results, title, reading):
+    label = results.view.label(reading.recipe, title)
+    return results.summary(reading).assign(panel=title, label=label, recipe=reading.recipe)
