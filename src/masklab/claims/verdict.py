@@ -8,6 +8,7 @@ claims that the study tests.
 """
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 
@@ -15,7 +16,7 @@ from masklab.claims.claim import FEWEST, Claim
 from masklab.claims.effects import Correlation
 from masklab.claims.power import MOST, needed
 from masklab.claims.premises import failing
-from masklab.claims.values import rounding, values
+from masklab.claims.values import at_equal_loss, rounding, values
 from masklab.scores.estimate import LEVEL, MISSING, Estimate, estimate, two_sided
 from masklab.scores.reading import leaves
 from masklab.scores.results import Results
@@ -60,6 +61,7 @@ test_claims.__test__ = False  # pytest collects by name
 
 
 def _row(claim, results) -> dict:
+    claim = replace(claim, effect=at_equal_loss(claim.effect, results))
     view, bounds = results.view, claim.bounds(results.view)
     found = effect_estimate(claim.effect, results)
     why, verdict = _judged(claim, results, found)

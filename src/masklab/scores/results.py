@@ -17,7 +17,7 @@ from masklab.errors import MaskLabError
 from masklab.rng import generator
 from masklab.scores import items as item_files
 from masklab.scores.estimate import Estimate, estimate
-from masklab.scores.reading import Reading, base
+from masklab.scores.reading import CONVERGED, Reading, base
 from masklab.scores.view import View
 
 TEST = ("test", "matched")  # splits that a reading without splits reads
@@ -133,6 +133,25 @@ class Results:
         counts = {(columns["task"][row], columns["split"][row]): int(columns["n"][row]) for row in rows}
         return sum(counts.values())
 
+    # --- losses ------------------------------------------------------------------------
+
+    def gaps(self, recipe: str) -> dict[int, float]:
+        """Checkpoint -> gap to the floor as a share of it, the mean over replicates, of those that all of them have."""
+        found = self.values(Reading(recipe, "gap", form="share of the floor", step="all", over="step"))
+        if not found.replicates:
+            return {}
+        means = found.data[:, :, 0].mean(0)
+        return {int(step): float(mean) for step, mean in zip(found.x, means, strict=True) if math.isfinite(mean)}
+
+    def saturated(self, gaps: dict) -> list:
+        """Keys of gaps that lie within the study's saturation of the lowest: checkpoints, or recipes."""
+        return [key for key, gap in gaps.items() if gap <= min(gaps.values()) + self.view.saturation]
+
+    def at_equal_loss(self, recipes) -> list[str]:
+        """Those of some recipes whose last loss is within the study's saturation of the lowest of all, in order."""
+        last = {recipe: gaps[max(gaps)] for recipe in recipes if (gaps := self.gaps(recipe))}
+        return self.saturated(last)
+
     # --- facts -------------------------------------------------------------------------
 
     def fact(self, recipe: str, key: str):
@@ -171,6 +190,9 @@ class Results:
 
     def _steps(self, rows, which):
         steps, replicates = self._columns["step"][rows], self._columns["replicate"][rows]
+        if which in CONVERGED:
+            first = min(self.saturated(self.gaps(self._columns["recipe"][rows[0]])), default=math.inf)
+            return steps == first if which == "converged" else steps >= first
         if which not in ("first", "last"):
             return np.full(len(rows), True) if which == "all" else steps == which
         ends = {r: (min if which == "first" else max)(steps[replicates == r]) for r in set(replicates.tolist())}
