@@ -81,8 +81,8 @@ class Results:
         groups = self.scores.groupby(["recipe", "metric"], sort=False).indices
         self._where = {key: np.sort(rows) for key, rows in groups.items()}
         self.draws, self.seed = (draws if items is not None else 0), seed
-        self._resampled = self._resample(items) if self.draws else {}
-        self._known = {}
+        self._sets = self._test_sets(items) if self.draws else {}
+        self._resampled, self._known = {}, {}
 
     # --- values ------------------------------------------------------------------------
 
@@ -259,8 +259,8 @@ class Results:
         flat = data.reshape(-1, 1 + self.draws)
         flat[at] = self._columns["value"][rows][:, None]
         for place, row in zip(at, rows.tolist(), strict=True):
-            if (columns := self._resampled.get(row)) is not None:
-                flat[place, 1:] = columns
+            if row in self._sets:
+                flat[place, 1:] = self._draws(row)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of a cell that no seed has
             inner = (np.nanmedian if reading.seeds == "median" else np.nanmean)(data, 3)
@@ -311,8 +311,8 @@ class Results:
 
     # --- items -------------------------------------------------------------------------
 
-    def _resample(self, table) -> dict[int, np.ndarray]:
-        """Row of scores -> its value under each resampling of its items, [B]; table: of `masklab.scores.items`."""
+    def _test_sets(self, table) -> dict[int, tuple]:
+        """Row of scores -> the test set and metric that its items are of, with all that answered it."""
         names = [*item_files.KEY, "metric"]
         keys = self.scores[names].itertuples(index=False, name=None)
         rows = dict(zip(keys, self.scores.index, strict=True))
@@ -325,12 +325,16 @@ class Results:
                 if (index := rows.get((*key, metric))) is not None:
                     shape = record["task"], record["split"], len(predictions), metric
                     groups.setdefault((*shape, targets.tobytes()), []).append((index, targets, predictions))
-        found = {}
-        for (task, split, count, metric, _), members in groups.items():
+        return {index: (shape, members) for shape, members in groups.items() for index, _, _ in members}
+
+    def _draws(self, row) -> np.ndarray:
+        """A row's value under each resampling of its items, [B]; of all answers to a test set at once, when asked."""
+        if row not in self._resampled:
+            (task, split, count, metric, _), members = self._sets[row]
             indices, targets, predictions = zip(*members, strict=True)
             made = item_files.resampled(metric, targets[0], np.stack(predictions), self._counts(task, split, count))
-            found |= dict(zip(indices, made, strict=True))
-        return found
+            self._resampled |= dict(zip(indices, made, strict=True))
+        return self._resampled[row]
 
     @functools.cache  # noqa: B019 - a Results lives as long as a job
     def _counts(self, task, split, count):
