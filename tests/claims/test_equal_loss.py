@@ -82,6 +82,7 @@ def test_growth_is_from_the_smallest_at_equal_loss():
     assert judged(growth, made(saturation=0.1), equal_loss=True).value == pytest.approx(0.2)
     alone = judged(growth, made(saturation=0.001), equal_loss=True)
     assert (alone.verdict, alone.why) == ("untested", "no other recipe is at the loss of large")
+    assert np.isnan(alone.value) and alone.comparison == "large: accuracy on t, less that of the smallest at its loss"
     worst = GAPS | {"large": (0.5, 0.5, 0.5, 0.5)}
     assert "losses not shown to be equal" in judged(growth, made(worst), equal_loss=True).why
 
@@ -93,6 +94,8 @@ def test_correlations_leave_out_recipes_at_another_loss():
     few = judged(Correlation(*parts, points=3, equal_loss=True), made())
     assert (few.verdict, few.why) == ("untested", "2 points; a correlation needs 3")
     assert judged(Correlation(*parts, points=3), made()).verdict == "supported"
+    single = judged(effect, made(saturation=0.001))
+    assert (single.verdict, single.why) == ("untested", "1 points; a correlation needs 2") and np.isnan(single.value)
 
 
 def test_what_follows_convergence_needs_a_later_checkpoint():
@@ -100,3 +103,7 @@ def test_what_follows_convergence_needs_a_later_checkpoint():
     assert judged(since, made()).value == pytest.approx(0.02)
     row = judged(since, made(GAPS | {"large": (0.5, 0.4, 0.3, 0.1)}))
     assert (row.verdict, row.why) == ("untested", "the loss of large converges at its last checkpoint")
+    rising = made(GAPS | {"large": (0.5, 0.004, 0.01, 0.1)})
+    assert judged(since, rising, equal_loss=True).why.endswith(
+        "(large as it converged - large: -0.048 [-0.048, -0.048])"
+    )

@@ -33,7 +33,8 @@ class Sum:
         shared = [key for key in parts[0] if len({own[key] for own in parts}) == 1]
         if "recipe" in shared and len(parts) == len(shared) == 1:
             shared = []
-        own = [", ".join(text for key, text in part.items() if key not in shared and text) or "it" for part in parts]
+        it = "it" if "step" in shared else "last checkpoint"
+        own = [", ".join(text for key, text in part.items() if key not in shared and text) or it for part in parts]
         common = ", ".join(parts[0][key] for key in shared if parts[0][key])
         said = _signed((weight, text) for (weight, _), text in zip(self.terms, own, strict=True)) + less
         return f"{said}: {common}" if common else said
@@ -90,6 +91,8 @@ class Growth:
         return list(self.parts)
 
     def words(self, view: View) -> str:
+        if len(self.parts) == 1:
+            return f"{self.parts[0].words(view)}, less that of the smallest at its loss"
         return difference(self.parts[-1], self.parts[0]).words(view)
 
     def unit(self, view: View) -> str:

@@ -125,9 +125,14 @@ def unequal_losses(claim: Claim, results: Results) -> str | None:
         limit = view.saturation
         low, high = (found.value, found.value) if found.replicates < 2 else (found.low, found.high)
         if not -limit < low <= high < limit:
-            pair = f"{view.label(other.recipe)} - {view.label(first.recipe)}"
+            pair = " - ".join(_checkpoint(gap, view) for gap in (other, first))
             return f"losses not shown to be equal within {limit:g} of the floor ({pair}: {_said(found)})"
     return None
+
+
+def _checkpoint(reading, view) -> str:
+    parts = reading.parts(view)
+    return " ".join(part for part in (parts["recipe"], parts["step"]) if part)
 
 
 def _recipes(claim) -> list[str]:

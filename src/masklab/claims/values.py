@@ -55,7 +55,7 @@ def _least(effect, parts):
 
 
 def _growth(effect, parts):
-    return parts[-1].scalar - parts[0].scalar
+    return parts[-1].scalar - parts[0].scalar if len(parts) > 1 else np.full_like(parts[0].scalar, np.nan)
 
 
 def _slope(effect, parts):

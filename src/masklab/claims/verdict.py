@@ -101,14 +101,15 @@ def effect_estimate(effect, results: Results) -> Estimate:
 
 
 def _judged(claim, results, found) -> tuple[str, str]:
-    if not found.replicates:
-        lacking = [reading for reading in leaves(claim.effect) if not results.values(reading).replicates]
-        return (
-            f"not measured: {lacking[0].words(results.view)}" if lacking else "no replicate has all of it",
-            "untested",
-        )
+    lacking = [reading for reading in leaves(claim.effect) if not results.values(reading).replicates]
+    if lacking:
+        return f"not measured: {lacking[0].words(results.view)}", "untested"
+    if not values(claim.effect, results).replicates:
+        return "no replicate has all of it", "untested"
     if why := failing(claim, results):
         return why, "untested"
+    if not found.replicates:
+        return "not a number in every replicate", "untested"
     if found.replicates < FEWEST:
         return f"{_count(found.replicates)}; nothing is decided by fewer than {FEWEST}", "inconclusive"
     return decided(found, claim.bounds(results.view))
