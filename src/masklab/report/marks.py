@@ -83,10 +83,13 @@ def note(frames) -> str:
 
 
 def write_note(figure, text: str) -> None:
-    """A line of small print at the foot; the figure grows by it."""
+    """A line of small print at the foot, above the legend if there is one; the figure grows by it. Call it last."""
     width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + 0.2)
-    figure.supxlabel(text, fontsize=7)
+    figure.set_size_inches(width, height + 0.18)
+    if figure.legends:
+        figure.legends[-1].set_title(text, {"size": 7})
+    else:
+        figure.supxlabel(text, fontsize=7)
 
 
 def limits(axes, frames, nulls=(), least: float | None = None, most: float | None = None) -> None:
