@@ -33,7 +33,8 @@ class Sum:
         shared = [key for key in parts[0] if len({own[key] for own in parts}) == 1]
         if "recipe" in shared and len(parts) == len(shared) == 1:
             shared = []
-        own = [", ".join(text for key, text in part.items() if key not in shared and text) or "it" for part in parts]
+        it = "it" if "step" in shared else "last checkpoint"
+        own = [", ".join(text for key, text in part.items() if key not in shared and text) or it for part in parts]
         common = ", ".join(parts[0][key] for key in shared if parts[0][key])
         said = _signed((weight, text) for (weight, _), text in zip(self.terms, own, strict=True)) + less
         return f"{said}: {common}" if common else said
@@ -78,6 +79,27 @@ class Least:
 
 
 @dataclass(frozen=True)
+class Growth:
+    """The last of several readings less the first whose recipe is at the lowest loss of all: which one, the scores say.
+
+    Where none but the last is, the claim is untested.
+    """
+
+    parts: tuple[Reading, ...]
+
+    def readings(self) -> list:
+        return list(self.parts)
+
+    def words(self, view: View) -> str:
+        if len(self.parts) == 1:
+            return f"{self.parts[0].words(view)}, less that of the smallest at its loss"
+        return difference(self.parts[-1], self.parts[0]).words(view)
+
+    def unit(self, view: View) -> str:
+        return _unit(self.parts[0], view)
+
+
+@dataclass(frozen=True)
 class Slope:
     """Slope of the regression of the numbers `ys` on `xs`, values of the fact that is called `of`."""
 
@@ -100,7 +122,7 @@ class Correlation:
     """Pearson's correlation of `ys` with `xs`, point by point; or R2, its square, less `threshold`.
 
     Each of both is a number or a curve; the points of all are put together. With fewer than `points` the claim is
-    untested: three or four points correlate by chance.
+    untested: three or four points correlate by chance. equal_loss: only over recipes at the lowest loss of all.
     """
 
     ys: tuple
@@ -108,6 +130,7 @@ class Correlation:
     statistic: Literal["correlation", "R2"] = "correlation"
     threshold: float = 0.0
     points: int = 8
+    equal_loss: bool = False
 
     def readings(self) -> list:
         return [*self.ys, *self.xs]

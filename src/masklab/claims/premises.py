@@ -7,10 +7,10 @@ others. Each function returns why the premise fails, or None.
 from dataclasses import replace
 
 from masklab.claims.claim import GAP, Claim
-from masklab.claims.effects import Correlation
+from masklab.claims.effects import Correlation, Growth
 from masklab.claims.values import points
 from masklab.scores.estimate import Estimate, estimate
-from masklab.scores.reading import Reading, leaves
+from masklab.scores.reading import CONVERGED, Reading, leaves
 from masklab.scores.results import Results, Values
 
 NO_SCORE = ("rank", "rank_centred", "majority", "majority_f1")  # metrics on tasks that say nothing of what was learned
@@ -18,7 +18,7 @@ NO_SCORE = ("rank", "rank_centred", "majority", "majority_f1")  # metrics on tas
 
 def failing(claim: Claim, results: Results) -> str | None:
     """Why the first failing premise of a claim fails; None if all hold."""
-    reasons = (few_points, unlearned_language, unlearned_tasks, unequal_losses)
+    reasons = (few_points, alone_at_its_loss, converged_late, unlearned_language, unlearned_tasks, unequal_losses)
     return next((why for premise in reasons if (why := premise(claim, results))), None)
 
 
@@ -27,6 +27,23 @@ def few_points(claim: Claim, results: Results) -> str | None:
     effect = claim.effect
     if isinstance(effect, Correlation) and (count := points(effect, results)) < effect.points:
         return f"{count} points; a correlation needs {effect.points}"
+    return None
+
+
+def alone_at_its_loss(claim: Claim, results: Results) -> str | None:
+    """A growth at equal loss needs another recipe there."""
+    if isinstance(claim.effect, Growth) and len(claim.effect.parts) < 2:
+        return f"no other recipe is at the loss of {results.view.label(claim.effect.parts[-1].recipe)}"
+    return None
+
+
+def converged_late(claim: Claim, results: Results) -> str | None:
+    """What happens since a loss converged needs a checkpoint after that."""
+    for reading in leaves(claim.effect):
+        if reading.step in CONVERGED:
+            gaps = results.gaps(reading.recipe)
+            if gaps and min(results.saturated(gaps)) == max(gaps):
+                return f"the loss of {results.view.label(reading.recipe)} converges at its last checkpoint"
     return None
 
 
@@ -110,9 +127,14 @@ def unequal_losses(claim: Claim, results: Results) -> str | None:
         limit = view.saturation
         low, high = (found.value, found.value) if found.replicates < 2 else (found.low, found.high)
         if not -limit < low <= high < limit:
-            pair = f"{view.label(other.recipe)} - {view.label(first.recipe)}"
+            pair = " - ".join(_checkpoint(gap, view) for gap in (other, first))
             return f"losses not shown to be equal within {limit:g} of the floor ({pair}: {_said(found)})"
     return None
+
+
+def _checkpoint(reading, view) -> str:
+    parts = reading.parts(view)
+    return " ".join(part for part in (parts["recipe"], parts["step"]) if part)
 
 
 def _recipes(claim) -> list[str]:

@@ -1,9 +1,11 @@
 """Effects as numbers: [R, 1 + B], a value per replicate and under each resampling of items."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from masklab.claims.effects import Correlation, Crossing, Least, Ratio, Slope, Sum
-from masklab.scores.reading import Reading
+from masklab.claims.effects import Correlation, Crossing, Growth, Least, Ratio, Slope, Sum
+from masklab.scores.reading import Reading, leaves
 from masklab.scores.results import NOTHING, Results, Values
 
 
@@ -19,6 +21,19 @@ def values(effect, results: Results) -> Values:
     with np.errstate(all="ignore"):
         data = _FORMS[type(effect)](effect, own)
     return Values(tuple(replicates), data[:, None])
+
+
+def at_equal_loss(effect, results: Results):
+    """An effect that is about recipes at equal loss alone, without the others; any other effect as it is."""
+    if isinstance(effect, Growth):
+        kept = results.at_equal_loss([part.recipe for part in effect.parts])
+        first = next((part for part in effect.parts if part.recipe in kept), effect.parts[-1])
+        return Growth(tuple(dict.fromkeys([first, effect.parts[-1]])))
+    if isinstance(effect, Correlation) and effect.equal_loss:
+        kept = results.at_equal_loss([y.recipe for y in effect.ys])
+        pairs = [(y, x) for y, x in zip(effect.ys, effect.xs, strict=True) if y.recipe in kept]
+        return replace(effect, ys=tuple(y for y, _ in pairs), xs=tuple(x for _, x in pairs)) if pairs else effect
+    return effect
 
 
 def points(effect: Correlation, results: Results) -> int:
@@ -37,6 +52,10 @@ def _ratio(effect, parts):
 
 def _least(effect, parts):
     return np.min([part.scalar for part in parts], 0)
+
+
+def _growth(effect, parts):
+    return parts[-1].scalar - parts[0].scalar if len(parts) > 1 else np.full_like(parts[0].scalar, np.nan)
 
 
 def _slope(effect, parts):
@@ -82,7 +101,8 @@ def first_reached(costs, curve, level: float) -> float:
     return float(costs[at - 1] + share * (costs[at] - costs[at - 1]))
 
 
-_FORMS = {Sum: _sum, Ratio: _ratio, Least: _least, Slope: _slope, Correlation: _correlation, Crossing: _crossing}
+_FORMS = {Sum: _sum, Ratio: _ratio, Least: _least, Growth: _growth, Slope: _slope, Correlation: _correlation}
+_FORMS |= {Crossing: _crossing}
 
 
 def rounding(effect) -> float:

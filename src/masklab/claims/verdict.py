@@ -8,6 +8,7 @@ claims that the study tests.
 """
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 
@@ -15,7 +16,7 @@ from masklab.claims.claim import FEWEST, Claim
 from masklab.claims.effects import Correlation
 from masklab.claims.power import MOST, needed
 from masklab.claims.premises import failing
-from masklab.claims.values import rounding, values
+from masklab.claims.values import at_equal_loss, rounding, values
 from masklab.scores.estimate import LEVEL, MISSING, Estimate, estimate, two_sided
 from masklab.scores.reading import leaves
 from masklab.scores.results import Results
@@ -61,6 +62,7 @@ test_claims.__test__ = False  # pytest collects by name
 
 def tested(claim: Claim, results: Results) -> dict:
     """The row of one claim, without what depends on the others."""
+    claim = replace(claim, effect=at_equal_loss(claim.effect, results))
     view, bounds = results.view, claim.bounds(results.view)
     found = effect_estimate(claim.effect, results)
     why, verdict = _judged(claim, results, found)
@@ -100,14 +102,15 @@ def effect_estimate(effect, results: Results) -> Estimate:
 
 
 def _judged(claim, results, found) -> tuple[str, str]:
-    if not found.replicates:
-        lacking = [reading for reading in leaves(claim.effect) if not results.values(reading).replicates]
-        return (
-            f"not measured: {lacking[0].words(results.view)}" if lacking else "no replicate has all of it",
-            "untested",
-        )
+    lacking = [reading for reading in leaves(claim.effect) if not results.values(reading).replicates]
+    if lacking:
+        return f"not measured: {lacking[0].words(results.view)}", "untested"
+    if not values(claim.effect, results).replicates:
+        return "no replicate has all of it", "untested"
     if why := failing(claim, results):
         return why, "untested"
+    if not found.replicates:
+        return "not a number in every replicate", "untested"
     if found.replicates < FEWEST:
         return f"{_count(found.replicates)}; nothing is decided by fewer than {FEWEST}", "inconclusive"
     return decided(found, claim.bounds(results.view))

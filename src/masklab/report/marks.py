@@ -1,6 +1,7 @@
 """What curves and points of all figures share: bands, bars, nulls, axes of sizes and steps."""
 
 import math
+import textwrap
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,9 +101,10 @@ def note(frames) -> str:
 
 
 def write_note(figure, text: str) -> None:
-    """A line of small print at the foot, above the legend if there is one; the figure grows by it. Call it last."""
+    """Small print at the foot, above the legend if there is one; the figure grows by its lines. Call it last."""
     width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + 0.18)
+    text = textwrap.fill(text, int(21 * width))  # characters of 7 points
+    figure.set_size_inches(width, height + 0.06 + 0.12 * len(text.splitlines()))
     if figure.legends:
         figure.legends[-1].set_title(text, {"size": 7})
     else:

@@ -76,7 +76,7 @@ def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
         names = list(dict.fromkeys(panel["label"]))
         lead = ["", "metric", "n"] if mixed else ["", "n"]
         lines = [
-            f"**({chr(97 + index)}) {title}**, {_steps(panel)}; {_replicates(panel)}",
+            f"**({chr(97 + index)}) {title}**{_about(panel)}",
             "",
             "| " + " | ".join([*lead, *names]) + " |",
             "| --- |" + " ---: |" * (len(lead) - 1 + len(names)),
@@ -90,6 +90,11 @@ def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
             )
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
+
+
+def _about(panel):
+    """When and how often it was measured; nothing of facts, which were not."""
+    return f", {_steps(panel)}; {_replicates(panel)}" if panel["replicates"].any() else ""
 
 
 def _steps(panel):

@@ -94,8 +94,10 @@ def resampled(metric: str, targets, predictions, counts) -> np.ndarray:
     `spearman` the ranks, which are weighted and not computed anew from the items drawn.
     """
     targets, predictions, counts = (np.asarray(values, np.float64) for values in (targets, predictions, counts))
-    if metric in CLASSES and not _are_outcomes(targets):
-        return _resampled_classes(CLASSES[metric], targets, predictions, counts)
+    if metric == "accuracy" and not _are_outcomes(targets):
+        predictions = (predictions == targets).astype(np.float64)  # a mean, which is fast
+    elif metric in CLASSES and not _are_outcomes(targets):
+        return _resampled_classes(metric, targets, predictions, counts)
     if metric in ("pearson", "spearman"):
         if metric == "spearman":
             targets, predictions = ranks(targets), np.stack([ranks(each) for each in predictions])
@@ -103,16 +105,17 @@ def resampled(metric: str, targets, predictions, counts) -> np.ndarray:
     return (counts @ predictions.T / counts.sum(1, keepdims=True)).T
 
 
-def _resampled_classes(function, targets, predictions, counts):
-    two = _has_two(targets, predictions)
+def _resampled_classes(metric, targets, predictions, counts):
+    function, two = CLASSES[metric], _has_two(targets, predictions)
     names = np.arange(2) if two else np.unique(np.concatenate([targets, predictions.ravel()]))
     labels = targets[:, None] == names
     true = counts @ labels
-    found = np.empty((len(predictions), len(counts)))
-    for row, answers in zip(found, predictions, strict=True):
+    asked = predictions[:1] if metric.startswith("majority") else predictions  # which the labels alone decide
+    found = np.empty((len(asked), len(counts)))
+    for row, answers in zip(found, asked, strict=True):
         hits = labels & (answers == targets)[:, None]
         row[:] = function(Tally(counts @ hits, true, counts @ (answers[:, None] == names), two))
-    return found
+    return np.repeat(found, len(predictions) // len(asked), axis=0)
 
 
 def _resampled_correlation(x, y, counts):

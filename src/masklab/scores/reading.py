@@ -30,6 +30,7 @@ TASK_PROBES = ("finetune", "linear_probe", "minimal_pairs")
 Axis = Literal["step", "train_size", "layer", "at"]
 Sizes = Literal["all", "small", "large", "largest"]
 Layers = Literal["first", "last", "all", "deep", "shallow"]
+CONVERGED = {"converged": "as it converged", "since converged": "since it converged"}  # steps that a loss decides
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,9 @@ class Reading:
     recipe: its name. metric: of the tasks each one's own if None. tasks: averaged, phenomenon by phenomenon for pairs;
     () for metrics of the corpus. probe: kind of the probe that measures it; None: the one that measures the metric, or
     any that measures the tasks.
-    splits: averaged (domains of a test set, inputs of a rank probe); (): the test split. step: a checkpoint, or which.
+    splits: averaged (domains of a test set, inputs of a rank probe); (): the test split. step: a checkpoint, or which:
+    `converged` is the first whose gap to the floor, the mean over replicates, lies within the study's saturation of the
+    recipe's lowest; `since converged`, for curves over steps, that one and all later ones.
     sizes: training sizes, averaged; `small` is the smaller half of those measured (the middle one of an odd number with
     it), `large` the rest. layers: averaged; `first` the embeddings, `all` every block, `deep` and `shallow` its halves
     (the middle one of an odd number is in neither); None: what belongs to no layer. A number is one size, one layer.
@@ -55,7 +58,7 @@ class Reading:
     tasks: tuple[str, ...] = ()
     probe: str | None = None
     splits: tuple[str, ...] = ()
-    step: int | Literal["first", "last", "all"] = "last"
+    step: int | Literal["first", "last", "all", "converged", "since converged"] = "last"
     sizes: int | Sizes = "all"
     layers: int | Layers | None = None
     seeds: Literal["mean", "median"] = "mean"
@@ -87,8 +90,8 @@ class Reading:
             on = f" on {lacking[0]}" if lacking else on
             raise MaskLabError(f"no {kinds} probe of the study measures {self.recipe}{on}")
         pairs = [(name, self.recipe) for name in found]
-        if self.form == "share of the floor":
-            pairs += self.of(self.recipe, metric="floor", form="value", tasks=(), probe=None).needs(view)
+        if self.form == "share of the floor" or self.step in CONVERGED:
+            pairs += Reading(self.recipe, "floor").needs(view)
         return pairs
 
     def parts(self, view: View) -> dict[str, str]:
@@ -108,7 +111,7 @@ class Reading:
                 self.sizes, f"{self.sizes} sizes" if isinstance(self.sizes, str) else f"{self.sizes} examples"
             ),
             "layers": "" if self.layers is None else _layers(self.layers),
-            "step": {"last": "", "all": ""}.get(
+            "step": ({"last": "", "all": ""} | CONVERGED).get(
                 self.step, f"{self.step} checkpoint" if isinstance(self.step, str) else f"step {self.step}"
             ),
         }

@@ -17,7 +17,7 @@ from masklab.errors import MaskLabError
 from masklab.rng import generator
 from masklab.scores import items as item_files
 from masklab.scores.estimate import Estimate, estimate
-from masklab.scores.reading import Reading, base
+from masklab.scores.reading import CONVERGED, Reading, base
 from masklab.scores.view import View
 
 TEST = ("test", "matched")  # splits that a reading without splits reads
@@ -81,8 +81,8 @@ class Results:
         groups = self.scores.groupby(["recipe", "metric"], sort=False).indices
         self._where = {key: np.sort(rows) for key, rows in groups.items()}
         self.draws, self.seed = (draws if items is not None else 0), seed
-        self._resampled = self._resample(items) if self.draws else {}
-        self._known = {}
+        self._sets = self._test_sets(items) if self.draws else {}
+        self._resampled, self._known = {}, {}
 
     # --- values ------------------------------------------------------------------------
 
@@ -133,6 +133,25 @@ class Results:
         counts = {(columns["task"][row], columns["split"][row]): int(columns["n"][row]) for row in rows}
         return sum(counts.values())
 
+    # --- losses ------------------------------------------------------------------------
+
+    def gaps(self, recipe: str) -> dict[int, float]:
+        """Checkpoint -> gap to the floor as a share of it, the mean over replicates, of those that all of them have."""
+        found = self.values(Reading(recipe, "gap", form="share of the floor", step="all", over="step"))
+        if not found.replicates:
+            return {}
+        means = found.data[:, :, 0].mean(0)
+        return {int(step): float(mean) for step, mean in zip(found.x, means, strict=True) if math.isfinite(mean)}
+
+    def saturated(self, gaps: dict) -> list:
+        """Keys of gaps that lie within the study's saturation of the lowest: checkpoints, or recipes."""
+        return [key for key, gap in gaps.items() if gap <= min(gaps.values()) + self.view.saturation]
+
+    def at_equal_loss(self, recipes) -> list[str]:
+        """Those of some recipes whose last loss is within the study's saturation of the lowest of all, in order."""
+        last = {recipe: gaps[max(gaps)] for recipe in recipes if (gaps := self.gaps(recipe))}
+        return self.saturated(last)
+
     # --- facts -------------------------------------------------------------------------
 
     def fact(self, recipe: str, key: str):
@@ -171,6 +190,9 @@ class Results:
 
     def _steps(self, rows, which):
         steps, replicates = self._columns["step"][rows], self._columns["replicate"][rows]
+        if which in CONVERGED:
+            first = min(self.saturated(self.gaps(self._columns["recipe"][rows[0]])), default=math.inf)
+            return steps == first if which == "converged" else steps >= first
         if which not in ("first", "last"):
             return np.full(len(rows), True) if which == "all" else steps == which
         ends = {r: (min if which == "first" else max)(steps[replicates == r]) for r in set(replicates.tolist())}
@@ -237,8 +259,8 @@ class Results:
         flat = data.reshape(-1, 1 + self.draws)
         flat[at] = self._columns["value"][rows][:, None]
         for place, row in zip(at, rows.tolist(), strict=True):
-            if (columns := self._resampled.get(row)) is not None:
-                flat[place, 1:] = columns
+            if row in self._sets:
+                flat[place, 1:] = self._draws(row)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of a cell that no seed has
             inner = (np.nanmedian if reading.seeds == "median" else np.nanmean)(data, 3)
@@ -289,8 +311,8 @@ class Results:
 
     # --- items -------------------------------------------------------------------------
 
-    def _resample(self, table) -> dict[int, np.ndarray]:
-        """Row of scores -> its value under each resampling of its items, [B]; table: of `masklab.scores.items`."""
+    def _test_sets(self, table) -> dict[int, tuple]:
+        """Row of scores -> the test set and metric that its items are of, with all that answered it."""
         names = [*item_files.KEY, "metric"]
         keys = self.scores[names].itertuples(index=False, name=None)
         rows = dict(zip(keys, self.scores.index, strict=True))
@@ -303,12 +325,16 @@ class Results:
                 if (index := rows.get((*key, metric))) is not None:
                     shape = record["task"], record["split"], len(predictions), metric
                     groups.setdefault((*shape, targets.tobytes()), []).append((index, targets, predictions))
-        found = {}
-        for (task, split, count, metric, _), members in groups.items():
+        return {index: (shape, members) for shape, members in groups.items() for index, _, _ in members}
+
+    def _draws(self, row) -> np.ndarray:
+        """A row's value under each resampling of its items, [B]; of all answers to a test set at once, when asked."""
+        if row not in self._resampled:
+            (task, split, count, metric, _), members = self._sets[row]
             indices, targets, predictions = zip(*members, strict=True)
             made = item_files.resampled(metric, targets[0], np.stack(predictions), self._counts(task, split, count))
-            found |= dict(zip(indices, made, strict=True))
-        return found
+            self._resampled |= dict(zip(indices, made, strict=True))
+        return self._resampled[row]
 
     @functools.cache  # noqa: B019 - a Results lives as long as a job
     def _counts(self, task, split, count):

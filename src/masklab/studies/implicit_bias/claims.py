@@ -1,0 +1,182 @@
+"""Every sentence of sections 2.3, 4, A.5 and E that scores can support or contradict.
+
+A sentence with several assertions, or about several corpora, gives one claim for each. What a claim is about is found
+by facts; claims whose recipes or tasks the study lacks are left out.
+"""
+
+from math import log
+
+from masklab.claims.claim import Claim
+from masklab.claims.effects import Correlation, Growth, Least, Sum, difference
+from masklab.scores.reading import Reading
+from masklab.scores.view import View
+from masklab.studies.implicit_bias.select import (
+    ADVERSARIAL,
+    CORPORA,
+    HMM,
+    LOOKUP,
+    PCFG,
+    PLAIN,
+    accuracy,
+    algorithms,
+    letters,
+    places,
+    sgd,
+    sizes,
+    tasks,
+    twin,
+)
+
+HEADLINES = ("larger-pcfg-b", "adversarial-worse-pcfg-b", "sgd-trace-falls-pcfg", "size-correlates-pcfg-b")
+
+
+def claims(view: View) -> list[Claim]:
+    """The claims that the study's recipes and tasks allow."""
+    found = []
+    for group in (_checkpoints, _sizes, _algorithms, _flatness, _more_masks):
+        for section, figure, name, text, effect, *more in group(view):
+            options = {"region": "above 0"} | dict(zip(("region", "equal_loss"), more, strict=False))
+            found.append(Claim(name, section, figure, text, effect, **options, headline=name in HEADLINES))
+    return found
+
+
+EQUAL = ("above 0", True)  # of recipes or checkpoints at equal loss
+BY_SIZE = {"sizes": "2", "more sizes": "9"}
+
+
+def _names(view, kind) -> dict[str, str]:
+    """Task -> how claims call it, from its facts: pcfg-a, hmm-6, causal-sst2."""
+    if kind == PCFG:
+        return {task: f"{PCFG}-{letter}" for letter, task in letters(view).items()}
+    key = "position" if kind == HMM else "task"
+    return {task: f"{kind}-{view.tasks[task][key]}" for task in tasks(view, kind)}
+
+
+def _figures(view, kind, numbers) -> dict[str, str]:
+    """Task -> number of the figure that shows it; numbers: place -> number, the first that has it counts."""
+    shown = places(view, kind)
+    return {task: number for place, number in reversed(numbers.items()) for task in shown.get(place, [])}
+
+
+def _gap(recipe, **more):
+    return Reading(recipe, "gap", form="share of the floor", **more)
+
+
+def _trace(recipe, **more):
+    return Reading(recipe, "trace", form="log", **more)
+
+
+def _since(reading) -> Sum:
+    """The change from when its loss converged to the last checkpoint."""
+    return difference(reading, reading.of(reading.recipe, step="converged"))
+
+
+def _checkpoints(view):
+    rises = "After the pre-training loss converges, the downstream accuracy continues increasing"
+    for kind in CORPORA:
+        figures = _figures(view, kind, {"steps": "1"} | BY_SIZE)
+        for task, name in _names(view, kind).items():
+            for largest in sizes(view, kind)[-1:]:
+                effect = _since(accuracy(largest, task))
+                yield "2.3 checkpoints", figures[task], f"rises-{name}", rises, effect, *EQUAL
+
+
+def _sizes(view):
+    s = "2.3 sizes"
+    approaches = "As we increase the model size, the pre-training loss approaches the entropy"
+    larger = "Even with the same pre-training loss, larger models are better than smaller models"
+    smallest = "the smallest 4M model can fit pre-training close to the entropy of the true conditional probability"
+    for kind in CORPORA:
+        if len(own := sizes(view, kind)) < 2:
+            continue
+        fall = difference(_gap(own[-1]), _gap(own[0]))
+        yield s, "2", f"loss-falls-{kind}", f"{approaches} (it falls)", fall, "below 0"
+        yield s, "2", f"loss-near-{kind}", f"{approaches} (up to the margin)", Sum(((1.0, _gap(own[-1])),)), "no more"
+        if kind == HMM:
+            yield s, "2", "hmm-smallest", smallest, Sum(((1.0, _gap(own[0])),)), "no more"
+        figures = _figures(view, kind, BY_SIZE | {"steps": "1"})
+        for task, name in _names(view, kind).items():
+            section = "A.5" if figures[task] == "9" else s
+            growth = Growth(tuple(accuracy(size, task) for size in own))
+            yield section, figures[task], f"larger-{name}", larger, growth, *EQUAL
+
+
+def _algorithms(view):
+    s, ways, names, own = "2.3 algorithms", algorithms(view), _names(view, PCFG), sizes(view, PCFG)
+    same = "the adversarially trained transformer has almost the same pre-training loss as the normally trained"
+    worse = "Naturally trained transformers are better than adversarially trained ones"
+    six = "it is more than 6% worse than the normal model"
+    small = "and even worse than a normal 9M model on the downstream task B"
+    worst = "The lookup table performs worse than all normally trained transformers on task B"
+    if ADVERSARIAL in ways and PLAIN in ways:
+        pair = ways[PLAIN], ways[ADVERSARIAL]
+        yield s, "T1, T2", "adversarial-loss", same, difference(*map(_gap, reversed(pair))), "equal"
+        for task, name in names.items():
+            section, table = ("4 algorithms", "T2") if name == "pcfg-c" else (s, "T1")
+            less = [accuracy(recipe, task) for recipe in pair]
+            yield section, table, f"adversarial-worse-{name}", worse, difference(*less), *EQUAL
+            if table == "T1":
+                yield section, table, f"adversarial-worse-6-{name}", six, difference(*less, 0.06), *EQUAL
+    for task in places(view, PCFG).get("sizes", []):
+        if ADVERSARIAL in ways and own:
+            growth = Growth(tuple(accuracy(recipe, task) for recipe in (*own, ways[ADVERSARIAL])))
+            yield s, "T1, 2", "adversarial-below-small", small, growth, "below 0", True
+        if LOOKUP in ways and own:
+            least = Least(tuple(accuracy(recipe, task) for recipe in own))
+            yield s, "T1, 2", "lookup-worst", worst, difference(least, accuracy(ways[LOOKUP], task))
+
+
+def _flatness(view):
+    falls = "the trace of Hessian demonstrates a clear decreasing trend after the pre-training loss converges"
+    improves = "as the trace of Hessian decreases, the downstream performance improves"
+    larger = "The trace of Hessian of the adversarially pre-trained model is larger than the normally pre-trained model"
+    sharp = "an increase in linear probe accuracy with a sharp decrease in the trace of Hessian, with model size"
+    strong = "The trace of Hessian correlates with downstream performance for models with different sizes"
+    for kind in CORPORA:
+        if (found := sgd(view, kind)) is None:
+            continue
+        s, (recipe, _) = "4 checkpoints", found
+        yield s, "3", f"sgd-trace-falls-{kind}", falls, _since(_trace(recipe)), "below 0", True
+        figures, names = _figures(view, kind, {"sgd": "3", "more sgd": "10"}), _names(view, kind)
+        since = {"step": "since converged", "over": "step"}
+        for task, figure in figures.items():
+            name = names[task]
+            yield s, figure, f"sgd-improves-{name}", improves, _since(accuracy(recipe, task)), *EQUAL
+            both = (accuracy(recipe, task, **since),), (Reading(recipe, "trace", **since),)
+            yield s, figure, f"sgd-correlates-{name}", improves, Correlation(*both), "below 0"
+    ways = algorithms(view)
+    if ADVERSARIAL in ways and PLAIN in ways:
+        s, pair = "4 algorithms", (_trace(ways[ADVERSARIAL]), _trace(ways[PLAIN]))
+        yield s, "T2", "adversarial-trace", larger, difference(*pair), *EQUAL
+        twice = difference(*pair, round(log(2), 4))
+        yield s, "T2", "adversarial-trace-2", f"{larger} (3 times; tested: more than twice)", twice, *EQUAL
+    for kind in CORPORA:
+        if len(own := sizes(view, kind)) < 2:
+            continue
+        s, growth = "4 sizes", Growth(tuple(map(_trace, own)))
+        yield s, "5", f"size-trace-{kind}", sharp, growth, "below 0", True
+        for task in places(view, kind).get("sizes", []):
+            both = tuple(accuracy(size, task) for size in own), tuple(Reading(size, "trace") for size in own)
+            name = _names(view, kind)[task]
+            correlation = Correlation(*both, equal_loss=True)
+            yield s, "5", f"size-correlates-{name}", strong, correlation, "below 0", True
+            half = f"{strong} (more than half of the variance)"
+            yield s, "5", f"size-R2-{name}", half, Correlation(*both, "R2", 0.5, equal_loss=True), *EQUAL
+
+
+def _more_masks(view):
+    s, own = "E", sizes(view, PCFG, one_mask=False)
+    loss = "the loss evaluated with one mask does not change much compared with training with one mask per sentence"
+    same = "The downstream performance does not change significantly with 15% mask rate either"
+    holds = "The conclusion of Section 2 still holds (larger models are better at the same loss)"
+    pairs = {size: other for size in own if (other := twin(view, size, "masking."))}
+    for which, size in {"largest": own[-1:], "smallest": own[:1]}.items():
+        for recipe in (name for name in size if name in pairs):
+            change = difference(_gap(recipe), _gap(pairs[recipe]))
+            yield s, "11", f"masks-loss-{which}", loss, change, "equal"
+    for task, name in _names(view, PCFG).items():
+        for recipe in (size for size in own[-1:] if size in pairs):
+            change = difference(accuracy(recipe, task), accuracy(pairs[recipe], task))
+            yield s, "11", f"masks-same-{name}", same, change, "equal"
+        if len(own) > 1:
+            yield s, "11", f"masks-larger-{name}", holds, Growth(tuple(accuracy(size, task) for size in own)), *EQUAL

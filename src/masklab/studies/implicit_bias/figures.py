@@ -1,0 +1,361 @@
+"""Figures 1, 2, 3, 5, 9, 10 and 11. Figures 4 and 6: `flatness`; 7 and 8: `samples`.
+
+Where the paper shows one model, Figure 1 shows every size. Losses are drawn as what they lie above the exact entropy,
+since that is what is left once they look flat. Filled marks are at equal loss: checkpoints with the lowest of their
+recipe, sizes with the lowest of all (`Results.saturated`).
+"""
+
+import itertools
+import math
+import textwrap
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.ticker import MaxNLocator
+
+from masklab.report import style
+from masklab.report.labels import place_labels
+from masklab.report.marks import (
+    Null,
+    band,
+    bars,
+    best_null,
+    count,
+    hollow,
+    key,
+    limits,
+    note,
+    null_key,
+    null_line,
+    plain_log,
+    size_axis,
+    step_axis,
+    write_note,
+)
+from masklab.studies.implicit_bias.select import CORPORA, PCFG, places, said, tasks
+
+ABOVE = "Loss above the entropy (nats)"
+ACCURACY = "Linear-probe accuracy"
+TRACE = "Trace of the Hessian"
+COLORS = dict(zip(CORPORA, ("#0072B2", "#D55E00", "#009E73"), strict=True))
+THIN = {"color": "0.35", "linewidth": 0.9}
+DASHED, DOTTED = (0, (6, 1.2, 1, 1.2)), (0, (1, 1.5))
+
+
+def points(results, members, what, together=False) -> pd.DataFrame:
+    """A row per recipe and checkpoint of what `members` (recipe -> what -> reading) read of a metric or a task.
+
+    Recipes from small to large. converged: the loss of the checkpoint equals the lowest of its recipe, or of all
+    members `together`; equal: the last loss of the recipe equals the lowest last loss of all; null: the recipe's best
+    null (`null_kind`) on the task.
+    """
+    members = {name: members[name] for name in sorted(members, key=lambda name: results.fact(name, "parameters") or 0)}
+    gaps = {
+        (recipe, step): gap
+        for recipe, readings in members.items()
+        for step, gap in results.gaps(recipe).items()
+        if readings[what].step in ("all", "last", step)
+    }
+    groups = [gaps] if together else [{at: gap for at, gap in gaps.items() if at[0] == recipe} for recipe in members]
+    near = [at for group in groups for at in results.saturated(group)]
+    same, frames = results.at_equal_loss(members), []
+    for recipe, readings in members.items():
+        reading = readings[what]
+        frame = results.summary(reading)
+        steps = frame["x"].fillna(max(step for name, step in gaps if name == recipe)).astype("int64")
+        null = best_null(results, [reading]) if reading.tasks else None
+        facts = {"corpus": results.view.fact(recipe, "corpus.kind"), "recipe": recipe,
+                 "label": results.view.label(recipe), "parameters": results.fact(recipe, "parameters"),
+                 "metric": reading.metric, "task": " ".join(reading.tasks), "step": steps}  # fmt: skip
+        frames.append(
+            frame.drop(columns="x").assign(
+                **facts,
+                converged=[(recipe, step) in near for step in steps],
+                equal=recipe in same,
+                null=math.nan if null is None else null.value,
+                null_kind="" if null is None else null.kind,
+            )
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def _grid(rows, chosen, height):
+    """A figure, its axes [rows, columns], and of each column the corpus, the task, what it shows, and a title's number."""
+    across = len(chosen)
+    figure = style.new_figure({1: style.COLUMN, 2: 5.2}.get(across, style.FULL), height * rows + 0.2)
+    numbers = range(across) if across > 1 else [None]
+    columns = [(kind, task, members, index) for ((kind, task), members), index in zip(chosen.items(), numbers, strict=True)]
+    return figure, figure.subplots(rows, across, squeeze=False), columns
+
+
+def _titled(axes, results, kind, task, index, more=""):
+    style.panel_title(axes, f"{CORPORA[kind]}, {said(results.view, task)}{more}", index)
+
+
+def _ticks(axis, count=5):
+    axis.set_major_locator(MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]))
+
+
+def _highest(frame) -> Null | None:
+    """The best null of all recipes of a frame."""
+    known = frame.dropna(subset=["null"])
+    if known.empty:
+        return None
+    row = known.iloc[known["null"].to_numpy().argmax()]
+    return Null(row["null_kind"], row["null"], row["recipe"])
+
+
+def _finish(figure, results, data, handles, nulls, filled):
+    """Legend and small print; the figure and all that is drawn. filled: what filled marks are near to."""
+    handles = handles | null_key(nulls)
+    if handles:
+        style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.4)
+    write_note(figure, f"filled: within {100 * results.view.saturation:g} % of {filled}; {note(data)}")
+    return figure, pd.concat(data, ignore_index=True)
+
+
+# --- loss and accuracy -------------------------------------------------------------------
+
+
+@style.paper
+def figure1(results, chosen):
+    """Loss and accuracy against the updates of pre-training, every size: loss flat, accuracy rising."""
+    columns = _columns(results, chosen, "steps")
+    figure, grid = _grid(2, len(columns), 2.0)
+    data, nulls, handles = [], [], {}
+    for index, (kind, task, title) in enumerate(columns):
+        frames = [points(results, chosen[kind], what) for what in ("gap", task)]
+        shades = _shades(frames[0]["recipe"])
+        for axes, frame in zip(grid[:, index], frames, strict=True):
+            for recipe, curve in frame.groupby("recipe", sort=False):
+                band(axes, curve, shades[recipe], _name(curve.iloc[0]), x="step")
+                before = curve[~curve["converged"]]
+                hollow(axes, before["step"], before["value"], shades[recipe])
+            step_axis(axes, frame["step"], log=True)
+        above, below = grid[:, index]
+        above.set_yscale("log")
+        plain_log(above.yaxis)
+        above.set_xlabel("")
+        nulls.append(_highest(frames[1]))
+        null_line(below, nulls[-1])
+        limits(below, frames[1:], nulls[-1:], least=0, most=1)
+        _title(above, title, index, len(columns))
+        across = math.ceil(len(shades) / math.ceil(len(shades) / 3))
+        below.legend(title="parameters", loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=across, columnspacing=1)
+        data += frames
+    grid[0, 0].set_ylabel(ABOVE)
+    grid[1, 0].set_ylabel(ACCURACY)
+    return _finish(figure, results, data, handles, nulls, "the recipe's lowest loss")
+
+
+def _shades(recipes):
+    """Recipe -> colour and marker, dark to light from small to large (viridis without its palest end)."""
+    recipes = list(dict.fromkeys(recipes))
+    shades = matplotlib.colormaps["viridis"](np.linspace(0, 0.85, len(recipes)))
+    marks = itertools.cycle(style.MARKERS)
+    return {name: {"color": shade, "marker": next(marks)} for name, shade in zip(recipes, shades, strict=True)}
+
+
+def _name(row):
+    """A recipe where it is drawn: its parameters, or its label where they are not known."""
+    return count(row["parameters"]) if row["parameters"] else row["label"]
+
+
+@style.paper
+def figure2(results, chosen):
+    """Loss and accuracy at the end of pre-training against model size; dotted: where the loss saturates."""
+    return _against_size(results, chosen, "sizes", loss=True)
+
+
+@style.paper
+def figure9(results, chosen):
+    """Accuracy on the other tasks against model size."""
+    return _against_size(results, chosen, "more sizes", loss=False)
+
+
+def _against_size(results, chosen, place, loss):
+    columns = _columns(results, chosen, place)
+    figure, grid = _grid(2 if loss else 1, len(columns), 1.8)
+    data, nulls, handles = [], [], dict([key("entropy", linestyle=DASHED, **THIN)] if loss else [])
+    for index, (kind, task, title) in enumerate(columns):
+        frames = [points(results, chosen[kind], task)]
+        if loss:  # drawn with the intervals of the gaps: those of the entropy are shared
+            losses, floors = (points(results, chosen[kind], what) for what in ("gap", "floor"))
+            floor = floors["value"].mean()
+            losses[["value", "low", "high"]] += floor
+            frames = [losses.assign(metric="loss", floor=floor), *frames]
+            grid[0, index].axhline(floor, linestyle=DASHED, label="_floor", zorder=1, **THIN)
+        look = {"color": COLORS[kind], "marker": "o"}
+        for axes, frame in zip(grid[:, index], frames, strict=True):
+            bars(axes, frame["parameters"], frame, **look)
+            apart = frame[~frame["equal"]]
+            hollow(axes, apart["parameters"], apart["value"], look)
+            size_axis(axes, frame["parameters"])
+            _ticks(axes.yaxis)
+            equal = frame.loc[frame["equal"], "parameters"]
+            if 1 < len(equal) < len(frame):  # a loss that one recipe alone has need not be the least possible
+                axes.axvline(equal.min(), linestyle=DOTTED, label="_saturated", zorder=1, **THIN)
+                handles |= [key("loss saturates", linestyle=DOTTED, **THIN)]
+        grid[-1, index].plot(frame["parameters"], frame["null"], label="_null", zorder=1, **style.NULL)
+        nulls += [Null(kind, value, "") for kind, value in zip(frame["null_kind"], frame["null"], strict=True) if kind]
+        _title(grid[0, index], title, index, len(columns))
+        if loss:
+            grid[0, index].set_xlabel("")
+        data += frames
+    if loss:
+        grid[0, 0].set_ylabel("Loss (nats per token)")
+    grid[-1, 0].set_ylabel(ACCURACY)
+    return _finish(figure, results, data, handles, nulls, "the lowest loss")
+
+
+# --- flatness ----------------------------------------------------------------------------
+
+
+@style.paper
+def figure3(results, chosen):
+    """Trace of the Hessian, loss and accuracy against the updates of SGD."""
+    return _against_sgd(results, chosen, "sgd")
+
+
+@style.paper
+def figure10(results, chosen):
+    """Figure 3 for the other tasks."""
+    return _against_sgd(results, chosen, "more sgd")
+
+
+def _against_sgd(results, chosen, place):
+    columns = _columns(results, chosen, place)
+    figure, grid = _grid(3, len(columns), 1.3)
+    data, nulls = [], []
+    for index, (kind, task, title) in enumerate(columns):
+        recipe, look = next(iter(chosen[kind])), {"color": COLORS[kind], "marker": "o"}
+        for axes, what, name in zip(grid[:, index], ("trace", "gap", task), (TRACE, ABOVE, ACCURACY), strict=True):
+            frame = points(results, chosen[kind], what, together=True)
+            # what it starts from is at 0 updates of SGD
+            frame = frame.assign(step=frame["step"].where(frame["recipe"] == recipe, 0)).sort_values("step")
+            band(axes, frame, look, x="step")
+            before = frame[~frame["converged"]]
+            hollow(axes, before["step"], before["value"], look)
+            step_axis(axes, frame["step"], name="Updates of SGD" if what == task else "")
+            _ticks(axes.yaxis, 4)
+            nulls += [_highest(frame)] if what == task else []
+            limits(axes, [frame], nulls[-1:] if what == task else (), least=0, most=1 if what == task else None)
+            if index == 0:
+                axes.set_ylabel(textwrap.fill(name, 16))
+            data.append(frame)
+        null_line(axes, nulls[-1])
+        _title(grid[0, index], f"{title} ({_name(frame.iloc[-1])})", index, len(columns))
+    return _finish(figure, results, data, {}, nulls, "the lowest loss")
+
+
+@style.paper
+def figure5(results, chosen):
+    """Accuracy against the trace of the Hessian, one point per size, with the regression over those at equal loss."""
+    return _against_trace(results, chosen, "trace", TRACE)
+
+
+@style.paper
+def figure5_embedded(results, chosen):
+    """Figure 5 with the traces of the models grown to one width."""
+    return _against_trace(results, chosen, "trace_embedded", "Trace, grown to one width")
+
+
+def _against_trace(results, chosen, metric, name):
+    columns = _columns(results, chosen, "sizes")
+    figure, grid = _grid(1, len(columns), 2.3)
+    data, nulls, placed = [], [], []
+    for axes, (kind, task, title) in zip(grid[0], columns, strict=True):
+        both = points(results, chosen[kind], task)
+        traces = points(results, chosen[kind], metric).set_index("recipe").loc[both["recipe"]]
+        both = both.assign(**{f"{part}_trace": traces[part].to_numpy() for part in ("value", "low", "high")})
+        look, apart = {"color": COLORS[kind], "marker": "o"}, both[~both["equal"]]
+        arms = {f"{axis}err": _arms(both, end) for axis, end in (("x", "_trace"), ("y", ""))}
+        axes.errorbar(both["value_trace"], both["value"], **arms, linestyle="", markersize=5, elinewidth=0.9, **look)
+        hollow(axes, apart["value_trace"], apart["value"], look)
+        slope, start, r2 = regression(both[both["equal"]])
+        ends = both.loc[both["equal"], "value_trace"].agg(["min", "max"]).to_numpy()
+        lines = [tuple((x, start + slope * x) for x in ends)] if np.isfinite(r2) else []
+        for line in lines:
+            axes.plot(*zip(*line, strict=True), zorder=1, label="_regression", **THIN)
+        fitted = f"\n$R^2$ = {r2:.2f}, n = {both['equal'].sum()}" if lines else ""
+        _title(axes, title, len(placed), len(columns))
+        nulls.append(_highest(both))
+        null_line(axes, nulls[-1])
+        axes.set_xlabel(name + fitted)
+        axes.margins(0.14)
+        _ticks(axes.xaxis, 4)
+        _ticks(axes.yaxis)
+        level = [] if nulls[-1] is None else [tuple((x, nulls[-1].value) for x in axes.get_xlim())]
+        placed.append((axes, both, [*lines, *level, *_crosses(both)]))
+        data.append(both.assign(slope=slope, intercept=start, r2=r2))
+    grid[0, 0].set_ylabel(ACCURACY)
+    drawn = _finish(figure, results, data, {}, nulls, "the lowest loss, in the regression")
+    for axes, both, lines in placed:
+        names = [_name(row) for _, row in both.iterrows()]
+        place_labels(figure, axes, both["value_trace"], both["value"], names, lines=lines)
+    return drawn
+
+
+def _crosses(frame):
+    """The bars of every point as segments that labels keep clear of."""
+    for row in frame.dropna(subset=["low", "low_trace"]).itertuples():
+        yield (row.low_trace, row.value), (row.high_trace, row.value)
+        yield (row.value_trace, row.low), (row.value_trace, row.high)
+
+
+def _arms(frame, end):
+    values = frame[f"value{end}"]
+    return np.nan_to_num(np.stack([values - frame[f"low{end}"], frame[f"high{end}"] - values]))
+
+
+def regression(rows) -> tuple[float, float, float]:
+    """(slope, intercept, R2) of accuracy on trace; NaN below three recipes."""
+    if len(rows) < 3 or np.ptp(rows["value_trace"]) == 0 or np.ptp(rows["value"]) == 0:
+        return math.nan, math.nan, math.nan
+    slope, start = np.polyfit(rows["value_trace"], rows["value"], 1)
+    return float(slope), float(start), float(np.corrcoef(rows["value_trace"], rows["value"])[0, 1] ** 2)
+
+
+# --- 15 % masks ---------------------------------------------------------------------------
+
+
+@style.paper
+def figure11(results, chosen):
+    """Loss with one mask per sentence and accuracies against size, trained with one mask and with more."""
+    shown = ["gap", *tasks(results.view, PCFG)]
+    figure, grid = _grid(-(-len(shown) // 2), 2, 1.8)
+    grid = grid.ravel()
+    data, nulls, handles = [], [], {}
+    for index, (axes, what) in enumerate(zip(grid, shown, strict=False)):
+        for members, look in zip(chosen.values(), ARMS, strict=True):
+            frame = points(results, members, what)
+            text = _masked(results.view, frame["recipe"].iloc[0])
+            handles[text] = bars(axes, frame["parameters"], frame, **look)
+            data.append(frame.assign(masks=text))
+        nulls.append(_highest(pd.concat(data[-2:])))
+        null_line(axes, nulls[-1])
+        size_axis(axes, pd.concat(data[-2:])["parameters"])
+        _ticks(axes.yaxis)
+        style.panel_title(axes, said(results.view, what).capitalize() if index else "One-mask loss", index)
+        axes.set_ylabel(ACCURACY if index else ABOVE)
+    grid[0].set_yscale("log")
+    plain_log(grid[0].yaxis)
+    for axes in grid[len(shown) :]:
+        axes.remove()
+    handles |= null_key(nulls)
+    style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
+    write_note(figure, note(data))
+    return figure, pd.concat(data, ignore_index=True)
+
+
+ARMS = (
+    {"color": "#0072B2", "marker": "o", "linestyle": "-"},
+    {"color": "#D55E00", "marker": "s", "linestyle": DASHED},
+)
+
+
+def _masked(view, recipe):
+    if view.fact(recipe, "masking.count") == "one":
+        return "one mask"
+    return f"{100 * view.fact(recipe, 'masking.rate'):g} % masks"

@@ -1,0 +1,246 @@
+"""Which recipe and which task of the study is what, by facts. Light: read when the workflow is parsed.
+
+Corpora count by their kind. Their *sizes* are the recipes trained from scratch by AdamW on nothing but masked tokens,
+one a sentence, from small to large. Tasks are told apart by how long a span of a grammar's sentence they ask about, by
+the position of the hidden Markov model's state, or by whose labels they have.
+"""
+
+from masklab.errors import MaskLabError
+from masklab.scores.reading import Reading
+from masklab.scores.view import View
+
+PCFG, HMM, CAUSAL = "pcfg", "hmm", "causal"
+CORPORA = {PCFG: "PCFG", HMM: "HMM", CAUSAL: "Causal LM"}
+LABELLED = {PCFG: "pcfg", HMM: "hmm", CAUSAL: "restricted-labels"}  # kind of corpus -> kind of its tasks
+PLAIN, ADVERSARIAL, LOOKUP = "plain MLM", "adversarial", "lookup table"
+FREE = {"checkpoints"}  # facts in which recipes may differ and yet be trained alike
+
+
+# --- recipes ---------------------------------------------------------------------------
+
+
+def _trained(facts) -> bool:
+    return bool(facts["steps"]) and not facts["shuffle"] and facts["encoder.kind"] not in ("lookup", "words")
+
+
+def weights(facts) -> int:
+    """Weights of an encoder's blocks, about: what sizes are ordered by before they are made."""
+    hidden = facts["encoder.hidden"]
+    inner = facts["encoder.intermediate"] or 4 * hidden
+    return facts["encoder.layers"] * hidden * (4 * hidden + 2 * inner) + hidden
+
+
+def sizes(view: View, kind: str, one_mask: bool = True) -> list[str]:
+    """Recipes of a kind of corpus from small to large; one_mask false: those with another number of masks."""
+
+    def fits(facts):
+        return (
+            facts["corpus.kind"] == kind
+            and _trained(facts)
+            and facts["objective.terms"] == ["mlm"]
+            and facts["optimiser.kind"] == "adamw"
+            and (facts["masking.count"] == "one") == one_mask
+            and facts["init"] is facts["embeddings"] is None
+        )
+
+    found = view.find(fits)
+    corpora = list(dict.fromkeys(view.fact(name, "corpus") for name in found))
+    if len(corpora) > 1:
+        raise MaskLabError(f"compares sizes on one {kind} corpus, and the study has {' and '.join(corpora)}")
+    return sorted(found, key=lambda name: weights(view.recipes[name]))
+
+
+def twin(view: View, recipe: str, prefix: str) -> str | None:
+    """The size that differs from a recipe in facts with this prefix alone."""
+    for name in sizes(view, view.fact(recipe, "corpus.kind")):
+        if all(key.startswith(prefix) for key in view.differing(recipe, name) - FREE):
+            return name
+    return None
+
+
+def _only(found, said) -> str | None:
+    if len(found) > 1:
+        raise MaskLabError(f"the study has {len(found)} recipes that are {said} ({', '.join(found)}); leave one")
+    return found[0] if found else None
+
+
+def sgd(view: View, kind: str) -> tuple[str, tuple[str, int]] | None:
+    """(recipe trained on by SGD, (recipe, step) that it starts from) of a kind of corpus."""
+    where = {"corpus.kind": kind, "optimiser.kind": "sgd", "init": bool}
+    found = _only(view.find(where), f"trained on by SGD on a {kind} corpus")
+    if found is None:
+        return None
+    start, _, step = view.fact(found, "init").rpartition("@")
+    return found, (start, int(step))
+
+
+def algorithms(view: View) -> dict[str, str]:
+    """Way of training -> recipe on the grammar; the plain one differs from the adversarial in its objective alone."""
+    adversarial = _only(
+        view.find({"corpus.kind": PCFG, "objective.terms": lambda terms: "adversarial" in terms}), ADVERSARIAL
+    )
+    lookup = _only(view.find({"corpus.kind": PCFG, "encoder.kind": "lookup"}), "lookup tables")
+    plain = twin(view, adversarial, "objective.") if adversarial else None
+    found = {PLAIN: plain, ADVERSARIAL: adversarial, LOOKUP: lookup}
+    return {said: name for said, name in found.items() if name}
+
+
+# --- tasks -----------------------------------------------------------------------------
+
+
+def tasks(view: View, kind: str) -> list[str]:
+    """Tasks that linear probes measure: of spans from long to short, of positions from left to right."""
+    probed = {task for facts in view.probes.values() if facts["kind"] == "linear_probe" for task in facts["tasks"]}
+    found = [name for name in view.find_tasks({"kind": LABELLED[kind]}) if name in probed]
+    if kind == CAUSAL:
+        return found
+    key = {PCFG: lambda name: -view.tasks[name]["span"], HMM: lambda name: view.tasks[name]["position"]}[kind]
+    return sorted(found, key=key)
+
+
+def said(view: View, task: str) -> str:
+    """What a task asks about, in words."""
+    facts = view.tasks[task]
+    if "span" in facts:
+        return f"span of {facts['span']} word{'s' if facts['span'] > 1 else ''}"
+    return f"position {facts['position']}" if "position" in facts else facts["task"]
+
+
+def letters(view: View) -> dict[str, str]:
+    """The paper's tasks on its grammar: A, B, C -> the longest span, the middle one, the shortest; each task once."""
+    own = tasks(view, PCFG)
+    found = {}
+    for letter, task in zip("abc", (own[0], own[len(own) // 2], own[-1]), strict=True) if own else ():
+        if task not in found.values():
+            found[letter] = task
+    return found
+
+
+def places(view: View, kind: str) -> dict[str, list[str]]:
+    """Where the paper shows which tasks: steps (Figure 1), sizes (2, 5), more sizes (9), SGD (3), more SGD (10)."""
+    own = tasks(view, kind)
+    if not own:
+        return {}
+    if kind == PCFG:
+        a, b, c = own[0], own[len(own) // 2], own[-1]
+        ab = list(dict.fromkeys([a, b]))
+        return {"steps": [c], "sizes": [b], "more sizes": [a], "sgd": [c], "more sgd": ab}
+    if kind == HMM:
+        return {"sizes": own[-1:], "more sizes": own[:-1], "sgd": own[-1:], "more sgd": own[:-1]}
+    return {"steps": own[:1], "sizes": own[:1], "more sizes": own[1:]}
+
+
+# --- what figures and tables read ------------------------------------------------------
+
+
+def accuracy(recipe: str, task: str, **more) -> Reading:
+    """Accuracy of the linear probe."""
+    return Reading(recipe, "accuracy", (task,), probe="linear_probe", **more)
+
+
+def readings(view: View, recipe: str, metrics, **more) -> dict[str, Reading]:
+    """Metric or task -> its reading, of all tasks on the recipe's corpus: which is which shows beside the others."""
+    own = tasks(view, view.fact(recipe, "corpus.kind"))
+    return {m: Reading(recipe, m, **more) for m in metrics} | {task: accuracy(recipe, task, **more) for task in own}
+
+
+def _choose(place, members, lacking):
+    """`Item.choose`: kind of corpus -> recipe -> metric or task -> reading, where `place` has tasks of that kind."""
+
+    def choose(view: View):
+        kinds = [kind for kind in CORPORA if places(view, kind).get(place)]
+        found = {kind: own for kind in kinds if (own := members(view, kind))}
+        if not found:
+            raise MaskLabError(f"needs {lacking} on a corpus of kind {' or '.join(CORPORA)}, and linear probes of it")
+        return found
+
+    return choose
+
+
+def by_size(place: str, *metrics: str, **more):
+    """Of every size, its gap and more."""
+
+    def members(view, kind):
+        return {name: readings(view, name, ("gap", *metrics), **more) for name in sizes(view, kind)}
+
+    return _choose(place, members, "recipes trained by AdamW")
+
+
+def by_step(place: str):
+    """Of every size, its curves over updates."""
+    return by_size(place, step="all", over="step")
+
+
+def along_sgd(place: str):
+    """Of what SGD trained, its curves over updates, and the numbers of the checkpoint that it starts from."""
+
+    def members(view, kind):
+        if (found := sgd(view, kind)) is None:
+            return {}
+        recipe, (start, step) = found
+        own = readings(view, recipe, ("trace", "gap"), step="all", over="step")
+        needed = ("curvature", "loss", "linear_probe")
+        if start in view.recipes and all(view.measured_by(start, [probe]) for probe in needed):
+            return {recipe: own, start: readings(view, start, ("trace", "gap"), step=step)}
+        return {recipe: own}
+
+    return _choose(place, members, "recipes trained on by SGD")
+
+
+def masks(view: View):
+    """Whether a sentence has one mask -> sizes on the grammar -> metric or task -> reading."""
+    found = {one: {name: readings(view, name, ("gap",)) for name in sizes(view, PCFG, one)} for one in (True, False)}
+    if not all(found.values()) or not tasks(view, PCFG):
+        raise MaskLabError("needs recipes on a pcfg corpus with one mask a sentence and with more, and linear probes")
+    return found
+
+
+def ways(*metrics: str):
+    """Way of training -> metric or task -> reading; a table of conditionals has no Hessian."""
+
+    def choose(view: View):
+        found = algorithms(view)
+        if ADVERSARIAL not in found:
+            raise MaskLabError("needs a recipe on a pcfg corpus with an adversarial term")
+        return {
+            way: readings(view, name, [m for m in metrics if (way, m) != (LOOKUP, "trace")])
+            for way, name in found.items()
+        }
+
+    return choose
+
+
+def shapes(view: View):
+    """Kind of corpus -> size -> its gap, for the shape of every size whose loss is measured."""
+    found = {kind: {name: Reading(name, "gap") for name in sizes(view, kind)} for kind in CORPORA}
+    found = {kind: own for kind, own in found.items() if own}
+    if not found:
+        raise MaskLabError(f"needs recipes trained by AdamW on a corpus of kind {' or '.join(CORPORA)}")
+    return found
+
+
+def slices(view: View):
+    """What landscape probes measured: `own` and `grown` -> (recipe, which checkpoint) -> its loss over offsets."""
+    found = {"own": {}, "grown": {}}
+    for facts in view.probes.values():
+        if facts["kind"] == "landscape":
+            grown = bool(facts["width"] or facts["layers"])
+            for recipe in facts["recipes"]:
+                for step in ("last",) if grown else ("first", "last"):
+                    reading = Reading(recipe, "loss", probe="landscape", step=step, layers="all", over="at")
+                    found["grown" if grown else "own"].setdefault((recipe, step), reading)
+    if not found["own"]:
+        raise MaskLabError("needs a landscape probe of checkpoints as they are")
+    return found
+
+
+def corpus_of(kind: str):
+    """`Item.corpora` of what shows the corpus of this kind."""
+
+    def corpora(view: View) -> list[str]:
+        found = view.find({"corpus.kind": kind})
+        if not found:
+            raise MaskLabError(f"needs a recipe on a corpus of kind {kind}")
+        return [view.fact(found[0], "corpus")]
+
+    return corpora

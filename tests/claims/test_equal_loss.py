@@ -1,0 +1,109 @@
+"""Checkpoints and recipes at equal loss: what `converged` reads, and claims about recipes that the scores choose."""
+
+import numpy as np
+import pytest
+
+from masklab.claims.claim import Claim
+from masklab.claims.effects import Correlation, Growth, difference
+from masklab.claims.verdict import test_claims
+from masklab.scores.reading import Reading, needs
+from masklab.scores.results import Results
+from masklab.scores.schema import rows_to_frame
+from masklab.scores.view import View
+
+FLOOR, STEPS = 2.0, (10, 20, 40, 80)
+# Recipe -> its gap at each checkpoint; replicates lie .002 above and below it.
+GAPS = {"small": (0.5, 0.2, 0.1, 0.1), "medium": (0.5, 0.03, 0.012, 0.01), "large": (0.3, 0.02, 0.004, 0.006)}
+
+
+def accuracy(recipe, step):
+    return 0.5 + 0.1 * list(GAPS).index(recipe) + 0.01 * STEPS.index(step)
+
+
+def made(gaps=GAPS, saturation=0.01) -> Results:
+    rows = []
+    for recipe, own in gaps.items():
+        for (step, gap), replicate in ((at, r) for at in zip(STEPS, own, strict=True) for r in (1, 2, 3)):
+            at = {"recipe": recipe, "replicate": replicate, "step": step, "split": "test", "n": 100}
+            off = 0.002 * (replicate - 2)
+            values = {"gap": gap + off, "floor": FLOOR, "loss": FLOOR + gap + off}
+            rows += [at | {"probe": "loss", "task": "c", "metric": m, "value": v} for m, v in values.items()]
+            value = accuracy(recipe, step) + off / 4
+            rows.append(at | {"probe": "linear", "task": "t", "metric": "accuracy", "value": value})
+    recipes = list(gaps)
+    probes = {
+        "loss": {"kind": "loss", "tasks": [], "recipes": recipes},
+        "linear": {"kind": "linear_probe", "tasks": ["t"], "recipes": recipes},
+    }
+    view = View(
+        "s", panels={"p": {name: name for name in recipes}}, recipes={name: {"steps": 80} for name in recipes},
+        replicates=dict.fromkeys(recipes, 3), tasks={"t": {"metric": "accuracy", "redrawn": False}}, probes=probes,
+        saturation=saturation,
+    )  # fmt: skip
+    return Results(view, rows_to_frame(rows))
+
+
+def read(recipe, **more):
+    return Reading(recipe, "accuracy", ("t",), **more)
+
+
+def test_converged_is_the_first_checkpoint_near_the_lowest_loss():
+    results = made()
+    # shares of the floor over the lowest one: large .148, .008, 0, .001; medium .245, .01, .001, 0; small .2, .05, 0, 0
+    for recipe, first in (("large", 20), ("medium", 20), ("small", 40)):
+        np.testing.assert_allclose(results.values(read(recipe, step="converged")).scalar[1, 0], accuracy(recipe, first))
+        curve = results.values(read(recipe, step="since converged", over="step"))
+        assert curve.x.tolist() == [step for step in STEPS if step >= first]
+    assert results.gaps("large") == pytest.approx(dict(zip(STEPS, (0.15, 0.01, 0.002, 0.003), strict=True)))
+    strict = made(saturation=0.001)
+    assert strict.values(read("large", step="since converged", over="step")).x.tolist() == [40, 80]
+    reading = read("large", step="converged")
+    assert needs(reading, results.view) == [("linear", "large"), ("loss", "large")]
+    assert reading.parts(results.view)["step"] == "as it converged"
+    unmeasured = Results(results.view, results.scores[results.scores["metric"] == "accuracy"])
+    assert unmeasured.values(reading).replicates == () and unmeasured.gaps("large") == {}
+
+
+def test_recipes_at_equal_loss():
+    assert made().at_equal_loss(GAPS) == ["medium", "large"]
+    assert made(saturation=0.1).at_equal_loss(GAPS) == list(GAPS)
+    assert made(saturation=0.001).at_equal_loss(["large", "unknown", "small"]) == ["large"]
+
+
+def judged(effect, results, **more):
+    return test_claims([Claim("c", "1", "1", "text", effect, **more)], results).iloc[0]
+
+
+def test_growth_is_from_the_smallest_at_equal_loss():
+    growth = Growth(tuple(read(recipe) for recipe in GAPS))
+    row = judged(growth, made(), equal_loss=True)
+    assert (row.verdict, row.value) == ("supported", pytest.approx(0.1))
+    assert row.comparison == "large - medium: accuracy on t" and row.unit == "accuracy"
+    assert judged(growth, made(saturation=0.1), equal_loss=True).value == pytest.approx(0.2)
+    alone = judged(growth, made(saturation=0.001), equal_loss=True)
+    assert (alone.verdict, alone.why) == ("untested", "no other recipe is at the loss of large")
+    assert np.isnan(alone.value) and alone.comparison == "large: accuracy on t, less that of the smallest at its loss"
+    worst = GAPS | {"large": (0.5, 0.5, 0.5, 0.5)}
+    assert "losses not shown to be equal" in judged(growth, made(worst), equal_loss=True).why
+
+
+def test_correlations_leave_out_recipes_at_another_loss():
+    parts = tuple(read(recipe) for recipe in GAPS), tuple(read(recipe, form="log") for recipe in GAPS)
+    effect = Correlation(*parts, points=2, equal_loss=True)
+    assert judged(effect, made(), equal_loss=True).verdict == "supported"
+    few = judged(Correlation(*parts, points=3, equal_loss=True), made())
+    assert (few.verdict, few.why) == ("untested", "2 points; a correlation needs 3")
+    assert judged(Correlation(*parts, points=3), made()).verdict == "supported"
+    single = judged(effect, made(saturation=0.001))
+    assert (single.verdict, single.why) == ("untested", "1 points; a correlation needs 2") and np.isnan(single.value)
+
+
+def test_what_follows_convergence_needs_a_later_checkpoint():
+    since = difference(read("large"), read("large", step="converged"))
+    assert judged(since, made()).value == pytest.approx(0.02)
+    row = judged(since, made(GAPS | {"large": (0.5, 0.4, 0.3, 0.1)}))
+    assert (row.verdict, row.why) == ("untested", "the loss of large converges at its last checkpoint")
+    rising = made(GAPS | {"large": (0.5, 0.004, 0.01, 0.1)})
+    assert judged(since, rising, equal_loss=True).why.endswith(
+        "(large as it converged - large: -0.048 [-0.048, -0.048])"
+    )

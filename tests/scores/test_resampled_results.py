@@ -1,0 +1,40 @@
+"""Readings of resampled items: each value's columns are those of its own test set, computed when asked for."""
+
+import numpy as np
+
+from masklab.scores import items
+from masklab.scores.reading import Reading
+from masklab.scores.results import Results
+from masklab.scores.schema import rows_to_frame
+from masklab.scores.view import View
+
+
+def test_values_hold_the_resamplings_of_their_items():
+    rng, rows, records = np.random.default_rng(1), [], []
+    targets = rng.integers(0, 3, 40)
+    answers = {}
+    for recipe in ("a", "b"):
+        for replicate in (1, 2):
+            at = {"recipe": recipe, "replicate": replicate, "step": 4, "probe": "p", "task": "t", "split": "test"}
+            answers[recipe, replicate] = np.where(rng.random(40) < 0.6, targets, rng.integers(0, 3, 40))
+            found = {m: items.METRICS[m](targets, answers[recipe, replicate]) for m in ("accuracy", "f1", "majority")}
+            rows += [at | {"metric": m, "value": value, "n": 40} for m, value in found.items()]
+            records.append(at | {"metrics": list(found), "targets": targets, "predictions": answers[recipe, replicate]})
+    view = View(
+        "s", recipes={"a": {}, "b": {}}, replicates={"a": 2, "b": 2}, nulls={"b": {"majority": None}},
+        tasks={"t": {"metric": "accuracy", "redrawn": False}},
+        probes={"p": {"kind": "linear_probe", "tasks": ["t"], "recipes": ["a", "b"]}},
+    )  # fmt: skip
+    results = Results(view, rows_to_frame(rows), items.records_to_table(records), draws=20)
+    counts = results._counts("t", "test", 40)
+    for metric in ("accuracy", "f1"):
+        for recipe in ("a", "b"):
+            own = results.values(Reading(recipe, metric, ("t",))).scalar
+            for row, replicate in zip(own, (1, 2), strict=True):
+                given = [np.repeat(np.arange(40), count) for count in counts]
+                drawn = [items.METRICS[metric](targets[g], answers[recipe, replicate][g]) for g in given]
+                np.testing.assert_allclose(row[1:], drawn)
+    majority = results.null(Reading("b", "accuracy", ("t",)), "majority").scalar
+    np.testing.assert_allclose(majority[0], majority[1])
+    expected = [np.bincount(np.repeat(targets, count)).max() / 40 for count in counts]
+    np.testing.assert_allclose(majority[0, 1:], expected)
