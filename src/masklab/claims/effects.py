@@ -71,7 +71,7 @@ class Least:
         return list(self.parts)
 
     def words(self, view: View) -> str:
-        return f"least of {', '.join(part.words(view) for part in self.parts)}"
+        return f"least of {_several(self.parts, view)}"
 
     def unit(self, view: View) -> str:
         return _unit(self.parts[0], view)
@@ -82,7 +82,7 @@ class Median(Least):
     """The median of several parts, in each replicate: above 0 if most of them are."""
 
     def words(self, view: View) -> str:
-        return f"median of {', '.join(part.words(view) for part in self.parts)}"
+        return f"median of {_several(self.parts, view)}"
 
 
 @dataclass(frozen=True)
@@ -170,6 +170,12 @@ def _less(threshold):
 def _rest(text):
     _, mark, rest = text.partition(":")
     return mark + rest
+
+
+def _several(parts, view) -> str:
+    """Parts in words, of many the first and the last."""
+    words = [part.words(view) for part in parts]
+    return ", ".join(words) if len(words) < 4 else f"{len(words)}: {words[0]}, ..., {words[-1]}"
 
 
 def _signed(terms) -> str:

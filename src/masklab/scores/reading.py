@@ -93,10 +93,7 @@ class Reading:
     def parts(self, view: View) -> dict[str, str]:
         """What it reads in words, part by part; equal parts of several readings need to be said once."""
         form = {"value": "", "log": "log ", "share of the floor": "relative "}[self.form]
-        what = (
-            self.metric.replace("_", " ") if self.metric else ("score" if len(self.tasks) != 1 else _metric(self, view))
-        )
-        what = f"{self.reduce} of {what}" if self.reduce else what
+        what = f"{self.reduce} of {self._measure(view)}" if self.reduce else self._measure(view)
         on = f" on {_tasks(self, view)}" if self.tasks else ""
         return {
             "recipe": view.label(self.recipe),
@@ -107,7 +104,7 @@ class Reading:
                 self.sizes, f"{self.sizes} sizes" if isinstance(self.sizes, str) else f"{self.sizes} examples"
             ),
             "layers": "" if self.layers is None else _layers(self.layers),
-            "step": {"last": "", "all": ""}.get(
+            "step": {"last": "", "all": "" if self.over == "step" else "all checkpoints"}.get(
                 self.step, f"{self.step} checkpoint" if isinstance(self.step, str) else f"step {self.step}"
             ),
         }
@@ -119,11 +116,15 @@ class Reading:
 
     def unit(self, view: View) -> str:
         """What it is measured in."""
-        metrics = {_metric(self, view, task) for task in self.tasks} or {self.metric}
-        unit = (self.metric or (metrics.pop() if len(metrics) == 1 else "score")).replace("_", " ")
+        unit = self._measure(view)
         if self.reduce == "slope":
             return f"{unit} per {({'train_size': 'doubling', 'step': 'update'}).get(self.over, self.over)}"
         return {"log": f"log {unit}", "share of the floor": "share of the floor"}.get(self.form, unit)
+
+    def _measure(self, view) -> str:
+        """Its metric, or "score" of tasks that have several."""
+        metrics = {_metric(self, view, task) for task in self.tasks} or {self.metric}
+        return (metrics.pop() if len(metrics) == 1 else "score").replace("_", " ")
 
     def plain(self) -> dict:
         """Its fields that are not the default, JSON-able."""
@@ -131,8 +132,8 @@ class Reading:
         return {name: list(v) if isinstance(v, tuple) else v for name, v in given.items() if v not in (None, (), "")}
 
 
-def _metric(reading, view, task=None):
-    return reading.metric or view.tasks[base(task or reading.tasks[0])]["metric"]
+def _metric(reading, view, task):
+    return reading.metric or view.tasks[base(task)]["metric"]
 
 
 def base(task: str) -> str:
@@ -141,9 +142,14 @@ def base(task: str) -> str:
 
 
 def _tasks(reading, view):
-    """Tasks in words: the name of the set that they are, else their names."""
-    named = [name for name, members in view.sets.items() if tuple(members) == reading.tasks]
-    return named[0] if named and len(reading.tasks) > 1 else " + ".join(reading.tasks)
+    """Tasks in words: the sets that they are one after the other, by name, and else each by its own."""
+    rest, said = reading.tasks, []
+    while rest:
+        sets = {name: tasks for name, tasks in view.sets.items() if len(tasks) > 1}
+        begun = {name: len(tasks) for name, tasks in sets.items() if rest[: len(tasks)] == tuple(tasks)}
+        said.append(max(begun, key=begun.get, default=rest[0]))
+        rest = rest[begun.get(said[-1], 1) :]
+    return " + ".join(said)
 
 
 def _panel(reading, view):
