@@ -18,8 +18,8 @@ from masklab.scores.view import View
 DOMAINS = ("A-D1", "B-D1", "A-D2", "B-D2")
 PHENOMENA = ("agreement", "binding", "ellipsis")
 CLASSES = ("accuracy", "mcc", "f1")
-METRICS = {"accuracy": CLASSES, "mcc": CLASSES, "f1": CLASSES,
-           "exact": ("exact", "f1"), "pearson": ("pearson", "spearman"), "spearman": ("pearson", "spearman")}  # fmt: skip
+METRICS = dict.fromkeys(CLASSES, CLASSES) | dict.fromkeys(("pearson", "spearman"), ("pearson", "spearman"))
+METRICS |= {"exact": ("exact", "f1")}
 RANKED = ("unmasked", "masked", "mask-positions", "real-positions")
 CHANCE = {"mcc": 0.0, "pearson": 0.0, "spearman": 0.0, "exact": 0.4}
 

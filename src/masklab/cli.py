@@ -46,7 +46,8 @@ def main(arguments=None) -> int:
     plan.add_argument("--actual", action="store_true", help="after a run: seconds planned and used, by rule")
     why = commands.add_parser("why", help="what changed since an artifact was made, so that it is to be made again")
     why.add_argument("artifact", help="a file of the results, or a target such as mlsm_figure3")
-    why.add_argument("--configfile", default="config.yaml", help="as given to snakemake")
+    why.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as given to snakemake (config.yaml)")
+    _values(why)
     schema = commands.add_parser("schema", help="write the JSON schema and the table of config keys")
     schema.add_argument("--root", default=".", help="checkout to write them in")
     grow = commands.add_parser("grow", help="a checkpoint as a larger model that computes the same")
@@ -151,11 +152,11 @@ def _plan(options):
 
 
 def _why(options):
-    from masklab.config import read_laid
+    from masklab.config import read
     from masklab.plan.graph import checkout_paths
     from masklab.plan.why import why
 
-    print(why(checkout_paths(read_laid(options.configfile)), options.artifact))
+    print(why(checkout_paths(read(*options.configfile, values=options.config)), options.artifact))
 
 
 def _schema(options):

@@ -7,6 +7,8 @@ The file is named under `code:` in the config. It is imported whenever the confi
 (numpy, torch, pandas) inside functions. docs/your-own-study.md goes through one step by step.
 """
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from masklab.claims.claim import Claim
@@ -21,9 +23,9 @@ from masklab.scores.reading import Reading
 from masklab.scores.view import View
 
 __all__ = [
-    "Claim", "Correlation", "Count", "Crossing", "Entity", "Field", "Item", "Least", "MaskLabError", "Ratio", "Reading",
-    "Share", "Slope", "Sum", "Term", "View", "Weight", "claims", "corpus", "difference", "figure", "probe", "table",
-    "task", "term",
+    "Claim", "ClassVar", "Correlation", "Count", "Crossing", "Entity", "Field", "Item", "Least",
+    "MaskLabError", "Ratio", "Reading", "Share", "Slope", "Sum", "Term", "View", "Weight", "claims", "corpus",
+    "difference", "figure", "probe", "table", "task", "term",
 ]  # fmt: skip
 
 

@@ -8,11 +8,11 @@ import pytest
 from masklab.config import load, overlay
 from masklab.config.measured import replicates_of, study_pairs
 from masklab.config.nulls import with_nulls
+from masklab.config.references import phase
 from masklab.config.replicates import (
     instance,
     is_redrawn,
     measured_replicates,
-    phase,
     seed_of,
     split_instance,
     trained_replicates,

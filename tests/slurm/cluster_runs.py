@@ -109,7 +109,7 @@ class Folder:
         try:
             with safe_open(self.path / f"results/state/models/{model}/r1/state.safetensors", "pt") as file:
                 return json.loads(file.metadata()["facts"])["step"]
-        except (FileNotFoundError, OSError):
+        except (OSError, RuntimeError):  # not there, or replaced while it is read
             return 0
 
 

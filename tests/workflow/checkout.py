@@ -30,14 +30,14 @@ class Checkout:
         return done.stdout + done.stderr
 
     def snakemake(self, config: dict, *arguments) -> str:
-        (self.folder / "config.yaml").write_text(yaml.safe_dump(config))
+        (self.folder / "config.yaml").write_text(yaml.safe_dump({"extends": []} | config))
         return self._run(
             ["snakemake", *arguments, "--snakefile", str(self.path / "Snakefile"), "--cores", "2",
              "--directory", str(self.folder), "--configfile", str(self.folder / "config.yaml")]
         )  # fmt: skip
 
-    def masklab(self, *arguments) -> str:
-        return self._run(["masklab.cli", *arguments])
+    def why(self, artifact: str) -> str:
+        return self._run(["masklab.cli", "why", artifact, "--configfile", str(self.folder / "config.yaml")])
 
     def edit(self, file: str, pattern: str, replacement: str) -> None:
         """Replace a pattern, which must be there, in a file of the copy."""

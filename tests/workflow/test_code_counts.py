@@ -63,9 +63,14 @@ def test_one_probe_s_code_re_runs_that_probe_and_below(copy, edited):
     output = edited("src/masklab/probes/linear_probe.py", r"\Z", "\nOTHER = 1\n")
     assert jobs(output) == {"probe": 2, "scores": 1}
     assert set(re.findall(r"probe (\S+) on", output)) == {"linear"}
-    said = copy.masklab("why", "results/scores.parquet")
+    said = copy.why("results/scores.parquet")
     assert "probe linear dh r1 all: " in said and "code     masklab.probes.linear_probe\n" in said
     assert "exact" not in said and "needed by scores" in said
+
+
+def test_one_term_s_code_re_runs_the_models_that_have_it_and_below(edited):
+    output = edited("src/masklab/objectives/adversarial.py", r"\Z", "\nOTHER = 1\n")
+    assert jobs(output) == {"pretrain": 1} and "pre-training foe r1" in output
 
 
 def test_a_class_of_the_schema_re_runs_what_uses_it(edited):
@@ -89,13 +94,13 @@ def test_a_person_vouches_for_a_change_with_touch(copy):
     """Last: it changes the folder."""
     model = copy.folder / "results/models/dh/r1/step-10/model.safetensors"
     before = model.read_bytes(), model.stat().st_mtime_ns
-    copy.edit("src/masklab/training/loop.py", "^VALID_ROWS = 512$", "VALID_ROWS = 511")
+    copy.edit("src/masklab/training/step.py", "^VALID_ROWS = 512$", "VALID_ROWS = 511")
     assert jobs(copy.snakemake(CONFIG, *TARGETS, "--dry-run"))["pretrain"] == 5
-    assert "code     masklab.training.loop\n" in copy.masklab("why", "results/models/dh/r1/manifest.json")
+    assert "code     masklab.training.step\n" in copy.why("results/models/dh/r1/manifest.json")
     copy.snakemake(CONFIG, *TARGETS, "--touch")
     assert NOTHING in copy.snakemake(CONFIG, *TARGETS, "--dry-run")
-    said = copy.masklab("why", "results/models/dh/r1/manifest.json")
+    said = copy.why("results/models/dh/r1/manifest.json")
     assert "nothing to do" in said and "vouched for on" in said
     assert (model.read_bytes(), model.stat().st_mtime_ns) == before
-    copy.restore("src/masklab/training/loop.py")
+    copy.restore("src/masklab/training/step.py")
     assert jobs(copy.snakemake(CONFIG, *TARGETS, "--dry-run"))["pretrain"] == 5

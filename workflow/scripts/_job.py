@@ -85,14 +85,3 @@ def device(name: str) -> str:
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def results(snakemake):
-    """`Results` of what a figure, table or claims job reads."""
-    from masklab.scores.load import load
-    from masklab.scores.view import View
-
-    view = View(**snakemake.params.config["view"])
-    models = [(recipe, k) for recipe, count in view.replicates.items() for k in range(1, count + 1)]
-    manifests = dict(zip(models, snakemake.input.models, strict=True))
-    return load(view, snakemake.input.scores, manifests, dict(zip(view.tasks, snakemake.input.tasks, strict=True)))

@@ -2,14 +2,16 @@
 
 from pathlib import Path
 
-from _job import job, results
+from _job import job
+from _results import results
 
 with job(snakemake):
     from masklab.claims.verdict import test_claims
     from masklab.claims.write import write_claims
+    from masklab.scores.load import DRAWS
     from masklab.studies import every_claim
 
-    found = results(snakemake)
+    found = results(snakemake, DRAWS)
     known = {claim.name: claim for claim in every_claim(snakemake.params.config["wing"], found.view)}
     claims = [known[name] for name in snakemake.params.config["claims"]]
     write_claims(test_claims(claims, found), Path(snakemake.output.csv).with_suffix(""))

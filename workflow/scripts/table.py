@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from _job import job, results
+from _job import job
+from _results import results
 
 with job(snakemake):
     from masklab.report.tables import write_table

@@ -50,7 +50,7 @@ def test_claims(claims: list[Claim], results: Results) -> pd.DataFrame:
     """One row of `COLUMNS` per claim, in order."""
     rows, effects = [], {}
     for claim in claims:
-        rows.append(_row(claim, results))
+        rows.append(tested(claim, results))
         rows[-1]["same_effect"] = effects.setdefault(claim.effect, claim.name)
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
     return frame.assign(corrected=_corrected(frame))
@@ -59,7 +59,8 @@ def test_claims(claims: list[Claim], results: Results) -> pd.DataFrame:
 test_claims.__test__ = False  # pytest collects by name
 
 
-def _row(claim, results) -> dict:
+def tested(claim: Claim, results: Results) -> dict:
+    """The row of one claim, without what depends on the others."""
     view, bounds = results.view, claim.bounds(results.view)
     found = effect_estimate(claim.effect, results)
     why, verdict = _judged(claim, results, found)

@@ -3,6 +3,7 @@
 import contextlib
 import re
 
+from masklab.config.layers import DEFAULT
 from masklab.config.located import Place, place_of
 from masklab.errors import MaskLabError
 
@@ -73,8 +74,10 @@ def _changed(raw, path, place, alone=False) -> tuple[Place, list[str]] | None:
     if place is None or len(path) < 2 or not order:
         return None
 
+    shipped = order.index(str(DEFAULT)) if str(DEFAULT) in order else 0  # what config.yaml is made of is one file
+
     def height(where):
-        return order.index(where.file) if where.file in order else len(order)
+        return max(order.index(where.file), shipped) if where.file in order else len(order)
 
     seen, waiting, best = set(), [tuple(path[:2])], None
     if path[0] == "studies" and path[2:3] == ["probes"] and len(path) > 3:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from masklab.errors import MaskLabError
 
-LOCAL = ("scores", "claims", "study_claims", "table", "figure")  # run where Snakemake runs; never submitted
+LOCAL = ("scores", "facts", "claims", "study_claims", "table", "figure")  # run where Snakemake runs; never submitted
 
 
 @dataclass

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 from masklab.report import style
-from masklab.report.marks import band, best_null, limits, note, null_key, null_line, step_axis, write_note
+from masklab.report.marks import best_null, note, null_key, step_axis, write_note
+from masklab.report.marks import curves as marks_curves
 from masklab.report.tables import cell, null_cells, tidy
 
 
@@ -19,7 +20,6 @@ def comparison(results, chosen) -> pd.DataFrame:
     return tidy(found)
 
 
-@style.paper
 def bars(results, chosen):
     """Bars by task, one colour per recipe, whiskers for intervals, a dashed line for the best null of each task."""
     figure = style.new_figure(style.FULL, 2.1 * len(chosen))
@@ -60,7 +60,6 @@ def bars(results, chosen):
     return figure, pd.concat(data, ignore_index=True)
 
 
-@style.paper
 def curves(results, chosen):
     """Curves over updates, one panel per panel of the study and set of tasks, bands for intervals, the best null."""
     cells = [(panel, name, readings) for panel, lines in chosen.items() for name, readings in lines.items()]
@@ -71,19 +70,13 @@ def curves(results, chosen):
     looks = style.looks(label for _, _, readings in cells for label in readings)
     data, nulls, handles = [], [], {}
     for index, (axes, (panel, name, readings)) in enumerate(zip(grid, cells, strict=False)):
-        frames = []
-        for label, reading in readings.items():
-            frame = results.summary(reading)
-            handles[label] = band(axes, frame, looks[label], label)
-            frames.append(frame.assign(panel=panel, set=name, label=label, recipe=reading.recipe))
-        null = best_null(results, readings.values())
-        null_line(axes, null)
-        limits(axes, frames, [null])
-        step_axis(axes, np.concatenate([frame["x"] for frame in frames]))
+        frame, null = marks_curves(axes, results, readings, looks)
+        handles |= dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+        step_axis(axes, frame["x"])
         axes.set_ylabel(_metric(results, next(iter(readings.values()))))
         title = name if len(chosen) == 1 else f"{panel}: {name}"
         style.panel_title(axes, title, index if len(cells) > 1 else None)
-        data += [frame.assign(null=np.nan if null is None else null.value) for frame in frames]
+        data.append(frame.assign(panel=panel, set=name))
         nulls.append(null)
     for axes in grid[len(cells) :]:
         axes.remove()

@@ -33,6 +33,12 @@ class Item:
         """What makes it, imported now."""
         return imported(self.make)
 
+    def draw(self, results, **more):
+        """(figure, data) of a figure, drawn in the style that all figures share."""
+        from masklab.report import style
+
+        return style.paper(self.function())(results, self.choose(results.view), **more)
+
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads."""
         return needs(self.choose(view), view, self.nulls)

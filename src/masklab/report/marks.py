@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
@@ -56,6 +57,22 @@ def band(axes, frame, look, name=None, x="x"):
     return line
 
 
+def curves(axes, results: Results, readings: dict, looks: dict, least: float = 0.0) -> tuple[pd.DataFrame, Null | None]:
+    """Curves by label with bands, the best null as a line, room for all of it; returns (the data drawn, that null).
+
+    readings: label -> curve; looks: label -> style; least: as of `Results.summary`.
+    """
+    frames = []
+    for label, reading in readings.items():
+        frame = results.summary(reading, least)
+        band(axes, frame, looks[label], label)
+        frames.append(frame.assign(label=label, recipe=reading.recipe))
+    null = best_null(results, readings.values())
+    null_line(axes, null)
+    limits(axes, frames, [null])
+    return pd.concat(frames, ignore_index=True).assign(null=math.nan if null is None else null.value), null
+
+
 def bars(axes, x, frame, **look):
     """Points joined by a line, with their intervals as bars where they have any; returns the line."""
     (line,) = axes.plot(x, frame["value"], **look)
@@ -83,10 +100,13 @@ def note(frames) -> str:
 
 
 def write_note(figure, text: str) -> None:
-    """A line of small print at the foot; the figure grows by it."""
+    """A line of small print at the foot, above the legend if there is one; the figure grows by it. Call it last."""
     width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + 0.2)
-    figure.supxlabel(text, fontsize=7)
+    figure.set_size_inches(width, height + 0.18)
+    if figure.legends:
+        figure.legends[-1].set_title(text, {"size": 7})
+    else:
+        figure.supxlabel(text, fontsize=7)
 
 
 def limits(axes, frames, nulls=(), least: float | None = None, most: float | None = None) -> None:

@@ -88,6 +88,12 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+def one_panel(width: float = COLUMN, height: float = 2.2):
+    """(figure, axes) of a figure of one panel."""
+    figure = new_figure(width, height)
+    return figure, figure.subplots()
+
+
 def patch(color: str, alpha: float = 1.0) -> Patch:
     """A legend entry for bars or bands."""
     return Patch(color=color, alpha=alpha, linewidth=0)

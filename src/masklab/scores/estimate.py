@@ -73,7 +73,8 @@ def estimate(values, least: float = 0.0, fisher: bool = False, level: float = LE
     spread = max(float(values[:, 0].std(ddof=1)), least)
     parts = [(spread**2 / count, count - 1)]
     draws = values.shape[1] - 1
-    if draws > 1 and (over_items := float(values[:, 1:].mean(0).var(ddof=1))) > 0:
+    over_items = float(values[:, 1:].mean(0).var(ddof=1)) if draws > 1 else 0.0
+    if over_items > 1e-24 * max(1.0, mean * mean):  # more than the rounding of equal numbers
         parts.append((over_items, draws - 1))
     variance = sum(part for part, _ in parts)
     below = sum(part**2 / dof for part, dof in parts)

@@ -82,7 +82,6 @@ def _described(results, reading, frame, spelling, share, start, domain):
     return frame.assign(**facts, recipe=reading.recipe, task=task, domain=domain, majority=level)
 
 
-@style.paper
 def transfer(results, chosen):
     """One row of axes per (spelling, share) of `chosen`."""
     data = frames(results, chosen)
@@ -101,9 +100,9 @@ def transfer(results, chosen):
         for axes, column in zip(row, columns, strict=True):
             own = part[part["column"] == column]
             _draw(axes, own)
-            style.panel_title(axes, f"{title}: {column}" if axes is row[0] else column, next(letters))
+            style.panel_title(axes, column, next(letters))
         _limits(row, part)
-        row[0].set_ylabel("Accuracy")
+        row[0].set_ylabel(f"{title}\nAccuracy")
     for axes in grid[-1]:
         axes.set_xlabel("Fine-tuning examples")
     _legend(figure, data)

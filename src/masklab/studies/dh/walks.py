@@ -21,7 +21,6 @@ FORMS = ("#0072B2", "#D55E00")  # of a and b features; A and B of the other figu
 _DOWN, _WITH, _WITHOUT = -0.85, -1.75, -2.4  # heights of the rows below the walk
 
 
-@style.paper
 def figure1(results, chosen, corpora=()):
     """How a sequence comes about; `corpora`: train.parquet of the corpus with and of that without the property."""
     walked, forms, facts = _read(corpora)
@@ -35,10 +34,11 @@ def figure1(results, chosen, corpora=()):
     )
     shown = min(SHOWN, config.length)
     figure = style.new_figure(style.FULL, 1.85 * len(chains))
+    place = "node it passes" if config.chains.edges == "released" else "synset"
     for k, axes in enumerate(np.atleast_1d(figure.subplots(len(chains), 1))):
         part = data[data["chain"] == k + 1]
         _draw(axes, part[part["position"] < shown], [form[k] for form in forms])
-        style.panel_title(axes, f"k = {k + 1}: a walk of chain {k + 1} and both edges of every synset", k)
+        style.panel_title(axes, f"k = {k + 1}: a walk of chain {k + 1}, and both edges of every {place}", k)
     return figure, data[data["position"] < shown].reset_index(drop=True)
 
 

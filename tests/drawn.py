@@ -1,0 +1,18 @@
+"""What every figure must keep to."""
+
+
+def nothing_overlaps(figure) -> None:
+    """Axes with their labels and titles, legends and notes lie within the figure and not on each other."""
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    boxes = [axes.get_tightbbox(renderer) for axes in figure.axes]
+    boxes += [legend.get_window_extent(renderer) for legend in figure.legends]
+    notes = [figure._supxlabel] if figure._supxlabel is not None else []
+    boxes += [note.get_window_extent(renderer) for note in notes]
+    edge = figure.bbox
+    for i, box in enumerate(boxes):
+        assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= edge.x1 + 1 and box.y1 <= edge.y1 + 1, "beyond the edge"
+        for other in boxes[i + 1 :]:
+            width = min(box.x1, other.x1) - max(box.x0, other.x0)
+            height = min(box.y1, other.y1) - max(box.y0, other.y0)
+            assert width <= 1 or height <= 1, "two parts overlap"

@@ -1,0 +1,70 @@
+"""The rooms of the house stand one above the other: no package imports one above it, and none in a circle."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src"
+# From the ground up. Rooms of one line may not import each other.
+FLOORS = [
+    ["errors", "memory", "intervals"],
+    ["files", "rng", "lines"],
+    ["jobs"],
+    ["config"],
+    ["scores"],
+    ["tokenizers", "theory", "spectrum", "embeddings"],
+    ["symbols", "masking", "batches", "optim"],
+    ["tokens", "sparse"],
+    ["corpora"],
+    ["conditionals", "models"],
+    ["tasks", "curvature"],
+    ["objectives"],
+    ["training"],
+    ["probes"],
+    ["claims", "report"],
+    ["studies"],
+    ["own", "plan"],
+    ["cli"],
+]
+HEIGHT = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def modules():
+    for path in sorted((SOURCE / "masklab").rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imported(path):
+    """Modules that a file imports, anywhere in it, and those that it names as "masklab.module:function"."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "masklab":
+            yield from (f"masklab.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def room(module):
+    return module.split(".")[1] if "." in module else ""
+
+
+@pytest.mark.parametrize(("module", "path"), list(modules()), ids=lambda value: value if isinstance(value, str) else "")
+def test_imports_go_down(module, path):
+    own = room(module)
+    if own in ("", "__init__"):
+        return
+    assert own in HEIGHT, f"{own}: give the room its floor in FLOORS"
+    for other in {room(name) for name in imported(path) if name.startswith("masklab.")} - {own}:
+        assert HEIGHT[other] < HEIGHT[own], f"{module} imports {other}, which is not below {own}"
+
+
+def test_the_engine_names_no_study():
+    """Nothing below `studies` names a paper's study or wing, but for its kinds of corpora and tasks and its models."""
+    wings = ("masklab.studies",)
+    for module, path in modules():
+        if HEIGHT.get(room(module), 99) < HEIGHT["studies"]:
+            text = path.read_text(encoding="utf-8")
+            assert not any(wing in text for wing in wings), module

@@ -1,0 +1,16 @@
+"""What figures, tables and claims share: the scores and facts that their jobs read.
+
+It counts as code of these jobs, which `_job` does not.
+"""
+
+
+def results(snakemake, draws=0):
+    """`Results` of what a figure, table or claims job reads, with items resampled `draws` times."""
+    from masklab.scores.load import load
+    from masklab.scores.view import View
+
+    view = View(**snakemake.params.config["view"])
+    models = [(recipe, k) for recipe, count in view.replicates.items() for k in range(1, count + 1)]
+    manifests = dict(zip(models, snakemake.input.models, strict=True))
+    tasks = dict(zip(view.tasks, snakemake.input.tasks, strict=True))
+    return load(view, snakemake.input.scores, manifests, tasks, draws)
