@@ -21,6 +21,7 @@ def test_tasks_are_called_as_the_sets_that_they_are():
     assert said("c", "e", "f", "g") == "A: accuracy on three + g"
     assert said("g", "c", "e", "d") == "A: score on g + two + d"  # two metrics
     assert said("e", "c") == "A: accuracy on e + c"
+    assert said("e", "c", "g", "f") == "A: accuracy on 4 tasks"
 
 
 def test_a_mean_over_checkpoints_says_so_and_a_curve_over_them_is_one():

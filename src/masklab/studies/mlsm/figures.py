@@ -8,13 +8,14 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from masklab.errors import MaskLabError
-from masklab.report import style
+from masklab.report import marks, style
 from masklab.report.labels import place_labels
-from masklab.report.marks import band, best_null, hollow, key, limits, note, null_key, null_line, step_axis, write_note
+from masklab.report.marks import best_null, hollow, key, note, write_note
 from masklab.scores.reading import base
 from masklab.studies.mlsm.select import CONTROL
 
 START = "start of phase 2"
+BEGIN = {"color": "0.4", "marker": "*", "markersize": 7, "linestyle": ""}
 CONTROLS = {"marker": "s", "color": "#0072B2"}
 OTHERS = {"marker": "o", "color": "#D55E00"}
 POINT = {"linestyle": "", "markersize": 4.5}
@@ -38,7 +39,6 @@ def row_names(view, tasks) -> dict[str, str]:
     }
 
 
-@style.paper
 def figure1(results, chosen):
     """What MLM predicts for one masked word (tokens) and what MLSM predicts (latent properties): bars."""
     parts = [_prediction(results, reading) for reading in chosen.values()]
@@ -86,7 +86,6 @@ def _cut(entry, width=38):
     return entry if len(entry) <= width else entry[: width - 1].rstrip(" ,") + "…"
 
 
-@style.paper
 def curves(results, chosen):
     """Mean scores against the updates of phase 2, from where it starts, with the best null."""
     across = min(len(chosen), 2)
@@ -94,34 +93,32 @@ def curves(results, chosen):
     figure = style.new_figure(style.FULL if across == 2 else style.COLUMN, 2.3 * down)
     grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     looks = style.looks(label for lines in chosen.values() for label in lines if label is not None)
-    looks[None] = {"color": "0.4", "marker": "*", "markersize": 7, "linestyle": ""}
     data, nulls, handles = [], [], {}
     for index, (axes, (panel, lines)) in enumerate(zip(grid, chosen.items(), strict=False)):
-        null = best_null(results, (reading for label, reading in lines.items() if label is not None))
-        for label, reading in lines.items():
-            frame = results.summary(reading).rename(columns={"x": "updates"}).fillna({"updates": 0})
-            handles[label] = band(axes, frame, looks[label], label or START, x="updates")
-            if label is None and frame["low"].notna().all():
-                axes.vlines(0, frame["low"], frame["high"], color=looks[None]["color"], linewidth=0.9)
-            level = np.nan if null is None else null.value
-            data.append(frame.assign(panel=panel, label=label or START, recipe=reading.recipe, null=level))
-        null_line(axes, null)
+        told = {label: reading for label, reading in lines.items() if label is not None}
+        frame, null = marks.curves(axes, results, told, looks)
+        data.append(frame.assign(panel=panel))
         nulls.append(null)
+        if None in lines:
+            start = results.summary(lines[None]).assign(x=0.0)
+            marks.bars(axes, start["x"], start, label=START, **BEGIN)
+            data.append(start.assign(panel=panel, label=START, recipe=lines[None].recipe, null=frame["null"].iloc[0]))
+        handles |= dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
         style.panel_title(axes, panel, index if len(chosen) > 1 else None)
-        step_axis(axes, [], name="Additional updates in phase 2")
-        axes.set_xlim(left=min(0, axes.get_xlim()[0]))
+        marks.step_axis(axes, [], name="Additional updates in phase 2")
+        axes.set_xlim(left=-0.04 * frame["x"].max())
     for axes in grid[len(chosen) :]:
         axes.remove()
-    limits(grid[0], data, nulls)
+    marks.limits(grid[0], data, nulls)
     reading = next(iter(next(iter(chosen.values())).values()))
     tasks = split_up(results, reading)
     for axes in grid[: len(chosen) : across]:
         what = "phenomena" if any("/" in task for task in tasks) else "tasks"
         axes.set_ylabel(f"Mean {_unit(results, reading)}, {len(tasks)} {what}")
-    ordered = {label or START: handles[label] for label in looks if label in handles} | null_key(nulls)
+    ordered = {label: handles[label] for label in (*looks, START) if label in handles} | marks.null_key(nulls)
     style.legend_below(figure, list(ordered.values()), list(ordered), handlelength=3)
-    write_note(figure, note(data) + ("" if any(nulls) else "; chance is not shown"))
-    return figure, pd.concat(data, ignore_index=True)
+    marks.write_note(figure, marks.note(data) + ("" if any(nulls) else "; chance is not shown"))
+    return figure, pd.concat(data, ignore_index=True).rename(columns={"x": "updates"})
 
 
 def _unit(results, reading):
@@ -191,7 +188,6 @@ def _keys(data):
     return found if data["learned"].all() else found | dict([key(WHITE, **POINT, **white)])
 
 
-@style.paper
 def figure2(results, chosen):
     """BLiMP accuracy by phenomenon: MLSM+MLM (y) against MLSM (x) at the end of pre-training."""
     data = points(results, chosen).sort_values("row", ignore_index=True)
@@ -211,7 +207,6 @@ def figure2(results, chosen):
     return figure, data.drop(columns=["number", "control"])
 
 
-@style.paper
 def figure6(results, chosen):
     """MSGS by task: MLSM+MLM (y) against others (x) at the end of pre-training; squares are control tasks."""
     data = points(results, chosen)
