@@ -1,13 +1,14 @@
 """What a claim is. Light: made when the workflow is parsed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from masklab.scores.reading import leaves, needs
+from masklab.scores.reading import Reading, leaves, needs
 from masklab.scores.view import View
 
 Region = Literal["above 0", "below 0", "equal", "no more", "no less"]
 MARGINAL = ("equal", "no more", "no less")  # regions that the margin is part of
+NO_SCORE = ("rank", "rank_centred", "majority", "majority_f1")  # metrics on tasks that say nothing of what was learned
 FEWEST = 3  # replicates below which nothing is decided
 
 
@@ -22,6 +23,8 @@ class Claim:
     learned: premises on having learned more than a null apply; false only of what holds for untrained models too.
     learned_on: splits on which having learned a task counts too: those that recipes were fine-tuned on, where the claim
     is about others, and may say that nothing carries over to them.
+    learned_tasks: tasks that must have been learned in place of those of the effect: controls of tasks on which a model
+    that learned much may well do worse than one that learned nothing.
     headline: one of the few that a study stands for.
     """
 
@@ -35,15 +38,26 @@ class Claim:
     equal_loss: bool = False
     learned: bool = True
     learned_on: tuple[str, ...] = ()
+    learned_tasks: tuple[str, ...] = ()
     headline: bool = False
 
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads, for its effect and its premises."""
-        pairs = needs(self.effect, view)
+        pairs = needs([self.effect, self.to_learn()], view)
         if self.equal_loss:
             gaps = [reading.of(reading.recipe, **GAP) for reading in leaves(self.effect)]
             pairs += needs(gaps, view, with_nulls=False)
         return list(dict.fromkeys(pairs))
+
+    def to_learn(self) -> list[Reading]:
+        """What its recipes must do better at than their nulls: numbers, at the last checkpoint of a curve."""
+        found = []
+        for reading in leaves(self.effect) if self.learned else ():
+            if reading.tasks and reading.metric not in NO_SCORE:
+                step = "last" if reading.over == "step" else reading.step
+                plain = replace(reading, over=None, reduce=None, form="value", step=step)
+                found.append(replace(plain, tasks=self.learned_tasks or plain.tasks))
+        return list(dict.fromkeys(found))
 
     def bounds(self, view: View) -> tuple[float, float]:
         """The open interval that its region stands for."""

@@ -72,7 +72,7 @@ class Least:
         return list(self.parts)
 
     def words(self, view: View) -> str:
-        return f"least of {', '.join(part.words(view) for part in self.parts)}"
+        return f"least of {_several(self.parts, view)}"
 
     def unit(self, view: View) -> str:
         return _unit(self.parts[0], view)
@@ -97,6 +97,13 @@ class Growth:
 
     def unit(self, view: View) -> str:
         return _unit(self.parts[0], view)
+
+
+class Median(Least):
+    """The median of several parts, in each replicate: above 0 if most of them are."""
+
+    def words(self, view: View) -> str:
+        return f"median of {_several(self.parts, view)}"
 
 
 @dataclass(frozen=True)
@@ -147,23 +154,28 @@ class Correlation:
 class Crossing:
     """Share of `whole` at which a curve over steps first reaches `level`, less `threshold`.
 
-    curve, cost: readings over steps; level, whole: numbers. Between two checkpoints the curve is a straight line. A
-    replicate that never reaches the level counts with all that it cost, which is too little.
+    curve, cost: readings over steps; level, whole: readings of a number. cost None: updates, and `whole` is so many.
+    Between two checkpoints the curve is a straight line. A replicate that never reaches the level counts with all that
+    it cost, which is too little.
     """
 
     curve: Reading
-    cost: Reading
+    cost: Reading | None
     level: object
     whole: object
     threshold: float = 0.0
 
     def readings(self) -> list:
-        return [self.curve, self.cost, self.level, self.whole]
+        found = [self.curve, self.level]
+        return found if self.cost is None else [*found, self.cost, self.whole]
 
     def words(self, view: View) -> str:
-        of, what = view.label(self.whole.recipe), self.cost.parts(view)["what"]
+        if self.cost is None:
+            of = f"{self.whole:g} updates"
+        else:
+            of = f"{view.label(self.whole.recipe)}'s {self.cost.parts(view)['what']}"
         at = f"{view.label(self.level.recipe)}'s {self.level.parts(view)['what']}"
-        return f"share of {of}'s {what} after which {view.label(self.curve.recipe)} reaches {at}{_less(self.threshold)}"
+        return f"share of {of} after which {view.label(self.curve.recipe)} reaches {at}{_less(self.threshold)}"
 
     def unit(self, view: View) -> str:
         return "share"
@@ -180,6 +192,12 @@ def _less(threshold):
 def _rest(text):
     _, mark, rest = text.partition(":")
     return mark + rest
+
+
+def _several(parts, view) -> str:
+    """Parts in words, of many the first and the last."""
+    words = [part.words(view) for part in parts]
+    return ", ".join(words) if len(words) < 4 else f"{len(words)}: {words[0]}, ..., {words[-1]}"
 
 
 def _signed(terms) -> str:

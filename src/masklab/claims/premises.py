@@ -13,8 +13,6 @@ from masklab.scores.estimate import Estimate, estimate
 from masklab.scores.reading import CONVERGED, Reading, leaves
 from masklab.scores.results import Results, Values
 
-NO_SCORE = ("rank", "rank_centred", "majority", "majority_f1")  # metrics on tasks that say nothing of what was learned
-
 
 def failing(claim: Claim, results: Results) -> str | None:
     """Why the first failing premise of a claim fails; None if all hold."""
@@ -74,16 +72,12 @@ def _language_gain(results, recipe) -> float | None:
 def unlearned_tasks(claim: Claim, results: Results) -> str | None:
     """On each set of tasks that the effect reads, one recipe does better than every null of the study.
 
-    That is: on the splits that the effect reads, or on those of the claim's `learned_on`.
+    That is: on the splits that the effect reads, or on those of the claim's `learned_on`; on its `learned_tasks` if it
+    has any.
     """
-    if not claim.learned:
-        return None
     groups: dict[tuple, list[Reading]] = {}
-    for reading in leaves(claim.effect):
-        if reading.tasks and reading.metric not in NO_SCORE:
-            step = "last" if reading.over == "step" else reading.step
-            plain = replace(reading, over=None, reduce=None, form="value", step=step)
-            groups.setdefault((plain.tasks, plain.splits, plain.metric), []).append(plain)
+    for reading in claim.to_learn():
+        groups.setdefault((reading.tasks, reading.splits, reading.metric), []).append(reading)
     for group in groups.values():
         if claim.learned_on:
             group = [*group, *(replace(reading, splits=claim.learned_on) for reading in group)]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from masklab.claims.effects import Correlation, Crossing, Growth, Least, Ratio, Slope, Sum
+from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Ratio, Slope, Sum
 from masklab.scores.reading import Reading, leaves
 from masklab.scores.results import NOTHING, Results, Values
 
@@ -58,6 +58,10 @@ def _growth(effect, parts):
     return parts[-1].scalar - parts[0].scalar if len(parts) > 1 else np.full_like(parts[0].scalar, np.nan)
 
 
+def _median(effect, parts):
+    return np.median([part.scalar for part in parts], 0)
+
+
 def _slope(effect, parts):
     x = np.asarray(effect.xs, float) - np.mean(effect.xs)
     return np.einsum("p,prb->rb", x, np.stack([part.scalar for part in parts])) / (x @ x)
@@ -72,17 +76,20 @@ def _correlation(effect, parts):
 
 
 def _crossing(effect, parts):
-    curve, cost, level, whole = parts
-    steps = [step for step in curve.x if step in cost.x]
+    curve, level, *paid = parts
     rows, columns = level.scalar.shape
+    if paid:
+        cost, whole = paid[0], paid[1].scalar[:, 0]
+        steps = [step for step in curve.x if step in cost.x]
+        y = curve.data[:, [list(curve.x).index(step) for step in steps]]
+        x = cost.data[:, [list(cost.x).index(step) for step in steps], 0]
+    else:
+        x, y, whole = np.tile(curve.x, (rows, 1)), curve.data, np.full(rows, effect.whole)
     found = np.empty((rows, columns))
-    y = curve.data[:, [list(curve.x).index(step) for step in steps]]
-    x = cost.data[:, [list(cost.x).index(step) for step in steps]]
     for r in range(rows):
         for b in range(columns):
-            reached = first_reached(x[r, :, 0], y[r, :, b], level.scalar[r, b])
-            reached = x[r, -1, 0] if np.isnan(reached) else reached
-            found[r, b] = reached / whole.scalar[r, 0] - effect.threshold
+            reached = first_reached(x[r], y[r, :, b], level.scalar[r, b])
+            found[r, b] = (x[r, -1] if np.isnan(reached) else reached) / whole[r] - effect.threshold
     return found
 
 
@@ -101,8 +108,8 @@ def first_reached(costs, curve, level: float) -> float:
     return float(costs[at - 1] + share * (costs[at] - costs[at - 1]))
 
 
-_FORMS = {Sum: _sum, Ratio: _ratio, Least: _least, Growth: _growth, Slope: _slope, Correlation: _correlation}
-_FORMS |= {Crossing: _crossing}
+_FORMS = {Sum: _sum, Ratio: _ratio, Least: _least, Median: _median, Growth: _growth, Slope: _slope}
+_FORMS |= {Correlation: _correlation, Crossing: _crossing}
 
 
 def rounding(effect) -> float:

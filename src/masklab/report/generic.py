@@ -26,7 +26,7 @@ def comparison(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
     for title, members in view.panels.items():
         for row, tasks in rows(view).items():
             for label, recipe in members.items():
-                if _measured(view, recipe, tasks):
+                if measured(view, recipe, tasks):
                     found.setdefault(title, {}).setdefault(row, {})[label] = Reading(recipe, tasks=tasks)
     if not found:
         raise MaskLabError("no probe of the study measures a recipe of its panels on a task")
@@ -40,7 +40,7 @@ def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
     for title, members in view.panels.items():
         for name, tasks in groups.items():
             for label, recipe in members.items():
-                if _measured(view, recipe, tasks):
+                if measured(view, recipe, tasks):
                     reading = Reading(recipe, tasks=tasks, step="all", over="step")
                     found.setdefault(title, {}).setdefault(name, {})[label] = reading
     if not found:
@@ -48,7 +48,8 @@ def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
     return found
 
 
-def _measured(view, recipe, tasks):
+def measured(view: View, recipe: str, tasks: tuple[str, ...]) -> bool:
+    """Whether probes of the study measure a recipe on each of these tasks."""
     kinds = Reading(recipe, tasks=tasks).kinds()
     names = view.measured_by(recipe, kinds, tasks)
     return all(any(task in view.probes[name]["tasks"] for name in names) for task in tasks)

@@ -8,7 +8,7 @@ dots: `objective.mae.delta`, `corpus.chains.synsets`, `masking.rate`, `task.mix`
 import json
 import math
 
-from masklab.config.references import law_entry, named_law, phase
+from masklab.config.references import checkpoints, law_entry, named_law, phase
 from masklab.config.replicates import is_redrawn
 
 # Keys of a recipe that name entries: what the entries say follows under the same key with a dot.
@@ -46,6 +46,7 @@ def recipe_facts(config, name: str) -> dict:
     model = config.models[name]
     objective = config.objectives[model.objective]
     found = flat(model.model_dump(mode="json", exclude={*NAMES, *SPEED})) | {"phase": phase(config, name)}
+    found |= {"checkpoints": checkpoints(model)}
     found |= {"corpus": model.corpus} | _drawn(config, "corpus", config.corpora[model.corpus])
     found |= {"corpus.redrawn": is_redrawn(config, "corpora", model.corpus)}
     found |= _entry("tokenizer", model.tokenizer, config.tokenizers[model.tokenizer])

@@ -97,10 +97,7 @@ class Reading:
     def parts(self, view: View) -> dict[str, str]:
         """What it reads in words, part by part; equal parts of several readings need to be said once."""
         form = {"value": "", "log": "log ", "share of the floor": "relative "}[self.form]
-        what = (
-            self.metric.replace("_", " ") if self.metric else ("score" if len(self.tasks) != 1 else _metric(self, view))
-        )
-        what = f"{self.reduce} of {what}" if self.reduce else what
+        what = f"{self.reduce} of {self._measure(view)}" if self.reduce else self._measure(view)
         on = f" on {_tasks(self, view)}" if self.tasks else ""
         return {
             "recipe": view.label(self.recipe),
@@ -111,7 +108,7 @@ class Reading:
                 self.sizes, f"{self.sizes} sizes" if isinstance(self.sizes, str) else f"{self.sizes} examples"
             ),
             "layers": "" if self.layers is None else _layers(self.layers),
-            "step": ({"last": "", "all": ""} | CONVERGED).get(
+            "step": ({"last": "", "all": "" if self.over == "step" else "all checkpoints"} | CONVERGED).get(
                 self.step, f"{self.step} checkpoint" if isinstance(self.step, str) else f"step {self.step}"
             ),
         }
@@ -123,8 +120,7 @@ class Reading:
 
     def unit(self, view: View) -> str:
         """What it is measured in."""
-        metrics = {_metric(self, view, task) for task in self.tasks} or {self.metric}
-        unit = (self.metric or (metrics.pop() if len(metrics) == 1 else "score")).replace("_", " ")
+        unit = self._measure(view)
         if self.reduce == "slope":
             return f"{unit} per {({'train_size': 'doubling', 'step': 'update'}).get(self.over, self.over)}"
         return {"log": f"log {unit}", "share of the floor": "share of the floor"}.get(self.form, unit)
@@ -138,14 +134,20 @@ class Reading:
         """
         return math.sqrt(1 / 12) if self.metric in ("rank", "rank_centred") and self.reduce is None else 0.0
 
+
+    def _measure(self, view) -> str:
+        """Its metric, or "score" of tasks that have several."""
+        metrics = {_metric(self, view, task) for task in self.tasks} or {self.metric}
+        return (metrics.pop() if len(metrics) == 1 else "score").replace("_", " ")
+
     def plain(self) -> dict:
         """Its fields that are not the default, JSON-able."""
         given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {name: list(v) if isinstance(v, tuple) else v for name, v in given.items() if v not in (None, (), "")}
 
 
-def _metric(reading, view, task=None):
-    return reading.metric or view.tasks[base(task or reading.tasks[0])]["metric"]
+def _metric(reading, view, task):
+    return reading.metric or view.tasks[base(task)]["metric"]
 
 
 def base(task: str) -> str:
@@ -154,11 +156,14 @@ def base(task: str) -> str:
 
 
 def _tasks(reading, view):
-    """Tasks in words: the name of the set that they are, else up to three names, else how many."""
-    named = [name for name, members in view.sets.items() if tuple(members) == reading.tasks]
-    if named and len(reading.tasks) > 1:
-        return named[0]
-    return " + ".join(reading.tasks) if len(reading.tasks) <= 3 else f"{len(reading.tasks)} tasks"
+    """Tasks in words: the sets that they are one after the other, by name, other tasks by theirs; or how many."""
+    rest, said = reading.tasks, []
+    while rest:
+        sets = {name: tasks for name, tasks in view.sets.items() if len(tasks) > 1}
+        begun = {name: len(tasks) for name, tasks in sets.items() if rest[: len(tasks)] == tuple(tasks)}
+        said.append(max(begun, key=begun.get, default=rest[0]))
+        rest = rest[begun.get(said[-1], 1) :]
+    return " + ".join(said) if len(said) <= 3 else f"{len(reading.tasks)} tasks"
 
 
 def _panel(reading, view):

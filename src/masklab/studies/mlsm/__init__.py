@@ -1,7 +1,40 @@
-"""The wing of mlsm."""
+"""Berend, "Better Together: Jointly Using Masked Latent Semantic Modeling and Masked Language Modeling for Sample
+Efficient Pre-training" (BabyLM 2023): its figures, tables and claims.
 
-FIGURES, TABLES = {}, {}
+Which recipe is which objective is read from its loss terms, phase 1 from what recipes start from, the larger corpus
+from its size. Which tasks are of which suite only a study knows (files do not tell): its sets `blimp`, `glue`,
+`msgs-control` and `msgs-ambiguous` say it.
+"""
 
+from masklab.report.item import Item
+from masklab.studies.mlsm.claims import claims
+from masklab.studies.mlsm.select import (
+    AMBIGUOUS,
+    BLIMP,
+    CONTROL,
+    GLUE,
+    curves,
+    joint_and_latent,
+    joint_and_others,
+    predictions,
+    table,
+)
 
-def claims(view):
-    return []
+__all__ = ["FIGURES", "TABLES", "claims"]
+
+SETS = {"3": (BLIMP,), "4": (GLUE,), "5": (CONTROL, AMBIGUOUS)}
+MSGS = {"Average (control)": (CONTROL,), "Average (ambiguous)": (AMBIGUOUS,), "Average": (CONTROL, AMBIGUOUS)}
+
+FIGURES = {
+    "figure1": Item("masklab.studies.mlsm.figures:figure1", predictions, nulls=False),
+    "figure2": Item("masklab.studies.mlsm.figures:figure2", joint_and_latent),
+    **{f"figure{name}": Item("masklab.studies.mlsm.figures:curves", curves(*sets)) for name, sets in SETS.items()},
+    "figure6": Item("masklab.studies.mlsm.figures:figure6", joint_and_others),
+}
+TABLES = {
+    "table1": Item("masklab.studies.mlsm.tables:table", table({"Average": (BLIMP,)})),
+    # As published: the softmax of models with latent logits runs over vocabulary and latent logits.
+    "table1_full_width": Item("masklab.studies.mlsm.tables:table", table({"Average": (BLIMP,)}, "accuracy_full_width")),
+    "table2": Item("masklab.studies.mlsm.tables:table", table({"Average": (GLUE,)})),
+    "table3": Item("masklab.studies.mlsm.tables:table", table(MSGS)),
+}

@@ -1,0 +1,129 @@
+"""Which recipe and task of the study is what. Light: read when the workflow is parsed.
+
+Recipes are told by facts: an objective by its loss terms, phase 1 as what the recipes of a panel start from. Tasks are
+told by the study's sets.
+"""
+
+from masklab.errors import MaskLabError
+from masklab.report.generic import measured
+from masklab.scores.reading import Reading
+from masklab.scores.view import View
+
+KD, KD_MLM, MLM, MLSM, JOINT = "KD", "KD+MLM", "MLM", "MLSM", "MLSM+MLM"
+BLIMP, GLUE, CONTROL, AMBIGUOUS = "blimp", "glue", "msgs-control", "msgs-ambiguous"
+
+
+def objective_of(facts: dict) -> str | None:
+    """What a trained recipe learns, by its loss terms whatever their weights: "MLSM+MLM"; None: it is not trained."""
+    terms = sorted(facts["objective.terms"], key=lambda term: (term == "mlm", term))
+    return "+".join(terms).upper() if facts["steps"] else None
+
+
+def objectives(view: View, panel: str) -> dict[str, str]:
+    """Objective -> the recipe of a panel that has it; objectives that several have (a sweep) are left out."""
+    found = {name: objective_of(view.recipes[name]) for name in view.panels[panel].values()}
+    told = list(found.values())
+    return {objective: name for name, objective in found.items() if objective and told.count(objective) == 1}
+
+
+def tracks(view: View) -> list[str]:
+    """Panels with MLM and MLSM+MLM, from the largest corpus to the smallest.
+
+    Of files the size is known if `max_words` says it; where it is not known of each, panels are as the config has them.
+    """
+    titles = [title for title in view.panels if {MLM, JOINT} <= objectives(view, title).keys()]
+    for key in ("corpus.sentences", "corpus.max_words"):
+        sizes = {title: view.fact(objectives(view, title)[MLM], key) for title in titles}
+        if None not in sizes.values():
+            return sorted(titles, key=lambda title: -sizes[title])
+    return titles
+
+
+def tasks_of(view: View, sets) -> tuple[str, ...]:
+    """The tasks of several sets."""
+    return tuple(task for name in sets for task in view.tasks_of(name))
+
+
+def start_of(view: View, recipes) -> tuple[str, int] | None:
+    """(recipe of phase 1, step) that all of some recipes start from; None if there is none, or several."""
+    starts = {view.fact(name, "init") for name in recipes}
+    name, _, step = (starts.pop() or "").rpartition("@") if len(starts) == 1 else ("", "", "")
+    return (name, int(step)) if name in view.recipes else None
+
+
+def pair(view: View, left: str, right: str, *kinds: str) -> tuple[str, str, str]:
+    """The first panel in which one recipe each has these objectives, both measured by such a probe, and the recipes."""
+    for title in view.panels:
+        found = objectives(view, title)
+        names = [found[wanted] for wanted in (left, right) if wanted in found]
+        if len(names) == 2 and all(view.measured_by(name, kinds) for name in names):
+            return title, *names
+    raise MaskLabError(f"needs a panel in which one recipe has the objective {left} and one {right}, both measured")
+
+
+def predictions(view: View) -> dict[str, Reading]:
+    """Figure 1: MLM's prediction over the vocabulary, and over the atoms that of MLSM, or of MLSM+MLM."""
+    try:
+        _, *names = pair(view, MLM, MLSM, "prediction")
+    except MaskLabError:
+        _, *names = pair(view, MLM, JOINT, "prediction")
+    shown = zip(("vocabulary", "atoms"), names, strict=True)
+    return {split: Reading(name, "probability", probe="prediction", splits=(split,)) for split, name in shown}
+
+
+def joint_and_latent(view: View) -> dict[str, list[tuple[Reading, Reading]]]:
+    """Figure 2: panel -> (MLSM, MLSM+MLM)."""
+    title, *names = pair(view, MLSM, JOINT, "minimal_pairs")
+    return {title: [tuple(Reading(name, tasks=tasks_of(view, [BLIMP])) for name in names)]}
+
+
+def joint_and_others(view: View) -> dict[str, list[tuple[Reading, Reading]]]:
+    """Figure 6: panel -> (another, MLSM+MLM): MLM and KD+MLM, where a panel has them, else all others."""
+    tasks, pairs = tasks_of(view, [CONTROL, AMBIGUOUS]), {}
+    for title in view.panels:
+        found = objectives(view, title)
+        others = [name for name in (KD_MLM, MLM) if name in found] or [name for name in found if name != JOINT]
+        if JOINT in found and others:
+            joint = Reading(found[JOINT], tasks=tasks)
+            pairs[title] = [(joint.of(found[other]), joint) for other in others]
+    if not pairs:
+        raise MaskLabError(f"needs a panel in which one recipe has the objective {JOINT}, beside another")
+    return pairs
+
+
+def curves(*sets: str):
+    """`Item.choose` of Figures 3 to 5: panel -> label -> curve over updates, and None -> where phase 2 starts."""
+
+    def choose(view: View):
+        tasks, found = tasks_of(view, sets), {}
+        for title, members in view.panels.items():
+            own = {label: name for label, name in members.items() if measured(view, name, tasks)}
+            lines = {label: Reading(name, tasks=tasks, step="all", over="step") for label, name in own.items()}
+            start = start_of(view, own.values())
+            if lines and start and measured(view, start[0], tasks):
+                lines[None] = Reading(start[0], tasks=tasks, step=start[1])
+            found |= {title: lines} if lines else {}
+        return found or _unmeasured(sets)
+
+    return choose
+
+
+def table(averages: dict[str, tuple[str, ...]], metric: str | None = None):
+    """`Item.choose` of a table: panel -> name of an average -> label -> the mean over the tasks of some sets."""
+
+    def choose(view: View):
+        found = {}
+        for title, members in view.panels.items():
+            for row, sets in averages.items():
+                tasks = tasks_of(view, sets)
+                own = {label: name for label, name in members.items() if measured(view, name, tasks)}
+                if own:
+                    readings = {label: Reading(name, metric, tasks) for label, name in own.items()}
+                    found.setdefault(title, {})[row] = readings
+        return found or _unmeasured(*averages.values())
+
+    return choose
+
+
+def _unmeasured(sets):
+    raise MaskLabError(f"no probe of the study measures a recipe of its panels on the tasks of {' and '.join(sets)}")

@@ -1,0 +1,23 @@
+"""Tables 1 to 3: every phenomenon or task, each recipe after its last update, and unweighted means."""
+
+import pandas as pd
+
+from masklab.report.tables import cell, null_cells, tidy
+from masklab.studies.mlsm.figures import row_names, split_up
+
+
+def table(results, chosen) -> pd.DataFrame:
+    """A row per phenomenon or task of any average, then the averages; nulls beside the recipes."""
+    found = []
+    for panel, averages in chosen.items():
+        singles = {}
+        for readings in averages.values():
+            for label, reading in readings.items():
+                for task in split_up(results, reading):
+                    singles.setdefault(task, {})[label] = reading.of(reading.recipe, tasks=(task,))
+        names = row_names(results.view, singles)
+        for row, readings in ({names[task]: readings for task, readings in singles.items()} | averages).items():
+            metric = next(iter(readings.values())).unit(results.view)
+            found += [cell(results, reading, panel, row, label, metric) for label, reading in readings.items()]
+            found += null_cells(results, readings.values(), panel, row, metric)
+    return tidy(found)

@@ -1,0 +1,89 @@
+"""Claims about tasks that the best models fail, about most of several tasks, and about updates."""
+
+import numpy as np
+import pytest
+
+from masklab.claims.claim import Claim
+from masklab.claims.effects import Crossing, Median, difference
+from masklab.claims.verdict import test_claims as verdicts
+from masklab.scores.reading import Reading
+from masklab.scores.results import Results
+from masklab.scores.schema import rows_to_frame
+from masklab.scores.view import View
+
+TASKS = ("control", "hard", "other")
+FACTS = {"steps": 400, "corpus": "c"}
+PROBE = {"kind": "finetune", "tasks": list(TASKS), "recipes": ["a", "b", "null"]}
+
+
+def view():
+    return View(
+        "s",
+        panels={"one": {"A": "a", "B": "b"}},
+        recipes={"a": FACTS, "b": FACTS, "null": FACTS | {"steps": 0}},
+        nulls={"a": {"untrained": "null"}, "b": {"untrained": "null"}},
+        replicates=dict.fromkeys(("a", "b", "null"), 3),
+        tasks={task: {"metric": "mcc", "redrawn": False} for task in TASKS},
+        probes={"p": PROBE},
+    )
+
+
+def results(values, steps=(100, 200, 400)):
+    """values: (recipe, task) -> the values at these steps; replicate r has .001 r more."""
+    rows = [
+        {"recipe": recipe, "replicate": r, "step": step, "probe": "p", "task": task, "split": "test"}
+        | {"metric": "mcc", "value": value + 0.001 * r, "n": 50}
+        for (recipe, task), curve in values.items()
+        for step, value in zip(steps, curve, strict=True)
+        for r in (1, 2, 3)
+    ]
+    return Results(view(), rows_to_frame(rows))
+
+
+def flat(**values):
+    """Values at all three steps of each recipe on control, hard, other."""
+    cells = {recipe: zip(TASKS, own, strict=True) for recipe, own in values.items()}
+    return {(recipe, task): [value] * 3 for recipe, own in cells.items() for task, value in own}
+
+
+def claim(effect, **more):
+    return Claim("c", "1", "1", "a is better", effect, **more)
+
+
+def row(effect, found, **more):
+    return verdicts([claim(effect, **more)], found).iloc[0]
+
+
+def gap(task):
+    return difference(Reading("a", tasks=(task,)), Reading("b", tasks=(task,)))
+
+
+def test_a_task_below_its_null_counts_if_its_control_was_learned():
+    found = results(flat(a=(0.9, -0.3, 0), b=(0.8, -0.6, 0), null=(0.1, 0.0, 0)))
+    assert row(gap("hard"), found)["verdict"] == "untested"
+    with_control = row(gap("hard"), found, learned_tasks=("control",))
+    assert with_control[["verdict", "value"]].tolist() == ["supported", pytest.approx(0.3)]
+    unlearned = results(flat(a=(0.1, -0.3, 0), b=(0.1, -0.6, 0), null=(0.1, 0.0, 0)))
+    said = row(gap("hard"), unlearned, learned_tasks=("control",))
+    assert said["verdict"] == "untested" and "on control" in said["why"]
+    assert claim(gap("hard"), learned_tasks=("control",)).needs(view()) == [("p", "a"), ("p", "null"), ("p", "b")]
+    assert claim(gap("hard"), learned=False, learned_tasks=("control",)).to_learn() == []
+
+
+def test_a_median_is_above_0_if_most_parts_are():
+    found = results(flat(a=(0.9, 0.4, 0.5), b=(0.8, 0.2, 0.9), null=(0, 0, 0)))
+    effect = Median(tuple(gap(task) for task in TASKS))
+    said = row(effect, found)
+    assert said["value"] == pytest.approx(0.1) and said["verdict"] == "supported"
+    assert said["comparison"].startswith("median of A - B: mcc on control, A - B: mcc on hard")
+
+
+@pytest.mark.parametrize(("level", "share"), [(0.5, 0.375), (0.2, 0.25), (0.95, 1.0)])
+def test_updates_are_what_a_crossing_costs_unless_another_cost_is_said(level, share):
+    values = flat(a=(0, 0, 0), b=(level,) * 3, null=(0, 0, 0)) | {("a", "control"): [0.4, 0.6, 0.9]}
+    curve = Reading("a", tasks=("control",), step="all", over="step")
+    effect = Crossing(curve, None, Reading("b", tasks=("control",)), 400)
+    said = row(effect, results(values))
+    assert said["value"] == pytest.approx(share)  # halfway from 100 to 200 updates; at the first; never
+    assert said["comparison"] == "share of 400 updates after which A reaches B's mcc on control"
+    assert np.isclose(said["high"], said["low"])
