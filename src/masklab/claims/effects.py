@@ -99,6 +99,7 @@ class Growth:
         return _unit(self.parts[0], view)
 
 
+@dataclass(frozen=True)
 class Median(Least):
     """The median of several parts, in each replicate: above 0 if most of them are."""
 

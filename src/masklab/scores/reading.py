@@ -134,7 +134,6 @@ class Reading:
         """
         return math.sqrt(1 / 12) if self.metric in ("rank", "rank_centred") and self.reduce is None else 0.0
 
-
     def _measure(self, view) -> str:
         """Its metric, or "score" of tasks that have several."""
         metrics = {_metric(self, view, task) for task in self.tasks} or {self.metric}

@@ -85,7 +85,9 @@ def _grid(rows, chosen, height):
     across = len(chosen)
     figure = style.new_figure({1: style.COLUMN, 2: 5.2}.get(across, style.FULL), height * rows + 0.2)
     numbers = range(across) if across > 1 else [None]
-    columns = [(kind, task, members, index) for ((kind, task), members), index in zip(chosen.items(), numbers, strict=True)]
+    columns = [
+        (kind, task, members, index) for ((kind, task), members), index in zip(chosen.items(), numbers, strict=True)
+    ]
     return figure, figure.subplots(rows, across, squeeze=False), columns
 
 
