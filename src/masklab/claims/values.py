@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Ratio, Slope, Sum
-from masklab.scores.reading import Reading, leaves
+from masklab.scores.reading import Reading
 from masklab.scores.results import NOTHING, Results, Values
 
 

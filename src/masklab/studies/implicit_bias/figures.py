@@ -80,19 +80,22 @@ def points(results, members, what, together=False) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _grid(rows, chosen, height):
-    """A figure, its axes [rows, columns], and of each column the corpus, the task, what it shows, and a title's number."""
-    across = len(chosen)
-    figure = style.new_figure({1: style.COLUMN, 2: 5.2}.get(across, style.FULL), height * rows + 0.2)
-    numbers = range(across) if across > 1 else [None]
-    columns = [
-        (kind, task, members, index) for ((kind, task), members), index in zip(chosen.items(), numbers, strict=True)
+def _columns(results, chosen, place) -> list[tuple[str, str, str]]:
+    """(kind of corpus, task, title) of every column."""
+    view = results.view
+    return [
+        (kind, task, f"{CORPORA[kind]}, {said(view, task)}") for kind in chosen for task in places(view, kind)[place]
     ]
-    return figure, figure.subplots(rows, across, squeeze=False), columns
 
 
-def _titled(axes, results, kind, task, index, more=""):
-    style.panel_title(axes, f"{CORPORA[kind]}, {said(results.view, task)}{more}", index)
+def _grid(rows, across, height):
+    """A figure and its axes [rows, across]."""
+    figure = style.new_figure({1: style.COLUMN, 2: 5.2}.get(across, style.FULL), height * rows + 0.2)
+    return figure, figure.subplots(rows, across, squeeze=False)
+
+
+def _title(axes, title, index, across):
+    style.panel_title(axes, title, index if across > 1 else None)
 
 
 def _ticks(axis, count=5):
@@ -120,7 +123,6 @@ def _finish(figure, results, data, handles, nulls, filled):
 # --- loss and accuracy -------------------------------------------------------------------
 
 
-@style.paper
 def figure1(results, chosen):
     """Loss and accuracy against the updates of pre-training, every size: loss flat, accuracy rising."""
     columns = _columns(results, chosen, "steps")
@@ -164,13 +166,11 @@ def _name(row):
     return count(row["parameters"]) if row["parameters"] else row["label"]
 
 
-@style.paper
 def figure2(results, chosen):
     """Loss and accuracy at the end of pre-training against model size; dotted: where the loss saturates."""
     return _against_size(results, chosen, "sizes", loss=True)
 
 
-@style.paper
 def figure9(results, chosen):
     """Accuracy on the other tasks against model size."""
     return _against_size(results, chosen, "more sizes", loss=False)
@@ -214,13 +214,11 @@ def _against_size(results, chosen, place, loss):
 # --- flatness ----------------------------------------------------------------------------
 
 
-@style.paper
 def figure3(results, chosen):
     """Trace of the Hessian, loss and accuracy against the updates of SGD."""
     return _against_sgd(results, chosen, "sgd")
 
 
-@style.paper
 def figure10(results, chosen):
     """Figure 3 for the other tasks."""
     return _against_sgd(results, chosen, "more sgd")
@@ -251,13 +249,11 @@ def _against_sgd(results, chosen, place):
     return _finish(figure, results, data, {}, nulls, "the lowest loss")
 
 
-@style.paper
 def figure5(results, chosen):
     """Accuracy against the trace of the Hessian, one point per size, with the regression over those at equal loss."""
     return _against_trace(results, chosen, "trace", TRACE)
 
 
-@style.paper
 def figure5_embedded(results, chosen):
     """Figure 5 with the traces of the models grown to one width."""
     return _against_trace(results, chosen, "trace_embedded", "Trace, grown to one width")
@@ -322,7 +318,6 @@ def regression(rows) -> tuple[float, float, float]:
 # --- 15 % masks ---------------------------------------------------------------------------
 
 
-@style.paper
 def figure11(results, chosen):
     """Loss with one mask per sentence and accuracies against size, trained with one mask and with more."""
     shown = ["gap", *tasks(results.view, PCFG)]

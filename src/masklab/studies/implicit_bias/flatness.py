@@ -17,7 +17,6 @@ EARLY, LATE = {"color": "#D55E00", "linestyle": (0, (4, 1.6))}, {"color": "#0072
 SOLUTIONS = {1: ("(1) transferable", "#0072B2", "o"), 2: ("(2) memorised", "#D55E00", "s")}
 
 
-@style.paper
 def figure4(results, chosen):
     """Mean loss along random directions: an early and a late checkpoint; a small model grown to a large one's, and it.
 
@@ -60,7 +59,6 @@ def _rise(results, reading):
     return frame.assign(recipe=reading.recipe, step=int(results.rows(reading)["step"].iloc[0]))
 
 
-@style.paper
 def figure6(results, chosen):
     """Brackets: an input, what neurons contribute under both solutions, their flatness, and what transfers."""
     from masklab.theory.dyck import contribution_rows, failure_rows, solution_rows

@@ -14,7 +14,6 @@ from masklab.symbols import read_facts
 TREES, WIDTH = 3, 96  # trees drawn; characters of a line of text
 
 
-@style.paper
 def figure7(results, chosen, corpora=()):
     """Trees of the grammar of a `pcfg` corpus, each with its sentence below; `corpora`: its train.parquet."""
     from masklab.corpora.pcfg.law import rules_of
@@ -82,7 +81,6 @@ def _draw(axes, part, depth, widest):
     axes.axis("off")
 
 
-@style.paper
 def figure8(results, chosen, corpora=()):
     """Sentences of a `causal` corpus as text; `corpora`: its train.parquet."""
     facts = _facts(corpora, "causal")

@@ -74,7 +74,6 @@ def _greys(data):
     return dict(key(kind, color=shade, linewidth=1.0) for kind, shade in NULLS.items() if kind in shown)
 
 
-@style.paper
 def figure1a(results, chosen):
     """Effective rank by layer for inputs with and without [MASK], a recipe in each of the axes."""
     figure, grid = _grid(len(chosen), max(map(len, chosen.values())), sharey="row")
@@ -92,7 +91,6 @@ def figure1a(results, chosen):
     return _finished(figure, data, handles | _greys(data))
 
 
-@style.paper
 def figure1b(results, chosen):
     """Effective rank of [MASK]s alone by layer, plain and centred; nulls: those of the first recipe."""
     figure, grid = _grid(len(chosen), 2)
@@ -108,7 +106,6 @@ def figure1b(results, chosen):
     return _finished(figure, data, dict(key(label, **look) for label, look in looks.items()) | _greys(data))
 
 
-@style.paper
 def figure3(results, chosen):
     """Score after fine-tuning against what pre-training cost: time, FLOPs, tokens; dotted: MLM's last score."""
     figure, grid = _grid(len(chosen), len(COSTS), sharey="row")
@@ -139,7 +136,6 @@ def figure3(results, chosen):
     return _finished(figure, data, handles)
 
 
-@style.paper
 def figure4(results, chosen):
     """Scores after fine-tuning against delta, the share of [MASK]s that stay in the encoder; dotted: MLM."""
     columns = list(dict.fromkeys(what for own in chosen.values() for what in own))
