@@ -25,7 +25,7 @@ def test_families_expand():
     config = load(DEFAULT)
     assert list(config.models)[:3] == ["strict-phase1", "strict-small-phase1", "strict-kd"]
     assert sum(name.startswith("strict") for name in config.models) == 2 + 5 + 3
-    assert config.models["strict-small-mlsm+mlm"].init == "strict-small-phase1@1200"
+    assert config.models["strict-small-mlsm+mlm"].init == "strict-small-phase1@800"
 
 
 def test_a_whole_placeholder_keeps_its_type():
@@ -41,21 +41,21 @@ def test_a_mapping_without_places_is_said_to_be_the_config():
 
 def test_default_checkpoints_are_fifths():
     config = load(changed("models", "strict-kd", "checkpoints", value=[]))
-    assert checkpoints(config.models["strict-kd"]) == [160, 320, 480, 640, 800]
+    assert checkpoints(config.models["strict-kd"]) == [80, 160, 240, 320, 400]
 
 
 def test_steps_and_units_of_a_probe():
     config = load(changed("probes", "finetune", "split", value=["step", "task"]))
     probe, model = config.probes["finetune"], config.models["strict-kd"]
-    assert probe_steps(probe, model) == [160, 480, 800]
+    assert probe_steps(probe, model) == [80, 240, 400]
     names = units(probe, model)
-    assert names["step-160.sentiment"] == ([160], ["sentiment"]) and len(names) == 3 * len(probe.tasks)
+    assert names["step-80.sentiment"] == ([80], ["sentiment"]) and len(names) == 3 * len(probe.tasks)
     assert list(units(config.probes["minimal-pairs"], model)) == ["all"]
     packed = units(probe.model_copy(update={"pack": 4}), model)
     first = probe.tasks[0]
-    assert packed[f"step-160.{first}+3"] == ([160], probe.tasks[:4]) and len(packed) == 3 * 3  # 11 tasks: 4, 4, 3
-    assert packed[f"step-800.{probe.tasks[8]}+2"] == ([800], probe.tasks[8:])
-    assert list(units(probe.model_copy(update={"split": ["task"], "pack": 10}), model))[1] == probe.tasks[10]
+    assert packed[f"step-80.{first}+3"] == ([80], probe.tasks[:4]) and len(packed) == 3 * 2  # 6 tasks: 4, 2
+    assert packed[f"step-400.{probe.tasks[4]}+1"] == ([400], probe.tasks[4:])
+    assert list(units(probe.model_copy(update={"split": ["task"], "pack": 5}), model))[1] == probe.tasks[5]
 
 
 def test_schema_file_is_in_step():

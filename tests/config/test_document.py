@@ -39,9 +39,9 @@ def examples(tmp_path, monkeypatch):
 
 def test_its_examples_do_what_it_says(examples):
     default, mine = read(), read("my.yaml")
-    assert mine.run == "mine" and mine.models["strict-mlm"].batch_size == 32
+    assert mine.run == "mine" and mine.models["strict-mlm"].batch_size == 16
     assert set(default.studies) - set(mine.studies) == {"implicit-bias"}
-    assert set(default.studies["mae"].panels) - set(mine.studies["mae"].panels) == {"kept"}
+    assert set(default.studies["mlsm"].panels) - set(mine.studies["mlsm"].panels) == {"strict-small"}
     sizes = read("sizes.yaml")
     new = [name for name in sizes.models if name not in default.models]
     assert new == ["small-tiny-16", "small-tiny-32", "small-wide-16", "small-wide-32"]
@@ -87,7 +87,7 @@ def test_check_passes_what_we_ship(file, capsys, monkeypatch):
     lines = said.splitlines()
     assert len(lines) < 30 and f"results  results/{config.run}".rstrip("/") + "/" in lines
     assert [line.split()[1] for line in lines if line.startswith("study")] == list(config.studies)
-    assert f"models {len(config.models)}" in said and "x 1 replicate" in said
+    assert f"models {len(config.models)}" in said and "x 3 replicates" in said
 
 
 def test_the_default_is_short_and_its_parts_stand_alone():

@@ -40,10 +40,10 @@ def said_of(*files, values=()) -> str:
 
 def test_none_is_the_default_and_a_file_lies_over_it(write):
     assert plain(layered()) == laid(DEFAULT)
-    write("run: mine\nmodels: {strict-mlm: {batch_size: 32}}")
+    write("run: mine\nmodels: {strict-mlm: {batch_size: 16}}")
     config = read("my.yaml")
-    assert config.run == "mine" and config.models["strict-mlm"].batch_size == 32 and config.seed == 1
-    assert config.models["strict-mlm"].steps == 800 == config.models["strict-kd"].steps
+    assert config.run == "mine" and config.models["strict-mlm"].batch_size == 16 and config.seed == 1
+    assert config.models["strict-mlm"].steps == 400 == config.models["strict-kd"].steps
 
 
 def test_extends(write):
@@ -286,7 +286,7 @@ studies:
 def test_what_names_a_removed_entry_is_said_of_the_removal(write):
     write("seed: 2\nmodels:\n  strict-mlm: {steps: 810}\n  strict-kd: null")
     assert said_of("my.yaml").startswith(
-        "my.yaml:4: models.strict-kd: studies.mlsm.panels.strict: 'strict-kd' is not decl"
+        "my.yaml:4: models.strict-kd: studies.mlsm.panels.strict.KD: 'strict-kd' is not decl"
     )
     write("models:\n  strict-mlm: {steps: 810}\nstudies:\n  mlsm:\n    panels: {strict: [strict-mlm]}")
     assert said_of("my.yaml").startswith(

@@ -7,7 +7,7 @@ import pytest
 from masklab import symbols
 from masklab.config.schema import Config
 from masklab.corpora import generate
-from masklab.corpora.pcfg.law import from_facts, rules_of
+from masklab.corpora.pcfg.law import of_header, rules_of
 from masklab.errors import MaskLabError
 from masklab.files import write_table
 from masklab.studies.implicit_bias.flatness import figure6
@@ -34,7 +34,7 @@ def test_places_of_a_tree():
 
 def test_trees_are_of_the_grammar_of_the_corpus(pcfg):
     figure, data = figure7(None, (), corpora=[pcfg])
-    rules = rules_of(symbols.read_facts(pcfg))
+    rules = rules_of(symbols.read_header(pcfg))
     known = {(rules.names[a], rules.names[b], rules.names[c]) for a, b, c in rules.binary}
     spelt = {(rules.names[a], rules.words[w]) for a, w in rules.lexical}
     assert data["tree"].nunique() == len(figure.axes) == TREES
@@ -46,12 +46,12 @@ def test_trees_are_of_the_grammar_of_the_corpus(pcfg):
             assert used in (spelt if children["word"].all() else known)
         roots = [rules.names[k] for k in range(len(rules)) if rules.start[k] > 0]
         assert at.loc[0, "name"] in roots and at["word"].sum() >= 2
-    assert from_facts(symbols.read_facts(pcfg)).symbols == 12
+    assert of_header(symbols.read_header(pcfg)).symbols == 12
 
 
 def test_sentences_are_the_examples_of_the_corpus(pcfg, tmp_path):
     examples = ["a $small$ dog .", "cats " * 60]
-    table = symbols.with_facts(pa.table({"symbols": symbols.column([0], [1])}), ["w"], kind="causal", examples=examples)
+    table = symbols.with_header(pa.table({"symbols": symbols.column([0], [1])}), ["w"], kind="causal", examples=examples)
     write_table(table, tmp_path / "train.parquet")
     figure, data = figure8(None, (), corpora=[tmp_path / "train.parquet"])
     assert data["text"].tolist() == examples

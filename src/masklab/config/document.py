@@ -22,10 +22,10 @@ A config of your own says what differs from the default run:
 # my.yaml
 run: mine                              # its artifacts lie under results/mine/
 models:
-  strict-mlm: {batch_size: 32}         # one key of one recipe; the rest stays as it is
+  strict-mlm: {batch_size: 16}         # one key of one recipe; the rest stays as it is
 studies:
   implicit-bias: null                  # null in place of an entry removes it
-  mae: {panels: {kept: null}}          # and so it does with a panel, probe or set of a study
+  mlsm: {panels: {strict-small: null}} # and so it does with a panel, probe or set of a study
 ```
 
 It is laid over config.yaml, mapping by mapping; a list replaces the one below it, and so does a panel of a study.

@@ -9,7 +9,7 @@ import pandas as pd
 
 from masklab.errors import MaskLabError
 from masklab.report import style
-from masklab.symbols import read_facts
+from masklab.symbols import read_header
 
 TREES, WIDTH = 3, 96  # trees drawn; characters of a line of text
 
@@ -100,7 +100,7 @@ def figure8(results, chosen, corpora=()):
 
 
 def _facts(corpora, kind):
-    facts = read_facts(corpora[0]) if len(corpora) == 1 else None
+    facts = read_header(corpora[0]) if len(corpora) == 1 else None
     if not facts or facts.get("kind") != kind:
         raise MaskLabError(f"{', '.join(map(str, corpora)) or 'no corpus'}: the figure needs one {kind} corpus")
     return facts
