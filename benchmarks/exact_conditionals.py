@@ -105,7 +105,7 @@ def on_device(law, sentences, lengths, out, options):
     """Conditionals per second of the form in torch, by the clock."""
     import torch
 
-    from masklab.corpora.pcfg.batched import BatchedLaw
+    from masklab.corpora.pcfg.batched_law import BatchedLaw
 
     batched, best = BatchedLaw(law, options.device), 0.0
     for _ in range(options.rounds + 1):

@@ -43,7 +43,7 @@ from masklab.probes.goals import Classification
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
 from masklab.probes.stacked import Together, stack_size
-from masklab.probes.vocabulary import restricted
+from masklab.probes.task_tokens import restricted
 from masklab.tasks import build, write_task
 from masklab.tasks.encoding import encode_split
 from masklab.tokenizers import load_tokenizer, save_tokenizer, train_unigram

@@ -1,6 +1,7 @@
 """The rooms of the house stand one above the other: no package imports one above it, and none in a circle."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,22 @@ def test_the_engine_names_no_study():
         if HEIGHT.get(room(module), 99) < HEIGHT["studies"]:
             text = path.read_text(encoding="utf-8")
             assert not any(wing in text for wing in wings), module
+
+
+# Rooms that mirror each other, file by file: what a file of such a name does is known from its twin.
+MIRRORS = [
+    r"corpora/\w+/",  # the kinds of corpora: their laws, their samplers
+    r"studies/\w+/",  # the wings
+    r"models/(stacked/)?",  # a model, and many of them side by side
+]
+
+
+def test_a_module_name_says_which_file_is_meant():
+    """No two modules have one name, but in rooms that mirror each other; `config/schema/` mirrors the whole house."""
+    places = {}
+    for _, path in modules():
+        folder = path.relative_to(SOURCE / "masklab").parent.as_posix() + "/"
+        if path.name != "__init__.py" and folder != "config/schema/":
+            room = next((mirror for mirror in MIRRORS if re.fullmatch(mirror, folder)), folder)
+            places.setdefault(path.name, set()).add(room)
+    assert not {name: rooms for name, rooms in places.items() if len(rooms) > 1}

@@ -118,7 +118,7 @@ def _status(options):
 
 
 def _tasks(options):
-    from masklab.corpora.english.labels import RECIPES
+    from masklab.corpora.english.labelled_tasks import RECIPES
     from masklab.corpora.english.pairs import PHENOMENA
 
     for name, recipe in RECIPES.items():

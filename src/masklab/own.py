@@ -35,7 +35,7 @@ def figure(name: str, choose, **options):
 
 
 def table(name: str, choose, **options):
-    """Register `make(results, chosen) -> frame` (`masklab.report.tables`); `choose(view)` as of a figure."""
+    """Register `make(results, chosen) -> frame` (`masklab.report.cells`); `choose(view)` as of a figure."""
     return register("tables", name, wrap=lambda make: Item(make, choose, **options))
 
 

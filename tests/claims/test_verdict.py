@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from masklab.claims.claim import Claim
+from masklab.claims.claim_files import gather, markdown, write_claims
 from masklab.claims.effects import Correlation, Crossing, Least, Ratio, Slope, Sum, difference
 from masklab.claims.power import MOST, power
 from masklab.claims.verdict import COLUMNS, test_claims
 from masklab.claims.verdict import tested as claim_row
-from masklab.claims.write import gather, markdown, write_claims
 from masklab.errors import MaskLabError
 from masklab.scores import items
 from masklab.scores.reading import Reading

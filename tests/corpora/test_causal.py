@@ -8,7 +8,7 @@ import torch
 
 from masklab.corpora.causal import law as module
 from masklab.corpora.causal.law import Law
-from masklab.corpora.causal.restricted import Restricted, Rules
+from masklab.corpora.causal.restricted_model import Restricted, Rules
 from masklab.corpora.causal.sample import sample
 from masklab.errors import MaskLabError
 from masklab.rng import torch_generator

@@ -7,8 +7,8 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from masklab.corpora.english import words
-from masklab.corpora.english.labels import RECIPES, labelled
+from masklab.corpora.english import word_lists
+from masklab.corpora.english.labelled_tasks import RECIPES, labelled
 from masklab.corpora.english.lexicon import LEXICON
 from masklab.corpora.english.recognise import recognises
 from masklab.errors import MaskLabError
@@ -40,7 +40,7 @@ def _control(text: str) -> bool:
 
 def _category(text: str) -> bool:
     predicate = re.search(r" was (\w+)", text).group(1)
-    return any(predicate in entries.split() for entries in words.ADJECTIVES.values())
+    return any(predicate in entries.split() for entries in word_lists.ADJECTIVES.values())
 
 
 def _lexical(text: str) -> bool:
@@ -82,8 +82,8 @@ def test_sentences_are_in_the_language(tasks):
 
 
 def test_sentiment_labels(tasks):
-    positive = set(words.ADJECTIVES["pos"].split()) | _forms("lovepos")
-    negative = set(words.ADJECTIVES["neg"].split()) | _forms("loveneg")
+    positive = set(word_lists.ADJECTIVES["pos"].split()) | _forms("lovepos")
+    negative = set(word_lists.ADJECTIVES["neg"].split()) | _forms("loveneg")
     clear = 0
     for row in tasks["sentiment"]["train"].itertuples():
         # the last opinion word is the predicate's, unless a noun phrase follows a verb of liking

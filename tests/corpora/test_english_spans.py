@@ -68,7 +68,7 @@ def test_ratings_are_what_the_sentences_have_in_common(tmp_path):
 
 
 def test_impossible_sizes_are_said():
-    from masklab.corpora.english.spans import question_task
+    from masklab.corpora.english.questions import question_task
 
     assert len(question_task({"train": 1}, 1)["train"]) == 1
     with pytest.raises(ValueError):

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from masklab.config.schema import Grammar
-from masklab.corpora.pcfg import batched
-from masklab.corpora.pcfg.batched import BatchedLaw
+from masklab.corpora.pcfg import batched_law
+from masklab.corpora.pcfg.batched_law import BatchedLaw
 from masklab.corpora.pcfg.law import Law
 from masklab.corpora.pcfg.read import parse_rules
 from masklab.corpora.pcfg.rules import draw_rules
@@ -27,7 +27,7 @@ def test_it_equals_the_compiled_pass(grammar, device, monkeypatch):
     wanted = law.conditionals(words, lengths)
     found = BatchedLaw(law, device).conditionals(words, lengths)
     assert found.device.type == device and np.abs(found.cpu().numpy() - wanted).max() < 1e-11
-    monkeypatch.setattr(batched, "NUMBERS", 1)  # one sentence at a time
+    monkeypatch.setattr(batched_law, "NUMBERS", 1)  # one sentence at a time
     again = BatchedLaw(law, device).conditionals(words[:8], lengths[:8])
     assert np.abs(again.cpu().numpy() - wanted[:8]).max() < 1e-11
     single = BatchedLaw(law, device, torch.float32).conditionals(words[:8], lengths[:8])

@@ -12,8 +12,8 @@ from masklab.models.words import FILE, Words, is_words, load_words, save_words
 from masklab.symbols import FIRST
 from masklab.tokenizers import CLS, MASK, PAD, SEP, SPECIALS, UNK
 from masklab.tokens import TokenStore
-from masklab.training.facts import unigram
 from masklab.training.launch import launch
+from masklab.training.manifest import unigram
 
 
 def test_unigram_is_add_one_over_what_can_be_masked(english):

@@ -13,7 +13,7 @@ from masklab.probes.goals import Classification
 from masklab.probes.recipe import Course, EarlyStopping
 from masklab.probes.single import OneByOne
 from masklab.probes.stacked import STACK, Together, stack_size
-from masklab.probes.vocabulary import restricted
+from masklab.probes.task_tokens import restricted
 from masklab.tasks.encoding import Split
 from masklab.tokenizers import PAD
 

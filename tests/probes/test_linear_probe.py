@@ -13,8 +13,8 @@ from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.lookup import load_lookup
 from masklab.probes import Context
-from masklab.probes.features import EncoderSource, LookupSource, projected, projections
 from masklab.probes.linear_probe import SPLITS
+from masklab.probes.representations import EncoderSource, LookupSource, projected, projections
 from masklab.tasks.encoding import encode_split
 
 PROBE = LinearProbe(

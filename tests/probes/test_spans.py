@@ -12,8 +12,8 @@ from masklab.config.schema import FinetuneProbe
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.probes import Context
+from masklab.probes.answer_spans import NEVER, SpanModel, best_spans
 from masklab.probes.finetune import measure
-from masklab.probes.spans import NEVER, SpanModel, best_spans
 from masklab.probes.windows import encode_windows
 from masklab.tokenizers import CLS, SEP
 

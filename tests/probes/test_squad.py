@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from masklab.probes.squad import best_threshold, exact, f1, normalise, raw_scores, thresholded
+from masklab.probes.squad_metric import best_threshold, exact, f1, normalise, raw_scores, thresholded
 
 
 def test_answers_are_compared_without_case_articles_punctuation_and_spaces():

@@ -6,7 +6,7 @@ from scipy import stats
 
 from masklab.claims.effects import difference
 from masklab.claims.verdict import effect_estimate
-from masklab.report.tables import cell
+from masklab.report.cells import cell
 from masklab.scores.reading import Reading
 from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame

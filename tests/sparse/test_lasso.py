@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from masklab.errors import MaskLabError
-from masklab.sparse import batched, spams_backend
+from masklab.sparse import batched_lasso, spams_backend
 from masklab.sparse.lasso import Dictionary, lasso, objective, prepare, unit_rows
 from masklab.sparse.targets import Codes
 
@@ -26,7 +26,7 @@ def atoms(d, k, seed=1):
 
 
 def solve_batched(x, dictionary, penalty):
-    return batched.solve(x, x.double().square().sum(1), prepare(dictionary), penalty, 1e-6)
+    return batched_lasso.solve(x, x.double().square().sum(1), prepare(dictionary), penalty, 1e-6)
 
 
 def solve_exact(x, dictionary, penalty):

@@ -9,8 +9,8 @@ from drawn import nothing_overlaps
 from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
-from masklab.report.tables import TIDY, markdown
-from masklab.report.write import write_figure
+from masklab.report.cells import TIDY, markdown
+from masklab.report.figure_files import write_figure
 from masklab.scores.view import View
 from masklab.studies import claims_of, find
 from masklab.studies.dh import FIGURES, TABLES

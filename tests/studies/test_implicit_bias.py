@@ -13,7 +13,7 @@ from drawn import nothing_overlaps
 from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
-from masklab.report.tables import TIDY, markdown
+from masklab.report.cells import TIDY, markdown
 from masklab.scores.view import View
 from masklab.studies import claims_of, find
 from masklab.studies.implicit_bias import FIGURES, TABLES

@@ -8,7 +8,7 @@ from masklab.config.schema import Grammar, PcfgTask
 from masklab.corpora.pcfg.law import Law
 from masklab.corpora.pcfg.rules import draw_rules
 from masklab.corpora.pcfg.sample import pad
-from masklab.corpora.pcfg.spans import span_scores
+from masklab.corpora.pcfg.span_scores import span_scores
 from masklab.errors import MaskLabError
 from masklab.tasks import build, write_task
 

@@ -1,7 +1,7 @@
 import pytest
 
 from masklab.config.schema import EnglishLabels, EnglishPairs
-from masklab.corpora.english.labels import RECIPES
+from masklab.corpora.english.labelled_tasks import RECIPES
 from masklab.errors import MaskLabError
 from masklab.tasks import build, write_task
 

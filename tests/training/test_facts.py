@@ -12,9 +12,9 @@ from masklab.config.schema import Encoder, Masking, Objective
 from masklab.files import read_json
 from masklab.models.flops import count_parameters, pretraining_flops_per_token
 from masklab.tokens import TokenStore
-from masklab.training.facts import unigram_loss
 from masklab.training.launch import launch
 from masklab.training.loop import Trainer, train
+from masklab.training.manifest import unigram_loss
 from tablelaw import run_of
 
 ENCODER = Encoder(layers=1, hidden=32, heads=4, max_positions=8, positions="absolute")

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from masklab.training.metrics import Means, MetricsFile
+from masklab.training.metrics_file import Means, MetricsFile
 
 
 def updates(count):

@@ -5,6 +5,6 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
-    from masklab.claims.write import gather, write_claims
+    from masklab.claims.claim_files import gather, write_claims
 
     write_claims(gather(snakemake.input.claims), Path(snakemake.output.csv).with_suffix(""))

@@ -6,8 +6,8 @@ from _job import job
 from _results import results
 
 with job(snakemake):
+    from masklab.claims.claim_files import write_claims
     from masklab.claims.verdict import test_claims
-    from masklab.claims.write import write_claims
     from masklab.scores.load import DRAWS
     from masklab.studies import every_claim
 

@@ -6,7 +6,7 @@ from _job import job
 from _results import results
 
 with job(snakemake):
-    from masklab.report.write import write_figure
+    from masklab.report.figure_files import write_figure
     from masklab.studies import items
 
     item = items("figures", snakemake.params.config["wing"])[snakemake.wildcards.figure]

@@ -6,7 +6,7 @@ from _job import job
 from _results import results
 
 with job(snakemake):
-    from masklab.report.tables import write_table
+    from masklab.report.cells import write_table
     from masklab.studies import items
 
     item = items("tables", snakemake.params.config["wing"])[snakemake.wildcards.table]

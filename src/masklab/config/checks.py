@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from masklab.config import terms
+from masklab.config import check_objectives
 from masklab.config.autoencoder import check_autoencoder, check_head
 from masklab.config.exact import WEIGHTLESS, check_floor, check_measurable, check_weightless
 from masklab.config.growth import check_growth
@@ -82,7 +82,7 @@ def check_references(config):
         if problem := encoder.problem():
             raise MaskLabError(f"config: encoders.{name}.{problem}")
     for name, objective in config.objectives.items():
-        terms.check_objective(config, name, objective)
+        check_objectives.check_objective(config, name, objective)
     for name, model in config.models.items():
         _check_model(config, name, model)
     for name, dictionary in config.dictionaries.items():
@@ -127,7 +127,7 @@ def _check_model(config, name, model):
             f" ({encoder.max_positions})"
         )
     check_autoencoder(config, where, model, encoder, objective)
-    terms.check_model(config, model, objective, where)
+    check_objectives.check_model(config, model, objective, where)
     if not encoder.network:
         check_weightless(config, model, encoder, where)
     if model.masking.mask + model.masking.random > 1:

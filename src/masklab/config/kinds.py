@@ -109,9 +109,9 @@ OURS: dict[str, dict[str, Kind]] = {
     "tasks": _ours(
         "tasks",
         english_pairs=("EnglishPairs", "masklab.tasks.generated:english_pairs"),
-        pair_files=("PairFiles", "masklab.tasks.pairs:pair_files"),
+        pair_files=("PairFiles", "masklab.tasks.pair_files:pair_files"),
         english_labels=("EnglishLabels", "masklab.tasks.generated:english_labels"),
-        label_files=("LabelFiles", "masklab.tasks.labels:label_files"),
+        label_files=("LabelFiles", "masklab.tasks.label_files:label_files"),
         english_ratings=("EnglishRatings", "masklab.tasks.generated:english_ratings"),
         english_spans=("EnglishSpans", "masklab.tasks.squad:english_spans"),
         glue=("GlueTask", "masklab.tasks.glue:glue"),
@@ -119,7 +119,7 @@ OURS: dict[str, dict[str, Kind]] = {
         patterns=("PatternsTask", "masklab.tasks.patterns:patterns"),
         hmm=("HmmTask", "masklab.tasks.hidden:hidden_states"),
         pcfg=("PcfgTask", "masklab.tasks.nonterminals:nonterminals"),
-        restricted_labels=("RestrictedLabels", "masklab.tasks.restricted:restricted_labels"),
+        restricted_labels=("RestrictedLabels", "masklab.tasks.restricted_labels:restricted_labels"),
     ),
     "probes": _ours(
         "probes",

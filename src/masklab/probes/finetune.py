@@ -33,7 +33,7 @@ from masklab.probes.outcomes import keep, kept
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
 from masklab.probes.stacked import Together, stack_size
-from masklab.probes.vocabulary import restricted
+from masklab.probes.task_tokens import restricted
 from masklab.probes.windows import encode_windows
 from masklab.tasks.encoding import encode_split
 from masklab.tokenizers import SPECIALS, UNK, load_tokenizer

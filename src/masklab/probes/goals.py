@@ -8,7 +8,7 @@ A goal is what `single.OneByOne` is given besides a course:
     value(split, predictions, select)   what the best evaluation is chosen by; higher is better
     rows(test, valid)                   score rows and item records (`outcomes`); both are (split, predictions)
 
-Spans are in `probes.spans`.
+Spans are in `probes.answer_spans`.
 """
 
 from dataclasses import dataclass
@@ -104,6 +104,6 @@ def goal_of(facts: dict, probe):
         return Classification(facts["labels"], facts.get("metric", "accuracy"))
     if facts["kind"] == "ratings":
         return Regression(facts["low"], facts["high"], facts["metric"])
-    from masklab.probes.spans import Extraction
+    from masklab.probes.answer_spans import Extraction
 
     return Extraction(facts["metric"], probe.max_answer)

@@ -19,10 +19,10 @@ from masklab.models.checkpoint import load_checkpoint
 from masklab.models.lookup import is_lookup, load_lookup
 from masklab.models.words import Words, is_words, load_words
 from masklab.probes.bags import word_tables
-from masklab.probes.features import EncoderSource, LookupSource, first_rows, projected, projections
 from masklab.probes.goals import domains
 from masklab.probes.heads import Heads, standardised, train_heads
 from masklab.probes.outcomes import keep, kept, of_classes
+from masklab.probes.representations import EncoderSource, LookupSource, first_rows, projected, projections
 from masklab.rng import generator, torch_generator
 from masklab.symbols import FIRST
 from masklab.tasks.encoding import encode_split

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from masklab.report import style
+from masklab.report.cells import cell, null_cells, tidy
 from masklab.report.marks import best_null, note, null_key, step_axis, write_note
 from masklab.report.marks import curves as marks_curves
-from masklab.report.tables import cell, null_cells, tidy
 
 
 def comparison(results, chosen) -> pd.DataFrame:

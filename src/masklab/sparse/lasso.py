@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from masklab.errors import MaskLabError
-from masklab.sparse import batched
+from masklab.sparse import batched_lasso
 from masklab.sparse.targets import Codes
 
 SOLVERS = ("exact", "fista")
@@ -89,7 +89,7 @@ def lasso(
     squares = x.double().square().sum(1)
     if not bool(squares.isfinite().all()):
         raise MaskLabError(f"row {int((~squares.isfinite()).nonzero()[0])} of the vectors to code is not finite")
-    exact = _exact_cpu if x.device.type == "cpu" else batched.solve
+    exact = _exact_cpu if x.device.type == "cpu" else batched_lasso.solve
     solve = fista if solver == "fista" else exact
     chunk = CHUNK.get(x.device.type, 8192)
     parts = [

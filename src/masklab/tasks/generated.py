@@ -1,7 +1,7 @@
 """Tasks generated from the English-like grammar."""
 
 from masklab.config.schema import EnglishLabels, EnglishPairs
-from masklab.corpora.english import labels, pairs
+from masklab.corpora.english import labelled_tasks, pairs
 from masklab.corpora.english.ratings import rating_task
 from masklab.errors import MaskLabError
 from masklab.rng import seed_at
@@ -16,12 +16,14 @@ def english_pairs(config: EnglishPairs, name, seed):
 
 
 def english_labels(config: EnglishLabels, name, seed):
-    """Build a labels task from the grammar; `config.recipe` is one of `labels.RECIPES`."""
-    if config.recipe not in labels.RECIPES:
-        raise MaskLabError(f"tasks.{name}.recipe: {config.recipe!r} is unknown; recipes: {', '.join(labels.RECIPES)}")
-    recipe = labels.RECIPES[config.recipe]
+    """Build a labels task from the grammar; `config.recipe` is one of `labelled_tasks.RECIPES`."""
+    if config.recipe not in labelled_tasks.RECIPES:
+        raise MaskLabError(
+            f"tasks.{name}.recipe: {config.recipe!r} is unknown; recipes: {', '.join(labelled_tasks.RECIPES)}"
+        )
+    recipe = labelled_tasks.RECIPES[config.recipe]
     sizes = {"train": config.train, "valid": config.valid, "test": config.test}
-    splits = labels.labelled(config.recipe, sizes, seed_at(seed, name, "labels", config.seed))
+    splits = labelled_tasks.labelled(config.recipe, sizes, seed_at(seed, name, "labels", config.seed))
     return splits, label_facts(splits, list(range(recipe.labels)), recipe.pair, config.metric)
 
 

@@ -14,7 +14,7 @@ from masklab.errors import MaskLabError
 from masklab.rng import generator
 from masklab.tasks import label_facts
 from masklab.tasks.hub import hub_split
-from masklab.tasks.labels import read_rows
+from masklab.tasks.label_files import read_rows
 
 log = logging.getLogger("masklab")
 HUB = "nyu-mll/glue"

@@ -1,8 +1,8 @@
 """Tasks A, B, C on a grammar's sentences: which non-terminal stands over the first words? (Liu et al. 2023, A.1)
 
-y = argmax_s Pr(s | x_1 .. x_L) over all non-terminals, with L = 32, 16, 8. `corpora.pcfg.spans` says what Pr can mean.
-The paper's is read as `marginal`: it conditions on the first words alone, which `outside` does not, and it is a
-probability of s, which needs the prior that `inside` (the authors' code) leaves out.
+y = argmax_s Pr(s | x_1 .. x_L) over all non-terminals, with L = 32, 16, 8. What Pr can mean is said in
+`corpora.pcfg.span_scores`. The paper's is read as `marginal`: it conditions on the first words alone, which `outside`
+does not, and it is a probability of s, which needs the prior that `inside` (the authors' code) leaves out.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from masklab import symbols
 from masklab.corpora.pcfg.law import Law
 from masklab.corpora.pcfg.rules import draw_rules
 from masklab.corpora.pcfg.sample import sample
-from masklab.corpora.pcfg.spans import span_scores
+from masklab.corpora.pcfg.span_scores import span_scores
 from masklab.errors import MaskLabError
 from masklab.tasks import label_facts
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from masklab.corpora.english.spans import question_task
+from masklab.corpora.english.questions import question_task
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.rng import generator, seed_at

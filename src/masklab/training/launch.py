@@ -25,7 +25,7 @@ def launch(run: Run, log=None) -> None:
         MaskLabError: bad input, a stopped run, a process that failed, or several nodes outside a Slurm job.
     """
     if run.encoder.kind == "lookup":
-        from masklab.training.lookup import write_lookup
+        from masklab.training.lookup_run import write_lookup
 
         return write_lookup(run)
     if run.encoder.kind == "words":

@@ -36,8 +36,8 @@ from masklab.rng import generator, seed_at, torch_generator
 from masklab.tokens import TokenStore
 from masklab.training.compiled import Compiled
 from masklab.training.distributed import Ranks, joined
-from masklab.training.facts import facts, unigram_loss
 from masklab.training.guard import Guard
+from masklab.training.manifest import facts, unigram_loss
 from masklab.training.record import Record
 from masklab.training.run import Run
 from masklab.training.step import Step, masked_step, valid_batches

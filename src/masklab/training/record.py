@@ -11,7 +11,7 @@ from masklab.files import fingerprint, read_json, sha256, write_json
 from masklab.jobs import state
 from masklab.jobs.progress import duration
 from masklab.models.checkpoint import save_checkpoint
-from masklab.training.metrics import Means, MetricsFile
+from masklab.training.metrics_file import Means, MetricsFile
 from masklab.training.run import Run, write_run
 
 log = logging.getLogger("masklab")

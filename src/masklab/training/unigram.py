@@ -3,8 +3,8 @@
 from masklab.files import read_json
 from masklab.models.words import FILE, Words, save_words
 from masklab.tokens import TokenStore
-from masklab.training.facts import unigram
-from masklab.training.lookup import finish
+from masklab.training.lookup_run import finish
+from masklab.training.manifest import unigram
 from masklab.training.run import Run
 
 

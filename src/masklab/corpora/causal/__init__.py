@@ -34,7 +34,7 @@ def generate(config, name: str, seed: int, model=None, device="cpu", state_folde
 
     from masklab import symbols
     from masklab.corpora.causal.loading import load, weights_of
-    from masklab.corpora.causal.restricted import Restricted
+    from masklab.corpora.causal.restricted_model import Restricted
     from masklab.corpora.causal.vocabulary import rules_of
 
     model = model or config.causal

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from masklab.corpora.causal.loading import load, weights_of
-from masklab.corpora.causal.restricted import Restricted, Rules
+from masklab.corpora.causal.restricted_model import Restricted, Rules
 from masklab.errors import MaskLabError
 
 TOGETHER = 32  # sentences whose beginnings are read together

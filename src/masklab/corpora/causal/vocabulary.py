@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from masklab.corpora.causal.restricted import Restricted, Rules
+from masklab.corpora.causal.restricted_model import Restricted, Rules
 from masklab.errors import MaskLabError
 
 BATCH = 256  # texts drawn together to count tokens

@@ -9,11 +9,11 @@ base, s, past, part, ing; noun classes hum, animal, food, ... (`CLASSES`).
 `R`/`I` families (`NR`, `NI`, `VI`) are the regular or irregular members of a class.
 """
 
-from masklab.corpora.english import words
+from masklab.corpora.english import word_lists
 
 FORMS = ("base", "s", "past", "part", "ing")
-CLASSES = ("hum", "animal", *words.THINGS)
-THINGS = tuple(words.THINGS)
+CLASSES = ("hum", "animal", *word_lists.THINGS)
+THINGS = tuple(word_lists.THINGS)
 
 _VOWELS = "aeiou"
 
@@ -61,15 +61,15 @@ def _add_verbs(lexicon: dict, category: str, frame: str, entries: list[str]) -> 
 
 
 def _build() -> dict[str, tuple[str, ...]]:
-    lexicon = {category: tuple(text.split()) for category, text in words.CLOSED.items()}
-    both = words.NEUTRAL.split()
-    humans = {"m": words.MALE.split() + both, "f": words.FEMALE.split() + both}
+    lexicon = {category: tuple(text.split()) for category, text in word_lists.CLOSED.items()}
+    both = word_lists.NEUTRAL.split()
+    humans = {"m": word_lists.MALE.split() + both, "f": word_lists.FEMALE.split() + both}
     for gender, entries in humans.items():
         lexicon[f"N({gender},hum)"] = tuple(_noun(entry)[0] for entry in entries)
     nouns = {
-        "hum": words.MALE.split() + words.FEMALE.split() + both,
-        "animal": words.ANIMAL.split(),
-        **{name: text.split() for name, text in words.THINGS.items()},
+        "hum": word_lists.MALE.split() + word_lists.FEMALE.split() + both,
+        "animal": word_lists.ANIMAL.split(),
+        **{name: text.split() for name, text in word_lists.THINGS.items()},
     }
     for name, entries in nouns.items():
         _add_nouns(lexicon, "NL", name, entries)
@@ -78,17 +78,17 @@ def _build() -> dict[str, tuple[str, ...]]:
         lexicon[f"N(p,{name})"] = lexicon[f"NL(pl,{name})"]
         if name != "hum":
             lexicon[f"N(x,{name})"] = lexicon[f"NL(sg,{name})"]
-    for gender, text in (("m", words.MALE), ("f", words.FEMALE)):
+    for gender, text in (("m", word_lists.MALE), ("f", word_lists.FEMALE)):
         lexicon[f"NG({gender})"] = tuple(_noun(entry)[0] for entry in text.split())
-    for gender, text in words.NAMES.items():
+    for gender, text in word_lists.NAMES.items():
         lexicon[f"Name({gender})"] = tuple(text.split())
-    lexicon["NamePoss"] = tuple(name + "'s" for text in words.NAMES.values() for name in text.split())
-    for frame, text in words.VERBS.items():
+    lexicon["NamePoss"] = tuple(name + "'s" for text in word_lists.NAMES.values() for name in text.split())
+    for frame, text in word_lists.VERBS.items():
         _add_verbs(lexicon, "V", frame, text.split())
         _add_verbs(lexicon, "VI", frame, [entry for entry in text.split() if entry.count("/") == 2])
-    for name, text in words.ADJECTIVES.items():
+    for name, text in word_lists.ADJECTIVES.items():
         lexicon[f"Adj({name})"] = tuple(text.split())
-    for name, text in words.PARTICIPLES.items():
+    for name, text in word_lists.PARTICIPLES.items():
         pairs = [entry.split("/") for entry in text.split()]
         lexicon[f"PartAdj({name})"] = tuple(participle for participle, _ in pairs)
         lexicon[f"PartPast({name})"] = tuple(past for _, past in pairs)

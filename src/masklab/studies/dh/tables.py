@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from masklab.report.tables import NULL, TYPES, cell, tidy
+from masklab.report.cells import NULL, TYPES, cell, tidy
 from masklab.studies.dh.figures import frames, mix_words
 from masklab.studies.dh.select import BAG
 

@@ -15,7 +15,6 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from masklab.report import style
-from masklab.report.labels import place_labels
 from masklab.report.marks import (
     Null,
     band,
@@ -33,6 +32,7 @@ from masklab.report.marks import (
     step_axis,
     write_note,
 )
+from masklab.report.point_labels import place_labels
 from masklab.studies.implicit_bias.select import CORPORA, PCFG, places, said, tasks
 
 ABOVE = "Loss above the entropy (nats)"

@@ -1,6 +1,6 @@
 """Tables 1 to 3: ways of training one architecture beside each other, and the shapes of all sizes."""
 
-from masklab.report.tables import cell, filled, null_cells, tidy
+from masklab.report.cells import cell, filled, null_cells, tidy
 from masklab.scores.estimate import Estimate
 from masklab.studies.implicit_bias.select import CORPORA, PCFG, letters, said
 

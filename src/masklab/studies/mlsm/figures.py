@@ -9,8 +9,8 @@ from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from masklab.errors import MaskLabError
 from masklab.report import marks, style
-from masklab.report.labels import place_labels
 from masklab.report.marks import best_null, hollow, key, note, write_note
+from masklab.report.point_labels import place_labels
 from masklab.scores.reading import base
 from masklab.studies.mlsm.select import CONTROL
 

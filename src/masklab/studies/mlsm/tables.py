@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from masklab.report.tables import cell, null_cells, tidy
+from masklab.report.cells import cell, null_cells, tidy
 from masklab.studies.mlsm.figures import row_names, split_up
 
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from masklab.probes import squad
+from masklab.probes import squad_metric
 from masklab.probes.goals import EVALUATION_TOKENS
 from masklab.probes.outcomes import of_items
 from masklab.probes.windows import Windows
@@ -91,7 +91,7 @@ class Extraction:
 
     def value(self, windows, answers: Answers, select: str) -> float:
         scores = self._scores(windows, answers)[self.metric]
-        return squad.best_threshold(scores, windows.answerable, answers.doubts, answers.texts)[0]
+        return squad_metric.best_threshold(scores, windows.answerable, answers.doubts, answers.texts)[0]
 
     def rows(self, test, valid) -> list[dict]:
         """exact and f1 with the threshold that is best on the validation split, and with threshold 0.
@@ -101,16 +101,16 @@ class Extraction:
         (windows, answers), (valid_windows, valid_answers) = test, valid
         found, tuned = [], self._scores(valid_windows, valid_answers)
         for metric, scores in self._scores(windows, answers).items():
-            _, threshold = squad.best_threshold(
+            _, threshold = squad_metric.best_threshold(
                 tuned[metric], valid_windows.answerable, valid_answers.doubts, valid_answers.texts
             )
             for name, at in ((metric, threshold), (f"{metric}_untuned", 0.0)):
-                values = squad.thresholded(scores, windows.answerable, answers.doubts, at)
+                values = squad_metric.thresholded(scores, windows.answerable, answers.doubts, at)
                 found += of_items(values, name, split="test")
         return found + of_items(~windows.answerable, "majority", "majority_f1", split="test")
 
     def _scores(self, windows, answers):
-        exact, f1 = squad.raw_scores(windows.answers, answers.texts)
+        exact, f1 = squad_metric.raw_scores(windows.answers, answers.texts)
         return {"exact": exact, "f1": f1}
 
 

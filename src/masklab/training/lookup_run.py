@@ -5,8 +5,8 @@ import numpy as np
 from masklab.errors import MaskLabError
 from masklab.files import read_json, sha256, write_json
 from masklab.models.lookup import FACTS, save_lookup
-from masklab.training.facts import facts, loss_of, unigram_loss
-from masklab.training.metrics import MetricsFile
+from masklab.training.manifest import facts, loss_of, unigram_loss
+from masklab.training.metrics_file import MetricsFile
 from masklab.training.run import Run
 
 
