@@ -48,8 +48,8 @@ def change(then, now, where: str = "") -> str | None:
     """`key: old value when submitted, new value now` of the first difference of two JSON-able values, or None."""
     if isinstance(then, dict) and isinstance(now, dict):
         for key in [*then, *(key for key in now if key not in then)]:
-            found = change(then.get(key), now.get(key), f"{where}.{key}".lstrip("."))
-            if found:
-                return found
+            difference = change(then.get(key), now.get(key), f"{where}.{key}".lstrip("."))
+            if difference:
+                return difference
         return None
     return None if then == now else f"{where or 'config'}: {then!r} when submitted, {now!r} now"

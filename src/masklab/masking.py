@@ -73,6 +73,6 @@ def leaving(shown, rows, delta: float, rng):
     _, first, count = np.unique(row, return_index=True, return_counts=True)
     stay = np.floor(delta * count + rng.random(len(count)))
     rank = np.arange(len(masks)) - np.repeat(first, count)
-    found = np.zeros(len(rows), bool)
-    found[masks[order[rank >= np.repeat(stay, count)]]] = True
-    return found
+    left = np.zeros(len(rows), bool)
+    left[masks[order[rank >= np.repeat(stay, count)]]] = True
+    return left

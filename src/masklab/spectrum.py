@@ -34,22 +34,22 @@ class Gram:
         """That of the rows of both."""
         if not (self.count and other.count):
             return self if self.count else other
-        found = Gram()
-        found.count, found.origin = self.count + other.count, self.origin
+        both = Gram()
+        both.count, both.origin = self.count + other.count, self.origin
         away = other.origin - self.origin
-        found.sums = self.sums + other.sums + other.count * away
+        both.sums = self.sums + other.sums + other.count * away
         cross = torch.outer(other.sums, away)
-        found.products = self.products + other.products + cross + cross.T + other.count * torch.outer(away, away)
-        return found
+        both.products = self.products + other.products + cross + cross.T + other.count * torch.outer(away, away)
+        return both
 
     def eigenvalues(self, centred: bool = False) -> np.ndarray:
         """Squared singular values of H, descending, [d] float64; `centred`: of H without the mean of its rows."""
         if centred:
-            found = self.products - torch.outer(self.sums, self.sums) / self.count
+            products = self.products - torch.outer(self.sums, self.sums) / self.count
         else:
             cross = torch.outer(self.sums, self.origin)
-            found = self.products + cross + cross.T + self.count * torch.outer(self.origin, self.origin)
-        return np.linalg.eigvalsh(found.cpu().numpy())[::-1].clip(min=0)
+            products = self.products + cross + cross.T + self.count * torch.outer(self.origin, self.origin)
+        return np.linalg.eigvalsh(products.cpu().numpy())[::-1].clip(min=0)
 
     def mean_share(self) -> float:
         """Share of the squared norm of H that is its rows' mean: near 1, and one direction rules uncentred ranks."""

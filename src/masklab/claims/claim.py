@@ -51,13 +51,13 @@ class Claim:
 
     def to_learn(self) -> list[Reading]:
         """What its recipes must do better at than their nulls: numbers, at the last checkpoint of a curve."""
-        found = []
+        readings = []
         for reading in leaves(self.effect) if self.learned else ():
             if reading.tasks and reading.metric not in NO_SCORE:
                 step = "last" if reading.over == "step" else reading.step
                 plain = replace(reading, over=None, reduce=None, form="value", step=step)
-                found.append(replace(plain, tasks=self.learned_tasks or plain.tasks))
-        return list(dict.fromkeys(found))
+                readings.append(replace(plain, tasks=self.learned_tasks or plain.tasks))
+        return list(dict.fromkeys(readings))
 
     def bounds(self, view: View) -> tuple[float, float]:
         """The open interval that its region stands for."""

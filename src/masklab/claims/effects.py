@@ -167,8 +167,8 @@ class Crossing:
     threshold: float = 0.0
 
     def readings(self) -> list:
-        found = [self.curve, self.level]
-        return found if self.cost is None else [*found, self.cost, self.whole]
+        parts = [self.curve, self.level]
+        return parts if self.cost is None else [*parts, self.cost, self.whole]
 
     def words(self, view: View) -> str:
         if self.cost is None:

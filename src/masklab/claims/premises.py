@@ -117,12 +117,13 @@ def unequal_losses(claim: Claim, results: Results) -> str | None:
             return f"the loss of {view.label(gap.recipe)} against its floor was not measured"
     first = gaps[0]
     for other in gaps[1:]:
-        found = _difference(results.values(other), results.values(first))
+        difference = _difference(results.values(other), results.values(first))
         limit = view.saturation
-        low, high = (found.value, found.value) if found.replicates < 2 else (found.low, found.high)
+        one = difference.replicates < 2
+        low, high = (difference.value, difference.value) if one else (difference.low, difference.high)
         if not -limit < low <= high < limit:
             pair = " - ".join(_checkpoint(gap, view) for gap in (other, first))
-            return f"losses not shown to be equal within {limit:g} of the floor ({pair}: {_said(found)})"
+            return f"losses not shown to be equal within {limit:g} of the floor ({pair}: {_said(difference)})"
     return None
 
 
@@ -140,15 +141,15 @@ def _difference(left: Values, right: Values) -> Estimate | None:
     return estimate(left.at(shared).scalar - right.at(shared).scalar) if shared else None
 
 
-def _bound(found: Estimate) -> float:
+def _bound(estimated: Estimate) -> float:
     """What an estimate is at least; of one replicate its value."""
-    return found.value if found.replicates < 2 else found.low
+    return estimated.value if estimated.replicates < 2 else estimated.low
 
 
-def _is_above(found: Estimate) -> bool:
-    return _bound(found) > 0
+def _is_above(estimated: Estimate) -> bool:
+    return _bound(estimated) > 0
 
 
-def _said(found: Estimate) -> str:
-    interval = "" if found.replicates < 2 else f" [{found.low:.3g}, {found.high:.3g}]"
-    return f"{found.value:.3g}{interval}"
+def _said(estimated: Estimate) -> str:
+    interval = "" if estimated.replicates < 2 else f" [{estimated.low:.3g}, {estimated.high:.3g}]"
+    return f"{estimated.value:.3g}{interval}"

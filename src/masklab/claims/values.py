@@ -85,12 +85,12 @@ def _crossing(effect, parts):
         x = cost.data[:, [list(cost.x).index(step) for step in steps], 0]
     else:
         x, y, whole = np.tile(curve.x, (rows, 1)), curve.data, np.full(rows, effect.whole)
-    found = np.empty((rows, columns))
+    crossings = np.empty((rows, columns))
     for r in range(rows):
         for b in range(columns):
             reached = first_reached(x[r], y[r, :, b], level.scalar[r, b])
-            found[r, b] = (x[r, -1] if np.isnan(reached) else reached) / whole[r] - effect.threshold
-    return found
+            crossings[r, b] = (x[r, -1] if np.isnan(reached) else reached) / whole[r] - effect.threshold
+    return crossings
 
 
 def first_reached(costs, curve, level: float) -> float:

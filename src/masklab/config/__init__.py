@@ -76,31 +76,31 @@ def _checked(raw) -> Config:
 
 def _typed(raw) -> Config:
     """Every key and entry as its type says; MaskLabError with the first of all problems."""
-    found = [Problem((key,), unknown(key, Config.model_fields)) for key in raw if key not in Config.model_fields]
+    faults = [Problem((key,), unknown(key, Config.model_fields)) for key in raw if key not in Config.model_fields]
     stated = {key: value for key, value in raw.items() if key in Settings.model_fields and value is not None}
-    settings = _made(Settings, stated, (), found)
+    settings = _made(Settings, stated, (), faults)
     sections = {}
     for section in SECTIONS:
         sections[section] = {}
         for name in raw.get(section) or {}:
-            made = _entry(section, name, raw[section], found)
+            made = _entry(section, name, raw[section], faults)
             if made is not None:
                 sections[section][name] = made
     if settings is not None and (said := check_run(settings.run)):
-        found.append(Problem(("run",), said))
-    if found:
-        raise _first(raw, found)
+        faults.append(Problem(("run",), said))
+    if faults:
+        raise _first(raw, faults)
     return Config.model_construct(**settings.__dict__, **sections)
 
 
-def _entry(section, name, entries, found):
-    """An entry typed; None, and its problems among `found`, if it is none."""
+def _entry(section, name, entries, faults):
+    """An entry typed; None, and its problems added to `faults`, if it is none."""
     entry, path = entries[name], (section, name)
     if said := check_name(name):
-        found.append(Problem(path, said))
+        faults.append(Problem(path, said))
         return None
     if not isinstance(entry, dict):
-        found.append(Problem(path, "must be a mapping of keys to values" + got(entry)))
+        faults.append(Problem(path, "must be a mapping of keys to values" + got(entry)))
         return None
     mine = []
     try:
@@ -113,22 +113,22 @@ def _entry(section, name, entries, found):
     for problem in mine:  # so much is missing where the name of an entry of a file below is misspelt
         lacking = MISSING in problem.said and (problem.path == path or problem.path[2:] == ("kind",))
         hint = meant(name, [other for other in entries if other != name]) if lacking else ""
-        found.append(Problem(problem.path, problem.said + hint.replace("did", "or did")))
+        faults.append(Problem(problem.path, problem.said + hint.replace("did", "or did")))
     return made
 
 
-def _made(entity, value, path, found):
+def _made(entity, value, path, faults):
     try:
         return entity.model_validate(value)
     except ValidationError as error:
-        found += problems(error, entity, value, path)
+        faults += problems(error, entity, value, path)
         return None
 
 
-def _first(raw, found: list[Problem]) -> MaskLabError:
+def _first(raw, faults: list[Problem]) -> MaskLabError:
     """The first problem as an error. A problem of a family, or of what others are like, is one and not many."""
     lines = {}
-    for path, said in found:
+    for path, said in faults:
         place, _ = find(raw, path)
         keys = [part for part in path if not isinstance(part, int)]
         items = "".join(f"item {part + 1}: " for part in path if isinstance(part, int))

@@ -114,12 +114,12 @@ def read_file(path: Path) -> Mapping:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise MaskLabError(f"{shown(path)}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
-    found = parse(text, str(path))
-    if found is None:
+    content = parse(text, str(path))
+    if content is None:
         return Mapping()
-    if not isinstance(found, Mapping):
+    if not isinstance(content, Mapping):
         raise MaskLabError(f"{shown(path)}: must be a mapping of keys to values")
-    return found
+    return content
 
 
 def parse(text: str, file: str, lines: bool = True):
@@ -176,12 +176,12 @@ class _Reader:
         if node.tag not in _TAGS:
             raise wrong(self.place(node), path, f"unknown tag {node.tag!r}")
         if isinstance(node, self.mapping):
-            found = self.pairs(node, path)
+            read = self.pairs(node, path)
         else:
             items = [self.value(item, path) for item in node.value]
-            found = Sequence(items, [self.place(item) for item in node.value])
+            read = Sequence(items, [self.place(item) for item in node.value])
         self.open.discard(id(node))
-        return found
+        return read
 
     def pairs(self, node, path) -> Mapping:
         """A mapping; the keys of `<<` come first and give way to its own."""
@@ -205,10 +205,10 @@ class _Reader:
 
     def sources(self, node, path) -> list[Mapping]:
         nodes = node.value if isinstance(node, self.sequence) else [node]
-        found = [self.value(item, path) for item in nodes]
-        if not all(isinstance(item, Mapping) for item in found):
+        sources = [self.value(item, path) for item in nodes]
+        if not all(isinstance(item, Mapping) for item in sources):
             raise wrong(self.place(node), (*path, "<<"), "must be a mapping (`*name`), or a list of such")
-        return found
+        return sources
 
 
 def flat(base: Mapping, top: Mapping) -> Mapping:

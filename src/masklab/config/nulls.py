@@ -67,11 +67,11 @@ def null_recipes(config: Config, study: str) -> dict[str, dict[str, str | None]]
     shuffled, and without a network there are no initial weights.
     """
     declared = config.studies[study]
-    found = {}
+    names = {}
     for recipe, nulls in _nulls(config, declared).items():
         named = {null.kind: null.name for null in nulls} | {"majority": None}
-        found[recipe] = {kind: named[kind] for kind in dict.fromkeys(declared.nulls) if kind in named}
-    return found
+        names[recipe] = {kind: named[kind] for kind in dict.fromkeys(declared.nulls) if kind in named}
+    return names
 
 
 def null_measurements(config: Config, study: str) -> dict[str, list[str]]:
@@ -81,7 +81,7 @@ def null_measurements(config: Config, study: str) -> dict[str, list[str]]:
     (`nulls` of its class). A null has one checkpoint: what a probe asks of it that asks recipes at listed checkpoints
     is left to another that asks the same. config: with its nulls or without.
     """
-    declared, nulls, found = config.studies[study], null_recipes(config, study), {}
+    declared, nulls, measurements = config.studies[study], null_recipes(config, study), {}
     for probe in sorted(declared.probes, key=lambda name: isinstance(config.probes[name].steps, list)):
         listed = declared.probes[probe]
         measured = study_models(declared) if listed == "all" else listed
@@ -91,11 +91,11 @@ def null_measurements(config: Config, study: str) -> dict[str, list[str]]:
             for kind, name in nulls.get(recipe, {}).items()
             if name is not None
             and _measures(config, probe, kind)
-            and not any(name in others and _covers(config, other, probe) for other, others in found.items())
+            and not any(name in others and _covers(config, other, probe) for other, others in measurements.items())
         ]
         if names:
-            found[probe] = list(dict.fromkeys(names))
-    return found
+            measurements[probe] = list(dict.fromkeys(names))
+    return measurements
 
 
 def _covers(config, other, probe) -> bool:
@@ -112,7 +112,7 @@ def _measures(config, probe, kind) -> bool:
 
 def _nulls(config, study) -> dict[str, list[_Null]]:
     """Null recipes of each recipe of a study's panels, in the order of the panels."""
-    first, found = {}, {}
+    first, nulls = {}, {}
     for recipe in dict.fromkeys(member for panel in study.members.values() for member in panel):
         model = config.models[recipe]
         encoder = config.encoders[model.encoder]
@@ -121,12 +121,12 @@ def _nulls(config, study) -> dict[str, list[_Null]]:
         shared |= dict.fromkeys(WORDS, (*text, encoder.max_positions))
         has = {"untrained": encoder.network, "shuffled": encoder.network and model.steps > 0}
         has |= dict.fromkeys(WORDS, encoder.kind != "words")
-        found[recipe] = [
+        nulls[recipe] = [
             _Null(f"{kind}.{namesake}", kind, namesake)
             for kind in dict.fromkeys(study.nulls)
             if has.get(kind) and (namesake := first.setdefault((kind, *shared[kind]), recipe))
         ]
-    return found
+    return nulls
 
 
 def _model(config, null, replicates) -> Model:

@@ -20,13 +20,13 @@ class Problem(NamedTuple):
 
 def problems(error: ValidationError, entity: type[Entity], value: dict, path: tuple) -> list[Problem]:
     """What is wrong with the entry `value` at `path`, which is to be an `entity`."""
-    found = {}
+    by_point = {}
     for fault in error.errors(include_url=False):
         at, tagged = _where(fault["loc"], value, fault["type"])
         point = at[:tagged] if tagged is not None else at
-        found.setdefault(point, []).append((at, fault))
+        by_point.setdefault(point, []).append((at, fault))
     listed = []
-    for point, faults in found.items():
+    for point, faults in by_point.items():
         within = [(at, fault) for at, fault in faults if at != point]  # in the branch that the value's shape chose
         if within or len(faults) == 1:
             listed += [_problem(at, fault, entity, value, path) for at, fault in within or faults]

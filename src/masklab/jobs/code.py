@@ -61,17 +61,17 @@ class Sources:
 
     def _closure(self, roots):
         waiting = [part for root in roots for part in self._start(root)]
-        seen, found = set(waiting), {}
+        seen, fingerprints = set(waiting), {}
         while waiting:
             part = waiting.pop()
             own, used = self._part(part)
             if own is not None:
-                found[self._called(part)] = own
+                fingerprints[self._called(part)] = own
             for other in used:
                 if other not in seen:
                     seen.add(other)
                     waiting.append(other)
-        return found
+        return fingerprints
 
     def _start(self, root):
         if root.endswith(".py"):
@@ -124,27 +124,27 @@ class Sources:
 
     def _bindings(self, module):
         """Name -> the statements of a module that bind it."""
-        found = {}
+        bindings = {}
         for statement in _statements(self._tree(self._file(module)).body):
             for name in _bound(statement):
-                found.setdefault(name, []).append(statement)
-        return found
+                bindings.setdefault(name, []).append(statement)
+        return bindings
 
     def _imported(self, tree, beside=None, only=None):
         """Parts that the imports in a tree stand for.
 
         beside: folder of a user's file, whose neighbours count; only: imports of this name.
         """
-        found = []
+        parts = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    found += self._named(alias.name, None, beside)
+                    parts += self._named(alias.name, None, beside)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 for alias in node.names:
                     if only in (None, alias.asname or alias.name):
-                        found += self._named(node.module, alias.name, beside)
-        return found
+                        parts += self._named(node.module, alias.name, beside)
+        return parts
 
     def _named(self, module, name=None, beside=None):
         """Parts that `module`, or `name` imported from it, stands for; none if it is not ours or counts for nothing."""

@@ -35,7 +35,7 @@ def entry(snakemake) -> "Entry | None":
     if not folder or snakemake.rule not in RULES:
         return None
     inputs = dict(snakemake.input.items())
-    found = [contents(Path(file), name) for name, files in inputs.items() for file in _listed(files)]
+    read = [contents(Path(file), name) for name, files in inputs.items() for file in _listed(files)]
     key = fingerprint(
         {
             "rule": snakemake.rule,
@@ -43,7 +43,7 @@ def entry(snakemake) -> "Entry | None":
             "config": snakemake.params.config,
             "code": snakemake.params.code,
             "versions": versions(),
-            "inputs": sorted(found),
+            "inputs": sorted(read),
         }
     )
     return Entry(Path(folder) / snakemake.rule / key, Path(snakemake.output[0]).parent)

@@ -73,9 +73,11 @@ def pretraining_flops(config: Encoder, objective, masking, vocab_size: int, size
 
 def pretraining_flops_per_token(config: Encoder, objective, masking, vocab_size: int, lengths, latent=0) -> float:
     """The same for each token of sequences of `lengths` [n] tokens, special tokens counted."""
-    found, counts = np.unique(np.asarray(lengths), return_counts=True)
-    each = [pretraining_flops(config, objective, masking, vocab_size, 1, length, latent) for length in found.tolist()]
-    return float(counts @ np.array(each, float)) / float(found @ counts)
+    distinct, counts = np.unique(np.asarray(lengths), return_counts=True)
+    each = [
+        pretraining_flops(config, objective, masking, vocab_size, 1, length, latent) for length in distinct.tolist()
+    ]
+    return float(counts @ np.array(each, float)) / float(distinct @ counts)
 
 
 def flops_per_token(config: Encoder, vocab_size: int, length: int, masked: int, size: int = 64, **options) -> float:

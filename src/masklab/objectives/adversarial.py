@@ -75,9 +75,9 @@ class Adversarial(Term):
         if step % self.settings.every:
             return None
         model.eval()  # else the states learn to carry dropout's noise, which no probe ever sees
-        found = self.error(model, rng)
+        error = self.error(model, rng)
         model.train()
-        return found
+        return error
 
     def error(self, model, rng):
         """The head's loss on a D2 after a D1, drawn from the NumPy generator `rng`; a scalar."""

@@ -99,15 +99,15 @@ class Extraction:
         `majority` and `majority_f1` are those of giving no answer to any question.
         """
         (windows, answers), (valid_windows, valid_answers) = test, valid
-        found, tuned = [], self._scores(valid_windows, valid_answers)
+        rows, tuned = [], self._scores(valid_windows, valid_answers)
         for metric, scores in self._scores(windows, answers).items():
             _, threshold = squad_metric.best_threshold(
                 tuned[metric], valid_windows.answerable, valid_answers.doubts, valid_answers.texts
             )
             for name, at in ((metric, threshold), (f"{metric}_untuned", 0.0)):
                 values = squad_metric.thresholded(scores, windows.answerable, answers.doubts, at)
-                found += of_items(values, name, split="test")
-        return found + of_items(~windows.answerable, "majority", "majority_f1", split="test")
+                rows += of_items(values, name, split="test")
+        return rows + of_items(~windows.answerable, "majority", "majority_f1", split="test")
 
     def _scores(self, windows, answers):
         exact, f1 = squad_metric.raw_scores(windows.answers, answers.texts)

@@ -21,10 +21,10 @@ def word_features(splits, order: bool) -> list:
     from scipy.sparse import csr_matrix
 
     longest = max(split.ids.shape[1] for split in splits)
-    found = [_codes(split, longest if order else None) for split in splits]
-    columns = np.unique(np.concatenate([codes for _, codes in found]))
+    coded = [_codes(split, longest if order else None) for split in splits]
+    columns = np.unique(np.concatenate([codes for _, codes in coded]))
     features = []
-    for split, (rows, codes) in zip(splits, found, strict=True):
+    for split, (rows, codes) in zip(splits, coded, strict=True):
         shape = len(split), max(1, len(columns))
         features.append(csr_matrix((np.ones(len(rows)), (rows, np.searchsorted(columns, codes))), shape))
     return features

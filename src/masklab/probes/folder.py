@@ -78,8 +78,8 @@ def line_batches(path, reader: Reader, tokens: int, lines: int | None, progress=
             part, rows = rows[-size:], rows[:-size]
             lengths = torch.tensor([len(row) for row in part])
             ids = torch.full((len(part), int(lengths.max())), reader.pad_id)
-            for row, found in zip(part, ids, strict=True):
-                found[: len(row)] = torch.tensor(row)
+            for row, place in zip(part, ids, strict=True):
+                place[: len(row)] = torch.tensor(row)
             yield ids, lengths
         done += len(chunk)
         if progress:
@@ -132,12 +132,12 @@ def read_foreign(folder, length: int, device="cpu") -> Reader:
 
 def table(rows: list[dict]) -> str:
     """Rows of `folder_ranks` as lines: ranks by layer, plain and centred."""
-    found = {(row["metric"], row["split"], row["layer"]): row["value"] for row in rows}
+    ranks = {(row["metric"], row["split"], row["layer"]): row["value"] for row in rows}
     splits = [split for split in SPLITS if any(row["split"] == split for row in rows)]
     head = f"{'layer':>5}" + "".join(f"{split:>16}{'centred':>9}" for split in splits)
     lines = [head]
     for layer in sorted({row["layer"] for row in rows}):
-        cells = [(found["rank", split, layer], found["rank_centred", split, layer]) for split in splits]
+        cells = [(ranks["rank", split, layer], ranks["rank_centred", split, layer]) for split in splits]
         lines.append(f"{layer:5}" + "".join(f"{plain:16.0f}{centred:9.0f}" for plain, centred in cells))
     counts = {row["split"]: row["n"] for row in rows}
     return "\n".join([*lines, "tokens " + ", ".join(f"{split}: {counts[split]:,}" for split in splits)])

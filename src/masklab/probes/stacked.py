@@ -111,9 +111,9 @@ class Together:
                 model = StackedClassifier(parameters, self.config, self.probe.pooling)
         parameters = self._parameters(courses)
         parameters.values.copy_(best)
-        found = self._predictions(StackedClassifier(parameters, self.config, self.probe.pooling), test)
+        predictions = self._predictions(StackedClassifier(parameters, self.config, self.probe.pooling), test)
         values = [stopper.best for stopper in stopping]
-        return [Outcome(*result) for result in zip(found, best_step, values, strict=True)]
+        return [Outcome(*result) for result in zip(predictions, best_step, values, strict=True)]
 
     def _parameters(self, courses):
         names = self.start.used_parameters()
@@ -148,9 +148,9 @@ class Together:
     @torch.inference_mode()
     def _predictions(self, model, split):
         copies = len(model.parameters)
-        found = torch.empty(copies, len(split), dtype=torch.int64)
+        predictions = torch.empty(copies, len(split), dtype=torch.int64)
         for rows in sorted_batches(split.lengths, EVALUATION_TOKENS["cpu"] // copies):
             ids, lengths, _ = split.batch(rows)
             logits = model.forward(ids.expand(copies, -1, -1), lengths.expand(copies, -1))
-            found[:, torch.from_numpy(rows)] = logits.argmax(-1)
-        return found.numpy()
+            predictions[:, torch.from_numpy(rows)] = logits.argmax(-1)
+        return predictions.numpy()

@@ -11,13 +11,13 @@ from masklab.report.marks import curves as marks_curves
 
 def comparison(results, chosen) -> pd.DataFrame:
     """Every recipe on every task and set of tasks, with the best null of each kind."""
-    found = []
+    cells = []
     for panel, lines in chosen.items():
         for row, readings in lines.items():
             metric = _metric(results, next(iter(readings.values())))
-            found += [cell(results, reading, panel, row, label, metric) for label, reading in readings.items()]
-            found += null_cells(results, readings.values(), panel, row, metric)
-    return tidy(found)
+            cells += [cell(results, reading, panel, row, label, metric) for label, reading in readings.items()]
+            cells += null_cells(results, readings.values(), panel, row, metric)
+    return tidy(cells)
 
 
 def bars(results, chosen):

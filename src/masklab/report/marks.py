@@ -26,13 +26,13 @@ class Null:
 
 def best_null(results: Results, readings) -> Null | None:
     """The highest of the nulls of several readings, each the mean over replicates and the points of its curve."""
-    found = []
+    nulls = []
     for reading in readings:
         for kind, values in results.nulls(reading).items():
             value = float(values.data[:, :, 0].mean())
             if math.isfinite(value):
-                found.append(Null(kind, value, reading.recipe))
-    return max(found, key=lambda null: null.value, default=None)
+                nulls.append(Null(kind, value, reading.recipe))
+    return max(nulls, key=lambda null: null.value, default=None)
 
 
 def null_line(axes, null: Null | None):

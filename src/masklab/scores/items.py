@@ -111,16 +111,16 @@ def _resampled_classes(metric, targets, predictions, counts):
     labels = targets[:, None] == names
     true = counts @ labels
     asked = predictions[:1] if metric.startswith("majority") else predictions  # which the labels alone decide
-    found = np.empty((len(asked), len(counts)))
-    for row, answers in zip(found, asked, strict=True):
+    values = np.empty((len(asked), len(counts)))
+    for row, answers in zip(values, asked, strict=True):
         hits = labels & (answers == targets)[:, None]
         row[:] = function(Tally(counts @ hits, true, counts @ (answers[:, None] == names), two))
-    return np.repeat(found, len(predictions) // len(asked), axis=0)
+    return np.repeat(values, len(predictions) // len(asked), axis=0)
 
 
 def _resampled_correlation(x, y, counts):
     """Weighted correlations of x [m] with y [K, m], [K, B]; 0 where what was drawn of one of them is constant."""
-    found = np.zeros((len(y), len(counts)))
+    correlations = np.zeros((len(y), len(counts)))
     step = max(1, CHUNK // len(x))
     for start in range(0, len(counts), step):
         part = slice(start, start + step)
@@ -128,12 +128,12 @@ def _resampled_correlation(x, y, counts):
         from_mean = _centred(x, weights)
         weighted = weights * from_mean
         spread, constant = (weighted * from_mean).sum(1), _constant(x, weights)
-        for row, values in zip(found, y, strict=True):
+        for row, values in zip(correlations, y, strict=True):
             other = _centred(values, weights)
             scale = np.sqrt(spread * (weights * other * other).sum(1))
             defined = ~(constant | _constant(values, weights)) & (scale > 0)
             np.divide((weighted * other).sum(1), scale, out=row[part], where=defined)
-    return found
+    return correlations
 
 
 def _centred(values, weights):

@@ -82,14 +82,14 @@ class Reading:
 
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads; MaskLabError if the study does not measure it."""
-        found = view.measured_by(self.recipe, self.kinds(), self.tasks)
+        probes = view.measured_by(self.recipe, self.kinds(), self.tasks)
         on = f" on {', '.join(self.tasks)}" if self.tasks else ""
         kinds = " or ".join(self.kinds())
-        lacking = [task for task in self.tasks if not any(task in view.probes[name]["tasks"] for name in found)]
-        if not found or lacking:
+        lacking = [task for task in self.tasks if not any(task in view.probes[name]["tasks"] for name in probes)]
+        if not probes or lacking:
             on = f" on {lacking[0]}" if lacking else on
             raise MaskLabError(f"no {kinds} probe of the study measures {self.recipe}{on}")
-        pairs = [(name, self.recipe) for name in found]
+        pairs = [(name, self.recipe) for name in probes]
         if self.form == "share of the floor" or self.step in CONVERGED:
             pairs += Reading(self.recipe, "floor").needs(view)
         return pairs
@@ -179,11 +179,11 @@ def _layers(layers):
 
 def leaves(structure) -> list[Reading]:
     """Every reading inside mappings, sequences and whatever has `readings()`, each once, in order."""
-    found: dict[Reading, None] = {}
+    readings: dict[Reading, None] = {}
 
     def visit(part):
         if isinstance(part, Reading):
-            found[part] = None
+            readings[part] = None
         elif hasattr(part, "readings"):
             visit(part.readings())
         elif isinstance(part, dict):
@@ -194,19 +194,19 @@ def leaves(structure) -> list[Reading]:
                 visit(value)
 
     visit(structure)
-    return list(found)
+    return list(readings)
 
 
 def nulls_of(reading: Reading, view: View) -> dict[str, Reading]:
     """Kind of null -> the reading that says what it gives; only nulls that the study measures by the same probes."""
-    found = {}
+    nulls = {}
     for kind, null in view.nulls.get(reading.recipe, {}).items():
         if kind == "majority":
             if reading.tasks and reading.metric != "rank":
-                found[kind] = reading
+                nulls[kind] = reading
         elif view.measured_by(null, reading.kinds(), reading.tasks):
-            found[kind] = reading.of(null, step="last")
-    return found
+            nulls[kind] = reading.of(null, step="last")
+    return nulls
 
 
 def needs(structure, view: View, with_nulls: bool = True) -> list[tuple[str, str]]:

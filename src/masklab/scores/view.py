@@ -108,19 +108,19 @@ class View:
         where: key -> the value, a set of values or a predicate; a key that a recipe lacks has the value None. Or a
         predicate on all facts.
         """
-        found = self.members if panel is None else list(dict.fromkeys(self.panels[panel].values()))
-        return [name for name in found if _fits(self.recipes[name], where)]
+        recipes = self.members if panel is None else list(dict.fromkeys(self.panels[panel].values()))
+        return [name for name in recipes if _fits(self.recipes[name], where)]
 
     def one(self, where: Mapping | Callable, said: str, panel: str | None = None) -> str:
         """The recipe that `find` finds; MaskLabError, calling it `said`, if there is none or several."""
-        found = self.find(where, panel)
-        if len(found) == 1:
-            return found[0]
+        recipes = self.find(where, panel)
+        if len(recipes) == 1:
+            return recipes[0]
         inside = f" in panel {panel!r}" if panel else ""
-        if not found:
+        if not recipes:
             raise MaskLabError(f"the study has no recipe that is {said}{inside}")
         raise MaskLabError(
-            f"the study has {len(found)} recipes that are {said}{inside} ({', '.join(found)}); leave one"
+            f"the study has {len(recipes)} recipes that are {said}{inside} ({', '.join(recipes)}); leave one"
         )
 
     def find_tasks(self, where: Mapping | Callable) -> list[str]:

@@ -40,18 +40,18 @@ def items(section: str, wing: str | None) -> dict[str, Item]:
     """Every figure (section `figures`) or table (`tables`) that a study with this wing can have, by name."""
     own = _wing(wing)
     listed = {"figures": "FIGURES", "tables": "TABLES"}[section]
-    found = dict(getattr(generic, listed)) | (getattr(own, listed) if own else {})
-    return found | {name: kind.make for name, kind in kinds.known(section).items()}
+    entries = dict(getattr(generic, listed)) | (getattr(own, listed) if own else {})
+    return entries | {name: kind.make for name, kind in kinds.known(section).items()}
 
 
 def find(name: str, study: Study, section: str, item: str) -> Item:
     """A figure or table of a study; MaskLabError says which there are."""
-    found = items(section, wing_of(name, study))
-    if item not in found:
+    entries = items(section, wing_of(name, study))
+    if item not in entries:
         raise MaskLabError(
-            f"config: studies.{name}.{section}: no {section[:-1]} {item!r}; there are {', '.join(found)}"
+            f"config: studies.{name}.{section}: no {section[:-1]} {item!r}; there are {', '.join(entries)}"
         )
-    return found[item]
+    return entries[item]
 
 
 def claims_of(name: str, study: Study, view: View) -> list[Claim]:
@@ -77,7 +77,7 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
 def every_claim(wing: str | None, view: View) -> list[Claim]:
     """Every claim on a view: those of a wing, those of a user's files."""
     own = _wing(wing)
-    found = list(own.claims(view)) if own else []
+    claims = list(own.claims(view)) if own else []
     for kind in kinds.known("claims").values():
-        found += kind.make(view)
-    return found
+        claims += kind.make(view)
+    return claims
