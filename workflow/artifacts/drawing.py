@@ -65,8 +65,8 @@ class Figure(_OfAStudy):
     def roots(self, **names):
         """What makes it, what chooses what it shows."""
         item, _ = self.item(names)
-        own = kinds.known(self.section).get(names[self.what])
-        return of_kind(own) if own else [item.make.partition(":")[0], item.choose.__module__]
+        kind = kinds.known(self.section).get(names[self.what])
+        return of_kind(kind) if kind else [item.make.partition(":")[0], item.choose.__module__]
 
 
 class Table(Figure):
@@ -101,8 +101,8 @@ class StudyClaims(_OfAStudy):
 
     def roots(self, study):
         wing = wing_of(study, self.config.studies[study])
-        own = [f"{WINGS[wing]}.claims"] if wing else []
-        return [*own, *(part for kind in kinds.known("claims").values() for part in of_kind(kind))]
+        modules = [f"{WINGS[wing]}.claims"] if wing else []
+        return [*modules, *(part for kind in kinds.known("claims").values() for part in of_kind(kind))]
 
 
 class Claims(Artifact):

@@ -30,14 +30,14 @@ class Sum:
         if not all(isinstance(part, Reading) for _, part in self.terms):
             return _signed((weight, f"({part.words(view)})") for weight, part in self.terms) + less
         parts = [part.parts(view) for _, part in self.terms]
-        shared = [key for key in parts[0] if len({own[key] for own in parts}) == 1]
+        shared = [key for key in parts[0] if len({details[key] for details in parts}) == 1]
         if "recipe" in shared and len(parts) == len(shared) == 1:
             shared = []
         it = "it" if "step" in shared else "last checkpoint"
-        own = [", ".join(text for key, text in part.items() if key not in shared and text) or it for part in parts]
+        details = [", ".join(text for key, text in part.items() if key not in shared and text) or it for part in parts]
         common = ", ".join(parts[0][key] for key in shared if parts[0][key])
-        said = _signed((weight, text) for (weight, _), text in zip(self.terms, own, strict=True)) + less
-        return f"{said}: {common}" if common else said
+        in_words = _signed((weight, text) for (weight, _), text in zip(self.terms, details, strict=True)) + less
+        return f"{in_words}: {common}" if common else in_words
 
     def unit(self, view: View) -> str:
         return _unit(self.terms[0][1], view)
@@ -202,12 +202,12 @@ def _several(parts, view) -> str:
 
 
 def _signed(terms) -> str:
-    said = []
+    terms_in_words = []
     for weight, text in terms:
-        sign = "- " if weight < 0 else "+ " if said else ""
+        sign = "- " if weight < 0 else "+ " if terms_in_words else ""
         scale = "" if abs(weight) == 1 else f"{abs(weight):g} × "
-        said.append(f"{sign}{scale}{text}")
-    return " ".join(said)
+        terms_in_words.append(f"{sign}{scale}{text}")
+    return " ".join(terms_in_words)
 
 
 def _common(parts, view) -> str:

@@ -54,8 +54,8 @@ def unlearned_language(claim: Claim, results: Results) -> str | None:
     if not gains or max(gains.values()) > 0:
         return None
     best = max(gains, key=gains.get)
-    said = f"{results.view.label(best)}, {gains[best]:.3g} nats in its worst replicate"
-    return f"no recipe learned more than word frequencies (best: {said})"
+    best_in_words = f"{results.view.label(best)}, {gains[best]:.3g} nats in its worst replicate"
+    return f"no recipe learned more than word frequencies (best: {best_in_words})"
 
 
 def _language_gain(results, recipe) -> float | None:
@@ -86,8 +86,8 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
         if known and not any(_is_above(gain) for _, gain in known.values()):
             reading, (null, gain) = max(known.items(), key=lambda item: item[1][1].value)
             label = results.view.label(reading.recipe)
-            what = ", ".join(part for key, part in reading.parts(results.view).items() if key != "recipe" and part)
-            return f"no recipe does better than its nulls (best: {label}, {what}: {_said(gain)} above {null})"
+            measured = ", ".join(part for key, part in reading.parts(results.view).items() if key != "recipe" and part)
+            return f"no recipe does better than its nulls (best: {label}, {measured}: {_said(gain)} above {null})"
     return None
 
 

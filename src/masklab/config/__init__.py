@@ -83,11 +83,11 @@ def _typed(raw) -> Config:
     for section in SECTIONS:
         sections[section] = {}
         for name in raw.get(section) or {}:
-            made = _entry(section, name, raw[section], faults)
-            if made is not None:
-                sections[section][name] = made
-    if settings is not None and (said := check_run(settings.run)):
-        faults.append(Problem(("run",), said))
+            entity = _entry(section, name, raw[section], faults)
+            if entity is not None:
+                sections[section][name] = entity
+    if settings is not None and (message := check_run(settings.run)):
+        faults.append(Problem(("run",), message))
     if faults:
         raise _first(raw, faults)
     return Config.model_construct(**settings.__dict__, **sections)
@@ -96,25 +96,25 @@ def _typed(raw) -> Config:
 def _entry(section, name, entries, faults):
     """An entry typed; None, and its problems added to `faults`, if it is none."""
     entry, path = entries[name], (section, name)
-    if said := check_name(name):
-        faults.append(Problem(path, said))
+    if message := check_name(name):
+        faults.append(Problem(path, message))
         return None
     if not isinstance(entry, dict):
         faults.append(Problem(path, "must be a mapping of keys to values" + got(entry)))
         return None
     mine = []
     try:
-        made = _made(entry_class(section, entry), entry, path, mine)
+        entity = _made(entry_class(section, entry), entry, path, mine)
     except MaskLabError as error:
-        said = str(error)
+        message = str(error)
         if entry.get("kind") is None:
-            said = f"{MISSING}; {said.partition('; ')[2]}"
-        made, mine = None, [Problem((*path, "kind"), said)]
+            message = f"{MISSING}; {message.partition('; ')[2]}"
+        entity, mine = None, [Problem((*path, "kind"), message)]
     for problem in mine:  # so much is missing where the name of an entry of a file below is misspelt
-        lacking = MISSING in problem.said and (problem.path == path or problem.path[2:] == ("kind",))
+        lacking = MISSING in problem.message and (problem.path == path or problem.path[2:] == ("kind",))
         hint = meant(name, [other for other in entries if other != name]) if lacking else ""
-        faults.append(Problem(problem.path, problem.said + hint.replace("did", "or did")))
-    return made
+        faults.append(Problem(problem.path, problem.message + hint.replace("did", "or did")))
+    return entity
 
 
 def _made(entity, value, path, faults):
@@ -128,12 +128,12 @@ def _made(entity, value, path, faults):
 def _first(raw, faults: list[Problem]) -> MaskLabError:
     """The first problem as an error. A problem of a family, or of what others are like, is one and not many."""
     lines = {}
-    for path, said in faults:
+    for path, message in faults:
         place, _ = find(raw, path)
         keys = [part for part in path if not isinstance(part, int)]
         items = "".join(f"item {part + 1}: " for part in path if isinstance(part, int))
-        same = (place, keys[-1], said) if place else (*keys, said)
-        lines.setdefault(same, wrong(place, keys, items + said))
+        same = (place, keys[-1], message) if place else (*keys, message)
+        lines.setdefault(same, wrong(place, keys, items + message))
     more = len(lines) - 1
     first = next(iter(lines.values()))
     return MaskLabError(f"{first} (and {more} more)") if more else first

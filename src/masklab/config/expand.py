@@ -43,8 +43,8 @@ def expand_section(entries: dict, section: str, optimisers=()) -> Mapping:
             continue
         for member, value in _members(name, entry, families, section):
             if member in members:
-                said = "declared twice (both are members of `for:` families)"
-                raise wrong(place_of(entries, name), (section, member), said)
+                message = "declared twice (both are members of `for:` families)"
+                raise wrong(place_of(entries, name), (section, member), message)
             if member in full:  # said before the family: laid over it
                 given = full[member]
                 if given is not None:
@@ -63,8 +63,8 @@ def _members(name, entry, families, section):
     del template["for"]
     for family in families if isinstance(families, list) and families else [families]:
         if not isinstance(family, dict) or not all(isinstance(v, list) and v for v in family.values()):
-            said = "must map each variable to a list of values, such as {n: [1, 2]}, or be a list of such mappings"
-            raise wrong(place_of(entry, "for"), (*path, "for"), said)
+            message = "must map each variable to a list of values, such as {n: [1, 2]}, or be a list of such mappings"
+            raise wrong(place_of(entry, "for"), (*path, "for"), message)
         values = [[(item, place_of(items, at)) for at, item in enumerate(items)] for items in family.values()]
         for chosen in itertools.product(*values):
             variables = dict(zip(family, chosen, strict=True))
@@ -93,8 +93,8 @@ def _filled(value, variables, path, place):
         return value, place
     whole = re.fullmatch(r"\{(\w+)\}", value)
     if whole and whole[1] in variables:
-        value, said = variables[whole[1]]
-        return value, said or place
+        value, stated_at = variables[whole[1]]
+        return value, stated_at or place
     return _text(value, variables, path, place), place
 
 

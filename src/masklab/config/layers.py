@@ -50,16 +50,16 @@ class _Stack:
         self.layers: dict[Path, Mapping] = {}
         self.open: list[Path] = []
 
-    def add(self, file: Path, said: Place | None) -> None:
-        """A file and, before it, those that it extends. said: where it is named."""
+    def add(self, file: Path, named_at: Place | None) -> None:
+        """A file and, before it, those that it extends. named_at: where it is named."""
         path = Path(file).resolve()
         if path in self.open:
             circle = " -> ".join(shown(p) for p in [*self.open[self.open.index(path) :], path])
-            raise wrong(said, "extends", f"goes round in a circle: {circle}")
+            raise wrong(named_at, "extends", f"goes round in a circle: {circle}")
         if path in self.layers:
             return
-        if said is not None and not path.is_file():
-            raise wrong(said, "extends", f"no such file: {shown(path)}")
+        if named_at is not None and not path.is_file():
+            raise wrong(named_at, "extends", f"no such file: {shown(path)}")
         raw = read_file(path)
         self.open.append(path)
         if "extends" in raw:

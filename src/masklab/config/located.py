@@ -79,10 +79,10 @@ def find(raw, path) -> tuple[Place | None, object]:
     return place, value
 
 
-def wrong(place: Place | None, path, said: str) -> MaskLabError:
+def wrong(place: Place | None, path, message: str) -> MaskLabError:
     """The one line of what is wrong: where it stands, which key, what."""
     key = path if isinstance(path, str) else ".".join(str(part) for part in path)
-    return MaskLabError(": ".join(filter(None, (str(place or "config"), key, said))))
+    return MaskLabError(": ".join(filter(None, (str(place or "config"), key, message))))
 
 
 def plain(value):
@@ -137,14 +137,14 @@ def parse(text: str, file: str, lines: bool = True):
         end = text.rstrip().count("\n")
         marks = [mark for mark in (error.problem_mark, error.context_mark) if mark]
         mark = next((mark for mark in marks if mark.line <= end), marks[0] if marks else None)
-        said = " ".join(str(part) for part in (error.context, error.problem) if part)
+        message = " ".join(str(part) for part in (error.context, error.problem) if part)
         if (
             mark
             and text.splitlines()[mark.line : mark.line + 1]
             and "\t" in text.splitlines()[mark.line][: mark.column + 1]
         ):
-            said = "a tab; indent with spaces"
-        raise wrong(Place(file, mark.line + 1 if lines and mark else None), "", f"not valid YAML: {said}") from None
+            message = "a tab; indent with spaces"
+        raise wrong(Place(file, mark.line + 1 if lines and mark else None), "", f"not valid YAML: {message}") from None
     except yaml.YAMLError as error:
         raise wrong(Place(file, None), "", f"not valid YAML: {' '.join(str(error).split())}") from None
 
@@ -185,7 +185,7 @@ class _Reader:
 
     def pairs(self, node, path) -> Mapping:
         """A mapping; the keys of `<<` come first and give way to its own."""
-        merged, own = Mapping(), Mapping()
+        merged, stated = Mapping(), Mapping()
         for key, value in node.value:
             if key.tag == _MERGE:
                 for source in self.sources(value, path):
@@ -196,12 +196,12 @@ class _Reader:
             if not isinstance(key, self.scalar):
                 raise wrong(self.place(key), path, "a key must be a name")
             name = key.value  # as it is written: `on`, `010` and 1.50 are names like any other
-            if name in own:
-                before = own.places[name].line
-                said = "given twice" + (f" (first in line {before})" if self.lines else "")
-                raise wrong(self.place(key), (*path, name), said)
-            own.put(name, self.value(value, (*path, name)), self.place(key))
-        return flat(merged, own) if merged else own
+            if name in stated:
+                before = stated.places[name].line
+                message = "given twice" + (f" (first in line {before})" if self.lines else "")
+                raise wrong(self.place(key), (*path, name), message)
+            stated.put(name, self.value(value, (*path, name)), self.place(key))
+        return flat(merged, stated) if merged else stated
 
     def sources(self, node, path) -> list[Mapping]:
         nodes = node.value if isinstance(node, self.sequence) else [node]

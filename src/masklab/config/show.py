@@ -67,14 +67,14 @@ def listing(config, path: str = "") -> str:
                 settings = value[entry].model_dump(mode="json")
                 _lines(entry, settings, config.raw.get(key) or {}, 1, lines)
     width = min(max((len(text) for text, _ in lines), default=0), 70)
-    return "\n".join(f"{text:{width}}  # {said}" if said else text for text, said in lines)
+    return "\n".join(f"{text:{width}}  # {where}" if where else text for text, where in lines)
 
 
-def _lines(key, value, said, depth, lines):
+def _lines(key, value, stated_in, depth, lines):
     """Lines of one key: YAML and where it was said, nested mappings below it."""
-    stated = isinstance(said, dict) and key in said
-    place = (place_of(said, key) or "given") if stated else "default"
-    below = said[key] if stated else None
+    stated = isinstance(stated_in, dict) and key in stated_in
+    place = (place_of(stated_in, key) or "given") if stated else "default"
+    below = stated_in[key] if stated else None
     head = f"{'  ' * depth}{_flow(key)}:"
     if isinstance(value, dict) and value and isinstance(below, dict):
         lines.append((head, str(place)))

@@ -64,9 +64,9 @@ class Sources:
         seen, fingerprints = set(waiting), {}
         while waiting:
             part = waiting.pop()
-            own, used = self._part(part)
-            if own is not None:
-                fingerprints[self._called(part)] = own
+            meaning, used = self._part(part)
+            if meaning is not None:
+                fingerprints[self._called(part)] = meaning
             for other in used:
                 if other not in seen:
                     seen.add(other)

@@ -127,9 +127,9 @@ def load_checkpoint(folder, device="cpu") -> MaskedLM:
 
 def _decoder(path: Path) -> Decoder:
     with safe_open(path, "pt") as file:
-        said = (file.metadata() or {}).get("decoder", "")
+        stored = (file.metadata() or {}).get("decoder", "")
     try:
-        return Decoder.model_validate_json(said)
+        return Decoder.model_validate_json(stored)
     except ValidationError:
         raise MaskLabError(f"{path}: its metadata describe no decoder") from None
 

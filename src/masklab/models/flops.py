@@ -114,10 +114,10 @@ def _decoder(config: Encoder, size: int, length: int, kept: int, asked: int) -> 
     wide, total = stack.hidden, 0
     for number in range(stack.layers):
         queries = asked if kind == "cross" or number == stack.layers - 1 else length
-        own = _block(stack, size, length, queries)
+        block = _block(stack, size, length, queries)
         if kind == "cross":
-            own = 2 * 2 * size * queries * wide * stack.ffn
+            block = 2 * 2 * size * queries * wide * stack.ffn
         # query and output projections; keys and values of the encoder's states; products
         cross = 2 * queries * wide * wide + 2 * kept * config.hidden * wide + 2 * queries * kept * wide
-        total += own + 2 * size * cross
+        total += block + 2 * size * cross
     return total

@@ -90,6 +90,6 @@ def make_plan(config, device: str = "h100", studies=None, assumptions: dict | No
     costs = Costs(paths, machine, assumptions)
     of_study = {}
     for study, scores in paths.study_scores().items():
-        made = [Job(*paths.job_of(path)).key for path in (*paths.items(study).values(), *scores)]
-        of_study[study] = [key for key in made if key in jobs]
+        wanted = [Job(*paths.job_of(path)).key for path in (*paths.items(study).values(), *scores)]
+        of_study[study] = [key for key in wanted if key in jobs]
     return Plan(jobs, {key: costs.of(job) for key, job in jobs.items()}, machine, assumptions, of_study)

@@ -38,12 +38,14 @@ def _answer(path, records):
     job = records.maker(path)
     if not records.is_stale(path):
         versions = [f"  {kind:9}{text}" for kind, text in records.differences(path)]
-        return "\n".join([f"{path}: made from this very input, nothing to do", f"  {records.said(job)}", *versions])
+        return "\n".join(
+            [f"{path}: made from this very input, nothing to do", f"  {records.made_when(job)}", *versions]
+        )
     changed, unmade = _causes(path, records)
     how = "to be made again" if Path(path).exists() else "not there" if records.record(job) else "never made"
     lines = [f"{path}: {how}"]
     for file, users in changed[:CAUSES]:
-        lines += ["", records.said(records.maker(file))]
+        lines += ["", records.made_when(records.maker(file))]
         lines += [f"  {kind:9}{text}" for kind, text in records.differences(file)]
         if users:
             lines.append(f"  {'needed by':9} {', '.join(users)}")
@@ -122,7 +124,7 @@ class _Records:
         """Whether a file would be made (again) for its own sake."""
         return any(kind != "versions" for kind, _ in self.differences(path))
 
-    def said(self, job) -> str:
+    def made_when(self, job) -> str:
         """One line: which job, and when and where it ran."""
         record = self.record(job)
         if not record:
@@ -146,11 +148,11 @@ class _Records:
             return differing or [("record", "none: made before there were records, or elsewhere")]
         if not record["finished"]:
             return [("output", f"stopped before it ended, after {record['attempts']} attempts")]
-        made = record.get("vouched", record)
+        then = record.get("vouched", record)
         now = json.loads(json.dumps(self.paths.settings(job.rule, **job.names)))  # as the record keeps it
-        differing += _listed("config", [f"{key}: {old} -> {new}" for key, old, new in changes(made["config"], now)])
-        differing += _listed("code", _changed_names(made["code"], self.paths.code(job.rule, **job.names).modules))
-        differing += _listed("input", self._inputs(job, made["inputs"]))
+        differing += _listed("config", [f"{key}: {old} -> {new}" for key, old, new in changes(then["config"], now)])
+        differing += _listed("code", _changed_names(then["code"], self.paths.code(job.rule, **job.names).modules))
+        differing += _listed("input", self._inputs(job, then["inputs"]))
         new = versions()
         moved = [f"{name} {old} -> {new.get(name)}" for name, old in record["versions"].items() if new.get(name) != old]
         return differing + [

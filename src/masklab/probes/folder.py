@@ -57,8 +57,8 @@ def folder_ranks(
         MaskLabError: a file that cannot be read, a model that is no such encoder, a text without lines.
     """
     masking = Masking(rate=rate, count="rounded")
-    own = (Path(folder) / "masklab.json").is_file()
-    reader = (read_own if own else read_foreign)(folder, length, device)
+    is_ours = (Path(folder) / "masklab.json").is_file()
+    reader = (read_own if is_ours else read_foreign)(folder, length, device)
     rng = generator(seed, "rank", "masks")
     batches = line_batches(text, reader, BATCH_TOKENS[device], lines, progress)
     grams = state_grams(reader.states, batches, masking, 0, rng, reader.mask_id, specials)

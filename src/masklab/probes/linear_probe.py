@@ -132,10 +132,12 @@ class _Task:
             return [(predicted == valid.labels).mean() for predicted in heads.predictions(features[1])]
 
         labels = self.splits[0].labels[:size]
-        made = train_heads(heads, features[0], labels, orders, probe, validate if probe.select == "valid" else None)
+        best_steps = train_heads(
+            heads, features[0], labels, orders, probe, validate if probe.select == "valid" else None
+        )
         predicted = heads.predictions(features[2])
         rows = []
-        for seed, predictions, steps in zip(probe.seeds, predicted, made, strict=True):
+        for seed, predictions, steps in zip(probe.seeds, predicted, best_steps, strict=True):
             rows += self._rows(size, seed, predictions, test, steps, len(valid))
         return rows
 

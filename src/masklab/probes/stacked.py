@@ -126,15 +126,15 @@ class Together:
         return parameters
 
     def _update(self, model, step, courses, rows, train):
-        size, counts = max(map(len, rows)), [len(own) for own in rows]
+        size, counts = max(map(len, rows)), [len(chosen) for chosen in rows]
         # a copy whose batch is smaller repeats a row, which then has no weight
-        table = np.stack([np.append(own, np.repeat(own[:1], size - len(own))) for own in rows])
+        table = np.stack([np.append(chosen, np.repeat(chosen[:1], size - len(chosen))) for chosen in rows])
         real = torch.arange(size) < torch.tensor(counts)[:, None]
         ids, lengths, labels = train.batch(table.ravel())
         ids, lengths, labels = ids.view(*table.shape, -1), lengths.view(table.shape), labels.view(table.shape)
         keep = None
         if self.config.dropout:
-            longest = [int(train.lengths[own].max()) for own in rows]
+            longest = [int(train.lengths[chosen].max()) for chosen in rows]
             shapes = [model.sites(*shape) for shape in zip(counts, longest, strict=True)]
             keep = keep_masks([course.dropout_seed(step) for course in courses], shapes, self.config.dropout)
         with torch.inference_mode():

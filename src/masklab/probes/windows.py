@@ -69,8 +69,8 @@ def encode_windows(path, tokenizer, max_length: int, stride: int, max_question: 
         asked = question.ids[:max_question]
         room = max_length - len(asked) - 3
         if room < 1 or not context.ids:
-            said = "the context is empty" if room > 0 else f"the question leaves no room in {max_length} tokens"
-            raise MaskLabError(f"{path}: row {number + 1}: {said}")
+            message = "the context is empty" if room > 0 else f"the question leaves no room in {max_length} tokens"
+            raise MaskLabError(f"{path}: row {number + 1}: {message}")
         where = _stripped(context.offsets, row["context"])
         answer = _answer(row, where, path, number)
         for begin in _starts(len(where), room, stride):

@@ -95,9 +95,9 @@ def note(frames) -> str:
     counts = sorted({int(count) for frame in frames for count in frame["replicates"]})
     if counts == [1]:
         return "one replicate, no interval"
-    said = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    how_many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     items = any(frame["items"].any() for frame in frames)
-    return f"mean of {said} replicates, 95 % interval over replicates{' and test items' if items else ''}"
+    return f"mean of {how_many} replicates, 95 % interval over replicates{' and test items' if items else ''}"
 
 
 def write_note(figure, text: str) -> None:

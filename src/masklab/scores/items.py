@@ -165,13 +165,13 @@ def records_to_table(records: list[dict]) -> pa.Table:
         unknown = [name for name in record if name not in COLUMNS]
         missing = [name for name in COLUMNS if name not in record and name not in NOT_APPLICABLE]
         if unknown or missing:
-            said = f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
-            raise MaskLabError(f"items: row {index}: {said}; the columns are {', '.join(COLUMNS)}")
+            fault = f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
+            raise MaskLabError(f"items: row {index}: {fault}; the columns are {', '.join(COLUMNS)}")
         for name in KEY:
-            kind, said = (str, "a string") if SCORES[name] == "str" else (Integral, "an integer")
+            kind, wanted = (str, "a string") if SCORES[name] == "str" else (Integral, "an integer")
             value = record.get(name, NOT_APPLICABLE.get(name))
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise MaskLabError(f"items: row {index}: {name}: must be {said} (got {value!r})")
+                raise MaskLabError(f"items: row {index}: {name}: must be {wanted} (got {value!r})")
     full = [NOT_APPLICABLE | record for record in records]
     columns = [pa.array([record[name] for record in full], SCHEMA.field(name).type) for name in KEY]
     columns.append(pa.array([list(record["metrics"]) for record in full], SCHEMA.field("metrics").type))
@@ -193,8 +193,8 @@ def check(table: pa.Table, where) -> None:
     if table.column_names != list(COLUMNS):
         wrong = [name for name in table.column_names if name not in COLUMNS]
         wrong += [name for name in COLUMNS if name not in table.column_names]
-        said = f"column {wrong[0]!r} is unknown or missing" if wrong else "columns are out of order"
-        raise MaskLabError(f"{where}: {said}; the columns are {', '.join(COLUMNS)}")
+        fault = f"column {wrong[0]!r} is unknown or missing" if wrong else "columns are out of order"
+        raise MaskLabError(f"{where}: {fault}; the columns are {', '.join(COLUMNS)}")
     for field in SCHEMA:
         kind = table.schema.field(field.name).type
         if not _fits(kind, field.type) and len(table):
@@ -250,11 +250,11 @@ def _fits(kind, wanted) -> bool:
     return kind == wanted or (pa.types.is_string(wanted) and pa.types.is_large_string(kind))
 
 
-def _refuse(table, index, where, said):
+def _refuse(table, index, where, fault):
     row = {name: table[name][index].as_py() for name in (*KEY, "metrics")}
     metrics = ", ".join(map(str, row["metrics"] or []))
     measured = f"{row['recipe']}/r{row['replicate']} step {row['step']}, {row['task']}, {metrics}"
-    raise MaskLabError(f"{where}: row {index} ({measured}): {said}")
+    raise MaskLabError(f"{where}: row {index} ({measured}): {fault}")
 
 
 def _sorted(table):

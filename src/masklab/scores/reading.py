@@ -156,13 +156,13 @@ def base(task: str) -> str:
 
 def _tasks(reading, view):
     """Tasks in words: the sets that they are one after the other, by name, other tasks by theirs; or how many."""
-    rest, said = reading.tasks, []
+    rest, names = reading.tasks, []
     while rest:
         sets = {name: tasks for name, tasks in view.sets.items() if len(tasks) > 1}
         begun = {name: len(tasks) for name, tasks in sets.items() if rest[: len(tasks)] == tuple(tasks)}
-        said.append(max(begun, key=begun.get, default=rest[0]))
-        rest = rest[begun.get(said[-1], 1) :]
-    return " + ".join(said) if len(said) <= 3 else f"{len(reading.tasks)} tasks"
+        names.append(max(begun, key=begun.get, default=rest[0]))
+        rest = rest[begun.get(names[-1], 1) :]
+    return " + ".join(names) if len(names) <= 3 else f"{len(reading.tasks)} tasks"
 
 
 def _panel(reading, view):

@@ -104,10 +104,10 @@ class Results:
         measured = self.values(reading)
         rows = []
         for point in range(measured.data.shape[1]) if len(measured.replicates) else ():
-            made = estimate(measured.data[:, point], reading.rounding)
-            if math.isfinite(made.value):
+            mean = estimate(measured.data[:, point], reading.rounding)
+            if math.isfinite(mean.value):
                 x = math.nan if measured.x is None else measured.x[point]
-                rows.append((x, made.value, made.low, made.high, made.spread, made.replicates, made.items))
+                rows.append((x, mean.value, mean.low, mean.high, mean.spread, mean.replicates, mean.items))
         if not rows:
             raise MaskLabError(f"scores: nothing was measured of {reading.words(self.view)}")
         frame = pd.DataFrame(rows, columns=["x", "value", "low", "high", "spread", "replicates", "items"])
@@ -294,8 +294,8 @@ class Results:
 
     def _majority_of(self, reading, task) -> Values | None:
         metric = reading.metric or self.view.tasks[base(task)]["metric"]
-        own = self.values(reading.of(reading.recipe, tasks=(task,)))
-        if not len(own.replicates):
+        measured = self.values(reading.of(reading.recipe, tasks=(task,)))
+        if not len(measured.replicates):
             return None
         where = MAJORITY.get(metric)
         if "/" in task or set(reading.kinds()) == {"minimal_pairs"} or self._is_pairs(task):
@@ -303,7 +303,7 @@ class Results:
         if where is None:
             return None
         if isinstance(where, float):
-            return Values(own.replicates, np.full_like(own.data, where), own.x)
+            return Values(measured.replicates, np.full_like(measured.data, where), measured.x)
         shares = self.values(reading.of(reading.recipe, tasks=(task,), metric=where))
         return shares if len(shares.replicates) else None
 
@@ -333,8 +333,10 @@ class Results:
         if row not in self._resampled:
             (task, split, count, metric, _), members = self._sets[row]
             indices, targets, predictions = zip(*members, strict=True)
-            made = item_files.resampled(metric, targets[0], np.stack(predictions), self._counts(task, split, count))
-            self._resampled |= dict(zip(indices, made, strict=True))
+            resampled = item_files.resampled(
+                metric, targets[0], np.stack(predictions), self._counts(task, split, count)
+            )
+            self._resampled |= dict(zip(indices, resampled, strict=True))
         return self._resampled[row]
 
     @functools.cache  # noqa: B019 - a Results lives as long as a job

@@ -38,9 +38,9 @@ def _wing(wing):
 
 def items(section: str, wing: str | None) -> dict[str, Item]:
     """Every figure (section `figures`) or table (`tables`) that a study with this wing can have, by name."""
-    own = _wing(wing)
+    wing_module = _wing(wing)
     listed = {"figures": "FIGURES", "tables": "TABLES"}[section]
-    entries = dict(getattr(generic, listed)) | (getattr(own, listed) if own else {})
+    entries = dict(getattr(generic, listed)) | (getattr(wing_module, listed) if wing_module else {})
     return entries | {name: kind.make for name, kind in kinds.known(section).items()}
 
 
@@ -76,8 +76,8 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
 
 def every_claim(wing: str | None, view: View) -> list[Claim]:
     """Every claim on a view: those of a wing, those of a user's files."""
-    own = _wing(wing)
-    claims = list(own.claims(view)) if own else []
+    wing_module = _wing(wing)
+    claims = list(wing_module.claims(view)) if wing_module else []
     for kind in kinds.known("claims").values():
         claims += kind.make(view)
     return claims

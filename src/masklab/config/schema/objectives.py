@@ -133,8 +133,8 @@ class Objective(RootModel[dict[str, SerializeAsAny[Weight]]]):
         faults, terms = [], {}
         for name, settings in value.items():
             if name not in known:
-                said = PydanticCustomError("unknown_term", "unknown term")
-                faults.append(InitErrorDetails(type=said, loc=(str(name),), input={}))
+                fault = PydanticCustomError("unknown_term", "unknown term")
+                faults.append(InitErrorDetails(type=fault, loc=(str(name),), input={}))
                 continue
             try:
                 terms[name] = _settings(known[name].entity(), settings)
@@ -179,5 +179,5 @@ def _settings(entity, value):
 
 def _fault(name, error) -> InitErrorDetails:
     """One fault in the settings of a term, at its place in the objective."""
-    said = PydanticCustomError(error["type"], error["msg"].replace("{", "{{").replace("}", "}}"), error.get("ctx"))
-    return InitErrorDetails(type=said, loc=(name, *error["loc"]), input=error["input"])
+    fault = PydanticCustomError(error["type"], error["msg"].replace("{", "{{").replace("}", "}}"), error.get("ctx"))
+    return InitErrorDetails(type=fault, loc=(name, *error["loc"]), input=error["input"])

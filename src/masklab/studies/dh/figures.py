@@ -98,8 +98,8 @@ def transfer(results, chosen):
         if len({spelling for spelling, _ in chosen}) > 1 or spelling != "single":
             title = f"{spelling.capitalize()}, {title}"
         for axes, column in zip(row, columns, strict=True):
-            own = part[part["column"] == column]
-            _draw(axes, own)
+            cell = part[part["column"] == column]
+            _draw(axes, cell)
             style.panel_title(axes, column, next(letters))
         _limits(row, part)
         row[0].set_ylabel(f"{title}\nAccuracy")

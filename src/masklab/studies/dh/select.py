@@ -43,10 +43,10 @@ def panels(view: View) -> dict[str, dict[str, str]]:
         if len(spellings) > 1:
             raise MaskLabError(f"panel {title!r} mixes features that are spelt as {' and '.join(sorted(spellings))}")
         for name in known:
-            own = by_spelling.setdefault(spellings.copy().pop(), {})
+            by_start = by_spelling.setdefault(spellings.copy().pop(), {})
             start = start_of(view.recipes[name])
-            if own.setdefault(start, name) != name:
-                raise MaskLabError(f"{own[start]} and {name} are the same starting point ({start}); leave one")
+            if by_start.setdefault(start, name) != name:
+                raise MaskLabError(f"{by_start[start]} and {name} are the same starting point ({start}); leave one")
     return by_spelling
 
 
