@@ -1,8 +1,8 @@
 """The config and the code as they were at submission.
 
 A Slurm job reads both when it starts, which may be days after it was submitted. The Snakemake that submits leaves its
-config in the environment, which jobs inherit, and what parts of the code are known by; a job whose own part of either
-is another by then stops.
+config in the environment, which jobs inherit, and the fingerprints of the code; a job stops if its own part of either
+has changed by then.
 """
 
 import base64

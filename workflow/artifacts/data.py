@@ -14,7 +14,7 @@ class Drawn(Artifact):
     key: str  # of its settings among the parameters of a job
 
     def settings(self, **names):
-        """With the law it names in place of the name, and the law's own seed where only the entry is drawn anew."""
+        """With the law in place of its name, and the law's own seed where only the entry is drawn anew."""
         name, replicate = split_instance(names[self.key])
         entry = getattr(self.config, self.section)[name]
         settings = {"seed": self.paths.seed(replicate), self.key: _plain(resolved(self.config, entry))}
@@ -124,7 +124,7 @@ class Embeddings(Artifact):
 
 
 class Conditionals(Artifact):
-    """Of the test sequences of a corpus with a known law, once for the loss probes of all models."""
+    """Exact conditionals of the test sequences of a corpus with a known law, once for the loss probes of all models."""
 
     place, script = "conditionals/{corpus}/{tokenizer}/{sequences}-{positions}", "conditionals.py"
 

@@ -51,7 +51,7 @@ class Figure(_OfAStudy):
             raise MaskLabError(f"config: studies.{study}.{self.section}: {name}: {error}") from None
 
     def inputs(self, **names):
-        """Training splits of corpora besides: of replicate 1, where each has its own."""
+        """Also training splits of corpora; those of replicate 1 where each replicate has its own."""
         item, part = self.item(names)
         corpora = [self.paths.folder("corpora", corpus, 1) + "/train.parquet" for corpus in item.corpora(part)]
         return self.read_by(part, item.needs(part)) | ({"corpora": corpora} if corpora else {})

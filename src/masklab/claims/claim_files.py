@@ -1,4 +1,4 @@
-"""Claims on disk: Parquet, CSV, and Markdown: the verdicts counted, the headlines, then section by section."""
+"""Claims on disk: Parquet, CSV, and Markdown that counts the verdicts, then lists headlines and sections."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def write_claims(frame: pd.DataFrame, stem) -> None:
 
 
 def gather(paths) -> pd.DataFrame:
-    """The claims of all studies in one frame; a file that is none raises MaskLabError."""
+    """The claims of all studies in one frame; MaskLabError for a file that holds no claims."""
     frames = []
     for path in paths:
         frame = read_table(path).to_pandas()

@@ -129,8 +129,8 @@ class Slope:
 class Correlation:
     """Pearson's correlation of `ys` with `xs`, point by point; or R2, its square, less `threshold`.
 
-    Each of both is a number or a curve; the points of all are put together. With fewer than `points` the claim is
-    untested: three or four points correlate by chance. equal_loss: only over recipes at the lowest loss of all.
+    Each element of both is a number or a curve; the points of all are put together. With fewer than `points` the claim
+    is untested: three or four points correlate by chance. equal_loss: only over recipes at the lowest loss of all.
     """
 
     ys: tuple
@@ -155,9 +155,9 @@ class Correlation:
 class Crossing:
     """Share of `whole` at which a curve over steps first reaches `level`, less `threshold`.
 
-    curve, cost: readings over steps; level, whole: readings of a number. cost None: updates, and `whole` is so many.
-    Between two checkpoints the curve is a straight line. A replicate that never reaches the level counts with all that
-    it cost, which is too little.
+    curve, cost: readings over steps; level, whole: readings of a number. cost None: the cost is counted in updates, and
+    `whole` is a number of them. Between two checkpoints the curve is a straight line. A replicate that never reaches
+    the level counts with its whole cost, which is a lower bound.
     """
 
     curve: Reading
@@ -196,7 +196,7 @@ def _rest(text):
 
 
 def _several(parts, view) -> str:
-    """Parts in words, of many the first and the last."""
+    """Parts in words; of four or more only the first and the last."""
     words = [part.words(view) for part in parts]
     return ", ".join(words) if len(words) < 4 else f"{len(words)}: {words[0]}, ..., {words[-1]}"
 

@@ -29,14 +29,14 @@ def few_points(claim: Claim, results: Results) -> str | None:
 
 
 def alone_at_its_loss(claim: Claim, results: Results) -> str | None:
-    """A growth at equal loss needs another recipe there."""
+    """A growth at equal loss needs another recipe at that loss."""
     if isinstance(claim.effect, Growth) and len(claim.effect.parts) < 2:
         return f"no other recipe is at the loss of {results.view.label(claim.effect.parts[-1].recipe)}"
     return None
 
 
 def converged_late(claim: Claim, results: Results) -> str | None:
-    """What happens since a loss converged needs a checkpoint after that."""
+    """A claim on what happens after a loss has converged needs a checkpoint after that."""
     for reading in leaves(claim.effect):
         if reading.step in CONVERGED:
             gaps = results.gaps(reading.recipe)
@@ -92,7 +92,7 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
 
 
 def _worst_gain(reading, results) -> tuple[str, Estimate] | None:
-    """(null, gain over it) of the null that a reading is least above; None without nulls."""
+    """(null, gain over it) of the null that a reading exceeds by the least; None without nulls."""
     own = results.values(reading)
     gains = [(kind, _difference(own, null)) for kind, null in results.nulls(reading).items()]
     gains = [(kind, gain) for kind, gain in gains if gain is not None]
@@ -142,7 +142,7 @@ def _difference(left: Values, right: Values) -> Estimate | None:
 
 
 def _bound(estimated: Estimate) -> float:
-    """What an estimate is at least; of one replicate its value."""
+    """The lower end of an estimate's interval; for a single replicate its value."""
     return estimated.value if estimated.replicates < 2 else estimated.low
 
 

@@ -1,6 +1,6 @@
 """Reading and checking the configuration: files laid over each other -> typed, cross-checked `Config`.
 
-`read` is the one way: the workflow, `masklab check`, `plan` and `config` all use it.
+`read` is the only way in: the workflow, `masklab check`, `plan` and `config` all use it.
 """
 
 from pathlib import Path
@@ -55,7 +55,7 @@ def load(raw: dict) -> Config:
 
 
 def _checked(raw) -> Config:
-    """Types, names, references: the configuration of what the layers add up to."""
+    """The configuration that the layers add up to, its types, names and references checked."""
     code = raw.get("code") or []
     for at, file in enumerate(code):
         if not Path(file).is_file():
@@ -94,7 +94,7 @@ def _typed(raw) -> Config:
 
 
 def _entry(section, name, entries, faults):
-    """An entry typed; None, and its problems added to `faults`, if it is none."""
+    """The typed entry; None, with its problems added to `faults`, if it is not valid."""
     entry, path = entries[name], (section, name)
     if message := check_name(name):
         faults.append(Problem(path, message))
@@ -126,7 +126,7 @@ def _made(entity, value, path, faults):
 
 
 def _first(raw, faults: list[Problem]) -> MaskLabError:
-    """The first problem as an error. A problem of a family, or of what others are like, is one and not many."""
+    """The first problem as an error. A problem that a family shares, or entries that are like one, counts once."""
     lines = {}
     for path, message in faults:
         place, _ = find(raw, path)

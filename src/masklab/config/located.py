@@ -11,7 +11,7 @@ from masklab.errors import MaskLabError
 
 
 class Place(NamedTuple):
-    """Where a key is said. line: counted from 1; None: in no file, such as `--config`."""
+    """Where a key stands. line: counted from 1; None where there is no file, as for `--config`."""
 
     file: str
     line: int | None
@@ -21,7 +21,7 @@ class Place(NamedTuple):
 
 
 def shown(file: str | Path) -> str:
-    """A file as messages name it: from the current folder, where it lies below that."""
+    """A file as messages name it: relative to the current folder, if it lies below that."""
     path = Path(file)
     return str(path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path)
 
@@ -57,7 +57,7 @@ class Sequence(list):
 
 
 def place_of(value, key) -> Place | None:
-    """Where a key of a mapping, or an item of a list, is said; None of plain ones."""
+    """Where a key of a mapping, or an item of a list, stands; None where that is a plain one."""
     places = getattr(value, "places", None)
     if isinstance(value, list):
         return places[key] if places and 0 <= key < len(places) else None
@@ -171,7 +171,7 @@ class _Reader:
         if isinstance(node, self.scalar):
             return node.value if node.tag == _TEXT else self.constructor.construct_object(node)
         if id(node) in self.open:
-            raise wrong(self.place(node), path, "holds itself")
+            raise wrong(self.place(node), path, "contains itself")
         self.open.add(id(node))
         if node.tag not in _TAGS:
             raise wrong(self.place(node), path, f"unknown tag {node.tag!r}")

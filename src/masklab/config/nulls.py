@@ -1,7 +1,7 @@
 """Nulls: recipes that stand beside those of a study to say what its measures are worth where nothing was learned.
 
-A study names the kinds it wants (`nulls:`). All but `majority` are recipes derived from those of its panels, made in no
-step of training and measured by the study's own probes:
+A study names the kinds it wants (`nulls:`). All but `majority` are recipes derived from those of its panels, trained
+for no step and measured by the study's own probes:
 
     untrained.<recipe>      the same encoder with initial weights
     shuffled.<recipe>       the trained weights, permuted within each tensor; of each recipe that is trained
@@ -48,7 +48,7 @@ def with_nulls(config: Config) -> Config:
         for recipe, nulls in _nulls(config, declared).items():
             for null in nulls:
                 model = _model(config, null, _replicates(config, declared, recipe))
-                # of several recipes: as many replicates as that of most
+                # shared by several recipes: as many replicates as the one with the most
                 models[null.name] = max(models.get(null.name, model), model, key=lambda each: each.replicates)
                 encoders |= _encoder(config, null)
                 objectives[model.objective] = OBJECTIVES[model.objective]
@@ -61,7 +61,7 @@ def with_nulls(config: Config) -> Config:
 
 
 def null_recipes(config: Config, study: str) -> dict[str, dict[str, str | None]]:
-    """Of each recipe of a study's panels its nulls: {recipe: {kind: null recipe}}, kinds as the study lists them.
+    """The nulls of each recipe of a study's panels: {recipe: {kind: null recipe}}, kinds as the study lists them.
 
     `majority` is no recipe: None. A kind that a recipe has no null of is left out: what was never trained is not
     shuffled, and without a network there are no initial weights.
@@ -78,8 +78,8 @@ def null_measurements(config: Config, study: str) -> dict[str, list[str]]:
     """Probe -> the null recipes that a study measures with it, each once; probes that measure none are left out.
 
     A probe measures the nulls of the recipes that it measures, if its kind says that they mean something to it
-    (`nulls` of its class). A null has one checkpoint: what a probe asks of it that asks recipes at listed checkpoints
-    is left to another that asks the same. config: with its nulls or without.
+    (`nulls` of its class). A null has one checkpoint: what a probe with listed checkpoints would ask of it is left to
+    another probe that asks the same. config: with its nulls or without.
     """
     declared, nulls, measurements = config.studies[study], null_recipes(config, study), {}
     for probe in sorted(declared.probes, key=lambda name: isinstance(config.probes[name].steps, list)):
@@ -99,7 +99,7 @@ def null_measurements(config: Config, study: str) -> dict[str, list[str]]:
 
 
 def _covers(config, other, probe) -> bool:
-    """Whether all that a probe with listed checkpoints asks of a recipe with one is what another asks."""
+    """Whether another probe asks all that a probe with listed checkpoints would ask of a recipe with one checkpoint."""
     asks, own = config.probes[other], config.probes[probe]
     same = asks.kind == own.kind and getattr(asks, "sizes", None) == getattr(own, "sizes", None)
     return same and isinstance(own.steps, list) and set(own.tasks) <= set(asks.tasks)
@@ -148,7 +148,7 @@ def _model(config, null, replicates) -> Model:
 
 
 def _encoder(config, null) -> dict[str, Encoder]:
-    """The entry of `encoders` that a null needs and its recipe has not."""
+    """The entry of `encoders` that a null needs and its recipe does not have."""
     if null.kind not in WORDS:
         return {}
     longest = config.encoders[config.models[null.recipe].encoder].max_positions

@@ -1,4 +1,4 @@
-"""Which line of the user's a fault found in the finished config goes back to."""
+"""Which line of the user's files a fault in the finished config goes back to."""
 
 import contextlib
 import re
@@ -34,7 +34,7 @@ def located(config):
         if name := re.search(r": '([^']+)' is not declared", message):
             changed = _removed(raw, name[1])
         else:
-            changed = _changed(raw, path, place, alone="is no recipe of the study" in message)
+            changed = _changed(raw, path, place, alone="is not a recipe of the study" in message)
         if changed is not None:
             place, key = changed
             message = f"{'.'.join(key)}: {message}"

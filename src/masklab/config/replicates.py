@@ -53,7 +53,7 @@ def _sources(config, section, entry):
 
 
 def seed_of(config, replicate: int | None) -> int:
-    """Seed of what replicate 1, 2, ... draws for itself; None: of what all share, the config's own."""
+    """Seed of what replicate 1, 2, ... draws for itself; for None the config's own, of what all share."""
     return config.seed if replicate is None else replicate_seed(config.seed, replicate)
 
 

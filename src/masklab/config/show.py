@@ -33,7 +33,7 @@ def overview(config, files=()) -> str:
 
 
 def _lost(config):
-    """Files that entries name and that are not there."""
+    """Files that entries name but that do not exist."""
     for section in ("corpora", "tasks"):
         for name, entry in getattr(config, section).items():
             for file in missing(entry) + missing(law_entry(config, entry)):
@@ -47,7 +47,7 @@ def _count(number, noun) -> str:
 def listing(config, path: str = "") -> str:
     """A part of a config (`section`, `section.name`; all of it) as YAML; a comment says where each key comes from.
 
-    Keys that no file says have the default of the schema.
+    Keys that no file sets have the default of the schema.
     """
     section, _, name = path.partition(".")
     if section and section not in type(config).model_fields:
@@ -71,7 +71,7 @@ def listing(config, path: str = "") -> str:
 
 
 def _lines(key, value, stated_in, depth, lines):
-    """Lines of one key: YAML and where it was said, nested mappings below it."""
+    """Lines of one key: YAML and where it was set, nested mappings below it."""
     stated = isinstance(stated_in, dict) and key in stated_in
     place = (place_of(stated_in, key) or "given") if stated else "default"
     below = stated_in[key] if stated else None

@@ -3,9 +3,9 @@
 A job's code is its script, every masklab module that this imports, directly or not, and the modules of the kinds that
 the job uses, which no import shows. Each is known by its syntax tree, without comments, docstrings, positions and the
 `description` of a config key; so only an edit that can change what Python does changes the fingerprint. Of
-`masklab.config` counts what is used and not the files: a class of the schema, a function, and what these refer to.
+`masklab.config` only what is used counts, not whole files: a class of the schema, a function, and what these refer to.
 
-Light: the workflow asks while it parses.
+Light, since the workflow asks while it is parsed.
 """
 
 import ast
@@ -27,7 +27,7 @@ DIGITS = 16
 class Code(str):
     """Fingerprint of the code of a job, hexadecimal.
 
-    modules: name of each part of it -> that part's fingerprint. changed: parts that are others than at submission.
+    modules: name of each part of it -> that part's fingerprint. changed: parts that have changed since submission.
     files: a user's files, which the job imports so that it knows their kinds.
     """
 
@@ -181,7 +181,7 @@ def mark(tree: ast.AST) -> str:
 
 
 def _plain(node):
-    """A tree as nested tuples: fields that are empty left out, and those that say nothing."""
+    """A tree as nested tuples, without the fields that are empty or mean nothing."""
     if isinstance(node, list):
         return [_plain(part) for part in node if not _is_text(part)]
     if not isinstance(node, ast.AST):

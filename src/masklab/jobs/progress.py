@@ -85,7 +85,7 @@ class Progress:
             self._status(self.start, total, None, {})
 
     def __call__(self, done: int, total: int, note: str = "", **facts) -> bool:
-        """Tell that `done` of `total` units are done; whether a line was due (every `every` seconds, and at the end).
+        """Report `done` of `total` units; returns whether a line was due (every `every` seconds, and at the end).
 
         facts: `loss`, `tokens_per_second`, for those jobs that have them; `note`: words for the line.
         """

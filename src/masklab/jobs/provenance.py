@@ -75,7 +75,7 @@ def record_path(log) -> Path:
 
 
 def vouch(log, config, code, inputs) -> None:
-    """Note that a person takes an artifact for one of today's config, code and inputs (`snakemake --touch`).
+    """Record that a person vouches for an artifact as one of today's config, code and inputs (`snakemake --touch`).
 
     What it was really made from stays in the record. Nothing happens where there is no record, or it says the same.
     """

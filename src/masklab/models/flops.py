@@ -54,7 +54,7 @@ def training_flops(config: Encoder, vocab_size: int, size: int, length: int, mas
 
 
 def mean_masks(masking, length: int) -> int:
-    """Tokens that are masked of a sequence of `length`, on the average and rounded; at least one."""
+    """Tokens that are masked of a sequence of `length`, on average, rounded; at least one."""
     return 1 if masking.count == "one" else max(1, round(masking.rate * length))
 
 

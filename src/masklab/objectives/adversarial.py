@@ -49,7 +49,7 @@ def meta_loss(features, labels, support: int, classes: int, ridge: float):
 
 
 class Adversarial(Term):
-    """The squared error of a head on a task that the representations are made bad for.
+    """The squared error of a head on a task that the representations are trained to be bad for.
 
     `prepare` raises a MaskLabError where the task has no labels, or fewer training rows than D1 and D2 together.
     """

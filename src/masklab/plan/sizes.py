@@ -1,4 +1,4 @@
-"""How long, how many: sequence lengths, vocabularies and rows, from artifacts where they exist, else estimated.
+"""Sequence lengths, vocabularies and numbers of rows, from artifacts where they exist, else estimated.
 
 What each replicate has drawn for itself is taken to be as large as replicate 1's.
 """
@@ -19,7 +19,7 @@ def _read(path):
 
 
 class Sizes:
-    """Of one configuration. assumptions: what is taken for what the config does not say."""
+    """Sizes under one configuration. assumptions: what stands in for what the config does not say."""
 
     def __init__(self, paths, assumptions: dict):
         self.paths, self.config, self.assumed = paths, paths.config, assumptions

@@ -70,7 +70,7 @@ class Extraction:
         return (F.cross_entropy(scores[..., 0], labels[:, 0]) + F.cross_entropy(scores[..., 1], labels[:, 1])) / 2
 
     def predict(self, model, windows: Windows) -> Answers:
-        """Of all windows of a question the best span, and the lowest score of none (as BERT's published code)."""
+        """The best span over all windows of a question, and the lowest score of none (as in BERT's published code)."""
         size = len(windows)
         best, none, span = np.full(size, -np.inf), np.empty(size), np.zeros((size, 2), np.int64)
         for rows in sorted_batches(windows.lengths, EVALUATION_TOKENS[windows.ids.device.type]):

@@ -45,8 +45,8 @@ def measure(context) -> list[dict]:
     """Rows of the task's metrics (test split, best model), their items, and best_step of every task, size and seed.
 
     Of labels: accuracy, mcc, f1, majority, majority_f1; of ratings: pearson, spearman; of spans: exact, f1 (see
-    `spans`). `split` is `test`; where the test split has a column `domain`, the metrics are measured per domain and
-    `split` is the domain's name.
+    `answer_spans`). `split` is `test`; where the test split has a column `domain`, the metrics are measured per domain
+    and `split` is the domain's name.
     """
     if is_words(context.checkpoint):
         return regression.measure(context)

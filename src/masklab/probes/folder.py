@@ -110,7 +110,7 @@ def read_foreign(folder, length: int, device="cpu") -> Reader:
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise MaskLabError(f"{folder}: transformers cannot read it ({' '.join(str(error).split())[:300]})") from None
     if tokenizer.mask_token_id is None or getattr(model.config, "is_encoder_decoder", False):
-        raise MaskLabError(f"{folder}: {type(model).__name__} is no encoder with a [MASK]")
+        raise MaskLabError(f"{folder}: {type(model).__name__} is not an encoder with a [MASK]")
     length, pad = min(length, tokenizer.model_max_length), tokenizer.pad_token_id or 0
     specials = set(tokenizer.all_special_ids)
 

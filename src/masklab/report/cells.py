@@ -93,7 +93,7 @@ def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
 
 
 def _about(panel):
-    """When and how often it was measured; nothing of facts, which were not."""
+    """When and how often values were measured; nothing for facts, which were not measured."""
     return f", {_steps(panel)}; {_replicates(panel)}" if panel["replicates"].any() else ""
 
 

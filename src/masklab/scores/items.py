@@ -55,7 +55,7 @@ def _of_classes(function):
 
 
 class _Metrics(dict):
-    """Metric -> function of targets [m] and predictions [m]; the mean of the predictions for a name it has not."""
+    """Metric -> function of targets [m] and predictions [m]; for any other name the mean of the predictions."""
 
     def __missing__(self, metric):
         return mean
@@ -90,8 +90,8 @@ def resampled(metric: str, targets, predictions, counts) -> np.ndarray:
         targets: [m], of the items; predictions: [K, m], such as those of K replicates.
         counts: [B, m], how often each item was drawn; whole rows of 1 give the metric of the test set itself.
 
-    What is a property of the test set stays what it is of the whole set: how many classes there are, and for
-    `spearman` the ranks, which are weighted and not computed anew from the items drawn.
+    A property of the test set keeps the value of the whole set: how many classes there are, and for `spearman`
+    the ranks, which are weighted and not computed anew from the items drawn.
     """
     targets, predictions, counts = (np.asarray(values, np.float64) for values in (targets, predictions, counts))
     if metric == "accuracy" and not _are_outcomes(targets):

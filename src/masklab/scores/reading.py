@@ -37,9 +37,9 @@ CONVERGED = {"converged": "as it converged", "since converged": "since it conver
 class Reading:
     """A number, or a curve over `over`, per replicate of a recipe.
 
-    recipe: its name. metric: of the tasks each one's own if None. tasks: averaged, phenomenon by phenomenon for pairs;
-    () for metrics of the corpus. probe: kind of the probe that measures it; None: the one that measures the metric, or
-    any that measures the tasks.
+    recipe: its name. metric: None stands for each task's own. tasks: averaged, phenomenon by phenomenon for pairs; ()
+    for metrics of the corpus. probe: kind of the probe that measures it; None: the one that measures the metric, or any
+    that measures the tasks.
     splits: averaged (domains of a test set, inputs of a rank probe); (): the test split. step: a checkpoint, or which:
     `converged` is the first whose gap to the floor, the mean over replicates, lies within the study's saturation of the
     recipe's lowest; `since converged`, for curves over steps, that one and all later ones.
@@ -95,7 +95,7 @@ class Reading:
         return pairs
 
     def parts(self, view: View) -> dict[str, str]:
-        """What it reads in words, part by part; equal parts of several readings need to be said once."""
+        """What it reads in words, part by part; parts that several readings share need be said only once."""
         form = {"value": "", "log": "log ", "share of the floor": "relative "}[self.form]
         what = f"{self.reduce} of {self._measure(view)}" if self.reduce else self._measure(view)
         on = f" on {_tasks(self, view)}" if self.tasks else ""
@@ -155,7 +155,7 @@ def base(task: str) -> str:
 
 
 def _tasks(reading, view):
-    """Tasks in words: the sets that they are one after the other, by name, other tasks by theirs; or how many."""
+    """Tasks in words: names of the sets that they make up in turn, and of other tasks; or how many they are."""
     rest, names = reading.tasks, []
     while rest:
         sets = {name: tasks for name, tasks in view.sets.items() if len(tasks) > 1}

@@ -155,7 +155,7 @@ class Results:
     # --- facts -------------------------------------------------------------------------
 
     def fact(self, recipe: str, key: str):
-        """A fact of a recipe, from the config or, the mean over replicates, from what was made (parameters, flops)."""
+        """A fact of a recipe, from the config or, as a mean over replicates, from manifests (parameters, flops)."""
         if key in self.view.recipes[recipe]:
             return self.view.recipes[recipe][key]
         numbers = [facts[key] for (name, _), facts in self.models.items() if name == recipe and key in facts]
@@ -168,7 +168,7 @@ class Results:
         return self.scores.iloc[self._picked(reading)]
 
     def _picked(self, reading) -> np.ndarray:
-        """Numbers of those rows."""
+        """Row numbers of those."""
         if not reading.tasks:
             return self._of_metric(reading, reading.metric, None)
         metrics: dict[str, list] = {}

@@ -1,4 +1,4 @@
-"""The one score schema: every probe writes these rows, and what draws or tests reads nothing else but items.
+"""The one score schema: every probe writes these rows, and figures, tables and claims read nothing but these and items.
 
 A row is one number: what `probe` found of the checkpoint `step` of replicate `replicate` of `recipe`. No study is in
 it: two studies that ask the same question of the same recipe share the answer. `gather` adds the study.

@@ -1,7 +1,7 @@
 """What a study is about, as plain data: its recipes, tasks and probes with their facts.
 
 Everything above the scores gets a `View` and no config: it is what a job's params hold, so that a figure is made again
-when something that it shows changes, and not else. Light: built when the workflow is parsed.
+when something that it shows changes, and only then. Light, since it is built while the workflow is parsed.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -28,7 +28,7 @@ def wing_of(name: str, study: Study) -> str | None:
     if study.wing is None:
         return name if name in WINGS else None
     if study.wing not in WINGS:
-        raise MaskLabError(f"config: studies.{name}.wing: {study.wing!r} is no wing; wings: {', '.join(WINGS)}")
+        raise MaskLabError(f"config: studies.{name}.wing: {study.wing!r} is not a wing; wings: {', '.join(WINGS)}")
     return study.wing
 
 

@@ -1,7 +1,7 @@
 """GLUE's eight tasks (Wang et al. 2018) from its own TSV files, or by name through the package `datasets`.
 
-Measured on the development set, as everybody without access to GLUE's server does: it is validation and test split.
-MNLI's test split holds both development sets as domains `matched` and `mismatched`; validation is `matched`.
+Measured on the development set, as everybody without access to GLUE's server does: it serves as validation and as test
+split. MNLI's test split holds both development sets as domains `matched` and `mismatched`; validation is `matched`.
 """
 
 import logging

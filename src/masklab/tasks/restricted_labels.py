@@ -1,7 +1,7 @@
 """A task of texts in the words of a causal corpus, so that models that read the corpus can be probed on it.
 
-The paper takes QNLI and SST-2 for models of OPT's sentences over 2000 words and at most 24 tokens, and does not say
-how their texts became such (Liu et al. 2023, section 2.2, A.1).
+The paper takes QNLI and SST-2 for models of OPT's sentences over 2000 words and at most 24 tokens, and does not say how
+their texts were brought into that form (Liu et al. 2023, section 2.2, A.1).
 """
 
 import logging
@@ -31,7 +31,7 @@ def restricted_labels(config, name: str, seed: int, task=None, corpus=None):
     """
     facts = read_json(Path(task) / "task.json")
     if facts["kind"] != "labels":
-        raise MaskLabError(f"tasks.{name}.task: {config.task!r} is no labelled task")
+        raise MaskLabError(f"tasks.{name}.task: {config.task!r} is not a labelled task")
     law = symbols.read_header(corpus)["law"]
     tokenizer, longest = load_tokenizer(law["model"]), config.length or law["length"]
     numbers = {token: symbol for symbol, token in enumerate(law["ids"])}

@@ -82,7 +82,7 @@ def _nodes(run) -> list[str]:
     where = f"{run.name}: models.<model>.nodes: {run.model.nodes}"
     job = os.environ.get("SLURM_JOB_ID")
     if job is None:
-        raise MaskLabError(f"{where}, but this is no Slurm job; run with --profile slurm, or set nodes: 1")
+        raise MaskLabError(f"{where}, but this is not a Slurm job; run with --profile slurm, or set nodes: 1")
     try:
         shown = subprocess.run(["squeue", "-h", "-j", job, "-o", "%N"], capture_output=True, text=True, check=True)
         names = ["scontrol", "show", "hostnames", shown.stdout.strip()]

@@ -1,4 +1,4 @@
-"""The pre-training run of a lookup table: nothing is trained, the law of the corpus is the model."""
+"""The pre-training run of a model without weights: of a lookup table, which is the law of its corpus, or of words."""
 
 import numpy as np
 

@@ -31,7 +31,7 @@ class Weight(Entity):
         return 0.0
 
     def besides(self) -> tuple[int, int]:
-        """(sequences read besides the batch, in every so manyth update); for counts of FLOPs."""
+        """(s, n): the term reads s sequences besides the batch, once in n updates; for counts of FLOPs."""
         return 0, 1
 
 

@@ -1,7 +1,7 @@
 """Sentences of a causal language model restricted to few words (Liu et al. 2023, section 2.2, A.1).
 
-`loading` reads any Hugging Face causal model, `vocabulary` chooses its words, `restricted` is the model over them,
-`sample` draws sentences, `law` knows the exact law; `training` trains a small model for those who have no other.
+`loading` reads any Hugging Face causal model, `vocabulary` chooses its words, `restricted_model` is the model over
+them, `sample` draws sentences, `law` knows the exact law; `training` trains a small model for those who have no other.
 """
 
 import logging

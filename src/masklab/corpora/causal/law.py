@@ -102,7 +102,7 @@ class Law:
         return log_sums
 
     def _pairs(self, layers, suffix) -> int:
-        """How many candidates run together: their caches, copied twice on the way, and three copies of logits."""
+        """How many candidates run together: the memory is two copies of their caches and three of their logits."""
         cached = sum(2 * keys[0].nbytes // keys.shape[2] * (keys.shape[2] + suffix) for keys, _ in layers)
         logits = suffix * (self.symbols + 1) * layers[0][0].element_size()
         return max(1, MEMORY[self.restricted.device.type] // (2 * cached + 3 * logits))

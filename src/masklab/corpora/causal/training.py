@@ -98,7 +98,7 @@ def train(config, name: str, seed: int, tokens, tokenizer, output, state_folder,
 
 
 def _restore(file, mark, flat, folder) -> int:
-    """The step to go on with."""
+    """Restore the saved state, if there is one of this run; returns the step to go on with."""
     from safetensors.torch import load_file
 
     facts = state.facts(file, mark)

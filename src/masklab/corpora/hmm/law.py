@@ -30,7 +30,7 @@ class Law:
             hidden = before * after
             hidden /= hidden.sum(-1, keepdims=True)
             probabilities[rows, :, block * v : (block + 1) * v] = hidden @ self.model.emission[block]
-            alone = rows[inside.sum(0) == 1]  # nothing tells the block of an only word
+            alone = rows[inside.sum(0) == 1]  # nothing tells the block of a sentence of one word
             probabilities[alone, 0] = (self.model.emission.sum(1) / (len(self.model.emission) * k)).ravel()
             probabilities[rows[:, None], np.arange(len(inside))] *= inside.T[..., None]
         return probabilities

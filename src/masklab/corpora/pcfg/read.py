@@ -59,7 +59,7 @@ def _row(fields, where):
     except ValueError:
         weight = math.nan
     if not 0 <= weight < math.inf:
-        raise MaskLabError(f"{where}: {fields[-1]!r} is no probability")
+        raise MaskLabError(f"{where}: {fields[-1]!r} is not a probability")
     return fields[0], fields[1:-1], weight
 
 

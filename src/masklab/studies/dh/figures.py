@@ -27,7 +27,7 @@ from masklab.studies.dh.select import (
     SHUFFLED,
     WITH,
     WITHOUT,
-    said_spelling,
+    spelling_in_words,
 )
 
 LOOKS = {
@@ -106,7 +106,7 @@ def transfer(results, chosen):
     for axes in grid[-1]:
         axes.set_xlabel("Fine-tuning examples")
     _legend(figure, data)
-    several = [said_spelling(spelling) for spelling, _ in chosen if spelling != "single"]
+    several = [spelling_in_words(spelling) for spelling, _ in chosen if spelling != "single"]
     said = f"features of {several[0]}; " if len(set(several)) == 1 and len(chosen) == len(several) else ""
     write_note(figure, f"{said}{note([data])}; {_tested(data)} test sequences per domain")
     order = ["spelling", "share", "mix", "start", "recipe", "task", "domain", "x", "value", "low", "high", "spread"]

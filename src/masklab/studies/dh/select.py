@@ -77,13 +77,13 @@ def starts(view: View, spelling: str, share: str) -> tuple[dict[str, str], str]:
     """(starting point -> recipe, task) of a panel of a figure; MaskLabError if the study lacks it."""
     recipes, task = panels(view).get(spelling), tasks(view, spelling).get(share)
     if not recipes:
-        raise MaskLabError(f"needs recipes of Markov chains whose features are {said_spelling(spelling)}")
+        raise MaskLabError(f"needs recipes of Markov chains whose features are {spelling_in_words(spelling)}")
     if task is None:
         raise MaskLabError(f"needs a patterns task on the chains of {next(iter(recipes.values()))} with {share}")
     return recipes, task
 
 
-def said_spelling(spelling: str) -> str:
+def spelling_in_words(spelling: str) -> str:
     """A spelling in words."""
     several = "several tokens, {} vocabular{}"
     return {
