@@ -1,8 +1,8 @@
 """The config and the code as they were at submission.
 
 A Slurm job reads both when it starts, which may be days after it was submitted. The Snakemake that submits leaves its
-config in the environment, which jobs inherit, and what parts of the code are known by; a job whose own part of either
-is another by then stops.
+config in the environment, which jobs inherit, and the fingerprints of the code; a job stops if its own part of either
+has changed by then.
 """
 
 import base64
@@ -48,8 +48,8 @@ def change(then, now, where: str = "") -> str | None:
     """`key: old value when submitted, new value now` of the first difference of two JSON-able values, or None."""
     if isinstance(then, dict) and isinstance(now, dict):
         for key in [*then, *(key for key in now if key not in then)]:
-            found = change(then.get(key), now.get(key), f"{where}.{key}".lstrip("."))
-            if found:
-                return found
+            difference = change(then.get(key), now.get(key), f"{where}.{key}".lstrip("."))
+            if difference:
+                return difference
         return None
     return None if then == now else f"{where or 'config'}: {then!r} when submitted, {now!r} now"

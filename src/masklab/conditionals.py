@@ -44,8 +44,8 @@ class Conditionals:
 
 def normalised(stored) -> np.ndarray:
     """float32 rows [n, V] as float64 that sum to 1."""
-    found = np.asarray(stored, np.float64)
-    return found / found.sum(-1, keepdims=True)
+    rows = np.asarray(stored, np.float64)
+    return rows / rows.sum(-1, keepdims=True)
 
 
 def entropy(distributions) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 
 class MaskLabError(Exception):
-    """Bad input, said in one line: which key, file or row, what was wrong, what is allowed.
+    """Bad input, described in one line: which key, file or row, what was wrong, what is allowed.
 
     Scripts and the command line print the message alone and exit with status 1;
     every other exception is a bug and keeps its traceback.

@@ -64,8 +64,8 @@ def leaving(shown, rows, delta: float, rng):
     """Which masked tokens a masked autoencoder's encoder does not see, [N] bool (Meng et al. 2024, section 4.3).
 
     shown, rows [N]: what stands at each masked token, and its sequence, in row-major order. Of the m [MASK]s of a
-    sequence floor(delta m + U[0, 1)) stay, so that delta of them stay on the average; any are as likely. What is
-    not shown as [MASK] stays.
+    sequence floor(delta m + U[0, 1)) stay, so that a share delta of them stays on average; any choice is as likely.
+    What is not shown as [MASK] stays.
     """
     masks = np.flatnonzero(shown == MASK)
     row = rows[masks]
@@ -73,6 +73,6 @@ def leaving(shown, rows, delta: float, rng):
     _, first, count = np.unique(row, return_index=True, return_counts=True)
     stay = np.floor(delta * count + rng.random(len(count)))
     rank = np.arange(len(masks)) - np.repeat(first, count)
-    found = np.zeros(len(rows), bool)
-    found[masks[order[rank >= np.repeat(stay, count)]]] = True
-    return found
+    left = np.zeros(len(rows), bool)
+    left[masks[order[rank >= np.repeat(stay, count)]]] = True
+    return left

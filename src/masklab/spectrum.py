@@ -9,7 +9,7 @@ SLACK = 1e-12  # a share of the spectrum that is `threshold` but for rounding re
 class Gram:
     """Sums over the rows of a matrix H [n, d] that comes in parts: n, H'1 and H'H in float64.
 
-    Memory is d x d whatever n is. Rows are taken from about the mean of the first part, so that centring loses no
+    Memory is d x d whatever n is. Rows are measured from about the mean of the first part, so that centring loses no
     digits to a large mean.
     """
 
@@ -31,28 +31,28 @@ class Gram:
         return self
 
     def __add__(self, other: "Gram") -> "Gram":
-        """That of the rows of both."""
+        """The Gram matrix of the rows of both."""
         if not (self.count and other.count):
             return self if self.count else other
-        found = Gram()
-        found.count, found.origin = self.count + other.count, self.origin
+        both = Gram()
+        both.count, both.origin = self.count + other.count, self.origin
         away = other.origin - self.origin
-        found.sums = self.sums + other.sums + other.count * away
+        both.sums = self.sums + other.sums + other.count * away
         cross = torch.outer(other.sums, away)
-        found.products = self.products + other.products + cross + cross.T + other.count * torch.outer(away, away)
-        return found
+        both.products = self.products + other.products + cross + cross.T + other.count * torch.outer(away, away)
+        return both
 
     def eigenvalues(self, centred: bool = False) -> np.ndarray:
         """Squared singular values of H, descending, [d] float64; `centred`: of H without the mean of its rows."""
         if centred:
-            found = self.products - torch.outer(self.sums, self.sums) / self.count
+            products = self.products - torch.outer(self.sums, self.sums) / self.count
         else:
             cross = torch.outer(self.sums, self.origin)
-            found = self.products + cross + cross.T + self.count * torch.outer(self.origin, self.origin)
-        return np.linalg.eigvalsh(found.cpu().numpy())[::-1].clip(min=0)
+            products = self.products + cross + cross.T + self.count * torch.outer(self.origin, self.origin)
+        return np.linalg.eigvalsh(products.cpu().numpy())[::-1].clip(min=0)
 
     def mean_share(self) -> float:
-        """Share of the squared norm of H that is its rows' mean: near 1, and one direction rules uncentred ranks."""
+        """Share of the squared norm of H that its rows' mean makes up; near 1 one direction rules uncentred ranks."""
         mean = self.origin + self.sums / self.count
         whole = float(self.eigenvalues().sum())
         return float(self.count * (mean @ mean)) / whole if whole else 0.0

@@ -144,11 +144,11 @@ class TokenStore:
 
         Memory does not grow with the corpus.
         """
-        found = np.zeros(vocab_size, np.int64)
+        counts = np.zeros(vocab_size, np.int64)
         for start in range(0, len(self.ids), COUNTED):
-            found += np.bincount(self.ids[start : start + COUNTED], minlength=vocab_size)
-        found[[CLS, SEP]] += len(self)
-        return found
+            counts += np.bincount(self.ids[start : start + COUNTED], minlength=vocab_size)
+        counts[[CLS, SEP]] += len(self)
+        return counts
 
     def flat(self, rows, row_index, column) -> np.ndarray:
         """Positions in `ids` of the tokens at (row_index, column) of `batch(rows)`; columns count from 1.

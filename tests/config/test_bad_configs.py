@@ -45,9 +45,13 @@ def test_check_says_it_and_exits_with_1(tmp_path, monkeypatch, capsys):
 def test_what_a_figure_lacks_is_said_with_file_and_line(tmp_path, monkeypatch, capsys):
     """What the workflow checks besides the config when it starts."""
     monkeypatch.chdir(tmp_path)
-    Path("my.yaml").write_text("studies:\n  mlsm:\n    figures: [figure2]\n    panels: {strict: [strict-mlm]}\n    claims: []\n    probes: {figure1: null, figure2: null}\n")
+    probes = "{figure1: null, figure2: null}"
+    study = f"figures: [figure2]\n    panels: {{strict: [strict-mlm]}}\n    claims: []\n    probes: {probes}\n"
+    Path("my.yaml").write_text(f"studies:\n  mlsm:\n    {study}")
     assert main(["check", "my.yaml"]) == 1
-    assert capsys.readouterr().err.startswith("masklab: my.yaml:3: studies.mlsm.figures: figure2: needs a panel in which")
+    assert capsys.readouterr().err.startswith(
+        "masklab: my.yaml:3: studies.mlsm.figures: figure2: needs a panel in which"
+    )
 
 
 @pytest.mark.parametrize("name", ["模型", "modèle", "मॉडल", "a_b.c+d-e", "2M"])

@@ -17,7 +17,7 @@ def study(**keys):
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"width": 48}, "'dh-single-with' cannot grow: width: 48 is no multiple of the encoder's 32"),
+        ({"width": 48}, "'dh-single-with' cannot grow: width: 48 is not a multiple of the encoder's 32"),
         ({"layers": 4}, "'dh-single-with' cannot grow: layers: norm: post normalises after each sum"),
         ({"width": 64, "layers": 1}, "layers: 1 must be an integer of at least the model's 2"),
     ],

@@ -49,7 +49,7 @@ def test_the_same_values_as_yaml_reads_from_real_files():
     [
         ("a: 1\nb: 2\na: 3\n", "f:3: a: given twice (first in line 1)"),
         ("a: {b: {c: 1, c: 2}}", "f:1: a.b.c: given twice"),
-        ("a: &a [*a]", "f:1: a: holds itself"),
+        ("a: &a [*a]", "f:1: a: contains itself"),
         ("a: [1, 2", "f:1: not valid YAML"),
         ("a: 1\n---\nb: 2\n", "f:2: not valid YAML"),
     ],

@@ -248,9 +248,9 @@ def test_names_and_kinds_are_checked_first():
         (("corpora", "one", {"causal": "ml"}), r"corpora\.one\.causal: 'ml' is not declared"),
         (("corpora", "one", {"length": 3, "shortest": 4}), r"shortest: 4 is above length \(3\)"),
         (("causal_models", "lm", {"corpus": "two"}), r"causal_models\.lm\.corpus: 'two' has no text"),
-        (("causal_models", "lm", {"hidden": 65}), r"hidden: 65 is no multiple of heads"),
+        (("causal_models", "lm", {"hidden": 65}), r"hidden: 65 is not a multiple of heads"),
         (("tasks", "one", {"corpus": "text"}), r"tasks\.one\.corpus: 'text' is not of kind 'causal'"),
-        (("tasks", "one", {"task": "two"}), r"tasks\.one\.task: 'two' is no labelled task of texts"),
+        (("tasks", "one", {"task": "two"}), r"tasks\.one\.task: 'two' is not a labelled task of texts"),
         (("probes", "p", {"tasks": ["two"]}), "task 'two' is of another law than model 'm' reads"),
         (("models", "m", {"corpus": "two"}), "'one' names the symbols of another law than 'two' has"),
     ]:

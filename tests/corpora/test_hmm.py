@@ -138,7 +138,7 @@ def test_bad_input_is_one_line():
         law.conditionals([[0, 6]])
     with pytest.raises(MaskLabError, match="must be 1 to 2"):
         law.hidden([[0, 1]], [0])
-    with pytest.raises(MaskLabError, match="states: 7 is no multiple of blocks"):
+    with pytest.raises(MaskLabError, match="states: 7 is not a multiple of blocks"):
         load({"hmms": {"h": {"states": 7, "blocks": 4}}})
     with pytest.raises(MaskLabError, match=r"corpora\.c\.hmm: 'i' is not declared; did you mean 'hi'"):
         load({"hmms": {"hi": {}}, "corpora": {"c": {"kind": "hmm", "hmm": "i"}}})

@@ -50,7 +50,7 @@ def test_a_grown_model_has_the_same_loss_and_other_slices(english, folder):
 
 
 def test_what_cannot_grow_is_refused(english, folder):
-    with pytest.raises(MaskLabError, match=r"probes.landscape.width: 40 is no multiple of the encoder's 16"):
+    with pytest.raises(MaskLabError, match=r"probes.landscape.width: 40 is not a multiple of the encoder's 16"):
         measured(english, folder, width=40)
     with pytest.raises(ValueError, match="must be odd"):
         LandscapeProbe(kind="landscape", points=4)

@@ -44,8 +44,8 @@ class Artifact:
     @classmethod
     def match(cls, path: str) -> dict | None:
         """Values of the wildcards for a path below the folder of results; None if it is no such artifact's."""
-        found = re.fullmatch(cls.pattern(), path)
-        return found and found.groupdict()
+        matched = re.fullmatch(cls.pattern(), path)
+        return matched and matched.groupdict()
 
     @classmethod
     def pattern(cls) -> str:
@@ -55,9 +55,9 @@ class Artifact:
 
 def of_kind(kind) -> list[str]:
     """The code of a kind of entry: the modules that make it, the class of its settings, a user's file."""
-    found = [*kind.code()]
+    parts = [*kind.code()]
     if isinstance(kind.settings, str):
-        found.append(kind.settings)
+        parts.append(kind.settings)
     if kind.file:
-        found.append(kind.file)
-    return found
+        parts.append(kind.file)
+    return parts

@@ -14,13 +14,13 @@ class Drawn(Artifact):
     key: str  # of its settings among the parameters of a job
 
     def settings(self, **names):
-        """With the law it names in place of the name, and the law's own seed where only the entry is drawn anew."""
+        """With the law in place of its name, and the law's own seed where only the entry is drawn anew."""
         name, replicate = split_instance(names[self.key])
         entry = getattr(self.config, self.section)[name]
-        found = {"seed": self.paths.seed(replicate), self.key: _plain(resolved(self.config, entry))}
+        settings = {"seed": self.paths.seed(replicate), self.key: _plain(resolved(self.config, entry))}
         if replicate is not None and named_law(entry) and not has_redrawn_law(self.config, entry):
-            found["law_seed"] = self.paths.seed(None)
-        return found
+            settings["law_seed"] = self.paths.seed(None)
+        return settings
 
     def sources(self, name) -> dict:
         """{"sources": the user's files that an entry and its law are read from}, as far as they exist."""
@@ -43,19 +43,19 @@ class Corpus(Drawn):
 
     def inputs(self, corpus):
         name, replicate = split_instance(corpus)
-        found, causal = self.sources(name), self._causal(name)
+        files, causal = self.sources(name), self._causal(name)
         if causal:
-            found["model"] = self.paths.folder("causal_models", causal, replicate) + "/manifest.json"
-        return found
+            files["model"] = self.paths.folder("causal_models", causal, replicate) + "/manifest.json"
+        return files
 
     def settings(self, corpus):
-        found, (name, replicate) = super().settings(corpus=corpus), split_instance(corpus)
+        settings, (name, replicate) = super().settings(corpus=corpus), split_instance(corpus)
         entry = self.config.corpora[name]
         if entry.kind == "causal":
             causal = self._causal(name)
             model = self.paths.folder("causal_models", causal, replicate) + "/model" if causal else entry.causal
-            found |= {"device": self.config.device, "model": model}
-        return found
+            settings |= {"device": self.config.device, "model": model}
+        return settings
 
     def _causal(self, name):
         """The entry of `causal_models` that a corpus is drawn from, if it is."""
@@ -101,10 +101,10 @@ class Tokens(Artifact):
     place, script = "tokens/{corpus}/{tokenizer}", "tokens.py"
 
     def inputs(self, corpus, tokenizer):
-        found = {
+        files = {
             split: self.paths.result("corpora", corpus, f"{split}.parquet") for split in ("train", "valid", "test")
         }
-        return found | {"tokenizer": self.paths.result("tokenizers", tokenizer, "tokenizer.json")}
+        return files | {"tokenizer": self.paths.result("tokenizers", tokenizer, "tokenizer.json")}
 
     def settings(self, corpus, tokenizer):
         name, _ = split_instance(tokenizer)
@@ -124,7 +124,7 @@ class Embeddings(Artifact):
 
 
 class Conditionals(Artifact):
-    """Of the test sequences of a corpus with a known law, once for the loss probes of all models."""
+    """Exact conditionals of the test sequences of a corpus with a known law, once for the loss probes of all models."""
 
     place, script = "conditionals/{corpus}/{tokenizer}/{sequences}-{positions}", "conditionals.py"
 
@@ -146,8 +146,8 @@ class Task(Drawn):
     def inputs(self, task):
         """Besides user files: another task, and a corpus whose words it keeps."""
         name, replicate = split_instance(task)
-        entry, found = self.config.tasks[name], self.sources(name)
+        entry, files = self.config.tasks[name], self.sources(name)
         if entry.kind == "restricted-labels":
-            found["task"] = self.paths.task(entry.task, replicate)
-            found["corpus"] = self.paths.folder("corpora", entry.corpus, replicate) + "/test.parquet"
-        return found
+            files["task"] = self.paths.task(entry.task, replicate)
+            files["corpus"] = self.paths.folder("corpora", entry.corpus, replicate) + "/test.parquet"
+        return files

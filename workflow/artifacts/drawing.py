@@ -51,7 +51,7 @@ class Figure(_OfAStudy):
             raise MaskLabError(f"config: studies.{study}.{self.section}: {name}: {error}") from None
 
     def inputs(self, **names):
-        """Training splits of corpora besides: of replicate 1, where each has its own."""
+        """Also training splits of corpora; those of replicate 1 where each replicate has its own."""
         item, part = self.item(names)
         corpora = [self.paths.folder("corpora", corpus, 1) + "/train.parquet" for corpus in item.corpora(part)]
         return self.read_by(part, item.needs(part)) | ({"corpora": corpora} if corpora else {})
@@ -65,8 +65,8 @@ class Figure(_OfAStudy):
     def roots(self, **names):
         """What makes it, what chooses what it shows."""
         item, _ = self.item(names)
-        own = kinds.known(self.section).get(names[self.what])
-        return of_kind(own) if own else [item.make.partition(":")[0], item.choose.__module__]
+        kind = kinds.known(self.section).get(names[self.what])
+        return of_kind(kind) if kind else [item.make.partition(":")[0], item.choose.__module__]
 
 
 class Table(Figure):
@@ -101,8 +101,8 @@ class StudyClaims(_OfAStudy):
 
     def roots(self, study):
         wing = wing_of(study, self.config.studies[study])
-        own = [f"{WINGS[wing]}.claims"] if wing else []
-        return [*own, *(part for kind in kinds.known("claims").values() for part in of_kind(kind))]
+        modules = [f"{WINGS[wing]}.claims"] if wing else []
+        return [*modules, *(part for kind in kinds.known("claims").values() for part in of_kind(kind))]
 
 
 class Claims(Artifact):

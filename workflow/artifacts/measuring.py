@@ -17,19 +17,19 @@ class Probe(Artifact):
     def inputs(self, probe, recipe, replicate, unit):
         settings, model, k = self.config.probes[probe], self.config.models[recipe], int(replicate)
         tokens = self.paths.tokens(model.corpus, model.tokenizer, k)
-        found = {
+        files = {
             "manifest": self.paths.folder("models", recipe, k) + "/manifest.json",
             "tasks": [self.paths.task(task, k) for task in units(settings, model)[unit][1]],
         }
         dictionary = dictionary_of(self.config, recipe)
         if settings.kind == "prediction" and dictionary and model.codes == "stored":
-            found["codes"] = self.paths.codes(dictionary, k)
+            files["codes"] = self.paths.codes(dictionary, k)
         if isinstance(settings, CorpusProbe):
-            found["tokens"] = tokens
+            files["tokens"] = tokens
         if is_exact(self.config, probe, recipe):
             folder = tokens.replace("/tokens/", "/conditionals/").removesuffix("/meta.json")
-            found["conditionals"] = f"{folder}/{settings.sequences}-{settings.positions}/probabilities.npy"
-        return found
+            files["conditionals"] = f"{folder}/{settings.sequences}-{settings.positions}/probabilities.npy"
+        return files
 
     def settings(self, probe, recipe, replicate, unit):
         settings = self.config.probes[probe]
@@ -38,11 +38,11 @@ class Probe(Artifact):
         return self.paths.common(int(replicate)) | {"probe": plain | {"steps": steps, "tasks": tasks}}
 
     def roots(self, probe, recipe, replicate, unit):
-        found = of_kind(kinds.find("probes", self.config.probes[probe].kind))
-        if LAWS in self.paths.checkout.of(self.script, *found).modules:
+        roots = of_kind(kinds.find("probes", self.config.probes[probe].kind))
+        if LAWS in self.paths.checkout.of(self.script, *roots).modules:
             corpus = self.config.corpora[self.config.models[recipe].corpus]
-            found += kinds.find("corpora", corpus.kind).modules
-        return found
+            roots += kinds.find("corpora", corpus.kind).modules
+        return roots
 
 
 class Scores(Artifact):

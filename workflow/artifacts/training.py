@@ -14,21 +14,21 @@ class Pretrain(Artifact):
     def inputs(self, recipe, replicate):
         model, k = self.config.models[recipe], int(replicate)
         objective, paths = self.config.objectives[model.objective], self.paths
-        found = {
+        files = {
             "tokens": paths.tokens(model.corpus, model.tokenizer, k),
             "tokenizer": paths.tokenizer(model.tokenizer, k),
         }
         if model.embeddings:
-            found["embeddings"] = paths.folder("embeddings", model.embeddings, k) + "/vectors.npy"
+            files["embeddings"] = paths.folder("embeddings", model.embeddings, k) + "/vectors.npy"
         if model.init:
-            found["init"] = paths.manifest(model.init, k)
+            files["init"] = paths.manifest(model.init, k)
         if objective.tasks:
-            found["tasks"] = [paths.task(task, k) for task in objective.tasks]
+            files["tasks"] = [paths.task(task, k) for task in objective.tasks]
         if dictionary := dictionary_of(self.config, recipe):
-            found["dictionary"] = paths.dictionary(dictionary, k)
+            files["dictionary"] = paths.dictionary(dictionary, k)
             if model.codes == "stored":
-                found["codes"] = paths.codes(dictionary, k)
-        return found
+                files["codes"] = paths.codes(dictionary, k)
+        return files
 
     def settings(self, recipe, replicate):
         model, dictionary = self.config.models[recipe], dictionary_of(self.config, recipe)
@@ -65,5 +65,5 @@ class Codes(Dictionary):
     place, script = "codes/{dictionary}/r{replicate}", "codes.py"
 
     def inputs(self, dictionary, replicate):
-        found = super().inputs(dictionary, replicate)
-        return found | {"dictionary": self.paths.dictionary(dictionary, int(replicate))}
+        files = super().inputs(dictionary, replicate)
+        return files | {"dictionary": self.paths.dictionary(dictionary, int(replicate))}

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 from masklab.errors import MaskLabError
-from masklab.jobs import provenance as made
-from masklab.jobs import state, store, warm
+from masklab.jobs import provenance, state, store, warm
 from masklab.jobs.progress import configure
 from masklab.memory import keep_freed_memory
 
@@ -41,7 +40,7 @@ def job(snakemake):
             from masklab.config import kinds
 
             kinds.load(params["code"].files)
-        record = made.Record(snakemake.rule, dict(snakemake.wildcards), config, params["code"], snakemake.log[0])
+        record = provenance.Record(snakemake.rule, dict(snakemake.wildcards), config, params["code"], snakemake.log[0])
         entry = store.entry(snakemake)
         if entry is not None and entry.fetch():
             record.finished(snakemake.input, taken_from=str(entry.path))
@@ -50,12 +49,12 @@ def job(snakemake):
         if params.get("state"):
             state.begin(params["state"], params["code"])
         try:
-            with made.stamped(config):
+            with provenance.stamped(config):
                 yield
         except BaseException:
             record.stopped()
             raise
-        made.embed(snakemake.output, config)
+        provenance.embed(snakemake.output, config)
         record.finished(snakemake.input)
         if entry is not None:
             entry.add()

@@ -11,7 +11,7 @@ with job(snakemake):
     from masklab.scores.load import DRAWS
     from masklab.studies import every_claim
 
-    found = results(snakemake, DRAWS)
-    known = {claim.name: claim for claim in every_claim(snakemake.params.config["wing"], found.view)}
+    scores = results(snakemake, DRAWS)
+    known = {claim.name: claim for claim in every_claim(snakemake.params.config["wing"], scores.view)}
     claims = [known[name] for name in snakemake.params.config["claims"]]
-    write_claims(test_claims(claims, found), Path(snakemake.output.csv).with_suffix(""))
+    write_claims(test_claims(claims, scores), Path(snakemake.output.csv).with_suffix(""))

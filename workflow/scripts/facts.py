@@ -8,12 +8,12 @@ with job(snakemake):
     from masklab.files import read_json, write_csv, write_parquet
     from masklab.scores.facts import COLUMNS, rows
 
-    params, found = snakemake.params.config, []
+    params, gathered = snakemake.params.config, []
     for noun, entries in params["facts"].items():
         for name, facts in entries.items():
-            found += rows(noun, name, facts)
+            gathered += rows(noun, name, facts)
     for (recipe, replicate), manifest in zip(params["models"], snakemake.input.models, strict=True):
-        found += rows("recipe", recipe, read_json(manifest).get("facts", {}), replicate)
-    frame = pd.DataFrame(found, columns=COLUMNS)
+        gathered += rows("recipe", recipe, read_json(manifest).get("facts", {}), replicate)
+    frame = pd.DataFrame(gathered, columns=COLUMNS)
     write_parquet(frame, snakemake.output.parquet)
     write_csv(frame, snakemake.output.csv)

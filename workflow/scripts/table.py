@@ -10,5 +10,5 @@ with job(snakemake):
     from masklab.studies import items
 
     item = items("tables", snakemake.params.config["wing"])[snakemake.wildcards.table]
-    found = results(snakemake)
-    write_table(item.function()(found, item.choose(found.view)), Path(snakemake.output.csv).with_suffix(""))
+    scores = results(snakemake)
+    write_table(item.function()(scores, item.choose(scores.view)), Path(snakemake.output.csv).with_suffix(""))

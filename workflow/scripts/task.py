@@ -10,8 +10,8 @@ with job(snakemake):
 
     params, name = snakemake.params.config, snakemake.wildcards.task.partition("/")[0]
     task = kinds.find("tasks", params["task"]["kind"]).entity()(**params["task"])
-    made = dict(snakemake.input.items())
+    files = dict(snakemake.input.items())
     work = {"law_seed": params["law_seed"]} if "law_seed" in params else {}
-    if "task" in made:
-        work |= {"task": Path(made["task"]).parent, "corpus": Path(made["corpus"])}
+    if "task" in files:
+        work |= {"task": Path(files["task"]).parent, "corpus": Path(files["corpus"])}
     write_task(Path(snakemake.output.facts).parent, *build(task, name, params["seed"], **work))

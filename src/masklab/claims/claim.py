@@ -1,4 +1,4 @@
-"""What a claim is. Light: made when the workflow is parsed."""
+"""What a claim is. Light, since claims are made while the workflow is parsed."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -20,12 +20,13 @@ class Claim:
     effect: of `masklab.claims.effects`, or a reading. region: above 0, below 0, within the study's margin of 0, at most
     the margin, at least minus the margin. margin: its own in place of the study's.
     equal_loss: the sentence presupposes that its recipes have equal losses at the checkpoints compared.
-    learned: premises on having learned more than a null apply; false only of what holds for untrained models too.
-    learned_on: splits on which having learned a task counts too: those that recipes were fine-tuned on, where the claim
-    is about others, and may say that nothing carries over to them.
+    learned: whether the premises on having learned more than a null apply; false only for what holds of untrained
+    models too.
+    learned_on: further splits on which having learned a task counts: those that recipes were fine-tuned on, where the
+    claim is about other splits and may say that nothing carries over to these.
     learned_tasks: tasks that must have been learned in place of those of the effect: controls of tasks on which a model
     that learned much may well do worse than one that learned nothing.
-    headline: one of the few that a study stands for.
+    headline: whether it is one of the few claims that its study stands for.
     """
 
     name: str
@@ -50,14 +51,14 @@ class Claim:
         return list(dict.fromkeys(pairs))
 
     def to_learn(self) -> list[Reading]:
-        """What its recipes must do better at than their nulls: numbers, at the last checkpoint of a curve."""
-        found = []
+        """Numbers on which its recipes must do better than their nulls; of a curve the last checkpoint."""
+        readings = []
         for reading in leaves(self.effect) if self.learned else ():
             if reading.tasks and reading.metric not in NO_SCORE:
                 step = "last" if reading.over == "step" else reading.step
                 plain = replace(reading, over=None, reduce=None, form="value", step=step)
-                found.append(replace(plain, tasks=self.learned_tasks or plain.tasks))
-        return list(dict.fromkeys(found))
+                readings.append(replace(plain, tasks=self.learned_tasks or plain.tasks))
+        return list(dict.fromkeys(readings))
 
     def bounds(self, view: View) -> tuple[float, float]:
         """The open interval that its region stands for."""

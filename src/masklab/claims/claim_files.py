@@ -1,4 +1,4 @@
-"""Claims on disk: Parquet, CSV, and Markdown: the verdicts counted, the headlines, then section by section."""
+"""Claims on disk: Parquet, CSV, and Markdown that counts the verdicts, then lists headlines and sections."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def write_claims(frame: pd.DataFrame, stem) -> None:
 
 
 def gather(paths) -> pd.DataFrame:
-    """The claims of all studies in one frame; a file that is none raises MaskLabError."""
+    """The claims of all studies in one frame; MaskLabError for a file that holds no claims."""
     frames = []
     for path in paths:
         frame = read_table(path).to_pandas()
@@ -46,22 +46,22 @@ def counted(verdicts) -> str:
 def markdown(frame: pd.DataFrame) -> str:
     """Per study: the verdicts counted, plain and corrected; the headlines; per section one table."""
     parts = []
-    for study, own in frame.groupby("study", sort=False):
-        parts.append(f"# Claims of `{study}`: {counted(own['verdict'])}\n")
-        parts.append(f"After Holm's correction: {counted(own['corrected'])}. {_shared(own)}{EXPLAINED}\n")
-        if own["headline"].any():
-            parts.append(_table("What it stands for", own[own["headline"]]))
-        for section, rows in own.groupby("section", sort=False):
+    for study, of_study in frame.groupby("study", sort=False):
+        parts.append(f"# Claims of `{study}`: {counted(of_study['verdict'])}\n")
+        parts.append(f"After Holm's correction: {counted(of_study['corrected'])}. {_shared(of_study)}{EXPLAINED}\n")
+        if of_study["headline"].any():
+            parts.append(_table("What it stands for", of_study[of_study["headline"]]))
+        for section, rows in of_study.groupby("section", sort=False):
             parts.append(_table(section, rows))
     return "\n".join(parts)
 
 
-def _shared(own):
+def _shared(frame):
     """How many claims are about one and the same number."""
-    twice = own[own["same_effect"] != own["claim"]]
+    twice = frame[frame["same_effect"] != frame["claim"]]
     if twice.empty:
         return "Every claim has an effect of its own. "
-    return f"{len(own)} claims are about {len(own) - len(twice)} effects: {len(twice)} share theirs with another. "
+    return f"{len(frame)} claims are about {len(frame) - len(twice)} effects: {len(twice)} share theirs with another. "
 
 
 def _table(title, rows) -> str:

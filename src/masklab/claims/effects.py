@@ -30,14 +30,14 @@ class Sum:
         if not all(isinstance(part, Reading) for _, part in self.terms):
             return _signed((weight, f"({part.words(view)})") for weight, part in self.terms) + less
         parts = [part.parts(view) for _, part in self.terms]
-        shared = [key for key in parts[0] if len({own[key] for own in parts}) == 1]
+        shared = [key for key in parts[0] if len({details[key] for details in parts}) == 1]
         if "recipe" in shared and len(parts) == len(shared) == 1:
             shared = []
         it = "it" if "step" in shared else "last checkpoint"
-        own = [", ".join(text for key, text in part.items() if key not in shared and text) or it for part in parts]
+        details = [", ".join(text for key, text in part.items() if key not in shared and text) or it for part in parts]
         common = ", ".join(parts[0][key] for key in shared if parts[0][key])
-        said = _signed((weight, text) for (weight, _), text in zip(self.terms, own, strict=True)) + less
-        return f"{said}: {common}" if common else said
+        in_words = _signed((weight, text) for (weight, _), text in zip(self.terms, details, strict=True)) + less
+        return f"{in_words}: {common}" if common else in_words
 
     def unit(self, view: View) -> str:
         return _unit(self.terms[0][1], view)
@@ -129,8 +129,8 @@ class Slope:
 class Correlation:
     """Pearson's correlation of `ys` with `xs`, point by point; or R2, its square, less `threshold`.
 
-    Each of both is a number or a curve; the points of all are put together. With fewer than `points` the claim is
-    untested: three or four points correlate by chance. equal_loss: only over recipes at the lowest loss of all.
+    Each element of both is a number or a curve; the points of all are put together. With fewer than `points` the claim
+    is untested: three or four points correlate by chance. equal_loss: only over recipes at the lowest loss of all.
     """
 
     ys: tuple
@@ -155,9 +155,9 @@ class Correlation:
 class Crossing:
     """Share of `whole` at which a curve over steps first reaches `level`, less `threshold`.
 
-    curve, cost: readings over steps; level, whole: readings of a number. cost None: updates, and `whole` is so many.
-    Between two checkpoints the curve is a straight line. A replicate that never reaches the level counts with all that
-    it cost, which is too little.
+    curve, cost: readings over steps; level, whole: readings of a number. cost None: the cost is counted in updates, and
+    `whole` is a number of them. Between two checkpoints the curve is a straight line. A replicate that never reaches
+    the level counts with its whole cost, which is a lower bound.
     """
 
     curve: Reading
@@ -167,8 +167,8 @@ class Crossing:
     threshold: float = 0.0
 
     def readings(self) -> list:
-        found = [self.curve, self.level]
-        return found if self.cost is None else [*found, self.cost, self.whole]
+        parts = [self.curve, self.level]
+        return parts if self.cost is None else [*parts, self.cost, self.whole]
 
     def words(self, view: View) -> str:
         if self.cost is None:
@@ -196,18 +196,18 @@ def _rest(text):
 
 
 def _several(parts, view) -> str:
-    """Parts in words, of many the first and the last."""
+    """Parts in words; of four or more only the first and the last."""
     words = [part.words(view) for part in parts]
     return ", ".join(words) if len(words) < 4 else f"{len(words)}: {words[0]}, ..., {words[-1]}"
 
 
 def _signed(terms) -> str:
-    said = []
+    terms_in_words = []
     for weight, text in terms:
-        sign = "- " if weight < 0 else "+ " if said else ""
+        sign = "- " if weight < 0 else "+ " if terms_in_words else ""
         scale = "" if abs(weight) == 1 else f"{abs(weight):g} × "
-        said.append(f"{sign}{scale}{text}")
-    return " ".join(said)
+        terms_in_words.append(f"{sign}{scale}{text}")
+    return " ".join(terms_in_words)
 
 
 def _common(parts, view) -> str:

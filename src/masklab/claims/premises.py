@@ -29,14 +29,14 @@ def few_points(claim: Claim, results: Results) -> str | None:
 
 
 def alone_at_its_loss(claim: Claim, results: Results) -> str | None:
-    """A growth at equal loss needs another recipe there."""
+    """A growth at equal loss needs another recipe at that loss."""
     if isinstance(claim.effect, Growth) and len(claim.effect.parts) < 2:
         return f"no other recipe is at the loss of {results.view.label(claim.effect.parts[-1].recipe)}"
     return None
 
 
 def converged_late(claim: Claim, results: Results) -> str | None:
-    """What happens since a loss converged needs a checkpoint after that."""
+    """A claim on what happens after a loss has converged needs a checkpoint after that."""
     for reading in leaves(claim.effect):
         if reading.step in CONVERGED:
             gaps = results.gaps(reading.recipe)
@@ -54,8 +54,8 @@ def unlearned_language(claim: Claim, results: Results) -> str | None:
     if not gains or max(gains.values()) > 0:
         return None
     best = max(gains, key=gains.get)
-    said = f"{results.view.label(best)}, {gains[best]:.3g} nats in its worst replicate"
-    return f"no recipe learned more than word frequencies (best: {said})"
+    best_in_words = f"{results.view.label(best)}, {gains[best]:.3g} nats in its worst replicate"
+    return f"no recipe learned more than word frequencies (best: {best_in_words})"
 
 
 def _language_gain(results, recipe) -> float | None:
@@ -86,13 +86,13 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
         if known and not any(_is_above(gain) for _, gain in known.values()):
             reading, (null, gain) = max(known.items(), key=lambda item: item[1][1].value)
             label = results.view.label(reading.recipe)
-            what = ", ".join(part for key, part in reading.parts(results.view).items() if key != "recipe" and part)
-            return f"no recipe does better than its nulls (best: {label}, {what}: {_said(gain)} above {null})"
+            measured = ", ".join(part for key, part in reading.parts(results.view).items() if key != "recipe" and part)
+            return f"no recipe does better than its nulls (best: {label}, {measured}: {_said(gain)} above {null})"
     return None
 
 
 def _worst_gain(reading, results) -> tuple[str, Estimate] | None:
-    """(null, gain over it) of the null that a reading is least above; None without nulls."""
+    """(null, gain over it) of the null that a reading exceeds by the least; None without nulls."""
     own = results.values(reading)
     gains = [(kind, _difference(own, null)) for kind, null in results.nulls(reading).items()]
     gains = [(kind, gain) for kind, gain in gains if gain is not None]
@@ -117,12 +117,13 @@ def unequal_losses(claim: Claim, results: Results) -> str | None:
             return f"the loss of {view.label(gap.recipe)} against its floor was not measured"
     first = gaps[0]
     for other in gaps[1:]:
-        found = _difference(results.values(other), results.values(first))
+        difference = _difference(results.values(other), results.values(first))
         limit = view.saturation
-        low, high = (found.value, found.value) if found.replicates < 2 else (found.low, found.high)
+        one = difference.replicates < 2
+        low, high = (difference.value, difference.value) if one else (difference.low, difference.high)
         if not -limit < low <= high < limit:
             pair = " - ".join(_checkpoint(gap, view) for gap in (other, first))
-            return f"losses not shown to be equal within {limit:g} of the floor ({pair}: {_said(found)})"
+            return f"losses not shown to be equal within {limit:g} of the floor ({pair}: {_said(difference)})"
     return None
 
 
@@ -140,15 +141,15 @@ def _difference(left: Values, right: Values) -> Estimate | None:
     return estimate(left.at(shared).scalar - right.at(shared).scalar) if shared else None
 
 
-def _bound(found: Estimate) -> float:
-    """What an estimate is at least; of one replicate its value."""
-    return found.value if found.replicates < 2 else found.low
+def _bound(estimated: Estimate) -> float:
+    """The lower end of an estimate's interval; for a single replicate its value."""
+    return estimated.value if estimated.replicates < 2 else estimated.low
 
 
-def _is_above(found: Estimate) -> bool:
-    return _bound(found) > 0
+def _is_above(estimated: Estimate) -> bool:
+    return _bound(estimated) > 0
 
 
-def _said(found: Estimate) -> str:
-    interval = "" if found.replicates < 2 else f" [{found.low:.3g}, {found.high:.3g}]"
-    return f"{found.value:.3g}{interval}"
+def _said(estimated: Estimate) -> str:
+    interval = "" if estimated.replicates < 2 else f" [{estimated.low:.3g}, {estimated.high:.3g}]"
+    return f"{estimated.value:.3g}{interval}"

@@ -13,13 +13,13 @@ def values(effect, results: Results) -> Values:
     """An effect's value in every replicate that all its readings have; of none if one was not measured."""
     if isinstance(effect, Reading):
         return results.values(effect)
-    own = [values(part, results) for part in effect.readings()]
-    replicates = [r for r in own[0].replicates if all(r in part.replicates for part in own)]
+    parts = [values(part, results) for part in effect.readings()]
+    replicates = [r for r in parts[0].replicates if all(r in part.replicates for part in parts)]
     if not replicates:
         return NOTHING
-    own = [part.at(replicates) for part in own]
+    parts = [part.at(replicates) for part in parts]
     with np.errstate(all="ignore"):
-        data = _FORMS[type(effect)](effect, own)
+        data = _FORMS[type(effect)](effect, parts)
     return Values(tuple(replicates), data[:, None])
 
 
@@ -69,7 +69,7 @@ def _slope(effect, parts):
 
 def _correlation(effect, parts):
     half = len(effect.ys)
-    y, x = (np.concatenate([part.data for part in own], 1) for own in (parts[:half], parts[half:]))
+    y, x = (np.concatenate([part.data for part in sides], 1) for sides in (parts[:half], parts[half:]))
     y, x = y - y.mean(1, keepdims=True), x - x.mean(1, keepdims=True)
     r = (x * y).sum(1) / np.sqrt((x * x).sum(1) * (y * y).sum(1))
     return r if effect.statistic == "correlation" else r**2 - effect.threshold
@@ -85,12 +85,12 @@ def _crossing(effect, parts):
         x = cost.data[:, [list(cost.x).index(step) for step in steps], 0]
     else:
         x, y, whole = np.tile(curve.x, (rows, 1)), curve.data, np.full(rows, effect.whole)
-    found = np.empty((rows, columns))
+    crossings = np.empty((rows, columns))
     for r in range(rows):
         for b in range(columns):
             reached = first_reached(x[r], y[r, :, b], level.scalar[r, b])
-            found[r, b] = (x[r, -1] if np.isnan(reached) else reached) / whole[r] - effect.threshold
-    return found
+            crossings[r, b] = (x[r, -1] if np.isnan(reached) else reached) / whole[r] - effect.threshold
+    return crossings
 
 
 def first_reached(costs, curve, level: float) -> float:

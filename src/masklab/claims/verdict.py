@@ -64,10 +64,10 @@ def tested(claim: Claim, results: Results) -> dict:
     """The row of one claim, without what depends on the others."""
     claim = replace(claim, effect=at_equal_loss(claim.effect, results))
     view, bounds = results.view, claim.bounds(results.view)
-    found = effect_estimate(claim.effect, results)
-    why, verdict = _judged(claim, results, found)
-    tested = verdict != "untested" and found.replicates >= FEWEST
-    undecided = verdict == "inconclusive" and found.replicates >= 2
+    effect = effect_estimate(claim.effect, results)
+    why, verdict = _judged(claim, results, effect)
+    tested = verdict != "untested" and effect.replicates >= FEWEST
+    undecided = verdict == "inconclusive" and effect.replicates >= 2
     return {
         "study": view.study,
         "claim": claim.name,
@@ -78,30 +78,30 @@ def tested(claim: Claim, results: Results) -> dict:
         "comparison": claim.effect.words(view),
         "region": claim.region,
         "margin": claim.margin_in(view),
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
+        "value": effect.value,
+        "low": effect.low,
+        "high": effect.high,
         "unit": claim.effect.unit(view),
-        "replicates": found.replicates,
-        "items": found.items,
-        "p": _least_level(found, bounds) if tested else math.nan,
+        "replicates": effect.replicates,
+        "items": effect.items,
+        "p": _least_level(effect, bounds) if tested else math.nan,
         "verdict": verdict,
         "why": why,
         "corrected": verdict,
-        "needed": _needed(found, bounds) if undecided else 0,
+        "needed": _needed(effect, bounds) if undecided else 0,
     }
 
 
 def effect_estimate(effect, results: Results) -> Estimate:
     """Mean and interval of an effect."""
-    found = values(effect, results)
-    if not found.replicates:
+    measured = values(effect, results)
+    if not measured.replicates:
         return MISSING
     fisher = isinstance(effect, Correlation) and effect.statistic == "correlation"
-    return estimate(found.scalar, rounding(effect), fisher)
+    return estimate(measured.scalar, rounding(effect), fisher)
 
 
-def _judged(claim, results, found) -> tuple[str, str]:
+def _judged(claim, results, effect) -> tuple[str, str]:
     lacking = [reading for reading in leaves(claim.effect) if not results.values(reading).replicates]
     if lacking:
         return f"not measured: {lacking[0].words(results.view)}", "untested"
@@ -109,35 +109,35 @@ def _judged(claim, results, found) -> tuple[str, str]:
         return "no replicate has all of it", "untested"
     if why := failing(claim, results):
         return why, "untested"
-    if not found.replicates:
+    if not effect.replicates:
         return "not a number in every replicate", "untested"
-    if found.replicates < FEWEST:
-        return f"{_count(found.replicates)}; nothing is decided by fewer than {FEWEST}", "inconclusive"
-    return decided(found, claim.bounds(results.view))
+    if effect.replicates < FEWEST:
+        return f"{_count(effect.replicates)}; nothing is decided by fewer than {FEWEST}", "inconclusive"
+    return decided(effect, claim.bounds(results.view))
 
 
-def decided(found: Estimate, bounds: tuple[float, float]) -> tuple[str, str]:
+def decided(effect: Estimate, bounds: tuple[float, float]) -> tuple[str, str]:
     """(why, verdict) of an estimate with an interval, for an open region."""
     low, high = bounds
-    if low < found.low and found.high < high:
+    if low < effect.low and effect.high < high:
         return "", "supported"
-    if found.high <= low or found.low >= high:
+    if effect.high <= low or effect.low >= high:
         return "", "contradicted"
-    edge = low if found.low <= low <= found.high else high
+    edge = low if effect.low <= low <= effect.high else high
     return f"the interval holds {edge:g}", "inconclusive"
 
 
-def _least_level(found, bounds) -> float:
+def _least_level(effect, bounds) -> float:
     """The least level at which the interval lies inside the region or wholly outside."""
     low, high = bounds
-    above_low, below_low = two_sided(found, low) if math.isfinite(low) else (0.0, 1.0)
-    above_high, below_high = two_sided(found, high) if math.isfinite(high) else (1.0, 0.0)
+    above_low, below_low = two_sided(effect, low) if math.isfinite(low) else (0.0, 1.0)
+    above_high, below_high = two_sided(effect, high) if math.isfinite(high) else (1.0, 0.0)
     return min(max(above_low, below_high), below_low, above_high)
 
 
-def _needed(found, bounds) -> int:
-    over_items = max(found.error**2 - found.spread**2 / found.replicates, 0.0) ** 0.5
-    return needed(found.centre(), found.spread, bounds, over_items, FEWEST) or MOST + 1
+def _needed(effect, bounds) -> int:
+    over_items = max(effect.error**2 - effect.spread**2 / effect.replicates, 0.0) ** 0.5
+    return needed(effect.centre(), effect.spread, bounds, over_items, FEWEST) or MOST + 1
 
 
 def _corrected(frame) -> list[str]:

@@ -1,6 +1,6 @@
 """Reading and checking the configuration: files laid over each other -> typed, cross-checked `Config`.
 
-`read` is the one way: the workflow, `masklab check`, `plan` and `config` all use it.
+`read` is the only way in: the workflow, `masklab check`, `plan` and `config` all use it.
 """
 
 from pathlib import Path
@@ -55,7 +55,7 @@ def load(raw: dict) -> Config:
 
 
 def _checked(raw) -> Config:
-    """Types, names, references: the configuration of what the layers add up to."""
+    """The configuration that the layers add up to, its types, names and references checked."""
     code = raw.get("code") or []
     for at, file in enumerate(code):
         if not Path(file).is_file():
@@ -76,64 +76,64 @@ def _checked(raw) -> Config:
 
 def _typed(raw) -> Config:
     """Every key and entry as its type says; MaskLabError with the first of all problems."""
-    found = [Problem((key,), unknown(key, Config.model_fields)) for key in raw if key not in Config.model_fields]
+    faults = [Problem((key,), unknown(key, Config.model_fields)) for key in raw if key not in Config.model_fields]
     stated = {key: value for key, value in raw.items() if key in Settings.model_fields and value is not None}
-    settings = _made(Settings, stated, (), found)
+    settings = _made(Settings, stated, (), faults)
     sections = {}
     for section in SECTIONS:
         sections[section] = {}
         for name in raw.get(section) or {}:
-            made = _entry(section, name, raw[section], found)
-            if made is not None:
-                sections[section][name] = made
-    if settings is not None and (said := check_run(settings.run)):
-        found.append(Problem(("run",), said))
-    if found:
-        raise _first(raw, found)
+            entity = _entry(section, name, raw[section], faults)
+            if entity is not None:
+                sections[section][name] = entity
+    if settings is not None and (message := check_run(settings.run)):
+        faults.append(Problem(("run",), message))
+    if faults:
+        raise _first(raw, faults)
     return Config.model_construct(**settings.__dict__, **sections)
 
 
-def _entry(section, name, entries, found):
-    """An entry typed; None, and its problems among `found`, if it is none."""
+def _entry(section, name, entries, faults):
+    """The typed entry; None, with its problems added to `faults`, if it is not valid."""
     entry, path = entries[name], (section, name)
-    if said := check_name(name):
-        found.append(Problem(path, said))
+    if message := check_name(name):
+        faults.append(Problem(path, message))
         return None
     if not isinstance(entry, dict):
-        found.append(Problem(path, "must be a mapping of keys to values" + got(entry)))
+        faults.append(Problem(path, "must be a mapping of keys to values" + got(entry)))
         return None
     mine = []
     try:
-        made = _made(entry_class(section, entry), entry, path, mine)
+        entity = _made(entry_class(section, entry), entry, path, mine)
     except MaskLabError as error:
-        said = str(error)
+        message = str(error)
         if entry.get("kind") is None:
-            said = f"{MISSING}; {said.partition('; ')[2]}"
-        made, mine = None, [Problem((*path, "kind"), said)]
+            message = f"{MISSING}; {message.partition('; ')[2]}"
+        entity, mine = None, [Problem((*path, "kind"), message)]
     for problem in mine:  # so much is missing where the name of an entry of a file below is misspelt
-        lacking = MISSING in problem.said and (problem.path == path or problem.path[2:] == ("kind",))
+        lacking = MISSING in problem.message and (problem.path == path or problem.path[2:] == ("kind",))
         hint = meant(name, [other for other in entries if other != name]) if lacking else ""
-        found.append(Problem(problem.path, problem.said + hint.replace("did", "or did")))
-    return made
+        faults.append(Problem(problem.path, problem.message + hint.replace("did", "or did")))
+    return entity
 
 
-def _made(entity, value, path, found):
+def _made(entity, value, path, faults):
     try:
         return entity.model_validate(value)
     except ValidationError as error:
-        found += problems(error, entity, value, path)
+        faults += problems(error, entity, value, path)
         return None
 
 
-def _first(raw, found: list[Problem]) -> MaskLabError:
-    """The first problem as an error. A problem of a family, or of what others are like, is one and not many."""
+def _first(raw, faults: list[Problem]) -> MaskLabError:
+    """The first problem as an error. A problem that a family shares, or entries that are like one, counts once."""
     lines = {}
-    for path, said in found:
+    for path, message in faults:
         place, _ = find(raw, path)
         keys = [part for part in path if not isinstance(part, int)]
         items = "".join(f"item {part + 1}: " for part in path if isinstance(part, int))
-        same = (place, keys[-1], said) if place else (*keys, said)
-        lines.setdefault(same, wrong(place, keys, items + said))
+        same = (place, keys[-1], message) if place else (*keys, message)
+        lines.setdefault(same, wrong(place, keys, items + message))
     more = len(lines) - 1
     first = next(iter(lines.values()))
     return MaskLabError(f"{first} (and {more} more)") if more else first

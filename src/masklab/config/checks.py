@@ -35,11 +35,11 @@ def check_name(name: str) -> str | None:
 
 
 def check_names(config):
-    """Names of a config that was not read, such as one with nulls, can be parts of paths."""
+    """Check that names can be parts of paths, in a config that was not read, such as one with nulls."""
     for section in SECTIONS:
         for name in getattr(config, section):
-            if said := check_name(name):
-                raise MaskLabError(f"config: {section}.{name}: {said}")
+            if message := check_name(name):
+                raise MaskLabError(f"config: {section}.{name}: {message}")
 
 
 def check_run(name: str) -> str | None:
@@ -191,7 +191,7 @@ def _check_causal(config):
         if config.corpora[task.corpus].kind != "causal":
             raise MaskLabError(f"config: tasks.{name}.corpus: {task.corpus!r} is not of kind 'causal'")
         if config.tasks[task.task].kind not in ("english-labels", "label-files"):
-            raise MaskLabError(f"config: tasks.{name}.task: {task.task!r} is no labelled task of texts")
+            raise MaskLabError(f"config: tasks.{name}.task: {task.task!r} is not a labelled task of texts")
 
 
 def _check_study(config, name, study):
@@ -206,12 +206,12 @@ def _check_study(config, name, study):
                 _known(config.models, model, f"{where}.panels.{title}" + (f".{label}" if label else ""))
     for probe, models in study.probes.items():
         if probe not in config.probes:
-            said = f"no probe of that name{hint(probe, config.probes)}"
-            raise MaskLabError(f"config: {where}.probes.{probe}: {said}")
+            message = f"no probe of that name{hint(probe, config.probes)}"
+            raise MaskLabError(f"config: {where}.probes.{probe}: {message}")
         for model in () if models == "all" else models:
             if model not in members:
-                said = f"{model!r} is no recipe of the study{hint(model, members)}"
-                raise MaskLabError(f"config: {where}.probes.{probe}: {said}")
+                message = f"{model!r} is not a recipe of the study{hint(model, members)}"
+                raise MaskLabError(f"config: {where}.probes.{probe}: {message}")
         for model in members if models == "all" else models:
             _check_law(config, probe, model, f"{where}.probes.{probe}")
             check_floor(config, probe, model, f"{where}.probes.{probe}")

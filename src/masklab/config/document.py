@@ -134,9 +134,9 @@ def _table(where, entity):
     lines += ["| key | can be | default | meaning |", "| --- | --- | --- | --- |"]
     for name, field in entity.model_fields.items():
         if name not in SECTIONS or entity is not Config:
-            said = allowed(field_type(field)).replace("|", "\\|")
+            allowed_values = allowed(field_type(field)).replace("|", "\\|")
             meaning = (field.description or "").replace("None", "null")
-            lines.append(f"| `{name}` | {said} | {_default(field)} | {meaning} |")
+            lines.append(f"| `{name}` | {allowed_values} | {_default(field)} | {meaning} |")
     return lines
 
 

@@ -24,7 +24,7 @@ def is_exact(config, probe: str, model: str) -> bool:
 
 
 def check_floor(config, probe, model, where):
-    """Said before a model is trained and not after: which masks have no exact floor."""
+    """Refuse masks without an exact floor before a model is trained, and not after."""
     settings, trained = config.probes[probe], config.models[model]
     if settings.kind != "loss" or not settings.floor or settings.masks == "one":
         return
@@ -47,7 +47,7 @@ def check_floor(config, probe, model, where):
 
 
 def check_weightless(config, model, encoder, where):
-    """A lookup table is its corpus's law and nothing else, words are their numbers."""
+    """A lookup table is its corpus's law and nothing else; an encoder of words is its counts."""
     what = WEIGHTLESS[encoder.kind]
     if model.steps or model.processes > 1:
         raise MaskLabError(f"config: {where}.steps: {what} is not trained; set steps: 0 and processes: 1")

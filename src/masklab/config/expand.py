@@ -21,39 +21,39 @@ from masklab.config.schema import SECTIONS
 
 def expanded(config) -> Mapping:
     """A config with every `for:` entry of its sections in full, in the order of declaration."""
-    found = Mapping(config)
+    whole = Mapping(config)
     for section in SECTIONS:
-        if (entries := found.get(section)) is not None:
+        if (entries := whole.get(section)) is not None:
             if not isinstance(entries, dict):
-                raise wrong(place_of(found, section), section, "must be a mapping of names to entries")
-            found[section] = expand_section(entries, section, found.get("optimisers") or {})
-    return found
+                raise wrong(place_of(whole, section), section, "must be a mapping of names to entries")
+            whole[section] = expand_section(entries, section, whole.get("optimisers") or {})
+    return whole
 
 
 def expand_section(entries: dict, section: str, optimisers=()) -> Mapping:
     """One section in full. An entry with the name of a member of a family is laid over the member."""
-    found, members = Mapping(), set()
+    full, members = Mapping(), set()
     for name, entry in entries.items():
         families = entry.get("for") if isinstance(entry, dict) else None
         if families is None:
             name, value = str(name), entry
             if name in members and entry is not None:
-                value = lay_entry(section, found[name], entry, entries, found, optimisers)
-            found.put(name, value, place_of(entries, name))
+                value = lay_entry(section, full[name], entry, entries, full, optimisers)
+            full.put(name, value, place_of(entries, name))
             continue
         for member, value in _members(name, entry, families, section):
             if member in members:
-                said = "declared twice (both are members of `for:` families)"
-                raise wrong(place_of(entries, name), (section, member), said)
-            if member in found:  # said before the family: laid over it
-                given = found[member]
+                message = "declared twice (both are members of `for:` families)"
+                raise wrong(place_of(entries, name), (section, member), message)
+            if member in full:  # said before the family: laid over it
+                given = full[member]
                 if given is not None:
                     value = lay_entry(section, value, given, entries, entries, optimisers)
-                found[member] = given if given is None else value
+                full[member] = given if given is None else value
             else:
-                found.put(member, value, place_of(entries, name))
+                full.put(member, value, place_of(entries, name))
             members.add(member)
-    return found
+    return full
 
 
 def _members(name, entry, families, section):
@@ -63,8 +63,8 @@ def _members(name, entry, families, section):
     del template["for"]
     for family in families if isinstance(families, list) and families else [families]:
         if not isinstance(family, dict) or not all(isinstance(v, list) and v for v in family.values()):
-            said = "must map each variable to a list of values, such as {n: [1, 2]}, or be a list of such mappings"
-            raise wrong(place_of(entry, "for"), (*path, "for"), said)
+            message = "must map each variable to a list of values, such as {n: [1, 2]}, or be a list of such mappings"
+            raise wrong(place_of(entry, "for"), (*path, "for"), message)
         values = [[(item, place_of(items, at)) for at, item in enumerate(items)] for items in family.values()]
         for chosen in itertools.product(*values):
             variables = dict(zip(family, chosen, strict=True))
@@ -75,12 +75,12 @@ def _members(name, entry, families, section):
 def _fill(value, variables, path):
     """A mapping or list with the variables in place of their names."""
     if isinstance(value, dict):
-        found = Mapping()
+        filled = Mapping()
         for key, item in value.items():
             place = place_of(value, key)
             name = _text(key, variables, path, place) if "{" in key else key
-            found.put(name, *_filled(item, variables, (*path, key), place))
-        return found
+            filled.put(name, *_filled(item, variables, (*path, key), place))
+        return filled
     items = [_filled(item, variables, path, place_of(value, at)) for at, item in enumerate(value)]
     return Sequence([item for item, _ in items], [place for _, place in items])
 
@@ -93,8 +93,8 @@ def _filled(value, variables, path, place):
         return value, place
     whole = re.fullmatch(r"\{(\w+)\}", value)
     if whole and whole[1] in variables:
-        value, said = variables[whole[1]]
-        return value, said or place
+        value, stated_at = variables[whole[1]]
+        return value, stated_at or place
     return _text(value, variables, path, place), place
 
 
@@ -118,10 +118,10 @@ def expand_models(study, models, tasks=()):
     """
 
     def names(listed, known=models):
-        found = []
+        members = []
         for name in listed:
-            found += matching(known, name) if is_pattern(name) else [name]
-        return list(dict.fromkeys(found))
+            members += matching(known, name) if is_pattern(name) else [name]
+        return list(dict.fromkeys(members))
 
     panels = {title: names(panel) if isinstance(panel, list) else panel for title, panel in study.panels.items()}
     probes = {probe: names(listed) if isinstance(listed, list) else listed for probe, listed in study.probes.items()}

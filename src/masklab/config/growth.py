@@ -30,12 +30,12 @@ def sized(encoder, width: int | None, layers: int | None) -> tuple[int, int]:
         ValueError: no whole number of times.
     """
     if width is not None and (width < encoder.hidden or width % encoder.hidden):
-        raise ValueError(f"width: {width} is no multiple of the encoder's {encoder.hidden}")
+        raise ValueError(f"width: {width} is not a multiple of the encoder's {encoder.hidden}")
     return (width or encoder.hidden) // encoder.hidden, layers or encoder.layers
 
 
 def check_growth(config, probe, model, where):
-    """Said before a model is trained and not after: which models a landscape probe cannot grow."""
+    """Refuse a landscape probe of a model that cannot grow before the model is trained, and not after."""
     settings, encoder = config.probes[probe], config.encoders[config.models[model].encoder]
     if settings.kind != "landscape":
         return

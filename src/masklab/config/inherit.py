@@ -58,8 +58,8 @@ def lay_entries(section: str, below: Mapping, top: Mapping, optimisers) -> Mappi
             continue
         gone = matching(merged, name) if is_pattern(name) else [name] if name in merged else []
         if not gone and not is_pattern(name):
-            said = "null removes an entry of the files below, which have none of that name" + meant(name, merged)
-            raise wrong(place_of(top, name), (section, name), said)
+            message = "null removes an entry of the files below, which have none of that name" + meant(name, merged)
+            raise wrong(place_of(top, name), (section, name), message)
         for old in gone:
             del merged[old]
             merged.places[old] = place_of(top, name)  # where it was removed
@@ -92,20 +92,20 @@ def lay_entry(section, under, entry, above, below, optimisers):
     return over(under, entry, optimisers)
 
 
-def over(base, own, optimisers):
-    """Keys of `own` over those of `base`, mapping by mapping.
+def over(base, entry, optimisers):
+    """Keys of `entry` over those of `base`, mapping by mapping.
 
     A panel of a study replaces the one below it as a whole. So does an optimiser that is like one or of another kind.
     """
-    merged = overlay(base, own)
-    changed, under = own.get("optimiser"), base.get("optimiser")
+    merged = overlay(base, entry)
+    changed, under = entry.get("optimiser"), base.get("optimiser")
     if isinstance(changed, dict) and under is not None:
         under = Mapping({"like": under}, {"like": place_of(base, "optimiser")}) if isinstance(under, str) else under
         kind = changed.get("kind")
         other = kind is not None and kind_of("optimisers", under, optimisers) != kind
         merged["optimiser"] = changed if other or "like" in changed else overlay(under, changed)
-    if isinstance(own.get("panels"), dict) and isinstance(base.get("panels"), dict):
-        merged["panels"] = flat(base["panels"], own["panels"])
+    if isinstance(entry.get("panels"), dict) and isinstance(base.get("panels"), dict):
+        merged["panels"] = flat(base["panels"], entry["panels"])
     return merged
 
 
@@ -189,14 +189,14 @@ class _Section:
             raise wrong(place, path, f"goes round in a circle: {circle}")
         return self.resolve(like, chain)
 
-    def over(self, base, own):
+    def over(self, base, entry):
         """Own keys over those of the base, unless they are of another kind."""
         if not isinstance(base, dict):
-            return own
+            return entry
         kind = kind_of(self.section, base, {})
-        if own.get("kind") is not None and kind is not None and own["kind"] != kind:
-            return own
-        return over(base, own, self.optimisers and self.optimisers.entries)
+        if entry.get("kind") is not None and kind is not None and entry["kind"] != kind:
+            return entry
+        return over(base, entry, self.optimisers and self.optimisers.entries)
 
     def with_optimiser(self, entry, path):
         """The entry with the settings of the optimiser that it names or is like."""

@@ -55,8 +55,8 @@ class Kind:
 
     def code(self) -> tuple[str, ...]:
         """Modules that its artifacts are made by; of a user's kind none: the file itself counts."""
-        own = (self.make.partition(":")[0],) if isinstance(self.make, str) else ()
-        return (*own, *self.modules)
+        modules = (self.make.partition(":")[0],) if isinstance(self.make, str) else ()
+        return (*modules, *self.modules)
 
 
 def imported(value):
@@ -83,9 +83,9 @@ def _complete(kind: Kind) -> type | None:
         base = schema.CheckpointProbe
     own = {} if "kind" in settings.model_fields else {"kind": (Literal[kind.name], kind.name)}
     parents = (settings,) if issubclass(settings, base) else (settings, base)
-    made = create_model(settings.__name__, __base__=parents, __module__=settings.__module__, **own)
-    made.__doc__ = settings.__doc__
-    return made
+    model = create_model(settings.__name__, __base__=parents, __module__=settings.__module__, **own)
+    model.__doc__ = settings.__doc__
+    return model
 
 
 def _ours(section: str, **kinds) -> dict[str, Kind]:
@@ -187,8 +187,8 @@ def load(files) -> None:
         for kind in _read[file]:
             other = mine.setdefault((kind.section, kind.name), file)
             if other != file:
-                said = f"{kind.name!r} is already a kind among {kind.section}, from {shown(other)}"
-                raise MaskLabError(f"{shown(file)}: {said}")
+                message = f"{kind.name!r} is already a kind among {kind.section}, from {shown(other)}"
+                raise MaskLabError(f"{shown(file)}: {message}")
             _yours[kind.section][kind.name] = kind
 
 
@@ -219,8 +219,8 @@ def _import(path: Path) -> None:
 def _line(error, path) -> str:
     """`file:line` of the user's own that an error went through last."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if Path(frame.filename).is_relative_to(path.parent)]
-    return f"{shown(own[-1].filename)}:{own[-1].lineno}" if own else shown(path)
+    frames_of_user = [frame for frame in frames if Path(frame.filename).is_relative_to(path.parent)]
+    return f"{shown(frames_of_user[-1].filename)}:{frames_of_user[-1].lineno}" if frames_of_user else shown(path)
 
 
 def register(section: str, name: str, settings=None, modules=(), wrap=None):

@@ -17,12 +17,12 @@ def layered(files=(), values=()) -> Mapping:
     files: paths; none: the default. A file that is not the first says with `extends:` alone what else it lies over.
     values: strings as snakemake's `--config` takes them.
     """
-    whole, found = Mapping(), stack(files)
-    for layer in found.values():
+    whole, layers = Mapping(), stack(files)
+    for layer in layers.values():
         whole = lay(whole, expanded(layer))
     for value in values:
         whole = lay(whole, expanded(_given(value)))
-    whole.files = [str(path) for path in found]
+    whole.files = [str(path) for path in layers]
     return filled(whole)
 
 
@@ -37,10 +37,10 @@ def complete(raw: dict) -> Mapping:
 
 def stack(files=()) -> dict[Path, Mapping]:
     """The files that a config is made of, the lowest first, each once: path -> what it says but for `extends`."""
-    found = _Stack()
+    stacked = _Stack()
     for file in files or [DEFAULT]:
-        found.add(Path(file).expanduser(), None)
-    return found.layers
+        stacked.add(Path(file).expanduser(), None)
+    return stacked.layers
 
 
 class _Stack:
@@ -50,16 +50,16 @@ class _Stack:
         self.layers: dict[Path, Mapping] = {}
         self.open: list[Path] = []
 
-    def add(self, file: Path, said: Place | None) -> None:
-        """A file and, before it, those that it extends. said: where it is named."""
+    def add(self, file: Path, named_at: Place | None) -> None:
+        """A file and, before it, those that it extends. named_at: where it is named."""
         path = Path(file).resolve()
         if path in self.open:
             circle = " -> ".join(shown(p) for p in [*self.open[self.open.index(path) :], path])
-            raise wrong(said, "extends", f"goes round in a circle: {circle}")
+            raise wrong(named_at, "extends", f"goes round in a circle: {circle}")
         if path in self.layers:
             return
-        if said is not None and not path.is_file():
-            raise wrong(said, "extends", f"no such file: {shown(path)}")
+        if named_at is not None and not path.is_file():
+            raise wrong(named_at, "extends", f"no such file: {shown(path)}")
         raw = read_file(path)
         self.open.append(path)
         if "extends" in raw:

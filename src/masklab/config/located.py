@@ -11,7 +11,7 @@ from masklab.errors import MaskLabError
 
 
 class Place(NamedTuple):
-    """Where a key is said. line: counted from 1; None: in no file, such as `--config`."""
+    """Where a key stands. line: counted from 1; None where there is no file, as for `--config`."""
 
     file: str
     line: int | None
@@ -21,7 +21,7 @@ class Place(NamedTuple):
 
 
 def shown(file: str | Path) -> str:
-    """A file as messages name it: from the current folder, where it lies below that."""
+    """A file as messages name it: relative to the current folder, if it lies below that."""
     path = Path(file)
     return str(path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path)
 
@@ -57,7 +57,7 @@ class Sequence(list):
 
 
 def place_of(value, key) -> Place | None:
-    """Where a key of a mapping, or an item of a list, is said; None of plain ones."""
+    """Where a key of a mapping, or an item of a list, stands; None where that is a plain one."""
     places = getattr(value, "places", None)
     if isinstance(value, list):
         return places[key] if places and 0 <= key < len(places) else None
@@ -79,10 +79,10 @@ def find(raw, path) -> tuple[Place | None, object]:
     return place, value
 
 
-def wrong(place: Place | None, path, said: str) -> MaskLabError:
+def wrong(place: Place | None, path, message: str) -> MaskLabError:
     """The one line of what is wrong: where it stands, which key, what."""
     key = path if isinstance(path, str) else ".".join(str(part) for part in path)
-    return MaskLabError(": ".join(filter(None, (str(place or "config"), key, said))))
+    return MaskLabError(": ".join(filter(None, (str(place or "config"), key, message))))
 
 
 def plain(value):
@@ -114,12 +114,12 @@ def read_file(path: Path) -> Mapping:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise MaskLabError(f"{shown(path)}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
-    found = parse(text, str(path))
-    if found is None:
+    content = parse(text, str(path))
+    if content is None:
         return Mapping()
-    if not isinstance(found, Mapping):
+    if not isinstance(content, Mapping):
         raise MaskLabError(f"{shown(path)}: must be a mapping of keys to values")
-    return found
+    return content
 
 
 def parse(text: str, file: str, lines: bool = True):
@@ -137,14 +137,14 @@ def parse(text: str, file: str, lines: bool = True):
         end = text.rstrip().count("\n")
         marks = [mark for mark in (error.problem_mark, error.context_mark) if mark]
         mark = next((mark for mark in marks if mark.line <= end), marks[0] if marks else None)
-        said = " ".join(str(part) for part in (error.context, error.problem) if part)
+        message = " ".join(str(part) for part in (error.context, error.problem) if part)
         if (
             mark
             and text.splitlines()[mark.line : mark.line + 1]
             and "\t" in text.splitlines()[mark.line][: mark.column + 1]
         ):
-            said = "a tab; indent with spaces"
-        raise wrong(Place(file, mark.line + 1 if lines and mark else None), "", f"not valid YAML: {said}") from None
+            message = "a tab; indent with spaces"
+        raise wrong(Place(file, mark.line + 1 if lines and mark else None), "", f"not valid YAML: {message}") from None
     except yaml.YAMLError as error:
         raise wrong(Place(file, None), "", f"not valid YAML: {' '.join(str(error).split())}") from None
 
@@ -171,21 +171,21 @@ class _Reader:
         if isinstance(node, self.scalar):
             return node.value if node.tag == _TEXT else self.constructor.construct_object(node)
         if id(node) in self.open:
-            raise wrong(self.place(node), path, "holds itself")
+            raise wrong(self.place(node), path, "contains itself")
         self.open.add(id(node))
         if node.tag not in _TAGS:
             raise wrong(self.place(node), path, f"unknown tag {node.tag!r}")
         if isinstance(node, self.mapping):
-            found = self.pairs(node, path)
+            read = self.pairs(node, path)
         else:
             items = [self.value(item, path) for item in node.value]
-            found = Sequence(items, [self.place(item) for item in node.value])
+            read = Sequence(items, [self.place(item) for item in node.value])
         self.open.discard(id(node))
-        return found
+        return read
 
     def pairs(self, node, path) -> Mapping:
         """A mapping; the keys of `<<` come first and give way to its own."""
-        merged, own = Mapping(), Mapping()
+        merged, stated = Mapping(), Mapping()
         for key, value in node.value:
             if key.tag == _MERGE:
                 for source in self.sources(value, path):
@@ -196,19 +196,19 @@ class _Reader:
             if not isinstance(key, self.scalar):
                 raise wrong(self.place(key), path, "a key must be a name")
             name = key.value  # as it is written: `on`, `010` and 1.50 are names like any other
-            if name in own:
-                before = own.places[name].line
-                said = "given twice" + (f" (first in line {before})" if self.lines else "")
-                raise wrong(self.place(key), (*path, name), said)
-            own.put(name, self.value(value, (*path, name)), self.place(key))
-        return flat(merged, own) if merged else own
+            if name in stated:
+                before = stated.places[name].line
+                message = "given twice" + (f" (first in line {before})" if self.lines else "")
+                raise wrong(self.place(key), (*path, name), message)
+            stated.put(name, self.value(value, (*path, name)), self.place(key))
+        return flat(merged, stated) if merged else stated
 
     def sources(self, node, path) -> list[Mapping]:
         nodes = node.value if isinstance(node, self.sequence) else [node]
-        found = [self.value(item, path) for item in nodes]
-        if not all(isinstance(item, Mapping) for item in found):
+        sources = [self.value(item, path) for item in nodes]
+        if not all(isinstance(item, Mapping) for item in sources):
             raise wrong(self.place(node), (*path, "<<"), "must be a mapping (`*name`), or a list of such")
-        return found
+        return sources
 
 
 def flat(base: Mapping, top: Mapping) -> Mapping:

@@ -1,7 +1,7 @@
 """Nulls: recipes that stand beside those of a study to say what its measures are worth where nothing was learned.
 
-A study names the kinds it wants (`nulls:`). All but `majority` are recipes derived from those of its panels, made in no
-step of training and measured by the study's own probes:
+A study names the kinds it wants (`nulls:`). All but `majority` are recipes derived from those of its panels, trained
+for no step and measured by the study's own probes:
 
     untrained.<recipe>      the same encoder with initial weights
     shuffled.<recipe>       the trained weights, permuted within each tensor; of each recipe that is trained
@@ -48,7 +48,7 @@ def with_nulls(config: Config) -> Config:
         for recipe, nulls in _nulls(config, declared).items():
             for null in nulls:
                 model = _model(config, null, _replicates(config, declared, recipe))
-                # of several recipes: as many replicates as that of most
+                # shared by several recipes: as many replicates as the one with the most
                 models[null.name] = max(models.get(null.name, model), model, key=lambda each: each.replicates)
                 encoders |= _encoder(config, null)
                 objectives[model.objective] = OBJECTIVES[model.objective]
@@ -61,27 +61,27 @@ def with_nulls(config: Config) -> Config:
 
 
 def null_recipes(config: Config, study: str) -> dict[str, dict[str, str | None]]:
-    """Of each recipe of a study's panels its nulls: {recipe: {kind: null recipe}}, kinds as the study lists them.
+    """The nulls of each recipe of a study's panels: {recipe: {kind: null recipe}}, kinds as the study lists them.
 
     `majority` is no recipe: None. A kind that a recipe has no null of is left out: what was never trained is not
     shuffled, and without a network there are no initial weights.
     """
     declared = config.studies[study]
-    found = {}
+    names = {}
     for recipe, nulls in _nulls(config, declared).items():
         named = {null.kind: null.name for null in nulls} | {"majority": None}
-        found[recipe] = {kind: named[kind] for kind in dict.fromkeys(declared.nulls) if kind in named}
-    return found
+        names[recipe] = {kind: named[kind] for kind in dict.fromkeys(declared.nulls) if kind in named}
+    return names
 
 
 def null_measurements(config: Config, study: str) -> dict[str, list[str]]:
     """Probe -> the null recipes that a study measures with it, each once; probes that measure none are left out.
 
     A probe measures the nulls of the recipes that it measures, if its kind says that they mean something to it
-    (`nulls` of its class). A null has one checkpoint: what a probe asks of it that asks recipes at listed checkpoints
-    is left to another that asks the same. config: with its nulls or without.
+    (`nulls` of its class). A null has one checkpoint: what a probe with listed checkpoints would ask of it is left to
+    another probe that asks the same. config: with its nulls or without.
     """
-    declared, nulls, found = config.studies[study], null_recipes(config, study), {}
+    declared, nulls, measurements = config.studies[study], null_recipes(config, study), {}
     for probe in sorted(declared.probes, key=lambda name: isinstance(config.probes[name].steps, list)):
         listed = declared.probes[probe]
         measured = study_models(declared) if listed == "all" else listed
@@ -91,15 +91,15 @@ def null_measurements(config: Config, study: str) -> dict[str, list[str]]:
             for kind, name in nulls.get(recipe, {}).items()
             if name is not None
             and _measures(config, probe, kind)
-            and not any(name in others and _covers(config, other, probe) for other, others in found.items())
+            and not any(name in others and _covers(config, other, probe) for other, others in measurements.items())
         ]
         if names:
-            found[probe] = list(dict.fromkeys(names))
-    return found
+            measurements[probe] = list(dict.fromkeys(names))
+    return measurements
 
 
 def _covers(config, other, probe) -> bool:
-    """Whether all that a probe with listed checkpoints asks of a recipe with one is what another asks."""
+    """Whether another probe asks all that a probe with listed checkpoints would ask of a recipe with one checkpoint."""
     asks, own = config.probes[other], config.probes[probe]
     same = asks.kind == own.kind and getattr(asks, "sizes", None) == getattr(own, "sizes", None)
     return same and isinstance(own.steps, list) and set(own.tasks) <= set(asks.tasks)
@@ -112,7 +112,7 @@ def _measures(config, probe, kind) -> bool:
 
 def _nulls(config, study) -> dict[str, list[_Null]]:
     """Null recipes of each recipe of a study's panels, in the order of the panels."""
-    first, found = {}, {}
+    first, nulls = {}, {}
     for recipe in dict.fromkeys(member for panel in study.members.values() for member in panel):
         model = config.models[recipe]
         encoder = config.encoders[model.encoder]
@@ -121,12 +121,12 @@ def _nulls(config, study) -> dict[str, list[_Null]]:
         shared |= dict.fromkeys(WORDS, (*text, encoder.max_positions))
         has = {"untrained": encoder.network, "shuffled": encoder.network and model.steps > 0}
         has |= dict.fromkeys(WORDS, encoder.kind != "words")
-        found[recipe] = [
+        nulls[recipe] = [
             _Null(f"{kind}.{namesake}", kind, namesake)
             for kind in dict.fromkeys(study.nulls)
             if has.get(kind) and (namesake := first.setdefault((kind, *shared[kind]), recipe))
         ]
-    return found
+    return nulls
 
 
 def _model(config, null, replicates) -> Model:
@@ -148,7 +148,7 @@ def _model(config, null, replicates) -> Model:
 
 
 def _encoder(config, null) -> dict[str, Encoder]:
-    """The entry of `encoders` that a null needs and its recipe has not."""
+    """The entry of `encoders` that a null needs and its recipe does not have."""
     if null.kind not in WORDS:
         return {}
     longest = config.encoders[config.models[null.recipe].encoder].max_positions

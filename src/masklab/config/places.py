@@ -1,4 +1,4 @@
-"""Which line of the user's a fault found in the finished config goes back to."""
+"""Which line of the user's files a fault in the finished config goes back to."""
 
 import contextlib
 import re
@@ -26,24 +26,24 @@ def located(config):
     try:
         yield
     except MaskLabError as error:
-        said = str(error).removeprefix("config: ")
-        if said == str(error):
+        message = str(error).removeprefix("config: ")
+        if message == str(error):
             raise
         raw = getattr(config, "raw", config)
-        path, place = _named(raw, said)
-        if name := re.search(r": '([^']+)' is not declared", said):
+        path, place = _named(raw, message)
+        if name := re.search(r": '([^']+)' is not declared", message):
             changed = _removed(raw, name[1])
         else:
-            changed = _changed(raw, path, place, alone="is no recipe of the study" in said)
+            changed = _changed(raw, path, place, alone="is not a recipe of the study" in message)
         if changed is not None:
             place, key = changed
-            said = f"{'.'.join(key)}: {said}"
-        raise (MaskLabError(f"{place}: {said}") if place else error) from None
+            message = f"{'.'.join(key)}: {message}"
+        raise (MaskLabError(f"{place}: {message}") if place else error) from None
 
 
-def _named(raw, said: str) -> tuple[list[str], Place | None]:
+def _named(raw, message: str) -> tuple[list[str], Place | None]:
     """The key that a message begins with, and where it stands; parts of the key may have dots in them."""
-    path, place, value, rest = [], None, raw, said
+    path, place, value, rest = [], None, raw, message
     while isinstance(value, dict):
         keys = [key for key in value if rest.startswith((f"{key}.", f"{key}: "))]
         if not keys:

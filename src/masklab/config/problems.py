@@ -12,31 +12,31 @@ from masklab.config.schema import Entity, Objective
 
 
 class Problem(NamedTuple):
-    """path: keys (and indices of lists) from the top of the config; said: what is wrong and what is allowed."""
+    """path: keys (and indices of lists) from the top of the config; message: what is wrong and what is allowed."""
 
     path: tuple
-    said: str
+    message: str
 
 
 def problems(error: ValidationError, entity: type[Entity], value: dict, path: tuple) -> list[Problem]:
     """What is wrong with the entry `value` at `path`, which is to be an `entity`."""
-    found = {}
+    by_point = {}
     for fault in error.errors(include_url=False):
         at, tagged = _where(fault["loc"], value, fault["type"])
         point = at[:tagged] if tagged is not None else at
-        found.setdefault(point, []).append((at, fault))
+        by_point.setdefault(point, []).append((at, fault))
     listed = []
-    for point, faults in found.items():
+    for point, faults in by_point.items():
         within = [(at, fault) for at, fault in faults if at != point]  # in the branch that the value's shape chose
         if within or len(faults) == 1:
             listed += [_problem(at, fault, entity, value, path) for at, fault in within or faults]
         else:
-            said = f"must be {allowed(_annotation(entity, point))}"
-            listed.append(Problem((*path, *point), said + got(faults[0][1]["input"])))
-    misspelt = [problem for problem in listed if problem.said.startswith("unknown key")]
-    missed = {problem.said.partition("did you mean ")[2].strip("'?") for problem in misspelt}
+            message = f"must be {allowed(_annotation(entity, point))}"
+            listed.append(Problem((*path, *point), message + got(faults[0][1]["input"])))
+    misspelt = [problem for problem in listed if problem.message.startswith("unknown key")]
+    missed = {problem.message.partition("did you mean ")[2].strip("'?") for problem in misspelt}
     others = [problem for problem in listed if problem not in misspelt]
-    return misspelt + _joined([one for one in others if one.said != MISSING or one.path[-1] not in missed])
+    return misspelt + _joined([one for one in others if one.message != MISSING or one.path[-1] not in missed])
 
 
 MISSING = "required, but missing"
@@ -46,10 +46,10 @@ def _joined(listed: list[Problem]) -> list[Problem]:
     """Problems with the missing keys of one mapping in one of them."""
     lacks = {}
     for problem in listed:
-        if problem.said == MISSING:
+        if problem.message == MISSING:
             lacks.setdefault(problem.path[:-1], []).append(str(problem.path[-1]))
     several = {path: keys for path, keys in lacks.items() if len(keys) > 1}
-    kept = [problem for problem in listed if problem.said != MISSING or problem.path[:-1] not in several]
+    kept = [problem for problem in listed if problem.message != MISSING or problem.path[:-1] not in several]
     joined = [Problem(path, f"{', '.join(keys)}: {MISSING}") for path, keys in several.items()]
     return kept + joined
 
@@ -77,9 +77,11 @@ def _problem(at, fault, entity, value, path) -> Problem:
         kind = f" for kind {within['kind']!r}" if isinstance(within.get("kind"), str) else ""
         return Problem(place, unknown(at[-1], names, kind))
     if kind == "value_error":  # of a check of our own, which may name a key of the mapping that it looked at
-        said = str(context["error"])
-        key, colon, rest = said.partition(": ")
-        return Problem((*place, key), rest) if colon and key in _fields(entity, at, value)[0] else Problem(place, said)
+        message = str(context["error"])
+        key, colon, rest = message.partition(": ")
+        return (
+            Problem((*place, key), rest) if colon and key in _fields(entity, at, value)[0] else Problem(place, message)
+        )
     if fault["loc"][-1] == "[key]":
         names = get_args(get_args(_bare(_annotation(entity, at[:-1])))[0])
         return Problem(place, unknown(at[-1], names))
@@ -93,17 +95,17 @@ def _problem(at, fault, entity, value, path) -> Problem:
         most = context["max_length"]
         return Problem(place, f"takes at most {_count(most, 'item')}" if most else "must stay empty")
     if kind == "literal_error":
-        said = f"must be {allowed(_annotation(entity, at))}"
+        message = f"must be {allowed(_annotation(entity, at))}"
     elif kind in _BOUNDS:
         sign, words = _BOUNDS[kind]
-        said = f"must be {words} {_number(context[sign])}"
+        message = f"must be {words} {_number(context[sign])}"
     elif kind == "string_type" and not isinstance(fault["input"], dict | list | None):
-        said = "must be text; put it in quotes"
+        message = "must be text; put it in quotes"
     elif kind in _WORDS:
-        said = f"must be {_WORDS[kind]}"
+        message = f"must be {_WORDS[kind]}"
     else:
-        said = fault["msg"][0].lower() + fault["msg"][1:]
-    return Problem(place, said + got(fault["input"]))
+        message = fault["msg"][0].lower() + fault["msg"][1:]
+    return Problem(place, message + got(fault["input"]))
 
 
 _BOUNDS = {
@@ -225,9 +227,9 @@ def allowed(annotation, bounds=()) -> str:
     if origin in (Union, types.UnionType):
         literals = [p for p in parameters if get_origin(p) is Literal]
         rest = [p for p in parameters if p not in literals and p is not type(None)]
-        said = [allowed(part, bounds) for part in rest] + [_options(part) for part in literals]
-        said += ["null"] * (type(None) in parameters)
-        return ", or ".join(said)
+        options = [allowed(part, bounds) for part in rest] + [_options(part) for part in literals]
+        options += ["null"] * (type(None) in parameters)
+        return ", or ".join(options)
     if origin is list:
         return f"a list of {_plural(parameters[0])}"
     if origin is tuple:
@@ -256,8 +258,8 @@ def _plural(annotation) -> str:
         return _NOUNS[annotation][1] + _range(annotation, bounds)
     if get_origin(annotation) is Literal:
         return f"any of {_list(get_args(annotation))}"
-    said = allowed(annotation, bounds)
-    return said.replace("a list", "lists").replace("a mapping", "mappings")
+    words = allowed(annotation, bounds)
+    return words.replace("a list", "lists").replace("a mapping", "mappings")
 
 
 def _options(annotation) -> str:

@@ -52,7 +52,7 @@ def phase(config, name) -> int:
     while (init := config.models[passed[-1]].init) is not None:
         passed.append(split_reference(init, f"models.{passed[-1]}.init")[0])
         if passed[-1] in passed[:-1]:
-            raise MaskLabError(f"config: models.{name}.init: {' -> '.join(passed)} begins nowhere")
+            raise MaskLabError(f"config: models.{name}.init: goes round in a circle: {' -> '.join(passed)}")
     return len(passed) - 1
 
 

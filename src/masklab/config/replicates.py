@@ -53,7 +53,7 @@ def _sources(config, section, entry):
 
 
 def seed_of(config, replicate: int | None) -> int:
-    """Seed of what replicate 1, 2, ... draws for itself; None: of what all share, the config's own."""
+    """Seed of what replicate 1, 2, ... draws for itself; for None the config's own, of what all share."""
     return config.seed if replicate is None else replicate_seed(config.seed, replicate)
 
 
@@ -84,13 +84,13 @@ def trained_replicates(config) -> dict[str, int]:
 
 def sources_of(config, recipe: str) -> list[str]:
     """Recipes whose replicate k the replicate k of a recipe is made from: that of `init`, that of its dictionary."""
-    init, dictionary, found = config.models[recipe].init, dictionary_of(config, recipe), []
+    init, dictionary, recipes = config.models[recipe].init, dictionary_of(config, recipe), []
     if init:
-        found.append(split_reference(init, f"models.{recipe}.init")[0])
+        recipes.append(split_reference(init, f"models.{recipe}.init")[0])
     if dictionary:
         reference = config.dictionaries[dictionary].model
-        found.append(split_reference(reference, f"dictionaries.{dictionary}.model")[0])
-    return found
+        recipes.append(split_reference(reference, f"dictionaries.{dictionary}.model")[0])
+    return recipes
 
 
 def dictionary_of(config, recipe: str) -> str | None:

@@ -33,7 +33,7 @@ def overview(config, files=()) -> str:
 
 
 def _lost(config):
-    """Files that entries name and that are not there."""
+    """Files that entries name but that do not exist."""
     for section in ("corpora", "tasks"):
         for name, entry in getattr(config, section).items():
             for file in missing(entry) + missing(law_entry(config, entry)):
@@ -47,7 +47,7 @@ def _count(number, noun) -> str:
 def listing(config, path: str = "") -> str:
     """A part of a config (`section`, `section.name`; all of it) as YAML; a comment says where each key comes from.
 
-    Keys that no file says have the default of the schema.
+    Keys that no file sets have the default of the schema.
     """
     section, _, name = path.partition(".")
     if section and section not in type(config).model_fields:
@@ -67,14 +67,14 @@ def listing(config, path: str = "") -> str:
                 settings = value[entry].model_dump(mode="json")
                 _lines(entry, settings, config.raw.get(key) or {}, 1, lines)
     width = min(max((len(text) for text, _ in lines), default=0), 70)
-    return "\n".join(f"{text:{width}}  # {said}" if said else text for text, said in lines)
+    return "\n".join(f"{text:{width}}  # {where}" if where else text for text, where in lines)
 
 
-def _lines(key, value, said, depth, lines):
-    """Lines of one key: YAML and where it was said, nested mappings below it."""
-    stated = isinstance(said, dict) and key in said
-    place = (place_of(said, key) or "given") if stated else "default"
-    below = said[key] if stated else None
+def _lines(key, value, stated_in, depth, lines):
+    """Lines of one key: YAML and where it was set, nested mappings below it."""
+    stated = isinstance(stated_in, dict) and key in stated_in
+    place = (place_of(stated_in, key) or "given") if stated else "default"
+    below = stated_in[key] if stated else None
     head = f"{'  ' * depth}{_flow(key)}:"
     if isinstance(value, dict) and value and isinstance(below, dict):
         lines.append((head, str(place)))

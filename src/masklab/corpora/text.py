@@ -27,10 +27,10 @@ def generate(config, name: str, seed: int) -> dict[str, pa.Table]:
     where = f"corpora.{name}"
     files = []
     for pattern in config.files:
-        found = expand(pattern)
-        if not found:
+        matches = expand(pattern)
+        if not matches:
             raise MaskLabError(f"{where}.files: {pattern!r} matches no file")
-        files += found
+        files += matches
     files = list(dict.fromkeys(files))
     texts, words = zip(*(_read(file, config) for file in files), strict=True)
     kept = _within_budget(words, config.max_words, lambda index: generator(seed, name, "budget", index))

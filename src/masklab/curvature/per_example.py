@@ -97,12 +97,12 @@ class SquaredNorms:
             raise RuntimeError(f"{', '.join(sorted(missed))}: ran unseen; their gradients would be left out")
         outputs = [layer[3] for layer in self.layers if layer[0] != "head"]
         outputs.append(self.tokens)
-        found, vs = [], cotangents(logits.detach())
+        norms, vs = [], cotangents(logits.detach())
         for number, v in enumerate(vs, 1):
             gradients = torch.autograd.grad(logits, outputs, v, retain_graph=number < len(vs))
-            found.append(self._sum(ids, v, gradients))
+            norms.append(self._sum(ids, v, gradients))
         self.layers.clear()
-        return torch.stack(found)
+        return torch.stack(norms)
 
     def _sum(self, ids, v, gradients):
         total = v.new_zeros(len(ids), len(EXPONENTS))

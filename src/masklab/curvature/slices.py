@@ -15,14 +15,14 @@ def random_direction(model, scale: str, generator: torch.Generator) -> dict[str,
     scale: `gaussian`, as they are: E over directions of the second derivative is the trace of the Hessian; `filter`:
     each row of a matrix as long as the row of the parameter, zero for parameters of one axis (Li et al. 2018).
     """
-    found = {}
+    direction = {}
     for name, parameter in counted(model).items():
         drawn = torch.randn(parameter.shape, generator=generator).to(parameter)
         if scale == "filter":
             lengths = [x.detach().flatten(1).norm(dim=1, keepdim=True) for x in (parameter, drawn) if x.dim() > 1]
             drawn = drawn * (lengths[0] / lengths[1]) if lengths else torch.zeros_like(drawn)
-        found[name] = drawn
-    return found
+        direction[name] = drawn
+    return direction
 
 
 def top_direction(model, batches) -> dict[str, torch.Tensor]:
@@ -74,8 +74,8 @@ def mean_loss(model, batches) -> float:
 
 def slice_loss(model, direction, offsets, batches) -> list[float]:
     """`mean_loss` at each offset along a direction; the model ends where it was."""
-    found = []
+    losses = []
     for offset in offsets:
         with moved(model, direction, float(offset)):
-            found.append(mean_loss(model, batches))
-    return found
+            losses.append(mean_loss(model, batches))
+    return losses

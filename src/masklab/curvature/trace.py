@@ -71,12 +71,12 @@ def summed_norms(model: MaskedLM, ids, lengths, at, signs, scores=sign_scores) -
     parameters = counted(model)
     logits = model(ids, lengths, at=at).logits
     gradients = torch.autograd.grad(logits, parameters.values(), scores(logits.detach(), signs), allow_unused=True)
-    found = torch.zeros(1, len(EXPONENTS), dtype=torch.float64)
+    norms = torch.zeros(1, len(EXPONENTS), dtype=torch.float64)
     for (name, parameter), gradient in zip(parameters.items(), gradients, strict=True):
         if gradient is not None:
             place = EXPONENTS.index(exponent(name, parameter.dim(), model.config.tied_head))
-            found[0, place] += gradient.detach().square().sum().item() / len(ids)
-    return found
+            norms[0, place] += gradient.detach().square().sum().item() / len(ids)
+    return norms
 
 
 def _split(batch):

@@ -3,9 +3,9 @@
 A job's code is its script, every masklab module that this imports, directly or not, and the modules of the kinds that
 the job uses, which no import shows. Each is known by its syntax tree, without comments, docstrings, positions and the
 `description` of a config key; so only an edit that can change what Python does changes the fingerprint. Of
-`masklab.config` counts what is used and not the files: a class of the schema, a function, and what these refer to.
+`masklab.config` only what is used counts, not whole files: a class of the schema, a function, and what these refer to.
 
-Light: the workflow asks while it parses.
+Light, since the workflow asks while it is parsed.
 """
 
 import ast
@@ -27,7 +27,7 @@ DIGITS = 16
 class Code(str):
     """Fingerprint of the code of a job, hexadecimal.
 
-    modules: name of each part of it -> that part's fingerprint. changed: parts that are others than at submission.
+    modules: name of each part of it -> that part's fingerprint. changed: parts that have changed since submission.
     files: a user's files, which the job imports so that it knows their kinds.
     """
 
@@ -61,17 +61,17 @@ class Sources:
 
     def _closure(self, roots):
         waiting = [part for root in roots for part in self._start(root)]
-        seen, found = set(waiting), {}
+        seen, fingerprints = set(waiting), {}
         while waiting:
             part = waiting.pop()
-            own, used = self._part(part)
-            if own is not None:
-                found[self._called(part)] = own
+            meaning, used = self._part(part)
+            if meaning is not None:
+                fingerprints[self._called(part)] = meaning
             for other in used:
                 if other not in seen:
                     seen.add(other)
                     waiting.append(other)
-        return found
+        return fingerprints
 
     def _start(self, root):
         if root.endswith(".py"):
@@ -124,27 +124,27 @@ class Sources:
 
     def _bindings(self, module):
         """Name -> the statements of a module that bind it."""
-        found = {}
+        bindings = {}
         for statement in _statements(self._tree(self._file(module)).body):
             for name in _bound(statement):
-                found.setdefault(name, []).append(statement)
-        return found
+                bindings.setdefault(name, []).append(statement)
+        return bindings
 
     def _imported(self, tree, beside=None, only=None):
         """Parts that the imports in a tree stand for.
 
         beside: folder of a user's file, whose neighbours count; only: imports of this name.
         """
-        found = []
+        parts = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    found += self._named(alias.name, None, beside)
+                    parts += self._named(alias.name, None, beside)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 for alias in node.names:
                     if only in (None, alias.asname or alias.name):
-                        found += self._named(node.module, alias.name, beside)
-        return found
+                        parts += self._named(node.module, alias.name, beside)
+        return parts
 
     def _named(self, module, name=None, beside=None):
         """Parts that `module`, or `name` imported from it, stands for; none if it is not ours or counts for nothing."""
@@ -181,7 +181,7 @@ def mark(tree: ast.AST) -> str:
 
 
 def _plain(node):
-    """A tree as nested tuples: fields that are empty left out, and those that say nothing."""
+    """A tree as nested tuples, without the fields that are empty or mean nothing."""
     if isinstance(node, list):
         return [_plain(part) for part in node if not _is_text(part)]
     if not isinstance(node, ast.AST):

@@ -85,7 +85,7 @@ class Progress:
             self._status(self.start, total, None, {})
 
     def __call__(self, done: int, total: int, note: str = "", **facts) -> bool:
-        """Tell that `done` of `total` units are done; whether a line was due (every `every` seconds, and at the end).
+        """Report `done` of `total` units; returns whether a line was due (every `every` seconds, and at the end).
 
         facts: `loss`, `tokens_per_second`, for those jobs that have them; `note`: words for the line.
         """
@@ -95,24 +95,24 @@ class Progress:
             return False
         rate = (done - self.start) / max(now - self.began, 1e-9)
         eta = (total - done) / rate if rate > 0 else None
-        said = [note, f"loss {facts['loss']:.4f}" if "loss" in facts else ""]
+        notes = [note, f"loss {facts['loss']:.4f}" if "loss" in facts else ""]
         if "tokens_per_second" in facts:
-            said.append(f"{facts['tokens_per_second']:,.0f} tokens/s")
-        said = [part for part in said if part]
+            notes.append(f"{facts['tokens_per_second']:,.0f} tokens/s")
+        notes = [part for part in notes if part]
         if self.terminal:
-            self._draw(done, total, ", ".join(said))
+            self._draw(done, total, ", ".join(notes))
             self.drawn = now
         if due:
             if "tokens_per_second" not in facts:
-                said.append(f"{rate:,.1f}/s")
+                notes.append(f"{rate:,.1f}/s")
             share, left = 100 * done / max(total, 1), "?" if eta is None else duration(eta)
-            line = [self.label, f"{done:,}/{total:,} {self.unit} ({share:.0f}%)", *said, f"ETA {left}"]
+            line = [self.label, f"{done:,}/{total:,} {self.unit} ({share:.0f}%)", *notes, f"ETA {left}"]
             log.info("%s", " ".join(line), extra={"progress": True})
             self._status(done, total, eta, {"rate": rate, **facts})
             self.logged = now
         return due
 
-    def _draw(self, done, total, said):
+    def _draw(self, done, total, notes):
         if self.bar is None:
             from tqdm import tqdm
 
@@ -120,7 +120,7 @@ class Progress:
                 desc=self.label, unit=f" {self.unit}", total=total, initial=self.start, file=sys.stderr,
                 dynamic_ncols=True, mininterval=0, smoothing=0,
             )  # fmt: skip
-        self.bar.set_postfix_str(said, refresh=False)
+        self.bar.set_postfix_str(notes, refresh=False)
         self.bar.update(done - self.bar.n)
         if done >= total:
             self.bar.close()

@@ -23,11 +23,11 @@ SMALL = 1_000_000  # bytes; Snakemake's `--max-checksum-file-size`
 
 def versions() -> dict[str, str]:
     """Versions of the packages that do the work."""
-    found = {}
+    installed = {}
     for name in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            installed[name] = metadata.version(name)
+    return installed
 
 
 def input_mark(path) -> str:
@@ -50,9 +50,9 @@ def embed(outputs, config) -> None:
     """Add the config to those JSON files of `outputs` that do not hold it."""
     for path in map(Path, outputs):
         if path.suffix == ".json" and path.name not in SHARED:
-            found = read_json(path)
-            if not {KEY, "config"} & set(found):
-                write_json({**found, KEY: config}, path)
+            content = read_json(path)
+            if not {KEY, "config"} & set(content):
+                write_json({**content, KEY: config}, path)
 
 
 def made_from(path):
@@ -61,10 +61,10 @@ def made_from(path):
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
-        found = (pq.read_schema(path).metadata or {}).get(b"masklab.made_from")
-        return None if found is None else json.loads(found)
-    found = read_json(path)
-    return found.get(KEY, found.get("config"))
+        embedded = (pq.read_schema(path).metadata or {}).get(b"masklab.made_from")
+        return None if embedded is None else json.loads(embedded)
+    content = read_json(path)
+    return content.get(KEY, content.get("config"))
 
 
 def record_path(log) -> Path:
@@ -75,7 +75,7 @@ def record_path(log) -> Path:
 
 
 def vouch(log, config, code, inputs) -> None:
-    """Note that a person takes an artifact for one of today's config, code and inputs (`snakemake --touch`).
+    """Record that a person vouches for an artifact as one of today's config, code and inputs (`snakemake --touch`).
 
     What it was really made from stays in the record. Nothing happens where there is no record, or it says the same.
     """

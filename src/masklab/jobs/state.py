@@ -64,8 +64,8 @@ def facts(path, fingerprint: str) -> dict | None:
     from safetensors import safe_open
 
     with safe_open(path, framework="pt") as file:
-        found = json.loads(file.metadata()["facts"])
-    return found if found["fingerprint"] == fingerprint else None
+        facts = json.loads(file.metadata()["facts"])
+    return facts if facts["fingerprint"] == fingerprint else None
 
 
 def clear(folder) -> None:

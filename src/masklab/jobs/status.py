@@ -31,23 +31,24 @@ def jobs(results: Path) -> list[tuple[str, ...]]:
     rows = []
     for path in paths:
         try:
-            found = read_json(path)
+            status = read_json(path)
         except MaskLabError:
             continue  # it ended just now
         active = running(path.parent)
         parts = [part for part in path.parent.relative_to(results).parts if part != "state"]
-        rate, eta = found.get("tokens_per_second"), found.get("eta_seconds")
-        if rate is None and found["unit"] == "tokens":
-            rate = found.get("rate")
+        done, total = status["done"], status["total"]
+        rate, eta = status.get("tokens_per_second"), status.get("eta_seconds")
+        if rate is None and status["unit"] == "tokens":
+            rate = status.get("rate")
         rows.append(
             (
                 "/".join(parts),
                 "running" if active else "interrupted",
-                f"{found['done']:,}/{found['total']:,} {found['unit']} {found['done'] / max(found['total'], 1):4.0%}",
-                f"{found['loss']:.4f}" if "loss" in found else "-",
+                f"{done:,}/{total:,} {status['unit']} {done / max(total, 1):4.0%}",
+                f"{status['loss']:.4f}" if "loss" in status else "-",
                 f"{rate:,.0f}" if active and rate is not None else "-",
                 duration(eta) if active and eta is not None else "-",
-                f"{duration(time.time() - found['time'])} ago",
+                f"{duration(time.time() - status['time'])} ago",
             )
         )
     return rows

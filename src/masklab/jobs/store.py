@@ -35,7 +35,7 @@ def entry(snakemake) -> "Entry | None":
     if not folder or snakemake.rule not in RULES:
         return None
     inputs = dict(snakemake.input.items())
-    found = [contents(Path(file), name) for name, files in inputs.items() for file in _listed(files)]
+    read = [contents(Path(file), name) for name, files in inputs.items() for file in _listed(files)]
     key = fingerprint(
         {
             "rule": snakemake.rule,
@@ -43,7 +43,7 @@ def entry(snakemake) -> "Entry | None":
             "config": snakemake.params.config,
             "code": snakemake.params.code,
             "versions": versions(),
-            "inputs": sorted(found),
+            "inputs": sorted(read),
         }
     )
     return Entry(Path(folder) / snakemake.rule / key, Path(snakemake.output[0]).parent)
@@ -56,8 +56,8 @@ def _listed(value):
 def contents(path: Path, name: str) -> str:
     """Fingerprint of the input `name` of a job.
 
-    Of a user's file (`sources`) its bytes, of a model its manifest, which holds the hashes of its checkpoints, of
-    anything else the whole folder, since an input stands for the files beside it.
+    A user's file (`sources`) counts by its bytes; a model by its manifest, which holds the hashes of its checkpoints;
+    anything else by the whole folder, since an input stands for the files beside it.
     """
     if name == "sources" or path.name == "manifest.json":
         return sha256(path)
@@ -71,7 +71,7 @@ class Entry:
         self.path, self.folder = path.absolute(), folder
 
     def fetch(self) -> bool:
-        """Make `folder` one of links to the files in the store, if they are there."""
+        """Make `folder` a folder of links to the files in the store, if they are there."""
         if not self.path.is_dir():
             return False
         for old in self.folder.glob("step-*"):  # checkpoints of another config
@@ -85,7 +85,7 @@ class Entry:
         return True
 
     def add(self) -> None:
-        """Keep the files of `folder`, all or none, but for hidden ones and other replicates; what is there stays."""
+        """Keep all files of `folder` or none, but not hidden ones or replicates; an entry that exists stays."""
         if self.path.exists():
             return
         temporary = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")

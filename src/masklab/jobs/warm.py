@@ -1,4 +1,4 @@
-"""A warm process, of which the jobs of a local run are forks: it imports torch once, each job would take 1 to 2 s to.
+"""A warm process whose forks are the jobs of a local run: it imports torch once, which takes every cold job 1 to 2 s.
 
 Snakemake starts a Python for every script. That one (`hand_over`) sends its environment, folder and open files to the
 warm process (`serve`), which has imported what jobs import, but nothing of MaskLab's, and never used it: no thread

@@ -114,8 +114,8 @@ def load_checkpoint(folder, device="cpu") -> MaskedLM:
     state |= {f"latent.{name}": tensor for name, tensor in latent.items()}
     for name, parameter in model.state_dict().items():
         if name in state and state[name].shape != parameter.shape:
-            found, wanted = tuple(state[name].shape), tuple(parameter.shape)
-            raise MaskLabError(f"{folder}: {name} has shape {found}, config.json asks for {wanted}")
+            shape, wanted = tuple(state[name].shape), tuple(parameter.shape)
+            raise MaskLabError(f"{folder}: {name} has shape {shape}, config.json asks for {wanted}")
     # copies: a parameter must not be a window on a file that somebody may rewrite
     state = {name: tensor.to(torch.float32, copy=True) for name, tensor in state.items()}
     try:
@@ -127,9 +127,9 @@ def load_checkpoint(folder, device="cpu") -> MaskedLM:
 
 def _decoder(path: Path) -> Decoder:
     with safe_open(path, "pt") as file:
-        said = (file.metadata() or {}).get("decoder", "")
+        stored = (file.metadata() or {}).get("decoder", "")
     try:
-        return Decoder.model_validate_json(said)
+        return Decoder.model_validate_json(stored)
     except ValidationError:
         raise MaskLabError(f"{path}: its metadata describe no decoder") from None
 

@@ -54,7 +54,7 @@ def training_flops(config: Encoder, vocab_size: int, size: int, length: int, mas
 
 
 def mean_masks(masking, length: int) -> int:
-    """Tokens that are masked of a sequence of `length`, on the average and rounded; at least one."""
+    """Tokens that are masked of a sequence of `length`, on average, rounded; at least one."""
     return 1 if masking.count == "one" else max(1, round(masking.rate * length))
 
 
@@ -73,9 +73,11 @@ def pretraining_flops(config: Encoder, objective, masking, vocab_size: int, size
 
 def pretraining_flops_per_token(config: Encoder, objective, masking, vocab_size: int, lengths, latent=0) -> float:
     """The same for each token of sequences of `lengths` [n] tokens, special tokens counted."""
-    found, counts = np.unique(np.asarray(lengths), return_counts=True)
-    each = [pretraining_flops(config, objective, masking, vocab_size, 1, length, latent) for length in found.tolist()]
-    return float(counts @ np.array(each, float)) / float(found @ counts)
+    distinct, counts = np.unique(np.asarray(lengths), return_counts=True)
+    each = [
+        pretraining_flops(config, objective, masking, vocab_size, 1, length, latent) for length in distinct.tolist()
+    ]
+    return float(counts @ np.array(each, float)) / float(distinct @ counts)
 
 
 def flops_per_token(config: Encoder, vocab_size: int, length: int, masked: int, size: int = 64, **options) -> float:
@@ -112,10 +114,10 @@ def _decoder(config: Encoder, size: int, length: int, kept: int, asked: int) -> 
     wide, total = stack.hidden, 0
     for number in range(stack.layers):
         queries = asked if kind == "cross" or number == stack.layers - 1 else length
-        own = _block(stack, size, length, queries)
+        block = _block(stack, size, length, queries)
         if kind == "cross":
-            own = 2 * 2 * size * queries * wide * stack.ffn
+            block = 2 * 2 * size * queries * wide * stack.ffn
         # query and output projections; keys and values of the encoder's states; products
         cross = 2 * queries * wide * wide + 2 * kept * config.hidden * wide + 2 * queries * kept * wide
-        total += own + 2 * size * cross
+        total += block + 2 * size * cross
     return total

@@ -102,11 +102,11 @@ def import_config(values: dict, source) -> tuple[Encoder, int]:
     if kind not in CLASS:
         raise MaskLabError(f"{source}: model_type is {kind!r}, allowed: {', '.join(CLASS)}")
     for key, allowed in REQUIRED[kind].items():
-        found = values.get(key, DEFAULTS.get(key, allowed))
-        if key == "pos_att_type" and found is not None:
-            found = sorted(found.split("|") if isinstance(found, str) else found)
-        if found != allowed:
-            raise MaskLabError(f"{source}: {key} is {found!r}, allowed: {allowed!r}")
+        value = values.get(key, DEFAULTS.get(key, allowed))
+        if key == "pos_att_type" and value is not None:
+            value = sorted(value.split("|") if isinstance(value, str) else value)
+        if value != allowed:
+            raise MaskLabError(f"{source}: {key} is {value!r}, allowed: {allowed!r}")
     for key in (*SIZES, "max_position_embeddings"):
         if type(values.get(key)) is not int or values[key] < 1:
             raise MaskLabError(f"{source}: {key} is {values.get(key)!r}, allowed: a positive integer")
@@ -124,9 +124,9 @@ def import_config(values: dict, source) -> tuple[Encoder, int]:
         ("attention_probs_dropout_prob", 0.1, "0 to 1"),
         ("layer_norm_eps", EPS.get(kind, 1e-12), "above 0"),
     ):
-        found = numbers[key] = values.get(key, default)
-        if type(found) not in (int, float) or not 0 <= found <= 1 or (found == 0 and allowed != "0 to 1"):
-            raise MaskLabError(f"{source}: {key} is {found!r}, allowed: {allowed}")
+        value = numbers[key] = values.get(key, default)
+        if type(value) not in (int, float) or not 0 <= value <= 1 or (value == 0 and allowed != "0 to 1"):
+            raise MaskLabError(f"{source}: {key} is {value!r}, allowed: {allowed}")
     dropout, attention_dropout, eps = numbers.values()
     if kind == "masklab":
         if missing := [key for key in SWITCHES if key not in values]:
@@ -161,8 +161,8 @@ def import_config(values: dict, source) -> tuple[Encoder, int]:
 
 def pad_id(values: dict) -> int:
     """Padding token of a config.json; RoBERTa's and ESM's positions count from the next number."""
-    found = values.get("pad_token_id", 1)
-    return found if type(found) is int else 1
+    number = values.get("pad_token_id", 1)
+    return number if type(number) is int else 1
 
 
 def first_position(kind: str, pad: int) -> int:

@@ -73,14 +73,14 @@ class CpuLinear(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         for_x, for_weight, for_bias = ctx.needs_input_grad
         again = torch.is_grad_enabled()  # a gradient of the gradient will be asked for
-        back = found = None
+        back = weight_gradient = None
         if for_x:
             back = gradient @ weight if again else _product(gradient, weight.t())
         if for_weight and (into := direct.target(weight)) is not None:
             into.addmm_(gradient.t(), x)
         elif for_weight:
-            found = gradient.t() @ x
-        return back, found, gradient.sum(0) if ctx.biased and for_bias else None
+            weight_gradient = gradient.t() @ x
+        return back, weight_gradient, gradient.sum(0) if ctx.biased and for_bias else None
 
 
 class Linear(nn.Linear):

@@ -111,9 +111,9 @@ def import_weights(config: Encoder, weights: dict[str, torch.Tensor], source, va
 def word_names(config: Encoder) -> list[str]:
     """Names of the token embedding, of the output bias, and, untied, of the output matrix and its bias."""
     names = _names(config)
-    found = [names["embeddings.word"], names["head.bias"]]
+    tied = [names["embeddings.word"], names["head.bias"]]
     twin = TWIN.get(model_type(config))
-    return found if config.tied_head else [*found, names["head.weight"], *([twin] if twin else [])]
+    return tied if config.tied_head else [*tied, names["head.weight"], *([twin] if twin else [])]
 
 
 def _names(config: Encoder, kind: str | None = None) -> dict[str, str]:

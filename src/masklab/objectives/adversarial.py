@@ -49,7 +49,7 @@ def meta_loss(features, labels, support: int, classes: int, ridge: float):
 
 
 class Adversarial(Term):
-    """The squared error of a head on a task that the representations are made bad for.
+    """The squared error of a head on a task that the representations are trained to be bad for.
 
     `prepare` raises a MaskLabError where the task has no labels, or fewer training rows than D1 and D2 together.
     """
@@ -75,9 +75,9 @@ class Adversarial(Term):
         if step % self.settings.every:
             return None
         model.eval()  # else the states learn to carry dropout's noise, which no probe ever sees
-        found = self.error(model, rng)
+        error = self.error(model, rng)
         model.train()
-        return found
+        return error
 
     def error(self, model, rng):
         """The head's loss on a D2 after a D1, drawn from the NumPy generator `rng`; a scalar."""

@@ -18,9 +18,9 @@ class Batch:
     extra: dict = field(default_factory=dict)  # what the objective's own `corrupt` and `arrange` say of it
 
     def to(self, device) -> "Batch":
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
-        found["extra"] = {name: _moved(value, device) for name, value in self.extra.items()}
-        return Batch(**{name: _moved(value, device) for name, value in found.items()})
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values["extra"] = {name: _moved(value, device) for name, value in self.extra.items()}
+        return Batch(**{name: _moved(value, device) for name, value in values.items()})
 
 
 def _moved(value, device):

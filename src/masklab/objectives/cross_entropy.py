@@ -24,9 +24,9 @@ class TokenCrossEntropy(torch.autograd.Function):
     def forward(ctx, logits, targets):
         p = torch.softmax(logits, -1)
         ctx.save_for_backward(p, targets)
-        found = p.gather(1, targets[:, None])[:, 0]
-        loss = found.log().neg_()
-        tiny = (found < TINY).nonzero()[:, 0]  # too small for all its digits
+        chosen = p.gather(1, targets[:, None])[:, 0]
+        loss = chosen.log().neg_()
+        tiny = (chosen < TINY).nonzero()[:, 0]  # too small for all its digits
         if len(tiny):
             exact = torch.log_softmax(logits[tiny], -1).gather(1, targets[tiny, None])[:, 0]
             loss[tiny] = -exact
@@ -36,7 +36,7 @@ class TokenCrossEntropy(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, gradient):
         p, targets = ctx.saved_tensors
-        found = p.mul_(gradient[:, None])
+        for_logits = p.mul_(gradient[:, None])
         rows = torch.arange(len(targets))
-        found[rows, targets] -= gradient
-        return found, None
+        for_logits[rows, targets] -= gradient
+        return for_logits, None

@@ -1,4 +1,4 @@
-"""A term of an objective: what it does, hook by hook. Every hook has a default; light, torch is imported on use."""
+"""A term of an objective: what it does, hook by hook. Every hook has a default. Light: torch is imported on use."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ class Term:
     def per_update(self, model, step: int, rng: np.random.Generator) -> Tensor | None:
         """A scalar that is added once to the loss of update `step` (0-based); None: not to this one.
 
-        It must leave the model in training mode. `rng` is the term's own stream of this update. What it costs is
-        no part of the losses that a run is watched by.
+        It must leave the model in training mode. `rng` is the term's own stream of this update. Its value is no part of
+        the losses that a run is watched by.
         """
         return None
 

@@ -61,7 +61,7 @@ class Terms:
 def _made(name, settings) -> Term:
     if name in (*COLUMNS, *STREAMS):
         raise MaskLabError(
-            f"objective: {name}: a column of metrics.parquet or a random stream; name the term otherwise"
+            f"objective: {name}: the name of a column of metrics.parquet or of a random stream; rename the term"
         )
     term = kinds.find("terms", name).function()(settings)
     term.name = name

@@ -44,12 +44,12 @@ class Plan:
 
     def closure(self, keys) -> list[tuple]:
         """`keys` and every job below them, in the order of `jobs`."""
-        found, waiting = set(), list(keys)
+        below, waiting = set(), list(keys)
         while waiting:
-            if (key := waiting.pop()) not in found:
-                found.add(key)
+            if (key := waiting.pop()) not in below:
+                below.add(key)
                 waiting += self.jobs[key].needs
-        return [key for key in self.jobs if key in found]
+        return [key for key in self.jobs if key in below]
 
     def study(self, name: str) -> list[tuple]:
         """Jobs that a study needs, those it shares with others included."""
@@ -63,13 +63,13 @@ def read_assumptions(*files) -> dict:
     merged = yaml.safe_load(ASSUMPTIONS.read_text(encoding="utf-8"))
     for file in files:
         try:
-            found = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+            content = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
         except (OSError, yaml.YAMLError) as error:
             raise MaskLabError(f"{file}: {' '.join(str(error).split())}") from None
-        if not isinstance(found, dict) or (unknown := sorted(set(found) - set(merged))):
-            unknown = unknown if isinstance(found, dict) else "no mapping"
+        if not isinstance(content, dict) or (unknown := sorted(set(content) - set(merged))):
+            unknown = unknown if isinstance(content, dict) else "no mapping"
             raise MaskLabError(f"{file}: {unknown}: allowed are {', '.join(merged)}")
-        merged = overlay(merged, found)
+        merged = overlay(merged, content)
     return merged
 
 
@@ -90,6 +90,6 @@ def make_plan(config, device: str = "h100", studies=None, assumptions: dict | No
     costs = Costs(paths, machine, assumptions)
     of_study = {}
     for study, scores in paths.study_scores().items():
-        made = [Job(*paths.job_of(path)).key for path in (*paths.items(study).values(), *scores)]
-        of_study[study] = [key for key in made if key in jobs]
+        wanted = [Job(*paths.job_of(path)).key for path in (*paths.items(study).values(), *scores)]
+        of_study[study] = [key for key in wanted if key in jobs]
     return Plan(jobs, {key: costs.of(job) for key, job in jobs.items()}, machine, assumptions, of_study)

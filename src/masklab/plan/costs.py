@@ -15,7 +15,7 @@ FLOAT = 4  # bytes of a stored weight
 
 
 def forward_flops(encoder, *shape, **options) -> float:
-    """Of a forward pass; without a network nothing is computed."""
+    """FLOPs of a forward pass; 0 without a network."""
     return 0.0 if not encoder.network else encoder_flops(encoder, *shape, **options)
 
 
@@ -37,7 +37,7 @@ class Device:
         self.name, self.entry, self.is_gpu = name, entry, bool(entry["gpu"])
 
     def seconds(self, flops: float, layers: float, precision: str = "fp32", what: str = "training") -> float:
-        """Of `flops` in `layers` calls of a layer (forward and backward together)."""
+        """Seconds for `flops` in `layers` calls of a layer (forward and backward together)."""
         entry = self.entry
         rate = entry["peak"][precision] * entry["share"][precision] * entry.get("faster", {}).get(what, 1.0)
         return flops / rate + layers * entry["layer_seconds"].get(what, entry["layer_seconds"]["training"])
@@ -173,7 +173,7 @@ class Costs:
         )
 
     def _coded_per_second(self, entry):
-        """Vectors; the work of a lasso grows with the atoms, and is stated for 1000."""
+        """Vectors coded per second; the work of a lasso grows with the atoms, and is stated for 1000."""
         return self.device.entry["codes_per_second"] * 1000 / entry.atoms
 
     # --- measuring --------------------------------------------------------------

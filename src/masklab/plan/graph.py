@@ -56,6 +56,6 @@ def graph(paths, targets: list[str]) -> dict[tuple, Job]:
 
 def inputs(paths, job: Job) -> list[str]:
     """Artifacts that a job reads; a user's files are none."""
-    found = paths.inputs(job.rule, **job.names).items()
-    values = [value for name, value in found if name != "sources"]
+    files = paths.inputs(job.rule, **job.names).items()
+    values = [value for name, value in files if name != "sources"]
     return [path for value in values for path in ([value] if isinstance(value, str) else value)]

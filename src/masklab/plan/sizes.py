@@ -1,4 +1,4 @@
-"""How long, how many: sequence lengths, vocabularies and rows, from artifacts where they exist, else estimated.
+"""Sequence lengths, vocabularies and numbers of rows, from artifacts where they exist, else estimated.
 
 What each replicate has drawn for itself is taken to be as large as replicate 1's.
 """
@@ -19,7 +19,7 @@ def _read(path):
 
 
 class Sizes:
-    """Of one configuration. assumptions: what is taken for what the config does not say."""
+    """Sizes under one configuration. assumptions: what stands in for what the config does not say."""
 
     def __init__(self, paths, assumptions: dict):
         self.paths, self.config, self.assumed = paths, paths.config, assumptions
@@ -70,18 +70,18 @@ class Sizes:
         entry = self.config.tokenizers[tokenizer]
         if (size := getattr(entry, "vocab_size", None)) is not None:
             return size
-        found = _read(self.paths.tokenizer(tokenizer, 1)).get("model", {}).get("vocab")
-        if found:
-            return len(found)
+        vocabulary = _read(self.paths.tokenizer(tokenizer, 1)).get("model", {}).get("vocab")
+        if vocabulary:
+            return len(vocabulary)
         chains = self._chains(self.config.corpora[entry.corpus])
         return 5 + 2 * (chains.alphabet or chains.synsets) if chains is not None else self.assumed["symbols"]
 
     def rows(self, task: str) -> tuple[float, float, float]:
         """Training, validation and test rows of a labelled task; the domains of a test counted together."""
-        found = _read(self.paths.task(task, 1)).get("rows")
+        counts = _read(self.paths.task(task, 1)).get("rows")
         entry = self.config.tasks[task]
-        if found:
-            train, valid, test = found["train"], found["valid"], found["test"]
+        if counts:
+            train, valid, test = counts["train"], counts["valid"], counts["test"]
         elif getattr(entry, "train", None) is not None and not isinstance(entry.train, str):
             domains = 4 if entry.kind == "patterns" else 1
             train, valid, test = entry.train, entry.valid, entry.test * domains
@@ -100,8 +100,8 @@ class Sizes:
 
     def pairs(self, task: str) -> float:
         """Minimal pairs of a task."""
-        found = _read(self.paths.task(task, 1)).get("phenomena")
-        if found:
-            return sum(found.values())
+        counts = _read(self.paths.task(task, 1)).get("phenomena")
+        if counts:
+            return sum(counts.values())
         per_phenomenon = getattr(self.config.tasks[task], "pairs", None)
         return per_phenomenon * self.assumed["phenomena"] if per_phenomenon else self.assumed["pairs"]

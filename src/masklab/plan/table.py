@@ -1,4 +1,4 @@
-"""A plan as Markdown, and beside what it did cost."""
+"""A plan as Markdown, and beside it what the jobs did cost."""
 
 from masklab.errors import MaskLabError
 from masklab.files import read_json

@@ -38,12 +38,14 @@ def _answer(path, records):
     job = records.maker(path)
     if not records.is_stale(path):
         versions = [f"  {kind:9}{text}" for kind, text in records.differences(path)]
-        return "\n".join([f"{path}: made from this very input, nothing to do", f"  {records.said(job)}", *versions])
+        return "\n".join(
+            [f"{path}: made from this very input, nothing to do", f"  {records.made_when(job)}", *versions]
+        )
     changed, unmade = _causes(path, records)
     how = "to be made again" if Path(path).exists() else "not there" if records.record(job) else "never made"
     lines = [f"{path}: {how}"]
     for file, users in changed[:CAUSES]:
-        lines += ["", records.said(records.maker(file))]
+        lines += ["", records.made_when(records.maker(file))]
         lines += [f"  {kind:9}{text}" for kind, text in records.differences(file)]
         if users:
             lines.append(f"  {'needed by':9} {', '.join(users)}")
@@ -78,15 +80,15 @@ def words(job) -> str:
     return " ".join([job.rule, *(f"r{name}" if key == "replicate" else name for key, name in job.names.items())])
 
 
-def _more(found, shown, what):
-    return [f"  ... and {len(found) - shown} more {what}".rstrip()] if len(found) > shown else []
+def _more(lines, shown, what):
+    return [f"  ... and {len(lines) - shown} more {what}".rstrip()] if len(lines) > shown else []
 
 
 class _Records:
     """What records say of the jobs of one configuration, each looked at once."""
 
     def __init__(self, paths):
-        self.paths, self.stale, self.found, self.makers = paths, {}, {}, {}
+        self.paths, self.stale, self.records, self.makers = paths, {}, {}, {}
 
     def maker(self, path) -> Job:
         if path not in self.makers:
@@ -95,17 +97,17 @@ class _Records:
 
     def record(self, job) -> dict:
         """The record of a job, {} where there is none."""
-        if job.key not in self.found:
+        if job.key not in self.records:
             try:
-                self.found[job.key] = read_json(self.paths.record(job.rule, **job.names))
+                self.records[job.key] = read_json(self.paths.record(job.rule, **job.names))
             except MaskLabError:
-                self.found[job.key] = {}
-        return self.found[job.key]
+                self.records[job.key] = {}
+        return self.records[job.key]
 
     def inputs(self, job) -> dict[str, str]:
         """File -> name of the input, a user's files among them."""
-        found = self.paths.inputs(job.rule, **job.names).items()
-        return {file: name for name, files in found for file in ([files] if isinstance(files, str) else files)}
+        listed = self.paths.inputs(job.rule, **job.names).items()
+        return {file: name for name, files in listed for file in ([files] if isinstance(files, str) else files)}
 
     def artifacts(self, job) -> list[str]:
         return [file for file, name in self.inputs(job).items() if name != "sources"]
@@ -122,7 +124,7 @@ class _Records:
         """Whether a file would be made (again) for its own sake."""
         return any(kind != "versions" for kind, _ in self.differences(path))
 
-    def said(self, job) -> str:
+    def made_when(self, job) -> str:
         """One line: which job, and when and where it ran."""
         record = self.record(job)
         if not record:
@@ -139,28 +141,30 @@ class _Records:
     def differences(self, path) -> list[tuple[str, str]]:
         """(kind, words) of what differs between today and the record of the job that made a file."""
         job = self.maker(path)
-        record, found = self.record(job), []
+        record, differing = self.record(job), []
         if not Path(path).exists():
-            found.append(("output", "not there"))
+            differing.append(("output", "not there"))
         if not record:
-            return found or [("record", "none: made before there were records, or elsewhere")]
+            return differing or [("record", "none: made before there were records, or elsewhere")]
         if not record["finished"]:
             return [("output", f"stopped before it ended, after {record['attempts']} attempts")]
-        made = record.get("vouched", record)
+        then = record.get("vouched", record)
         now = json.loads(json.dumps(self.paths.settings(job.rule, **job.names)))  # as the record keeps it
-        found += _listed("config", [f"{key}: {old} -> {new}" for key, old, new in changes(made["config"], now)])
-        found += _listed("code", _changed_names(made["code"], self.paths.code(job.rule, **job.names).modules))
-        found += _listed("input", self._inputs(job, made["inputs"]))
+        differing += _listed("config", [f"{key}: {old} -> {new}" for key, old, new in changes(then["config"], now)])
+        differing += _listed("code", _changed_names(then["code"], self.paths.code(job.rule, **job.names).modules))
+        differing += _listed("input", self._inputs(job, then["inputs"]))
         new = versions()
         moved = [f"{name} {old} -> {new.get(name)}" for name, old in record["versions"].items() if new.get(name) != old]
-        return found + [(kind, f"{text} (runs nothing again by itself)") for kind, text in _listed("versions", moved)]
+        return differing + [
+            (kind, f"{text} (runs nothing again by itself)") for kind, text in _listed("versions", moved)
+        ]
 
     def _inputs(self, job, before):
         now = self.inputs(job)
-        found = [f"{file}: new" for file in now if file not in before]
-        found += [f"{file}: no longer read" for file in before if file not in now]
+        differing = [f"{file}: new" for file in now if file not in before]
+        differing += [f"{file}: no longer read" for file in before if file not in now]
         there = [file for file in now if file in before and Path(file).exists()]
-        return found + [f"{file}: another content" for file in there if input_mark(file) != before[file]]
+        return differing + [f"{file}: another content" for file in there if input_mark(file) != before[file]]
 
 
 def _listed(kind, texts):

@@ -68,7 +68,7 @@ class Context:
         return sha256(next(path for name in names if (path := Path(self.checkpoint) / name).is_file()))
 
     def training_sizes(self, task: str) -> list[int]:
-        """How many first rows of the training split classifiers of a `TrainingProbe` are trained on, each in turn."""
+        """Sizes of training sets: so many first rows of the training split are trained on, for each in turn."""
         import pyarrow.parquet as pq
 
         rows = pq.read_metadata(Path(self.tasks[task]) / "train.parquet").num_rows

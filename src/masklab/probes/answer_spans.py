@@ -70,7 +70,7 @@ class Extraction:
         return (F.cross_entropy(scores[..., 0], labels[:, 0]) + F.cross_entropy(scores[..., 1], labels[:, 1])) / 2
 
     def predict(self, model, windows: Windows) -> Answers:
-        """Of all windows of a question the best span, and the lowest score of none (as BERT's published code)."""
+        """The best span over all windows of a question, and the lowest score of none (as in BERT's published code)."""
         size = len(windows)
         best, none, span = np.full(size, -np.inf), np.empty(size), np.zeros((size, 2), np.int64)
         for rows in sorted_batches(windows.lengths, EVALUATION_TOKENS[windows.ids.device.type]):
@@ -99,15 +99,15 @@ class Extraction:
         `majority` and `majority_f1` are those of giving no answer to any question.
         """
         (windows, answers), (valid_windows, valid_answers) = test, valid
-        found, tuned = [], self._scores(valid_windows, valid_answers)
+        rows, tuned = [], self._scores(valid_windows, valid_answers)
         for metric, scores in self._scores(windows, answers).items():
             _, threshold = squad_metric.best_threshold(
                 tuned[metric], valid_windows.answerable, valid_answers.doubts, valid_answers.texts
             )
             for name, at in ((metric, threshold), (f"{metric}_untuned", 0.0)):
                 values = squad_metric.thresholded(scores, windows.answerable, answers.doubts, at)
-                found += of_items(values, name, split="test")
-        return found + of_items(~windows.answerable, "majority", "majority_f1", split="test")
+                rows += of_items(values, name, split="test")
+        return rows + of_items(~windows.answerable, "majority", "majority_f1", split="test")
 
     def _scores(self, windows, answers):
         exact, f1 = squad_metric.raw_scores(windows.answers, answers.texts)

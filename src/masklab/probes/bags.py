@@ -1,6 +1,6 @@
 """What a linear classifier reads of words alone: a column for each token, in its place or counted.
 
-Of a split only the columns that occur in the splits given together are made: all others are 0 everywhere.
+Only columns that occur in one of the splits given together are made: all others are 0 everywhere.
 """
 
 import numpy as np
@@ -21,10 +21,10 @@ def word_features(splits, order: bool) -> list:
     from scipy.sparse import csr_matrix
 
     longest = max(split.ids.shape[1] for split in splits)
-    found = [_codes(split, longest if order else None) for split in splits]
-    columns = np.unique(np.concatenate([codes for _, codes in found]))
+    coded = [_codes(split, longest if order else None) for split in splits]
+    columns = np.unique(np.concatenate([codes for _, codes in coded]))
     features = []
-    for split, (rows, codes) in zip(splits, found, strict=True):
+    for split, (rows, codes) in zip(splits, coded, strict=True):
         shape = len(split), max(1, len(columns))
         features.append(csr_matrix((np.ones(len(rows)), (rows, np.searchsorted(columns, codes))), shape))
     return features
@@ -47,7 +47,7 @@ def _codes(split, longest):
 def word_tables(splits, order: bool, width: int | None, generators, where: str, device="cpu") -> list[torch.Tensor]:
     """`word_features` as a linear probe reads them: projected [N, S, width], or as they are [N, 1, F], float32.
 
-    generators: one per seed, of its projection (see `features.projections`); width None: no projection.
+    generators: one per seed, of its projection (see `representations.projections`); width None: no projection.
 
     Raises:
         MaskLabError: naming `where`: without a projection, more numbers than `LARGEST`.

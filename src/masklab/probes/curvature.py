@@ -37,10 +37,10 @@ def measure(context) -> list[dict]:
         if covers(model):
             parts = parts[np.argsort(order)]
         shared = {"task": context.corpus, "split": "test", "seed": repeat}
-        found = {"trace": parts.sum(-1)}
+        traces = {"trace": parts.sum(-1)}
         if probe.width is not None:
-            found["trace_embedded"] = embedded(parts, probe.width / model.config.hidden)
-        for metric, values in found.items():
+            traces["trace_embedded"] = embedded(parts, probe.width / model.config.hidden)
+        for metric, values in traces.items():
             error = float(values.std() / len(values) ** 0.5)
             rows += of_items(values, metric, n=probe.sentences, **shared)
             rows.append({**shared, "metric": f"{metric}_se", "value": error, "n": probe.sentences})

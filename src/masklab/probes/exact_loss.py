@@ -43,10 +43,10 @@ def measure(context) -> list[dict]:
         gaps = divergences(model, store, stored, context.probe.batch_size, context.device, context.progress)
     rows, entropies = np.asarray(stored.rows), np.asarray(stored.entropies)
     shared = {"task": context.corpus, "split": "test"}
-    means, found = summary(rows, entropies, gaps)
+    means, numbers = summary(rows, entropies, gaps)
     scores = [row for metric, values in means.items() for row in of_items(values, metric, n=len(stored), **shared)]
-    found |= {"parameters": float(parameters)}
-    return scores + [{**shared, "n": len(stored), "metric": m, "value": value} for m, value in found.items()]
+    numbers |= {"parameters": float(parameters)}
+    return scores + [{**shared, "n": len(stored), "metric": m, "value": value} for m, value in numbers.items()]
 
 
 def summary(rows, entropies, gaps) -> tuple[dict[str, np.ndarray], dict[str, float]]:
@@ -83,7 +83,7 @@ def _check_symbols(stored, vocab_size):
 def divergences(model, store, stored, batch_size: int, device="cpu", progress=None) -> np.ndarray:
     """KL(exact conditional || model's prediction) in nats at each pair of `stored`, [N] float64, at least 0."""
     _check_symbols(stored, model.vocab_size)
-    found = np.empty(len(stored))
+    gaps = np.empty(len(stored))
     for start in range(0, len(stored), batch_size):
         part = slice(start, start + batch_size)
         ids, lengths = store.batch(stored.rows[part])
@@ -93,7 +93,7 @@ def divergences(model, store, stored, batch_size: int, device="cpu", progress=No
         exact = torch.from_numpy(stored.distributions(part)).to(device)
         cross = -(exact * logits.double().log_softmax(-1)[:, FIRST:]).sum(-1).cpu().numpy()
         # Gibbs: never negative, up to the rounding of the two sums
-        found[part] = np.maximum(cross - stored.entropies[part], 0)
+        gaps[part] = np.maximum(cross - stored.entropies[part], 0)
         if progress:
             progress(min(start + batch_size, len(stored)), len(stored))
-    return found
+    return gaps

@@ -45,8 +45,8 @@ def measure(context) -> list[dict]:
     """Rows of the task's metrics (test split, best model), their items, and best_step of every task, size and seed.
 
     Of labels: accuracy, mcc, f1, majority, majority_f1; of ratings: pearson, spearman; of spans: exact, f1 (see
-    `spans`). `split` is `test`; where the test split has a column `domain`, the metrics are measured per domain and
-    `split` is the domain's name.
+    `answer_spans`). `split` is `test`; where the test split has a column `domain`, the metrics are measured per domain
+    and `split` is the domain's name.
     """
     if is_words(context.checkpoint):
         return regression.measure(context)
@@ -59,17 +59,17 @@ def measure(context) -> list[dict]:
     rows, done = [], 0
     for name, runs in tasks.items():
         for size in runs[0].sizes:
-            found = []
+            outcomes = []
             for task in runs:
                 results = []
                 for group in task.groups(size, pretrained):
                     results += task.results(size, group, pretrained)
                     done += len(group)
                     context.progress(done, total, name)
-                found.append(results)
+                outcomes.append(results)
                 if len(runs) > 1:
                     task.unload()
-            rows += chosen(found, combinations(probe.grid))
+            rows += chosen(outcomes, combinations(probe.grid))
         for task in runs:
             task.unload()
     return rows
@@ -82,17 +82,17 @@ def combinations(grid: dict) -> list[dict]:
     return [dict(zip(grid, combination, strict=True)) for combination in itertools.product(*values)]
 
 
-def chosen(found: list[list[dict]], values: list[dict]) -> list[dict]:
+def chosen(outcomes: list[list[dict]], values: list[dict]) -> list[dict]:
     """Score rows of the combination whose median validation value over seeds is best, the first of equals.
 
-    found: per combination, per seed, {"rows", "value"}; with more than one, its values are rows `chosen_<key>`.
+    outcomes: per combination, per seed, {"rows", "value"}; with more than one, its values are rows `chosen_<key>`.
     """
-    medians = [statistics.median(result["value"] for result in results) for results in found]
+    medians = [statistics.median(result["value"] for result in results) for results in outcomes]
     best = medians.index(max(medians))
-    rows = [row for result in found[best] for row in result["rows"]]
-    if len(found) == 1:
+    rows = [row for result in outcomes[best] for row in result["rows"]]
+    if len(outcomes) == 1:
         return rows
-    shared = {"split": "valid", "n": len(found[best])} | {k: rows[0][k] for k in ("task", "train_size")}
+    shared = {"split": "valid", "n": len(outcomes[best])} | {k: rows[0][k] for k in ("task", "train_size")}
     return rows + [{**shared, "metric": f"chosen_{key}", "value": float(v)} for key, v in values[best].items()]
 
 
@@ -127,11 +127,11 @@ class _Task:
         if all(self._is_kept(size, seed) for seed in seeds):
             return [kept(self._record(size, seed)) for seed in seeds]
         self._load(pretrained)
-        found = self._finetune(size, seeds)
+        results = self._finetune(size, seeds)
         if self.identity is not None:
-            for seed, result in zip(seeds, found, strict=True):
+            for seed, result in zip(seeds, results, strict=True):
                 keep(result, self._record(size, seed))
-        return found
+        return results
 
     def _is_kept(self, size, seed):
         return self.identity is not None and self._record(size, seed).exists()
@@ -179,18 +179,18 @@ class _Task:
             Course(context.probe, context.seed, context.name, self.name, rows, seed, train.lengths[:rows])
             for seed in seeds
         ]
-        found = self.trainer.finetune(courses, train, valid, test)
+        outcomes = self.trainer.finetune(courses, train, valid, test)
         return [
             {"rows": self._rows(size, seed, outcome), "value": outcome.best_value}
-            for seed, outcome in zip(seeds, found, strict=True)
+            for seed, outcome in zip(seeds, outcomes, strict=True)
         ]
 
     def _rows(self, size, seed, outcome) -> list[dict]:
         _, valid, test = self.splits
         shared = {"task": self.name, "train_size": size, "seed": seed}
-        found = self.goal.rows((test, outcome.predictions), (valid, outcome.validation))
-        found.append({"split": "test", "metric": "best_step", "value": float(outcome.best_step), "n": len(valid)})
-        rows = [{**shared, **row} for row in found]
+        of_goal = self.goal.rows((test, outcome.predictions), (valid, outcome.validation))
+        of_goal.append({"split": "test", "metric": "best_step", "value": float(outcome.best_step), "n": len(valid)})
+        rows = [{**shared, **row} for row in of_goal]
         if outcome.ranks is not None:
             last = {"split": "test", "layer": self.trainer.model.encoder.config.layers, "n": len(test)}
             names = ("rank", "rank_centred")

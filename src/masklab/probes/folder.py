@@ -57,8 +57,8 @@ def folder_ranks(
         MaskLabError: a file that cannot be read, a model that is no such encoder, a text without lines.
     """
     masking = Masking(rate=rate, count="rounded")
-    own = (Path(folder) / "masklab.json").is_file()
-    reader = (read_own if own else read_foreign)(folder, length, device)
+    is_ours = (Path(folder) / "masklab.json").is_file()
+    reader = (read_own if is_ours else read_foreign)(folder, length, device)
     rng = generator(seed, "rank", "masks")
     batches = line_batches(text, reader, BATCH_TOKENS[device], lines, progress)
     grams = state_grams(reader.states, batches, masking, 0, rng, reader.mask_id, specials)
@@ -78,8 +78,8 @@ def line_batches(path, reader: Reader, tokens: int, lines: int | None, progress=
             part, rows = rows[-size:], rows[:-size]
             lengths = torch.tensor([len(row) for row in part])
             ids = torch.full((len(part), int(lengths.max())), reader.pad_id)
-            for row, found in zip(part, ids, strict=True):
-                found[: len(row)] = torch.tensor(row)
+            for row, place in zip(part, ids, strict=True):
+                place[: len(row)] = torch.tensor(row)
             yield ids, lengths
         done += len(chunk)
         if progress:
@@ -110,7 +110,7 @@ def read_foreign(folder, length: int, device="cpu") -> Reader:
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise MaskLabError(f"{folder}: transformers cannot read it ({' '.join(str(error).split())[:300]})") from None
     if tokenizer.mask_token_id is None or getattr(model.config, "is_encoder_decoder", False):
-        raise MaskLabError(f"{folder}: {type(model).__name__} is no encoder with a [MASK]")
+        raise MaskLabError(f"{folder}: {type(model).__name__} is not an encoder with a [MASK]")
     length, pad = min(length, tokenizer.model_max_length), tokenizer.pad_token_id or 0
     specials = set(tokenizer.all_special_ids)
 
@@ -132,12 +132,12 @@ def read_foreign(folder, length: int, device="cpu") -> Reader:
 
 def table(rows: list[dict]) -> str:
     """Rows of `folder_ranks` as lines: ranks by layer, plain and centred."""
-    found = {(row["metric"], row["split"], row["layer"]): row["value"] for row in rows}
+    ranks = {(row["metric"], row["split"], row["layer"]): row["value"] for row in rows}
     splits = [split for split in SPLITS if any(row["split"] == split for row in rows)]
     head = f"{'layer':>5}" + "".join(f"{split:>16}{'centred':>9}" for split in splits)
     lines = [head]
     for layer in sorted({row["layer"] for row in rows}):
-        cells = [(found["rank", split, layer], found["rank_centred", split, layer]) for split in splits]
+        cells = [(ranks["rank", split, layer], ranks["rank_centred", split, layer]) for split in splits]
         lines.append(f"{layer:5}" + "".join(f"{plain:16.0f}{centred:9.0f}" for plain, centred in cells))
     counts = {row["split"]: row["n"] for row in rows}
     return "\n".join([*lines, "tokens " + ", ".join(f"{split}: {counts[split]:,}" for split in splits)])

@@ -28,11 +28,11 @@ EVALUATION_TOKENS = {"cpu": 1024, "cuda": 65536}
 
 def outputs(model, split, shape=()) -> torch.Tensor:
     """The model's outputs on every row of a split, [N, *shape] float32 on the CPU; `shape` as of one row."""
-    found = torch.empty(len(split), *shape)
+    values = torch.empty(len(split), *shape)
     for rows in sorted_batches(split.lengths, EVALUATION_TOKENS[split.ids.device.type]):
         ids, lengths, _ = split.batch(rows)
-        found[torch.from_numpy(rows)] = model(ids, lengths).float().cpu()
-    return found
+        values[torch.from_numpy(rows)] = model(ids, lengths).float().cpu()
+    return values
 
 
 def domains(split) -> dict:
@@ -63,10 +63,10 @@ class Classification:
 
     def rows(self, test, valid) -> list[dict]:
         split, predictions = test
-        found = []
+        rows = []
         for name, members in domains(split).items():
-            found += of_classes(split.labels[members], predictions[members], self.classes, split=name)
-        return found
+            rows += of_classes(split.labels[members], predictions[members], self.classes, split=name)
+        return rows
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,10 @@ class Regression:
 
     def rows(self, test, valid) -> list[dict]:
         split, predictions = test
-        found = []
+        rows = []
         for name, members in domains(split).items():
-            found += of_ratings(split.labels[members], predictions[members], split=name)
-        return found
+            rows += of_ratings(split.labels[members], predictions[members], split=name)
+        return rows
 
 
 def goal_of(facts: dict, probe):

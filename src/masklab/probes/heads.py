@@ -75,7 +75,7 @@ def train_heads(heads: Heads, features, labels, orders, probe, validate=None) ->
     flat = features.reshape(-1, features.shape[2])  # classifier s reads row n at n S + s, or at n if all read the same
     stride = features.shape[1]
     offset = torch.arange(copies if stride > 1 else 1, device=features.device)[:, None]
-    best, kept, made = np.full(copies, -np.inf), None, np.full(copies, steps)
+    best, kept, best_steps = np.full(copies, -np.inf), None, np.full(copies, steps)
     for step in range(steps):
         epoch, at = divmod(step, epoch_steps)
         if at == 0:
@@ -90,8 +90,8 @@ def train_heads(heads: Heads, features, labels, orders, probe, validate=None) ->
         kept = kept or [heads.weight.detach().clone(), heads.bias.detach().clone()]
         for mine, now in zip(kept, (heads.weight, heads.bias), strict=True):
             mine[better] = now.detach()[better]
-        best[better], made[better] = values[better], step + 1
+        best[better], best_steps[better] = values[better], step + 1
     if kept:
         for mine, now in zip(kept, (heads.weight, heads.bias), strict=True):
             now.data.copy_(mine)
-    return made
+    return best_steps

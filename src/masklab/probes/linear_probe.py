@@ -129,13 +129,15 @@ class _Task:
         ]
 
         def validate(heads):
-            return [(found == valid.labels).mean() for found in heads.predictions(features[1])]
+            return [(predicted == valid.labels).mean() for predicted in heads.predictions(features[1])]
 
         labels = self.splits[0].labels[:size]
-        made = train_heads(heads, features[0], labels, orders, probe, validate if probe.select == "valid" else None)
-        found = heads.predictions(features[2])
+        best_steps = train_heads(
+            heads, features[0], labels, orders, probe, validate if probe.select == "valid" else None
+        )
+        predicted = heads.predictions(features[2])
         rows = []
-        for seed, predictions, steps in zip(probe.seeds, found, made, strict=True):
+        for seed, predictions, steps in zip(probe.seeds, predicted, best_steps, strict=True):
             rows += self._rows(size, seed, predictions, test, steps, len(valid))
         return rows
 

@@ -63,14 +63,14 @@ def measure(context) -> list[dict]:
             floors.append(token_floor(law, *batch, masking))
         context.progress(start + len(part), len(rows))
     losses, groups = np.concatenate(losses), np.concatenate(groups)
-    found = {"loss": losses}
+    measures = {"loss": losses}
     if floors:
         floors = np.concatenate(floors)
-        found |= {"floor": floors, "gap": losses - floors}
+        measures |= {"floor": floors, "gap": losses - floors}
     shared, n = {"task": context.corpus, "split": "test"}, len(losses)
     parameters = float(sum(parameter.numel() for parameter in model.parameters())) if model else 0.0
     scores = [{**shared, "metric": "parameters", "value": parameters, "n": n}]
-    for metric, values in found.items():
+    for metric, values in measures.items():
         _, error = mean_and_error(values, groups)
         scores += of_items(sequence_values(values, groups), metric, n=n, **shared)
         scores.append({**shared, "metric": f"{metric}_se", "value": error, "n": n})

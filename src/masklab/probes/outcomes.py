@@ -63,5 +63,5 @@ def _packed(array):
     return {"float32": base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode()}
 
 
-def _unpacked(found):
-    return np.frombuffer(base64.b64decode(found["float32"]), "<f4") if set(found) == {"float32"} else found
+def _unpacked(stored):
+    return np.frombuffer(base64.b64decode(stored["float32"]), "<f4") if set(stored) == {"float32"} else stored

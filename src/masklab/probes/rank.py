@@ -74,11 +74,11 @@ def state_grams(states, batches, masking, vocab_size: int, rng, mask_id=MASK, sp
         counted = where < lengths.numpy()[:, None]
         if not specials:
             counted &= (where > 0) & (where < lengths.numpy()[:, None] - 1)
-        for layer, found in enumerate(states(ids, lengths)):
-            grams["unmasked", layer].add(_at(found, counted))
-        for layer, found in enumerate(states(torch.from_numpy(shown), lengths)):
-            grams["real-positions", layer].add(_at(found, counted & ~hidden))
-            grams["mask-positions", layer].add(_at(found, hidden))
+        for layer, hidden_states in enumerate(states(ids, lengths)):
+            grams["unmasked", layer].add(_at(hidden_states, counted))
+        for layer, hidden_states in enumerate(states(torch.from_numpy(shown), lengths)):
+            grams["real-positions", layer].add(_at(hidden_states, counted & ~hidden))
+            grams["mask-positions", layer].add(_at(hidden_states, hidden))
     for layer in {layer for _, layer in grams}:
         grams["masked", layer] = grams["real-positions", layer] + grams["mask-positions", layer]
     return dict(grams)

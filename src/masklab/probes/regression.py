@@ -41,11 +41,11 @@ def measure(context) -> list[dict]:
                 rows += kept(record)
             else:
                 loaded = loaded or _load(context, folder, words)
-                found = _rows(*loaded, goal_of(facts, context.probe), context.probe.select, size)
-                found = [{"task": name, "train_size": size, **row} for row in found]
+                measured = _rows(*loaded, goal_of(facts, context.probe), context.probe.select, size)
+                measured = [{"task": name, "train_size": size, **row} for row in measured]
                 if record is not None:
-                    keep(found, record)
-                rows += found
+                    keep(measured, record)
+                rows += measured
             done += 1
             context.progress(done, total, name)
     return rows

@@ -55,9 +55,9 @@ class LookupSource:
         for rows in sorted_batches(split.lengths - 2, LOOKUP_NUMBERS // self.law.symbols):
             ids, lengths, _ = split.batch(rows)
             symbols = (ids[:, 1:-1] - FIRST).clamp(min=0).cpu().numpy()  # padding reads as symbol 0
-            found = self.law.conditionals(symbols, lengths.cpu().numpy() - 2)
-            found = torch.from_numpy(np.asarray(found, np.float32)).to(ids.device)
-            yield rows, pooled(found, lengths - 2, self.pooling)
+            conditionals = self.law.conditionals(symbols, lengths.cpu().numpy() - 2)
+            conditionals = torch.from_numpy(np.asarray(conditionals, np.float32)).to(ids.device)
+            yield rows, pooled(conditionals, lengths - 2, self.pooling)
 
 
 def first_rows(split, count: int):
@@ -74,14 +74,14 @@ def projected(source, split, longest: int, matrices=None):
     size = source.size(longest)
     flat = None if matrices is None else matrices.flatten(1)
     width = size if flat is None else flat.shape[1]
-    found = torch.zeros(len(split), width, device=split.ids.device)
+    features = torch.zeros(len(split), width, device=split.ids.device)
     for rows, block in source.blocks(split, longest):
-        at, used = torch.from_numpy(rows).to(found.device), block.shape[1]
+        at, used = torch.from_numpy(rows).to(features.device), block.shape[1]
         if flat is None:
-            found[at, :used] = block
+            features[at, :used] = block
         else:
-            found[at] = block @ flat[:used]
-    return found.view(len(split), *((1, size) if matrices is None else matrices.shape[1:]))
+            features[at] = block @ flat[:used]
+    return features.view(len(split), *((1, size) if matrices is None else matrices.shape[1:]))
 
 
 def projections(size: int, width: int, generators, device="cpu"):

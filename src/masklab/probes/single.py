@@ -53,9 +53,9 @@ class OneByOne:
     @torch.inference_mode()
     def _predictions(self, split):
         self.model.eval()  # walks over every module: done here and not at every step
-        found = self.goal.predict(self.model, split)
+        predictions = self.goal.predict(self.model, split)
         self.model.train()
-        return found
+        return predictions
 
     @torch.inference_mode()
     def _ranks(self, split):

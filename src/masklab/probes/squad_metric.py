@@ -34,11 +34,11 @@ def f1(gold: str, predicted: str) -> float:
 
 def raw_scores(answers: list[list[str]], predictions: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """(exact [N], f1 [N]) of each prediction against the best of its gold answers; none: the right answer is ""."""
-    found = []
+    scores = []
     for golds, predicted in zip(answers, predictions, strict=True):
         golds = [gold for gold in golds if normalise(gold)] or [""]
-        found.append((max(exact(gold, predicted) for gold in golds), max(f1(gold, predicted) for gold in golds)))
-    return tuple(np.array(found).reshape(-1, 2).T)
+        scores.append((max(exact(gold, predicted) for gold in golds), max(f1(gold, predicted) for gold in golds)))
+    return tuple(np.array(scores).reshape(-1, 2).T)
 
 
 def thresholded(scores, answerable, doubts, threshold: float) -> np.ndarray:

@@ -111,9 +111,9 @@ class Together:
                 model = StackedClassifier(parameters, self.config, self.probe.pooling)
         parameters = self._parameters(courses)
         parameters.values.copy_(best)
-        found = self._predictions(StackedClassifier(parameters, self.config, self.probe.pooling), test)
+        predictions = self._predictions(StackedClassifier(parameters, self.config, self.probe.pooling), test)
         values = [stopper.best for stopper in stopping]
-        return [Outcome(*result) for result in zip(found, best_step, values, strict=True)]
+        return [Outcome(*result) for result in zip(predictions, best_step, values, strict=True)]
 
     def _parameters(self, courses):
         names = self.start.used_parameters()
@@ -126,15 +126,15 @@ class Together:
         return parameters
 
     def _update(self, model, step, courses, rows, train):
-        size, counts = max(map(len, rows)), [len(own) for own in rows]
+        size, counts = max(map(len, rows)), [len(chosen) for chosen in rows]
         # a copy whose batch is smaller repeats a row, which then has no weight
-        table = np.stack([np.append(own, np.repeat(own[:1], size - len(own))) for own in rows])
+        table = np.stack([np.append(chosen, np.repeat(chosen[:1], size - len(chosen))) for chosen in rows])
         real = torch.arange(size) < torch.tensor(counts)[:, None]
         ids, lengths, labels = train.batch(table.ravel())
         ids, lengths, labels = ids.view(*table.shape, -1), lengths.view(table.shape), labels.view(table.shape)
         keep = None
         if self.config.dropout:
-            longest = [int(train.lengths[own].max()) for own in rows]
+            longest = [int(train.lengths[chosen].max()) for chosen in rows]
             shapes = [model.sites(*shape) for shape in zip(counts, longest, strict=True)]
             keep = keep_masks([course.dropout_seed(step) for course in courses], shapes, self.config.dropout)
         with torch.inference_mode():
@@ -148,9 +148,9 @@ class Together:
     @torch.inference_mode()
     def _predictions(self, model, split):
         copies = len(model.parameters)
-        found = torch.empty(copies, len(split), dtype=torch.int64)
+        predictions = torch.empty(copies, len(split), dtype=torch.int64)
         for rows in sorted_batches(split.lengths, EVALUATION_TOKENS["cpu"] // copies):
             ids, lengths, _ = split.batch(rows)
             logits = model.forward(ids.expand(copies, -1, -1), lengths.expand(copies, -1))
-            found[:, torch.from_numpy(rows)] = logits.argmax(-1)
-        return found.numpy()
+            predictions[:, torch.from_numpy(rows)] = logits.argmax(-1)
+        return predictions.numpy()

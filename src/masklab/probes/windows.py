@@ -69,8 +69,8 @@ def encode_windows(path, tokenizer, max_length: int, stride: int, max_question: 
         asked = question.ids[:max_question]
         room = max_length - len(asked) - 3
         if room < 1 or not context.ids:
-            said = "the context is empty" if room > 0 else f"the question leaves no room in {max_length} tokens"
-            raise MaskLabError(f"{path}: row {number + 1}: {said}")
+            message = "the context is empty" if room > 0 else f"the question leaves no room in {max_length} tokens"
+            raise MaskLabError(f"{path}: row {number + 1}: {message}")
         where = _stripped(context.offsets, row["context"])
         answer = _answer(row, where, path, number)
         for begin in _starts(len(where), room, stride):
@@ -84,8 +84,8 @@ def encode_windows(path, tokenizer, max_length: int, stride: int, max_question: 
             owner.append(number)
     lengths = np.array([len(row) for row in rows], np.int64)
     ids = np.full((len(rows), int(lengths.max(initial=3))), PAD, np.int32)
-    for row, found in zip(rows, ids, strict=True):
-        found[: len(row)] = row
+    for row, place in zip(rows, ids, strict=True):
+        place[: len(row)] = row
     texts = [row["context"] for row in frame], [list(row["answers"]) for row in frame]
     labels = np.array(labels, np.int64).reshape(-1, 3)
     return Windows(torch.from_numpy(ids).to(device), lengths, labels, np.array(owner), spans, *texts)
@@ -93,20 +93,20 @@ def encode_windows(path, tokenizer, max_length: int, stride: int, max_question: 
 
 def _starts(tokens: int, room: int, stride: int) -> list[int]:
     """Where windows of `room` tokens begin so that the last one reaches the end."""
-    found = [0]
-    while found[-1] + room < tokens:
-        found.append(found[-1] + min(stride, room))
-    return found
+    starts = [0]
+    while starts[-1] + room < tokens:
+        starts.append(starts[-1] + min(stride, room))
+    return starts
 
 
 def _stripped(offsets, text: str) -> np.ndarray:
     """Characters [start, end) of each token without the spaces around it, [n, 2]; a token of spaces is empty."""
-    found = np.array(offsets, np.int64).reshape(-1, 2)
-    for row in found:
+    bounds = np.array(offsets, np.int64).reshape(-1, 2)
+    for row in bounds:
         piece = text[row[0] : row[1]]
         row[0] += len(piece) - len(piece.lstrip())
         row[1] = max(row[0], row[1] - len(piece) + len(piece.rstrip()))
-    return found
+    return bounds
 
 
 def _answer(row, where, path, number):

@@ -20,9 +20,9 @@ NULL = "null: "  # how the labels of columns of nulls begin
 
 def cell(results: Results, reading: Reading, panel: str, row: str, label: str, metric: str) -> dict:
     """A row of `TIDY` for one reading; an empty cell where it was not measured."""
-    made, steps = results.estimate(reading), results.rows(reading)["step"]
+    mean, steps = results.estimate(reading), results.rows(reading)["step"]
     step = int(steps.max()) if len(steps) else 0
-    return filled(made, panel, row, reading.recipe, label, metric, step, results.items_behind(reading))
+    return filled(mean, panel, row, reading.recipe, label, metric, step, results.items_behind(reading))
 
 
 def null_cells(results: Results, readings, panel: str, row: str, metric: str) -> list[dict]:
@@ -30,16 +30,16 @@ def null_cells(results: Results, readings, panel: str, row: str, metric: str) ->
     kinds: dict[str, Estimate] = {}
     for reading in readings:
         for kind, values in results.nulls(reading).items():
-            made = estimate(values.data.mean(1), reading.rounding)
-            if kind not in kinds or made.value > kinds[kind].value:
-                kinds[kind] = made
-    return [filled(made, panel, row, "", f"{NULL}{kind}", metric, 0, 0) for kind, made in kinds.items()]
+            mean = estimate(values.data.mean(1), reading.rounding)
+            if kind not in kinds or mean.value > kinds[kind].value:
+                kinds[kind] = mean
+    return [filled(mean, panel, row, "", f"{NULL}{kind}", metric, 0, 0) for kind, mean in kinds.items()]
 
 
-def filled(made: Estimate, panel, row, recipe, label, metric, step=0, n=0) -> dict:
+def filled(mean: Estimate, panel, row, recipe, label, metric, step=0, n=0) -> dict:
     """A row of `TIDY` from an estimate."""
     return {"panel": panel, "row": row, "recipe": recipe, "label": label, "step": step, "metric": metric,
-            "value": made.value, "low": made.low, "high": made.high, "replicates": made.replicates, "items": made.items,
+            "value": mean.value, "low": mean.low, "high": mean.high, "replicates": mean.replicates, "items": mean.items,
             "n": n}  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
 
 
 def _about(panel):
-    """When and how often it was measured; nothing of facts, which were not."""
+    """When and how often values were measured; nothing for facts, which were not measured."""
     return f", {_steps(panel)}; {_replicates(panel)}" if panel["replicates"].any() else ""
 
 
@@ -106,8 +106,8 @@ def _replicates(panel):
     counts = sorted({int(count) for count in panel["replicates"] if count})
     if counts in ([], [1]):
         return "one replicate, no intervals"
-    said = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"mean ± half the width of the 95 % interval over {said} replicates{_items(panel)}"
+    how_many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"mean ± half the width of the 95 % interval over {how_many} replicates{_items(panel)}"
 
 
 def _items(panel):

@@ -11,13 +11,13 @@ from masklab.report.marks import curves as marks_curves
 
 def comparison(results, chosen) -> pd.DataFrame:
     """Every recipe on every task and set of tasks, with the best null of each kind."""
-    found = []
+    cells = []
     for panel, lines in chosen.items():
         for row, readings in lines.items():
             metric = _metric(results, next(iter(readings.values())))
-            found += [cell(results, reading, panel, row, label, metric) for label, reading in readings.items()]
-            found += null_cells(results, readings.values(), panel, row, metric)
-    return tidy(found)
+            cells += [cell(results, reading, panel, row, label, metric) for label, reading in readings.items()]
+            cells += null_cells(results, readings.values(), panel, row, metric)
+    return tidy(cells)
 
 
 def bars(results, chosen):
@@ -28,10 +28,10 @@ def bars(results, chosen):
     data, nulls = [], []
     for index, (axes, (panel, lines)) in enumerate(zip(grid, chosen.items(), strict=True)):
         labels = list(dict.fromkeys(label for readings in lines.values() for label in readings))
-        width, frames, own = 0.8 / len(labels), [], []
+        width, frames, best_nulls = 0.8 / len(labels), [], []
         for place, (row, readings) in enumerate(lines.items()):
             null = best_null(results, readings.values())
-            own.append(null)
+            best_nulls.append(null)
             if null is not None:
                 axes.plot([place - 0.45, place + 0.45], [null.value] * 2, zorder=4, label="_null", **style.NULL)
             for label, reading in readings.items():
@@ -53,7 +53,7 @@ def bars(results, chosen):
         axes.axhline(0, color="0.3", linewidth=0.6)
         style.panel_title(axes, panel, index if len(chosen) > 1 else None)
         data += frames
-        nulls += own
+        nulls += best_nulls
     handles = {label: style.patch(look["color"]) for label, look in looks.items()} | null_key(nulls)
     style.legend_below(figure, list(handles.values()), list(handles))
     write_note(figure, note(data))

@@ -12,40 +12,40 @@ from masklab.scores.view import View
 
 def rows(view: View) -> dict[str, tuple[str, ...]]:
     """Row -> its tasks: the tasks of every set and, of sets with several, their mean; else every task measured."""
-    found: dict[str, tuple[str, ...]] = {}
+    tasks_of: dict[str, tuple[str, ...]] = {}
     for name, tasks in view.sets.items():
-        found |= {task: (task,) for task in tasks}
+        tasks_of |= {task: (task,) for task in tasks}
         if len(tasks) > 1:
-            found[f"mean of {name}"] = tuple(tasks)
-    return found or {task: (task,) for facts in view.probes.values() for task in facts["tasks"]}
+            tasks_of[f"mean of {name}"] = tuple(tasks)
+    return tasks_of or {task: (task,) for facts in view.probes.values() for task in facts["tasks"]}
 
 
 def comparison(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
     """Panel -> row -> label -> reading, of what is measured."""
-    found = {}
+    readings = {}
     for title, members in view.panels.items():
         for row, tasks in rows(view).items():
             for label, recipe in members.items():
                 if measured(view, recipe, tasks):
-                    found.setdefault(title, {}).setdefault(row, {})[label] = Reading(recipe, tasks=tasks)
-    if not found:
+                    readings.setdefault(title, {}).setdefault(row, {})[label] = Reading(recipe, tasks=tasks)
+    if not readings:
         raise MaskLabError("no probe of the study measures a recipe of its panels on a task")
-    return found
+    return readings
 
 
 def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
     """Panel -> set of tasks -> label -> curve over updates."""
     groups = {name: tuple(tasks) for name, tasks in view.sets.items() if tasks} or rows(view)
-    found = {}
+    readings = {}
     for title, members in view.panels.items():
         for name, tasks in groups.items():
             for label, recipe in members.items():
                 if measured(view, recipe, tasks):
                     reading = Reading(recipe, tasks=tasks, step="all", over="step")
-                    found.setdefault(title, {}).setdefault(name, {})[label] = reading
-    if not found:
+                    readings.setdefault(title, {}).setdefault(name, {})[label] = reading
+    if not readings:
         raise MaskLabError("no probe of the study measures a recipe of its panels on a task")
-    return found
+    return readings
 
 
 def measured(view: View, recipe: str, tasks: tuple[str, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""What a figure or a table is, said without importing pandas or matplotlib: the workflow reads it when it is parsed."""
+"""What a figure or a table is, without pandas or matplotlib, since the workflow reads it while it is parsed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Item:
 
     make: `(results, chosen) -> (figure, data)` of a figure, `-> frame` of a table, or where that is, "module:function".
     choose: (view) -> `chosen`, the readings that it shows in any structure; MaskLabError, without its own name, if the
-    study lacks something. It must say the same of the part of the view that those readings are about.
+    study lacks something. It must choose the same from the part of the view that those readings are about.
     corpora: (view) -> corpora that it reads besides scores; `make` then gets `corpora=[train.parquet, ...]`.
     nulls: whether the nulls of those readings are shown, and so measured, too.
     """

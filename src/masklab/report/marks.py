@@ -26,13 +26,13 @@ class Null:
 
 def best_null(results: Results, readings) -> Null | None:
     """The highest of the nulls of several readings, each the mean over replicates and the points of its curve."""
-    found = []
+    nulls = []
     for reading in readings:
         for kind, values in results.nulls(reading).items():
             value = float(values.data[:, :, 0].mean())
             if math.isfinite(value):
-                found.append(Null(kind, value, reading.recipe))
-    return max(found, key=lambda null: null.value, default=None)
+                nulls.append(Null(kind, value, reading.recipe))
+    return max(nulls, key=lambda null: null.value, default=None)
 
 
 def null_line(axes, null: Null | None):
@@ -95,9 +95,9 @@ def note(frames) -> str:
     counts = sorted({int(count) for frame in frames for count in frame["replicates"]})
     if counts == [1]:
         return "one replicate, no interval"
-    said = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    how_many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     items = any(frame["items"].any() for frame in frames)
-    return f"mean of {said} replicates, 95 % interval over replicates{' and test items' if items else ''}"
+    return f"mean of {how_many} replicates, 95 % interval over replicates{' and test items' if items else ''}"
 
 
 def write_note(figure, text: str) -> None:

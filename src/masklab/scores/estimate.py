@@ -84,12 +84,12 @@ def estimate(values, least: float = 0.0, fisher: bool = False, level: float = LE
     return Estimate(back(mean), back(mean - half), back(mean + half), error, dof, spread, count, len(parts) > 1, fisher)
 
 
-def two_sided(found: Estimate, bound: float) -> tuple[float, float]:
+def two_sided(estimated: Estimate, bound: float) -> tuple[float, float]:
     """(p, q): the least levels alpha at which the interval of confidence 1 - alpha lies above, and below, `bound`."""
-    bound = float(fisher_z(bound)) if found.fisher else bound
-    distance = found.centre() - bound
-    if found.error == 0 or math.isnan(found.error):
+    bound = float(fisher_z(bound)) if estimated.fisher else bound
+    distance = estimated.centre() - bound
+    if estimated.error == 0 or math.isnan(estimated.error):
         above = 0.0 if distance > 0 else 1.0
-        return (above, 0.0 if distance < 0 else 1.0) if found.error == 0 else (1.0, 1.0)
-    t = distance / found.error
-    return min(1.0, 2 * float(stdtr(found.dof, -t))), min(1.0, 2 * float(stdtr(found.dof, t)))
+        return (above, 0.0 if distance < 0 else 1.0) if estimated.error == 0 else (1.0, 1.0)
+    t = distance / estimated.error
+    return min(1.0, 2 * float(stdtr(estimated.dof, -t))), min(1.0, 2 * float(stdtr(estimated.dof, t)))

@@ -21,10 +21,10 @@ def flat(value, prefix: str = "") -> dict:
     """Nested mappings as one, keys joined by dots; everything else is a value."""
     if not isinstance(value, dict):
         return {prefix: value}
-    found = {}
+    joined = {}
     for key, part in value.items():
-        found |= flat(part, f"{prefix}.{key}" if prefix else str(key))
-    return found
+        joined |= flat(part, f"{prefix}.{key}" if prefix else str(key))
+    return joined
 
 
 def _entry(prefix: str, name: str, entity) -> dict:
@@ -33,38 +33,38 @@ def _entry(prefix: str, name: str, entity) -> dict:
 
 def _drawn(config, prefix: str, entity) -> dict:
     """Settings of a corpus or task, with those of the law it names below the law's key."""
-    found = flat(entity.model_dump(mode="json"), prefix)
+    facts = flat(entity.model_dump(mode="json"), prefix)
     key, law = named_law(entity) or (None, None)
     if key is not None:
-        found |= {f"{prefix}.{key}": law if isinstance(law, str) else None}
-        found |= flat(law_entry(config, entity).model_dump(mode="json"), f"{prefix}.{key}")
-    return found
+        facts |= {f"{prefix}.{key}": law if isinstance(law, str) else None}
+        facts |= flat(law_entry(config, entity).model_dump(mode="json"), f"{prefix}.{key}")
+    return facts
 
 
 def recipe_facts(config, name: str) -> dict:
     """Facts of a recipe: its own keys, and those of all that it names."""
     model = config.models[name]
     objective = config.objectives[model.objective]
-    found = flat(model.model_dump(mode="json", exclude={*NAMES, *SPEED})) | {"phase": phase(config, name)}
-    found |= {"checkpoints": checkpoints(model)}
-    found |= {"corpus": model.corpus} | _drawn(config, "corpus", config.corpora[model.corpus])
-    found |= {"corpus.redrawn": is_redrawn(config, "corpora", model.corpus)}
-    found |= _entry("tokenizer", model.tokenizer, config.tokenizers[model.tokenizer])
-    found |= _entry("encoder", model.encoder, config.encoders[model.encoder])
-    found |= _entry("objective", model.objective, objective) | {"objective.terms": list(objective.terms)}
-    found |= {"init": model.init, "embeddings": model.embeddings}
+    facts = flat(model.model_dump(mode="json", exclude={*NAMES, *SPEED})) | {"phase": phase(config, name)}
+    facts |= {"checkpoints": checkpoints(model)}
+    facts |= {"corpus": model.corpus} | _drawn(config, "corpus", config.corpora[model.corpus])
+    facts |= {"corpus.redrawn": is_redrawn(config, "corpora", model.corpus)}
+    facts |= _entry("tokenizer", model.tokenizer, config.tokenizers[model.tokenizer])
+    facts |= _entry("encoder", model.encoder, config.encoders[model.encoder])
+    facts |= _entry("objective", model.objective, objective) | {"objective.terms": list(objective.terms)}
+    facts |= {"init": model.init, "embeddings": model.embeddings}
     if model.embeddings:
-        found |= _entry("embeddings", model.embeddings, config.embeddings[model.embeddings])
+        facts |= _entry("embeddings", model.embeddings, config.embeddings[model.embeddings])
     if objective.needs("codes"):
-        found |= _entry("dictionary", model.dictionary, config.dictionaries[model.dictionary])
-    return found
+        facts |= _entry("dictionary", model.dictionary, config.dictionaries[model.dictionary])
+    return facts
 
 
 def task_facts(config, name: str) -> dict:
     """Facts of a task; `metric` is the one it reports, `redrawn` whether every replicate has its own."""
-    found = _drawn(config, "task", config.tasks[name])
-    found = {key.removeprefix("task."): value for key, value in found.items()}
-    return {"metric": "accuracy"} | found | {"redrawn": is_redrawn(config, "tasks", name)}
+    facts = _drawn(config, "task", config.tasks[name])
+    facts = {key.removeprefix("task."): value for key, value in facts.items()}
+    return {"metric": "accuracy"} | facts | {"redrawn": is_redrawn(config, "tasks", name)}
 
 
 def probe_facts(config, name: str) -> dict:

@@ -55,7 +55,7 @@ def _of_classes(function):
 
 
 class _Metrics(dict):
-    """Metric -> function of targets [m] and predictions [m]; the mean of the predictions for a name it has not."""
+    """Metric -> function of targets [m] and predictions [m]; for any other name the mean of the predictions."""
 
     def __missing__(self, metric):
         return mean
@@ -90,8 +90,8 @@ def resampled(metric: str, targets, predictions, counts) -> np.ndarray:
         targets: [m], of the items; predictions: [K, m], such as those of K replicates.
         counts: [B, m], how often each item was drawn; whole rows of 1 give the metric of the test set itself.
 
-    What is a property of the test set stays what it is of the whole set: how many classes there are, and for
-    `spearman` the ranks, which are weighted and not computed anew from the items drawn.
+    A property of the test set keeps the value of the whole set: how many classes there are, and for `spearman`
+    the ranks, which are weighted and not computed anew from the items drawn.
     """
     targets, predictions, counts = (np.asarray(values, np.float64) for values in (targets, predictions, counts))
     if metric == "accuracy" and not _are_outcomes(targets):
@@ -111,16 +111,16 @@ def _resampled_classes(metric, targets, predictions, counts):
     labels = targets[:, None] == names
     true = counts @ labels
     asked = predictions[:1] if metric.startswith("majority") else predictions  # which the labels alone decide
-    found = np.empty((len(asked), len(counts)))
-    for row, answers in zip(found, asked, strict=True):
+    values = np.empty((len(asked), len(counts)))
+    for row, answers in zip(values, asked, strict=True):
         hits = labels & (answers == targets)[:, None]
         row[:] = function(Tally(counts @ hits, true, counts @ (answers[:, None] == names), two))
-    return np.repeat(found, len(predictions) // len(asked), axis=0)
+    return np.repeat(values, len(predictions) // len(asked), axis=0)
 
 
 def _resampled_correlation(x, y, counts):
     """Weighted correlations of x [m] with y [K, m], [K, B]; 0 where what was drawn of one of them is constant."""
-    found = np.zeros((len(y), len(counts)))
+    correlations = np.zeros((len(y), len(counts)))
     step = max(1, CHUNK // len(x))
     for start in range(0, len(counts), step):
         part = slice(start, start + step)
@@ -128,12 +128,12 @@ def _resampled_correlation(x, y, counts):
         from_mean = _centred(x, weights)
         weighted = weights * from_mean
         spread, constant = (weighted * from_mean).sum(1), _constant(x, weights)
-        for row, values in zip(found, y, strict=True):
+        for row, values in zip(correlations, y, strict=True):
             other = _centred(values, weights)
             scale = np.sqrt(spread * (weights * other * other).sum(1))
             defined = ~(constant | _constant(values, weights)) & (scale > 0)
             np.divide((weighted * other).sum(1), scale, out=row[part], where=defined)
-    return found
+    return correlations
 
 
 def _centred(values, weights):
@@ -165,13 +165,13 @@ def records_to_table(records: list[dict]) -> pa.Table:
         unknown = [name for name in record if name not in COLUMNS]
         missing = [name for name in COLUMNS if name not in record and name not in NOT_APPLICABLE]
         if unknown or missing:
-            said = f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
-            raise MaskLabError(f"items: row {index}: {said}; the columns are {', '.join(COLUMNS)}")
+            fault = f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
+            raise MaskLabError(f"items: row {index}: {fault}; the columns are {', '.join(COLUMNS)}")
         for name in KEY:
-            kind, said = (str, "a string") if SCORES[name] == "str" else (Integral, "an integer")
+            kind, wanted = (str, "a string") if SCORES[name] == "str" else (Integral, "an integer")
             value = record.get(name, NOT_APPLICABLE.get(name))
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise MaskLabError(f"items: row {index}: {name}: must be {said} (got {value!r})")
+                raise MaskLabError(f"items: row {index}: {name}: must be {wanted} (got {value!r})")
     full = [NOT_APPLICABLE | record for record in records]
     columns = [pa.array([record[name] for record in full], SCHEMA.field(name).type) for name in KEY]
     columns.append(pa.array([list(record["metrics"]) for record in full], SCHEMA.field("metrics").type))
@@ -193,8 +193,8 @@ def check(table: pa.Table, where) -> None:
     if table.column_names != list(COLUMNS):
         wrong = [name for name in table.column_names if name not in COLUMNS]
         wrong += [name for name in COLUMNS if name not in table.column_names]
-        said = f"column {wrong[0]!r} is unknown or missing" if wrong else "columns are out of order"
-        raise MaskLabError(f"{where}: {said}; the columns are {', '.join(COLUMNS)}")
+        fault = f"column {wrong[0]!r} is unknown or missing" if wrong else "columns are out of order"
+        raise MaskLabError(f"{where}: {fault}; the columns are {', '.join(COLUMNS)}")
     for field in SCHEMA:
         kind = table.schema.field(field.name).type
         if not _fits(kind, field.type) and len(table):
@@ -250,11 +250,11 @@ def _fits(kind, wanted) -> bool:
     return kind == wanted or (pa.types.is_string(wanted) and pa.types.is_large_string(kind))
 
 
-def _refuse(table, index, where, said):
+def _refuse(table, index, where, fault):
     row = {name: table[name][index].as_py() for name in (*KEY, "metrics")}
     metrics = ", ".join(map(str, row["metrics"] or []))
     measured = f"{row['recipe']}/r{row['replicate']} step {row['step']}, {row['task']}, {metrics}"
-    raise MaskLabError(f"{where}: row {index} ({measured}): {said}")
+    raise MaskLabError(f"{where}: row {index} ({measured}): {fault}")
 
 
 def _sorted(table):

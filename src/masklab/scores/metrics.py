@@ -1,7 +1,7 @@
 """Metrics of predictions: of classes from counts per class (definitions: scikit-learn's), of ratings from the numbers.
 
 Every function of a `Tally` works on one set of counts or on arrays of them, so that a metric has one definition,
-whether it is asked once or of thousands of resampled test sets.
+whether it is computed once or on thousands of resampled test sets.
 """
 
 from dataclasses import dataclass

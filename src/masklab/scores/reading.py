@@ -37,9 +37,9 @@ CONVERGED = {"converged": "as it converged", "since converged": "since it conver
 class Reading:
     """A number, or a curve over `over`, per replicate of a recipe.
 
-    recipe: its name. metric: of the tasks each one's own if None. tasks: averaged, phenomenon by phenomenon for pairs;
-    () for metrics of the corpus. probe: kind of the probe that measures it; None: the one that measures the metric, or
-    any that measures the tasks.
+    recipe: its name. metric: None stands for each task's own. tasks: averaged, phenomenon by phenomenon for pairs; ()
+    for metrics of the corpus. probe: kind of the probe that measures it; None: the one that measures the metric, or any
+    that measures the tasks.
     splits: averaged (domains of a test set, inputs of a rank probe); (): the test split. step: a checkpoint, or which:
     `converged` is the first whose gap to the floor, the mean over replicates, lies within the study's saturation of the
     recipe's lowest; `since converged`, for curves over steps, that one and all later ones.
@@ -82,20 +82,20 @@ class Reading:
 
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads; MaskLabError if the study does not measure it."""
-        found = view.measured_by(self.recipe, self.kinds(), self.tasks)
+        probes = view.measured_by(self.recipe, self.kinds(), self.tasks)
         on = f" on {', '.join(self.tasks)}" if self.tasks else ""
         kinds = " or ".join(self.kinds())
-        lacking = [task for task in self.tasks if not any(task in view.probes[name]["tasks"] for name in found)]
-        if not found or lacking:
+        lacking = [task for task in self.tasks if not any(task in view.probes[name]["tasks"] for name in probes)]
+        if not probes or lacking:
             on = f" on {lacking[0]}" if lacking else on
             raise MaskLabError(f"no {kinds} probe of the study measures {self.recipe}{on}")
-        pairs = [(name, self.recipe) for name in found]
+        pairs = [(name, self.recipe) for name in probes]
         if self.form == "share of the floor" or self.step in CONVERGED:
             pairs += Reading(self.recipe, "floor").needs(view)
         return pairs
 
     def parts(self, view: View) -> dict[str, str]:
-        """What it reads in words, part by part; equal parts of several readings need to be said once."""
+        """What it reads in words, part by part; parts that several readings share need be said only once."""
         form = {"value": "", "log": "log ", "share of the floor": "relative "}[self.form]
         what = f"{self.reduce} of {self._measure(view)}" if self.reduce else self._measure(view)
         on = f" on {_tasks(self, view)}" if self.tasks else ""
@@ -155,14 +155,14 @@ def base(task: str) -> str:
 
 
 def _tasks(reading, view):
-    """Tasks in words: the sets that they are one after the other, by name, other tasks by theirs; or how many."""
-    rest, said = reading.tasks, []
+    """Tasks in words: names of the sets that they make up in turn, and of other tasks; or how many they are."""
+    rest, names = reading.tasks, []
     while rest:
         sets = {name: tasks for name, tasks in view.sets.items() if len(tasks) > 1}
         begun = {name: len(tasks) for name, tasks in sets.items() if rest[: len(tasks)] == tuple(tasks)}
-        said.append(max(begun, key=begun.get, default=rest[0]))
-        rest = rest[begun.get(said[-1], 1) :]
-    return " + ".join(said) if len(said) <= 3 else f"{len(reading.tasks)} tasks"
+        names.append(max(begun, key=begun.get, default=rest[0]))
+        rest = rest[begun.get(names[-1], 1) :]
+    return " + ".join(names) if len(names) <= 3 else f"{len(reading.tasks)} tasks"
 
 
 def _panel(reading, view):
@@ -179,11 +179,11 @@ def _layers(layers):
 
 def leaves(structure) -> list[Reading]:
     """Every reading inside mappings, sequences and whatever has `readings()`, each once, in order."""
-    found: dict[Reading, None] = {}
+    readings: dict[Reading, None] = {}
 
     def visit(part):
         if isinstance(part, Reading):
-            found[part] = None
+            readings[part] = None
         elif hasattr(part, "readings"):
             visit(part.readings())
         elif isinstance(part, dict):
@@ -194,19 +194,19 @@ def leaves(structure) -> list[Reading]:
                 visit(value)
 
     visit(structure)
-    return list(found)
+    return list(readings)
 
 
 def nulls_of(reading: Reading, view: View) -> dict[str, Reading]:
     """Kind of null -> the reading that says what it gives; only nulls that the study measures by the same probes."""
-    found = {}
+    nulls = {}
     for kind, null in view.nulls.get(reading.recipe, {}).items():
         if kind == "majority":
             if reading.tasks and reading.metric != "rank":
-                found[kind] = reading
+                nulls[kind] = reading
         elif view.measured_by(null, reading.kinds(), reading.tasks):
-            found[kind] = reading.of(null, step="last")
-    return found
+            nulls[kind] = reading.of(null, step="last")
+    return nulls
 
 
 def needs(structure, view: View, with_nulls: bool = True) -> list[tuple[str, str]]:

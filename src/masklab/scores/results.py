@@ -101,13 +101,13 @@ class Results:
 
         MaskLabError if nothing was measured. Points that not every replicate has are left out.
         """
-        found = self.values(reading)
+        measured = self.values(reading)
         rows = []
-        for point in range(found.data.shape[1]) if len(found.replicates) else ():
-            made = estimate(found.data[:, point], reading.rounding)
-            if math.isfinite(made.value):
-                x = math.nan if found.x is None else found.x[point]
-                rows.append((x, made.value, made.low, made.high, made.spread, made.replicates, made.items))
+        for point in range(measured.data.shape[1]) if len(measured.replicates) else ():
+            mean = estimate(measured.data[:, point], reading.rounding)
+            if math.isfinite(mean.value):
+                x = math.nan if measured.x is None else measured.x[point]
+                rows.append((x, mean.value, mean.low, mean.high, mean.spread, mean.replicates, mean.items))
         if not rows:
             raise MaskLabError(f"scores: nothing was measured of {reading.words(self.view)}")
         frame = pd.DataFrame(rows, columns=["x", "value", "low", "high", "spread", "replicates", "items"])
@@ -119,13 +119,13 @@ class Results:
             return None
         if kind == "majority":
             return self._majority(reading)
-        found = self.values(reading.of(self.view.nulls[reading.recipe][kind], step="last"))
-        return found if len(found.replicates) else None
+        values = self.values(reading.of(self.view.nulls[reading.recipe][kind], step="last"))
+        return values if len(values.replicates) else None
 
     def nulls(self, reading: Reading) -> dict[str, Values]:
         """Every null that was measured as `reading` is."""
-        found = {kind: self.null(reading, kind) for kind in self.view.nulls.get(reading.recipe, {})}
-        return {kind: values for kind, values in found.items() if values is not None}
+        nulls = {kind: self.null(reading, kind) for kind in self.view.nulls.get(reading.recipe, {})}
+        return {kind: values for kind, values in nulls.items() if values is not None}
 
     def items_behind(self, reading: Reading) -> int:
         """Test items behind a value of a replicate, all its tasks together; 0 where nothing was measured."""
@@ -137,11 +137,11 @@ class Results:
 
     def gaps(self, recipe: str) -> dict[int, float]:
         """Checkpoint -> gap to the floor as a share of it, the mean over replicates, of those that all of them have."""
-        found = self.values(Reading(recipe, "gap", form="share of the floor", step="all", over="step"))
-        if not found.replicates:
+        gaps = self.values(Reading(recipe, "gap", form="share of the floor", step="all", over="step"))
+        if not gaps.replicates:
             return {}
-        means = found.data[:, :, 0].mean(0)
-        return {int(step): float(mean) for step, mean in zip(found.x, means, strict=True) if math.isfinite(mean)}
+        means = gaps.data[:, :, 0].mean(0)
+        return {int(step): float(mean) for step, mean in zip(gaps.x, means, strict=True) if math.isfinite(mean)}
 
     def saturated(self, gaps: dict) -> list:
         """Keys of gaps that lie within the study's saturation of the lowest: checkpoints, or recipes."""
@@ -155,11 +155,11 @@ class Results:
     # --- facts -------------------------------------------------------------------------
 
     def fact(self, recipe: str, key: str):
-        """A fact of a recipe, from the config or, the mean over replicates, from what was made (parameters, flops)."""
+        """A fact of a recipe, from the config or, as a mean over replicates, from manifests (parameters, flops)."""
         if key in self.view.recipes[recipe]:
             return self.view.recipes[recipe][key]
-        found = [facts[key] for (name, _), facts in self.models.items() if name == recipe and key in facts]
-        return float(np.mean(found)) if found else None
+        numbers = [facts[key] for (name, _), facts in self.models.items() if name == recipe and key in facts]
+        return float(np.mean(numbers)) if numbers else None
 
     # --- rows --------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class Results:
         return self.scores.iloc[self._picked(reading)]
 
     def _picked(self, reading) -> np.ndarray:
-        """Numbers of those rows."""
+        """Row numbers of those."""
         if not reading.tasks:
             return self._of_metric(reading, reading.metric, None)
         metrics: dict[str, list] = {}
@@ -202,10 +202,11 @@ class Results:
         sizes = self._columns["train_size"][rows]
         if isinstance(which, int):
             return sizes == which
-        found = np.unique(sizes)
-        half = -(-len(found) // 2)
+        distinct = np.unique(sizes)
+        half = -(-len(distinct) // 2)
         return np.isin(
-            sizes, {"all": found, "small": found[:half], "large": found[half:], "largest": found[-1:]}[which]
+            sizes,
+            {"all": distinct, "small": distinct[:half], "large": distinct[half:], "largest": distinct[-1:]}[which],
         )
 
     def _layers(self, rows, which):
@@ -228,16 +229,16 @@ class Results:
         rows = self._picked(reading)
         if not len(rows) or self._lacks(rows, reading):
             return NOTHING
-        found = self._gathered(rows, reading)
+        measured = self._gathered(rows, reading)
         if reading.form == "log":
             with np.errstate(invalid="ignore", divide="ignore"):
-                found = Values(found.replicates, np.log(found.data), found.x)
+                measured = Values(measured.replicates, np.log(measured.data), measured.x)
         elif reading.form == "share of the floor":
             floor = self.values(reading.of(reading.recipe, metric="floor", form="value", probe="loss", tasks=()))
-            both = [r for r in found.replicates if r in floor.replicates]
-            found = found.at(both)
-            found = Values(found.replicates, found.data / floor.at(both).data, found.x)
-        return found if reading.reduce is None else Values(found.replicates, _reduced(found, reading))
+            both = [r for r in measured.replicates if r in floor.replicates]
+            measured = measured.at(both)
+            measured = Values(measured.replicates, measured.data / floor.at(both).data, measured.x)
+        return measured if reading.reduce is None else Values(measured.replicates, _reduced(measured, reading))
 
     def _lacks(self, rows, reading) -> bool:
         """Whether a task or a split that the reading names has no row at all."""
@@ -293,8 +294,8 @@ class Results:
 
     def _majority_of(self, reading, task) -> Values | None:
         metric = reading.metric or self.view.tasks[base(task)]["metric"]
-        own = self.values(reading.of(reading.recipe, tasks=(task,)))
-        if not len(own.replicates):
+        measured = self.values(reading.of(reading.recipe, tasks=(task,)))
+        if not len(measured.replicates):
             return None
         where = MAJORITY.get(metric)
         if "/" in task or set(reading.kinds()) == {"minimal_pairs"} or self._is_pairs(task):
@@ -302,9 +303,9 @@ class Results:
         if where is None:
             return None
         if isinstance(where, float):
-            return Values(own.replicates, np.full_like(own.data, where), own.x)
-        found = self.values(reading.of(reading.recipe, tasks=(task,), metric=where))
-        return found if len(found.replicates) else None
+            return Values(measured.replicates, np.full_like(measured.data, where), measured.x)
+        shares = self.values(reading.of(reading.recipe, tasks=(task,), metric=where))
+        return shares if len(shares.replicates) else None
 
     def _is_pairs(self, task):
         return "pairs" in str(self.view.tasks[base(task)].get("kind", ""))
@@ -332,8 +333,10 @@ class Results:
         if row not in self._resampled:
             (task, split, count, metric, _), members = self._sets[row]
             indices, targets, predictions = zip(*members, strict=True)
-            made = item_files.resampled(metric, targets[0], np.stack(predictions), self._counts(task, split, count))
-            self._resampled |= dict(zip(indices, made, strict=True))
+            resampled = item_files.resampled(
+                metric, targets[0], np.stack(predictions), self._counts(task, split, count)
+            )
+            self._resampled |= dict(zip(indices, resampled, strict=True))
         return self._resampled[row]
 
     @functools.cache  # noqa: B019 - a Results lives as long as a job
@@ -357,10 +360,10 @@ def _records(table):
         yield (*values, *(column[row].values.to_numpy(zero_copy_only=False) for column in lists))
 
 
-def _reduced(found: Values, reading) -> np.ndarray:
+def _reduced(curve: Values, reading) -> np.ndarray:
     """[R, 1, 1 + B] from a curve."""
-    x = np.log2(found.x) if reading.over == "train_size" else np.asarray(found.x, float)
-    data = found.data
+    x = np.log2(curve.x) if reading.over == "train_size" else np.asarray(curve.x, float)
+    data = curve.data
     if reading.reduce == "slope":
         if len(x) < 2:
             return np.full((len(data), 1, data.shape[2]), np.nan)

@@ -1,4 +1,4 @@
-"""The one score schema: every probe writes these rows, and what draws or tests reads nothing else but items.
+"""The one score schema: every probe writes these rows, and figures, tables and claims read nothing but these and items.
 
 A row is one number: what `probe` found of the checkpoint `step` of replicate `replicate` of `recipe`. No study is in
 it: two studies that ask the same question of the same recipe share the answer. `gather` adds the study.
@@ -57,12 +57,12 @@ def rows_to_table(rows: list[dict]) -> pa.Table:
         unknown = [name for name in row if name not in COLUMNS]
         missing = [name for name in COLUMNS if name not in row and name not in NOT_APPLICABLE]
         if unknown or missing:
-            said = f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
-            raise MaskLabError(f"scores: row {index}: {said}; the columns are {', '.join(COLUMNS)}")
+            fault = f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
+            raise MaskLabError(f"scores: row {index}: {fault}; the columns are {', '.join(COLUMNS)}")
         for name, value in row.items():
-            type_, said = _TYPES[COLUMNS[name]]
+            type_, wanted = _TYPES[COLUMNS[name]]
             if not isinstance(value, type_) or isinstance(value, bool):
-                raise MaskLabError(f"scores: row {index}: {name}: must be {said} (got {value!r})")
+                raise MaskLabError(f"scores: row {index}: {name}: must be {wanted} (got {value!r})")
     full = [NOT_APPLICABLE | row for row in rows]
     plain = {name: [_PLAIN[dtype](row[name]) for row in full] for name, dtype in COLUMNS.items()}
     table = pa.table(plain, SCHEMA)
@@ -80,8 +80,8 @@ def check(table: pa.Table, where) -> None:
     if table.column_names != list(COLUMNS):
         wrong = [name for name in table.column_names if name not in COLUMNS]
         wrong += [name for name in COLUMNS if name not in table.column_names]
-        said = f"column {wrong[0]!r} is unknown or missing" if wrong else "columns are out of order"
-        raise MaskLabError(f"{where}: {said}; the columns are {', '.join(COLUMNS)}")
+        fault = f"column {wrong[0]!r} is unknown or missing" if wrong else "columns are out of order"
+        raise MaskLabError(f"{where}: {fault}; the columns are {', '.join(COLUMNS)}")
     for name, dtype in COLUMNS.items():
         kind = table.schema.field(name).type
         fits = kind == ARROW[dtype] or (dtype == "str" and pa.types.is_large_string(kind))
@@ -90,8 +90,8 @@ def check(table: pa.Table, where) -> None:
     values = table.to_pydict()
     for name, dtype in COLUMNS.items():
         for index, value in enumerate(values[name]):
-            if said := _fault(name, dtype, value):
-                _refuse(values, index, where, name, said)
+            if fault := _fault(name, dtype, value):
+                _refuse(values, index, where, name, fault)
     limited = zip(values["metric"], values["value"], values["split"], strict=True)
     for index, (metric, value, split) in enumerate(limited):
         low, high = LIMITS.get(metric, (-math.inf, math.inf))
@@ -145,11 +145,11 @@ def _fault(name, dtype, value) -> str | None:
     return "must be at least 0" if name == "n" and value < 0 else None
 
 
-def _refuse(values, index, where, name, said):
+def _refuse(values, index, where, name, fault):
     row = {column: values[column][index] for column in values}
     raise MaskLabError(
         f"{where}: row {index} ({row['recipe']}/r{row['replicate']} step {row['step']}, {row['task']},"
-        f" {row['metric']}): {name} {said} (got {row[name]!r})"
+        f" {row['metric']}): {name} {fault} (got {row[name]!r})"
     )
 
 

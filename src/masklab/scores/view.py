@@ -1,7 +1,7 @@
 """What a study is about, as plain data: its recipes, tasks and probes with their facts.
 
 Everything above the scores gets a `View` and no config: it is what a job's params hold, so that a figure is made again
-when something that it shows changes, and not else. Light: built when the workflow is parsed.
+when something that it shows changes, and only then. Light, since it is built while the workflow is parsed.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -108,19 +108,19 @@ class View:
         where: key -> the value, a set of values or a predicate; a key that a recipe lacks has the value None. Or a
         predicate on all facts.
         """
-        found = self.members if panel is None else list(dict.fromkeys(self.panels[panel].values()))
-        return [name for name in found if _fits(self.recipes[name], where)]
+        recipes = self.members if panel is None else list(dict.fromkeys(self.panels[panel].values()))
+        return [name for name in recipes if _fits(self.recipes[name], where)]
 
-    def one(self, where: Mapping | Callable, said: str, panel: str | None = None) -> str:
-        """The recipe that `find` finds; MaskLabError, calling it `said`, if there is none or several."""
-        found = self.find(where, panel)
-        if len(found) == 1:
-            return found[0]
+    def one(self, where: Mapping | Callable, described: str, panel: str | None = None) -> str:
+        """The recipe that `find` finds; MaskLabError, calling it `described`, if there is none or several."""
+        recipes = self.find(where, panel)
+        if len(recipes) == 1:
+            return recipes[0]
         inside = f" in panel {panel!r}" if panel else ""
-        if not found:
-            raise MaskLabError(f"the study has no recipe that is {said}{inside}")
+        if not recipes:
+            raise MaskLabError(f"the study has no recipe that is {described}{inside}")
         raise MaskLabError(
-            f"the study has {len(found)} recipes that are {said}{inside} ({', '.join(found)}); leave one"
+            f"the study has {len(recipes)} recipes that are {described}{inside} ({', '.join(recipes)}); leave one"
         )
 
     def find_tasks(self, where: Mapping | Callable) -> list[str]:

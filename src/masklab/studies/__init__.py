@@ -28,7 +28,7 @@ def wing_of(name: str, study: Study) -> str | None:
     if study.wing is None:
         return name if name in WINGS else None
     if study.wing not in WINGS:
-        raise MaskLabError(f"config: studies.{name}.wing: {study.wing!r} is no wing; wings: {', '.join(WINGS)}")
+        raise MaskLabError(f"config: studies.{name}.wing: {study.wing!r} is not a wing; wings: {', '.join(WINGS)}")
     return study.wing
 
 
@@ -38,20 +38,20 @@ def _wing(wing):
 
 def items(section: str, wing: str | None) -> dict[str, Item]:
     """Every figure (section `figures`) or table (`tables`) that a study with this wing can have, by name."""
-    own = _wing(wing)
+    wing_module = _wing(wing)
     listed = {"figures": "FIGURES", "tables": "TABLES"}[section]
-    found = dict(getattr(generic, listed)) | (getattr(own, listed) if own else {})
-    return found | {name: kind.make for name, kind in kinds.known(section).items()}
+    entries = dict(getattr(generic, listed)) | (getattr(wing_module, listed) if wing_module else {})
+    return entries | {name: kind.make for name, kind in kinds.known(section).items()}
 
 
 def find(name: str, study: Study, section: str, item: str) -> Item:
     """A figure or table of a study; MaskLabError says which there are."""
-    found = items(section, wing_of(name, study))
-    if item not in found:
+    entries = items(section, wing_of(name, study))
+    if item not in entries:
         raise MaskLabError(
-            f"config: studies.{name}.{section}: no {section[:-1]} {item!r}; there are {', '.join(found)}"
+            f"config: studies.{name}.{section}: no {section[:-1]} {item!r}; there are {', '.join(entries)}"
         )
-    return found[item]
+    return entries[item]
 
 
 def claims_of(name: str, study: Study, view: View) -> list[Claim]:
@@ -76,8 +76,8 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
 
 def every_claim(wing: str | None, view: View) -> list[Claim]:
     """Every claim on a view: those of a wing, those of a user's files."""
-    own = _wing(wing)
-    found = list(own.claims(view)) if own else []
+    wing_module = _wing(wing)
+    claims = list(wing_module.claims(view)) if wing_module else []
     for kind in kinds.known("claims").values():
-        found += kind.make(view)
-    return found
+        claims += kind.make(view)
+    return claims

@@ -9,18 +9,18 @@ from masklab.config import kinds
 from masklab.files import write_json, write_parquet, write_table
 
 
-def build(config, name: str, seed: int, **made) -> tuple[dict, dict]:
+def build(config, name: str, seed: int, **work) -> tuple[dict, dict]:
     """Task `name` as ({split: frame}, facts), the facts being the content of task.json.
 
     Labels: splits train, valid, test; columns text_a, text_b (missing for single sentences), label 0..n-1.
     Symbolic tasks have `symbols` (see `corpora.symbols`) instead of texts, and are Arrow tables.
-    `made`: other artifacts that a task is made from, such as another task's folder; the `law_seed` that a shared law
+    `work`: other artifacts that a task is made from, such as another task's folder; the `law_seed` that a shared law
     is drawn under where `seed` is that of one replicate.
     Ratings are labels that are numbers, between the facts `low` and `high`. Spans: columns question, context, answers
     and starts (lists; empty: no answer). Pairs: split test; columns phenomenon, paradigm, good, bad. MaskLabError
     names file and row of bad input.
     """
-    return kinds.find("tasks", config.kind).function()(config, name, seed, **made)
+    return kinds.find("tasks", config.kind).function()(config, name, seed, **work)
 
 
 def write_task(folder, splits: dict, facts: dict) -> None:

@@ -1,7 +1,7 @@
 """GLUE's eight tasks (Wang et al. 2018) from its own TSV files, or by name through the package `datasets`.
 
-Measured on the development set, as everybody without access to GLUE's server does: it is validation and test split.
-MNLI's test split holds both development sets as domains `matched` and `mismatched`; validation is `matched`.
+Measured on the development set, as everybody without access to GLUE's server does: it serves as validation and as test
+split. MNLI's test split holds both development sets as domains `matched` and `mismatched`; validation is `matched`.
 """
 
 import logging
@@ -59,19 +59,19 @@ def glue(config, name, seed):
     form = FORMS[config.task]
     if config.folder is None:
         dev = HUB_DEV.get(config.task, ("validation",))
-        train, *found = [
+        train, *held_out = [
             _from_hub(hub_split(HUB, config.task, split, f"tasks.{name}"), form) for split in ("train", *dev)
         ]
     else:
-        train, *found = [_from_file(file, form) for file in config.files]
+        train, *held_out = [_from_file(file, form) for file in config.files]
     if config.limit and config.limit < len(train):
         order = generator(seed, name, "limit", config.seed).permutation(len(train))
         train = train.iloc[np.sort(order[: config.limit])].reset_index(drop=True)
-    test = found[0]
-    if len(found) == 2:
-        parts = zip(("matched", "mismatched"), found, strict=True)
+    test = held_out[0]
+    if len(held_out) == 2:
+        parts = zip(("matched", "mismatched"), held_out, strict=True)
         test = pd.concat([part.assign(domain=domain) for domain, part in parts], ignore_index=True)
-    splits = {"train": train, "valid": found[0], "test": test}
+    splits = {"train": train, "valid": held_out[0], "test": test}
     pair = len(form.files) == 3
     if config.task == "stsb":
         rows = {split: len(frame) for split, frame in splits.items()}

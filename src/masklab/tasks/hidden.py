@@ -47,7 +47,7 @@ def most_likely(law, words, position: int) -> tuple[np.ndarray, np.ndarray]:
     """(argmax_s Pr(z_k = s | x) [N] int64, that probability [N]) for the k-th word, k = `position` counted from 1."""
     states, chances = [np.zeros(0, np.int64)], [np.zeros(0)]
     for start in range(0, len(words), CHUNK):
-        found = law.hidden(words[start : start + CHUNK])[:, position - 1]
-        states.append(found.argmax(1))
-        chances.append(found.max(1))
+        posterior = law.hidden(words[start : start + CHUNK])[:, position - 1]
+        states.append(posterior.argmax(1))
+        chances.append(posterior.max(1))
     return np.concatenate(states), np.concatenate(chances)

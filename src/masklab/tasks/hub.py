@@ -17,7 +17,7 @@ def hub_split(dataset: str, config: str | None, split: str, where: str) -> pd.Da
     try:
         return datasets.load_dataset(dataset, config, split=split).to_pandas()
     except Exception as error:  # of the network, of the hub, of the cache: many classes
-        said = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         raise MaskLabError(
-            f"{where}: cannot load {dataset} ({type(error).__name__}: {said}); name local files"
+            f"{where}: cannot load {dataset} ({type(error).__name__}: {reason}); name local files"
         ) from None

@@ -38,11 +38,11 @@ def nonterminals(config, name: str, seed: int, law_seed: int | None = None):
             words, lengths = sample(law.rules, max(missing, 256), seed, *address,
                                     min_length=limits[0], max_length=limits[1])  # fmt: skip
             scores = span_scores(law, words, lengths, config.span, config.reading)
-            found = np.flatnonzero(scores.any(1))
-            drawn, kept = drawn + len(words), kept + len(found)
-            found = found[:missing]
-            parts.append(_table(words[found], lengths[found], scores[found].argmax(1)))
-            missing -= len(found)
+            labelled = np.flatnonzero(scores.any(1))
+            drawn, kept = drawn + len(words), kept + len(labelled)
+            labelled = labelled[:missing]
+            parts.append(_table(words[labelled], lengths[labelled], scores[labelled].argmax(1)))
+            missing -= len(labelled)
             if not missing:
                 break
         else:

@@ -17,10 +17,10 @@ def pair_files(config, name, seed):
     """Build a pairs task from files with `sentence_good`, `sentence_bad` and perhaps `linguistics_term`, `UID`."""
     files = []
     for pattern in config.files:
-        found = expand(pattern)
-        if not found:
+        matches = expand(pattern)
+        if not matches:
             raise MaskLabError(f"tasks.{name}.files: {pattern!r} matches no file")
-        files += found
+        files += matches
     frames = []
     for index, file in enumerate(dict.fromkeys(files)):
         rows = [_pair(file, number, row, config.group_by) for number, row in read_json_lines(file)]

@@ -85,14 +85,14 @@ def match(synsets, sets) -> np.ndarray:
             moves[members, pattern, state] = 1
     moves = moves.ravel()
     base = np.arange(len(sets)) * 4
-    found = []
+    matched = []
     for start in range(0, len(synsets), CHUNK):
         part = synsets[start : start + CHUNK].astype(np.int64) * (4 * len(sets))
         state = np.zeros((len(part), len(sets)), np.int64)
         for step in range(part.shape[1]):
             state += moves[part[:, step, None] + (base + state)]
-        found.append((state == 3).any(1))
-    return np.concatenate([np.zeros(0, bool), *found])
+        matched.append((state == 3).any(1))
+    return np.concatenate([np.zeros(0, bool), *matched])
 
 
 def _table(parts, domains, names):

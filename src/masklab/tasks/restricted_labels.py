@@ -1,7 +1,7 @@
 """A task of texts in the words of a causal corpus, so that models that read the corpus can be probed on it.
 
-The paper takes QNLI and SST-2 for models of OPT's sentences over 2000 words and at most 24 tokens, and does not say
-how their texts became such (Liu et al. 2023, section 2.2, A.1).
+The paper takes QNLI and SST-2 for models of OPT's sentences over 2000 words and at most 24 tokens, and does not say how
+their texts were brought into that form (Liu et al. 2023, section 2.2, A.1).
 """
 
 import logging
@@ -31,7 +31,7 @@ def restricted_labels(config, name: str, seed: int, task=None, corpus=None):
     """
     facts = read_json(Path(task) / "task.json")
     if facts["kind"] != "labels":
-        raise MaskLabError(f"tasks.{name}.task: {config.task!r} is no labelled task")
+        raise MaskLabError(f"tasks.{name}.task: {config.task!r} is not a labelled task")
     law = symbols.read_header(corpus)["law"]
     tokenizer, longest = load_tokenizer(law["model"]), config.length or law["length"]
     numbers = {token: symbol for symbol, token in enumerate(law["ids"])}
@@ -50,8 +50,8 @@ def restricted_labels(config, name: str, seed: int, task=None, corpus=None):
         log.info(
             "%s: %s: %.0f%% of the tokens are words, %d rows have none", name, split, 100 * kept[split], empty[split]
         )
-    found = label_facts(splits, facts["names"], False, facts["metric"])
-    return splits, found | {"kept": kept, "empty": empty}
+    of_labels = label_facts(splits, facts["names"], False, facts["metric"])
+    return splits, of_labels | {"kept": kept, "empty": empty}
 
 
 def mapped(table, tokenizer, numbers: dict[int, int], longest: int, unknown: str):
@@ -66,18 +66,18 @@ def mapped(table, tokenizer, numbers: dict[int, int], longest: int, unknown: str
         second = [text or "" for text in table["text_b"].to_pylist()]
         both = _tokens(tokenizer, [f"{a} {b}" for a, b in zip(first, second, strict=True)])
         sides.append([ids[len(a) :] for ids, a in zip(both, sides[0], strict=True)])
-    words, tokens, found = 0, 0, []
+    words, tokens, rows = 0, 0, []
     for texts in zip(*sides, strict=True):
         known = [[numbers.get(token, symbols.UNKNOWN) for token in ids] for ids in texts]
         hits = [[symbol for symbol in part if symbol != symbols.UNKNOWN] for part in known]
         words, tokens = words + sum(map(len, hits)), tokens + sum(map(len, known))
         parts = hits if unknown == "drop" else known
         if len(parts) == 1:
-            found.append(parts[0][:longest])
+            rows.append(parts[0][:longest])
         else:
             kept = longest_first(len(parts[0]), len(parts[1]), longest)
-            found.append(parts[0][: kept[0]] + parts[1][: kept[1]])
-    return found, words / max(tokens, 1)
+            rows.append(parts[0][: kept[0]] + parts[1][: kept[1]])
+    return rows, words / max(tokens, 1)
 
 
 def _tokens(tokenizer, texts):

@@ -33,18 +33,18 @@ def squad(config, name, seed):
 
 def read_squad(file) -> pd.DataFrame:
     """Questions of a file of SQuAD's format: columns question, context, answers, starts (both lists)."""
-    found = []
+    rows = []
     try:
         for article in read_json(file)["data"]:
             for paragraph in article["paragraphs"]:
                 for question in paragraph["qas"]:
                     answers = [] if question.get("is_impossible", False) else question["answers"]
-                    found.append(_row(question["question"], paragraph["context"], answers))
+                    rows.append(_row(question["question"], paragraph["context"], answers))
     except (KeyError, TypeError, IndexError) as error:
-        raise MaskLabError(f"{file}: question {len(found) + 1}: not SQuAD's format ({error!r})") from None
-    if not found:
+        raise MaskLabError(f"{file}: question {len(rows) + 1}: not SQuAD's format ({error!r})") from None
+    if not rows:
         raise MaskLabError(f"{file}: no questions")
-    return pd.DataFrame(found)
+    return pd.DataFrame(rows)
 
 
 def _row(question, context, answers):
@@ -55,8 +55,8 @@ def _row(question, context, answers):
 
 def _from_hub(rows) -> pd.DataFrame:
     texts, starts = ([list(answers[key]) for answers in rows["answers"]] for key in ("text", "answer_start"))
-    found = {"question": rows["question"].str.strip(), "context": rows["context"], "answers": texts, "starts": starts}
-    return pd.DataFrame(found)
+    columns = {"question": rows["question"].str.strip(), "context": rows["context"], "answers": texts, "starts": starts}
+    return pd.DataFrame(columns)
 
 
 def english_spans(config, name, seed):

@@ -30,14 +30,14 @@ def simulate(lr: float, batch: int, times, runs: int, rng: np.random.Generator, 
     b = math.log(p / (1 - p)) / a
     first = a[0] ** 2 - b[0] ** 2
     wanted = [round(time / lr**2) for time in times]
-    found = []
+    distances = []
     for update in range(1, wanted[-1] + 1):
         gradient = lr * (1 / (1 + np.exp(-a * b)) - rng.binomial(batch, p, runs) / batch)
         a, b = a - gradient * b, b - gradient * a
         if update in wanted:
-            found.append((np.square(a) - np.square(b)) / first)
-    found = np.stack(found)
-    return found.mean(1), found.std(1, ddof=1) / math.sqrt(runs)
+            distances.append((np.square(a) - np.square(b)) / first)
+    distances = np.stack(distances)
+    return distances.mean(1), distances.std(1, ddof=1) / math.sqrt(runs)
 
 
 def decay_rows(seed: int = 1, batches=(1, 4), rates=(0.2, 0.1, 0.05), runs: int = 4000) -> list[dict]:

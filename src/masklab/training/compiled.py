@@ -13,8 +13,8 @@ class Compiled:
         return self._compiled("forward", self._model)(*arguments, **keys)
 
     def __getattr__(self, name):
-        found = getattr(self._model, name)
-        return self._compiled(name, found) if callable(found) else found
+        attribute = getattr(self._model, name)
+        return self._compiled(name, attribute) if callable(attribute) else attribute
 
     def _compiled(self, name, function):
         if name not in self._made:

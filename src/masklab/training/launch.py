@@ -82,16 +82,16 @@ def _nodes(run) -> list[str]:
     where = f"{run.name}: models.<model>.nodes: {run.model.nodes}"
     job = os.environ.get("SLURM_JOB_ID")
     if job is None:
-        raise MaskLabError(f"{where}, but this is no Slurm job; run with --profile slurm, or set nodes: 1")
+        raise MaskLabError(f"{where}, but this is not a Slurm job; run with --profile slurm, or set nodes: 1")
     try:
         shown = subprocess.run(["squeue", "-h", "-j", job, "-o", "%N"], capture_output=True, text=True, check=True)
         names = ["scontrol", "show", "hostnames", shown.stdout.strip()]
-        found = subprocess.run(names, capture_output=True, text=True, check=True).stdout.split()
+        nodes = subprocess.run(names, capture_output=True, text=True, check=True).stdout.split()
     except (OSError, subprocess.CalledProcessError) as error:
         raise MaskLabError(f"{where}: Slurm does not say the nodes of job {job} ({error})") from None
-    if len(found) != run.model.nodes:
-        raise MaskLabError(f"{where}, but job {job} has {len(found)} ({', '.join(found)})")
-    return found
+    if len(nodes) != run.model.nodes:
+        raise MaskLabError(f"{where}, but job {job} has {len(nodes)} ({', '.join(nodes)})")
+    return nodes
 
 
 def _srun(run, nodes, module):
@@ -132,8 +132,8 @@ def _passed_on(child):
 def _address(node) -> str:
     """Address of a node as Slurm knows it: several nodes of a test may share a machine that has none of their names."""
     shown = subprocess.run(["scontrol", "show", "node", node, "--oneliner"], capture_output=True, text=True).stdout
-    found = [part.removeprefix("NodeAddr=") for part in shown.split() if part.startswith("NodeAddr=")]
-    return found[0] if found else node
+    addresses = [part.removeprefix("NodeAddr=") for part in shown.split() if part.startswith("NodeAddr=")]
+    return addresses[0] if addresses else node
 
 
 def _check_devices(run):

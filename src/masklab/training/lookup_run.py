@@ -1,4 +1,4 @@
-"""The pre-training run of a lookup table: nothing is trained, the law of the corpus is the model."""
+"""The pre-training run of a model without weights: of a lookup table, which is the law of its corpus, or of words."""
 
 import numpy as np
 
@@ -44,6 +44,6 @@ def finish(run: Run, file: str, save, probabilities: np.ndarray | None = None) -
     metrics.append({"step": 0, "seconds": 0.0, "valid_loss": float("nan") if loss is None else loss})
     metrics.write()
     counted = unigram_loss(TokenStore(run.tokens, "train"), vocab_size, targets)
-    made = facts(run, vocab_size, 0, metrics.rows, None, counted)
-    manifest = {"model": run.name, "steps": {"0": sha256(folder / file)}, "facts": made, "config": run.resolved()}
+    learned = facts(run, vocab_size, 0, metrics.rows, None, counted)
+    manifest = {"model": run.name, "steps": {"0": sha256(folder / file)}, "facts": learned, "config": run.resolved()}
     write_json(manifest, run.output / "manifest.json")

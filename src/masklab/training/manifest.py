@@ -48,12 +48,12 @@ def facts(run, vocab_size: int, parameters: int, rows: list[dict], lengths, unig
         latent = run.dictionary_config.atoms if run.objective.needs("codes") else 0
         setting = run.encoder, run.objective, run.model.masking
         each = pretraining_flops_per_token(*setting, vocab_size, lengths, latent)
-    said = {row["step"]: None if math.isnan(row["valid_loss"]) else row["valid_loss"] for row in rows}
+    losses = {row["step"]: None if math.isnan(row["valid_loss"]) else row["valid_loss"] for row in rows}
     return {
         "parameters": parameters,
         "vocab_size": vocab_size,
         "tokens": tokens,
         "flops": tokens * each,
-        "valid_loss": {str(step): said[step] for step in checkpoints(run.model)},
+        "valid_loss": {str(step): losses[step] for step in checkpoints(run.model)},
         "unigram_loss": unigram_loss,
     }

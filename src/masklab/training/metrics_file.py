@@ -15,8 +15,8 @@ SUMMED = ("tokens", "masked")
 class Means:
     """One row for several updates: losses per masked token, tokens summed, the rest as at the last.
 
-    sparse: names of what not every update has: the mean over those that do. Memory does not grow with the number of
-    updates; `sums` and `last` are JSON-able and make up the state.
+    sparse: names of values that not every update has; their mean is over the updates that do. Memory does not grow with
+    the number of updates; `sums` and `last` are JSON-able and make up the state.
     """
 
     def __init__(self, sums: dict | None = None, last: dict | None = None, sparse=()):

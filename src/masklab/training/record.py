@@ -46,7 +46,7 @@ class Record:
         return fingerprint([self.resolved, inputs])
 
     def restore(self, flat, guard) -> int:
-        """Load the state into `flat` and `guard`; the step it is of. Without one that fits, clear all files: 0."""
+        """Load the state into `flat` and `guard` and return its step; if none fits, clear all files and return 0."""
         run, self.fingerprint = self.run, self.mark()
         facts = state.facts(self.file, self.fingerprint)
         for folder in (run.state, run.output):
@@ -89,7 +89,7 @@ class Record:
         save_checkpoint(model, self.run.output / f"step-{step}", metadata=metadata, **kept)
 
     def failed(self, step: int, fault: str, rows: list[int]) -> str:
-        """Write down why and on which batch a run stopped at update `step` (1-based); the line to tell the user."""
+        """Write down why and on which batch a run stopped at update `step` (1-based); returns the line for the user."""
         report = self.run.state / "stopped.json"
         write_json({"step": step, "fault": fault, "rows": rows, "last_good_step": self.saved}, report)
         self.metrics.write()

@@ -55,9 +55,9 @@ class Run:
     def resolved(self) -> dict:
         """What was trained, JSON-able: it stands in the manifest and in every checkpoint."""
         entities = {"model": self.model, "encoder": self.encoder, "objective": self.objective}
-        found = {"seed": self.seed, "replicate": self.replicate, "phase": self.phase}
-        found |= {name: entity.model_dump(mode="json") for name, entity in entities.items()}
-        return found | {"dictionary": self.dictionary_config and self.dictionary_config.model_dump(mode="json")}
+        facts = {"seed": self.seed, "replicate": self.replicate, "phase": self.phase}
+        facts |= {name: entity.model_dump(mode="json") for name, entity in entities.items()}
+        return facts | {"dictionary": self.dictionary_config and self.dictionary_config.model_dump(mode="json")}
 
 
 ENTITIES = {"model": Model, "encoder": Encoder, "objective": Objective, "dictionary_config": Dictionary}
@@ -66,7 +66,7 @@ PATHS = ("tokens", "tokenizer", "output", "state", "init", "dictionary", "codes"
 
 def write_run(run: Run, path) -> None:
     """Write a run as JSON, paths absolute: what `python -m masklab.training <path>` starts, from any folder."""
-    found = {}
+    values = {}
     for field in dataclasses.fields(run):
         value = getattr(run, field.name)
         if isinstance(value, BaseModel):
@@ -77,8 +77,8 @@ def write_run(run: Run, path) -> None:
             value = {name: os.path.abspath(folder) for name, folder in value.items()}
         elif field.name == "code":
             value = [os.path.abspath(file) for file in value]
-        found[field.name] = value
-    write_json(found, path)
+        values[field.name] = value
+    write_json(values, path)
 
 
 def read_run(path) -> Run:
@@ -87,29 +87,29 @@ def read_run(path) -> Run:
     Raises:
         MaskLabError: an unknown, missing or wrong key.
     """
-    found = read_json(path)
-    if not isinstance(found, dict):
+    values = read_json(path)
+    if not isinstance(values, dict):
         raise MaskLabError(f"{path}: must be a JSON object")
     missing = dataclasses.MISSING
     fields = {f.name: f.default is missing and f.default_factory is missing for f in dataclasses.fields(Run)}
-    for key in found:
+    for key in values:
         if key not in fields:
             raise MaskLabError(f"{path}: {key}: unknown key; allowed: {', '.join(fields)}")
     for key, required in fields.items():
-        if required and found.get(key) is None:
+        if required and values.get(key) is None:
             raise MaskLabError(f"{path}: {key}: missing")
-    found["code"] = tuple(map(Path, found.get("code") or ()))
-    for file in found["code"]:
+    values["code"] = tuple(map(Path, values.get("code") or ()))
+    for file in values["code"]:
         if not file.is_file():
             raise MaskLabError(f"{path}: code: no such file: {file}")
-    kinds.load(found["code"])
+    kinds.load(values["code"])
     for key, entity in ENTITIES.items():
-        if found.get(key) is not None:
+        if values.get(key) is not None:
             try:
-                found[key] = entity.model_validate(found[key])
+                values[key] = entity.model_validate(values[key])
             except ValidationError as error:
                 first = error.errors()[0]
                 where = ".".join(str(part) for part in (key, *first["loc"]))
                 raise MaskLabError(f"{path}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
-    found["tasks"] = {name: Path(folder) for name, folder in (found.get("tasks") or {}).items()}
-    return Run(**{k: Path(v) if k in PATHS and v is not None else v for k, v in found.items()})
+    values["tasks"] = {name: Path(folder) for name, folder in (values.get("tasks") or {}).items()}
+    return Run(**{k: Path(v) if k in PATHS and v is not None else v for k, v in values.items()})

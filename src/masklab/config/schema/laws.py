@@ -59,7 +59,7 @@ class HiddenMarkov(Drawn):
     def _divisible(self):
         for key in ("symbols", "states"):
             if getattr(self, key) % self.blocks:
-                raise ValueError(f"{key}: {getattr(self, key)} is no multiple of blocks ({self.blocks})")
+                raise ValueError(f"{key}: {getattr(self, key)} is not a multiple of blocks ({self.blocks})")
         return self
 
 

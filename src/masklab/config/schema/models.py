@@ -64,7 +64,7 @@ class CausalModel(Entity):
     @model_validator(mode="after")
     def _divisible(self):
         if self.hidden % self.heads:
-            raise ValueError(f"hidden: {self.hidden} is no multiple of heads ({self.heads})")
+            raise ValueError(f"hidden: {self.hidden} is not a multiple of heads ({self.heads})")
         return self
 
 

@@ -31,7 +31,7 @@ class Weight(Entity):
         return 0.0
 
     def besides(self) -> tuple[int, int]:
-        """(sequences read besides the batch, in every so manyth update); for counts of FLOPs."""
+        """(s, n): the term reads s sequences besides the batch, once in n updates; for counts of FLOPs."""
         return 0, 1
 
 
@@ -130,19 +130,19 @@ class Objective(RootModel[dict[str, SerializeAsAny[Weight]]]):
         if isinstance(value, Objective) or not isinstance(value, dict):
             return value
         known = kinds.known("terms")
-        faults, found = [], {}
+        faults, terms = [], {}
         for name, settings in value.items():
             if name not in known:
-                said = PydanticCustomError("unknown_term", "unknown term")
-                faults.append(InitErrorDetails(type=said, loc=(str(name),), input={}))
+                fault = PydanticCustomError("unknown_term", "unknown term")
+                faults.append(InitErrorDetails(type=fault, loc=(str(name),), input={}))
                 continue
             try:
-                found[name] = _settings(known[name].entity(), settings)
+                terms[name] = _settings(known[name].entity(), settings)
             except ValidationError as error:
                 faults += [_fault(name, each) for each in error.errors()]
         if faults:
             raise ValidationError.from_exception_data("Objective", faults)
-        return {name: found[name] for name in known if found.get(name) is not None and found[name].weight}
+        return {name: terms[name] for name in known if terms.get(name) is not None and terms[name].weight}
 
     @model_validator(mode="after")
     def _fit(self):
@@ -179,5 +179,5 @@ def _settings(entity, value):
 
 def _fault(name, error) -> InitErrorDetails:
     """One fault in the settings of a term, at its place in the objective."""
-    said = PydanticCustomError(error["type"], error["msg"].replace("{", "{{").replace("}", "}}"), error.get("ctx"))
-    return InitErrorDetails(type=said, loc=(name, *error["loc"]), input=error["input"])
+    fault = PydanticCustomError(error["type"], error["msg"].replace("{", "{{").replace("}", "}}"), error.get("ctx"))
+    return InitErrorDetails(type=fault, loc=(name, *error["loc"]), input=error["input"])

@@ -1,7 +1,7 @@
 """Sentences of a causal language model restricted to few words (Liu et al. 2023, section 2.2, A.1).
 
-`loading` reads any Hugging Face causal model, `vocabulary` chooses its words, `restricted` is the model over them,
-`sample` draws sentences, `law` knows the exact law; `training` trains a small model for those who have no other.
+`loading` reads any Hugging Face causal model, `vocabulary` chooses its words, `restricted_model` is the model over
+them, `sample` draws sentences, `law` knows the exact law; `training` trains a small model for those who have no other.
 """
 
 import logging
@@ -67,8 +67,8 @@ def generate(config, name: str, seed: int, model=None, device="cpu", state_folde
     header["examples"] = [tokenizer.decode(ids[words[end - n : end]]) for end, n in zip(ends, counts, strict=False)]
     names = tokenizer.convert_ids_to_tokens(list(rules.ids))
     tables = {}
-    for split, found in drawn.items():
-        columns = pa.chunked_array([symbols.column(words, counts) for words, counts, _ in found])
+    for split, done in drawn.items():
+        columns = pa.chunked_array([symbols.column(words, counts) for words, counts, _ in done])
         tables[split] = symbols.with_header(pa.table({symbols.COLUMN: columns}), names, **header)
     parts.clear()
     return tables
@@ -81,8 +81,8 @@ def _draw(restricted, config, seed, split, start, count):
     rng = torch_generator(seed, "causal", config.seed, "sentences", split, start)
     words, counts, logs = [], [], []
     for begin in range(0, count, config.batch_size):
-        found, lengths, probability = sample(restricted, min(config.batch_size, count - begin), rng)
-        words.append(found[np.arange(found.shape[1]) < lengths[:, None]].astype(np.uint16))
+        sentences, lengths, probability = sample(restricted, min(config.batch_size, count - begin), rng)
+        words.append(sentences[np.arange(sentences.shape[1]) < lengths[:, None]].astype(np.uint16))
         counts.append(lengths)
         logs.append(probability)
     return np.concatenate(words), np.concatenate(counts), np.concatenate(logs)
@@ -114,10 +114,10 @@ class _Parts:
         if path.exists():
             with np.load(path) as file:
                 return tuple(file[key] for key in file.files)
-        found = make()
+        arrays = make()
         with atomic(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, *found)
-        return found
+            np.savez(file, *arrays)
+        return arrays
 
     def clear(self):
         """Forget all parts."""

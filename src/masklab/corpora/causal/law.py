@@ -31,15 +31,15 @@ class Law:
         """
         sequences, lengths = self._checked(sequences, lengths)
         rows, columns = np.nonzero(np.arange(sequences.shape[1]) < lengths[:, None])
-        found = np.zeros((*sequences.shape, self.symbols))
-        found[rows, columns] = self.conditionals_at(sequences, lengths, rows, columns)
-        return found
+        probabilities = np.zeros((*sequences.shape, self.symbols))
+        probabilities[rows, columns] = self.conditionals_at(sequences, lengths, rows, columns)
+        return probabilities
 
     def conditionals_at(self, sequences, lengths, rows, columns) -> np.ndarray:
         """The same at the chosen words (rows, columns) [M] alone, columns from 0: [M, V]."""
         sequences, lengths = self._checked(sequences, lengths)
         rows, columns = np.asarray(rows), np.asarray(columns)
-        found = np.empty((len(rows), self.symbols))
+        probabilities = np.empty((len(rows), self.symbols))
         kinds, kind = np.unique(np.stack([lengths[rows], columns], 1), axis=0, return_inverse=True)
         for number, (length, column) in enumerate(kinds):
             members = np.flatnonzero(kind.ravel() == number)
@@ -51,19 +51,19 @@ class Law:
                     bad = rows[part][np.argmin(top)]
                     raise MaskLabError(f"sequence {bad}: impossible under the law of its corpus")
                 joint = np.exp(joint - top)
-                found[part] = joint / joint.sum(1, keepdims=True)
-        return found
+                probabilities[part] = joint / joint.sum(1, keepdims=True)
+        return probabilities
 
     def log_probability(self, sequences, lengths=None) -> np.ndarray:
         """Natural logarithm of the probability of each sentence, [N]; -inf where it is impossible."""
         sequences, lengths = self._checked(sequences, lengths)
-        found = np.empty(len(sequences))
+        logs = np.empty(len(sequences))
         for length in np.unique(lengths):
             members = np.flatnonzero(lengths == length)
             for start in range(0, len(members), TOGETHER):
                 part = members[start : start + TOGETHER]
-                found[part] = self._log_probability(sequences[part, :length])
-        return found
+                logs[part] = self._log_probability(sequences[part, :length])
+        return logs
 
     @torch.inference_mode()
     def _log_probability(self, words):
@@ -91,18 +91,18 @@ class Law:
         layers = [(layer.keys, layer.values) for layer in past.layers]
         known = self.restricted.ids[words[:, t + 1 : t + targets.shape[1]]]
         pairs = len(words) * self.symbols
-        found = torch.empty(pairs, dtype=torch.float64, device=words.device)
+        log_sums = torch.empty(pairs, dtype=torch.float64, device=words.device)
         for start in range(0, pairs, size := self._pairs(layers, targets.shape[1])):
             pair = torch.arange(start, min(start + size, pairs), device=words.device)
             row, candidate = pair // self.symbols, pair % self.symbols
             tokens = torch.cat([self.restricted.ids[candidate, None], known[row]], 1)
             logits, _ = self.restricted(tokens, _cache([(k[row], v[row]) for k, v in layers]))
             logs = self.restricted.log_probs(logits, t + 1)
-            found[pair] = logs.gather(-1, targets[row][..., None]).double().sum((1, 2))
-        return found
+            log_sums[pair] = logs.gather(-1, targets[row][..., None]).double().sum((1, 2))
+        return log_sums
 
     def _pairs(self, layers, suffix) -> int:
-        """How many candidates run together: their caches, copied twice on the way, and three copies of logits."""
+        """How many candidates run together: the memory is two copies of their caches and three of their logits."""
         cached = sum(2 * keys[0].nbytes // keys.shape[2] * (keys.shape[2] + suffix) for keys, _ in layers)
         logits = suffix * (self.symbols + 1) * layers[0][0].element_size()
         return max(1, MEMORY[self.restricted.device.type] // (2 * cached + 3 * logits))

@@ -32,14 +32,14 @@ def load_tokenizer(model):
 
 
 def quiet():
-    """No bars of transformers' own in our logs."""
+    """Keep transformers' own progress bars out of our logs."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()
 
 
 def weights_of(model, causal) -> str:
-    """What tells these weights from others: the hash of a folder's weight files, or the commit of a hub id."""
+    """What identifies these weights: the hash of a folder's weight files, or the commit of a hub id."""
     folder = Path(model)
     if folder.is_dir():
         files = sorted([*folder.glob("*.safetensors"), *folder.glob("*.bin")])

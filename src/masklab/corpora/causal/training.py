@@ -35,14 +35,14 @@ def initial_model(config, vocab_size: int, positions: int, seed: int):
     shared = {"vocab_size": vocab_size, "bos_token_id": CLS, "eos_token_id": SEP, "pad_token_id": PAD}
     if config.architecture == "gpt2":
         sizes = {"n_layer": config.layers, "n_embd": config.hidden, "n_head": config.heads, "n_positions": positions}
-        made = GPT2Config(**sizes, **shared, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+        settings = GPT2Config(**sizes, **shared, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
     else:
         sizes = {"num_hidden_layers": config.layers, "hidden_size": config.hidden, "ffn_dim": 4 * config.hidden}
         sizes |= {"num_attention_heads": config.heads, "word_embed_proj_dim": config.hidden}
-        made = OPTConfig(**sizes, **shared, max_position_embeddings=positions, dropout=0.0)
+        settings = OPTConfig(**sizes, **shared, max_position_embeddings=positions, dropout=0.0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return AutoModelForCausalLM.from_config(made)
+        return AutoModelForCausalLM.from_config(settings)
 
 
 def next_token_losses(model, ids) -> torch.Tensor:
@@ -98,7 +98,7 @@ def train(config, name: str, seed: int, tokens, tokenizer, output, state_folder,
 
 
 def _restore(file, mark, flat, folder) -> int:
-    """The step to go on with."""
+    """Restore the saved state, if there is one of this run; returns the step to go on with."""
     from safetensors.torch import load_file
 
     facts = state.facts(file, mark)

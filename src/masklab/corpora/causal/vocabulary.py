@@ -59,7 +59,7 @@ def by_count(causal, rules: Rules, texts: int, rng) -> list[int]:
 
 def _first(*ids):
     """The first id that there is; some models list several."""
-    for found in ids:
-        if found is not None:
-            return int(found[0]) if isinstance(found, list | tuple) else int(found)
+    for each in ids:
+        if each is not None:
+            return int(each[0]) if isinstance(each, list | tuple) else int(each)
     return None

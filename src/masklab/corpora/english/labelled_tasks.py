@@ -80,8 +80,7 @@ RECIPES: dict[str, Recipe] = {
 def labelled(recipe: str, sizes: dict[str, int], seed: int) -> dict[str, pd.DataFrame]:
     """{split: frame of text_a, text_b (None for single sentences), label (int64)}.
 
-    Every split has as many rows of each label as of the other (within one); no sentence
-    occurs twice, in one split or in two.
+    Every split has equally many rows of each label (within one); no sentence occurs twice, in one split or in two.
     """
     if recipe not in RECIPES:
         raise MaskLabError(f"recipe: unknown recipe '{recipe}'; allowed: {', '.join(RECIPES)}")

@@ -27,17 +27,17 @@ SLOTS = ({"a": "1", "v": "2", "b": "3"}, {"a": "4", "v": "5", "b": "6"})
 
 def question_cases(answerable: bool) -> list[tuple[str, ...]]:
     """Groups of templates: the words, two events, a filler, the question, and the answer's if there is one."""
-    found = []
+    cases = []
     for forms in itertools.product(EVENTS, repeat=2):
         events = [form.format(**slots) for form, slots in zip(forms, SLOTS, strict=True)]
         told = (WORDS, *events, FILLER.format(a="7", v="8"))
         mixed = SLOTS[0] | {"a": SLOTS[1]["a"], "b": SLOTS[1]["b"]}
         for question, wanted in ((DOER, "a"), (OTHER, "b")):
             if answerable:
-                found.append((*told, question.format(**SLOTS[0]), "the " + SLOTS[0][wanted]))
+                cases.append((*told, question.format(**SLOTS[0]), "the " + SLOTS[0][wanted]))
             else:
-                found.append((*told, question.format(**mixed)))
-    return found
+                cases.append((*told, question.format(**mixed)))
+    return cases
 
 
 def question_task(sizes: dict[str, int], seed: int) -> dict[str, pd.DataFrame]:

@@ -25,15 +25,15 @@ RATINGS = {
 
 def rating_cases() -> list[tuple[int, tuple[str, ...]]]:
     """(rating, templates): the words, then the two sentences."""
-    found = []
+    cases = []
     for first, second in itertools.product(VOICES, repeat=2):
         pairs = [
             (rating, {key: (SAME if keep else OTHER)[key] for key, keep in zip("avb", kept, strict=True)})
             for kept, rating in RATINGS.items()
         ]
         pairs += [(4 if verb == "2" else 2, {"a": "3", "v": verb, "b": "1"}) for verb in "25"]
-        found += [(rating, (WORDS, first.format(**SAME), second.format(**slots))) for rating, slots in pairs]
-    return found
+        cases += [(rating, (WORDS, first.format(**SAME), second.format(**slots))) for rating, slots in pairs]
+    return cases
 
 
 def rating_task(sizes: dict[str, int], seed: int) -> dict[str, pd.DataFrame]:
@@ -42,7 +42,7 @@ def rating_task(sizes: dict[str, int], seed: int) -> dict[str, pd.DataFrame]:
     for split, count in sizes.items():
         random, rows = rng.generator(seed, "english", "ratings", split), []
         for rating in range(6):
-            drawers = [Templates(*texts) for found, texts in rating_cases() if found == rating]
+            drawers = [Templates(*texts) for wanted, texts in rating_cases() if wanted == rating]
             rows += _rows(drawers, rating, (count + rating) // 6, split, random, seen)
         order = rng.generator(seed, "english", "ratings", split, "order").permutation(count)
         frame = pd.DataFrame([rows[index] for index in order], columns=["text_a", "text_b", "label"])

@@ -24,26 +24,26 @@ class Law:
     def conditionals(self, sequences, lengths=None) -> np.ndarray:
         """Pr(x_t = v | x_-t), [N, T, V]; zeros past a row's length. MaskLabError if a sentence is impossible."""
         k, v = self.model.transition.shape[1], self.model.emission.shape[2]
-        found = np.zeros((*np.shape(sequences), self.symbols))
+        probabilities = np.zeros((*np.shape(sequences), self.symbols))
         for rows, block, words, inside in self._by_block(sequences, lengths):
             before, after, _ = self._messages(rows, block, words, inside)
             hidden = before * after
             hidden /= hidden.sum(-1, keepdims=True)
-            found[rows, :, block * v : (block + 1) * v] = hidden @ self.model.emission[block]
-            alone = rows[inside.sum(0) == 1]  # nothing tells the block of an only word
-            found[alone, 0] = (self.model.emission.sum(1) / (len(self.model.emission) * k)).ravel()
-            found[rows[:, None], np.arange(len(inside))] *= inside.T[..., None]
-        return found
+            probabilities[rows, :, block * v : (block + 1) * v] = hidden @ self.model.emission[block]
+            alone = rows[inside.sum(0) == 1]  # nothing tells the block of a sentence of one word
+            probabilities[alone, 0] = (self.model.emission.sum(1) / (len(self.model.emission) * k)).ravel()
+            probabilities[rows[:, None], np.arange(len(inside))] *= inside.T[..., None]
+        return probabilities
 
     def hidden(self, sequences, lengths=None) -> np.ndarray:
         """Pr(z_t = s | x), [N, T, states]; zeros past a row's length."""
         k = self.model.transition.shape[1]
-        found = np.zeros((*np.shape(sequences), self.states))
+        posterior = np.zeros((*np.shape(sequences), self.states))
         for rows, block, words, inside in self._by_block(sequences, lengths):
             before, after, emitted = self._messages(rows, block, words, inside)
             here = before * after * emitted
-            found[rows, :, block * k : (block + 1) * k] = here / here.sum(-1, keepdims=True) * inside.T[..., None]
-        return found
+            posterior[rows, :, block * k : (block + 1) * k] = here / here.sum(-1, keepdims=True) * inside.T[..., None]
+        return posterior
 
     def mlm_entropy(self, sequences, lengths=None) -> tuple[float, float]:
         """Mean entropy of Pr(x_t | x_-t) over all words of the sentences, in nats, and its standard error."""
@@ -51,9 +51,9 @@ class Law:
         sequences, lengths = _checked(sequences, lengths, self.symbols)
         for start in range(0, len(sequences), CHUNK):
             part = slice(start, start + CHUNK)
-            found = self.conditionals(sequences[part], lengths[part])
-            entropy = -(found * np.log(found, out=np.zeros_like(found), where=found > 0)).sum(-1)
-            row, column = np.nonzero(np.arange(found.shape[1]) < lengths[part, None])
+            p = self.conditionals(sequences[part], lengths[part])
+            entropy = -(p * np.log(p, out=np.zeros_like(p), where=p > 0)).sum(-1)
+            row, column = np.nonzero(np.arange(p.shape[1]) < lengths[part, None])
             values.append(entropy[row, column])
             groups.append(start + row)
         return mean_and_error(np.concatenate(values), np.concatenate(groups))

@@ -51,15 +51,15 @@ class Features:
         Exact for single tokens and for `code: prefix-free`. MaskLabError if a rest is no feature.
         """
         numbers = {word: feature for feature, word in enumerate(self.words())}
-        found, begin = [], 0
+        features, begin = [], 0
         for end in range(1, len(symbols) + 1):
             word = tuple(symbols[begin:end])
             if word in numbers:
-                found.append(numbers[word])
+                features.append(numbers[word])
                 begin = end
         if begin < len(symbols):
             raise MaskLabError(f"symbols {list(symbols[begin:])} at {begin}: not a sequence of features")
-        return found
+        return features
 
 
 def draw_features(config: Chains, seed: int) -> Features:

@@ -18,8 +18,8 @@ def token_floor(law, original, corrupted, rows, columns, masking) -> np.ndarray:
     seen = np.where(corrupted == MASK, HIDDEN, corrupted - FIRST)[:, 1:-1]
     targets = np.zeros(seen.shape, bool)
     targets[rows, columns - 1] = True
-    found = law.posterior(seen, targets, Channel.of(masking))
-    return -np.log(found[np.arange(len(rows)), original[rows, columns] - FIRST])
+    posterior = law.posterior(seen, targets, Channel.of(masking))
+    return -np.log(posterior[np.arange(len(rows)), original[rows, columns] - FIRST])
 
 
 def floor(law, symbols, masking, rng) -> tuple[float, float, int]:

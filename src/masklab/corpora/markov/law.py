@@ -64,11 +64,11 @@ class Law:
         """Natural logarithm of the probability of each sequence, [B, T] -> [B]; minus its mean is the entropy."""
         symbols = np.asarray(symbols)
         likelihoods = self._likelihoods(symbols, Channel(rate=0.0))
-        found = [
+        logs = [
             chain.forward(symbols % self.synsets, *part)[1]
             for chain, part in zip(self.chains, likelihoods, strict=True)
         ]
-        return _log_sum(np.stack(found)) - np.log(len(self.chains))
+        return _log_sum(np.stack(logs)) - np.log(len(self.chains))
 
     def posterior(self, seen, targets, channel: Channel = Channel(), chain=None) -> np.ndarray:
         """P(token | everything seen) of the chosen tokens.
@@ -101,8 +101,8 @@ class Law:
             raise MaskLabError("the sequences of a Markov corpus have one length")
         # every token is a target, seen through a channel that says nothing of it
         blind = Channel(rate=0.0, mask=0.0, random=1.0)
-        found = self.posterior(sequences, np.ones(sequences.shape, bool), blind)
-        return found.reshape(*sequences.shape, self.symbols)
+        probabilities = self.posterior(sequences, np.ones(sequences.shape, bool), blind)
+        return probabilities.reshape(*sequences.shape, self.symbols)
 
     def _posterior(self, seen, targets, channel, known, start):
         row, column = np.nonzero(targets)
@@ -117,14 +117,14 @@ class Law:
         if not np.isfinite(total).all():
             raise MaskLabError(f"sequence {start + row[np.argmin(total)]}: impossible under the law of its corpus")
         weights = np.exp(weights - total)  # of the chains, given all else that is seen, [K, N]
-        found = np.einsum("kn,kf,kns->nfs", weights, self.forms, np.stack(synsets)).reshape(-1, self.symbols)
+        probabilities = np.einsum("kn,kf,kns->nfs", weights, self.forms, np.stack(synsets)).reshape(-1, self.symbols)
         shown = seen[row, column]
         visible = np.flatnonzero(shown != HIDDEN)
         base, peak = channel.chosen(self.symbols)
         likelihood = np.full((len(visible), self.symbols), base)
         likelihood[np.arange(len(visible)), shown[visible]] += peak
-        found[visible] *= likelihood
-        return found / found.sum(1, keepdims=True)
+        probabilities[visible] *= likelihood
+        return probabilities / probabilities.sum(1, keepdims=True)
 
     def _likelihoods(self, seen, channel):
         """Per chain (base [B, T], peak [B, T]): P(seen | node) = base + peak [the node's synset is the one seen]."""

@@ -44,18 +44,18 @@ class BatchedLaw:
     def conditionals(self, sequences, lengths) -> torch.Tensor:
         """Pr(x_t = v | x_-t, length) on the device, [N, T, V], 0 past a row's length; see `Law.conditionals`."""
         sequences, lengths = self.law.checked(sequences, lengths)
-        found = torch.zeros((*sequences.shape, self.symbols), dtype=self.dtype, device=self.device)
+        probabilities = torch.zeros((*sequences.shape, self.symbols), dtype=self.dtype, device=self.device)
         words = torch.as_tensor(sequences, device=self.device)
         for length in np.unique(lengths):
             rows, layout = np.flatnonzero(lengths == length), self._layout(int(length))
             size = max(1, NUMBERS // layout.numbers)
             for at in range(0, len(rows), size):
                 part = self._index(rows[at : at + size])
-                evidence, found[part, :length] = self._part(words[part, :length], layout)
+                evidence, probabilities[part, :length] = self._part(words[part, :length], layout)
                 if not bool((evidence > 0).all()):
                     bad = rows[at + int(evidence.argmin())]
                     raise MaskLabError(f"sequence {bad}: impossible under the grammar of its corpus")
-        return found
+        return probabilities
 
     def _part(self, words, layout):
         """(scaled probabilities [B], conditionals [B, T, V]) of sentences of one length."""

@@ -90,8 +90,8 @@ def outside(jobs, pairs, tables, chart, outer, products):
 
 
 @compiled
-def read(leaf_rows, emissions, outer, rows, wide, found):
-    """found [N, T, V]: of its `rows`, P(word | all other words); 0 everywhere where none is possible."""
+def read(leaf_rows, emissions, outer, rows, wide, out):
+    """out [N, T, V]: of its `rows`, P(word | all other words); 0 everywhere where none is possible."""
     entries, symbols, probabilities = emissions
     words, last = len(entries) - 1, len(entries) - 1  # the last row of `wide` holds the sums
     for position in range(len(leaf_rows)):
@@ -106,7 +106,7 @@ def read(leaf_rows, emissions, outer, rows, wide, found):
             total = add_product(total, 1.0, here)
         store(wide, last, total)
         for lane in range(len(rows)):
-            values, factor = found[rows[lane], position], wide[last, lane]
+            values, factor = out[rows[lane], position], wide[last, lane]
             factor = 1.0 / factor if factor > 0.0 else 0.0
             for word in range(words):
                 values[word] = wide[word, lane] * factor
@@ -131,8 +131,8 @@ def begin(tops, start, first, outer):
 
 
 @compiled
-def scores(sequences, rows, words, plan, tables, scaled, start, picked, posterior, inner, outer, products, found):
-    """found [N, n] of `rows`: scores of the chart rows picked [n] (-1: 0); inside x outside ones if `posterior`."""
+def scores(sequences, rows, words, plan, tables, scaled, start, picked, posterior, inner, outer, products, out):
+    """out [N, n] of `rows`: scores of the chart rows picked [n] (-1: 0); inside x outside ones if `posterior`."""
     leaves, jobs, pairs, tops = plan
     for at in range(0, len(rows), LANES):
         gather(sequences, rows, at, words)
@@ -145,7 +145,7 @@ def scores(sequences, rows, words, plan, tables, scaled, start, picked, posterio
                 row = picked[symbol]
                 if row >= 0:
                     score = inner[row, lane]
-                    found[rows[at + lane], symbol] = score * outer[row, lane] if posterior else score
+                    out[rows[at + lane], symbol] = score * outer[row, lane] if posterior else score
 
 
 @compiled
@@ -166,26 +166,26 @@ def both(sequences, rows, at, words, plan, tables, scaled, start, inner, outer, 
 
 @compiled
 def conditionals(sequences, rows, words, plan, tables, scaled, start, leaf_rows, emissions, inner, outer, products,
-                 wide, evidence, found):  # fmt: skip
-    """found [N, T, V], 0 past a sentence's end, and the scaled probabilities evidence [N] of `rows`."""
+                 wide, evidence, out):  # fmt: skip
+    """out [N, T, V], 0 past a sentence's end, and the scaled probabilities evidence [N] of `rows`."""
     for at in range(0, len(rows), LANES):
         both(sequences, rows, at, words, plan, tables, scaled, start, inner, outer, products, evidence)
         for lane in range(min(LANES, len(rows) - at)):
-            found[rows[at + lane], len(words) :] = 0.0
-        read(leaf_rows, emissions, outer, rows[at : at + LANES], wide, found)
+            out[rows[at + lane], len(words) :] = 0.0
+        read(leaf_rows, emissions, outer, rows[at : at + LANES], wide, out)
 
 
 @compiled
 def conditionals_at(sequences, rows, words, plan, tables, scaled, start, leaf_rows, emissions, inner, outer, products,
-                    asked, order, columns, evidence, found):  # fmt: skip
-    """found [M, V]: the same at `columns` [M] alone; those of row r are order[asked[r]:asked[r + 1]]."""
+                    asked, order, columns, evidence, out):  # fmt: skip
+    """out [M, V]: the same at `columns` [M] alone; those of row r are order[asked[r]:asked[r + 1]]."""
     entries, symbols, probabilities = emissions
     for at in range(0, len(rows), LANES):
         both(sequences, rows, at, words, plan, tables, scaled, start, inner, outer, products, evidence)
         for lane in range(min(LANES, len(rows) - at)):
             row = rows[at + lane]
             for k in range(asked[row], asked[row + 1]):
-                values, position, total = found[order[k]], columns[order[k]], 0.0
+                values, position, total = out[order[k]], columns[order[k]], 0.0
                 for word in range(len(entries) - 1):
                     here = 0.0
                     for entry in range(entries[word], entries[word + 1]):

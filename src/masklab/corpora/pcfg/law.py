@@ -58,19 +58,19 @@ class Law:
         rows, columns = np.asarray(rows, np.int64), np.asarray(columns, np.int64)
         if len(columns) and not ((columns >= 0) & (columns < lengths[rows])).all():
             raise MaskLabError("columns: must be 0 or more and below the lengths of their rows")
-        order, found = np.argsort(rows, kind="stable"), np.empty((len(rows), self.symbols))
+        order, probabilities = np.argsort(rows, kind="stable"), np.empty((len(rows), self.symbols))
         asked = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(lengths)))])
-        self._conditionals(chart.conditionals_at, sequences, lengths, threads, (asked, order, columns), found)
-        return found
+        self._conditionals(chart.conditionals_at, sequences, lengths, threads, (asked, order, columns), probabilities)
+        return probabilities
 
-    def _conditionals(self, sweep, sequences, lengths, threads, asked, found):
+    def _conditionals(self, sweep, sequences, lengths, threads, asked, out):
         evidence, tables = np.empty(len(lengths)), self.tables
 
         def part(plan, rows):
             inner, outer, products, wide, words = self._space(plan)
             space = (inner, outer, products, *asked) if asked else (inner, outer, products, wide)
             sweep(sequences, rows, words, plan.compiled(), tables.compiled(), tables.scaled, self.rules.start,
-                  plan.leaf_rows, tables.emissions(), *space, evidence, found)  # fmt: skip
+                  plan.leaf_rows, tables.emissions(), *space, evidence, out)  # fmt: skip
 
         self._run(part, lengths, threads)
         if len(evidence) and not evidence.min() > 0:
@@ -83,19 +83,19 @@ class Law:
         sums = np.zeros(len(lengths))
         for at in range(0, len(lengths), 512):
             part = slice(at, at + 512)
-            found = self.conditionals(sequences[part], lengths[part], threads)
-            sums[part] = -(found * np.log(np.where(found > 0, found, 1))).sum((1, 2))
+            p = self.conditionals(sequences[part], lengths[part], threads)
+            sums[part] = -(p * np.log(np.where(p > 0, p, 1))).sum((1, 2))
         mean, error = mean_and_error(sums / lengths, np.arange(len(sums)))
         return {"per_sentence": mean, "per_sentence_se": error, "per_token": float(sums.sum() / np.sum(lengths))}
 
     def log_probability(self, sequences, lengths, threads: int = 1) -> np.ndarray:
         """Natural logarithm of the probability of each sentence (among all lengths), [N]; -inf if impossible."""
         sequences, lengths = self.checked(sequences, lengths)
-        found = self._scores(sequences, lengths, threads, self.roots) @ self.rules.start
+        scaled = self._scores(sequences, lengths, threads, self.roots) @ self.rules.start
         inside = np.arange(sequences.shape[1]) < lengths[:, None]
         with np.errstate(divide="ignore"):
             scale = np.log(self.tables.scale)[np.where(inside, sequences, 0)]
-            return np.log(found) + np.where(inside, scale, 0).sum(1)
+            return np.log(scaled) + np.where(inside, scale, 0).sum(1)
 
     def root_inside(self, sequences, lengths, threads: int = 1) -> np.ndarray:
         """Proportional to Pr(all words | symbol) for every symbol as root, [N, n]; the scale is of each row."""
@@ -111,16 +111,16 @@ class Law:
 
     def _scores(self, sequences, lengths, threads, tops, width=None):
         """Inside scores of whole sentences below `tops`, or (width given) inside x outside of their beginnings."""
-        found, tables = np.zeros((len(lengths), len(self.rules))), self.tables
+        scores, tables = np.zeros((len(lengths), len(self.rules))), self.tables
 
         def part(plan, rows):
             inner, outer, products, _, words = self._space(plan)
             picked = plan.symbol_rows(tables, plan.length if width is None else width)
             chart.scores(sequences, rows, words, plan.compiled(), tables.compiled(), tables.scaled, self.rules.start,
-                         picked, width is not None, inner, outer, products, found)  # fmt: skip
+                         picked, width is not None, inner, outer, products, scores)  # fmt: skip
 
         self._run(part, lengths, threads, tops)
-        return found
+        return scores
 
     def checked(self, sequences, lengths):
         """Sequences and lengths as contiguous int64 arrays; MaskLabError for symbols or lengths that cannot be."""

@@ -117,12 +117,12 @@ class Plan:
 
     def symbol_rows(self, tables, width: int) -> np.ndarray:
         """Row of each symbol over the first `width` words, [n]; -1 where it has none."""
-        found = np.full(int(tables.first[-1]), -1, np.int64)
+        rows = np.full(int(tables.first[-1]), -1, np.int64)
         for group, first in enumerate(tables.first[:-1]):
             if (group, 0, width) in self.spans:
                 size = tables.first[group + 1] - first
-                found[first : first + size] = self.spans[group, 0, width] + np.arange(size)
-        return found
+                rows[first : first + size] = self.spans[group, 0, width] + np.arange(size)
+        return rows
 
 
 def make_plan(tables: Tables, length: int, tops) -> Plan:

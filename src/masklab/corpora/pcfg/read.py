@@ -59,15 +59,15 @@ def _row(fields, where):
     except ValueError:
         weight = math.nan
     if not 0 <= weight < math.inf:
-        raise MaskLabError(f"{where}: {fields[-1]!r} is no probability")
+        raise MaskLabError(f"{where}: {fields[-1]!r} is not a probability")
     return fields[0], fields[1:-1], weight
 
 
 def _without_unary(names, words, start, binary, lexical, where):
     """The start symbol (number 0) is a root itself with its own rules' weight, and is dropped if it has none."""
-    own = sum(row[-1] for row in [*binary, *lexical] if row[0] == 0)
-    if own > 0:
-        start = {0: own, **start}
+    of_start = sum(row[-1] for row in [*binary, *lexical] if row[0] == 0)
+    if of_start > 0:
+        start = {0: of_start, **start}
     else:
         if not sum(start.values()) > 0:
             raise MaskLabError(f"{where}: every rule of the start symbol {names[0]!r} has probability 0")

@@ -46,11 +46,11 @@ class Rules:
         longest = np.zeros(len(self), np.int64)
         longest[self.lexical[:, 0]] = 1
         for _ in range(len(self)):
-            found = longest.copy()
-            np.maximum.at(found, self.binary[:, 0], longest[self.binary[:, 1:]].sum(1))
-            if (found == longest).all():
+            longer = longest.copy()
+            np.maximum.at(longer, self.binary[:, 0], longest[self.binary[:, 1:]].sum(1))
+            if (longer == longest).all():
                 return int(longest[self.start > 0].max())
-            longest = found
+            longest = longer
         return None
 
 

@@ -31,11 +31,11 @@ def span_scores(law, sequences, lengths, span: int, reading: str, threads: int =
     lengths = np.asarray(lengths, np.int64)
     widths, whole = np.minimum(span, lengths), lengths <= span
     if reading == "outside":
-        found = np.empty((len(lengths), len(law.rules)))
-        found[~whole] = law.prefix_posterior(sequences[~whole], lengths[~whole], span, threads)
-        found[whole] = law.root_inside(sequences[whole], lengths[whole], threads) * law.rules.start
-        return found
-    found = law.root_inside(sequences, widths, threads)
+        scores = np.empty((len(lengths), len(law.rules)))
+        scores[~whole] = law.prefix_posterior(sequences[~whole], lengths[~whole], span, threads)
+        scores[whole] = law.root_inside(sequences[whole], lengths[whole], threads) * law.rules.start
+        return scores
+    scores = law.root_inside(sequences, widths, threads)
     if reading == "marginal":
-        found *= np.where(whole[:, None], law.rules.start, left_prior(law.rules))
-    return found
+        scores *= np.where(whole[:, None], law.rules.start, left_prior(law.rules))
+    return scores

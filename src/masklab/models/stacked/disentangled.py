@@ -99,14 +99,14 @@ class DisentangledAttention(Attention):
     def terms_backward(self, dscores, q, k, keys, queries, dq, dk):
         """Add to dq and dk; gradients of keys and queries."""
         groups, length = len(keys), k.shape[1]
-        found = []
+        gradients = []
         for d, content, dcontent, position in ((dscores, q, dq, keys), (dscores.mT, k, dk, queries)):
             full = d.new_zeros(len(d), length, 2 * length - 1)
             shift(full).copy_(d)
             full = full.view(groups, -1, 2 * length - 1)
             dcontent.view(groups, -1, self.width).baddbmm_(full, position)
-            found.append(torch.bmm(full.mT, content.reshape(groups, -1, self.width)))
-        return found
+            gradients.append(torch.bmm(full.mT, content.reshape(groups, -1, self.width)))
+        return gradients
 
     def _by_head(self, rows):
         """[S, R, H] -> scaled [S n, R, d]."""

@@ -12,14 +12,14 @@ def sites(config, size: int, length: int, first: bool) -> list[tuple]:
     attention weights [n, B, queries, max(T, 16)], output and feed-forward [B, queries, H], with one query in the
     last block where only the first position is asked for (`first`).
     """
-    found = [(size, length, config.hidden)]
+    shapes = [(size, length, config.hidden)]
     for layer in range(config.layers):
         queries = 1 if first and layer == config.layers - 1 else length
         state = (size, queries, config.hidden)
         if config.positions == "disentangled":
-            found.append((2 * length - 1, config.hidden))
-        found += [(config.heads, size, queries, max(length, 16)), state, state]
-    return found
+            shapes.append((2 * length - 1, config.hidden))
+        shapes += [(config.heads, size, queries, max(length, 16)), state, state]
+    return shapes
 
 
 def keep_masks(seeds, shapes, p: float) -> list[torch.Tensor]:
@@ -40,13 +40,13 @@ def keep_masks(seeds, shapes, p: float) -> list[torch.Tensor]:
             for shape, at in zip(shapes[0], _starts(sizes[0]), strict=True)
         ]
     largest = [tuple(map(max, zip(*site, strict=True))) for site in zip(*shapes, strict=True)]
-    found = [torch.zeros(len(seeds), *shape) for shape in largest]
+    masks = [torch.zeros(len(seeds), *shape) for shape in largest]
     for copy, (own, counts) in enumerate(zip(shapes, sizes, strict=True)):
-        for mask, shape, at in zip(found, own, _starts(counts), strict=True):
+        for mask, shape, at in zip(masks, own, _starts(counts), strict=True):
             start = (mask.shape[1] - shape[0]) // 2 if len(shape) == 2 else 0
             place = mask[(copy, slice(start, start + shape[0]), *map(slice, shape[1:]))]
             place.copy_(keep[copy, at : at + torch.Size(shape).numel()].view(shape))
-    return found
+    return masks
 
 
 def _starts(sizes):

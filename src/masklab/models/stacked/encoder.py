@@ -107,10 +107,10 @@ class Norm:
         weight_gradient, bias_gradient = self.gradients
         if len(x) == 1:
             given = (self.weight[0], self.bias[0], [True, True, True])
-            found, weight, bias = torch.ops.aten.native_layer_norm_backward(g, x, width, mean, scale, *given)
+            input_gradient, weight, bias = torch.ops.aten.native_layer_norm_backward(g, x, width, mean, scale, *given)
             weight_gradient.copy_(weight)
             bias_gradient.copy_(bias)
-            return found
+            return input_gradient
         torch.sum(g * y, 1, out=weight_gradient)
         torch.sum(g, 1, out=bias_gradient)
         given = (None, None, [True, False, False])

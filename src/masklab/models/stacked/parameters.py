@@ -28,11 +28,11 @@ class StackedParameters:
         self._views, self._gradient_views = self._view(self.values), self._view(self.gradient)
 
     def _view(self, matrix):
-        found, at = {}, 0
+        views, at = {}, 0
         for name, shape in self.shapes.items():
-            found[name] = matrix[:, at : at + shape.numel()].unflatten(1, shape)
+            views[name] = matrix[:, at : at + shape.numel()].unflatten(1, shape)
             at += shape.numel()
-        return found
+        return views
 
     def __len__(self):
         return len(self.values)

@@ -87,7 +87,7 @@ def less(left: Sum, right: Sum) -> Sum:
 
 def claims(view: View) -> list[Claim]:
     """The claims that the study's recipes and tasks allow."""
-    curves, found = Curves(view), []
+    curves, allowed = Curves(view), []
     groups = (_sample_efficiency, _vocabulary_shift, _semantic_shift, _several_tokens, _separate, _shared)
     for group in groups:
         for section, figure, name, sentence, make, *region in group(curves):
@@ -97,8 +97,8 @@ def claims(view: View) -> list[Claim]:
                 continue
             where = region[0] if region else "above 0"
             headline = name in HEADLINES
-            found.append(Claim(name, section, figure, sentence, effect, where, learned_on=(AD1,), headline=headline))
-    return found
+            allowed.append(Claim(name, section, figure, sentence, effect, where, learned_on=(AD1,), headline=headline))
+    return allowed
 
 
 HEADLINES = ("better-B-D1", "transfer-helped-B-D1", "no-transfer-without-B-D1")

@@ -27,7 +27,7 @@ from masklab.studies.dh.select import (
     SHUFFLED,
     WITH,
     WITHOUT,
-    said_spelling,
+    spelling_in_words,
 )
 
 LOOKS = {
@@ -98,15 +98,15 @@ def transfer(results, chosen):
         if len({spelling for spelling, _ in chosen}) > 1 or spelling != "single":
             title = f"{spelling.capitalize()}, {title}"
         for axes, column in zip(row, columns, strict=True):
-            own = part[part["column"] == column]
-            _draw(axes, own)
+            cell = part[part["column"] == column]
+            _draw(axes, cell)
             style.panel_title(axes, column, next(letters))
         _limits(row, part)
         row[0].set_ylabel(f"{title}\nAccuracy")
     for axes in grid[-1]:
         axes.set_xlabel("Fine-tuning examples")
     _legend(figure, data)
-    several = [said_spelling(spelling) for spelling, _ in chosen if spelling != "single"]
+    several = [spelling_in_words(spelling) for spelling, _ in chosen if spelling != "single"]
     said = f"features of {several[0]}; " if len(set(several)) == 1 and len(chosen) == len(several) else ""
     write_note(figure, f"{said}{note([data])}; {_tested(data)} test sequences per domain")
     order = ["spelling", "share", "mix", "start", "recipe", "task", "domain", "x", "value", "low", "high", "spread"]

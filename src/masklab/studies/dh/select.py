@@ -36,18 +36,18 @@ def spelling_of(facts: dict) -> str:
 
 def panels(view: View) -> dict[str, dict[str, str]]:
     """Spelling -> starting point -> recipe; MaskLabError where a panel has two spellings, or two one starting point."""
-    found: dict[str, dict[str, str]] = {}
+    by_spelling: dict[str, dict[str, str]] = {}
     for title, members in view.panels.items():
         known = [name for name in members.values() if start_of(view.recipes[name])]
         spellings = {spelling_of(view.recipes[name]) for name in known}
         if len(spellings) > 1:
             raise MaskLabError(f"panel {title!r} mixes features that are spelt as {' and '.join(sorted(spellings))}")
         for name in known:
-            own = found.setdefault(spellings.copy().pop(), {})
+            by_start = by_spelling.setdefault(spellings.copy().pop(), {})
             start = start_of(view.recipes[name])
-            if own.setdefault(start, name) != name:
-                raise MaskLabError(f"{own[start]} and {name} are the same starting point ({start}); leave one")
-    return found
+            if by_start.setdefault(start, name) != name:
+                raise MaskLabError(f"{by_start[start]} and {name} are the same starting point ({start}); leave one")
+    return by_spelling
 
 
 def share_of(mix: float) -> str:
@@ -61,12 +61,12 @@ def tasks(view: View, spelling: str) -> dict[str, str]:
     if recipe is None:
         return {}
     chains = _chains(view.recipes[recipe], "corpus.chains")
-    found = {}
+    by_share = {}
     for name in view.find_tasks({"kind": "patterns"}):
         facts = view.tasks[name]
         if _chains(facts, "chains") == chains and view.measured_by(recipe, tasks=(name,)):
-            found.setdefault(share_of(facts["mix"]), name)
-    return found
+            by_share.setdefault(share_of(facts["mix"]), name)
+    return by_share
 
 
 def _chains(facts, prefix):
@@ -77,13 +77,13 @@ def starts(view: View, spelling: str, share: str) -> tuple[dict[str, str], str]:
     """(starting point -> recipe, task) of a panel of a figure; MaskLabError if the study lacks it."""
     recipes, task = panels(view).get(spelling), tasks(view, spelling).get(share)
     if not recipes:
-        raise MaskLabError(f"needs recipes of Markov chains whose features are {said_spelling(spelling)}")
+        raise MaskLabError(f"needs recipes of Markov chains whose features are {spelling_in_words(spelling)}")
     if task is None:
         raise MaskLabError(f"needs a patterns task on the chains of {next(iter(recipes.values()))} with {share}")
     return recipes, task
 
 
-def said_spelling(spelling: str) -> str:
+def spelling_in_words(spelling: str) -> str:
     """A spelling in words."""
     several = "several tokens, {} vocabular{}"
     return {
@@ -97,10 +97,10 @@ def curves(*sets: tuple[str, str]):
     """`Item.choose` of what shows (spelling, share) pairs: each -> starting point -> domain -> curve over examples."""
 
     def choose(view: View):
-        found = {}
+        readings = {}
         for spelling, share in sets:
             recipes, task = starts(view, spelling, share)
-            found[spelling, share] = {
+            readings[spelling, share] = {
                 start: {
                     domain: Reading(recipes[start], "accuracy", (task,), splits=(domain,), over="train_size")
                     for domain in DOMAINS
@@ -108,21 +108,21 @@ def curves(*sets: tuple[str, str]):
                 for start in STARTS
                 if start in recipes
             }
-        return found
+        return readings
 
     return choose
 
 
 def losses(view: View):
     """Panel -> label -> metric -> reading of the pre-trained recipes."""
-    found = {}
+    readings = {}
     for title, members in view.panels.items():
         for label, name in members.items():
             if view.fact(name, "steps") and view.measured_by(name, ["loss"]):
-                found.setdefault(title, {})[label] = {m: Reading(name, m) for m in ("loss", "floor", "gap")}
-    if not found:
+                readings.setdefault(title, {})[label] = {m: Reading(name, m) for m in ("loss", "floor", "gap")}
+    if not readings:
         raise MaskLabError("no loss probe of the study measures a trained recipe")
-    return found
+    return readings
 
 
 def walks(view: View) -> list[str]:

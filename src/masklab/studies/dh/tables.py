@@ -22,8 +22,8 @@ def transfer(results, chosen) -> pd.DataFrame:
     data["step"] = data["recipe"].map(steps)
     majority = data.dropna(subset=["majority"]).drop_duplicates(["panel", "row"])
     majority = majority.assign(label=f"{NULL}majority", recipe="", value=majority["majority"], low=np.nan, high=np.nan)
-    found = pd.concat([data, majority], ignore_index=True).assign(metric="accuracy")
-    return tidy(found.to_dict("records")).astype(TYPES)
+    rows = pd.concat([data, majority], ignore_index=True).assign(metric="accuracy")
+    return tidy(rows.to_dict("records")).astype(TYPES)
 
 
 def losses(results, chosen) -> pd.DataFrame:

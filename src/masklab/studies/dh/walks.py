@@ -44,7 +44,7 @@ def figure1(results, chosen, corpora=()):
 
 def _read(corpora):
     """(synsets [k][L], forms [with, without][k][L], facts) of the first sequence of each chain."""
-    found = []
+    drawn = []
     for path in corpora:
         facts = read_header(path)
         if not facts or facts.get("kind") != "markov" or facts["config"]["chains"]["features"] != "single":
@@ -53,10 +53,10 @@ def _read(corpora):
         first = [rows["chain"].index(k) for k in range(facts["config"]["chains"]["chains"])]
         n = facts["config"]["chains"]["synsets"]
         symbols = [np.asarray(rows[COLUMN][row]) for row in first]
-        found.append(([s % n for s in symbols], [s // n for s in symbols], facts))
-    if len(found) != 2 or any((a != b).any() for a, b in zip(found[0][0], found[1][0], strict=True)):
+        drawn.append(([s % n for s in symbols], [s // n for s in symbols], facts))
+    if len(drawn) != 2 or any((a != b).any() for a, b in zip(drawn[0][0], drawn[1][0], strict=True)):
         raise MaskLabError("Figure 1 needs two corpora with the same walks: equal chains, length and seed")
-    return found[0][0], [forms for _, forms, _ in found], found[0][2]
+    return drawn[0][0], [forms for _, forms, _ in drawn], drawn[0][2]
 
 
 def _names(config, seed, walked, forms):
