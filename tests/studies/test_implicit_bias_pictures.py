@@ -51,7 +51,9 @@ def test_trees_are_of_the_grammar_of_the_corpus(pcfg):
 
 def test_sentences_are_the_examples_of_the_corpus(pcfg, tmp_path):
     examples = ["a $small$ dog .", "cats " * 60]
-    table = symbols.with_header(pa.table({"symbols": symbols.column([0], [1])}), ["w"], kind="causal", examples=examples)
+    table = symbols.with_header(
+        pa.table({"symbols": symbols.column([0], [1])}), ["w"], kind="causal", examples=examples
+    )
     write_table(table, tmp_path / "train.parquet")
     figure, data = figure8(None, (), corpora=[tmp_path / "train.parquet"])
     assert data["text"].tolist() == examples
