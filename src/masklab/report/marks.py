@@ -58,14 +58,14 @@ def band(axes, frame, look, name=None, x="x"):
     return line
 
 
-def curves(axes, results: Results, readings: dict, looks: dict, least: float = 0.0) -> tuple[pd.DataFrame, Null | None]:
+def curves(axes, results: Results, readings: dict, looks: dict) -> tuple[pd.DataFrame, Null | None]:
     """Curves by label with bands, the best null as a line, room for all of it; returns (the data drawn, that null).
 
-    readings: label -> curve; looks: label -> style; least: as of `Results.summary`.
+    readings: label -> curve; looks: label -> style.
     """
     frames = []
     for label, reading in readings.items():
-        frame = results.summary(reading, least)
+        frame = results.summary(reading)
         band(axes, frame, looks[label], label)
         frames.append(frame.assign(label=label, recipe=reading.recipe))
     null = best_null(results, readings.values())
