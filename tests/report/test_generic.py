@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import synthetic
-from drawn import nothing_overlaps
+from drawn import all_is_in_view, nothing_overlaps
 from masklab.config import layered, load, overlay, plain
 from masklab.report.tables import TIDY
 from masklab.studies import find, items
@@ -43,6 +43,7 @@ def test_figures(name, config, results):
         for drawn in (bars, *lines):
             assert np.isin(np.round(drawn, 9), values).all()
     nothing_overlaps(figure)
+    all_is_in_view(figure)
 
 
 def test_comparison(config, results):

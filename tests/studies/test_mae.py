@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import synthetic
-from drawn import nothing_overlaps
+from drawn import all_is_in_view, nothing_overlaps
 from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
@@ -171,6 +171,7 @@ def test_a_figure_draws_its_data(name, config, results):
         for line in curves:
             assert np.isin(np.round(line.get_ydata(), 9), values).all()
     nothing_overlaps(figure)
+    all_is_in_view(figure)
 
 
 def test_curves_have_the_interval_of_their_replicates(config, results):

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import synthetic
-from drawn import nothing_overlaps
+from drawn import all_is_in_view, nothing_overlaps
 from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
@@ -158,6 +158,7 @@ def test_what_a_study_lacks_is_said(config):
 def test_a_figure_draws_its_data(name, config, results):
     figure, data = shown(config, results, "figures", name)
     nothing_overlaps(figure)
+    all_is_in_view(figure)
     if name == "figure1":
         assert (data["replicate"] == 1).all() and [len(axes.patches) for axes in figure.axes] == [3, 3]
         return
