@@ -8,7 +8,7 @@ import pytest
 import synthetic
 from drawn import all_is_in_view, nothing_overlaps
 from masklab.config import layered, load, overlay, plain
-from masklab.report.tables import TIDY
+from masklab.report.cells import TIDY
 from masklab.studies import find, items
 
 RAW = plain(layered())

@@ -12,7 +12,7 @@ from drawn import all_is_in_view, nothing_overlaps
 from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
-from masklab.report.tables import TIDY, markdown
+from masklab.report.cells import TIDY, markdown
 from masklab.scores.view import View
 from masklab.studies import claims_of, find
 from masklab.studies.mae import FIGURES, TABLES

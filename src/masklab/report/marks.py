@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from masklab.report import style
-from masklab.report.tables import NAMES
+from masklab.report.cells import NAMES
 from masklab.scores.results import Results
 
 BAND = "band, bars: 95 % interval of the mean"
