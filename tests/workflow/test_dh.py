@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 import running
-from running import jobs, laid
+from running import jobs, laid, unlearned
 
 pytestmark = pytest.mark.workflow
 
@@ -26,7 +26,7 @@ TINY = {
 
 
 def small() -> dict:
-    """config.yaml with the study `dh` alone, once, and fewer starting points for the multi-token panels."""
+    """config.yaml with the study `dh` alone, once, where nothing is learned, and fewer starts of the multi-token panels."""
     config = laid(running.default_config("dh"), TINY)
     study = config["studies"]["dh"]
     for panel, starts in PANELS.items():
@@ -35,7 +35,7 @@ def small() -> dict:
         study["probes"][f"dh-{panel}"] = list(study["panels"][panel].values())
     study["probes"]["dh-loss"] = ["dh-single-with"]
     study["replicates"] = 1
-    return config | {"device": "cpu"}
+    return unlearned(config) | {"device": "cpu"}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_figure2_needs_the_single_token_panel_only(folder):
 
 
 def test_everything_is_made(folder):
-    """Models of four updates have learned nothing: no claim is decided, and each says why."""
+    """Of models that have learned nothing no claim is decided, and each says why."""
     snakemake(folder)
     results, study = folder / "results", small()["studies"]["dh"]
     for name in study["figures"]:
