@@ -16,3 +16,16 @@ def nothing_overlaps(figure) -> None:
             width = min(box.x1, other.x1) - max(box.x0, other.x0)
             height = min(box.y1, other.y1) - max(box.y0, other.y0)
             assert width <= 1 or height <= 1, "two parts overlap"
+
+
+def all_is_in_view(figure) -> None:
+    """No point of a curve lies beyond its axes."""
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        box = axes.bbox
+        for line in axes.get_lines():
+            if str(line.get_label()).startswith("_"):
+                continue
+            x, y = line.get_transform().transform(line.get_xydata()).T
+            assert (x >= box.x0 - 1).all() and (x <= box.x1 + 1).all(), "left or right of the axes"
+            assert (y >= box.y0 - 1).all() and (y <= box.y1 + 1).all(), "above or below the axes"

@@ -80,7 +80,7 @@ def world(root):
     }
     folders = {}
     for name, (encoder, steps) in encoders.items():
-        sgd = {"kind": "sgd", "lr": 0.5, "schedule": "constant", "momentum": 0.9}
+        sgd = {"kind": "sgd", "lr": 0.1, "schedule": "constant", "momentum": 0.9}
         run = run_of(root, name, encoder, steps=steps, **({"optimiser": sgd} if name == "lstm" else {}))
         launch(run)
         folders[name] = root / name / f"step-{steps}"

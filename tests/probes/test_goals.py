@@ -43,15 +43,15 @@ def test_learns_ratings(make_checkpoint, ratings):
 def test_a_grid_reports_the_best_combination(make_checkpoint, ratings, tmp_path):
     """The rows are those of that combination run alone; a resumed search repeats nothing."""
     checkpoint = make_checkpoint("absolute")
-    grid = {"lr": [1e-6, 3e-3], "epochs": [2]}
+    grid = {"lr": [1e-6, 3e-3], "epochs": [8]}
     probe = FinetuneProbe(**QUICK, seeds=[1, 2], grid=grid)
     said = []
     context = {"tasks": {"t": ratings}, "state_folder": tmp_path / "state"}
     found = run(Context(probe, checkpoint, **context, progress=lambda *done: said.append(done[:2])))
     assert said[-1] == (4, 4)
     values = {row["metric"]: row["value"] for row in found if row["metric"].startswith("chosen")}
-    assert values == {"chosen_lr": 3e-3, "chosen_epochs": 2}
-    alone = run(Context(FinetuneProbe(**QUICK | {"epochs": 2}, seeds=[1, 2]), checkpoint, {"t": ratings}))
+    assert values == {"chosen_lr": 3e-3, "chosen_epochs": 8}
+    alone = run(Context(FinetuneProbe(**QUICK | {"epochs": 8}, seeds=[1, 2]), checkpoint, {"t": ratings}))
     assert [row for row in found if not row["metric"].startswith("chosen")] == alone
     assert len(list((tmp_path / "state").glob("*.json"))) == 4
     assert run(Context(probe, checkpoint, **context)) == found

@@ -11,6 +11,7 @@ from checked_run import run
 from masklab.conditionals import Conditionals, write_conditionals
 from masklab.config import load, probe_steps
 from masklab.config.nulls import null_measurements, null_recipes, with_nulls
+from masklab.config.references import phase
 from masklab.config.schema import Encoder, LinearProbe, LossProbe
 from masklab.files import read_json, write_json
 from masklab.masking import mask_batch
@@ -117,7 +118,7 @@ def world(english, tasks, tmp_path_factory):
             name=name, seed=1, model=model, encoder=config.encoders[model.encoder],
             objective=config.objectives[model.objective], tokens=english / "tokens", tokenizer=english / "tokenizer",
             output=root / "models" / name, state=root / "state" / name,
-            init=folders["a"] / "step-60" if model.init else None,
+            init=folders["a"] / "step-60" if model.init else None, phase=phase(config, name),
         )  # fmt: skip
         launch(training)
         folders[name] = training.output

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import synthetic
-from drawn import nothing_overlaps
+from drawn import all_is_in_view, nothing_overlaps
 from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
@@ -85,6 +85,7 @@ def test_a_figure_draws_its_data(name, config, results, tmp_path):
     write_figure(*shown(config, results, "figures", name), tmp_path / name)
     assert first == (tmp_path / f"{name}.png").read_bytes()
     nothing_overlaps(figure)
+    all_is_in_view(figure)
 
 
 def test_values_and_intervals(config, results):

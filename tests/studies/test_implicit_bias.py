@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import synthetic
-from drawn import nothing_overlaps
+from drawn import all_is_in_view, nothing_overlaps
 from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
@@ -196,6 +196,7 @@ def test_a_figure_draws_means_over_replicates(name, config, results):
         for line in lines(axes):
             assert np.isin(np.round(line.get_ydata(), 9), np.round(data["value"], 9)).all()
     nothing_overlaps(figure)
+    all_is_in_view(figure)
     if "null" in data:
         assert (data.loc[data["metric"] == "accuracy", "null"].round(2) == 0.25).all()
 

@@ -27,6 +27,15 @@ def laid(config: dict, top: dict) -> dict:
     return plain(lay(Mapping(config), expanded(top)))
 
 
+def unlearned(config: dict) -> dict:
+    """A config whose recipes keep the weights that they start with, at a learning rate that changes none."""
+    models = {
+        name: model | {"optimiser": (model.get("optimiser") or {}) | {"lr": 1e-30}} if model.get("steps") else model
+        for name, model in config["models"].items()
+    }
+    return config | {"models": models}
+
+
 def snakemake(folder, config: dict, *arguments, check=True):
     """Run the workflow on `config` in `folder`; its output, or with `check` false the finished process."""
     path = folder / "config.yaml"

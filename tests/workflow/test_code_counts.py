@@ -70,7 +70,8 @@ def test_one_probe_s_code_re_runs_that_probe_and_below(copy, edited):
 
 def test_one_term_s_code_re_runs_the_models_that_have_it_and_below(edited):
     output = edited("src/masklab/objectives/adversarial.py", r"\Z", "\nOTHER = 1\n")
-    assert jobs(output) == {"pretrain": 1} and "pre-training foe r1" in output
+    assert jobs(output) == {"pretrain": 1, "probe": 1, "scores": 1}
+    assert "pre-training foe r1" in output and re.findall(r"probe (\S+) on (\S+)", output)[0] == ("exact", "foe")
 
 
 def test_a_class_of_the_schema_re_runs_what_uses_it(edited):
@@ -82,12 +83,12 @@ def test_a_class_of_the_schema_re_runs_what_uses_it(edited):
 def test_one_kind_of_corpus_re_runs_its_corpora_and_below(edited):
     counts = jobs(edited("src/masklab/corpora/markov/__init__.py", "^CHUNK = 4096", "CHUNK = 4095"))
     assert counts == {"corpus": 1, "tokenizer": 1, "tokens": 1, "conditionals": 1, "embeddings": 1, "pretrain": 5,
-                      "probe": 5, "scores": 1}  # fmt: skip
+                      "probe": 6, "scores": 1}  # fmt: skip
 
 
 def test_the_law_of_a_corpus_counts_for_probes_that_may_ask_for_it(edited):
     counts = jobs(edited("src/masklab/corpora/markov/law.py", "^MEMORY = 1 << 24", "MEMORY = 1 << 23"))
-    assert counts["probe"] == 5 and counts["conditionals"] == 1 and "task" not in counts
+    assert counts["probe"] == 6 and counts["conditionals"] == 1 and "task" not in counts
 
 
 def test_a_person_vouches_for_a_change_with_touch(copy):

@@ -3,46 +3,39 @@
 import pandas as pd
 import pytest
 import running
-from running import jobs
+from running import jobs, laid, unlearned
 
 pytestmark = pytest.mark.workflow
 
-PANELS = ("single", "shared", "separate")
-FEW = ("w/ DH", "w/o DH", "scratch")  # starting points of the multi-token panels
+PANELS = {"single": ["with", "without", "cbow", "scratch", "shuffled"],
+          "shared": ["with", "without", "scratch"], "separate": ["with", "without", "scratch"]}  # fmt: skip
+SIZES, SEEDS = [10, 20, 40], [1, 2]
+EACH = {"for": {"panel": [*PANELS]}}
+BOTH = {"for": {"panel": [*PANELS], "property": ["with", "without"]}}
+MIXES = {"for": {"panel": [*PANELS], "percent": [0, 10, 50]}}
+TINY = {
+    "corpora": {"dh-{panel}-{property}": BOTH | {"sequences": 100, "valid": 10, "test": 10}},
+    "encoders": {"dh": {"hidden": 16}},
+    "embeddings": {"dh-{panel}": EACH | {"epochs": 1, "size": 16}},
+    "models": {"dh-{panel}-{property}": BOTH | {"steps": 4, "checkpoints": [4], "batch_size": 8},
+               "dh-{panel}-shuffled": EACH | {"init": "dh-{panel}-with@4"}},
+    "tasks": {"patterns-{panel}-{percent}": MIXES | {"train": 40, "valid": 10, "test": 20}},
+    "probes": {"dh-{panel}": EACH | {"sizes": SIZES, "seeds": SEEDS, "max_steps": 2, "evaluate_every": 2},
+               "dh-loss": {"sequences": 4}},
+}  # fmt: skip
 
 
 def small() -> dict:
-    """config.yaml with the study `dh` alone, a few updates, and fewer starting points for the multi-token panels."""
-    config = running.default_config("dh")
-    mine = {
-        section: {name: entry for name, entry in config[section].items() if name.startswith(("dh", "patterns"))}
-        for section in ("chains", "corpora", "tokenizers", "embeddings", "encoders", "models", "tasks", "probes")
-    }
+    """config.yaml with the study `dh` alone, once, where nothing is learned, and fewer starts of the multi-token panels."""
+    config = laid(running.default_config("dh"), TINY)
     study = config["studies"]["dh"]
-    for panel in PANELS[1:]:
-        study["panels"][panel] = {label: study["panels"][panel][label] for label in FEW}
-    kept = [model for panel in study["panels"].values() for model in panel.values()]
-    study["probes"] = {f"dh-{panel}": list(study["panels"][panel].values()) for panel in PANELS}
+    for panel, starts in PANELS.items():
+        kept = {f"dh-{panel}-{start}" for start in starts}
+        study["panels"][panel] = {label: name for label, name in study["panels"][panel].items() if name in kept}
+        study["probes"][f"dh-{panel}"] = list(study["panels"][panel].values())
     study["probes"]["dh-loss"] = ["dh-single-with"]
-    for entry in mine["corpora"].values():
-        entry.update(sequences=100, valid=10, test=10)
-    for name, entry in list(mine["models"].items()):
-        if name.endswith(("cbow", "shuffled")) and "single" not in name:
-            del mine["models"][name]
-        elif name.endswith(("with", "without")):
-            entry.update(steps=4, checkpoints=[4])
-        entry.update(batch_size=8)
-    mine["models"]["dh-single-shuffled"]["init"] = "dh-single-with@4"
-    mine["embeddings"] = {"dh-single": mine["embeddings"]["dh-single"] | {"epochs": 1, "size": 16}}
-    mine["encoders"]["dh"].update(hidden=16)
-    for entry in mine["tasks"].values():
-        entry.update(train=40, valid=10, test=20)
-    for panel in PANELS:
-        mine["probes"][f"dh-{panel}"].update(sizes=[10, 20, 40], seeds=[1, 2, 3, 4, 5], max_steps=2, evaluate_every=2)
-    mine["probes"]["dh-loss"].update(sequences=4)
-    assert len(kept) == 11
-    rest = {"run": "", "seed": 1, "threads": 1, "device": "cpu", "objectives": {"mlm": {"mlm": 1}}}
-    return rest | mine | {"studies": {"dh": study}}
+    study["replicates"] = 1
+    return unlearned(config) | {"device": "cpu"}
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +54,13 @@ def test_figure1_needs_two_corpora_only(folder):
 def test_figure2_needs_the_single_token_panel_only(folder):
     counts = jobs(snakemake(folder, "--dry-run", "dh_figure2"))
     assert counts == {
-        "corpus": 2, "tokenizer": 1, "tokens": 2, "embeddings": 1, "pretrain": 5, "task": 3, "probe": 5, "figure": 1,
+        "corpus": 2, "tokenizer": 1, "tokens": 2, "embeddings": 1, "pretrain": 7, "task": 3, "probe": 7, "figure": 1,
         "dh_figure2": 1,
     }  # fmt: skip
 
 
 def test_everything_is_made(folder):
+    """Of models that have learned nothing no claim is decided, and each says why."""
     snakemake(folder)
     results, study = folder / "results", small()["studies"]["dh"]
     for name in study["figures"]:
@@ -77,12 +71,23 @@ def test_everything_is_made(folder):
             assert (results / f"tables/dh/{name}.{suffix}").stat().st_size > 0
     scores = pd.read_parquet(results / "scores.parquet")
     runs = scores[scores["metric"] == "accuracy"]
-    assert len(runs) == 11 * 3 * 3 * 5 * 4  # models, mixes, sizes, seeds, domains
-    assert set(runs["mix"]) == {0.0, 0.1, 0.5} and set(runs["split"]) == {"A-D1", "B-D1", "A-D2", "B-D2"}
+    recipes = {name for panel in study["panels"].values() for name in panel.values()}
+    nulls = set(runs["recipe"]) - recipes
+    assert len(recipes) == 11 and len(nulls) == 6  # a bag of words for each corpus that recipes are about
+    assert all(name.startswith("bag-of-words.") for name in nulls)
+    every = len(SIZES) * 4  # of each task: sizes, domains
+    counts = runs.groupby(["recipe", "task"]).size().groupby("recipe").agg(["size", "min", "max"])
+    seeds = {name: 1 if name in nulls else len(SEEDS) for name in counts.index}
+    for name, tasks, least, most in counts.itertuples():
+        assert (tasks, least, most) == (3, seeds[name] * every, seeds[name] * every)
+    assert set(runs["task"]) == {f"patterns-{panel}-{percent}" for panel in PANELS for percent in (0, 10, 50)}
+    assert set(runs["split"]) == {"A-D1", "B-D1", "A-D2", "B-D2"} and set(runs["replicate"]) == {1}
     claims = pd.read_parquet(results / "claims.parquet")
     pd.testing.assert_frame_equal(claims, pd.read_parquet(results / "claims/dh.parquet"))
-    assert (claims["seeds"] == 5).all() and len(claims) > 60
-    assert "CBOW" not in " ".join(claims.loc[claims["comparison"].str.contains("shared"), "comparison"])
+    assert (claims["replicates"] == 1).all() and len(claims) > 60
+    assert set(claims["verdict"]) == set(claims["corrected"]) == {"untested"} and (claims["why"] != "").all()
+    several = claims.loc[claims["comparison"].str.contains("shared|separate"), "comparison"]
+    assert len(several) and "CBOW" not in " ".join(several)
     losses = pd.read_parquet(results / "tables/dh/losses.parquet").set_index("row")["value"]
     assert losses["loss"] > losses["floor"] and losses["gap"] == pytest.approx(losses["loss"] - losses["floor"])
 
@@ -93,7 +98,8 @@ def test_the_margin_re_tests_claims_and_draws_nothing(folder):
     assert jobs(snakemake(folder, "--dry-run", config=config)) == {"study_claims": 1, "claims": 1}
 
 
-@pytest.mark.parametrize("preset", ["evening", "gpu", "paper"])
-def test_presets_dry_run(preset):
+@pytest.mark.parametrize(("preset", "words"), [("evening", 6), ("gpu", 6), ("paper", 9)])
+def test_presets_dry_run(preset, words):
+    """15 recipes, and a bag of words for each corpus and tokenizer; three replicates of each."""
     counts = jobs(running.dry_run_of_preset(preset, "dh"))
-    assert (counts["pretrain"], counts["figure"], counts["study_claims"]) == (15, 8, 1)
+    assert (counts["pretrain"], counts["figure"], counts["study_claims"]) == (3 * (15 + words), 8, 1)

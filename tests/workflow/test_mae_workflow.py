@@ -2,50 +2,85 @@
 
 import pandas as pd
 import pytest
-from running import default_config, dry_run_of_preset, jobs, laid, snakemake
+from running import default_config, dry_run_of_preset, jobs, laid, snakemake, unlearned
 
 from masklab.config import overlay
 
 pytestmark = pytest.mark.workflow
 
-RECIPES = ["mlm", "mae"]
+RECIPES = {"MLM": "mae-mlm", "MAE-LM": "mae-mae", "all stay": "mae-kept"}
+TASKS = ["mae-entailment", "mae-answers"]
 TINY = {
     "corpora": {"mae": {"sentences": 400, "valid": 40, "test": 40}},
     "tokenizers": {"mae": {"vocab_size": 300}},
     "encoders": {"mae-{decoder}": {"for": {"decoder": ["plain", "decoder"]}, "layers": 2, "hidden": 16}},
-    "models": {"mae-{recipe}-1": {"for": {"recipe": RECIPES}, "steps": 6, "checkpoints": [6], "batch_size": 16}},
-    "probes": {"mae-rank": {"sequences": 40}},
-}
+    "models": {"mae-{recipe}": {"for": {"recipe": ["mlm", "mae", "kept"]}, "steps": 6, "checkpoints": [3, 6],
+                                "batch_size": 16}},
+    "tasks": {"mae-{task}": {"for": {"task": ["entailment", "answers"]}, "train": 40, "valid": 20, "test": 30}},
+    "probes": {"mae-rank": {"sequences": 40},
+               "mae-finetune": {"tasks": TASKS, "max_steps": 2, "evaluate_every": 2},
+               "mae-curve": {"steps": [3], "max_steps": 2, "evaluate_every": 2}},
+}  # fmt: skip
 
 
-def test_ranks_of_both_objectives(tmp_path):
+def small() -> dict:
+    """config.yaml with MLM, the masked autoencoder and one ablation of the study `mae`, once, where nothing is learned."""
     config = laid(default_config("mae"), TINY)
-    kept = [f"mae-{recipe}-1" for recipe in RECIPES]
-    config["models"] = {n: model for n, model in config["models"].items() if n in kept or not n.startswith("mae-")}
-    study = config["studies"]["mae"]
-    config["studies"]["mae"] = study | {
-        "figures": ["figure1a"],
-        "tables": [],
-        "claims": [],
-        "probes": {"mae-rank": "all"},
-    }
-    snakemake(tmp_path, config, "mae")
-    results = tmp_path / "results"
+    config["studies"]["mae"] |= {
+        "replicates": 1,
+        "panels": {"English": RECIPES},
+        "probes": {"mae-rank": ["mae-mlm", "mae-mae"], "mae-cost": ["mae-mlm", "mae-mae"], "mae-finetune": "all",
+                   "mae-curve": ["mae-mlm", "mae-mae"]},
+    }  # fmt: skip
+    return unlearned(config) | {"device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mae")
+    snakemake(folder, small())
+    return folder
+
+
+def test_ranks_of_both_objectives_and_of_their_nulls(done):
+    results = done / "results"
     data = pd.read_parquet(results / "figures/mae/figure1a.parquet")
-    assert set(data["panel"]) == {"MLM", "MAE-LM"} and set(data["layer"]) == {0, 1, 2}
-    assert (results / "models/mae-mae-1/r1/step-6/model.safetensors").exists()
-    assert not (results / "models/mae-mae-1/r1/step-6/decoder.safetensors").exists()
-    changed = overlay(config, {"objectives": {"mae": {"autoencoder": {"aligned": False}}}})
-    counts = jobs(snakemake(tmp_path, changed, "mae", "--dry-run"))
-    assert counts["pretrain"] == 1 and counts["probe"] == 1
+    assert set(data["panel"]) == {"English"} and set(data["label"]) == {"MLM", "MAE-LM"}
+    assert set(data["layer"]) == {0, 1, 2} and set(data["null"]) == {"", "untrained", "shuffled"}
+    assert (results / "models/mae-mae/r1/step-6/model.safetensors").exists()
+    assert not (results / "models/mae-mae/r1/step-6/decoder.safetensors").exists()
 
 
-@pytest.mark.parametrize("preset,models,recipes", [("evening", 26, 16), ("gpu", 15, 5), ("paper", 18, 18)])
-def test_presets_dry_run(preset, models, recipes):
+def test_everything_is_made_and_of_models_that_have_learned_nothing_no_claim_is_decided(done):
+    results, study = done / "results", small()["studies"]["mae"]
+    for name in study["figures"]:
+        for suffix in ("pdf", "png", "parquet", "csv"):
+            assert (results / f"figures/mae/{name}.{suffix}").stat().st_size > 0
+    for name in study["tables"]:
+        for suffix in ("parquet", "csv", "md"):
+            assert (results / f"tables/mae/{name}.{suffix}").stat().st_size > 0
+    claims = pd.read_parquet(results / "claims/mae.parquet").set_index("claim")
+    assert {"deficient-mlm", "better-answers", "equal-seconds", "decoder-alone-sentences", "rank",
+            "faster-flops", "delta-ends-answers"} <= set(claims.index)  # fmt: skip
+    assert set(claims["verdict"]) == {"untested"} and (claims["why"] != "").all()
+
+
+def test_a_setting_of_one_objective_re_runs_the_models_that_have_it_and_below(done):
+    changed = overlay(small(), {"objectives": {"mae-kept": {"mae": {"delta": 0.9}}}})
+    output = snakemake(done, changed, "results/scores.parquet", "--dry-run")
+    assert jobs(output) == {"pretrain": 2, "probe": 2, "scores": 1}  # the recipe, and its weights shuffled
+
+
+@pytest.mark.parametrize(("preset", "thrice", "once"), [("evening", 5 + 10, 11 + 21), ("gpu", 5 + 10, 0),
+                                                        ("paper", 0, 18)])  # fmt: skip
+def test_presets_dry_run(preset, thrice, once):
+    """Recipes and nulls, in three replicates or in one: one of each ablation in the evening, and of the paper's."""
     counts = jobs(dry_run_of_preset(preset, "mae"))
-    assert counts["pretrain"] == models >= recipes and counts["figure"] == 5 and counts["table"] == 3
+    assert counts["pretrain"] == 3 * thrice + once
+    assert counts["figure"] == 5 and counts["table"] == 3 and counts["study_claims"] == 1
 
 
 def test_the_text_preset_dry_runs():
+    """Three replicates of two recipes, untrained, trained and shuffled."""
     counts = jobs(dry_run_of_preset("text", "mae-text"))
-    assert counts["pretrain"] == 6 and counts["figure"] == 3 and counts["study_claims"] == 1
+    assert counts["pretrain"] == 3 * 2 * 3 and counts["figure"] == 3 and counts["study_claims"] == 1

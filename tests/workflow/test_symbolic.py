@@ -39,7 +39,7 @@ CONFIG = {
     },
     "studies": {
         "dh": {"panels": {"all": ["dh", "cbow", "shuffled"]}, "probes": {"loss": ["dh"]}},
-        "bias": {"panels": {"all": ["dh", "table"]}, "probes": {"exact": "all", "linear": "all"}},
+        "bias": {"panels": {"all": ["dh", "table", "foe"]}, "probes": {"exact": "all", "linear": ["dh", "table"]}},
     },
 }  # fmt: skip
 TARGETS = [
@@ -47,7 +47,6 @@ TARGETS = [
     "results/tasks/patterns/task.json",
     "results/models/cbow/r1/manifest.json",
     "results/models/shuffled/r1/manifest.json",
-    "results/models/foe/r1/manifest.json",
 ]
 
 pytestmark = pytest.mark.workflow

@@ -48,11 +48,12 @@ SMALL = {
     },
     "studies": {
         "mlsm": {
+            "replicates": 1,
             "sets": {
                 "glue": ["acceptability"],
                 "msgs-control": ["control_main_verb"],
                 "msgs-ambiguous": ["main_verb_lexical_content"],
-            }
+            },
         }
     },
 }
@@ -86,7 +87,13 @@ SCORES = "results/scores.parquet"
 def test_everything_is_measured(done):
     study = small()["studies"]["mlsm"]
     scores = pd.read_parquet(done / SCORES)
-    assert set(scores["recipe"]) == {*study["extra"], *(m for panel in study["panels"].values() for m in panel)}
+    recipes = {*study["extra"], *(m for panel in study["panels"].values() for m in panel.values())}
+    nulls = {f"{null}.{track}-kd" for null in ("untrained", "bag-of-words") for track in ("strict", "strict-small+mlm")}
+    nulls = {name.replace("small+mlm-kd", "small-kd+mlm") for name in nulls}
+    assert set(scores["recipe"]) == recipes | nulls and set(scores["replicate"]) == {1}
+    majority = scores[scores["metric"] == "majority"]
+    assert set(majority["task"]) == {"acceptability", "control_main_verb", "main_verb_lexical_content"}
+    assert set(majority["recipe"]) == recipes | nulls
     assert not list((done / "results/state").rglob("*.safetensors")), "states are removed on success"
 
 
@@ -130,7 +137,7 @@ def test_a_second_run_has_nothing_to_do_within_ten_seconds(done):
 
 def test_learning_rate_of_fine_tuning_re_runs_fine_tuning_and_below_only(done):
     config = overlay(small(), {"probes": {"finetune": {"lr": 1e-4}}})
-    assert jobs(snakemake(done, SCORES, "--dry-run", config=config)) == {"probe": 10, "scores": 1}
+    assert jobs(snakemake(done, SCORES, "--dry-run", config=config)) == {"probe": 14, "scores": 1}
 
 
 def test_lambda_re_runs_the_dictionary_and_below_only(done):
@@ -152,7 +159,7 @@ def test_reverting_a_value_re_runs_nothing(done):
 def test_one_figure_needs_only_its_own_chain(tmp_path):
     output = snakemake(tmp_path, "--dry-run", "mlsm_figure2")
     assert jobs(output) == {
-        "corpus": 1, "tokenizer": 1, "tokens": 1, "task": 1, "pretrain": 3, "dictionary": 1, "codes": 1, "probe": 2,
+        "corpus": 1, "tokenizer": 1, "tokens": 1, "task": 1, "pretrain": 5, "dictionary": 1, "codes": 1, "probe": 4,
         "figure": 1, "mlsm_figure2": 1,
     }  # fmt: skip
     by_path = snakemake(tmp_path, "--dry-run", "results/figures/mlsm/figure2.pdf")
@@ -202,9 +209,10 @@ def test_the_paper_preset_dry_runs():
     command = [*running.COMMAND, "--dry-run", "mlsm", "--configfile", "presets/paper.yaml"]
     output = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
     counts = jobs(output)
-    assert counts["pretrain"] == 10 and counts["dictionary"] == 2
-    # 8 phase-2 models x 5 checkpoints + 2 phase-1; (8 x 3 + 2) x 22 fine-tuned tasks; 2 for Figure 1
-    assert counts["probe"] == 8 * 5 + 2 + (8 * 3 + 2) * 22 + 2
+    # three replicates of 10 recipes and 4 nulls; of the recipes in two dictionaries
+    assert counts["pretrain"] == 3 * 14 and counts["dictionary"] == 3 * 2
+    # 8 phase-2 models x 5 checkpoints, 2 phase-1, 4 nulls; (8 x 3 + 2 + 4) x 22 fine-tuned tasks; 2 for Figure 1
+    assert counts["probe"] == 3 * (8 * 5 + 2 + 4 + (8 * 3 + 2 + 4) * 22 + 2)
 
 
 def test_every_figure_and_table_is_drawn(done):

@@ -12,7 +12,7 @@ from masklab.scores.results import Results
 TIDY = ["panel", "row", "recipe", "label", "step", "metric", "value", "low", "high", "replicates", "items", "n"]
 TYPES = {"step": "int64", "value": "float64", "low": "float64", "high": "float64", "replicates": "int64",
          "items": "bool", "n": "int64"}  # fmt: skip
-NAMES = {"mcc": "MCC", "f1": "F1"}
+NAMES = {"mcc": "MCC", "f1": "F1", "exact": "exact match"}  # metrics as they are written
 WHOLE = {"parameters", "hidden", "heads", "layers", "intermediate"}  # metrics that are counts
 NO_BEST = {"loss", "floor", "gap", "trace"} | WHOLE  # rows whose highest value is not the best
 NULL = "null: "  # how the labels of columns of nulls begin

@@ -5,7 +5,7 @@ import pandas as pd
 
 from masklab.report import style
 from masklab.report.cells import cell, null_cells, tidy
-from masklab.report.marks import best_null, note, null_key, step_axis, write_note
+from masklab.report.marks import best_null, note, null_key, step_axis, unit, write_note
 from masklab.report.marks import curves as marks_curves
 
 
@@ -14,7 +14,7 @@ def comparison(results, chosen) -> pd.DataFrame:
     cells = []
     for panel, lines in chosen.items():
         for row, readings in lines.items():
-            metric = _metric(results, next(iter(readings.values())))
+            metric = next(iter(readings.values())).unit(results.view)
             cells += [cell(results, reading, panel, row, label, metric) for label, reading in readings.items()]
             cells += null_cells(results, readings.values(), panel, row, metric)
     return tidy(cells)
@@ -49,7 +49,7 @@ def bars(results, chosen):
             ha="right" if len(lines) > 3 else "center",
         )
         axes.set_xlim(-0.6, len(lines) - 0.4)
-        axes.set_ylabel(_metric(results, next(iter(next(iter(lines.values())).values()))))
+        axes.set_ylabel(unit(results, [reading for readings in lines.values() for reading in readings.values()]))
         axes.axhline(0, color="0.3", linewidth=0.6)
         style.panel_title(axes, panel, index if len(chosen) > 1 else None)
         data += frames
@@ -73,7 +73,7 @@ def curves(results, chosen):
         frame, null = marks_curves(axes, results, readings, looks)
         handles |= dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
         step_axis(axes, frame["x"])
-        axes.set_ylabel(_metric(results, next(iter(readings.values()))))
+        axes.set_ylabel(unit(results, readings.values()))
         title = name if len(chosen) == 1 else f"{panel}: {name}"
         style.panel_title(axes, title, index if len(cells) > 1 else None)
         data.append(frame.assign(panel=panel, set=name))
@@ -84,8 +84,3 @@ def curves(results, chosen):
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
     write_note(figure, note(data))
     return figure, pd.concat(data, ignore_index=True).rename(columns={"x": "step"})
-
-
-def _metric(results, reading) -> str:
-    """What a reading of tasks is measured in: their metric, or "score" where they have several."""
-    return reading.unit(results.view)

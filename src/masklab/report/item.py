@@ -1,7 +1,7 @@
 """What a figure or a table is, without pandas or matplotlib, since the workflow reads it while it is parsed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from masklab.config.kinds import imported
 from masklab.errors import MaskLabError
@@ -51,6 +51,10 @@ class Item:
         corpora = set(self.corpora(view))
         shown = [name for name in view.recipes if view.recipes[name]["corpus"] in corpora]
         part = view.only([*(recipe for _, recipe in pairs), *shown], tasks, [probe for probe, _ in pairs])
+        # of what is there for its corpus alone nothing is read; nothing is tested, so no margin
+        read = {recipe for _, recipe in pairs}
+        counts = {name: count for name, count in part.replicates.items() if name in read}
+        part = replace(part, replicates=counts, margin=None)
         if leaves(self.choose(part)) != leaves(chosen):
             raise MaskLabError("chooses other readings from the part of the study that it shows")
         return part

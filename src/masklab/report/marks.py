@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from masklab.report import style
+from masklab.report.cells import NAMES
 from masklab.scores.results import Results
 
 BAND = "band, bars: 95 % interval of the mean"
@@ -118,6 +119,13 @@ def limits(axes, frames, nulls=(), least: float | None = None, most: float | Non
     room = 0.06 * np.ptp(values) or 0.05
     low, high = values.min() - room, values.max() + room
     axes.set_ylim(low if least is None else max(low, least), high if most is None else min(high, most))
+
+
+def unit(results: Results, readings) -> str:
+    """What readings are measured in, as an axis says it: "score" where that differs."""
+    units = {reading.unit(results.view) for reading in readings}
+    names = [NAMES.get(name, name) for name in units]
+    return names[0] if len(names) == 1 else "score"
 
 
 def count(number: float) -> str:

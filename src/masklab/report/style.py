@@ -108,7 +108,15 @@ def panel_title(axes, title: str, index: int | None = None) -> None:
 def legend_below(figure, handles, texts, **options) -> None:
     """Legend under the axes, in as many columns as fit; the figure grows by its height."""
     width, height = figure.get_size_inches()
-    entry = (max(map(len, texts)) * 0.6 + options.get("handlelength", 1) + 2.5) * RC["legend.fontsize"] / 72
-    columns = max(1, min(len(texts), int((width - 0.2) / entry)))
+    handle = options.get("handlelength", 1) + 2.5  # with what lies around it, in widths of an m
+
+    def needed(columns):
+        """Width in inches: matplotlib fills column after column, the first ones with one entry more."""
+        sizes = [len(texts) // columns + (k < len(texts) % columns) for k in range(columns)]
+        starts = list(itertools.accumulate(sizes, initial=0))
+        longest = [max(map(len, texts[start : start + size])) for start, size in zip(starts, sizes, strict=False)]
+        return sum(0.6 * length + handle for length in longest) * RC["legend.fontsize"] / 72
+
+    columns = next((k for k in range(len(texts), 1, -1) if needed(k) <= width - 0.2), 1)
     figure.set_size_inches(width, height + 0.17 * -(-len(texts) // columns) + 0.1)
     figure.legend(handles, texts, loc="outside lower center", ncols=columns, columnspacing=1.2, **options)

@@ -22,7 +22,8 @@ class View:
     panels: title -> label -> recipe, in the order of the config.
     recipes, tasks, probes: name -> facts; of a probe also `recipes`, those that it measures.
     nulls: recipe -> kind of null -> the null's recipe (None: the majority, which is no recipe).
-    replicates: recipe -> how many. sets: name -> tasks. margin, saturation: as `Study` has them.
+    replicates: recipe -> how many. sets: name -> tasks. margin, saturation: as `Study` has them; without a margin
+    where nothing is tested.
     """
 
     study: str
@@ -34,7 +35,7 @@ class View:
     tasks: dict[str, dict] = field(default_factory=dict)
     sets: dict[str, list[str]] = field(default_factory=dict)
     probes: dict[str, dict] = field(default_factory=dict)
-    margin: float = 0.02
+    margin: float | None = 0.02
     saturation: float = 0.01
 
     @classmethod

@@ -3,13 +3,15 @@
 One row per mix of fine-tuning data, one colour per test domain: hue tells the vocabulary (A cool, B warm), lightness
 the chain (D1 dark, D2 light); dashes and hollow markers tell the starting points, so that it can be read in grey.
 Unlike the paper's, whose points are single runs, curves are means over replicates with intervals; a column of nulls
-(shuffled weights, a bag of words) stands beside them.
+(shuffled weights, a bag of words) stands beside them. Curves are drawn side by side so that their intervals can be
+told apart.
 """
 
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import ScaledTranslation
 
 from masklab.errors import MaskLabError
 from masklab.report import style
@@ -45,6 +47,7 @@ LINES = {
     BAG: {"linestyle": (0, (4, 1.6)), "fillstyle": "none"},
 }
 COLUMNS = {"MLMs": (WITH, WITHOUT), "CBOW and scratch": (CBOW, SCRATCH), "nulls": (SHUFFLED, BAG)}
+APART = 2.5  # points between the intervals of two curves at one size
 CHANCE = {"D1": (0, (1, 2.5)), "D2": (0, (5, 2.5))}
 
 
@@ -123,14 +126,19 @@ def _draw(axes, part):
     for domain in ("D1", "D2"):
         for level in part.loc[part["domain"].str.endswith(domain), "majority"].dropna().unique():
             axes.axhline(level, color="0.45", linewidth=0.8, linestyle=CHANCE[domain], zorder=1, label="_chance")
-    for (start, domain), curve in part.groupby(["start", "domain"], sort=False):
+    curves = list(part.groupby(["start", "domain"], sort=False))
+    for number, ((start, domain), curve) in enumerate(curves):
         curve = curve.sort_values("x")
         look = LOOKS[domain] | LINES[start]
-        if curve["low"].notna().any():
-            low, high = curve["low"].clip(0, 1), curve["high"].clip(0, 1)
-            axes.fill_between(curve["x"], low, high, color=look["color"], alpha=0.13, linewidth=0, zorder=2)
+        beside = ScaledTranslation((number - (len(curves) - 1) / 2) * APART / 72, 0, axes.figure.dpi_scale_trans)
+        drawn = {"transform": axes.transData + beside, "color": look["color"]}
+        known = curve.dropna(subset=["low"])
+        axes.vlines(known["x"], known["low"].clip(0, 1), known["high"].clip(0, 1), linewidth=0.8, alpha=0.6, **drawn)
         points = {"linewidth": 1.2, "markersize": 3.6, "markeredgewidth": 0.8, "zorder": 3}
-        axes.plot(curve["x"], curve["value"], label=f"{start}, {domain}", **points, **look)
+        axes.plot(curve["x"], curve["value"], label=f"{start}, {domain}", **points, **look | drawn)
+        axes.update_datalim(curve[["x", "value"]].to_numpy())  # of what is moved, matplotlib does not know it
+    axes.margins(x=0.1)
+    axes.autoscale_view()
     if len(part):
         examples_axis(axes, sorted(part["x"].unique()))
 
@@ -150,6 +158,4 @@ def _legend(figure, data):
             handles[start] = Line2D([], [], color="0.2", marker="o", markersize=4, linewidth=1.2, **look)
     for chain, dashes in CHANCE.items():
         handles[f"majority, {chain}"] = Line2D([], [], color="0.45", linewidth=0.9, linestyle=dashes)
-    if data["low"].notna().any():
-        handles["interval"] = style.patch("0.5", 0.25)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)

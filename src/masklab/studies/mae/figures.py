@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from masklab.report import style
-from masklab.report.marks import band, bars, best_null, key, limits, note, null_key, null_line, write_note
+from masklab.report.marks import band, bars, best_null, key, limits, note, null_key, null_line, unit, write_note
 from masklab.scores.reading import nulls_of
 from masklab.studies.mae.select import COSTS, DELTA
 
@@ -21,7 +21,6 @@ FORMS = {"rank": "effective rank", "rank_centred": "effective rank, centred"}
 NULLS = {"untrained": "0.5", "shuffled": "0.75"}  # shades of grey
 AXES = {"seconds": "Time (s)", "flops": "FLOPs", "tokens": "Tokens"}
 TITLES = {"sentences": "Mean over sentence tasks", "answers": "Answer extraction"}
-UNITS = {"exact": "exact match", "mcc": "MCC", "f1": "F1"}
 AUTOENCODER = {"color": "#0072B2", "marker": "s"}
 LAST = {"color": "#000000", "linestyle": (0, (1, 1.5)), "linewidth": 1.0}  # MLM's last score
 
@@ -44,11 +43,6 @@ def _finished(figure, data, handles):
 
 def _value(null):
     return np.nan if null is None else null.value
-
-
-def _unit(results, reading):
-    unit = reading.unit(results.view)
-    return UNITS.get(unit, unit)
 
 
 def _by_layer(axes, results, reading, look, nulls=True, **about):
@@ -130,7 +124,7 @@ def figure3(results, chosen):
             axes.xaxis.set_major_locator(MaxNLocator(4))
             _titled(axes, chosen, title, "", letters)
         limits(row[0], list(scores.values()), [null])
-        row[0].set_ylabel(_unit(results, next(iter(curves.values()))["score"]))
+        row[0].set_ylabel(unit(results, [own["score"] for own in curves.values()]))
     handles = dict(key(label, **look) for label, look in looks.items())
     handles |= dict([key(f"{mlm}, last checkpoint", **LAST)]) | null_key(nulls)
     return _finished(figure, data, handles)
@@ -149,7 +143,7 @@ def figure4(results, chosen):
                 continue
             frame = pd.concat([_described(results, title, reading) for reading in own[what]], ignore_index=True)
             frame["delta"] = [results.view.fact(recipe, DELTA) for recipe in frame["recipe"]]
-            null, unit = best_null(results, own[what]), _unit(results, own[what][0])
+            null, measured = best_null(results, own[what]), unit(results, own[what])
             curve, mlm = frame.dropna(subset=["delta"]), frame[frame["delta"].isna()]
             handles["masked autoencoder"] = bars(axes, curve["delta"], curve, **AUTOENCODER)
             for each in mlm.itertuples():
@@ -159,9 +153,9 @@ def figure4(results, chosen):
             limits(axes, [frame], [null])
             axes.set_xlim(-0.08, 1.08)
             axes.set_xlabel("δ, share of [MASK]s in the encoder")
-            axes.set_ylabel(unit)
+            axes.set_ylabel(measured)
             _titled(axes, chosen, title, TITLES[what], letters)
-            data.append(frame.assign(tasks=what, metric=unit, null=_value(null)).drop(columns="x"))
+            data.append(frame.assign(tasks=what, metric=measured, null=_value(null)).drop(columns="x"))
             nulls.append(null)
     return _finished(figure, data, handles | null_key(nulls))
 

@@ -90,13 +90,15 @@ class Panel:
     def __init__(self, view: View, title: str):
         self.view, self.title = view, title
         members = list(dict.fromkeys(view.panels[title].values()))
-        found = {name: role_of(view.recipes[name]) for name in members}
-        base = next((name for name in members if found[name] == MAE), None)
-        found |= {name: ablation(view, name, base) for name in members if base and not found[name]}
+        roles = {name: role_of(view.recipes[name]) for name in members}
+        base = next((name for name in members if roles[name] == MAE), None)
+        others = [name for name in members if name != base and roles[name] in (None, MAE)]
+        roles |= {name: ablation(view, name, base) if base else None for name in others}
         self.roles: dict[str, str] = {}
-        for name, role in found.items():
-            self.roles.setdefault(role, name)
-        staying = {view.fact(name, DELTA): name for name, role in found.items() if role == PART}
+        for name, role in roles.items():
+            if role is not None:
+                self.roles.setdefault(role, name)
+        staying = {view.fact(name, DELTA): name for name, role in roles.items() if role == PART}
         staying |= {float(role == KEPT): self.roles[role] for role in (MAE, KEPT) if role in self.roles}
         self.deltas = dict(sorted(staying.items()))
 

@@ -114,16 +114,11 @@ def curves(results, chosen):
     tasks = split_up(results, reading)
     for axes in grid[: len(chosen) : across]:
         what = "phenomena" if any("/" in task for task in tasks) else "tasks"
-        axes.set_ylabel(f"Mean {_unit(results, reading)}, {len(tasks)} {what}")
+        axes.set_ylabel(f"Mean {marks.unit(results, [reading])}, {len(tasks)} {what}")
     ordered = {label: handles[label] for label in (*looks, START) if label in handles} | marks.null_key(nulls)
     style.legend_below(figure, list(ordered.values()), list(ordered), handlelength=3)
     marks.write_note(figure, marks.note(data) + ("" if any(nulls) else "; chance is not shown"))
     return figure, pd.concat(data, ignore_index=True).rename(columns={"x": "updates"})
-
-
-def _unit(results, reading):
-    unit = reading.unit(results.view)
-    return {"mcc": "MCC"}.get(unit, unit)
 
 
 def points(results, chosen) -> pd.DataFrame:
@@ -149,6 +144,8 @@ def points(results, chosen) -> pd.DataFrame:
                 row |= {"null": null.value if null else np.nan, "null_kind": null.kind if null else ""}
                 least = max(found["value"] if np.isnan(found["low"]) else found["low"] for found in (x, y))
                 rows.append(row | {"learned": null is None or bool(least > null.value)})
+    if not rows:
+        raise MaskLabError("scores: nothing was measured of the recipes of the figure")
     return pd.DataFrame(rows)
 
 
@@ -168,7 +165,7 @@ def _scatter(axes, part, limits, results, pair, step):
         hollow(axes, *own.loc[~own["learned"], ["x", "y"]].to_numpy().T, look | {"markersize": 4.5})
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MultipleLocator(step))
-    unit = _unit(results, pair[1])
+    unit = marks.unit(results, pair)
     axes.set_xlabel(f"{unit} of {results.view.label(pair[0].recipe)}")
     axes.set_ylabel(f"{unit} of {results.view.label(pair[1].recipe)}")
 

@@ -1,0 +1,269 @@
+"""The wing of `mae`: its recipes by their facts, figures and tables from scores of known values, its claims."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import synthetic
+from drawn import all_is_in_view, nothing_overlaps
+from masklab.claims.verdict import test_claims
+from masklab.config import layered, load, overlay, plain
+from masklab.errors import MaskLabError
+from masklab.report.cells import TIDY, markdown
+from masklab.scores.view import View
+from masklab.studies import claims_of, find
+from masklab.studies.mae import FIGURES, TABLES
+from masklab.studies.mae.select import COMPARED, GROUPS, MAE, PART, RESET, Panel, role_of
+
+RAW = plain(layered())
+ABLATIONS = ("delta-0.25", "delta-0.5", "delta-0.75", "kept", "reset", "random", "misaligned", "no-relative",
+             "self+cross", "causal+cross", "cross", "fewer-layers", "more-layers", "narrower", "wider")  # fmt: skip
+LABELS = {"MLM": "mae-mlm", "MAE-LM": "mae-mae", "80/10/10": "mae-80-10-10"}
+LABELS |= {name: f"mae-{name}" for name in ABLATIONS}
+WORSE = {"attention": 0.02, "layers": 0.01}  # what MAE-LM loses by other attention in the decoder, by a third layer
+
+
+def config_of(change=None, panels=None):
+    """The default config with this study alone, changed, and with these panels."""
+    raw = overlay(copy.deepcopy(RAW), {"extends": [], **(change or {})})
+    study = raw["studies"]["mae"] | ({"panels": panels} if panels else {})
+    return load(raw | {"studies": {"mae": study}})
+
+
+@pytest.fixture(scope="module")
+def config():
+    """A study of all ablations."""
+    return config_of(panels={"English": LABELS})
+
+
+def score(facts):
+    """MAE-LM is .03 above MLM, and loses it as [MASK]s stay in the encoder; resetting them brings .02 of it back."""
+    if facts["objective.terms"] != ["mae"] or facts["masking.random"] == 1:
+        return 0.8
+    delta, reset = facts["objective.mae.delta"], facts["objective.mae.reset"]
+    lost = WORSE["attention"] * (facts["encoder.decoder.attention"] != "self")
+    lost += WORSE["layers"] * (facts["encoder.decoder.layers"] > 2)
+    return 0.83 - (0.01 if reset else 0.03 * delta) - lost
+
+
+def rank(cell):
+    """[MASK]s add to the rank of MLM in deep layers; MAE-LM's of real tokens is higher."""
+    layer, masked = cell["layer"], cell["split"] == "masked"
+    by_layer = {"mask-positions": 2 + 6 * layer, "real-positions": 30 + layer}
+    grows = 3 if role_of(cell["facts"]) == MAE else 1 + layer * masked
+    return by_layer.get(cell["split"], 30 + grows * layer) - 2 * (cell["metric"] == "rank_centred")
+
+
+def world(cell):
+    """About the paper's; pre-training is half way at its first checkpoint, where scores are those of the last."""
+    metric, facts = cell["metric"], cell["facts"]
+    if metric in ("seconds", "flops", "tokens"):
+        return 100 * cell["step"] / cell["last"] * (1.1 if role_of(facts) == MAE and metric != "tokens" else 1)
+    if cell["null"] or metric.startswith("majority"):
+        return None
+    if metric.startswith("rank"):
+        return rank(cell)
+    return score(facts) + 0.05 * (metric == "f1") if cell["kind"] == "finetune" else None
+
+
+@pytest.fixture(scope="module")
+def results(config):
+    return synthetic.results(config, "mae", world, noise=0.0005)
+
+
+@pytest.fixture(scope="module")
+def exact(config):
+    return synthetic.results(config, "mae", world, noise=0)
+
+
+def shown(config, results, section, name):
+    item = find("mae", config.studies["mae"], section, name)
+    part = item.part(results.view)
+    assert item.needs(part) == item.needs(results.view)
+    return item.draw(results) if section == "figures" else item.function()(results, item.choose(results.view))
+
+
+def claims(config, results):
+    listed = claims_of("mae", config.studies["mae"], results.view)
+    return test_claims(listed, results).set_index("claim")
+
+
+# --- what is what -------------------------------------------------------------------------
+
+
+def test_roles_come_from_facts(config):
+    panel = Panel(View.of(config, "mae"), "English")
+    assert set(COMPARED) | {role for group in GROUPS.values() for role in group} | {PART} == set(panel.roles)
+    assert panel[RESET] == "mae-reset" and panel["cross"] == "mae-cross" and panel["wider"] == "mae-wider"
+    assert panel.deltas == {
+        0: "mae-mae", 0.25: "mae-delta-0.25", 0.5: "mae-delta-0.5", 0.75: "mae-delta-0.75", 1: "mae-kept",
+    }  # fmt: skip
+
+
+def test_delta_is_drawn_from_facts():
+    changed = config_of({"objectives": {"mae-delta-0.5": {"mae": {"delta": 0.9}}}})
+    _, data = shown(changed, synthetic.results(changed, "mae", world, noise=0), "figures", "figure4")
+    own = data[data["recipe"] == "mae-delta-0.5"]
+    assert set(own["delta"]) == {0.9} and own["value"].to_numpy() == pytest.approx(0.83 - 0.03 * 0.9)
+
+
+def test_names_are_free():
+    """The panel, its labels and recipes renamed, to another script: the same numbers under other labels."""
+    text = json.dumps(RAW, ensure_ascii=False)
+    for name, other in (("mae-mlm", "掩码"), ("mae-mae", "自编码"), ("mae-80-10-10", "三种")):
+        text = text.replace(f'"{name}"', f'"{other}"')
+    raw = json.loads(text)
+    study = raw["studies"]["mae"]
+    study["panels"] = {
+        "英语": {f"{label} 模型": name for own in study["panels"].values() for label, name in own.items()}
+    }
+    config, renamed = config_of(), load(raw | {"studies": {"mae": study}})
+    first, second = (synthetic.results(each, "mae", world) for each in (config, renamed))
+    columns = ["value", "low", "high", "verdict"]
+    assert claims(renamed, second)[columns].equals(claims(config, first)[columns])
+    free = ["panel", "label", "recipe"]
+    for section, drawn in (("figures", ("figure1a", "figure3", "figure4")), ("tables", ("table1", "table3"))):
+        for name in drawn:
+            one, other = (shown(c, r, section, name) for c, r in ((config, first), (renamed, second)))
+            one, other = (each[1] if section == "figures" else each for each in (one, other))
+            keys = [key for key in free if key in one and name != "table3"] or ["label", "recipe"]
+            assert other.drop(columns=keys).equals(one.drop(columns=keys))
+            assert "MLM 模型" in set(other["label"]) and "掩码" in set(other["recipe"])
+
+
+def test_what_a_study_lacks_is_said(config):
+    study = config.studies["mae"]
+
+    def left(*labels):
+        fewer = study.model_copy(update={"panels": {"English": {label: LABELS[label] for label in labels}}})
+        return View.of(config.model_copy(update={"studies": {"mae": fewer}}), "mae")
+
+    alone = left("MLM")
+    for section, name, lacking in (
+        ("figures", "figure3", "panel 'English' has 1 of the recipes MLM, MAE-LM; 2 needed"),
+        ("figures", "figure4", "panel 'English' has no two recipes that differ in how many"),
+        ("tables", "table2", "panel 'English' has no two recipes to compare in Table 2"),
+    ):
+        with pytest.raises(MaskLabError, match=lacking) as caught:
+            find("mae", study, section, name).needs(alone)
+        assert "\n" not in str(caught.value)
+    assert {claim.name.removesuffix("-centred") for claim in claims_of("mae", study, alone)} == {
+        "deficient-mlm", "deficient-last", "deeper", "lemma", "lemma-twice", "theorem",
+    }  # fmt: skip
+    names = {claim.name for claim in claims_of("mae", study, left("MLM", "MAE-LM", "kept"))}
+    assert "delta-ends-answers" in names and not {"delta-answers", "reset-helps-answers"} & names
+
+
+# --- figures and tables -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_draws_its_data(name, config, results):
+    figure, data = shown(config, results, "figures", name)
+    assert np.isfinite(data[["value", "low", "high"]]).all(axis=None) and (data["replicates"] == 3).all()
+    values = np.round(data["value"], 9)
+    for axes in figure.axes:
+        curves = [line for line in axes.get_lines() if len(line.get_ydata()) > 2 or line.get_marker() in ("s", "o")]
+        assert curves and axes.get_xlabel()
+        for line in curves:
+            assert np.isin(np.round(line.get_ydata(), 9), values).all()
+    nothing_overlaps(figure)
+    all_is_in_view(figure)
+
+
+def test_curves_have_the_interval_of_their_replicates(config, results):
+    _, data = shown(config, results, "figures", "figure1a_centred")
+    curve = data[(data["recipe"] == "mae-mlm") & (data["split"] == "masked")].set_index("layer")
+    rows = results.scores.query("recipe == 'mae-mlm' and split == 'masked' and metric == 'rank_centred'")
+    for layer in range(5):
+        values = rows[rows["layer"] == layer]["value"]
+        spread = max(values.std(), np.sqrt(1 / 12))  # ranks are whole numbers
+        low, high = stats.t.interval(0.95, 2, values.mean(), spread / np.sqrt(3))
+        assert curve.loc[layer, ["value", "low", "high"]].tolist() == pytest.approx([values.mean(), low, high])
+    greys = data[data["null"] == "untrained"]
+    assert set(greys["recipe"]) == {f"untrained.{name}" for name in ("mae-mlm", "mae-mae", "mae-80-10-10")}
+
+
+def test_figures_in_numbers(config, exact):
+    _, data = shown(config, exact, "figures", "figure3")
+    own = data[data["recipe"] == "mae-mae"].set_index("metric")
+    assert own.loc["seconds", "cost"].tolist() == pytest.approx([55, 110])
+    assert own.loc["tokens", "cost"].tolist() == pytest.approx([50, 100])
+    assert own["value"].to_numpy() == pytest.approx(0.83) and own["last"].to_numpy() == pytest.approx(0.8)
+    assert own["null"].to_numpy() == pytest.approx(0.5)
+    _, data = shown(config, exact, "figures", "figure4")
+    curve = data[data["tasks"] == "answers"].dropna(subset=["delta"])
+    assert curve["delta"].tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert curve["value"].to_numpy() == pytest.approx(0.83 - 0.03 * curve["delta"])
+    assert data[data["recipe"] == "mae-mlm"]["value"].tolist() == pytest.approx([0.8, 0.8])
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(name, exact, config):
+    if name == "losses":
+        change = {"probes": {"losses": {"kind": "loss"}}, "models": {"mae-mae": {"keep_decoder": True}}}
+        config = config_of(change | {"studies": {"mae": {"probes": {"losses": list(LABELS.values())[:3]}}}})
+        exact = synthetic.results(config, "mae", world, noise=0)
+    table = shown(config, exact, "tables", name)
+    assert list(table.columns) == TIDY and not table.duplicated(["panel", "row", "label"]).any()
+    assert np.isfinite(table["value"]).all() and "over 3 replicates" in markdown(table)
+    cells = table.set_index(["panel", "row", "label"])["value"]
+    if name == "losses":
+        assert set(table["row"]) == {"loss", "floor", "gap"} and cells["English", "floor", "MLM"] == 2
+        return
+    if name == "table1":
+        assert cells["English", "Average", "MAE-LM"] == pytest.approx(0.83)
+        assert cells["English", "mae-answers (EM)", "MLM"] == pytest.approx(0.8)
+        assert cells["English", "mae-answers (F1)", "MLM"] == pytest.approx(0.85)
+        # MCC and Spearman 0, accuracy .5
+        assert cells["English", "Average", "null: majority"] == pytest.approx(0.5 / 3)
+    if name == "table2":
+        for label, value in (("kept", 0.8), ("reset", 0.82), ("random", 0.8)):
+            assert cells["Handling [MASK]", "Average", label] == pytest.approx(value)
+        assert cells["Decoder size", "Answer extraction", "more-layers"] == pytest.approx(0.82)
+        assert list(table["panel"].unique()) == list(GROUPS)
+    if name == "table3":
+        assert cells["Effective rank", "Pretrained", "MAE-LM"] == 30 + 3 * 4
+        assert cells["Effective rank, centred", "Pretrained", "MLM"] == 30 + 4 - 2
+    assert any(label.startswith("null: ") for label in table["label"])
+
+
+# --- claims -------------------------------------------------------------------------------
+
+
+def test_the_paper_is_supported_by_scores_of_its_shape(config, results):
+    found = claims(config, results)
+    assert found.index.is_unique and found["headline"].sum() == 3 and (found["replicates"] == 3).all()
+    costs = ["equal-seconds", "equal-flops", "faster-seconds", "faster-flops"]  # a tenth more is not equal within 2 %
+    assert (found["verdict"][costs] == "contradicted").all()
+    rest = found.drop(index=costs)
+    assert (rest["verdict"] == "supported").all(), rest.loc[rest["verdict"] != "supported", ["verdict", "why"]]
+
+
+def test_claims_in_numbers(config, exact):
+    value = claims(config, exact)["value"]
+    assert value["better-sentences"] == pytest.approx(0.03)
+    assert value["delta-sentences"] == pytest.approx(-0.03) and value["delta-ends-answers"] == pytest.approx(0.03)
+    assert value["deficient-mlm"] == pytest.approx(np.mean([layer**2 for layer in (1, 2, 3, 4)]))
+    assert value["deeper"] == pytest.approx((9 + 16) / 2 - (1 + 4) / 2)
+    assert value["lemma-twice-centred"] == pytest.approx((2 + 24 - 2) - 2 * (2 - 2))
+    assert value["equal-seconds"] == pytest.approx(0.1) and value["slightly-flops"] == pytest.approx(-0.1)
+    assert value["faster-seconds"] == pytest.approx(0.55 - 0.5)
+    assert value["cross-answers"] == pytest.approx(WORSE["attention"])
+
+
+def test_models_that_learned_nothing_decide_nothing(config):
+    def level(cell):
+        if cell["kind"] != "finetune" or cell["metric"].startswith("rank"):
+            return world(cell)
+        return {"mcc": 0.0, "pearson": 0.0, "spearman": 0.0, "exact": 0.5, "f1": 0.6}.get(cell["metric"], 0.5)
+
+    found = claims(config, synthetic.results(config, "mae", level, learned=False))
+    assert set(found["verdict"]) == {"untested"}
+    found = claims(config, synthetic.results(config, "mae", level))  # the language was learned, the tasks were not
+    tasks = [name for name in found.index if name.startswith(("better", "faster", "delta", "reset", "cross"))]
+    assert set(found["verdict"][tasks]) == {"untested"}
+    assert found["verdict"][["deficient-mlm", "slightly-seconds"]].tolist() == ["supported"] * 2

@@ -1,0 +1,290 @@
+"""The wing of `mlsm`: its recipes by their facts, figures and tables from scores of known values, its claims."""
+
+import copy
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import synthetic
+from drawn import all_is_in_view, nothing_overlaps
+from masklab.claims.verdict import test_claims
+from masklab.config import layered, load, overlay, plain
+from masklab.errors import MaskLabError
+from masklab.report.cells import TIDY, markdown
+from masklab.scores.results import Results
+from masklab.scores.schema import rows_to_frame
+from masklab.scores.view import View
+from masklab.studies import claims_of, find
+from masklab.studies.mlsm import FIGURES, TABLES
+from masklab.studies.mlsm.figures import row_names
+from masklab.studies.mlsm.select import JOINT, KD, KD_MLM, MLM, MLSM, objective_of, objectives, start_of, tracks
+
+RAW = plain(layered())
+PUBLISHED = Path(__file__).parent / "published_mlsm.csv"  # Table 1 of Berend (2023), as printed
+# Score after the last update on (pairs, fine-tuned, control, ambiguous), by the size of the corpus and the objective.
+LARGE = {MLM: (0.75, 0.80, 0.8, -0.3), MLSM: (0.60, 0.803, 0.82, -0.28), JOINT: (0.77, 0.806, 0.85, -0.25),
+         KD: (0.70, 0.78, 0.8, -0.3), KD_MLM: (0.74, 0.79, 0.81, -0.29)}  # fmt: skip
+SMALL = {MLM: (0.68, 0.70, 0.6, -0.5), JOINT: (0.72, 0.75, 0.7, -0.4), KD_MLM: (0.70, 0.71, 0.62, -0.49)}
+RISE = {MLM: 0.04, JOINT: 0.03}  # how much lower the score is before the first update, on a straight line
+
+
+def config_of(change=None, **study):
+    """The default config with this study alone, changed, and with other keys of the study."""
+    raw = overlay(copy.deepcopy(RAW), {"extends": [], **(change or {})})
+    return load(raw | {"studies": {"mlsm": raw["studies"]["mlsm"] | study}})
+
+
+@pytest.fixture(scope="module")
+def config():
+    return config_of()
+
+
+def world(cell):
+    """About the paper's: MLSM alone loses on pairs, both together are best, more so early and on the small corpus."""
+    facts, task = cell["facts"], cell["task"]
+    tuned = cell["kind"] == "finetune" and cell["metric"] == (
+        "accuracy" if task in ("acceptability", "sentiment") else "mcc"
+    )
+    if cell["null"] or not (tuned or cell["kind"] == "minimal_pairs"):
+        return None
+    if facts["phase"] == 0:
+        return 0.65
+    objective = objective_of(facts)
+    at = 0 if not tuned else 1 if cell["metric"] == "accuracy" else 2 if task.startswith("control") else 3
+    last = (LARGE if facts["corpus.sentences"] > 2000 else SMALL)[objective][at]
+    return last - RISE.get(objective, 0.04) * (1 - cell["step"] / cell["last"])
+
+
+@pytest.fixture(scope="module")
+def results(config):
+    return synthetic.results(config, "mlsm", world, noise=0.0005)
+
+
+@pytest.fixture(scope="module")
+def exact(config):
+    return synthetic.results(config, "mlsm", world, noise=0)
+
+
+def shown(config, results, section, name):
+    item = find("mlsm", config.studies["mlsm"], section, name)
+    part = item.part(results.view)
+    assert item.needs(part) == item.needs(results.view)
+    return item.draw(results) if section == "figures" else item.function()(results, item.choose(results.view))
+
+
+def claims(config, results):
+    listed = claims_of("mlsm", config.studies["mlsm"], results.view)
+    return test_claims(listed, results).set_index("claim")
+
+
+# --- what is what -------------------------------------------------------------------------
+
+
+def test_roles_come_from_facts(config):
+    view = View.of(config, "mlsm")
+    assert objectives(view, "strict") == {
+        KD: "strict-kd", KD_MLM: "strict-kd+mlm", MLM: "strict-mlm", MLSM: "strict-mlsm", JOINT: "strict-mlsm+mlm",
+    }  # fmt: skip
+    assert start_of(view, ["strict-kd", "strict-mlm"]) == ("strict-phase1", 800)
+    assert start_of(view, ["strict-kd", "strict-small-mlm"]) is None
+    assert tracks(view) == ["strict", "strict-small"]
+    swapped = config_of({"corpora": {"strict": {"sentences": 1000}}})
+    assert tracks(View.of(swapped, "mlsm")) == ["strict-small", "strict"]
+    again = config_of({"models": {"again": {"like": "strict-mlm", "steps": 200, "checkpoints": [200]}}},
+                      panels={"x": ["strict-mlm", "again", "strict-mlsm"]})  # fmt: skip
+    assert objectives(View.of(again, "mlsm"), "x") == {MLSM: "strict-mlsm"}
+
+
+def test_row_names(config):
+    view = View.of(config, "mlsm")
+    assert row_names(view, ["blimp/anaphor_agreement", "sentiment", "control_main_verb"]) == {
+        "blimp/anaphor_agreement": "anaphor agreement", "sentiment": "sentiment",
+        "control_main_verb": "control_main_verb (control)",
+    }  # fmt: skip
+    assert set(row_names(view, ["a/x", "b/x"]).values()) == {"a: x", "b: x"}
+
+
+def test_names_are_free(config, results):
+    """Recipes, panels and labels renamed, to other scripts too: the same numbers under other labels."""
+    text = json.dumps(RAW, ensure_ascii=False).replace("-phase1", "-一期")
+    for number, name in enumerate(sorted({*config.studies["mlsm"].panels["strict"].values()}, key=len)):
+        text = text.replace(f'"{name}"', f'"配方{number}"')
+    raw = json.loads(text)
+    study = raw["studies"]["mlsm"]
+    study["panels"] = {f"语料 {title}": {f"{label}'": name for label, name in own.items()}
+                       for title, own in study["panels"].items()}  # fmt: skip
+    renamed = load(raw | {"studies": {"mlsm": study}})
+    other = synthetic.results(renamed, "mlsm", world, noise=0.0005)
+    columns = ["value", "low", "high", "verdict"]
+    assert claims(renamed, other)[columns].equals(claims(config, results)[columns])
+    for name in ("figure2", "figure3", "figure6"):
+        (_, data), (figure, again) = (shown(*each, "figures", name) for each in ((config, results), (renamed, other)))
+        names = ["panel", *(column for column in data if "recipe" in column or column == "label")]
+        assert again.drop(columns=names).equals(data.drop(columns=names))
+        assert set(again["panel"]) <= {"语料 strict", "语料 strict-small"}
+        assert name == "figure3" or "MLSM+MLM'" in figure.axes[0].get_ylabel()
+
+
+def test_what_a_study_lacks_is_said(config):
+    study = config.studies["mlsm"]
+
+    def left(panels, **more):
+        fewer = study.model_copy(update={"panels": panels, "nulls": ["majority"], **more})
+        return View.of(config.model_copy(update={"studies": {"mlsm": fewer}}), "mlsm")
+
+    view = left({"strict": {"MLM": "strict-mlm", "KD+MLM": "strict-kd+mlm"}})
+    for section, name, lacking in (
+        ("figures", "figure1", r"one recipe has the objective MLM and one MLSM\+MLM, both measured"),
+        ("figures", "figure2", r"one recipe has the objective MLSM and one MLSM\+MLM, both measured"),
+        ("figures", "figure6", r"needs a panel in which one recipe has the objective MLSM\+MLM, beside another"),
+    ):
+        with pytest.raises(MaskLabError, match=lacking) as caught:
+            find("mlsm", study, section, name).needs(view)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(MaskLabError, match="the study has no set 'msgs-control' of tasks; it has blimp"):
+        find("mlsm", study, "tables", "table3").needs(left(study.panels, sets={"blimp": ["blimp"]}))
+    names = {claim.name for claim in claims_of("mlsm", study, left({"x": study.panels["strict-small"]}))}
+    assert "joint-near-mlm" in names and not any("small" in name or "mlsm-" in name for name in names)
+
+
+# --- figures and tables -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_draws_its_data(name, config, results):
+    figure, data = shown(config, results, "figures", name)
+    nothing_overlaps(figure)
+    all_is_in_view(figure)
+    if name == "figure1":
+        assert (data["replicate"] == 1).all() and [len(axes.patches) for axes in figure.axes] == [3, 3]
+        return
+    values = data[["x", "y"]] if "x" in data else data[["value"]]
+    assert np.isfinite(data.filter(regex="low|high|null$|^[xy]$|value").to_numpy(float)).all()
+    assert (data["replicates"] == 3).all()
+    for axes in figure.axes:
+        drawn = [line for line in axes.get_lines() if not line.get_label().startswith("_")]
+        assert drawn
+        for line in drawn:
+            assert np.isin(np.round(line.get_ydata(), 9), np.round(values, 9)).all()
+
+
+def test_curves_have_the_interval_of_their_replicates(config, results):
+    _, data = shown(config, results, "figures", "figure3")
+    rows = results.scores.query("recipe == 'strict-kd' and step == 160 and metric == 'accuracy'")
+    values = rows[rows["task"].str.startswith("blimp/")].groupby("replicate")["value"].mean()
+    low, high = stats.t.interval(0.95, 2, values.mean(), stats.sem(values))
+    row = data.query("recipe == 'strict-kd' and updates == 160").iloc[0]
+    assert row[["value", "low", "high"]].tolist() == pytest.approx([values.mean(), low, high])
+
+
+def test_figures_in_numbers(config, exact):
+    _, data = shown(config, exact, "figures", "figure5")
+    row = data.query("recipe == 'strict-small-mlsm+mlm' and updates == 240").iloc[0]
+    assert row["value"] == pytest.approx((0.7 - 0.4) / 2 - 0.03 * (1 - 240 / 400)) and row["null"] == 0
+    assert set(data.query("updates == 0")["recipe"]) == {"strict-phase1", "strict-small-phase1"}
+    _, data = shown(config, exact, "figures", "figure6")
+    assert len(data) == 2 * 2 * 4 and (data["y"] > data["x"]).all()
+    ambiguous = data[~data["control"]]
+    assert (data["learned"] == data["control"]).all()  # ambiguous tasks are below chance: white
+    assert set(ambiguous["task"]) == {"main_verb_lexical_content", "syntactic_category_lexical_content"}
+
+
+def recipe_of(config, column):
+    panel, _, label = column.partition(": ")
+    return config.studies["mlsm"].panels[panel][label]
+
+
+def test_the_published_pairs(config):
+    """Table 1 as printed: its means, 14 of 17 phenomena above the diagonal of Figure 2, and labels that are clear."""
+    printed = pd.read_csv(PUBLISHED, index_col="row")
+    rows = [
+        {"recipe": recipe_of(config, column), "replicate": 1, "step": 400, "probe": "minimal-pairs", "split": "test",
+         "task": f"blimp/{row.replace(' ', '_')}", "metric": metric, "value": printed.loc[row, column], "n": 100}
+        for column in printed for row in printed.index for metric in ("accuracy", "accuracy_full_width")
+    ]  # fmt: skip
+    results = Results(View.of(config, "mlsm"), rows_to_frame(rows))
+    table = shown(config, results, "tables", "table1")
+    means = table[(table["row"] == "Average") & (table["recipe"] != "")]["value"].round(4)
+    # Computed from the printed cells; the paper prints .736 .770 .772 .640 .762 / .730 .716 .724.
+    assert means.tolist() == [0.7365, 0.7699, 0.7723, 0.6396, 0.7619, 0.7301, 0.7161, 0.7234]
+    assert set(table[table["row"] == "Average"]["n"]) == {1700, 0} and table["row"].nunique() == 18
+    figure, data = shown(config, results, "figures", "figure2")
+    assert set(data["row"][data["y"] <= data["x"]]) == {"binding", "hypernym", "qa congruence tricky"}
+    axes, renderer = figure.axes[0], figure.canvas.get_renderer()
+    assert axes.get_title(loc="left") == "strict: 14 of 17 phenomena above the diagonal"
+    boxes = {text.get_text(): text.get_window_extent(renderer) for text in axes.texts}
+    assert set(boxes) == set(data["row"])
+    points = axes.transData.transform(data[["x", "y"]])
+    for number, (name, box) in enumerate(boxes.items()):
+        assert not any(box.overlaps(other) for other in list(boxes.values())[number + 1 :]), name
+        assert not any(box.padded(0.5).contains(*point) for point in points), name
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(name, config, exact):
+    table = shown(config, exact, "tables", name)
+    assert list(table.columns) == TIDY and not table.duplicated(["panel", "row", "label"]).any()
+    assert np.isfinite(table["value"]).all() and "over 3 replicates" in markdown(table)
+    assert {"null: untrained", "null: bag-of-words", "null: majority"} <= set(table["label"])
+    cells = table.set_index(["panel", "row", "label"])["value"]
+    at = {"table1": 0, "table1_full_width": 0, "table2": 1}.get(name)
+    if at is not None:
+        for label, values in LARGE.items():
+            assert cells["strict", "Average", label] == pytest.approx(values[at])
+        assert cells["strict", "Average", "null: majority"] == 0.5
+        return
+    for panel, world in (("strict", LARGE), ("strict-small", SMALL)):
+        for label, (*_, control, ambiguous) in world.items():
+            assert cells[panel, "Average (control)", label] == pytest.approx(control)
+            assert cells[panel, "Average (ambiguous)", label] == pytest.approx(ambiguous)
+            assert cells[panel, "Average", label] == pytest.approx((control + ambiguous) / 2)
+
+
+# --- claims -------------------------------------------------------------------------------
+
+
+def test_the_paper_is_supported_by_scores_of_its_shape(config, results):
+    found = claims(config, results)
+    assert found.index.is_unique and found["headline"].sum() == 3 and (found["replicates"] == 3).all()
+    rest = found[found["verdict"] != "supported"]
+    assert rest.empty, rest[["verdict", "value", "low", "high", "why"]].to_string()
+
+
+def test_claims_in_numbers(config, exact):
+    found = claims(config, exact)
+    value = found["value"]
+    assert value["joint-over-mlsm"] == pytest.approx(0.77 - 0.60)
+    assert value["small-joint-more"] == pytest.approx((0.72 - 0.68) - (0.77 - 0.75))
+    assert value["mlsm-fades"] == pytest.approx(0.60 - 0.04 * 0.8 - 0.65)
+    assert value["joint-near-mlm-everywhere"] == pytest.approx(0.02)
+    assert value["more-early-small-blimp"] == pytest.approx(0.01 * 0.8)
+    # MLSM+MLM passes .68, MLM's last score, at its first checkpoint; MLM at its last.
+    assert value["sooner-small-blimp"] == pytest.approx(80 / 400 - 1)
+    # .77 - .03 (1 - t / 400) reaches .75 at t = 400 / 3
+    assert value["sooner-large-blimp"] == pytest.approx(1 / 3 - 1)
+    assert value["msgs-large-conflated-mlm"] == pytest.approx(1.1)
+    assert value["glue-gap-less"] == pytest.approx(0.17 - 0.003)
+
+
+def test_models_that_learned_nothing_decide_nothing(config):
+    def level(cell):
+        pairs, metric = cell["kind"] == "minimal_pairs", cell["metric"]
+        return 0.5 if pairs or metric == "accuracy" else 0.0 if metric == "mcc" else None
+
+    for learned in (False, True):  # neither the language nor tasks; the language alone
+        found = claims(config, synthetic.results(config, "mlsm", level, learned=learned, seed=3))
+        assert not {"supported", "contradicted"} & set(found["verdict"])
+        assert learned or set(found["verdict"]) == {"untested"}
+
+
+def test_ambiguous_tasks_are_untested_where_controls_were_not_learned(config):
+    def level(cell):
+        return 0.0 if cell["task"].startswith("control") and cell["metric"] == "mcc" else world(cell)
+
+    found = claims(config, synthetic.results(config, "mlsm", level, noise=0))
+    assert "no recipe does better than its nulls" in found["why"]["msgs-large-ambiguous"]
+    assert found["verdict"]["joint-over-mlsm"] == "supported"
