@@ -17,6 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from masklab.report import style
 from masklab.report.labels import place_labels
 from masklab.report.marks import (
+    SPAN,
     Null,
     band,
     bars,
@@ -143,7 +144,7 @@ def figure1(results, chosen):
         above.set_xlabel("")
         nulls.append(_highest(frames[1]))
         null_line(below, nulls[-1])
-        limits(below, frames[1:], nulls[-1:], least=0, most=1)
+        limits(below, frames[1:], nulls[-1:], least=0, most=1, span=SPAN)
         _title(above, title, index, len(columns))
         across = math.ceil(len(shades) / math.ceil(len(shades) / 3))
         below.legend(title="parameters", loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=across, columnspacing=1)
@@ -325,14 +326,16 @@ def figure11(results, chosen):
     grid = grid.ravel()
     data, nulls, handles = [], [], {}
     for index, (axes, what) in enumerate(zip(grid, shown, strict=False)):
-        for members, look in zip(chosen.values(), ARMS, strict=True):
+        for members, look, points_aside in zip(chosen.values(), ARMS, (-1.5, 1.5), strict=True):
             frame = points(results, members, what)
             text = _masked(results.view, frame["recipe"].iloc[0])
-            handles[text] = bars(axes, frame["parameters"], frame, **look)
+            handles[text] = bars(axes, frame["parameters"], frame, points_aside, **look)
             data.append(frame.assign(masks=text))
         nulls.append(_highest(pd.concat(data[-2:])))
         null_line(axes, nulls[-1])
         size_axis(axes, pd.concat(data[-2:])["parameters"])
+        if index:
+            limits(axes, data[-2:], nulls[-1:], span=SPAN)
         _ticks(axes.yaxis)
         style.panel_title(axes, said(results.view, what).capitalize() if index else "One-mask loss", index)
         axes.set_ylabel(ACCURACY if index else ABOVE)

@@ -9,7 +9,20 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from masklab.report import style
-from masklab.report.marks import band, bars, best_null, key, limits, note, null_key, null_line, unit, write_note
+from masklab.report.marks import (
+    SPAN,
+    band,
+    bars,
+    best_null,
+    cost_axis,
+    key,
+    limits,
+    note,
+    null_key,
+    null_line,
+    unit,
+    write_note,
+)
 from masklab.scores.reading import nulls_of
 from masklab.studies.mae.select import COSTS, DELTA
 
@@ -59,8 +72,13 @@ def _by_layer(axes, results, reading, look, nulls=True, **about):
     axes.set_xlabel("Layer")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axes.set_ylim(bottom=0)
     return found
+
+
+def _from_zero(axes, frames):
+    """Room for ranks and their intervals, and 0."""
+    limits(axes, frames)
+    axes.set_ylim(bottom=0)
 
 
 def _greys(data):
@@ -73,6 +91,7 @@ def figure1a(results, chosen):
     figure, grid = _grid(len(chosen), max(map(len, chosen.values())), sharey="row")
     data, letters = [], iter(range(grid.size)) if grid.size > 1 else iter([None])
     for row, (title, recipes) in zip(grid, chosen.items(), strict=True):
+        first = len(data)
         for axes, (label, readings) in zip(row, recipes.items(), strict=False):
             for split, reading in readings.items():
                 about = {"panel": title, "label": label, "split": split, "metric": reading.metric}
@@ -80,6 +99,7 @@ def figure1a(results, chosen):
             _titled(axes, chosen, title, label, letters)
         for axes in row[len(recipes) :]:
             axes.remove()
+        _from_zero(row[0], data[first:])
         row[0].set_ylabel(f".9-{FORMS[data[-1]['metric'].iloc[0]]}")
     handles = dict(key(name, **look) for name, look in INPUTS.values())
     return _finished(figure, data, handles | _greys(data))
@@ -92,9 +112,11 @@ def figure1b(results, chosen):
     data, letters = [], iter(range(grid.size))
     for row, (title, forms) in zip(grid, chosen.items(), strict=True):
         for axes, (metric, readings) in zip(row, forms.items(), strict=True):
+            first = len(data)
             for number, (label, reading) in enumerate(readings.items()):
                 about = {"panel": title, "label": label, "split": "mask-positions", "metric": metric}
                 data += _by_layer(axes, results, reading, looks[label], nulls=number == 0, **about)
+            _from_zero(axes, data[first:])
             _titled(axes, chosen, title, f".9-{FORMS[metric]}", letters)
         row[0].set_ylabel("Rank of [MASK]s alone")
     return _finished(figure, data, dict(key(label, **look) for label, look in looks.items()) | _greys(data))
@@ -119,11 +141,9 @@ def figure3(results, chosen):
                 data.append(frame.assign(**about, null=_value(null)).rename(columns={"x": "step"}))
             axes.axhline(last, zorder=1, label="_last", **LAST)
             null_line(axes, null)
-            axes.set_xlabel(AXES[cost])
-            axes.set_xlim(left=0)
-            axes.xaxis.set_major_locator(MaxNLocator(4))
+            cost_axis(axes, [cost for frame in data[-len(curves) :] for cost in frame["cost"]], AXES[cost])
             _titled(axes, chosen, title, "", letters)
-        limits(row[0], list(scores.values()), [null])
+        limits(row[0], list(scores.values()), [null], span=SPAN)
         row[0].set_ylabel(unit(results, [own["score"] for own in curves.values()]))
     handles = dict(key(label, **look) for label, look in looks.items())
     handles |= dict([key(f"{mlm}, last checkpoint", **LAST)]) | null_key(nulls)
@@ -150,7 +170,7 @@ def figure4(results, chosen):
                 handles[f"{each.label}, no decoder"] = axes.axhline(each.value, zorder=1, label="_mlm", **LAST)
                 axes.axhspan(each.low, each.high, color=LAST["color"], alpha=0.08, linewidth=0)
             null_line(axes, null)
-            limits(axes, [frame], [null])
+            limits(axes, [frame], [null], span=SPAN)
             axes.set_xlim(-0.08, 1.08)
             axes.set_xlabel("δ, share of [MASK]s in the encoder")
             axes.set_ylabel(measured)

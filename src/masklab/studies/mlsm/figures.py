@@ -109,7 +109,7 @@ def curves(results, chosen):
         axes.set_xlim(left=-0.04 * frame["x"].max())
     for axes in grid[len(chosen) :]:
         axes.remove()
-    marks.limits(grid[0], data, nulls)
+    marks.limits(grid[0], data, nulls, span=marks.SPAN)
     reading = next(iter(next(iter(chosen.values())).values()))
     tasks = split_up(results, reading)
     for axes in grid[: len(chosen) : across]:
@@ -137,9 +137,7 @@ def points(results, chosen) -> pd.DataFrame:
                 for axis, reading, found in zip("xy", own, (x, y), strict=True):
                     row |= {f"{axis}_recipe": reading.recipe, axis: found["value"]}
                     row |= {f"{axis}_low": found["low"], f"{axis}_high": found["high"]}
-                row |= {name: y[name] for name in ("items", "n")} | {
-                    "replicates": min(x["replicates"], y["replicates"])
-                }
+                row |= {name: y[name] for name in ("items", "n", "replicates")} | {"x_replicates": x["replicates"]}
                 row |= {"chance": np.nan if chance is None else chance.scalar[:, 0].mean()}
                 row |= {"null": null.value if null else np.nan, "null_kind": null.kind if null else ""}
                 least = max(found["value"] if np.isnan(found["low"]) else found["low"] for found in (x, y))
@@ -185,6 +183,10 @@ def _keys(data):
     return found if data["learned"].all() else found | dict([key(WHITE, **POINT, **white)])
 
 
+def _note(data):
+    return note([data, data.assign(replicates=data["x_replicates"])])
+
+
 def figure2(results, chosen):
     """BLiMP accuracy by phenomenon: MLSM+MLM (y) against MLSM (x) at the end of pre-training."""
     data = points(results, chosen).sort_values("row", ignore_index=True)
@@ -199,7 +201,7 @@ def figure2(results, chosen):
     keys = _keys(data)
     if keys:
         style.legend_below(figure, list(keys.values()), list(keys), handlelength=3)
-    write_note(figure, note([data]))
+    write_note(figure, _note(data))
     _names(figure, axes, data, list(data["row"]), limits)
     return figure, data.drop(columns=["number", "control"])
 
@@ -229,7 +231,7 @@ def figure6(results, chosen):
     entries = [(f"{row.number}  {row.row}", CONTROLS if row.control else OTHERS) for row in tasks.itertuples()]
     keys = dict(key(text, **POINT, **look) for text, look in entries) | _keys(data)
     style.legend_below(figure, list(keys.values()), list(keys), handletextpad=0.3)
-    write_note(figure, note([data]))
+    write_note(figure, _note(data))
     for axes, part in drawn:
         _names(figure, axes, part, list(part["number"]), limits)
     return figure, data
