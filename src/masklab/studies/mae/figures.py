@@ -64,15 +64,15 @@ def _by_layer(axes, results, reading, look, nulls=True, **about):
     for kind, null in nulls_of(reading, results.view).items():
         if nulls and kind in NULLS:
             drawn[kind] = (null, {"color": NULLS[kind], "linestyle": look["linestyle"], "linewidth": 1.0, "zorder": 1})
-    found = []
+    frames = []
     for kind, (own, its) in drawn.items():
         frame = results.summary(own)
         band(axes, frame, its)
-        found.append(frame.assign(**about, recipe=own.recipe, null=kind).rename(columns={"x": "layer"}))
+        frames.append(frame.assign(**about, recipe=own.recipe, null=kind).rename(columns={"x": "layer"}))
     axes.set_xlabel("Layer")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    return found
+    return frames
 
 
 def _from_zero(axes, frames):

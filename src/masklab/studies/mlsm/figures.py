@@ -134,13 +134,13 @@ def points(results, chosen) -> pd.DataFrame:
                 null, chance = best_null(results, own), results.null(own[1], "majority")
                 row = {"panel": panel, "number": number, "row": names[task], "task": task}
                 row |= {"control": base(task) in results.view.sets.get(CONTROL, ())}
-                for axis, reading, found in zip("xy", own, (x, y), strict=True):
-                    row |= {f"{axis}_recipe": reading.recipe, axis: found["value"]}
-                    row |= {f"{axis}_low": found["low"], f"{axis}_high": found["high"]}
+                for axis, reading, summary in zip("xy", own, (x, y), strict=True):
+                    row |= {f"{axis}_recipe": reading.recipe, axis: summary["value"]}
+                    row |= {f"{axis}_low": summary["low"], f"{axis}_high": summary["high"]}
                 row |= {name: y[name] for name in ("items", "n", "replicates")} | {"x_replicates": x["replicates"]}
                 row |= {"chance": np.nan if chance is None else chance.scalar[:, 0].mean()}
                 row |= {"null": null.value if null else np.nan, "null_kind": null.kind if null else ""}
-                least = max(found["value"] if np.isnan(found["low"]) else found["low"] for found in (x, y))
+                least = max(summary["value"] if np.isnan(summary["low"]) else summary["low"] for summary in (x, y))
                 rows.append(row | {"learned": null is None or bool(least > null.value)})
     if not rows:
         raise MaskLabError("scores: nothing was measured of the recipes of the figure")
@@ -178,9 +178,9 @@ def _names(figure, axes, part, texts, limits):
 
 def _keys(data):
     """Legend entries of what lines and white faces mean, where there are some."""
-    found = dict([key("chance", **style.NULL)]) if data["chance"].notna().any() else {}
+    keys = dict([key("chance", **style.NULL)]) if data["chance"].notna().any() else {}
     white = {"color": "0.3", "marker": "o", "markerfacecolor": "white"}
-    return found if data["learned"].all() else found | dict([key(WHITE, **POINT, **white)])
+    return keys if data["learned"].all() else keys | dict([key(WHITE, **POINT, **white)])
 
 
 def _note(data):
