@@ -72,7 +72,7 @@ def curves(axes, results: Results, readings: dict, looks: dict) -> tuple[pd.Data
         frames.append(frame.assign(label=label, recipe=reading.recipe))
     null = best_null(results, readings.values())
     null_line(axes, null)
-    limits(axes, frames, [null], span=SPAN)
+    score_limits(axes, results, readings.values(), frames, [null])
     return pd.concat(frames, ignore_index=True).assign(null=math.nan if null is None else null.value), null
 
 
@@ -93,7 +93,8 @@ def bars(axes, x, frame, aside_by: float = 0.0, **look):
         low, high = frame["low"].to_numpy()[known], frame["high"].to_numpy()[known]
         axes.vlines(np.asarray(x)[known], low, high, color=look.get("color"), linewidth=0.9, zorder=2, **where)
     if aside_by:  # of what is moved, matplotlib does not know
-        axes.update_datalim(np.column_stack([x, frame["value"]]))
+        for part in ("value", "low", "high"):
+            axes.update_datalim(np.column_stack([x, frame[part].fillna(frame["value"])]))
         axes.autoscale_view()
     return line
 
@@ -132,6 +133,12 @@ def limits(axes, frames, nulls=(), least: float | None = None, most: float | Non
     room = max(0.06 * np.ptp(values) or 0.05, (span - np.ptp(values)) / 2)
     low, high = values.min() - room, values.max() + room
     axes.set_ylim(low if least is None else max(low, least), high if most is None else min(high, most))
+
+
+def score_limits(axes, results: Results, readings, frames, nulls=()) -> None:
+    """Room for scores, over a range of at least `SPAN` and within what they can be: intervals may be wider."""
+    signed = {reading.unit(results.view) for reading in readings} & {"mcc", "pearson", "spearman", "score"}
+    limits(axes, frames, nulls, least=-1.02 if signed else -0.02, most=1.02, span=SPAN)
 
 
 def unit(results: Results, readings) -> str:

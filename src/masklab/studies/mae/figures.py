@@ -10,7 +10,6 @@ from matplotlib.ticker import MaxNLocator
 
 from masklab.report import style
 from masklab.report.marks import (
-    SPAN,
     band,
     bars,
     best_null,
@@ -20,6 +19,7 @@ from masklab.report.marks import (
     note,
     null_key,
     null_line,
+    score_limits,
     unit,
     write_note,
 )
@@ -143,7 +143,7 @@ def figure3(results, chosen):
             null_line(axes, null)
             cost_axis(axes, [cost for frame in data[-len(curves) :] for cost in frame["cost"]], AXES[cost])
             _titled(axes, chosen, title, "", letters)
-        limits(row[0], list(scores.values()), [null], span=SPAN)
+        score_limits(row[0], results, [own["score"] for own in curves.values()], list(scores.values()), [null])
         row[0].set_ylabel(unit(results, [own["score"] for own in curves.values()]))
     handles = dict(key(label, **look) for label, look in looks.items())
     handles |= dict([key(f"{mlm}, last checkpoint", **LAST)]) | null_key(nulls)
@@ -170,7 +170,7 @@ def figure4(results, chosen):
                 handles[f"{each.label}, no decoder"] = axes.axhline(each.value, zorder=1, label="_mlm", **LAST)
                 axes.axhspan(each.low, each.high, color=LAST["color"], alpha=0.08, linewidth=0)
             null_line(axes, null)
-            limits(axes, [frame], [null], span=SPAN)
+            score_limits(axes, results, own[what], [frame], [null])
             axes.set_xlim(-0.08, 1.08)
             axes.set_xlabel("δ, share of [MASK]s in the encoder")
             axes.set_ylabel(measured)

@@ -109,8 +109,8 @@ def curves(results, chosen):
         axes.set_xlim(left=-0.04 * frame["x"].max())
     for axes in grid[len(chosen) :]:
         axes.remove()
-    marks.limits(grid[0], data, nulls, span=marks.SPAN)
     reading = next(iter(next(iter(chosen.values())).values()))
+    marks.score_limits(grid[0], results, [reading], data, nulls)
     tasks = split_up(results, reading)
     for axes in grid[: len(chosen) : across]:
         what = "phenomena" if any("/" in task for task in tasks) else "tasks"
@@ -156,7 +156,7 @@ def _scatter(axes, part, limits, results, pair, step):
         axes.axvline(level, zorder=1, label="_chance", **style.NULL)
     for control, look in ((True, CONTROLS), (False, OTHERS)):
         own = part[part["control"] == control]
-        bars = {"color": look["color"], "linewidth": 0.8, "zorder": 2}
+        bars = {"color": look["color"], "linewidth": 0.8, "alpha": 0.4, "zorder": 2}
         axes.hlines(own["y"], own["x_low"], own["x_high"], **bars)
         axes.vlines(own["x"], own["y_low"], own["y_high"], **bars)
         axes.plot(own["x"], own["y"], label="control" if control else "task", zorder=3, **POINT, **look)
@@ -169,11 +169,9 @@ def _scatter(axes, part, limits, results, pair, step):
 
 
 def _names(figure, axes, part, texts, limits):
-    """Labels beside points, clear of the diagonal and of intervals."""
-    lines = [((limits[0], limits[0]), (limits[1], limits[1]))]
-    for row in part.dropna(subset=["x_low", "y_low"]).itertuples():
-        lines += [((row.x_low, row.y), (row.x_high, row.y)), ((row.x, row.y_low), (row.x, row.y_high))]
-    place_labels(figure, axes, part["x"], part["y"], texts, lines=lines)
+    """Labels beside points, clear of the diagonal; intervals are long, and pale so that text may cross them."""
+    diagonal = ((limits[0], limits[0]), (limits[1], limits[1]))
+    place_labels(figure, axes, part["x"], part["y"], texts, lines=[diagonal])
 
 
 def _keys(data):
