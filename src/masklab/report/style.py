@@ -88,10 +88,10 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def one_panel(width: float = COLUMN, height: float = 2.2):
-    """(figure, axes) of a figure of one panel."""
-    figure = new_figure(width, height)
-    return figure, figure.subplots()
+def grid(rows: int, across: int, height: float, **shared):
+    """(figure, its axes [rows, across]): one column wide, or the page where there are several; shared: of subplots."""
+    figure = new_figure({1: COLUMN, 2: 5.2}.get(across, FULL), height)
+    return figure, figure.subplots(rows, across, squeeze=False, **shared)
 
 
 def patch(color: str, alpha: float = 1.0) -> Patch:

@@ -90,9 +90,8 @@ def transfer(results, chosen):
     shown = {start: column for column, starts in COLUMNS.items() for start in starts}
     data = data.assign(column=data["start"].map(shown))
     columns = [column for column in COLUMNS if (data["column"] == column).any()]
-    width = {1: style.COLUMN, 2: 5.2}.get(len(columns), style.FULL)
-    figure = style.new_figure(width, {1: 2.3, 2: 2.2}.get(len(chosen), 2.05) * len(chosen))
-    grid = figure.subplots(len(chosen), len(columns), sharey="row", squeeze=False)
+    height = {1: 2.3, 2: 2.2}.get(len(chosen), 2.05) * len(chosen)
+    figure, grid = style.grid(len(chosen), len(columns), height, sharey="row")
     letters = iter(range(grid.size)) if grid.size > 1 else iter([None])
     for row, (spelling, share) in zip(grid, chosen, strict=True):
         part = data[(data["spelling"] == spelling) & (data["share"] == share)]

@@ -32,15 +32,11 @@ INPUTS = {
 }
 FORMS = {"rank": "effective rank", "rank_centred": "effective rank, centred"}
 NULLS = {"untrained": "0.5", "shuffled": "0.75"}  # shades of grey
+HEIGHT = 2.1  # of a row of axes, in inches
 AXES = {"seconds": "Time (s)", "flops": "FLOPs", "tokens": "Tokens"}
 TITLES = {"sentences": "Mean over sentence tasks", "answers": "Answer extraction"}
 AUTOENCODER = {"color": "#0072B2", "marker": "s"}
 LAST = {"color": "#000000", "linestyle": (0, (1, 1.5)), "linewidth": 1.0}  # MLM's last score
-
-
-def _grid(rows, columns, height=2.1, **shared):
-    figure = style.new_figure({1: style.COLUMN, 2: 5.0}.get(columns, style.FULL), height * rows)
-    return figure, figure.subplots(rows, columns, squeeze=False, **shared)
 
 
 def _titled(axes, chosen, title, said, letters):
@@ -88,7 +84,7 @@ def _greys(data):
 
 def figure1a(results, chosen):
     """Effective rank by layer for inputs with and without [MASK], a recipe in each of the axes."""
-    figure, grid = _grid(len(chosen), max(map(len, chosen.values())), sharey="row")
+    figure, grid = style.grid(len(chosen), max(map(len, chosen.values())), HEIGHT * len(chosen), sharey="row")
     data, letters = [], iter(range(grid.size)) if grid.size > 1 else iter([None])
     for row, (title, recipes) in zip(grid, chosen.items(), strict=True):
         first = len(data)
@@ -107,7 +103,7 @@ def figure1a(results, chosen):
 
 def figure1b(results, chosen):
     """Effective rank of [MASK]s alone by layer, plain and centred; nulls: those of the first recipe."""
-    figure, grid = _grid(len(chosen), 2)
+    figure, grid = style.grid(len(chosen), 2, HEIGHT * len(chosen))
     looks = style.looks(label for forms in chosen.values() for labels in forms.values() for label in labels)
     data, letters = [], iter(range(grid.size))
     for row, (title, forms) in zip(grid, chosen.items(), strict=True):
@@ -124,7 +120,7 @@ def figure1b(results, chosen):
 
 def figure3(results, chosen):
     """Score after fine-tuning against what pre-training cost: time, FLOPs, tokens; dotted: MLM's last score."""
-    figure, grid = _grid(len(chosen), len(COSTS), sharey="row")
+    figure, grid = style.grid(len(chosen), len(COSTS), HEIGHT * len(chosen), sharey="row")
     looks = style.looks(label for curves in chosen.values() for label in curves)
     data, nulls, letters = [], [], iter(range(grid.size))
     for row, (title, curves) in zip(grid, chosen.items(), strict=True):
@@ -153,7 +149,7 @@ def figure3(results, chosen):
 def figure4(results, chosen):
     """Scores after fine-tuning against delta, the share of [MASK]s that stay in the encoder; dotted: MLM."""
     columns = list(dict.fromkeys(what for own in chosen.values() for what in own))
-    figure, grid = _grid(len(chosen), len(columns))
+    figure, grid = style.grid(len(chosen), len(columns), HEIGHT * len(chosen))
     data, nulls, handles = [], [], {}
     letters = iter(range(grid.size)) if grid.size > 1 else iter([None])
     for row, (title, own) in zip(grid, chosen.items(), strict=True):
