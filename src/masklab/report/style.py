@@ -94,6 +94,12 @@ def grid(rows: int, across: int, height: float, **shared):
     return figure, figure.subplots(rows, across, squeeze=False, **shared)
 
 
+def one_panel(width: float = COLUMN, height: float = 2.2):
+    """(figure, axes) of a figure of one panel, for figures of your own."""
+    figure = new_figure(width, height)
+    return figure, figure.subplots()
+
+
 def patch(color: str, alpha: float = 1.0) -> Patch:
     """A legend entry for bars or bands."""
     return Patch(color=color, alpha=alpha, linewidth=0)
