@@ -10,7 +10,8 @@ pytestmark = pytest.mark.workflow
 
 MODELS = {"AdamW": "ib-pcfg-s", "adversarial": "ib-pcfg-adversarial", "lookup table": "ib-pcfg-lookup"}
 CLAIMS = ["rises-pcfg-a", "rises-pcfg-b", "adversarial-loss", "adversarial-worse-pcfg-a", "adversarial-worse-pcfg-b",
-          "adversarial-worse-6-pcfg-a", "adversarial-worse-6-pcfg-b", "adversarial-below-small", "lookup-worst"]  # fmt: skip
+          "adversarial-worse-6-pcfg-a", "adversarial-worse-6-pcfg-b", "adversarial-below-small",
+          "lookup-worst"]  # fmt: skip
 FEW = {"steps": 6, "batch_size": 8}
 TINY = {
     "corpora": {"ib-pcfg": {"sentences": 200, "valid": 10, "test": 40}},
@@ -23,7 +24,7 @@ TINY = {
 
 
 def small() -> dict:
-    """config.yaml with one size of the grammar's models, the adversary and the lookup table, twice, where nothing is learned."""
+    """One size of the models of the grammar, the adversary and the lookup table, twice, where nothing is learned."""
     config = laid(running.default_config("implicit-bias"), TINY)
     config["studies"]["implicit-bias"] |= {
         "replicates": 2,

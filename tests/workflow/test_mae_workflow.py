@@ -24,7 +24,7 @@ TINY = {
 
 
 def small() -> dict:
-    """config.yaml with MLM, the masked autoencoder and one ablation of the study `mae`, once, where nothing is learned."""
+    """MLM, the masked autoencoder and one ablation of the study `mae`, once, where nothing is learned."""
     config = laid(default_config("mae"), TINY)
     config["studies"]["mae"] |= {
         "replicates": 1,
