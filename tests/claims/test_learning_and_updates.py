@@ -75,7 +75,7 @@ def test_a_median_is_above_0_if_most_parts_are():
     effect = Median(tuple(gap(task) for task in TASKS))
     said = row(effect, found)
     assert said["value"] == pytest.approx(0.1) and said["verdict"] == "supported"
-    assert said["comparison"].startswith("median of A - B: mcc on control, A - B: mcc on hard")
+    assert said["comparison"].startswith("median of (A - B: mcc on control), (A - B: mcc on hard)")
 
 
 @pytest.mark.parametrize(("level", "share"), [(0.5, 0.375), (0.2, 0.25), (0.95, 1.0)])

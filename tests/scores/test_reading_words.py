@@ -32,7 +32,6 @@ def test_a_mean_over_checkpoints_says_so_and_a_curve_over_them_is_one():
 
 def test_of_many_parts_the_first_and_the_last_are_said():
     gaps = [difference(Reading("a", tasks=("g",), step=k), Reading("b", tasks=("g",), step=k)) for k in (1, 2, 3, 4)]
-    assert Least(tuple(gaps[:2])).words(VIEW) == "least of A - B: accuracy on g, step 1, A - B: accuracy on g, step 2"
-    assert (
-        Least(tuple(gaps)).words(VIEW) == "least of 4: A - B: accuracy on g, step 1, ..., A - B: accuracy on g, step 4"
-    )
+    first, second, _, last = (f"(A - B: accuracy on g, step {k})" for k in (1, 2, 3, 4))
+    assert Least(tuple(gaps[:2])).words(VIEW) == f"least of {first}, {second}"
+    assert Least(tuple(gaps)).words(VIEW) == f"least of 4: {first}, ..., {last}"

@@ -8,7 +8,8 @@ from masklab.scores.view import View
 
 Region = Literal["above 0", "below 0", "equal", "no more", "no less"]
 MARGINAL = ("equal", "no more", "no less")  # regions that the margin is part of
-NO_SCORE = ("rank", "rank_centred", "majority", "majority_f1")  # metrics on tasks that say nothing of what was learned
+RANKS = ("rank", "rank_centred")  # metrics of a task that say nothing of how well it was learned
+CHANCE = ("majority", "majority_f1")  # metrics of a task that are no model's
 FEWEST = 3  # replicates below which nothing is decided
 
 
@@ -51,12 +52,17 @@ class Claim:
         return list(dict.fromkeys(pairs))
 
     def to_learn(self) -> list[Reading]:
-        """Numbers on which its recipes must do better than their nulls; of a curve the last checkpoint."""
+        """What its recipes must do better at than their nulls: numbers, at the last checkpoint of a curve.
+
+        Of a rank after fine-tuning that is the task which it was fine-tuned on.
+        """
         readings = []
         for reading in leaves(self.effect) if self.learned else ():
-            if reading.tasks and reading.metric not in NO_SCORE:
+            if reading.tasks and reading.metric not in CHANCE:
                 step = "last" if reading.over == "step" else reading.step
                 plain = replace(reading, over=None, reduce=None, form="value", step=step)
+                if reading.metric in RANKS:
+                    plain = replace(plain, metric=None, layers=None)
                 readings.append(replace(plain, tasks=self.learned_tasks or plain.tasks))
         return list(dict.fromkeys(readings))
 

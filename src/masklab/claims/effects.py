@@ -31,7 +31,7 @@ class Sum:
             return _signed((weight, f"({part.words(view)})") for weight, part in self.terms) + less
         parts = [part.parts(view) for _, part in self.terms]
         shared = [key for key in parts[0] if len({details[key] for details in parts}) == 1]
-        if "recipe" in shared and len(parts) == len(shared) == 1:
+        if len(parts) == 1:
             shared = []
         it = "it" if "step" in shared else "last checkpoint"
         details = [", ".join(text for key, text in part.items() if key not in shared and text) or it for part in parts]
@@ -175,7 +175,8 @@ class Crossing:
             of = f"{self.whole:g} updates"
         else:
             of = f"{view.label(self.whole.recipe)}'s {self.cost.parts(view)['what']}"
-        at = f"{view.label(self.level.recipe)}'s {self.level.parts(view)['what']}"
+        level = self.level.parts(view)
+        at = f"{level['recipe']}'s " + ", ".join(part for part in (level["what"], level["panel"]) if part)
         return f"share of {of} after which {view.label(self.curve.recipe)} reaches {at}{_less(self.threshold)}"
 
     def unit(self, view: View) -> str:
@@ -197,7 +198,7 @@ def _rest(text):
 
 def _several(parts, view) -> str:
     """Parts in words; of four or more only the first and the last."""
-    words = [part.words(view) for part in parts]
+    words = [f"({part.words(view)})" for part in parts]
     return ", ".join(words) if len(words) < 4 else f"{len(words)}: {words[0]}, ..., {words[-1]}"
 
 

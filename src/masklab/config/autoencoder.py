@@ -29,8 +29,7 @@ def check_autoencoder(config, where, model, encoder, objective):
         teacher = config.models[split_reference(model.init, f"{where}.init")[0]]
         if config.encoders[teacher.encoder].decoder is not None:
             raise MaskLabError(
-                f"config: {where}.init: {model.init} is saved without its decoder, so that as a teacher it predicts no"
-                " tokens"
+                f"config: {where}.init: {model.init} is saved without its decoder: as a teacher it predicts no tokens"
             )
 
 

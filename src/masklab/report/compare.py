@@ -65,8 +65,8 @@ def curves(results, chosen):
     cells = [(panel, name, readings) for panel, lines in chosen.items() for name, readings in lines.items()]
     across = min(len(cells), 3)
     down = -(-len(cells) // across)
-    figure = style.new_figure({1: style.COLUMN, 2: 5.2}.get(across, style.FULL), 2.0 * down)
-    grid = figure.subplots(down, across, squeeze=False).ravel()
+    figure, grid = style.grid(down, across, 2.0 * down)
+    grid = grid.ravel()
     looks = style.looks(label for _, _, readings in cells for label in readings)
     data, nulls, handles = [], [], {}
     for index, (axes, (panel, name, readings)) in enumerate(zip(grid, cells, strict=False)):

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.transforms import ScaledTranslation
 
 from masklab.report import style
 from masklab.report.cells import NAMES
 from masklab.scores.results import Results
 
-BAND = "band, bars: 95 % interval of the mean"
+SPAN = 0.1  # least range of an axis of scores: less is a look at noise
 
 
 @dataclass(frozen=True)
@@ -71,17 +72,30 @@ def curves(axes, results: Results, readings: dict, looks: dict) -> tuple[pd.Data
         frames.append(frame.assign(label=label, recipe=reading.recipe))
     null = best_null(results, readings.values())
     null_line(axes, null)
-    limits(axes, frames, [null])
+    score_limits(axes, results, readings.values(), frames, [null])
     return pd.concat(frames, ignore_index=True).assign(null=math.nan if null is None else null.value), null
 
 
-def bars(axes, x, frame, **look):
-    """Points joined by a line, with their intervals as bars where they have any; returns the line."""
-    (line,) = axes.plot(x, frame["value"], **look)
+def aside(axes, points: float):
+    """Where data lie, moved to the right by so many points: for intervals that would lie on each other."""
+    return axes.transData + ScaledTranslation(points / 72, 0, axes.figure.dpi_scale_trans)
+
+
+def bars(axes, x, frame, aside_by: float = 0.0, **look):
+    """Points joined by a line, with their intervals as bars where they have any; returns the line.
+
+    aside_by: by how many points all of it is moved to the right.
+    """
+    where = {"transform": aside(axes, aside_by)} if aside_by else {}
+    (line,) = axes.plot(x, frame["value"], **look, **where)
     known = frame["low"].notna().to_numpy()
     if known.any():
         low, high = frame["low"].to_numpy()[known], frame["high"].to_numpy()[known]
-        axes.vlines(np.asarray(x)[known], low, high, color=look.get("color"), linewidth=0.9, zorder=2)
+        axes.vlines(np.asarray(x)[known], low, high, color=look.get("color"), linewidth=0.9, zorder=2, **where)
+    if aside_by:  # of what is moved, matplotlib does not know
+        for part in ("value", "low", "high"):
+            axes.update_datalim(np.column_stack([x, frame[part].fillna(frame["value"])]))
+        axes.autoscale_view()
     return line
 
 
@@ -112,13 +126,19 @@ def write_note(figure, text: str) -> None:
         figure.supxlabel(text, fontsize=7)
 
 
-def limits(axes, frames, nulls=(), least: float | None = None, most: float | None = None) -> None:
-    """Room for values, intervals and nulls, within `least` and `most`."""
+def limits(axes, frames, nulls=(), least: float | None = None, most: float | None = None, span: float = 0.0) -> None:
+    """Room for values, intervals and nulls, within `least` and `most`, over a range of at least `span`."""
     values = np.concatenate([frame[["value", "low", "high"]].to_numpy().ravel() for frame in frames])
     values = np.append(values[np.isfinite(values)], [null.value for null in nulls if null is not None])
-    room = 0.06 * np.ptp(values) or 0.05
+    room = max(0.06 * np.ptp(values) or 0.05, (span - np.ptp(values)) / 2)
     low, high = values.min() - room, values.max() + room
     axes.set_ylim(low if least is None else max(low, least), high if most is None else min(high, most))
+
+
+def score_limits(axes, results: Results, readings, frames, nulls=()) -> None:
+    """Room for scores, over a range of at least `SPAN` and within what they can be: intervals may be wider."""
+    signed = {reading.unit(results.view) for reading in readings} & {"mcc", "pearson", "spearman", "score"}
+    limits(axes, frames, nulls, least=-1.02 if signed else -0.02, most=1.02, span=SPAN)
 
 
 def unit(results: Results, readings) -> str:
@@ -134,6 +154,15 @@ def count(number: float) -> str:
         if number >= size * 0.9995:
             return f"{number / size:.3g}{unit}"
     return f"{number:g}"
+
+
+def cost_axis(axes, costs, name: str) -> None:
+    """A linear axis of costs from 0, in thousands, millions, ... that its label names."""
+    power = 3 * int(math.log10(max(costs)) // 3)
+    axes.set_xlabel(f"{name} ($10^{{{power}}}$)" if power > 0 else name)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 10 ** max(power, 0):g}"))
 
 
 def size_axis(axes, parameters, room: float = 0.22) -> None:

@@ -88,8 +88,14 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+def grid(rows: int, across: int, height: float, **shared):
+    """(figure, its axes [rows, across]): one column wide, or the page where there are several; shared: of subplots."""
+    figure = new_figure({1: COLUMN, 2: 5.2}.get(across, FULL), height)
+    return figure, figure.subplots(rows, across, squeeze=False, **shared)
+
+
 def one_panel(width: float = COLUMN, height: float = 2.2):
-    """(figure, axes) of a figure of one panel."""
+    """(figure, axes) of a figure of one panel, for figures of your own."""
     figure = new_figure(width, height)
     return figure, figure.subplots()
 

@@ -58,7 +58,7 @@ class MarkovCorpus(Drawn):
     seed: int = Field(
         1,
         ge=0,
-        description="Of the walks: corpora of equal chains, length and seed hold the same synsets in the same order.",
+        description="Seed of the walks: corpora of equal chains, length and seed hold the same synsets in the same order.",
     )
 
 
@@ -71,7 +71,7 @@ class HmmCorpus(Drawn):
     valid: Count = Field(10_000, description="Validation sentences.")
     test: Count = Field(10_000, description="Test sentences.")
     length: Count = Field(16, description="Words per sentence.")
-    seed: int = Field(1, ge=0, description="Of the sentences.")
+    seed: int = Field(1, ge=0, description="Seed of the sentences.")
 
 
 class PcfgCorpus(Drawn):
@@ -84,7 +84,7 @@ class PcfgCorpus(Drawn):
     test: Count = Field(10_000, description="Test sentences.")
     min_length: Count = Field(1, description="Sentences of fewer words are drawn again.")
     max_length: Count = Field(32, description="Sentences of more words are drawn again.")
-    seed: int = Field(1, ge=0, description="Of the sentences.")
+    seed: int = Field(1, ge=0, description="Seed of the sentences.")
 
 
 class CausalCorpus(Drawn):
@@ -95,7 +95,7 @@ class CausalCorpus(Drawn):
         description="Entry of `causal_models`; or, with a / in it, a folder or id of the Hugging Face hub (paper: facebook/opt-125m)."
     )
     vocabulary: Count = Field(
-        2000, description="Words: the most frequent tokens of the model that are no special ones."
+        2000, description="Number of words: the most frequent tokens of the model, special ones left out."
     )
     frequency: Literal["order", "sampled"] = Field(
         "order",
@@ -107,13 +107,15 @@ class CausalCorpus(Drawn):
         description="What ends a sentence before `length`: `eos`: the model's end-of-text token, which is no word; a word such as `.`, which is then the last one; `none`: nothing.",
     )
     shortest: Count = Field(1, description="Words that a sentence has at least.")
-    length: Count = Field(24, description="Words that a sentence has at most.")
-    temperature: float = Field(1.0, gt=0, description="Of the model's distribution, before it is renormalised.")
+    length: Count = Field(24, description="Most words that a sentence has.")
+    temperature: float = Field(
+        1.0, gt=0, description="Temperature of the model's distribution, before it is renormalised."
+    )
     sequences: Count = Field(200_000_000, description="Training sentences (paper: 200,000,000).")
     valid: Count = Field(10_000, description="Validation sentences.")
     test: Count = Field(10_000, description="Test sentences.")
     batch_size: Count = Field(512, description="Sentences drawn together.")
-    seed: int = Field(1, ge=0, description="Of the sentences.")
+    seed: int = Field(1, ge=0, description="Seed of the sentences.")
 
     @model_validator(mode="after")
     def _lengths(self):

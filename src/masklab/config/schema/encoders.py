@@ -11,8 +11,10 @@ class Decoder(Entity):
     """The shallow decoder of a masked autoencoder (MAE-LM): it alone sees [MASK]; checkpoints leave it out."""
 
     layers: Count = 4
-    hidden: Count | None = Field(None, description="Width; None: the encoder's.")
-    heads: Count | None = Field(None, description="None: heads as wide as the encoder's.")
+    hidden: Count | None = Field(None, description="Hidden width; None: the encoder's.")
+    heads: Count | None = Field(
+        None, description="Attention heads; None: as many as make them as wide as the encoder's."
+    )
     intermediate: Count | None = Field(None, description="Width of the feed-forward layer; None: 4 x hidden.")
     attention: Literal["self", "self+cross", "causal+cross", "cross"] = Field(
         "self",
@@ -28,7 +30,7 @@ class Encoder(Entity):
         description="`lstm`: bidirectional LSTM layers with residuals in the place of attention and feed-forward; `lookup`: no network but the table of the corpus's exact conditionals (steps: 0), every other key unused; `words`: no network, a token is its one-hot vector and a masked one is predicted by how often each token occurs in training (steps: 0), every key but `order` and `max_positions` unused.",
     )
     order: bool = Field(
-        True, description="Of `words`: the one-hot vectors of a sequence are kept in order; false: they are counted."
+        True, description="For `words`: the one-hot vectors of a sequence are kept in order; false: they are counted."
     )
     positions: Literal["disentangled", "absolute", "relative", "none"] = Field(
         "disentangled",

@@ -34,7 +34,7 @@ class Chains(Drawn):
         "prefix-free",
         description="Under `multi`: `prefix-free`: no feature begins another, so that a sequence can be read in one way only; `random`: features merely differ.",
     )
-    seed: int = Field(1, ge=0, description="Of the chains and of the spelling of features.")
+    seed: int = Field(1, ge=0, description="Seed of the chains and of the spelling of features.")
 
 
 class HiddenMarkov(Drawn):
@@ -53,7 +53,7 @@ class HiddenMarkov(Drawn):
     concentration: float = Field(
         0.25, gt=0, description="Every row of a block is a Dirichlet draw with this parameter; small ones are peaked."
     )
-    seed: int = Field(1, ge=0, description="Of the matrices.")
+    seed: int = Field(1, ge=0, description="Seed of the matrices.")
 
     @model_validator(mode="after")
     def _divisible(self):
@@ -77,7 +77,7 @@ class Grammar(Drawn):
         min_length=2,
         description="Symbols per level, start symbols first; a symbol becomes two of the next level, one of the last level a word. n levels: trees of depth n, sentences of at most 2^(n - 1) words.",
     )
-    words: Count = Field(200, description="V.")
+    words: Count = Field(200, description="Number of words, V.")
     start_rules: Count = Field(1, description="Rules of a start symbol (the authors' rule file: 1).")
     rules: Count = Field(
         20,
@@ -90,7 +90,7 @@ class Grammar(Drawn):
         le=0.5,
         description="Mean probability that a symbol between first and last level is a word instead; each symbol's own is drawn uniformly from 0 to twice this.",
     )
-    stop_words: Count = Field(1, description="Words that such a symbol can be.")
+    stop_words: Count = Field(1, description="Number of words that a symbol between first and last level can be.")
     law: Literal["uniform", "dirichlet"] = Field(
         "dirichlet",
         description="Probabilities of a symbol's rules: normalised uniform numbers (the authors' rule file), or normalised Gamma ones.",

@@ -36,8 +36,8 @@ class Optimiser(Entity):
         "linear", description="`linear`: warm-up, then linear decay to 0; `constant` after warm-up."
     )
     warmup: Share = Field(0.01, description="Share of the steps that warms up linearly.")
-    warmup_steps: int | None = Field(None, ge=0, description="The same in steps, in place of `warmup`.")
-    momentum: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="Of `sgd`.")
+    warmup_steps: int | None = Field(None, ge=0, description="Steps that warm up linearly, in place of `warmup`.")
+    momentum: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="Momentum of `sgd`.")
     clip: float | None = Field(1.0, gt=0, description="Gradient-norm clip; None: none.")
     explosion: float | None = Field(
         2.0,
@@ -55,11 +55,11 @@ class CausalModel(Entity):
     layers: Count = 2
     hidden: Count = Field(64, description="Width; a multiple of `heads`.")
     heads: Count = 2
-    steps: Count = Field(description="Updates.")
+    steps: Count = Field(description="Number of updates.")
     batch_size: Count = Field(64, description="Sequences per update.")
     optimiser: Optimiser = Optimiser(lr=2e-3, warmup=0.05)
     save_minutes: float = Field(5, gt=0, description="Minutes between saved states that a killed run resumes from.")
-    seed: int = Field(1, ge=0, description="Of the initial weights and the batches.")
+    seed: int = Field(1, ge=0, description="Seed of the initial weights and the batches.")
 
     @model_validator(mode="after")
     def _divisible(self):

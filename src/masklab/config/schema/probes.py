@@ -27,7 +27,7 @@ class CheckpointProbe(Entity):
 class CorpusProbe(CheckpointProbe):
     """A probe that reads the corpus of the model and no task."""
 
-    tasks: list[str] = Field([], description="Unused; kept empty.", max_length=0)
+    tasks: list[str] = Field([], description="This probe reads no tasks: always empty.", max_length=0)
 
 
 class TrainingProbe(CheckpointProbe):
@@ -62,7 +62,9 @@ class FinetuneProbe(TrainingProbe):
     """Fine-tuning on labels, ratings or answer spans, with early stopping."""
 
     kind: Literal["finetune"]
-    seeds: list[int] = Field([1, 2, 3, 4], min_length=1, description="Of fine-tuning: head, batches and dropout.")
+    seeds: list[int] = Field(
+        [1, 2, 3, 4], min_length=1, description="Seeds of fine-tuning: of head, batches and dropout."
+    )
     pooling: Literal["cls", "mean"] = Field(
         "cls", description="What the head reads: the state of [CLS], or the mean over all tokens, specials included."
     )
@@ -179,7 +181,7 @@ class LinearProbe(TrainingProbe):
 
     kind: Literal["linear_probe"]
     seeds: list[int] = Field(
-        [1, 2, 3, 4, 5], min_length=1, description="Of a probe: projection, head and order of batches."
+        [1, 2, 3, 4, 5], min_length=1, description="Seeds of a probe: of projection, head and order of batches."
     )
     pooling: Literal["concat", "cls", "mean"] = Field(
         "concat",
@@ -192,7 +194,7 @@ class LinearProbe(TrainingProbe):
         True,
         description="Shift and scale each dimension that the classifier reads to mean 0 and variance 1 on the training rows, so that no representation learns faster for being larger (the paper does not say how its projection is scaled).",
     )
-    lr: float = Field(1e-3, gt=0, description="Of AdamW.")
+    lr: float = Field(1e-3, gt=0, description="Learning rate of AdamW.")
     batch_size: Count = 512
     epochs: Count = 100
     weight_decay: float = Field(0.01, ge=0)
@@ -224,7 +226,7 @@ class RankProbe(CorpusProbe):
         0.9, description="tau: share of the squared singular values that the rank accounts for."
     )
     specials: bool = Field(False, description="Count the states of [CLS] and [SEP] too.")
-    masking: Masking = Field(Masking(count="rounded"), description="Of the input with [MASK].")
+    masking: Masking = Field(Masking(count="rounded"), description="Masking of the input with [MASK].")
 
 
 Probe = Annotated[CheckpointProbe, Kinds("probes")]

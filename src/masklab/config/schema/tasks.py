@@ -48,7 +48,7 @@ class LabelFiles(Drawn):
     kind: Literal["label-files"]
     train: str
     valid: str
-    test: str | None = Field(None, description="None: the validation split doubles as test (BabyLM 2023).")
+    test: str | None = Field(None, description="Test file; None: the validation split doubles as test (BabyLM 2023).")
     text_a: str = Field(
         "sentence", description="Column of the (first) sentence, or a template such as 'Question: {question}'."
     )
@@ -107,7 +107,7 @@ class SquadTask(Drawn):
     kind: Literal["squad"]
     train: str | None = Field(None, description="json file. None: SQuAD 2.0 by name, through the package `datasets`.")
     valid: str | None = None
-    test: str | None = Field(None, description="None: the validation split doubles as test.")
+    test: str | None = Field(None, description="Test file; None: the validation split doubles as test.")
     metric: Literal["exact", "f1"] = Field("f1", description="Metric that the best model is chosen by.")
     limit: Count | None = Field(None, description="At most this many training questions, drawn at random. None: all.")
     seed: int = Field(1, ge=0)
@@ -158,7 +158,7 @@ class HmmTask(Drawn):
     train: Count = Field(100_000, description="Training sentences (paper: 100,000 examples, splits not given).")
     valid: Count = Field(10_000, description="Validation sentences.")
     test: Count = Field(10_000, description="Test sentences.")
-    seed: int = Field(1, ge=0, description="Of the sentences.")
+    seed: int = Field(1, ge=0, description="Seed of the sentences.")
 
 
 class PcfgTask(Drawn):

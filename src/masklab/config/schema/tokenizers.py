@@ -54,7 +54,7 @@ class Embeddings(Entity):
     size: Count = Field(description="Dimensions; the encoder's `hidden`.")
     window: Count = Field(5, description="Widest context on each side; each token's is drawn from 1 to it.")
     negative: Count = Field(5, description="Negative samples per token.")
-    exponent: float = Field(0.75, description="They are drawn in proportion to count ** exponent.")
+    exponent: float = Field(0.75, description="Negative samples are drawn in proportion to count ** exponent.")
     epochs: Count = Field(15, description="Passes over the training tokens (released code: 5 + 10).")
     lr: float = Field(0.025, gt=0, description="First learning rate; it falls linearly to `lr_end`.")
     lr_end: float = Field(1e-4, ge=0)

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from matplotlib.transforms import ScaledTranslation
 
 from masklab.errors import MaskLabError
 from masklab.report import style
-from masklab.report.marks import examples_axis, note, write_note
+from masklab.report.marks import aside, examples_axis, note, write_note
 from masklab.scores.estimate import estimate
 from masklab.studies.dh.select import (
     AD1,
@@ -91,9 +90,8 @@ def transfer(results, chosen):
     shown = {start: column for column, starts in COLUMNS.items() for start in starts}
     data = data.assign(column=data["start"].map(shown))
     columns = [column for column in COLUMNS if (data["column"] == column).any()]
-    width = {1: style.COLUMN, 2: 5.2}.get(len(columns), style.FULL)
-    figure = style.new_figure(width, {1: 2.3, 2: 2.2}.get(len(chosen), 2.05) * len(chosen))
-    grid = figure.subplots(len(chosen), len(columns), sharey="row", squeeze=False)
+    height = {1: 2.3, 2: 2.2}.get(len(chosen), 2.05) * len(chosen)
+    figure, grid = style.grid(len(chosen), len(columns), height, sharey="row")
     letters = iter(range(grid.size)) if grid.size > 1 else iter([None])
     for row, (spelling, share) in zip(grid, chosen, strict=True):
         part = data[(data["spelling"] == spelling) & (data["share"] == share)]
@@ -130,14 +128,13 @@ def _draw(axes, part):
     for number, ((start, domain), curve) in enumerate(curves):
         curve = curve.sort_values("x")
         look = LOOKS[domain] | LINES[start]
-        beside = ScaledTranslation((number - (len(curves) - 1) / 2) * APART / 72, 0, axes.figure.dpi_scale_trans)
-        drawn = {"transform": axes.transData + beside, "color": look["color"]}
+        drawn = {"transform": aside(axes, (number - (len(curves) - 1) / 2) * APART), "color": look["color"]}
         known = curve.dropna(subset=["low"])
         axes.vlines(known["x"], known["low"].clip(0, 1), known["high"].clip(0, 1), linewidth=0.8, alpha=0.6, **drawn)
         points = {"linewidth": 1.2, "markersize": 3.6, "markeredgewidth": 0.8, "zorder": 3}
         axes.plot(curve["x"], curve["value"], label=f"{start}, {domain}", **points, **look | drawn)
-        axes.update_datalim(curve[["x", "value"]].to_numpy())  # of what is moved, matplotlib does not know it
-    axes.margins(x=0.1)
+        axes.update_datalim(curve[["x", "value"]].to_numpy())  # of what is moved, matplotlib does not know
+    axes.margins(x=0.12)
     axes.autoscale_view()
     if len(part):
         examples_axis(axes, sorted(part["x"].unique()))

@@ -32,12 +32,12 @@ HEADLINES = ("larger-pcfg-b", "adversarial-worse-pcfg-b", "sgd-trace-falls-pcfg"
 
 def claims(view: View) -> list[Claim]:
     """The claims that the study's recipes and tasks allow."""
-    found = []
+    listed = []
     for group in (_checkpoints, _sizes, _algorithms, _flatness, _more_masks):
         for section, figure, name, text, effect, *more in group(view):
             options = {"region": "above 0"} | dict(zip(("region", "equal_loss"), more, strict=False))
-            found.append(Claim(name, section, figure, text, effect, **options, headline=name in HEADLINES))
-    return found
+            listed.append(Claim(name, section, figure, text, effect, **options, headline=name in HEADLINES))
+    return listed
 
 
 EQUAL = ("above 0", True)  # of recipes or checkpoints at equal loss
@@ -133,9 +133,9 @@ def _flatness(view):
     sharp = "an increase in linear probe accuracy with a sharp decrease in the trace of Hessian, with model size"
     strong = "The trace of Hessian correlates with downstream performance for models with different sizes"
     for kind in CORPORA:
-        if (found := sgd(view, kind)) is None:
+        if (trained_on := sgd(view, kind)) is None:
             continue
-        s, (recipe, _) = "4 checkpoints", found
+        s, (recipe, _) = "4 checkpoints", trained_on
         yield s, "3", f"sgd-trace-falls-{kind}", falls, _since(_trace(recipe)), "below 0", True
         figures, names = _figures(view, kind, {"sgd": "3", "more sgd": "10"}), _names(view, kind)
         since = {"step": "since converged", "over": "step"}

@@ -16,6 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from masklab.report import style
 from masklab.report.marks import (
+    SPAN,
     Null,
     band,
     bars,
@@ -88,12 +89,6 @@ def _columns(results, chosen, place) -> list[tuple[str, str, str]]:
     ]
 
 
-def _grid(rows, across, height):
-    """A figure and its axes [rows, across]."""
-    figure = style.new_figure({1: style.COLUMN, 2: 5.2}.get(across, style.FULL), height * rows + 0.2)
-    return figure, figure.subplots(rows, across, squeeze=False)
-
-
 def _title(axes, title, index, across):
     style.panel_title(axes, title, index if across > 1 else None)
 
@@ -126,7 +121,7 @@ def _finish(figure, results, data, handles, nulls, filled):
 def figure1(results, chosen):
     """Loss and accuracy against the updates of pre-training, every size: loss flat, accuracy rising."""
     columns = _columns(results, chosen, "steps")
-    figure, grid = _grid(2, len(columns), 2.0)
+    figure, grid = style.grid(2, len(columns), 4.2)
     data, nulls, handles = [], [], {}
     for index, (kind, task, title) in enumerate(columns):
         frames = [points(results, chosen[kind], what) for what in ("gap", task)]
@@ -143,7 +138,7 @@ def figure1(results, chosen):
         above.set_xlabel("")
         nulls.append(_highest(frames[1]))
         null_line(below, nulls[-1])
-        limits(below, frames[1:], nulls[-1:], least=0, most=1)
+        limits(below, frames[1:], nulls[-1:], least=0, most=1, span=SPAN)
         _title(above, title, index, len(columns))
         across = math.ceil(len(shades) / math.ceil(len(shades) / 3))
         below.legend(title="parameters", loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=across, columnspacing=1)
@@ -178,7 +173,7 @@ def figure9(results, chosen):
 
 def _against_size(results, chosen, place, loss):
     columns = _columns(results, chosen, place)
-    figure, grid = _grid(2 if loss else 1, len(columns), 1.8)
+    figure, grid = style.grid(2 if loss else 1, len(columns), 3.8 if loss else 2.0)
     data, nulls, handles = [], [], dict([key("entropy", linestyle=DASHED, **THIN)] if loss else [])
     for index, (kind, task, title) in enumerate(columns):
         frames = [points(results, chosen[kind], task)]
@@ -226,7 +221,7 @@ def figure10(results, chosen):
 
 def _against_sgd(results, chosen, place):
     columns = _columns(results, chosen, place)
-    figure, grid = _grid(3, len(columns), 1.3)
+    figure, grid = style.grid(3, len(columns), 4.1)
     data, nulls = [], []
     for index, (kind, task, title) in enumerate(columns):
         recipe, look = next(iter(chosen[kind])), {"color": COLORS[kind], "marker": "o"}
@@ -261,7 +256,7 @@ def figure5_embedded(results, chosen):
 
 def _against_trace(results, chosen, metric, name):
     columns = _columns(results, chosen, "sizes")
-    figure, grid = _grid(1, len(columns), 2.3)
+    figure, grid = style.grid(1, len(columns), 2.5)
     data, nulls, placed = [], [], []
     for axes, (kind, task, title) in zip(grid[0], columns, strict=True):
         both = points(results, chosen[kind], task)
@@ -321,18 +316,20 @@ def regression(rows) -> tuple[float, float, float]:
 def figure11(results, chosen):
     """Loss with one mask per sentence and accuracies against size, trained with one mask and with more."""
     shown = ["gap", *tasks(results.view, PCFG)]
-    figure, grid = _grid(-(-len(shown) // 2), 2, 1.8)
+    figure, grid = style.grid(-(-len(shown) // 2), 2, 1.9 * -(-len(shown) // 2))
     grid = grid.ravel()
     data, nulls, handles = [], [], {}
     for index, (axes, what) in enumerate(zip(grid, shown, strict=False)):
-        for members, look in zip(chosen.values(), ARMS, strict=True):
+        for members, look, points_aside in zip(chosen.values(), ARMS, (-1.5, 1.5), strict=True):
             frame = points(results, members, what)
             text = _masked(results.view, frame["recipe"].iloc[0])
-            handles[text] = bars(axes, frame["parameters"], frame, **look)
+            handles[text] = bars(axes, frame["parameters"], frame, points_aside, **look)
             data.append(frame.assign(masks=text))
         nulls.append(_highest(pd.concat(data[-2:])))
         null_line(axes, nulls[-1])
         size_axis(axes, pd.concat(data[-2:])["parameters"])
+        if index:
+            limits(axes, data[-2:], nulls[-1:], span=SPAN)
         _ticks(axes.yaxis)
         style.panel_title(axes, said(results.view, what).capitalize() if index else "One-mask loss", index)
         axes.set_ylabel(ACCURACY if index else ABOVE)

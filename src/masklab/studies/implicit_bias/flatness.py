@@ -49,12 +49,12 @@ def figure4(results, chosen):
 
 def _rise(results, reading):
     """The loss over offsets less that at offset 0, in each replicate: offset, value, low, high, replicates, items."""
-    found = results.values(reading)
-    if not found.replicates:
+    losses = results.values(reading)
+    if not losses.replicates:
         raise MaskLabError(f"scores: nothing was measured of {reading.words(results.view)}")
-    rise = found.data - found.data[:, found.x == 0]
+    rise = losses.data - losses.data[:, losses.x == 0]
     rows = [(x, made.value, made.low, made.high, made.replicates, made.items)
-            for x, made in zip(found.x, map(estimate, rise.swapaxes(0, 1)), strict=True)]  # fmt: skip
+            for x, made in zip(losses.x, map(estimate, rise.swapaxes(0, 1)), strict=True)]  # fmt: skip
     frame = pd.DataFrame(rows, columns=["offset", "value", "low", "high", "replicates", "items"])
     return frame.assign(recipe=reading.recipe, step=int(results.rows(reading)["step"].iloc[0]))
 

@@ -43,11 +43,11 @@ def sizes(view: View, kind: str, one_mask: bool = True) -> list[str]:
             and facts["init"] is facts["embeddings"] is None
         )
 
-    found = view.find(fits)
-    corpora = list(dict.fromkeys(view.fact(name, "corpus") for name in found))
+    recipes = view.find(fits)
+    corpora = list(dict.fromkeys(view.fact(name, "corpus") for name in recipes))
     if len(corpora) > 1:
         raise MaskLabError(f"compares sizes on one {kind} corpus, and the study has {' and '.join(corpora)}")
-    return sorted(found, key=lambda name: weights(view.recipes[name]))
+    return sorted(recipes, key=lambda name: weights(view.recipes[name]))
 
 
 def twin(view: View, recipe: str, prefix: str) -> str | None:
@@ -58,20 +58,20 @@ def twin(view: View, recipe: str, prefix: str) -> str | None:
     return None
 
 
-def _only(found, said) -> str | None:
-    if len(found) > 1:
-        raise MaskLabError(f"the study has {len(found)} recipes that are {said} ({', '.join(found)}); leave one")
-    return found[0] if found else None
+def _only(recipes, said) -> str | None:
+    if len(recipes) > 1:
+        raise MaskLabError(f"the study has {len(recipes)} recipes that are {said} ({', '.join(recipes)}); leave one")
+    return recipes[0] if recipes else None
 
 
 def sgd(view: View, kind: str) -> tuple[str, tuple[str, int]] | None:
     """(recipe trained on by SGD, (recipe, step) that it starts from) of a kind of corpus."""
     where = {"corpus.kind": kind, "optimiser.kind": "sgd", "init": bool}
-    found = _only(view.find(where), f"trained on by SGD on a {kind} corpus")
-    if found is None:
+    recipe = _only(view.find(where), f"trained on by SGD on a {kind} corpus")
+    if recipe is None:
         return None
-    start, _, step = view.fact(found, "init").rpartition("@")
-    return found, (start, int(step))
+    start, _, step = view.fact(recipe, "init").rpartition("@")
+    return recipe, (start, int(step))
 
 
 def algorithms(view: View) -> dict[str, str]:
@@ -81,8 +81,8 @@ def algorithms(view: View) -> dict[str, str]:
     )
     lookup = _only(view.find({"corpus.kind": PCFG, "encoder.kind": "lookup"}), "lookup tables")
     plain = twin(view, adversarial, "objective.") if adversarial else None
-    found = {PLAIN: plain, ADVERSARIAL: adversarial, LOOKUP: lookup}
-    return {said: name for said, name in found.items() if name}
+    ways_of_training = {PLAIN: plain, ADVERSARIAL: adversarial, LOOKUP: lookup}
+    return {said: name for said, name in ways_of_training.items() if name}
 
 
 # --- tasks -----------------------------------------------------------------------------
@@ -91,11 +91,11 @@ def algorithms(view: View) -> dict[str, str]:
 def tasks(view: View, kind: str) -> list[str]:
     """Tasks that linear probes measure: of spans from long to short, of positions from left to right."""
     probed = {task for facts in view.probes.values() if facts["kind"] == "linear_probe" for task in facts["tasks"]}
-    found = [name for name in view.find_tasks({"kind": LABELLED[kind]}) if name in probed]
+    own = [name for name in view.find_tasks({"kind": LABELLED[kind]}) if name in probed]
     if kind == CAUSAL:
-        return found
+        return own
     key = {PCFG: lambda name: -view.tasks[name]["span"], HMM: lambda name: view.tasks[name]["position"]}[kind]
-    return sorted(found, key=key)
+    return sorted(own, key=key)
 
 
 def said(view: View, task: str) -> str:
@@ -109,11 +109,11 @@ def said(view: View, task: str) -> str:
 def letters(view: View) -> dict[str, str]:
     """The paper's tasks on its grammar: A, B, C -> the longest span, the middle one, the shortest; each task once."""
     own = tasks(view, PCFG)
-    found = {}
+    lettered = {}
     for letter, task in zip("abc", (own[0], own[len(own) // 2], own[-1]), strict=True) if own else ():
-        if task not in found.values():
-            found[letter] = task
-    return found
+        if task not in lettered.values():
+            lettered[letter] = task
+    return lettered
 
 
 def places(view: View, kind: str) -> dict[str, list[str]]:
@@ -149,10 +149,10 @@ def _choose(place, members, lacking):
 
     def choose(view: View):
         kinds = [kind for kind in CORPORA if places(view, kind).get(place)]
-        found = {kind: own for kind in kinds if (own := members(view, kind))}
-        if not found:
+        by_kind = {kind: own for kind in kinds if (own := members(view, kind))}
+        if not by_kind:
             raise MaskLabError(f"needs {lacking} on a corpus of kind {' or '.join(CORPORA)}, and linear probes of it")
-        return found
+        return by_kind
 
     return choose
 
@@ -175,9 +175,9 @@ def along_sgd(place: str):
     """Of what SGD trained, its curves over updates, and the numbers of the checkpoint that it starts from."""
 
     def members(view, kind):
-        if (found := sgd(view, kind)) is None:
+        if (trained_on := sgd(view, kind)) is None:
             return {}
-        recipe, (start, step) = found
+        recipe, (start, step) = trained_on
         own = readings(view, recipe, ("trace", "gap"), step="all", over="step")
         needed = ("curvature", "loss", "linear_probe")
         if start in view.recipes and all(view.measured_by(start, [probe]) for probe in needed):
@@ -189,22 +189,22 @@ def along_sgd(place: str):
 
 def masks(view: View):
     """Whether a sentence has one mask -> sizes on the grammar -> metric or task -> reading."""
-    found = {one: {name: readings(view, name, ("gap",)) for name in sizes(view, PCFG, one)} for one in (True, False)}
-    if not all(found.values()) or not tasks(view, PCFG):
+    by_masks = {one: {name: readings(view, name, ("gap",)) for name in sizes(view, PCFG, one)} for one in (True, False)}
+    if not all(by_masks.values()) or not tasks(view, PCFG):
         raise MaskLabError("needs recipes on a pcfg corpus with one mask a sentence and with more, and linear probes")
-    return found
+    return by_masks
 
 
 def ways(*metrics: str):
     """Way of training -> metric or task -> reading; a table of conditionals has no Hessian."""
 
     def choose(view: View):
-        found = algorithms(view)
-        if ADVERSARIAL not in found:
+        by_way = algorithms(view)
+        if ADVERSARIAL not in by_way:
             raise MaskLabError("needs a recipe on a pcfg corpus with an adversarial term")
         return {
             way: readings(view, name, [m for m in metrics if (way, m) != (LOOKUP, "trace")])
-            for way, name in found.items()
+            for way, name in by_way.items()
         }
 
     return choose
@@ -212,35 +212,35 @@ def ways(*metrics: str):
 
 def shapes(view: View):
     """Kind of corpus -> size -> its gap, for the shape of every size whose loss is measured."""
-    found = {kind: {name: Reading(name, "gap") for name in sizes(view, kind)} for kind in CORPORA}
-    found = {kind: own for kind, own in found.items() if own}
-    if not found:
+    by_kind = {kind: {name: Reading(name, "gap") for name in sizes(view, kind)} for kind in CORPORA}
+    by_kind = {kind: own for kind, own in by_kind.items() if own}
+    if not by_kind:
         raise MaskLabError(f"needs recipes trained by AdamW on a corpus of kind {' or '.join(CORPORA)}")
-    return found
+    return by_kind
 
 
 def slices(view: View):
     """What landscape probes measured: `own` and `grown` -> (recipe, which checkpoint) -> its loss over offsets."""
-    found = {"own": {}, "grown": {}}
+    measured = {"own": {}, "grown": {}}
     for facts in view.probes.values():
         if facts["kind"] == "landscape":
             grown = bool(facts["width"] or facts["layers"])
             for recipe in facts["recipes"]:
                 for step in ("last",) if grown else ("first", "last"):
                     reading = Reading(recipe, "loss", probe="landscape", step=step, layers="all", over="at")
-                    found["grown" if grown else "own"].setdefault((recipe, step), reading)
-    if not found["own"]:
+                    measured["grown" if grown else "own"].setdefault((recipe, step), reading)
+    if not measured["own"]:
         raise MaskLabError("needs a landscape probe of checkpoints as they are")
-    return found
+    return measured
 
 
 def corpus_of(kind: str):
     """`Item.corpora` of what shows the corpus of this kind."""
 
     def corpora(view: View) -> list[str]:
-        found = view.find({"corpus.kind": kind})
-        if not found:
+        recipes = view.find({"corpus.kind": kind})
+        if not recipes:
             raise MaskLabError(f"needs a recipe on a corpus of kind {kind}")
-        return [view.fact(found[0], "corpus")]
+        return [view.fact(recipes[0], "corpus")]
 
     return corpora

@@ -31,7 +31,7 @@ FORMS = {"": "rank", "-centred": "rank_centred"}
 
 def claims(view: View) -> list[Claim]:
     """The claims that the study's recipes and tasks allow."""
-    found = []
+    listed = []
     for panel in (Panel(view, title) for title in view.panels):
         for group in (_deficiency, _results, _ablations, _utilisation):
             for section, figure, name, sentence, (effect, *of), *region in group():
@@ -41,8 +41,8 @@ def claims(view: View) -> list[Claim]:
                 except MaskLabError:  # no such recipe, no such task, or not measured
                     continue
                 at, named = panel.heading(section), panel.heading(name)
-                found.append(Claim(named, at, figure, sentence, made, *region, headline=name in HEADLINES))
-    return found
+                listed.append(Claim(named, at, figure, sentence, made, *region, headline=name in HEADLINES))
+    return listed
 
 
 # --- effects on a panel --------------------------------------------------------------------

@@ -9,7 +9,20 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
 from masklab.report import style
-from masklab.report.marks import band, bars, best_null, key, limits, note, null_key, null_line, unit, write_note
+from masklab.report.marks import (
+    band,
+    bars,
+    best_null,
+    cost_axis,
+    key,
+    limits,
+    note,
+    null_key,
+    null_line,
+    score_limits,
+    unit,
+    write_note,
+)
 from masklab.scores.reading import nulls_of
 from masklab.studies.mae.select import COSTS, DELTA
 
@@ -19,15 +32,11 @@ INPUTS = {
 }
 FORMS = {"rank": "effective rank", "rank_centred": "effective rank, centred"}
 NULLS = {"untrained": "0.5", "shuffled": "0.75"}  # shades of grey
+HEIGHT = 2.1  # of a row of axes, in inches
 AXES = {"seconds": "Time (s)", "flops": "FLOPs", "tokens": "Tokens"}
 TITLES = {"sentences": "Mean over sentence tasks", "answers": "Answer extraction"}
 AUTOENCODER = {"color": "#0072B2", "marker": "s"}
 LAST = {"color": "#000000", "linestyle": (0, (1, 1.5)), "linewidth": 1.0}  # MLM's last score
-
-
-def _grid(rows, columns, height=2.1, **shared):
-    figure = style.new_figure({1: style.COLUMN, 2: 5.0}.get(columns, style.FULL), height * rows)
-    return figure, figure.subplots(rows, columns, squeeze=False, **shared)
 
 
 def _titled(axes, chosen, title, said, letters):
@@ -51,16 +60,21 @@ def _by_layer(axes, results, reading, look, nulls=True, **about):
     for kind, null in nulls_of(reading, results.view).items():
         if nulls and kind in NULLS:
             drawn[kind] = (null, {"color": NULLS[kind], "linestyle": look["linestyle"], "linewidth": 1.0, "zorder": 1})
-    found = []
+    frames = []
     for kind, (own, its) in drawn.items():
         frame = results.summary(own)
         band(axes, frame, its)
-        found.append(frame.assign(**about, recipe=own.recipe, null=kind).rename(columns={"x": "layer"}))
+        frames.append(frame.assign(**about, recipe=own.recipe, null=kind).rename(columns={"x": "layer"}))
     axes.set_xlabel("Layer")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    return frames
+
+
+def _from_zero(axes, frames):
+    """Room for ranks and their intervals, and 0."""
+    limits(axes, frames)
     axes.set_ylim(bottom=0)
-    return found
 
 
 def _greys(data):
@@ -70,9 +84,10 @@ def _greys(data):
 
 def figure1a(results, chosen):
     """Effective rank by layer for inputs with and without [MASK], a recipe in each of the axes."""
-    figure, grid = _grid(len(chosen), max(map(len, chosen.values())), sharey="row")
+    figure, grid = style.grid(len(chosen), max(map(len, chosen.values())), HEIGHT * len(chosen), sharey="row")
     data, letters = [], iter(range(grid.size)) if grid.size > 1 else iter([None])
     for row, (title, recipes) in zip(grid, chosen.items(), strict=True):
+        first = len(data)
         for axes, (label, readings) in zip(row, recipes.items(), strict=False):
             for split, reading in readings.items():
                 about = {"panel": title, "label": label, "split": split, "metric": reading.metric}
@@ -80,6 +95,7 @@ def figure1a(results, chosen):
             _titled(axes, chosen, title, label, letters)
         for axes in row[len(recipes) :]:
             axes.remove()
+        _from_zero(row[0], data[first:])
         row[0].set_ylabel(f".9-{FORMS[data[-1]['metric'].iloc[0]]}")
     handles = dict(key(name, **look) for name, look in INPUTS.values())
     return _finished(figure, data, handles | _greys(data))
@@ -87,14 +103,16 @@ def figure1a(results, chosen):
 
 def figure1b(results, chosen):
     """Effective rank of [MASK]s alone by layer, plain and centred; nulls: those of the first recipe."""
-    figure, grid = _grid(len(chosen), 2)
+    figure, grid = style.grid(len(chosen), 2, HEIGHT * len(chosen))
     looks = style.looks(label for forms in chosen.values() for labels in forms.values() for label in labels)
     data, letters = [], iter(range(grid.size))
     for row, (title, forms) in zip(grid, chosen.items(), strict=True):
         for axes, (metric, readings) in zip(row, forms.items(), strict=True):
+            first = len(data)
             for number, (label, reading) in enumerate(readings.items()):
                 about = {"panel": title, "label": label, "split": "mask-positions", "metric": metric}
                 data += _by_layer(axes, results, reading, looks[label], nulls=number == 0, **about)
+            _from_zero(axes, data[first:])
             _titled(axes, chosen, title, f".9-{FORMS[metric]}", letters)
         row[0].set_ylabel("Rank of [MASK]s alone")
     return _finished(figure, data, dict(key(label, **look) for label, look in looks.items()) | _greys(data))
@@ -102,7 +120,7 @@ def figure1b(results, chosen):
 
 def figure3(results, chosen):
     """Score after fine-tuning against what pre-training cost: time, FLOPs, tokens; dotted: MLM's last score."""
-    figure, grid = _grid(len(chosen), len(COSTS), sharey="row")
+    figure, grid = style.grid(len(chosen), len(COSTS), HEIGHT * len(chosen), sharey="row")
     looks = style.looks(label for curves in chosen.values() for label in curves)
     data, nulls, letters = [], [], iter(range(grid.size))
     for row, (title, curves) in zip(grid, chosen.items(), strict=True):
@@ -119,11 +137,9 @@ def figure3(results, chosen):
                 data.append(frame.assign(**about, null=_value(null)).rename(columns={"x": "step"}))
             axes.axhline(last, zorder=1, label="_last", **LAST)
             null_line(axes, null)
-            axes.set_xlabel(AXES[cost])
-            axes.set_xlim(left=0)
-            axes.xaxis.set_major_locator(MaxNLocator(4))
+            cost_axis(axes, [cost for frame in data[-len(curves) :] for cost in frame["cost"]], AXES[cost])
             _titled(axes, chosen, title, "", letters)
-        limits(row[0], list(scores.values()), [null])
+        score_limits(row[0], results, [own["score"] for own in curves.values()], list(scores.values()), [null])
         row[0].set_ylabel(unit(results, [own["score"] for own in curves.values()]))
     handles = dict(key(label, **look) for label, look in looks.items())
     handles |= dict([key(f"{mlm}, last checkpoint", **LAST)]) | null_key(nulls)
@@ -133,7 +149,7 @@ def figure3(results, chosen):
 def figure4(results, chosen):
     """Scores after fine-tuning against delta, the share of [MASK]s that stay in the encoder; dotted: MLM."""
     columns = list(dict.fromkeys(what for own in chosen.values() for what in own))
-    figure, grid = _grid(len(chosen), len(columns))
+    figure, grid = style.grid(len(chosen), len(columns), HEIGHT * len(chosen))
     data, nulls, handles = [], [], {}
     letters = iter(range(grid.size)) if grid.size > 1 else iter([None])
     for row, (title, own) in zip(grid, chosen.items(), strict=True):
@@ -150,7 +166,7 @@ def figure4(results, chosen):
                 handles[f"{each.label}, no decoder"] = axes.axhline(each.value, zorder=1, label="_mlm", **LAST)
                 axes.axhspan(each.low, each.high, color=LAST["color"], alpha=0.08, linewidth=0)
             null_line(axes, null)
-            limits(axes, [frame], [null])
+            score_limits(axes, results, own[what], [frame], [null])
             axes.set_xlim(-0.08, 1.08)
             axes.set_xlabel("δ, share of [MASK]s in the encoder")
             axes.set_ylabel(measured)

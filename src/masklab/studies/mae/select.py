@@ -108,12 +108,12 @@ class Panel:
 
     def labelled(self, roles, fewest: int = 1) -> dict[str, str]:
         """Label -> recipe of those roles that the panel has; MaskLabError if they are fewer than `fewest`."""
-        found = [self.roles[role] for role in roles if role in self.roles]
-        if len(found) < fewest:
+        names = [self.roles[role] for role in roles if role in self.roles]
+        if len(names) < fewest:
             raise MaskLabError(
-                f"panel {self.title!r} has {len(found)} of the recipes {', '.join(roles)}; {fewest} needed"
+                f"panel {self.title!r} has {len(names)} of the recipes {', '.join(roles)}; {fewest} needed"
             )
-        return {self.view.label(name, self.title): name for name in found}
+        return {self.view.label(name, self.title): name for name in names}
 
     def tasks(self, recipes, about=("sentences", "answers"), ranked: bool = False) -> dict[str, tuple[str, ...]]:
         """What tasks are about -> those that all these recipes are fine-tuned on; MaskLabError if there is none.
@@ -125,15 +125,15 @@ class Panel:
             probes = self.view.measured_by(name, ["finetune"], [task])
             return any(self.view.probes[probe].get("rank") or not ranked for probe in probes)
 
-        found = {
+        shared = {
             each: tuple(task for task in self.view.find_tasks(ABOUT[each]) if all(measured(r, task) for r in recipes))
             for each in about
         }
-        if not any(found.values()):
+        if not any(shared.values()):
             raise MaskLabError(
                 f"panel {self.title!r}: {', '.join(recipes)} share no fine-tuning on {' or '.join(about)}"
             )
-        return {each: tasks for each, tasks in found.items() if tasks}
+        return {each: tasks for each, tasks in shared.items() if tasks}
 
     def heading(self, said: str) -> str:
         """What stands over a part of a table, or names a claim: with the panel where there are several."""
@@ -142,17 +142,17 @@ class Panel:
 
 def every(view: View, choose) -> dict:
     """Title -> `choose` (panel), of the panels that have and measure all of it; MaskLabError if none does."""
-    found, lacking = {}, MaskLabError("the study has no panel")
+    by_panel, lacking = {}, MaskLabError("the study has no panel")
     for title in view.panels:
         try:
             chosen = choose(Panel(view, title))
             needs(chosen, view, with_nulls=False)
-            found[title] = chosen
+            by_panel[title] = chosen
         except MaskLabError as error:
             lacking = error
-    if not found:
+    if not by_panel:
         raise lacking
-    return found
+    return by_panel
 
 
 # --- readings ------------------------------------------------------------------------------
@@ -192,8 +192,8 @@ def figure1b(view: View) -> dict:
     """Panel -> metric -> label -> rank of [MASK]s alone by layer."""
 
     def choose(panel):
-        found = panel.labelled(COMPARED).items()
-        return {m: {label: rank(name, "mask-positions", m, over="layer") for label, name in found} for m in RANKS}
+        names = panel.labelled(COMPARED).items()
+        return {m: {label: rank(name, "mask-positions", m, over="layer") for label, name in names} for m in RANKS}
 
     return every(view, choose)
 
@@ -233,15 +233,15 @@ def table1(view: View) -> dict:
     """Panel -> row -> label -> reading: every task, the mean over those of sentences, exact match and F1 of answers."""
 
     def choose(panel):
-        found, rows = panel.labelled(COMPARED), {}
-        about = panel.tasks(found.values())
+        names, rows = panel.labelled(COMPARED), {}
+        about = panel.tasks(names.values())
         for task in about.get("sentences", ()):
             rows[task] = {"tasks": (task,)}
         if rows:
             rows["Average"] = {"tasks": about["sentences"]}
         for task in about.get("answers", ()):
             rows |= {f"{task} ({said})": {"tasks": (task,), "metric": m} for said, m in (("EM", "exact"), ("F1", "f1"))}
-        return {row: {label: score(name, **which) for label, name in found.items()} for row, which in rows.items()}
+        return {row: {label: score(name, **which) for label, name in names.items()} for row, which in rows.items()}
 
     return every(view, choose)
 
@@ -252,7 +252,7 @@ def table2(view: View) -> dict:
 
     def choose(panel):
         groups = {group: panel.labelled(roles, 0) for group, roles in GROUPS.items()}
-        found = {
+        compared = {
             panel.heading(group): {
                 rows[about]: {label: score(name, tasks) for label, name in names.items()}
                 for about, tasks in panel.tasks(names.values()).items()
@@ -260,9 +260,9 @@ def table2(view: View) -> dict:
             for group, names in groups.items()
             if len(names) > 1
         }
-        if not found:
+        if not compared:
             raise MaskLabError(f"panel {panel.title!r} has no two recipes to compare in Table 2")
-        return found
+        return compared
 
     return _parts(view, choose)
 
@@ -271,7 +271,7 @@ def table3(view: View) -> dict:
     """Form of the rank -> row -> label -> reading: of real tokens, after pre-training and after fine-tuning."""
 
     def choose(panel):
-        names, found = panel.labelled(COMPARED).items(), {}
+        names, parts = panel.labelled(COMPARED).items(), {}
         try:
             about = panel.tasks(dict(names).values(), ("entailment", "answers"), ranked=True)
         except MaskLabError:
@@ -280,8 +280,8 @@ def table3(view: View) -> dict:
             rows = {"Pretrained": {label: rank(name, "unmasked", metric, layers="last") for label, name in names}}
             for task in (task for tasks in about.values() for task in tasks):
                 rows[f"After {task}"] = {label: score(name, (task,), metric) for label, name in names}
-            found[panel.heading(said)] = rows
-        return found
+            parts[panel.heading(said)] = rows
+        return parts
 
     return _parts(view, choose)
 
@@ -290,7 +290,7 @@ def losses(view: View) -> dict:
     """Panel -> row -> label -> reading: the pre-training loss, its exact floor, the gap between them."""
 
     def choose(panel):
-        found = panel.labelled(COMPARED).items()
-        return {metric: {label: Reading(name, metric) for label, name in found} for metric in ("loss", "floor", "gap")}
+        names = panel.labelled(COMPARED).items()
+        return {metric: {label: Reading(name, metric) for label, name in names} for metric in ("loss", "floor", "gap")}
 
     return every(view, choose)

@@ -67,12 +67,12 @@ class Scores:
         reading = self.reading(size, JOINT, *sets)
         probes = self.view.measured_by(reading.recipe, reading.kinds(), reading.tasks)
         kept, told = self.view.fact(reading.recipe, "checkpoints"), [self.view.probes[name]["steps"] for name in probes]
-        found = [
+        steps = [
             step for step in kept if all(listed == "all" or (listed != "last" and step in listed) for listed in told)
         ]
-        if len(found) < 2:
+        if len(steps) < 2:
             raise Lacking
-        return found
+        return steps
 
     def everywhere(self, size, left, right, *sets) -> Least:
         """The least gap of all checkpoints."""
@@ -122,7 +122,7 @@ class Scores:
 
 def claims(view: View) -> list[Claim]:
     """The claims that the study's recipes and tasks allow."""
-    scores, found = Scores(view), []
+    scores, listed = Scores(view), []
     for group in (_pairs, _glue, _msgs, _efficiency):
         for name, section, figure, text, make, *region in group(scores):
             try:
@@ -132,8 +132,8 @@ def claims(view: View) -> list[Claim]:
             read = {task for reading in leaves(effect) for task in reading.tasks}
             controls = tuple(view.sets[CONTROL]) if read & set(view.sets.get(AMBIGUOUS, ())) else ()
             where, headline = region[0] if region else "above 0", name in HEADLINES
-            found.append(Claim(name, section, figure, text, effect, where, learned_tasks=controls, headline=headline))
-    return found
+            listed.append(Claim(name, section, figure, text, effect, where, learned_tasks=controls, headline=headline))
+    return listed
 
 
 def _pairs(s):

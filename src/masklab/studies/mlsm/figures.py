@@ -109,8 +109,8 @@ def curves(results, chosen):
         axes.set_xlim(left=-0.04 * frame["x"].max())
     for axes in grid[len(chosen) :]:
         axes.remove()
-    marks.limits(grid[0], data, nulls)
     reading = next(iter(next(iter(chosen.values())).values()))
+    marks.score_limits(grid[0], results, [reading], data, nulls)
     tasks = split_up(results, reading)
     for axes in grid[: len(chosen) : across]:
         what = "phenomena" if any("/" in task for task in tasks) else "tasks"
@@ -134,15 +134,13 @@ def points(results, chosen) -> pd.DataFrame:
                 null, chance = best_null(results, own), results.null(own[1], "majority")
                 row = {"panel": panel, "number": number, "row": names[task], "task": task}
                 row |= {"control": base(task) in results.view.sets.get(CONTROL, ())}
-                for axis, reading, found in zip("xy", own, (x, y), strict=True):
-                    row |= {f"{axis}_recipe": reading.recipe, axis: found["value"]}
-                    row |= {f"{axis}_low": found["low"], f"{axis}_high": found["high"]}
-                row |= {name: y[name] for name in ("items", "n")} | {
-                    "replicates": min(x["replicates"], y["replicates"])
-                }
+                for axis, reading, summary in zip("xy", own, (x, y), strict=True):
+                    row |= {f"{axis}_recipe": reading.recipe, axis: summary["value"]}
+                    row |= {f"{axis}_low": summary["low"], f"{axis}_high": summary["high"]}
+                row |= {name: y[name] for name in ("items", "n", "replicates")} | {"x_replicates": x["replicates"]}
                 row |= {"chance": np.nan if chance is None else chance.scalar[:, 0].mean()}
                 row |= {"null": null.value if null else np.nan, "null_kind": null.kind if null else ""}
-                least = max(found["value"] if np.isnan(found["low"]) else found["low"] for found in (x, y))
+                least = max(summary["value"] if np.isnan(summary["low"]) else summary["low"] for summary in (x, y))
                 rows.append(row | {"learned": null is None or bool(least > null.value)})
     if not rows:
         raise MaskLabError("scores: nothing was measured of the recipes of the figure")
@@ -158,7 +156,7 @@ def _scatter(axes, part, limits, results, pair, step):
         axes.axvline(level, zorder=1, label="_chance", **style.NULL)
     for control, look in ((True, CONTROLS), (False, OTHERS)):
         own = part[part["control"] == control]
-        bars = {"color": look["color"], "linewidth": 0.8, "zorder": 2}
+        bars = {"color": look["color"], "linewidth": 0.8, "alpha": 0.4, "zorder": 2}
         axes.hlines(own["y"], own["x_low"], own["x_high"], **bars)
         axes.vlines(own["x"], own["y_low"], own["y_high"], **bars)
         axes.plot(own["x"], own["y"], label="control" if control else "task", zorder=3, **POINT, **look)
@@ -171,18 +169,20 @@ def _scatter(axes, part, limits, results, pair, step):
 
 
 def _names(figure, axes, part, texts, limits):
-    """Labels beside points, clear of the diagonal and of intervals."""
-    lines = [((limits[0], limits[0]), (limits[1], limits[1]))]
-    for row in part.dropna(subset=["x_low", "y_low"]).itertuples():
-        lines += [((row.x_low, row.y), (row.x_high, row.y)), ((row.x, row.y_low), (row.x, row.y_high))]
-    place_labels(figure, axes, part["x"], part["y"], texts, lines=lines)
+    """Labels beside points, clear of the diagonal; intervals are long, and pale so that text may cross them."""
+    diagonal = ((limits[0], limits[0]), (limits[1], limits[1]))
+    place_labels(figure, axes, part["x"], part["y"], texts, lines=[diagonal])
 
 
 def _keys(data):
     """Legend entries of what lines and white faces mean, where there are some."""
-    found = dict([key("chance", **style.NULL)]) if data["chance"].notna().any() else {}
+    keys = dict([key("chance", **style.NULL)]) if data["chance"].notna().any() else {}
     white = {"color": "0.3", "marker": "o", "markerfacecolor": "white"}
-    return found if data["learned"].all() else found | dict([key(WHITE, **POINT, **white)])
+    return keys if data["learned"].all() else keys | dict([key(WHITE, **POINT, **white)])
+
+
+def _note(data):
+    return note([data, data.assign(replicates=data["x_replicates"])])
 
 
 def figure2(results, chosen):
@@ -199,7 +199,7 @@ def figure2(results, chosen):
     keys = _keys(data)
     if keys:
         style.legend_below(figure, list(keys.values()), list(keys), handlelength=3)
-    write_note(figure, note([data]))
+    write_note(figure, _note(data))
     _names(figure, axes, data, list(data["row"]), limits)
     return figure, data.drop(columns=["number", "control"])
 
@@ -229,7 +229,7 @@ def figure6(results, chosen):
     entries = [(f"{row.number}  {row.row}", CONTROLS if row.control else OTHERS) for row in tasks.itertuples()]
     keys = dict(key(text, **POINT, **look) for text, look in entries) | _keys(data)
     style.legend_below(figure, list(keys.values()), list(keys), handletextpad=0.3)
-    write_note(figure, note([data]))
+    write_note(figure, _note(data))
     for axes, part in drawn:
         _names(figure, axes, part, list(part["number"]), limits)
     return figure, data

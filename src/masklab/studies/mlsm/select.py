@@ -4,6 +4,8 @@ Recipes are told by facts: an objective by its loss terms, phase 1 as what the r
 told by the study's sets.
 """
 
+from collections import Counter
+
 from masklab.errors import MaskLabError
 from masklab.report.generic import measured
 from masklab.scores.reading import Reading
@@ -21,9 +23,9 @@ def objective_of(facts: dict) -> str | None:
 
 def objectives(view: View, panel: str) -> dict[str, str]:
     """Objective -> the recipe of a panel that has it; objectives that several have (a sweep) are left out."""
-    found = {name: objective_of(view.recipes[name]) for name in view.panels[panel].values()}
-    told = list(found.values())
-    return {objective: name for name, objective in found.items() if objective and told.count(objective) == 1}
+    told = {name: objective_of(view.recipes[name]) for name in view.panels[panel].values()}
+    counts = Counter(told.values())
+    return {objective: name for name, objective in told.items() if objective and counts[objective] == 1}
 
 
 def tracks(view: View) -> list[str]:
@@ -54,8 +56,8 @@ def start_of(view: View, recipes) -> tuple[str, int] | None:
 def pair(view: View, left: str, right: str, *kinds: str) -> tuple[str, str, str]:
     """The first panel in which one recipe each has these objectives, both measured by such a probe, and the recipes."""
     for title in view.panels:
-        found = objectives(view, title)
-        names = [found[wanted] for wanted in (left, right) if wanted in found]
+        by_objective = objectives(view, title)
+        names = [by_objective[wanted] for wanted in (left, right) if wanted in by_objective]
         if len(names) == 2 and all(view.measured_by(name, kinds) for name in names):
             return title, *names
     raise MaskLabError(f"needs a panel in which one recipe has the objective {left} and one {right}, both measured")
@@ -81,11 +83,12 @@ def joint_and_others(view: View) -> dict[str, list[tuple[Reading, Reading]]]:
     """Figure 6: panel -> (another, MLSM+MLM): MLM and KD+MLM, where a panel has them, else all others."""
     tasks, pairs = tasks_of(view, [CONTROL, AMBIGUOUS]), {}
     for title in view.panels:
-        found = objectives(view, title)
-        others = [name for name in (KD_MLM, MLM) if name in found] or [name for name in found if name != JOINT]
-        if JOINT in found and others:
-            joint = Reading(found[JOINT], tasks=tasks)
-            pairs[title] = [(joint.of(found[other]), joint) for other in others]
+        by_objective = objectives(view, title)
+        others = [objective for objective in (KD_MLM, MLM) if objective in by_objective]
+        others = others or [objective for objective in by_objective if objective != JOINT]
+        if JOINT in by_objective and others:
+            joint = Reading(by_objective[JOINT], tasks=tasks)
+            pairs[title] = [(joint.of(by_objective[other]), joint) for other in others]
     if not pairs:
         raise MaskLabError(f"needs a panel in which one recipe has the objective {JOINT}, beside another")
     return pairs
@@ -95,15 +98,15 @@ def curves(*sets: str):
     """`Item.choose` of Figures 3 to 5: panel -> label -> curve over updates, and None -> where phase 2 starts."""
 
     def choose(view: View):
-        tasks, found = tasks_of(view, sets), {}
+        tasks, by_panel = tasks_of(view, sets), {}
         for title, members in view.panels.items():
             own = {label: name for label, name in members.items() if measured(view, name, tasks)}
             lines = {label: Reading(name, tasks=tasks, step="all", over="step") for label, name in own.items()}
             start = start_of(view, own.values())
             if lines and start and measured(view, start[0], tasks):
                 lines[None] = Reading(start[0], tasks=tasks, step=start[1])
-            found |= {title: lines} if lines else {}
-        return found or _unmeasured(sets)
+            by_panel |= {title: lines} if lines else {}
+        return by_panel or _unmeasured(sets)
 
     return choose
 
@@ -112,15 +115,15 @@ def table(averages: dict[str, tuple[str, ...]], metric: str | None = None):
     """`Item.choose` of a table: panel -> name of an average -> label -> the mean over the tasks of some sets."""
 
     def choose(view: View):
-        found = {}
+        by_panel = {}
         for title, members in view.panels.items():
             for row, sets in averages.items():
                 tasks = tasks_of(view, sets)
                 own = {label: name for label, name in members.items() if measured(view, name, tasks)}
                 if own:
                     readings = {label: Reading(name, metric, tasks) for label, name in own.items()}
-                    found.setdefault(title, {})[row] = readings
-        return found or _unmeasured(*averages.values())
+                    by_panel.setdefault(title, {})[row] = readings
+        return by_panel or _unmeasured(*averages.values())
 
     return choose
 

@@ -8,7 +8,7 @@ from masklab.studies.mlsm.figures import row_names, split_up
 
 def table(results, chosen) -> pd.DataFrame:
     """A row per phenomenon or task of any average, then the averages; nulls beside the recipes."""
-    found = []
+    cells = []
     for panel, averages in chosen.items():
         singles = {}
         for readings in averages.values():
@@ -18,6 +18,6 @@ def table(results, chosen) -> pd.DataFrame:
         names = row_names(results.view, singles)
         for row, readings in ({names[task]: readings for task, readings in singles.items()} | averages).items():
             metric = next(iter(readings.values())).unit(results.view)
-            found += [cell(results, reading, panel, row, label, metric) for label, reading in readings.items()]
-            found += null_cells(results, readings.values(), panel, row, metric)
-    return tidy(found)
+            cells += [cell(results, reading, panel, row, label, metric) for label, reading in readings.items()]
+            cells += null_cells(results, readings.values(), panel, row, metric)
+    return tidy(cells)
