@@ -215,6 +215,17 @@ def test_the_paper_preset_dry_runs():
     assert counts["probe"] == 3 * (8 * 5 + 2 + 4 + (8 * 3 + 2 + 4) * 22 + 2)
 
 
+def test_of_models_that_have_learned_nothing_no_claim_is_decided(tmp_path):
+    config = running.unlearned(small())
+    study = config["studies"]["mlsm"]
+    panels = {"strict-small": study["panels"]["strict-small"]}
+    probes = {"minimal-pairs": "all", "finetune": "all"}
+    study |= {"panels": panels, "extra": [], "probes": probes, "figures": [], "tables": []}
+    snakemake(tmp_path, "results/claims.parquet", config=config)
+    claims = pd.read_parquet(tmp_path / "results/claims.parquet")
+    assert len(claims) > 10 and set(claims["verdict"]) == {"untested"} and (claims["why"] != "").all()
+
+
 def test_every_figure_and_table_is_drawn(done):
     """Last: it adds to the folder."""
     snakemake(done)
@@ -225,4 +236,6 @@ def test_every_figure_and_table_is_drawn(done):
     for name in study["tables"]:
         for suffix in ("parquet", "csv", "md"):
             assert (done / f"results/tables/mlsm/{name}.{suffix}").stat().st_size > 0
+    claims = pd.read_parquet(done / "results/claims/mlsm.parquet")
+    assert set(claims["verdict"]) <= {"untested", "inconclusive"}, "one replicate decides nothing"
     assert "Nothing to be done" in snakemake(done)
