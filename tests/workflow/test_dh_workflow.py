@@ -26,7 +26,7 @@ TINY = {
 
 
 def small() -> dict:
-    """The study `dh` of config.yaml alone, once, where nothing is learned, and fewer starts of the multi-token panels."""
+    """The study `dh` of config.yaml alone, once, where nothing is learned; fewer starts of the multi-token panels."""
     config = laid(running.default_config("dh"), TINY)
     study = config["studies"]["dh"]
     for panel, starts in PANELS.items():
