@@ -44,19 +44,3 @@ def table(tmp_path_factory):
     laws.LAWS["table"] = "tablelaw"
     yield tablelaw.world(tmp_path_factory.mktemp("table"))
     del laws.LAWS["table"]
-
-
-@pytest.fixture(scope="session")
-def dh():
-    """Synthetic scores of the `dh` study: module `synthetic`."""
-    import synthetic
-
-    return synthetic
-
-
-@pytest.fixture(scope="session")
-def mae():
-    """Synthetic scores of the `mae` study: module `synthetic_mae`."""
-    import synthetic_mae
-
-    return synthetic_mae
