@@ -220,8 +220,9 @@ def geometric(sizes) -> bool:
 
 
 def plain_log(axis) -> None:
-    """A log axis with plain numbers at 1, 2 and 5 times the powers of ten."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    """A log axis with plain numbers at 1, 2 and 5 times the powers of ten, at more of them where it is short."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 5 * low else (1, 1.5, 2, 3, 4, 5, 6, 8)))
     axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axis.set_minor_locator(NullLocator())
 
