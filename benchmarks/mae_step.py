@@ -31,13 +31,13 @@ parser.add_argument("--device", default="cpu", help="cpu or cuda (default: %(def
 parser.add_argument("--base", action="store_true", help="the sizes of MAE-LM base, 2 sequences an update on a CPU")
 
 
-def make_trainers(root, args):
+def make_learners(root, args):
     """Plain MLM and the masked autoencoder on the same random tokens."""
     import numpy as np
 
     from masklab.config.schema import Decoder, Encoder, Masking, Model, Objective
     from masklab.files import write_json
-    from masklab.training.loop import Trainer
+    from masklab.training.learner import Learner
     from masklab.training.run import Run
 
     rng, tokens = np.random.default_rng(1), root / "tokens"
@@ -61,7 +61,7 @@ def make_trainers(root, args):
     }
     found = {}
     for name, (form, objective) in forms.items():
-        found[name] = Trainer(Run("m", 1, model, form, objective, tokens, **folders, device=args.device))
+        found[name] = Learner(Run("m", 1, model, form, objective, tokens, **folders, device=args.device))
         found[name].model.train()
     return found
 
@@ -81,14 +81,14 @@ def main():
     logging.disable(logging.INFO)
     print(", ".join(f"{key.replace('_', ' ')} {value}" for key, value in vars(args).items()), flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        trainers = make_trainers(Path(folder), args)
-        times = {name: [] for name in trainers}
+        learners = make_learners(Path(folder), args)
+        times = {name: [] for name in learners}
         for step in range(args.steps + 2):
-            for name in list(trainers)[:: 1 if step % 2 else -1]:
+            for name in list(learners)[:: 1 if step % 2 else -1]:
                 if args.device == "cuda":
                     torch.cuda.synchronize()
                 start = time.perf_counter()
-                trainers[name].update(step)
+                learners[name].update(step)
                 if args.device == "cuda":
                     torch.cuda.synchronize()
                 times[name].append(time.perf_counter() - start)
@@ -96,7 +96,7 @@ def main():
     for name, values in times.items():
         print(f"{name}: {1000 * statistics.median(values):.1f} ms an update (median of {len(values)})")
     shape = args.vocab, args.batch_size, args.length, round(0.15 * args.length)
-    flops = {name: training_flops(trainer.run.encoder, *shape) for name, trainer in trainers.items()}
+    flops = {name: training_flops(learner.run.encoder, *shape) for name, learner in learners.items()}
     expected = flops["MAE"] / flops["MLM"]
     # per batch, so that a busy moment weighs on neither side
     ratio = statistics.median(a / b for a, b in zip(times["MAE"], times["MLM"], strict=True))

@@ -66,15 +66,15 @@ def make_codes(folder, rng, rows, atoms, entries):
     write_codes(folder, "train", [Codes(indptr, torch.from_numpy(np.concatenate(indices)), values)], atoms)
 
 
-def make_trainers(root, args):
-    """One trainer per objective, all on the same batches."""
+def make_learners(root, args):
+    """One learner per objective, all on the same batches."""
     import numpy as np
     import torch
 
     from masklab.config.schema import Dictionary, Encoder, Model, Objective
     from masklab.models.checkpoint import save_checkpoint
     from masklab.models.encoder import MaskedLM
-    from masklab.training.loop import Trainer
+    from masklab.training.learner import Learner
     from masklab.training.run import Run
 
     rng = np.random.default_rng(1)
@@ -90,16 +90,16 @@ def make_trainers(root, args):
     model = Model(steps=10**6, batch_size=args.batch_size, **names)
     files = {name: root / name for name in ("tokens", "tokenizer", "output", "state", "codes")}
     run = Run("m", 1, model, encoder, Objective(mlm=1), **files, init=root / "teacher", phase=1, device=args.device)
-    trainers = {}
+    learners = {}
     for name, weights in OBJECTIVES.items():
         changes = {"objective": Objective(**weights), "dictionary_config": made}
-        trainers[name] = Trainer(Run(**vars(run) | changes))
-        trainers[name].model.train()
-    count = sum(p.numel() for p in trainers["MLM"].model.parameters())
+        learners[name] = Learner(Run(**vars(run) | changes))
+        learners[name].model.train()
+    count = sum(p.numel() for p in learners["MLM"].model.parameters())
     print(
-        f"parameters: {count:,} ({sum(p.numel() for p in trainers['MLSM+MLM'].model.parameters()):,} with latent head)"
+        f"parameters: {count:,} ({sum(p.numel() for p in learners['MLSM+MLM'].model.parameters()):,} with latent head)"
     )
-    return trainers
+    return learners
 
 
 def main():
@@ -111,14 +111,14 @@ def main():
     logging.disable(logging.INFO)
     print(", ".join(f"{key.replace('_', ' ')} {value}" for key, value in vars(args).items()))
     with tempfile.TemporaryDirectory() as folder:
-        trainers = make_trainers(Path(folder), args)
-        times = {name: [] for name in trainers}
+        learners = make_learners(Path(folder), args)
+        times = {name: [] for name in learners}
         masked = []
         for step in range(args.steps + 3):
-            order = list(trainers)
+            order = list(learners)
             for name in order[step % 3 :] + order[: step % 3]:
                 start = time.perf_counter()
-                row = trainers[name].update(step)
+                row = learners[name].update(step)
                 times[name].append(time.perf_counter() - start)
             masked.append(row["masked"])
     print(f"masked tokens an update: {statistics.mean(masked):.0f}")

@@ -33,7 +33,8 @@ from masklab.memory import keep_freed_memory
 from masklab.models.flops import flops_per_token
 from masklab.models.huggingface import export_config
 from masklab.tokenizers import CLS, MASK, PAD, SEP, SPECIALS, UNK
-from masklab.training.loop import Run, Trainer
+from masklab.training.learner import Learner
+from masklab.training.run import Run
 
 # Tokens of a line (8,192 pieces, specials counted) at every twentieth quantile of 290,000 lines of Simple English
 # Wikipedia, children's books, speech to children and telephone speech, lines under five words left out.
@@ -74,11 +75,11 @@ class Ours:
             corpus="c", tokenizer="t", encoder="e", objective="o", steps=10**6, batch_size=args.batch,
             precision="bf16" if args.gpu else "fp32", compile=args.gpu,
         )  # fmt: skip
-        self.trainer = Trainer(
+        self.learner = Learner(
             Run("benchmark", 1, model, encoder, Objective(mlm=1), folder, folder, folder, folder,
                 device="cuda" if args.gpu else "cpu")
         )  # fmt: skip
-        self.trainer.model.train()
+        self.learner.model.train()
         self.step, self.updates = 0, args.updates
 
     def block(self) -> tuple[float, float, int]:
@@ -86,10 +87,10 @@ class Ours:
         synchronize()
         start, tokens, steps = time.perf_counter(), 0, range(self.step, self.step + self.updates)
         for self.step in steps:
-            tokens += self.trainer.update(self.step)["tokens"]
+            tokens += self.learner.update(self.step)["tokens"]
         synchronize()
         seconds, self.step = time.perf_counter() - start, steps.stop
-        return tokens, seconds, sum(batch.ids.numel() for step in steps for batch in self.trainer.batches(step))
+        return tokens, seconds, sum(batch.ids.numel() for step in steps for batch in self.learner.batches(step))
 
 
 class Sequences(Dataset):

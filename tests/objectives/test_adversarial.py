@@ -122,7 +122,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(table, tmp_path):
     def trainer(name):
         run = run_of(table.root, "twice", ENCODER, 12, objective(every=3), {"task": table.task}, log_every=4)
         found = Trainer(dataclasses.replace(run, output=tmp_path / name, state=tmp_path / name / "state"))
-        return found, found._resume()
+        return found, found.resume()
 
     def advance(trainer, first, last):
         for step in range(first, last):
@@ -134,18 +134,18 @@ def test_a_resumed_run_is_the_uninterrupted_one(table, tmp_path):
     advance(whole, 0, 12)
     torn, _ = trainer("torn")
     advance(torn, 0, 5)
-    torn.record.save(5, torn.flat, torn.guard)
+    torn.record.save(5, torn.learner.flat, torn.guard)
     again, step = trainer("torn")
     assert step == 5
     advance(again, 5, 12)
-    assert torch.equal(again.flat.values, whole.flat.values)
+    assert torch.equal(again.learner.flat.values, whole.learner.flat.values)
     assert again.record.means.take() == whole.record.means.take()
     plain = Trainer(run_of(table.root, "twice", ENCODER, 12))
     other, _ = trainer("other")
     for step in range(2):  # the first has a learning rate of 0
         plain.update(step)
         other.update(step)
-    assert not torch.equal(other.flat.values, plain.flat.values)
+    assert not torch.equal(other.learner.flat.values, plain.learner.flat.values)
 
 
 def test_too_few_rows_is_one_line(table):

@@ -15,7 +15,9 @@ from masklab.files import read_json
 from masklab.models.encoder import Output
 from masklab.objectives import Term
 from masklab.tokenizers import MASK
+from masklab.training.learner import Learner
 from masklab.training.loop import Trainer, train
+from masklab.training.validation import Validation
 from tablelaw import run_of
 
 ENCODER = Encoder(layers=1, hidden=32, heads=4, max_positions=8, dropout=0.1, positions="absolute")
@@ -72,10 +74,10 @@ def test_it_trains_and_resumes(span, table, tmp_path):
     train(whole)
 
     class Stopped(Trainer):
-        def gradients(self, step):
+        def update(self, step):
             if step == 47:
-                self._on_signal(15, None)
-            return super().gradients(step)
+                self.interruption.receive(15)
+            return super().update(step)
 
     with pytest.raises(MaskLabError, match="stopped by signal 15 at step 47; the state of step 47 is saved"):
         Stopped(torn).run_all()
@@ -90,17 +92,18 @@ def test_it_trains_and_resumes(span, table, tmp_path):
 
 
 def test_validation_hides_and_reads_as_training_does(span, table, tmp_path):
-    trainer = Trainer(run(table, tmp_path))
-    batches = list(trainer.valid_batches())
+    learner = Learner(run(table, tmp_path))
+    validation = Validation(learner)
+    batches = list(validation.batches())
     total = count = 0
     for batch in batches:
         column = batch.at.view(-1, 2) % batch.ids.shape[1]
         assert (column[:, 1] == column[:, 0] + 1).all() and (column[:, 0] >= 1).all()
         assert (batch.ids.flatten()[batch.at] == MASK).all() and (batch.lengths >= 4).all()
-        logits = trainer.model.eval()(batch.ids, batch.lengths).logits.view(*batch.ids.shape, -1)
+        logits = learner.model.eval()(batch.ids, batch.lengths).logits.view(*batch.ids.shape, -1)
         rows = torch.arange(len(batch.ids)).repeat_interleave(2)
         before = logits[rows, column[:, :1].expand(-1, 2).flatten() - 1]
         total += float(F.cross_entropy(before, batch.targets, reduction="sum").detach())
         count += len(batch.at)
     assert len(batches) > 1 and count > 60
-    assert trainer.validate() == pytest.approx(total / count, rel=1e-5)
+    assert validation.loss() == pytest.approx(total / count, rel=1e-5)

@@ -10,11 +10,13 @@ from runs import make_run
 from masklab.config.schema import Decoder, Objective
 from masklab.errors import MaskLabError
 from masklab.files import read_json
-from masklab.training.loop import Trainer, train
+from masklab.training.learner import Learner
+from masklab.training.loop import train
+from masklab.training.validation import Validation
 
 
-def batches(trainer, step):
-    return [(batch.ids, batch.original, batch.at) for batch in trainer.step(step).micro]
+def batches(learner, step):
+    return [(batch.ids, batch.original, batch.at) for batch in learner.step(step).micro]
 
 
 def same(one, other):
@@ -38,11 +40,11 @@ def test_recipes_of_one_phase_share_batches_masks_and_weights(english, tiny_enco
     relative = tiny_encoder.model_copy(update={"positions": "relative"})
     deeper = tiny_encoder.model_copy(update={"layers": 3, "positions": "absolute", "dropout": 0.0})
     decoder = relative.model_copy(update={"decoder": Decoder(layers=1)})
-    plain = Trainer(make_run(english, tiny_encoder, tmp_path, name="plain"))
+    plain = Learner(make_run(english, tiny_encoder, tmp_path, name="plain"))
     others = [
-        Trainer(make_run(english, deeper, tmp_path, name="deeper", steps=9, optimiser={"lr": 1e-2})),
-        Trainer(make_run(english, relative, tmp_path, name="relative", micro_batch=32)),
-        Trainer(make_run(english, decoder, tmp_path, name="mae", objective=Objective(mae=1))),
+        Learner(make_run(english, deeper, tmp_path, name="deeper", steps=9, optimiser={"lr": 1e-2})),
+        Learner(make_run(english, relative, tmp_path, name="relative", micro_batch=32)),
+        Learner(make_run(english, decoder, tmp_path, name="mae", objective=Objective(mae=1))),
     ]
     state = plain.model.state_dict()
     for other in others:
@@ -52,7 +54,7 @@ def test_recipes_of_one_phase_share_batches_masks_and_weights(english, tiny_enco
         shared = {name: value for name, value in other.model.state_dict().items() if name in state and value.dim() == 2}
         equal = [torch.equal(value, state[name]) for name, value in shared.items() if value.shape == state[name].shape]
         assert all(equal) and len(equal) >= 8
-        targets = [torch.cat([batch.targets for batch in each.valid_batches()]) for each in (other, plain)]
+        targets = [torch.cat([batch.targets for batch in Validation(each).batches()]) for each in (other, plain)]
         assert torch.equal(*targets)
 
 
@@ -60,12 +62,12 @@ def test_phases_and_replicates_do_not_share(english, tiny_encoder, tmp_path):
     first = make_run(english, tiny_encoder, tmp_path, steps=4)
     train(first)
     second = dataclasses.replace(first, phase=1, init=first.output / "step-4")
-    one, two, again = (Trainer(run) for run in (first, second, dataclasses.replace(first, seed=2)))
+    one, two, again = (Learner(run) for run in (first, second, dataclasses.replace(first, seed=2)))
     assert not np.array_equal(one.plan.batch(0), two.plan.batch(0))
     assert not np.array_equal(one.plan.batch(0), again.plan.batch(0))
     assert not torch.equal(one.flat.values, again.flat.values)
     shuffled = dataclasses.replace(second, model=first.model.model_copy(update={"shuffle": True}))
-    values = [Trainer(dataclasses.replace(shuffled, name=name)).flat.values for name in "ab"]
+    values = [Learner(dataclasses.replace(shuffled, name=name)).flat.values for name in "ab"]
     assert torch.equal(*values) and not torch.equal(values[0], two.flat.values)
 
 

@@ -17,7 +17,8 @@ from masklab.config.schema import Objective
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.training.distributed import Ranks, joined
-from masklab.training.loop import Trainer, train
+from masklab.training.learner import Learner
+from masklab.training.loop import train
 from masklab.training.run import write_run
 
 KEYS = {"steps": 20, "batch_size": 32, "micro_batch": 6, "log_every": 1}  # 6 does not divide 32
@@ -40,8 +41,8 @@ def test_the_global_batch_does_not_depend_on_the_number_of_processes(english, ti
     """Token ids, masks and targets, exactly; each process has its own part."""
     run = make_run(english, tiny_encoder, tmp_path, **KEYS)
     several = dataclasses.replace(run, model=run.model.model_copy(update={"processes": size}))
-    whole = Trainer(run)
-    parts = [Trainer(several, Ranks(rank, size, rank)) for rank in range(size)]
+    whole = Learner(run)
+    parts = [Learner(several, Ranks(rank, size, rank)) for rank in range(size)]
     for step in (0, 7, 123456):
         expected = whole.batches(step)
         shares = [part.batches(step) for part in parts]

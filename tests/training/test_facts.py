@@ -13,8 +13,10 @@ from masklab.files import read_json
 from masklab.models.flops import count_parameters, pretraining_flops_per_token
 from masklab.tokens import TokenStore
 from masklab.training.launch import launch
-from masklab.training.loop import Trainer, train
+from masklab.training.learner import Learner
+from masklab.training.loop import train
 from masklab.training.manifest import unigram_loss
+from masklab.training.validation import Validation
 from tablelaw import run_of
 
 ENCODER = Encoder(layers=1, hidden=32, heads=4, max_positions=8, positions="absolute")
@@ -45,7 +47,7 @@ def test_facts_of_a_run(trained, table):
     each = pretraining_flops_per_token(ENCODER, Objective(mlm=1), Masking(count="one"), 9, store.lengths)
     assert facts["flops"] == pytest.approx(each * facts["tokens"])
     assert facts["valid_loss"] == {str(step): metrics["valid_loss"][step] for step in (20, 150)}
-    targets = np.concatenate([batch.targets.numpy() for batch in Trainer(run).valid_batches()])
+    targets = np.concatenate([batch.targets.numpy() for batch in Validation(Learner(run)).batches()])
     assert facts["unigram_loss"] == pytest.approx(by_hand(store, targets, [2, *range(5, 9)]))
     assert facts["valid_loss"]["150"] < facts["unigram_loss"] < 1.1 * math.log(4)
 
@@ -77,12 +79,12 @@ def test_models_without_weights(table):
     launch(run)
     facts = read_json(run.output / "manifest.json")["facts"]
     assert facts["valid_loss"] == {"0": None} and facts["parameters"] == facts["flops"] == 0
-    trainer = Trainer(run_of(table.root, "trained", ENCODER, 0))
-    assert facts["unigram_loss"] == trainer.unigram_loss, "of the same masked tokens"
+    validation = Validation(Learner(run_of(table.root, "trained", ENCODER, 0)))
+    assert facts["unigram_loss"] == validation.unigram_loss, "of the same masked tokens"
     run = run_of(table.root, "words", Encoder(kind="words"), 0)
     launch(run)
     facts = read_json(run.output / "manifest.json")["facts"]
-    assert facts["valid_loss"] == {"0": trainer.unigram_loss} and facts["unigram_loss"] == trainer.unigram_loss
+    assert facts["valid_loss"] == {"0": validation.unigram_loss} and facts["unigram_loss"] == validation.unigram_loss
 
 
 def test_a_run_that_learned_no_more_than_word_frequencies_says_so(english, tiny_encoder, tmp_path, caplog):
@@ -98,7 +100,7 @@ def test_a_run_that_learned_no_more_than_word_frequencies_says_so(english, tiny_
 
 def test_a_good_run_says_nothing(trained, caplog):
     run, facts = trained
-    trainer = Trainer(run)
-    trainer._warn(150, facts["valid_loss"]["150"])
-    trainer._warn(75, 99.0)
+    validation = Validation(Learner(run))
+    validation.warn(150, facts["valid_loss"]["150"])
+    validation.warn(75, 99.0)
     assert not caplog.records

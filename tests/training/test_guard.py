@@ -65,33 +65,33 @@ def test_a_run_that_explodes_stops_and_keeps_a_good_state(english, tiny_encoder,
     assert "\n" not in said and "the loss exploded" in said and f"at step {report['step']} " in said
     assert f"of step {good}, kept in {run.state / 'state.safetensors'}; run the same command again to resume" in said
     trainer = Trainer(run)
-    assert trainer.plan.batch(report["step"] - 1).tolist() == report["rows"]
+    assert trainer.learner.plan.batch(report["step"] - 1).tolist() == report["rows"]
     assert str(report["rows"][:4])[1:-1] in said
     # the state on disk is good: its weights are finite and no worse than guessing on the very next batch
-    assert trainer._resume() == good > 5
-    assert torch.isfinite(trainer.flat.values).all()
-    assert trainer.gradients(good)["loss"] < 1.5 * math.log(500)
+    assert trainer.resume() == good > 5
+    assert torch.isfinite(trainer.learner.flat.values).all()
+    assert trainer.learner.gradients(good)["loss"] < 1.5 * math.log(500)
     assert len(pd.read_parquet(run.state / "metrics.parquet")) >= report["step"] // 10
 
 
 def test_not_a_number_stops_with_one_line(english, tiny_encoder, tmp_path):
     run = make_run(english, tiny_encoder, tmp_path)
     trainer = Trainer(run)
-    trainer._resume()
+    trainer.resume()
     trainer.update(0)
-    trainer.record.save(1, trainer.flat, trainer.guard)
+    trainer.record.save(1, trainer.learner.flat, trainer.guard)
     with torch.no_grad():
-        trainer.model.head.bias[7] = float("nan")
+        trainer.learner.model.head.bias[7] = float("nan")
     with pytest.raises(MaskLabError, match=r"^m: the loss is nan at step 4 \(batch of step 3: rows .* of step 1, kept"):
         trainer.update(3)
-    assert read_json(run.state / "stopped.json")["rows"] == trainer.plan.batch(3).tolist()
+    assert read_json(run.state / "stopped.json")["rows"] == trainer.learner.plan.batch(3).tolist()
 
 
 def test_a_gradient_that_is_not_finite_stops_before_anything_is_written(english, tiny_encoder, tmp_path):
     run = make_run(english, tiny_encoder, tmp_path)
     trainer = Trainer(run)
-    trainer._resume()
-    row = trainer.gradients(0)
-    trainer.flat.gradient[3] = float("inf")
+    trainer.resume()
+    row = trainer.learner.gradients(0)
+    trainer.learner.flat.gradient[3] = float("inf")
     with pytest.raises(MaskLabError, match=r"the gradient's norm is .* at step 1 .*that before the first update"):
         trainer.apply(row)

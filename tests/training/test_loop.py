@@ -20,6 +20,7 @@ from masklab.sparse.dictionary import learn
 from masklab.sparse.lasso import lasso, unit_rows
 from masklab.sparse.states import code_corpus, sample_states
 from masklab.tokens import TokenStore
+from masklab.training.learner import Learner
 from masklab.training.loop import Trainer, train
 
 
@@ -76,10 +77,10 @@ def test_a_second_phase_resumes_with_the_same_weights(phase1, coded, english, ti
     train(whole)
 
     class Stopped(Trainer):
-        def gradients(self, step):
+        def update(self, step):
             if step == 17:
                 os.kill(os.getpid(), signal.SIGTERM)
-            return super().gradients(step)
+            return super().update(step)
 
     with pytest.raises(MaskLabError, match="stopped by signal 15 at step 17; the state of step 17 is saved"):
         Stopped(torn).run_all()
@@ -94,7 +95,7 @@ def test_a_state_of_another_configuration_is_not_resumed(english, tiny_encoder, 
     trainer = Trainer(first)
     trainer.update(0)
     trainer.record.fingerprint = "another"
-    trainer.record.save(19, trainer.flat, trainer.guard)
+    trainer.record.save(19, trainer.learner.flat, trainer.guard)
     train(first)
     reference = make_run(english, tiny_encoder, tmp_path / "clean", steps=20)
     train(reference)
@@ -120,9 +121,9 @@ def test_accumulated_gradients_equal_the_whole_batch(english, tiny_encoder, tmp_
     still = tiny_encoder.model_copy(update={"dropout": 0.0})
     found = []
     for size in (None, 5):
-        trainer = Trainer(make_run(english, still, tmp_path, micro_batch=size))
-        found.append((trainer.gradients(3)["loss"], trainer.flat.gradient.double()))
-        assert len(trainer.batches(3)) == (1 if size is None else 7)
+        learner = Learner(make_run(english, still, tmp_path, micro_batch=size))
+        found.append((learner.gradients(3)["loss"], learner.flat.gradient.double()))
+        assert len(learner.batches(3)) == (1 if size is None else 7)
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
     assert (found[0][1] - found[1][1]).norm() < 1e-6 * found[0][1].norm()
 
@@ -133,10 +134,10 @@ def test_stored_and_on_the_fly_codes_give_the_same_loss(phase1, coded, english, 
     found = []
     for mode in ("stored", "on-the-fly"):
         run = phase2(phase1, coded, english, tiny_encoder, tmp_path / mode, objective, codes=mode)
-        trainer = Trainer(run)
-        trainer.model.eval()
+        learner = Learner(run)
+        learner.model.eval()
         with torch.no_grad():
-            found.append([float(trainer.loss_of(batch)[0]) for step in range(5) for batch in trainer.batches(step)])
+            found.append([float(learner.loss_of(batch)[0]) for step in range(5) for batch in learner.batches(step)])
     assert np.allclose(found[0], found[1], rtol=1e-4) and min(found[0]) > 0
 
 
@@ -144,12 +145,12 @@ def test_losses_equal_their_definitions(phase1, coded, english, tiny_encoder, tm
     """MLM, KD and MLSM against dense formulas, to 1e-4 relative."""
     _, config, teacher, _, dictionary = coded
     run = phase2(phase1, coded, english, tiny_encoder, tmp_path, Objective(mlm=1, kd={"temperature": 2}, mlsm=1))
-    trainer = Trainer(run)
-    trainer.model.eval()
-    (batch,) = trainer.batches(0)
+    learner = Learner(run)
+    learner.model.eval()
+    (batch,) = learner.batches(0)
     with torch.no_grad():
-        total, parts = trainer.loss_of(batch)
-        student = trainer.model(batch.ids, batch.lengths)
+        total, parts = learner.loss_of(batch)
+        student = learner.model(batch.ids, batch.lengths)
         logits, latent = student.logits[batch.at], student.latent[batch.at]
         target = (teacher(batch.original, batch.lengths).logits[batch.at] / 2).softmax(-1)
         states = teacher.encode(batch.original, batch.lengths, layer=config.layer).flatten(0, 1)[batch.at]

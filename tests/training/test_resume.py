@@ -67,7 +67,7 @@ def test_resuming_at_a_million_steps_costs_no_more_than_starting(english, tiny_e
     def first_update(run):
         began = time.perf_counter()
         trainer = Trainer(run)
-        step = trainer._resume()
+        step = trainer.resume()
         trainer.update(step)
         return trainer, step, time.perf_counter() - began
 
@@ -77,52 +77,53 @@ def test_resuming_at_a_million_steps_costs_no_more_than_starting(english, tiny_e
     for done in range(50, LATE + 50, 50):
         row = {"step": done, "lr": 1e-4, "tokens": 900, "masked": 100, "loss": 1 / done, "mlm": 1 / done}
         trainer.record.metrics.append(row | {"grad_norm": 1.0, "seconds": float(done), "valid_loss": float("nan")})
-    trainer.record.save(LATE, trainer.flat, trainer.guard)
-    assert (run.state / "state.safetensors").stat().st_size < 4 * trainer.flat.values.nbytes + 10_000
+    trainer.record.save(LATE, trainer.learner.flat, trainer.guard)
+    assert (run.state / "state.safetensors").stat().st_size < 4 * trainer.learner.flat.values.nbytes + 10_000
     late, step, resumed = first_update(run)
     assert step == LATE and len(late.record.metrics) == LATE / 50
     assert resumed <= scratch + 2
-    assert torch.isfinite(late.flat.values).all()
+    assert torch.isfinite(late.learner.flat.values).all()
 
 
 def test_rows_beyond_the_state_are_dropped_and_missing_ones_are_one_line(english, tiny_encoder, tmp_path):
     run = make_run(english, tiny_encoder, tmp_path, steps=30, log_every=1)
     trainer = Trainer(run)
-    trainer._resume()
+    trainer.resume()
     for step in range(10):
         if step == 6:
-            trainer.record.save(6, trainer.flat, trainer.guard)
+            trainer.record.save(6, trainer.learner.flat, trainer.guard)
         trainer.record.means.add(trainer.update(step))
         trainer.record.metrics.append(trainer.record.means.take())
     trainer.record.metrics.write()
     assert len(pd.read_parquet(run.state / "metrics.parquet")) == 10
     again = Trainer(run)
-    assert again._resume() == 6 and len(again.record.metrics) == 6
+    assert again.resume() == 6 and len(again.record.metrics) == 6
     (run.state / "metrics.parquet").unlink()
     with pytest.raises(MaskLabError, match="0 rows up to step 6, expected 6"):
-        Trainer(run)._resume()
+        Trainer(run).resume()
 
 
 def test_metrics_grow_while_a_run_goes(english, tiny_encoder, tmp_path, monkeypatch):
     """Every report leaves all rows so far in the state folder; a run stopped by a signal says what it saved."""
     import masklab.training.loop as loop
+    import masklab.training.pace as pace
 
     run = make_run(english, tiny_encoder, tmp_path, steps=40, log_every=1)
     seen = []
 
-    class Eager(loop.Progress):
+    class Eager(pace.Progress):
         def __init__(self, *arguments, **keys):
             super().__init__(*arguments, **(keys | {"every": 0.0}))
 
     class Watched(Trainer):
-        def gradients(self, step):
+        def update(self, step):
             path = run.state / "metrics.parquet"
             seen.append(len(pd.read_parquet(path)) if path.exists() else 0)
             if step == 30:
-                self._on_signal(15, None)
-            return super().gradients(step)
+                self.interruption.receive(15)
+            return super().update(step)
 
-    monkeypatch.setattr(loop, "Progress", Eager)
+    monkeypatch.setattr(pace, "Progress", Eager)
     monkeypatch.setattr(loop, "Trainer", Watched)
     with pytest.raises(MaskLabError, match=r"stopped by signal 15 at step 30; the state of step 30 is saved"):
         train(run)

@@ -95,13 +95,13 @@ def test_a_person_vouches_for_a_change_with_touch(copy):
     """Last: it changes the folder."""
     model = copy.folder / "results/models/dh/r1/step-10/model.safetensors"
     before = model.read_bytes(), model.stat().st_mtime_ns
-    copy.edit("src/masklab/training/step.py", "^VALID_ROWS = 512$", "VALID_ROWS = 511")
+    copy.edit("src/masklab/training/validation.py", "^ROWS = 512$", "ROWS = 511")
     assert jobs(copy.snakemake(CONFIG, *TARGETS, "--dry-run"))["pretrain"] == 5
-    assert "code     masklab.training.step\n" in copy.why("results/models/dh/r1/manifest.json")
+    assert "code     masklab.training.validation\n" in copy.why("results/models/dh/r1/manifest.json")
     copy.snakemake(CONFIG, *TARGETS, "--touch")
     assert NOTHING in copy.snakemake(CONFIG, *TARGETS, "--dry-run")
     said = copy.why("results/models/dh/r1/manifest.json")
     assert "nothing to do" in said and "vouched for on" in said
     assert (model.read_bytes(), model.stat().st_mtime_ns) == before
-    copy.restore("src/masklab/training/step.py")
+    copy.restore("src/masklab/training/validation.py")
     assert jobs(copy.snakemake(CONFIG, *TARGETS, "--dry-run"))["pretrain"] == 5

@@ -54,9 +54,9 @@ def test_the_same_code_makes_nothing_twice_and_other_code_does_not_reuse(tmp_pat
     assert read_json(second / "results/made/models/dh/r1.json")["taken_from"].startswith(str(store))
 
     # other code in the training loop: corpus and tokens are still shared, models are not
-    step = other / "src/masklab/training/step.py"
-    text, edits = re.subn(r"^VALID_ROWS = 512$", "VALID_ROWS = 511", step.read_text(), flags=re.M)
-    step.write_text(text)
+    validation = other / "src/masklab/training/validation.py"
+    text, edits = re.subn(r"^ROWS = 512$", "ROWS = 511", validation.read_text(), flags=re.M)
+    validation.write_text(text)
     assert edits == 1
     third = run(other, tmp_path / "third", store)
     assert {name for name, how in third.items() if how == "made"} == {"models/dh/r1", "models/shuffled/r1"}

@@ -31,7 +31,7 @@ def finish(run: Run, file: str, save, probabilities: np.ndarray | None = None) -
     from masklab.objectives import Setup
     from masklab.objectives.terms import Terms
     from masklab.tokens import TokenStore
-    from masklab.training.step import valid_batches
+    from masklab.training.validation import valid_batches
 
     vocab_size = read_json(run.tokens / "meta.json")["vocab_size"]
     setup = Setup(run.encoder, vocab_size, tokens=run.tokens, tokenizer=run.tokenizer, tasks=run.tasks)

@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+import time
 
 from safetensors.torch import load_file
 
@@ -32,6 +33,7 @@ class Record:
         self.file = run.state / "state.safetensors"
         self.metrics = MetricsFile(run.state / "metrics.parquet")
         self.means, self.seconds, self.saved = Means(sparse=sparse), 0.0, None
+        self.clock = time.monotonic()  # when the state was last saved, or the run began
 
     def mark(self) -> str:
         """Fingerprint of the configuration and of what the run reads: a state must not outlive either."""
@@ -47,7 +49,7 @@ class Record:
 
     def restore(self, flat, guard) -> int:
         """Load the state into `flat` and `guard` and return its step; if none fits, clear all files and return 0."""
-        run, self.fingerprint = self.run, self.mark()
+        run, self.fingerprint, self.clock = self.run, self.mark(), time.monotonic()
         facts = state.facts(self.file, self.fingerprint)
         for folder in (run.state, run.output):
             folder.mkdir(parents=True, exist_ok=True)
@@ -74,13 +76,18 @@ class Record:
         log.info("%s: resuming at step %d of %d", run.name, facts["step"], run.model.steps)
         return facts["step"]
 
+    @property
+    def due(self) -> bool:
+        """Whether the state is to be saved again: `save_minutes` have passed."""
+        return time.monotonic() - self.clock >= 60 * self.run.model.save_minutes
+
     def save(self, step: int, flat, guard) -> None:
         """Keep the state after `step` updates. Metrics go first: a resumed run drops rows beyond its state."""
         self.metrics.write()
         facts = {"fingerprint": self.fingerprint, "step": step, "seconds": self.seconds, "rows": len(self.metrics),
                  "means": [self.means.sums, self.means.last], "guard": guard.state()}  # fmt: skip
         state.save(self.file, flat.state(), **facts)
-        self.saved = step
+        self.saved, self.clock = step, time.monotonic()
 
     def checkpoint(self, model, step: int) -> None:
         """Write `step-<step>/`."""

@@ -1,19 +1,13 @@
 """The micro-batches of one update."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from masklab.objectives import Term
 from masklab.objectives.batch import Batch
-from masklab.rng import generator
-from masklab.tokens import TokenStore
 
 PLAIN = Term()
-VALID_ROWS = 512
-VALID_BATCH = 64
 
 
 @dataclass
@@ -47,18 +41,6 @@ def masked_step(store, rows, rng, masking, vocab_size: int, size: int, term: Ter
         term.arrange(batch)
         micro.append(batch)
     return Step(micro, len(row), int(lengths.sum()))
-
-
-def valid_batches(run, vocab_size: int, term: Term) -> Iterator[Batch]:
-    """Masked batches of up to `VALID_ROWS` fixed validation sequences of a `Run`; the same for its whole phase."""
-    store, masking = TokenStore(run.tokens, "valid"), run.model.masking
-    rows = np.flatnonzero(term.maskable(store.lengths, masking))
-    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), VALID_ROWS)).astype(int)]  # all over: files come in order
-    rows = rows[np.argsort(store.lengths[rows], kind="stable")]
-    size = run.model.micro_batch or VALID_BATCH
-    for start in range(0, len(rows), VALID_BATCH):
-        rng, part = generator(*run.address, "valid", start), rows[start : start + VALID_BATCH]
-        yield from masked_step(store, part, rng, masking, vocab_size, size, term).micro
 
 
 def _flat(row, column, start, stop, width):

@@ -1,0 +1,132 @@
+"""One update: the batch of a step, its losses and gradients, and the optimiser's move.
+
+A step's batch and masks are functions of (seed, phase, step), its dropout of (seed, phase, step, micro-batch), so a
+run killed at any moment and started again ends with the same weights, bit for bit on the CPU. No name of a recipe is
+part of them: two recipes of one phase that differ in their objective alone see the same batches and masks. In one
+process or in several (`distributed`), the same micro-batches give the same losses and gradients, dropout included, up
+to the rounding of their sum.
+"""
+
+import torch
+
+from masklab.batches import BatchPlan
+from masklab.files import read_json
+from masklab.objectives import Setup
+from masklab.objectives.batch import Batch
+from masklab.objectives.terms import Terms
+from masklab.optim import flat as optim
+from masklab.rng import generator, seed_at
+from masklab.tokens import TokenStore
+from masklab.training.compiled import Compiled
+from masklab.training.distributed import Ranks
+from masklab.training.run import Run
+from masklab.training.start import initial_model, teacher
+from masklab.training.step import Step, masked_step
+
+
+class Learner:
+    """A model and what an update of it takes: batches, terms, teacher, optimiser. It writes no file.
+
+    ranks: this process among those of the run; the default is a run in one process.
+
+    model: the `MaskedLM`, on `device`; flat: its parameters, their gradients and the optimiser's state; plan: which
+    sequences each step reads, None for a run of 0 steps; uniform: loss of uniform guesses, in nats per masked token.
+    """
+
+    def __init__(self, run: Run, ranks: Ranks | None = None):
+        self.run, self.config, self.ranks = run, run.model, ranks or Ranks()
+        several = self.ranks.size > 1 and run.device == "cuda"
+        self.device = torch.device(f"cuda:{self.ranks.local}" if several else run.device)
+        self.train_store = TokenStore(run.tokens, "train")
+        self.vocab_size = read_json(run.tokens / "meta.json")["vocab_size"]
+        files = {"tokens": run.tokens, "tokenizer": run.tokenizer, "tasks": run.tasks}
+        self.terms = Terms(run.objective, Setup(run.encoder, self.vocab_size, **files, device=self.device))
+        atoms = run.dictionary_config.atoms if run.objective.needs("codes") else 0
+        self.model = initial_model(run, self.vocab_size, atoms).to(self.device)
+        self.trained = Compiled(self.model) if self.config.compile else self.model
+        self.teacher = teacher(run, self.device)
+        self.flat = optim.FlatParameters(self.model.parameters(), direct=True)
+        self.plan = self._plan() if self.config.steps else None
+        self.uniform = self.terms.uniform(self.vocab_size, atoms)
+
+    def _plan(self):
+        lengths = self.train_store.lengths
+        eligible = self.terms.reader.maskable(lengths, self.config.masking)
+        size, whose = self.config.batch_size, {"eligible": eligible, "name": self.run.name}
+        return BatchPlan(lengths, size, *self.run.address, **whose)
+
+    # --- batches ---------------------------------------------------------------
+
+    def step(self, step: int) -> Step:
+        """The micro-batches of `step`, on the CPU: the same in every process."""
+        rng = generator(*self.run.address, "mask", step)
+        rows = self.plan.batch(step)
+        how = self.config.masking, self.vocab_size, self.config.micro, self.terms.reader
+        return masked_step(self.train_store, rows, rng, *how)
+
+    def batches(self, step: int) -> list[Batch]:
+        """Those micro-batches of `step` that this process works on, on its device."""
+        return [batch.to(self.device) for batch in self.ranks.share(self.step(step).micro)]
+
+    # --- losses and gradients --------------------------------------------------
+
+    def _autocast(self):
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16")
+
+    def loss_of(self, batch: Batch):
+        """Summed weighted loss and summed terms of one micro-batch (teacher signals included)."""
+        with self._autocast():
+            output = self.terms.reader.forward(self.trained, batch)
+        return self.terms.losses(batch, output, self.teacher)
+
+    def gradients(self, step: int) -> dict:
+        """Forward and backward of `step` (0-based); `flat.gradient` is then that of the mean loss, in all processes.
+
+        The mean is over all masked tokens of the batch, in all micro-batches of all processes. Returns the row of the
+        update: its number (1-based), learning rate, tokens, masked tokens, mean loss and terms per masked token.
+        """
+        whole, names = self.step(step), self.terms.names
+        sums = torch.zeros(1 + len(names), dtype=torch.float64, device=self.device)
+        for number, batch in self.ranks.share(list(enumerate(whole.micro))):
+            torch.manual_seed(seed_at(*self.run.address, "dropout", step, number))
+            total, parts = self.loss_of(batch.to(self.device))
+            (total / whole.masked).backward()
+            sums += torch.stack([total.detach(), *(parts[name] for name in names)])
+        once = self._once(step)
+        self.ranks.sum_(self.flat.gradient, sums)
+        means = dict(zip(["loss", *names], (sums / whole.masked).tolist(), strict=True))
+        rate = optim.rate_at(step, self.config.steps, self.config.optimiser)
+        return {"step": step + 1, "lr": rate, "tokens": whole.tokens, "masked": whole.masked} | means | once
+
+    def _once(self, step: int) -> dict:
+        """Add the gradients of terms that are added once per update; name -> what each is worth at `step`.
+
+        Process 0 does it for all. The row's `loss` is without them: that of the tokens must stay low.
+        """
+        worths = {}
+        for term in self.terms.once if self.ranks.main else ():
+            address = (*self.run.address, term.name, step)
+            torch.manual_seed(seed_at(*address))
+            with self._autocast():
+                worth = term.per_update(self.model, step, generator(*address))
+            if worth is not None:
+                sign = -1 if term.maximised else 1
+                (sign * term.settings.weight * worth).backward()
+                worths[term.name] = float(worth.detach())
+        return worths
+
+    # --- the optimiser ---------------------------------------------------------
+
+    def apply(self, row: dict) -> None:
+        """Make the update of `gradients`, at the learning rate of its `row`, which gets the gradient's norm."""
+        how = self.config.optimiser
+        norm = self.flat.step(
+            row["lr"], how.weight_decay, how.clip, kind=how.kind, betas=how.betas, eps=how.eps, momentum=how.momentum
+        )
+        row["grad_norm"] = float(norm)
+
+    def update(self, step: int) -> dict:
+        """One whole update (0-based), whatever its loss is: `gradients` and `apply`; returns its row."""
+        row = self.gradients(step)
+        self.apply(row)
+        return row

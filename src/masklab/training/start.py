@@ -1,0 +1,54 @@
+"""What a run starts from: the model before the first update, and the teacher of a second phase."""
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+
+from masklab.models.checkpoint import load_checkpoint
+from masklab.models.encoder import MaskedLM
+from masklab.models.starting import place_embeddings, shuffle_weights
+from masklab.rng import torch_generator
+from masklab.training.run import Run
+
+
+def initial_model(run: Run, vocab_size: int, atoms: int) -> MaskedLM:
+    """The model before the first update, on the CPU.
+
+    Its weights are drawn; then come, as far as the run has them, those of the checkpoint `run.init`, shuffled if the
+    recipe says `shuffle`, and the word embeddings of `run.embeddings`. atoms: size of the latent head, 0 for none.
+    """
+    model = MaskedLM(run.encoder, vocab_size, latent=atoms, generator=torch_generator(*run.address, "init"))
+    if run.init is not None:
+        weights = load_checkpoint(run.init).state_dict()
+        wanted = model.state_dict()
+        model.load_state_dict({key: value for key, value in weights.items() if key in wanted}, strict=False)
+    if run.model.shuffle:
+        shuffle_weights(model, *run.address)
+    if run.embeddings is not None:
+        place_embeddings(model, np.load(run.embeddings / "vectors.npy"))
+    return model
+
+
+def teacher(run: Run, device: torch.device):
+    """The `masklab.objectives.teacher.Teacher` of a run on its device, or None if no term needs one.
+
+    Sparse codes are gathered from those stored (`codes: stored`), or computed from the model and the dictionary.
+    """
+    needs_codes, needs_model = run.objective.needs("codes"), run.objective.needs("teacher")
+    if not needs_codes and not needs_model:
+        return None
+    from masklab.objectives.teacher import Teacher
+
+    stored = needs_codes and run.model.codes == "stored"
+    store = dictionary = model = None
+    if stored:
+        from masklab.sparse.codes import CodeStore
+
+        store = CodeStore(run.codes, "train")
+    elif needs_codes:
+        dictionary = load_file(run.dictionary / "dictionary.safetensors")["D"].to(device)
+    if needs_model or (needs_codes and not stored):
+        model = load_checkpoint(run.init).to(device)
+    made = run.dictionary_config
+    coding = {} if made is None else {"layer": made.layer, "penalty": made.penalty, "solver": made.solver}
+    return Teacher(model, dictionary, store=store, **coding)

@@ -1,0 +1,72 @@
+"""What a run says of sequences that it does not train on, and what word frequencies alone would say."""
+
+import functools
+import logging
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from masklab.objectives import Term
+from masklab.objectives.batch import Batch
+from masklab.rng import generator
+from masklab.tokens import TokenStore
+from masklab.training.manifest import unigram_loss
+from masklab.training.step import masked_step
+
+log = logging.getLogger("masklab")
+ROWS = 512
+BATCH = 64
+
+
+def valid_batches(run, vocab_size: int, term: Term) -> Iterator[Batch]:
+    """Masked batches of up to `ROWS` fixed validation sequences of a `Run`; the same for its whole phase."""
+    store, masking = TokenStore(run.tokens, "valid"), run.model.masking
+    rows = np.flatnonzero(term.maskable(store.lengths, masking))
+    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), ROWS)).astype(int)]  # all over: files come in order
+    rows = rows[np.argsort(store.lengths[rows], kind="stable")]
+    size = run.model.micro_batch or BATCH
+    for start in range(0, len(rows), BATCH):
+        rng, part = generator(*run.address, "valid", start), rows[start : start + BATCH]
+        yield from masked_step(store, part, rng, masking, vocab_size, size, term).micro
+
+
+class Validation:
+    """The validation sequences of a `Learner`'s run, hidden and read as in training."""
+
+    def __init__(self, learner):
+        self.learner = learner
+
+    def batches(self) -> Iterator[Batch]:
+        """What `loss` reads, on the CPU."""
+        return valid_batches(self.learner.run, self.learner.vocab_size, self.learner.terms.reader)
+
+    @torch.no_grad()
+    def loss(self) -> float:
+        """Mean cross-entropy of the model in nats per token to predict. Of a masked autoencoder it is the decoder's."""
+        model, reader = self.learner.model, self.learner.terms.reader
+        model.eval()
+        total = count = 0
+        for batch in self.batches():
+            batch = batch.to(self.learner.device)
+            logits = reader.forward(model, batch).logits
+            total += float(torch.nn.functional.cross_entropy(logits, batch.targets, reduction="sum"))
+            count += len(batch.at)
+        model.train()
+        return total / max(count, 1)
+
+    @functools.cached_property
+    def unigram_loss(self) -> float | None:
+        """What `loss` would be of a model that knows how often each token occurs, and nothing else."""
+        targets = [batch.targets.numpy() for batch in self.batches()]
+        targets = np.concatenate([np.empty(0, np.int64), *targets])
+        return unigram_loss(self.learner.train_store, self.learner.vocab_size, targets)
+
+    def warn(self, step: int, loss: float) -> None:
+        """Say so where a run that is half done predicts no better than the frequencies of words do."""
+        run = self.learner.run
+        if 2 * step > run.model.steps and self.unigram_loss is not None and loss >= self.unigram_loss:
+            log.warning(
+                "%s: at step %d the validation loss, %.4f, is not below that of word frequencies alone, %.4f",
+                *(run.name, step, loss, self.unigram_loss),
+            )
