@@ -55,10 +55,10 @@ def test_artifacts_hold_the_config_they_were_made_from(whole):
     assert made_from(results / "tasks/blimp/task.json")["task"]["pairs"] == 4
     for name in ("all.parquet", "all.items.parquet"):
         assert made_from(results / "scores/minimal-pairs/strict-mlsm/r1" / name)["probe"]["tasks"] == ["blimp"]
-    assert (
-        made_from(results / "figures/mlsm/figure2.parquet")["study"]["figures"]
-        == folder.config["studies"]["mlsm"]["figures"]
-    )
+    drawn = made_from(results / "figures/mlsm/figure2.parquet")
+    assert drawn["wing"] == "mlsm" and drawn["view"]["recipes"]["strict-mlsm"]["steps"] == 20
+    shown = folder.config["studies"]["mlsm"]["panels"]["strict"].items()
+    assert drawn["view"]["panels"] == {"strict": {label: n for label, n in shown if n in drawn["view"]["recipes"]}}
 
 
 def test_planned_and_used_seconds_stand_side_by_side(whole, monkeypatch, capsys):
