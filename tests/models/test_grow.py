@@ -32,6 +32,7 @@ FLAT = {
 
 def build(latent=0, **switches):
     """A float64 model in eval mode whose every tensor is random."""
+    torch.manual_seed(1)  # draws the initial weights
     model = MaskedLM(Encoder(**(SMALL | switches)), V, latent).double().eval()
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
