@@ -151,7 +151,7 @@ def test_what_a_study_lacks_is_said(config):
             find("mae", study, section, name).needs(alone)
         assert "\n" not in str(caught.value)
     assert {claim.name.removesuffix("-centred") for claim in claims_of("mae", study, alone)} == {
-        "deficient-mlm", "deficient-last", "deeper", "lemma", "lemma-twice", "theorem",
+        "deficient-mlm", "deficient-last", "deeper", "lemma", "lemma-twice",
     }  # fmt: skip
     names = {claim.name for claim in claims_of("mae", study, left("MLM", "MAE-LM", "kept"))}
     assert "delta-ends-answers" in names and not {"delta-answers", "reset-helps-answers"} & names
@@ -237,7 +237,7 @@ def test_tables(name, exact, config):
 def test_the_paper_is_supported_by_scores_of_its_shape(config, results):
     found = claims(config, results)
     assert found.index.is_unique and found["headline"].sum() == 3 and (found["replicates"] == 3).all()
-    costs = ["equal-seconds", "equal-flops", "faster-seconds", "faster-flops"]  # a tenth more is not equal within 2 %
+    costs = ["faster-seconds", "faster-flops"]  # .55 of the cost is more than half of it
     assert (found["verdict"][costs] == "contradicted").all()
     rest = found.drop(index=costs)
     assert (rest["verdict"] == "supported").all(), rest.loc[rest["verdict"] != "supported", ["verdict", "why"]]

@@ -266,7 +266,6 @@ def test_claims_in_numbers(config, exact):
     assert value["sooner-small-blimp"] == pytest.approx(80 / 400 - 1)
     # .77 - .03 (1 - t / 400) reaches .75 at t = 400 / 3
     assert value["sooner-large-blimp"] == pytest.approx(1 / 3 - 1)
-    assert value["msgs-large-conflated-mlm"] == pytest.approx(1.1)
     assert value["glue-gap-less"] == pytest.approx(0.17 - 0.003)
 
 

@@ -64,7 +64,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Least:
-    """The least of several parts, in each replicate."""
+    """The least of several parts: the one with the lowest mean, in all replicates."""
 
     parts: tuple
 

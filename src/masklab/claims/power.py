@@ -29,6 +29,7 @@ def power(count: int, effect: float, spread: float, bounds: tuple[float, float],
     error = np.sqrt(s**2 / count + items**2)
     below = (s**2 / count) ** 2 / dof
     half = stdtrit(error**4 / np.maximum(below, 1e-300), (1 + LEVEL) / 2) * error
+    half = np.maximum(half, stdtrit(dof, (1 + LEVEL) / 2) * s / math.sqrt(count))  # as `estimate` has it
     true = math.sqrt(spread**2 / count + items**2)
     low, high = bounds
     inside = np.maximum(_below(high - half, effect, true) - _below(low + half, effect, true), 0)

@@ -84,19 +84,30 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
         worst = {reading: _worst_gain(reading, results) for reading in dict.fromkeys(group)}
         known = {reading: gain for reading, gain in worst.items() if gain is not None}
         if known and not any(_is_above(gain) for _, gain in known.values()):
-            reading, (null, gain) = max(known.items(), key=lambda item: item[1][1].value)
+            closest = {reading: _closest_null(reading, results) for reading in known}
+            reading, (null, gain) = max(closest.items(), key=lambda item: item[1][1].value)
             label = results.view.label(reading.recipe)
             measured = ", ".join(part for key, part in reading.parts(results.view).items() if key != "recipe" and part)
             return f"no recipe does better than its nulls (best: {label}, {measured}: {_said(gain)} above {null})"
     return None
 
 
-def _worst_gain(reading, results) -> tuple[str, Estimate] | None:
-    """(null, gain over it) of the null that a reading exceeds by the least; None without nulls."""
+def _gains(reading, results) -> list[tuple[str, Estimate]]:
+    """(null, gain over it) of every null of a reading."""
     own = results.values(reading)
     gains = [(kind, _difference(own, null)) for kind, null in results.nulls(reading).items()]
-    gains = [(kind, gain) for kind, gain in gains if gain is not None]
-    return min(gains, key=lambda pair: _bound(pair[1])) if gains else None
+    return [(kind, gain) for kind, gain in gains if gain is not None]
+
+
+def _worst_gain(reading, results) -> tuple[str, Estimate] | None:
+    """The gain that is shown the least: of all nulls the lowest lower end of an interval; None without nulls."""
+    return min(_gains(reading, results), key=lambda pair: _bound(pair[1]), default=None)
+
+
+def _closest_null(reading, results) -> tuple[str, Estimate]:
+    """Of the nulls that a reading is not shown to exceed, the one that it exceeds by the least, or falls short of."""
+    gains = [(kind, gain) for kind, gain in _gains(reading, results) if not _is_above(gain)]
+    return min(gains, key=lambda pair: pair[1].value)
 
 
 def unequal_losses(claim: Claim, results: Results) -> str | None:

@@ -51,7 +51,8 @@ def _ratio(effect, parts):
 
 
 def _least(effect, parts):
-    return np.min([part.scalar for part in parts], 0)
+    # one part for all replicates: the least in each of them would be below all parts by chance alone
+    return min((part.scalar for part in parts), key=lambda values: values[:, 0].mean())
 
 
 def _growth(effect, parts):

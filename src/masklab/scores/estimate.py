@@ -5,7 +5,9 @@ rule). Where items are kept and are the same in every replicate (a test set), th
 random: the Multi-Bootstrap of Sellam et al. (2022) resamples replicates and items together. With three or five
 replicates a bootstrap over them is far too narrow, so the two parts are taken apart here: the variance of the mean over
 replicates from their spread, that over items by resampling items alone, in all replicates alike; their sum has the
-degrees of freedom of Welch and Satterthwaite. With many replicates it is the Multi-Bootstrap's interval (tested).
+degrees of freedom of Welch and Satterthwaite. Of few replicates those degrees of freedom can grow faster than the
+variance; an interval is therefore never narrower, and a level never lower, than over replicates alone. With many
+replicates it is the Multi-Bootstrap's interval (tested).
 """
 
 import math
@@ -81,6 +83,7 @@ def estimate(values, least: float = 0.0, fisher: bool = False, level: float = LE
     dof = variance**2 / below if below else math.inf
     error = math.sqrt(variance)
     half = error * float(stdtrit(dof, (1 + level) / 2)) if error else 0.0
+    half = max(half, spread / math.sqrt(count) * float(stdtrit(count - 1, (1 + level) / 2)))
     return Estimate(back(mean), back(mean - half), back(mean + half), error, dof, spread, count, len(parts) > 1, fisher)
 
 
@@ -91,5 +94,7 @@ def two_sided(estimated: Estimate, bound: float) -> tuple[float, float]:
     if estimated.error == 0 or math.isnan(estimated.error):
         above = 0.0 if distance > 0 else 1.0
         return (above, 0.0 if distance < 0 else 1.0) if estimated.error == 0 else (1.0, 1.0)
-    t = distance / estimated.error
-    return min(1.0, 2 * float(stdtr(estimated.dof, -t))), min(1.0, 2 * float(stdtr(estimated.dof, t)))
+    alone = estimated.spread / math.sqrt(estimated.replicates)  # the error over replicates alone
+    errors = [(estimated.error, estimated.dof)] + ([(alone, estimated.replicates - 1)] if alone else [])
+    above, below = (max(2 * float(stdtr(dof, -sign * distance / error)) for error, dof in errors) for sign in (1, -1))
+    return min(1.0, above), min(1.0, below)

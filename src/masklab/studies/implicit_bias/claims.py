@@ -20,6 +20,7 @@ from masklab.studies.implicit_bias.select import (
     accuracy,
     algorithms,
     letters,
+    measured_start,
     places,
     sgd,
     sizes,
@@ -119,7 +120,8 @@ def _algorithms(view):
                 yield section, table, f"adversarial-worse-6-{name}", six, difference(*less, 0.06), *EQUAL
     for task in places(view, PCFG).get("sizes", []):
         if ADVERSARIAL in ways and own:
-            growth = Growth(tuple(accuracy(recipe, task) for recipe in (*own, ways[ADVERSARIAL])))
+            smaller = (recipe for recipe in own if recipe != ways.get(PLAIN))
+            growth = Growth(tuple(accuracy(recipe, task) for recipe in (*smaller, ways[ADVERSARIAL])))
             yield s, "T1, 2", "adversarial-below-small", small, growth, "below 0", True
         if LOOKUP in ways and own:
             least = Least(tuple(accuracy(recipe, task) for recipe in own))
@@ -136,12 +138,18 @@ def _flatness(view):
         if (trained_on := sgd(view, kind)) is None:
             continue
         s, (recipe, _) = "4 checkpoints", trained_on
-        yield s, "3", f"sgd-trace-falls-{kind}", falls, _since(_trace(recipe)), "below 0", True
+        start = measured_start(view, kind)
+
+        def change(reading, start=start):
+            """From where SGD began, or where that was not measured from its first converged checkpoint."""
+            return difference(reading, reading.of(start[0], step=start[1])) if start else _since(reading)
+
+        yield s, "3", f"sgd-trace-falls-{kind}", falls, change(_trace(recipe)), "below 0", True
         figures, names = _figures(view, kind, {"sgd": "3", "more sgd": "10"}), _names(view, kind)
         since = {"step": "since converged", "over": "step"}
         for task, figure in figures.items():
             name = names[task]
-            yield s, figure, f"sgd-improves-{name}", improves, _since(accuracy(recipe, task)), *EQUAL
+            yield s, figure, f"sgd-improves-{name}", improves, change(accuracy(recipe, task)), *EQUAL
             both = (accuracy(recipe, task, **since),), (Reading(recipe, "trace", **since),)
             yield s, figure, f"sgd-correlates-{name}", improves, Correlation(*both), "below 0"
     ways = algorithms(view)

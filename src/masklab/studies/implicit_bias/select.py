@@ -74,6 +74,14 @@ def sgd(view: View, kind: str) -> tuple[str, tuple[str, int]] | None:
     return recipe, (start, int(step))
 
 
+def measured_start(view: View, kind: str) -> tuple[str, int] | None:
+    """(recipe, step) that SGD starts from, if its trace, loss and accuracies are measured there."""
+    start, step = sgd(view, kind)[1]
+    needed = ("curvature", "loss", "linear_probe")
+    known = start in view.recipes and all(view.measured_by(start, [probe]) for probe in needed)
+    return (start, step) if known else None
+
+
 def algorithms(view: View) -> dict[str, str]:
     """Way of training -> recipe on the grammar; the plain one differs from the adversarial in its objective alone."""
     adversarial = _only(
@@ -177,12 +185,11 @@ def along_sgd(place: str):
     def members(view, kind):
         if (trained_on := sgd(view, kind)) is None:
             return {}
-        recipe, (start, step) = trained_on
-        own = readings(view, recipe, ("trace", "gap"), step="all", over="step")
-        needed = ("curvature", "loss", "linear_probe")
-        if start in view.recipes and all(view.measured_by(start, [probe]) for probe in needed):
-            return {recipe: own, start: readings(view, start, ("trace", "gap"), step=step)}
-        return {recipe: own}
+        recipe, _ = trained_on
+        chosen = {recipe: readings(view, recipe, ("trace", "gap"), step="all", over="step")}
+        if start := measured_start(view, kind):
+            chosen[start[0]] = readings(view, start[0], ("trace", "gap"), step=start[1])
+        return chosen
 
     return _choose(place, members, "recipes trained on by SGD")
 
