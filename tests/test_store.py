@@ -1,83 +1,179 @@
-"""The shared store, file by file."""
+"""The store, file by file: keys, what enters, what leaves, and that nothing that happens to it harms a job."""
 
+import os
+import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from masklab.jobs.store import RULES, VARIABLE, Entry, entry
+from masklab.jobs import housekeeping, store
+from masklab.jobs.store import ANEW, COPIED, LISTING, OFF, RULES, VARIABLE, Entry, entry, files_of, publish, take
 
-
-class Named(dict):
-    """Stands for Snakemake's named lists: attributes, items and positions."""
-
-    def __getattr__(self, name):
-        return self[name]
-
-    def __getitem__(self, key):
-        return list(self.values())[key] if isinstance(key, int) else super().__getitem__(key)
-
-
-def job(root: Path, rule="tokens", name="a", config=None, code="1f", content="rows"):
-    """A job as a script sees it, with real files."""
-    corpus = root / "corpora/c"
-    corpus.mkdir(parents=True, exist_ok=True)
-    (corpus / "train.parquet").write_text(content)
-    output = root / "tokens" / name / "meta.json"
-    return SimpleNamespace(
-        rule=rule, wildcards={"name": name}, params=Named(config=config or {"max_length": 4}, code=code),
-        input=Named(train=str(corpus / "train.parquet")), output=Named(meta=str(output)),
-    )  # fmt: skip
+LARGE = b"0" * COPIED
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
+def place(tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "store"))
     return tmp_path / "store"
 
 
-def test_the_key_covers_rule_name_config_code_and_inputs_and_no_more(tmp_path, store):
-    first = entry(job(tmp_path / "one")).path
-    assert first.parent == store / "tokens" and entry(job(tmp_path / "two")).path == first
-    others = [{"rule": "codes"}, {"name": "b"}, {"config": {"max_length": 5}}, {"code": "2f"}, {"content": "more"}]
-    found = {entry(job(tmp_path / f"other-{number}", **keys)).path for number, keys in enumerate(others)}
+def of_job(root: Path, rule="tokens", name="a", config=None, code="1f", content="rows", packages=None):
+    """The entry of a job that reads one file."""
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "train.parquet").write_text(content)
+    return entry(rule, {"name": name}, config or {"max_length": 4}, code, [str(root / "train.parquet")], packages)
+
+
+@pytest.fixture
+def made(tmp_path):
+    """A folder as a model's job leaves it, with a half-written file and folder and another replicate."""
+    folder = tmp_path / "made"
+    for path in ("step-5/model", ".step-9.tmp/model", "r2/manifest.json", "manifest.json", ".hidden.tmp"):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(LARGE if path == "step-5/model" else b"{}")
+    return folder
+
+
+def keep(made, path) -> Entry:
+    kept = Entry(path)
+    publish(kept, "pretrain", [made / "manifest.json"])
+    return kept
+
+
+def inside(folder) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_key_covers_rule_name_config_code_versions_and_inputs_and_no_more(tmp_path, place):
+    first = of_job(tmp_path / "one").path
+    assert first.parent == place / "tokens" and of_job(tmp_path / "two").path == first
+    others = [{"rule": "codes"}, {"name": "b"}, {"config": {"max_length": 5}}, {"code": "2f"}, {"content": "more"},
+              {"packages": {"torch": "1.0"}}]  # fmt: skip
+    found = {of_job(tmp_path / f"other-{number}", **keys).path for number, keys in enumerate(others)}
     assert len(found) == len(others) and first not in found
 
 
-def test_a_file_beside_an_input_counts(tmp_path, store):
-    first = entry(job(tmp_path)).path
-    (tmp_path / "corpora/c/valid.parquet").write_text("other")
-    assert entry(job(tmp_path)).path != first
+def test_it_lies_beside_the_results_unless_turned_off(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert of_job(tmp_path).path.parent == tmp_path / ".masklab/store/tokens"
+    assert "scores" not in RULES and of_job(tmp_path, rule="scores") is None
+    monkeypatch.setenv(VARIABLE, OFF)
+    assert of_job(tmp_path) is None
 
 
-def test_without_a_store_and_for_other_rules_there_is_no_entry(tmp_path, store, monkeypatch):
-    assert "probe" not in RULES and entry(job(tmp_path, rule="probe")) is None
-    monkeypatch.delenv(VARIABLE)
-    assert entry(job(tmp_path)) is None
+def test_large_files_are_linked_and_small_ones_are_the_runs_own(tmp_path, made):
+    kept = keep(made, tmp_path / "store/pretrain/key")
+    assert inside(kept.path / "files") == {"step-5/model", "manifest.json"}, "half-written ones never enter"
+    taken = tmp_path / "taken"
+    (taken / "step-9").mkdir(parents=True)
+    assert take(kept, [taken / "manifest.json"], [])
+    assert inside(taken) == {"step-5/model", "manifest.json"}, "checkpoints of another config are gone"
+    assert (taken / "step-5/model").samefile(made / "step-5/model")
+    assert not (taken / "manifest.json").samefile(made / "manifest.json")
+    assert (taken / "manifest.json").stat().st_mtime_ns == (made / "manifest.json").stat().st_mtime_ns
+    assert take(kept, [taken / "manifest.json"], []), "a second time too"
 
 
-def test_files_enter_read_only_and_leave_as_links(tmp_path):
-    made = tmp_path / "made"
-    (made / "step-5").mkdir(parents=True)
-    (made / "step-5/model").write_text("weights")
-    (made / "manifest.json").write_text("{}")
-    (made / ".hidden.tmp").write_text("half")
-    (made / "r2").mkdir()
-    (made / "r2/manifest.json").write_text("an artifact of its own")
-    kept = Entry(tmp_path / "store/key", made)
-    assert not kept.fetch()
-    kept.add()
-    assert (made / "manifest.json").read_text() == "{}"
-    taker = Entry(tmp_path / "store/key", tmp_path / "taken")
-    (tmp_path / "taken/step-9").mkdir(parents=True)
-    assert taker.fetch()
-    found = {path.relative_to(tmp_path / "taken").as_posix() for path in (tmp_path / "taken").rglob("*")}
-    assert found == {"step-5", "step-5/model", "manifest.json"}
-    link = tmp_path / "taken/step-5/model"
-    assert link.is_symlink() and link.read_text() == "weights" and not link.stat().st_mode & 0o222
-    assert taker.fetch(), "a second time too"
-    (made / "manifest.json").unlink()
-    (made / "manifest.json").write_text("other")
-    kept.add()
-    assert (tmp_path / "taken/manifest.json").read_text() == "{}", "what is there stays"
-    assert [path.name for path in (tmp_path / "store").iterdir()] == ["key"]
+def test_what_was_here_before_is_replaced_by_newer_files(tmp_path, made):
+    kept = keep(made, tmp_path / "store/pretrain/key")
+    for path in made.rglob("*"):
+        os.utime(path, (1, 1))
+    kept.path.joinpath(LISTING).unlink()
+    kept = keep(made, tmp_path / "store/pretrain/key")
+    assert take(kept, [tmp_path / "a/manifest.json"], []) and (tmp_path / "a/manifest.json").stat().st_mtime == 1
+    assert take(kept, [tmp_path / "b/manifest.json"], [], again=True)
+    assert (tmp_path / "b/manifest.json").stat().st_mtime > time.time() - 60
+    source = tmp_path / "large"
+    source.write_bytes(b"0" * 1_000_000)
+    assert take(kept, [tmp_path / "c/manifest.json"], [source])
+    assert (tmp_path / "c/manifest.json").stat().st_mtime > source.stat().st_mtime, "newer than a large input"
+
+
+def test_an_entry_that_somebody_wrote_into_is_not_handed_out(tmp_path, made):
+    kept = keep(made, tmp_path / "store/pretrain/key")
+    os.utime(made / "step-5/model", (7, 7))
+    assert take(kept, [tmp_path / "a/manifest.json"], []), "another time with the same content is as good"
+    (made / "step-5/model").write_bytes(b"1" * COPIED)
+    assert not take(kept, [tmp_path / "b/manifest.json"], []) and not kept.there
+
+
+def test_work_that_is_to_be_done_anew_is_not_taken(tmp_path, made, monkeypatch):
+    kept = keep(made, tmp_path / "store/pretrain/key")
+    monkeypatch.setenv(ANEW, "1")
+    assert not take(kept, [tmp_path / "a/manifest.json"], [])
+
+
+def test_a_score_is_the_files_of_its_job_alone(tmp_path):
+    for name in ("a.parquet", "a.items.parquet", "b.parquet"):
+        (tmp_path / name).touch()
+    folder, files = files_of("probe", [tmp_path / "a.parquet", tmp_path / "a.items.parquet"])
+    assert folder == tmp_path and [file.name for file in files] == ["a.parquet", "a.items.parquet"]
+
+
+def test_a_store_that_cannot_be_written_is_a_warning(tmp_path, made, caplog):
+    (tmp_path / "store").write_text("a file where the folder should be")
+    kept = keep(made, tmp_path / "store/pretrain/key")
+    assert "not kept in the store" in caplog.text and inside(made) >= {"manifest.json", "step-5/model"}
+    assert not kept.there and not take(kept, [tmp_path / "a/manifest.json"], [])
+
+
+def test_a_full_store_keeps_nothing_by_halves(tmp_path, made, caplog, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store, "write_json", full)
+    kept = keep(made, tmp_path / "store/pretrain/key")
+    assert "No space left on device" in caplog.text and not kept.there
+    assert not list((tmp_path / "store/pretrain").iterdir()), "nor is anything left behind"
+
+
+def test_a_store_that_vanishes_while_it_is_read_is_a_warning(tmp_path, made, caplog, monkeypatch):
+    kept = keep(made, tmp_path / "store/pretrain/key")
+    monkeypatch.setattr(store, "_share", lambda *_, **__: os.stat(tmp_path / "gone"))
+    assert not take(kept, [tmp_path / "a/manifest.json"], []) and "could not be taken" in caplog.text
+
+
+def test_two_who_add_the_same_do_not_harm_each_other(tmp_path, made, monkeypatch):
+    """The second is told of the same process id, as on another host: names hold host and a random part too."""
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    first, second = Entry(tmp_path / "store/pretrain/key"), Entry(tmp_path / "store/pretrain/key")
+    share, met = store._share, []
+
+    def meanwhile(file, place, *arguments, **named):
+        share(file, place, *arguments, **named)
+        if not met:
+            met.append(place)
+            second.add(*files_of("pretrain", [made / "manifest.json"]))
+
+    monkeypatch.setattr(store, "_share", meanwhile)
+    first.add(*files_of("pretrain", [made / "manifest.json"]))
+    assert first.there and inside(first.path) == {LISTING, "files/manifest.json", "files/step-5/model"}
+    assert [path.name for path in (tmp_path / "store/pretrain").iterdir()] == ["key"]
+
+
+def test_what_nobody_links_leaves_in_time(tmp_path, made):
+    root = tmp_path / "store"
+    kept, now = keep(made, root / "pretrain/linked"), time.time()
+    loose = keep(made, root / "pretrain/loose")
+    for file in (loose.path / "files").rglob("*"):
+        if file.is_file():
+            content = file.read_bytes()
+            file.unlink()
+            file.write_bytes(content)
+    assert housekeeping.tidy(root, now) == [], "not yet"
+    assert housekeeping.tidy(root, now + 120 * 86400) == [loose.path] and kept.there and not loose.there
+    assert "1 artifacts" in housekeeping.described(root) and "by none: 0 B" in housekeeping.described(root)
+
+
+def test_too_much_that_nobody_links_leaves_the_oldest_first(tmp_path):
+    for number, name in enumerate(("old", "new")):
+        file = tmp_path / "made" / name / "manifest.json"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(LARGE)
+        kept = keep(file.parent, tmp_path / "store/pretrain" / name)
+        os.utime(kept.path / LISTING, (number + 1, number + 1))
+        file.unlink()
+    removed = housekeeping.tidy(tmp_path / "store", now=3.0, most=COPIED + 10)
+    assert [path.name for path in removed] == ["old"]

@@ -96,7 +96,11 @@ class Paths:
 
     def record(self, rule: str, **names) -> str:
         """The record of a job."""
-        return self.result("made", RULES[rule].place.format(**names) + ".json")
+        return self.of_job("made", rule, ".json", **names)
+
+    def of_job(self, folder: str, rule: str, end: str = "", **names) -> str:
+        """What a job leaves below `made`, `logs` or `state`, at the place of its artifact."""
+        return self.result(folder, RULES[rule].place.format(**names) + end)
 
     # --- places -------------------------------------------------------------------
 
@@ -122,7 +126,7 @@ class Paths:
         return self.folder("dictionaries", name, replicate) + "/dictionary.safetensors"
 
     def codes(self, name, replicate) -> str:
-        return self.folder("codes", name, replicate) + "/train.values.npy"
+        return self.folder("codes", name, replicate) + "/codes.json"
 
     def manifest(self, reference: str, replicate: int) -> str:
         """Manifest of the model of `recipe@step`."""

@@ -4,7 +4,7 @@ Every model and checkpoint of a study is measured against the same ones: they de
 how many sequences are asked and at which positions, and on nothing else. A folder holds N pairs of a sequence and
 one of its tokens, the sequences sorted by length: `rows.npy` [N] the sequence's number in the test split,
 `columns.npy` [N] the token's place in it ([CLS] is 0), `probabilities.npy` [N, V] float32 over the V symbols, and
-`entropies.npy` [N] float64, in nats, of these very numbers.
+`entropies.npy` [N] float64, in nats, of these very numbers; `conditionals.json`, written last, holds their hashes.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 
 from masklab.corpora.laws import law_of
 from masklab.errors import MaskLabError
-from masklab.files import atomic, read_json
+from masklab.files import atomic, read_json, sha256, write_json
 from masklab.rng import generator
 from masklab.symbols import FIRST
 from masklab.tokens import TokenStore
@@ -123,3 +123,4 @@ def write_conditionals(tokens, folder, sequences: int, positions: str, seed: int
     for name, values in (("rows", rows), ("columns", columns), ("entropies", entropies)):
         with atomic(folder / f"{name}.npy") as temporary, open(temporary, "wb") as file:
             np.save(file, values)
+    write_json({"sha256": {part: sha256(folder / f"{part}.npy") for part in PARTS}}, folder / "conditionals.json")

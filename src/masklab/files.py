@@ -9,6 +9,9 @@ import hashlib
 import json
 import os
 import shutil
+import socket
+import stat
+import uuid
 from pathlib import Path
 
 from masklab.errors import MaskLabError
@@ -16,12 +19,18 @@ from masklab.errors import MaskLabError
 
 @contextlib.contextmanager
 def atomic(path):
-    """Yield a temporary sibling of `path`; rename it to `path` on success, delete it on error."""
+    """Yield a temporary sibling of `path`; rename it to `path` on success, delete it on error.
+
+    The file gets the mode that the umask says, whatever wrote it (safetensors writes for its owner alone).
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_name(path)
     try:
+        with open(temporary, "xb") as file:
+            mode = os.fstat(file.fileno()).st_mode
         yield temporary
+        _permit(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -33,17 +42,33 @@ def atomic_folder(path):
     """Like `atomic` for a folder: yield an empty sibling folder that replaces `path` on success."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
+    temporary = temporary_name(path)
     temporary.mkdir()
     try:
         yield temporary
+        mode = temporary.stat().st_mode & 0o666
+        for file in temporary.rglob("*"):
+            if file.is_file() and not file.is_symlink():
+                _permit(file, mode)
         if path.exists():
             shutil.rmtree(path)
         os.replace(temporary, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def temporary_name(path: Path) -> Path:
+    """A hidden sibling of `path` that no other process has, on this host or on another that shares the folder."""
+    host = socket.gethostname()[:20]
+    return path.with_name(f".{path.name}.{host}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp")
+
+
+def _permit(file, mode: int):
+    """Give a file the rights of `mode`, but to execute."""
+    mode = stat.S_IMODE(mode) & 0o666
+    if stat.S_IMODE(os.stat(file).st_mode) != mode:
+        os.chmod(file, mode)
 
 
 def sha256(path) -> str:

@@ -1,7 +1,8 @@
 """Token arrays: a corpus encoded once, read by memory map.
 
 A folder holds, per split, `<split>.ids.npy` (the content tokens of all sequences end to end, without special
-tokens) and `<split>.offsets.npy` (where each sequence begins; n+1 numbers), and one `meta.json`.
+tokens) and `<split>.offsets.npy` (where each sequence begins; n+1 numbers), and one `meta.json`, which holds their
+hashes: whoever reads it is told of any other content.
 """
 
 from itertools import islice
@@ -10,11 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from masklab.errors import MaskLabError
-from masklab.files import atomic, read_json, write_json
+from masklab.files import atomic, read_json, sha256, write_json
 from masklab.tokenizers import CLS, PAD, SEP, SPECIALS, UNK
 
 CHUNK = 8192  # sequences encoded together
 COUNTED = 1 << 22  # tokens counted together
+PARTS = ("ids", "offsets")
 
 
 def write_tokens(texts, tokenizer, max_length: int, folder, split: str, progress=None) -> dict:
@@ -100,6 +102,7 @@ def _write_meta(folder, settings, split, counts):
     path = folder / "meta.json"
     old = read_json(path) if path.exists() else {}
     same = all(old.get(key) == value for key, value in settings.items())
+    counts = counts | {"sha256": {part: sha256(folder / f"{split}.{part}.npy") for part in PARTS}}
     write_json({**settings, "splits": {**(old.get("splits", {}) if same else {}), split: counts}}, path)
 
 
@@ -110,7 +113,7 @@ class TokenStore:
     """
 
     def __init__(self, folder, split: str):
-        paths = [Path(folder) / f"{split}.{part}.npy" for part in ("ids", "offsets")]
+        paths = [Path(folder) / f"{split}.{part}.npy" for part in PARTS]
         for path in paths:
             if not path.is_file():
                 raise MaskLabError(f"{path}: no such file")

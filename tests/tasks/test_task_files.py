@@ -7,7 +7,7 @@ import pytest
 
 from masklab.config.schema import LabelFiles, PairFiles
 from masklab.errors import MaskLabError
-from masklab.files import read_json
+from masklab.files import read_json, sha256
 from masklab.tasks import build, write_task
 
 ROWS = [
@@ -241,7 +241,9 @@ def test_written_task_reads_back(tmp_path):
     path = write(tmp_path / "a.jsonl", ROWS)
     splits, facts = build(labels(path, path), "t", 1)
     write_task(tmp_path / "t", splits, facts)
-    assert read_json(tmp_path / "t/task.json") == facts
+    assert read_json(tmp_path / "t/task.json") == facts | {
+        "sha256": {split: sha256(tmp_path / f"t/{split}.parquet") for split in splits}
+    }
     assert sorted(p.name for p in (tmp_path / "t").iterdir()) == [
         "task.json",
         "test.parquet",

@@ -45,7 +45,7 @@ def test_a_model_of_drawn_sentences_is_measured_against_their_law(done):
     scores = pd.read_parquet(done / "results/scores.parquet").set_index("metric")["value"]
     assert scores["gap"] > 4 * scores["gap_se"] and 0 < scores["floor"] < np.log(80)
     facts = read_header(done / "results/corpora/drawn/train.parquet")
-    assert facts["law"]["model"] == "results/causal_models/lm/model"
+    assert facts["law"]["model"] == "causal_models/lm/model"
     assert read_json(done / "results/tasks/restricted/task.json")["kept"]["train"] > 0.1
     assert not list((done / "results/state").rglob("*.npz"))
 

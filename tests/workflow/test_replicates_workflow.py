@@ -103,7 +103,7 @@ def test_each_replicate_has_a_seed_of_its_own_and_starts_from_its_own(shared):
     one, two = (load_file(file)["bert.embeddings.word_embeddings.weight"] for file in files)
     assert not (one == two).all()
     inputs = read_json(shared / "results/made/models/next/r2.json")["inputs"]
-    assert "results/models/base/r2/manifest.json" in inputs and "results/codes/d/r2/train.values.npy" in inputs
+    assert "results/models/base/r2/manifest.json" in inputs and "results/codes/d/r2/codes.json" in inputs
     assert read_json(shared / "results/made/models/next/r2.json")["config"]["phase"] == 1
 
 

@@ -54,6 +54,7 @@ class Corpus(Drawn):
         if entry.kind == "causal":
             causal = self._causal(name)
             model = self.paths.folder("causal_models", causal, replicate) + "/model" if causal else entry.causal
+            model = model.removeprefix(f"{self.paths.root}/")  # named alike in every run
             settings |= {"device": self.config.device, "model": model}
         return settings
 

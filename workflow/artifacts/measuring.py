@@ -28,7 +28,7 @@ class Probe(Artifact):
             files["tokens"] = tokens
         if is_exact(self.config, probe, recipe):
             folder = tokens.replace("/tokens/", "/conditionals/").removesuffix("/meta.json")
-            files["conditionals"] = f"{folder}/{settings.sequences}-{settings.positions}/probabilities.npy"
+            files["conditionals"] = f"{folder}/{settings.sequences}-{settings.positions}/conditionals.json"
         return files
 
     def settings(self, probe, recipe, replicate, unit):

@@ -10,6 +10,7 @@ from masklab.config import load, located, plain, read
 from masklab.errors import MaskLabError
 from cluster import Cluster
 from paths import Paths, instances, pattern
+from shared_work import install
 from submitted import recall, recall_code, remember, remember_code
 
 # The files of --configfile and the values of --config are read by the library, which knows `extends`, families and so
@@ -28,6 +29,7 @@ try:
     with located(settings):
         paths.check()
     paths.warn_missing_sources()
+    install(workflow, paths)
 except MaskLabError as error:
     sys.exit(f"masklab: {error}")
 

@@ -12,6 +12,7 @@ rule conditionals:
             "entropies.npy",
             "probabilities.npy",
         ),
+        facts=R("conditionals/{corpus}/{tokenizer}/{sequences}-{positions}/conditionals.json"),
     log:
         R("logs/conditionals/{corpus}/{tokenizer}/{sequences}-{positions}.log"),
     threads: settings.threads

@@ -19,7 +19,8 @@ log = logging.getLogger("masklab")
 def job(snakemake):
     """Run a script's body: log records go to `log:` and stderr; a MaskLabError is one line and status 1.
 
-    Where MASKLAB_STORE names a folder, an artifact that lies there is taken from it and the body does not run.
+    An artifact that lies in the store is taken from it, and the body does not run. After the body nothing can fail the
+    job: what cannot be written down or kept in the store is a warning.
     """
     warm.hand_over()
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
@@ -40,10 +41,12 @@ def job(snakemake):
             from masklab.config import kinds
 
             kinds.load(params["code"].files)
-        record = provenance.Record(snakemake.rule, dict(snakemake.wildcards), config, params["code"], snakemake.log[0])
-        entry = store.entry(snakemake)
-        if entry is not None and entry.fetch():
-            record.finished(snakemake.input, taken_from=str(entry.path))
+        names, inputs, entry = dict(snakemake.wildcards), list(snakemake.input), None
+        record = provenance.Record(snakemake.rule, names, config, params["code"], snakemake.log[0])
+        with contextlib.suppress(OSError):  # an input is gone: the body says so
+            entry = store.entry(snakemake.rule, names, config, params["code"], inputs)
+        if store.take(entry, snakemake.output, inputs, again=record.path.exists()):
+            afterwards("the record", lambda: record.finished(inputs, taken_from=str(entry.path)))
             log.info("taken from the store: %s", entry.path)
             sys.exit(0)
         if params.get("state"):
@@ -52,18 +55,25 @@ def job(snakemake):
             with provenance.stamped(config):
                 yield
         except BaseException:
-            record.stopped()
+            afterwards("the record", record.stopped)
             raise
-        provenance.embed(snakemake.output, config)
-        record.finished(snakemake.input)
-        if entry is not None:
-            entry.add()
+        afterwards("what it was made from", lambda: provenance.embed(snakemake.output, config))
+        afterwards("the record", lambda: record.finished(inputs))
+        store.publish(entry, snakemake.rule, snakemake.output)
     except MaskLabError as error:
         log.error("error: %s", error)
         sys.exit(1)
     except Exception:
         log.exception("failed")
         sys.exit(1)
+
+
+def afterwards(what: str, write) -> None:
+    """Write down something about work that has ended; that it cannot be written (a full disk) is a warning."""
+    try:
+        write()
+    except OSError as error:
+        log.warning("%s could not be written (%s)", what, error)
 
 
 def threads(asked: int) -> int:

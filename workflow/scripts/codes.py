@@ -36,4 +36,5 @@ with job(snakemake):
                 "dictionary": sha256(snakemake.input.dictionary),
             },
         )
-    write_json({"config": params["dictionary"], "seed": params["seed"]}, snakemake.output.facts)
+    hashes = {Path(file).name: sha256(file) for file in snakemake.output.arrays}
+    write_json({"config": params["dictionary"], "seed": params["seed"], "sha256": hashes}, snakemake.output.facts)

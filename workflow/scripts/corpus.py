@@ -18,6 +18,8 @@ with job(snakemake):
 
         held = locked(snakemake.params.state)
         work |= {"device": device(params["device"]), "state_folder": snakemake.params.state}
+        if trained := snakemake.input.get("model"):
+            work |= {"model": Path(trained).parent / "model", "named": params["model"]}
     with held:
         for split, table in generate(corpus, name, params["seed"], **work).items():
             write_table(table, Path(snakemake.output[split]))

@@ -7,6 +7,7 @@ that began it (`begin`).
 import contextlib
 import fcntl
 import json
+import logging
 import os
 import shutil
 import time
@@ -15,6 +16,7 @@ from pathlib import Path
 from masklab.errors import MaskLabError
 from masklab.files import atomic
 
+log = logging.getLogger("masklab")
 LOCK, CODE = "lock", "code"  # files of a folder that outlive its state
 
 
@@ -68,8 +70,16 @@ def facts(path, fingerprint: str) -> dict | None:
     return facts if facts["fingerprint"] == fingerprint else None
 
 
+def done(folder) -> None:
+    """Forget the state of work that is done. What cannot be removed stays, with a warning: the work is not lost."""
+    try:
+        clear(folder)
+    except OSError as error:
+        log.warning("%s: the state of finished work could not be removed (%s)", folder, error.strerror or error)
+
+
 def clear(folder) -> None:
-    """Forget a state folder (on success, or when the configuration changed)."""
+    """Forget a state folder whose state is another's."""
     for path in Path(folder).iterdir():
         if path.name in (LOCK, CODE):
             continue

@@ -1,109 +1,235 @@
-"""A folder that checkouts and people share: an artifact with the same config, code, inputs and name is made once.
+"""The store: whatever two runs have in common is made once.
 
-MASKLAB_STORE=<folder> turns it on. The key of an artifact is a fingerprint of its rule, the names of its instances and
-its resolved config, the code it is made by (`masklab.jobs.code`), the versions of the packages that do the work, and
-the content of its inputs; so other code or another config never finds it. A file enters as a hard link (a copy, across
-file systems), read-only, and leaves as a symbolic link. Snakemake's own between-workflow cache would not do: it holds
-declared outputs only, and a model's checkpoints must not be declared (Snakemake removes those of a stopped job before
-it resumes).
+It lies in `.masklab/store` beside `results/`; MASKLAB_STORE=<folder> names another, which people and checkouts can
+share, MASKLAB_STORE=off none. An artifact enters when its job is done and leaves before any job starts (`plan.reuse`),
+or when a job with its key would begin. The key is a fingerprint of the rule, the names of its instances and its
+resolved config, the code it is made by (`masklab.jobs.code`), the versions of the packages that do the work, and the
+content of its inputs; so other code or another config never finds it.
+
+Files enter and leave as hard links, or as copies where links cannot be made. Small ones leave as copies: somebody may
+write into a table. They are not made read-only, since Snakemake refuses to make a write-protected output again; the
+listing of an entry has its hashes instead. Snakemake's own between-workflow cache would not do: it holds declared
+outputs only, and a model's checkpoints must not be declared (Snakemake removes those of a stopped job before it
+resumes).
 """
 
 import contextlib
+import functools
+import logging
+import math
 import os
 import re
 import shutil
-import stat
-import uuid
 from pathlib import Path
 
-from masklab.files import fingerprint, sha256
-from masklab.jobs.provenance import versions
+from masklab.errors import MaskLabError
+from masklab.files import fingerprint, read_json, sha256, temporary_name, write_json
+from masklab.jobs.provenance import SMALL, versions
 
-VARIABLE = "MASKLAB_STORE"
-# What is worth keeping, each in a folder of its own. Scores, figures and tables are cheap or personal.
-RULES = ("corpus", "tokenizer", "tokens", "embeddings", "pretrain", "dictionary", "codes", "task",
-         "causal_model", "conditionals")  # fmt: skip
+log = logging.getLogger("masklab")
+VARIABLE, DEFAULT, OFF = "MASKLAB_STORE", ".masklab/store", "off"
+ANEW = "MASKLAB_ANEW"  # set where somebody asks for work to be done again (snakemake --forcerun): nothing is taken
+# Rules whose artifact is all that lies in a folder, and those whose artifact is a few files of one. What gathers a
+# whole run in one table is quick to make and the same in no two runs.
+FOLDERS = ("corpus", "tokenizer", "tokens", "embeddings", "pretrain", "dictionary", "codes", "task",
+           "causal_model", "conditionals")  # fmt: skip
+FILES = ("probe", "figure", "table", "study_claims")
+RULES = FOLDERS + FILES
 REPLICATE = re.compile(r"r\d+")  # a folder beside what all replicates share: an artifact of its own
+LISTING = "entry.json"
+COPIED = 1 << 16  # bytes below which a file leaves as a copy
 
 
-def entry(snakemake) -> "Entry | None":
-    """Entry of the store for a job; None where no store is set or its rule has none.
+def folder() -> Path | None:
+    """The store's folder, or None where MASKLAB_STORE turns it off."""
+    named = os.environ.get(VARIABLE) or DEFAULT
+    return None if named == OFF else Path(named)
 
-    snakemake: with `rule`, `wildcards`, `params` (`config`, `code`), `input`, `output`, as in a script.
+
+def contents(file) -> str:
+    """Hash of an input: of its bytes, and so of the files that it stands for, whose hashes it holds."""
+    return _digest(os.path.abspath(file), *_age(file))
+
+
+def _age(file):
+    status = os.stat(file)
+    return status.st_size, status.st_mtime_ns
+
+
+@functools.lru_cache(maxsize=100_000)
+def _digest(path: str, size: int, time_ns: int) -> str:
+    """SHA-256 of a file of this size and time of change, read once."""
+    return sha256(path)
+
+
+def entry(rule: str, names: dict, config, code: str, inputs, packages=None, hashed=contents) -> "Entry | None":
+    """Entry of the store for a job; None where there is no store or its rule has none.
+
+    inputs: the files that it reads, in any order; packages: versions of those that made it, today's by default;
+    hashed: file -> its content's hash. OSError: an input is gone.
     """
-    folder = os.environ.get(VARIABLE)
-    if not folder or snakemake.rule not in RULES:
+    place = folder()
+    if place is None or rule not in RULES:
         return None
-    inputs = dict(snakemake.input.items())
-    read = [contents(Path(file), name) for name, files in inputs.items() for file in _listed(files)]
     key = fingerprint(
         {
-            "rule": snakemake.rule,
-            "wildcards": dict(snakemake.wildcards),
-            "config": snakemake.params.config,
-            "code": snakemake.params.code,
-            "versions": versions(),
-            "inputs": sorted(read),
+            "rule": rule,
+            "wildcards": names,
+            "config": config,
+            "code": str(code),
+            "versions": versions() if packages is None else packages,
+            "inputs": [hashed(file) for file in sorted({str(file) for file in inputs})],
         }
     )
-    return Entry(Path(folder) / snakemake.rule / key, Path(snakemake.output[0]).parent)
-
-
-def _listed(value):
-    return [value] if isinstance(value, str) else list(value)
-
-
-def contents(path: Path, name: str) -> str:
-    """Fingerprint of the input `name` of a job.
-
-    A user's file (`sources`) counts by its bytes; a model by its manifest, which holds the hashes of its checkpoints;
-    anything else by the whole folder, since an input stands for the files beside it.
-    """
-    if name == "sources" or path.name == "manifest.json":
-        return sha256(path)
-    return fingerprint(sorted((file.name, sha256(file)) for file in path.parent.iterdir() if file.is_file()))
+    return Entry(place / rule / key)
 
 
 class Entry:
-    """One artifact of the store: `path` there, `folder` here."""
+    """One artifact of the store: `files/` below `path`, and a listing of them with sizes, times and hashes."""
 
-    def __init__(self, path: Path, folder: Path):
-        self.path, self.folder = path.absolute(), folder
+    def __init__(self, path: Path):
+        self.path = path.absolute()
 
-    def fetch(self) -> bool:
-        """Make `folder` a folder of links to the files in the store, if they are there."""
-        if not self.path.is_dir():
-            return False
-        for old in self.folder.glob("step-*"):  # checkpoints of another config
-            shutil.rmtree(old)
-        for file in sorted(self.path.rglob("*")):
-            if file.is_file():
-                place = self.folder / file.relative_to(self.path)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.unlink(missing_ok=True)
-                place.symlink_to(file)
-        return True
-
-    def add(self) -> None:
-        """Keep all files of `folder` or none, but not hidden ones or replicates; an entry that exists stays."""
-        if self.path.exists():
-            return
-        temporary = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")
+    def listing(self) -> dict[str, dict] | None:
+        """File -> {"size", "time", "sha256"}; None if there is no such entry."""
         try:
-            for file in sorted(self.folder.rglob("*")):
-                inside = file.relative_to(self.folder)
-                if file.is_file() and not file.name.startswith(".") and not REPLICATE.fullmatch(inside.parts[0]):
-                    _keep(file.resolve(), temporary / inside)
+            return read_json(self.path / LISTING)["files"]
+        except (MaskLabError, OSError, KeyError, TypeError):
+            return None
+
+    @property
+    def there(self) -> bool:
+        return (self.path / LISTING).is_file()
+
+    def add(self, folder: Path, files) -> None:
+        """Keep `files`, which lie in `folder`, all or none; an entry that exists stays. OSError: it could not be."""
+        if self.there:
+            return
+        temporary = temporary_name(self.path)
+        try:
+            listed = {}
+            for file in sorted(files):
+                inside = file.relative_to(folder).as_posix()
+                _share(file.resolve(), temporary / "files" / inside)
+                status = os.stat(temporary / "files" / inside)
+                marks = {"size": status.st_size, "time": status.st_mtime_ns}
+                listed[inside] = marks | {"sha256": sha256(temporary / "files" / inside)}
+            write_json({"files": listed}, temporary / LISTING)
+            if self.path.exists():  # its listing is gone
+                shutil.rmtree(self.path, ignore_errors=True)
             with contextlib.suppress(OSError):  # someone else was faster
                 os.rename(temporary, self.path)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
+    def fetch(self, folder: Path, newest_input: float = 0.0) -> list[Path]:
+        """Link the entry's files into `folder`; the files there, none if the entry is not whole or gone.
 
-def _keep(file: Path, place: Path):
-    place.parent.mkdir(parents=True, exist_ok=True)
+        Files beside are left alone but for checkpoints of another config. newest_input: time of the newest input that
+        Snakemake knows by its time; a file above all folders that is older is copied and so becomes newer than that.
+        """
+        listed = self.listing()
+        if not listed or not self._whole(listed):
+            return []
+        inside = {name.partition("/")[0] for name in listed}
+        for old in folder.glob("step-*"):
+            if old.is_dir() and "manifest.json" in inside:
+                shutil.rmtree(old)
+        for name in sorted(listed, key=lambda name: (name.count("/") == 0, name.endswith(".json"), name)):
+            marks = listed[name]
+            too_old = "/" not in name and marks["time"] < newest_input * 1e9
+            _share(self.path / "files" / name, folder / name, marks["size"] < COPIED or too_old, keep_time=not too_old)
+        with contextlib.suppress(OSError):
+            os.utime(self.path / LISTING)  # when it was last of use
+        return [folder / name for name in listed]
+
+    def _whole(self, listed) -> bool:
+        """Whether the files are those that entered; one that somebody wrote into takes the entry down."""
+        try:
+            for name, marks in listed.items():
+                file = self.path / "files" / name
+                size, changed = _age(file)
+                if size != marks["size"] or (changed != marks["time"] and sha256(file) != marks["sha256"]):
+                    log.warning("%s: changed since it entered the store; it is made anew", file)
+                    shutil.rmtree(self.path, ignore_errors=True)
+                    return False
+        except OSError:  # being removed just now
+            return False
+        return True
+
+
+def files_of(rule: str, outputs) -> tuple[Path, list[Path]]:
+    """(folder, files) of a finished job's artifact: its outputs, and what else lies there where the folder is its own.
+
+    Hidden files and folders are half-written, and replicates are artifacts of their own.
+    """
+    outputs = [Path(file) for file in outputs]
+    place = outputs[0].parent
+    if rule in FILES:
+        return place, outputs
+    files = []
+    for file in sorted(place.rglob("*")):
+        parts = file.relative_to(place).parts
+        hidden = any(part.startswith(".") for part in parts)
+        if file.is_file() and not hidden and not (len(parts) > 1 and REPLICATE.fullmatch(parts[0])):
+            files.append(file)
+    return place, files
+
+
+def newest(inputs) -> float:
+    """Time of the newest of those inputs that are too large for Snakemake to compare by content, 0 if there is none."""
+    large = [os.stat(file) for file in inputs]
+    return max((status.st_mtime for status in large if status.st_size >= SMALL), default=0.0)
+
+
+def publish(entry: Entry | None, rule: str, outputs) -> None:
+    """Keep the artifact of a finished job. What goes wrong is a warning: the artifact itself lies in its place."""
+    if entry is None:
+        return
     try:
+        entry.add(*files_of(rule, outputs))
+    except Exception as error:  # full, read-only, gone: the work is done all the same
+        log.warning("%s: not kept in the store (%s)", entry.path, _reason(error))
+
+
+def take(entry: Entry | None, outputs, inputs, again: bool = False) -> list[Path]:
+    """Put an artifact of the store in its place, instead of making it; its files, none where it is not there, whole.
+
+    again: whether there was one here before, perhaps of other content: what was made from that must see newer files.
+    What goes wrong with the store is a warning.
+    """
+    if entry is None or not entry.there or os.environ.get(ANEW):
+        return []
+    try:
+        fetched = entry.fetch(Path(outputs[0]).parent, math.inf if again else newest(inputs))
+    except Exception as error:
+        log.warning("%s: could not be taken from the store (%s)", entry.path, _reason(error))
+        return []
+    return fetched if all(Path(file).is_file() for file in outputs) else []
+
+
+def _reason(error) -> str:
+    return str(getattr(error, "strerror", None) or error or type(error).__name__)
+
+
+def _share(file: Path, place: Path, copy: bool = False, keep_time: bool = True):
+    """Make `place` a link to `file`, or a copy where asked or on another file system, in one step."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_name(place)
+    try:
+        if copy or not _linked(file, temporary):
+            shutil.copyfile(file, temporary)
+            if keep_time:
+                status = os.stat(file)
+                os.utime(temporary, ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.replace(temporary, place)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _linked(file, place) -> bool:
+    with contextlib.suppress(OSError):  # another file system, or another person's file
         os.link(file, place)
-    except OSError:  # another file system, or another's file
-        shutil.copy2(file, place)
-    os.chmod(place, stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
+        return True
+    return False

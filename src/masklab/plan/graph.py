@@ -11,11 +11,16 @@ LOCAL = ("scores", "facts", "claims", "study_claims", "table", "figure")  # run 
 
 @dataclass
 class Job:
-    """One job: its rule, the values of its wildcards, and the keys of the jobs whose artifacts it reads."""
+    """One job: its rule, the values of its wildcards, and the keys of the jobs whose artifacts it reads.
+
+    reads: the files that it reads, a user's among them; files: those of its own that others read or that are targets.
+    """
 
     rule: str
     names: dict[str, str]
     needs: list[tuple] = field(default_factory=list)
+    reads: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
 
     @property
     def key(self) -> tuple:
@@ -45,8 +50,13 @@ def graph(paths, targets: list[str]) -> dict[tuple, Job]:
             if job.key in visiting:
                 raise MaskLabError(f"config: {' '.join(job.key)} needs itself")
             visiting.add(job.key)
-            job.needs = list(dict.fromkeys(visit(needed) for needed in inputs(paths, job)))
+            sources, artifacts = inputs(paths, job)
+            job.needs = list(dict.fromkeys(visit(needed) for needed in artifacts))
+            job.reads = [*sources, *artifacts]
             jobs[job.key] = job
+        asked = jobs[job.key].files
+        if path not in asked:
+            asked.append(path)
         return job.key
 
     for target in targets:
@@ -54,8 +64,11 @@ def graph(paths, targets: list[str]) -> dict[tuple, Job]:
     return jobs
 
 
-def inputs(paths, job: Job) -> list[str]:
-    """Artifacts that a job reads; a user's files are none."""
-    files = paths.inputs(job.rule, **job.names).items()
-    values = [value for name, value in files if name != "sources"]
-    return [path for value in values for path in ([value] if isinstance(value, str) else value)]
+def inputs(paths, job: Job) -> tuple[list[str], list[str]]:
+    """(a user's files, artifacts) that a job reads, in order."""
+    files = paths.inputs(job.rule, **job.names)
+    return _listed(files.pop("sources", [])), [path for value in files.values() for path in _listed(value)]
+
+
+def _listed(value):
+    return [value] if isinstance(value, str) else list(value)

@@ -63,7 +63,7 @@ def measure_checkpoints(
         return _write(rows(), output)
     with state.locked(state_folder) as folder:
         table = _write(rows(), output)
-        state.clear(folder)
+        state.done(folder)
     return table
 
 

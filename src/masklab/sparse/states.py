@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -142,10 +143,11 @@ def code_corpus(
 
     counts = write_codes(folder, split, blocks(), dictionary.matrix.shape[1])
     if state is not None:
-        for path in state.glob(f"{split}.*.safetensors"):
-            path.unlink()
-        if state.is_dir() and not any(state.iterdir()):
-            shutil.rmtree(state)
+        with suppress(OSError):  # the codes are written: what stays is forgotten by the next one
+            for path in state.glob(f"{split}.*.safetensors"):
+                path.unlink()
+            if state.is_dir() and not any(state.iterdir()):
+                shutil.rmtree(state)
     return counts
 
 

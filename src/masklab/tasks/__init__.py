@@ -6,7 +6,7 @@ A kind is a function that builds it, registered in `masklab.config.kinds`.
 from pathlib import Path
 
 from masklab.config import kinds
-from masklab.files import write_json, write_parquet, write_table
+from masklab.files import sha256, write_json, write_parquet, write_table
 
 
 def build(config, name: str, seed: int, **work) -> tuple[dict, dict]:
@@ -24,12 +24,16 @@ def build(config, name: str, seed: int, **work) -> tuple[dict, dict]:
 
 
 def write_task(folder, splits: dict, facts: dict) -> None:
-    """Write `<split>.parquet` and, last, task.json into `folder`."""
+    """Write `<split>.parquet` and, last, task.json into `folder`: the facts, and the hashes of the splits.
+
+    Jobs that read a task know it by its task.json, so that this must change with any row.
+    """
     folder = Path(folder)
     for split, frame in splits.items():
         write = write_parquet if hasattr(frame, "to_parquet") else write_table
         write(frame, folder / f"{split}.parquet")
-    write_json(facts, folder / "task.json")
+    hashes = {split: sha256(folder / f"{split}.parquet") for split in splits}
+    write_json({**facts, "sha256": hashes}, folder / "task.json")
 
 
 def pair_facts(frame) -> dict:

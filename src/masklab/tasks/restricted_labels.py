@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from masklab import symbols
-from masklab.corpora.causal.loading import load_tokenizer
+from masklab.corpora.causal.loading import found, load_tokenizer
 from masklab.errors import MaskLabError
 from masklab.files import read_json, read_table
 from masklab.tasks import label_facts
@@ -33,7 +33,7 @@ def restricted_labels(config, name: str, seed: int, task=None, corpus=None):
     if facts["kind"] != "labels":
         raise MaskLabError(f"tasks.{name}.task: {config.task!r} is not a labelled task")
     law = symbols.read_header(corpus)["law"]
-    tokenizer, longest = load_tokenizer(law["model"]), config.length or law["length"]
+    tokenizer, longest = load_tokenizer(found(law)), config.length or law["length"]
     numbers = {token: symbol for symbol, token in enumerate(law["ids"])}
     names = symbols.read_header(corpus)["names"]
     splits, kept, empty = {}, {}, {}

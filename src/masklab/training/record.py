@@ -116,5 +116,5 @@ class Record:
         hashes = {step: sha256(folder / "model.safetensors") for step, folder in folders.items()}
         manifest = {"model": run.name, "steps": hashes, "facts": facts, "config": self.resolved}
         write_json(manifest, run.output / "manifest.json")
-        state.clear(run.state)
+        state.done(run.state)
         log.info("%s: done after %s", run.name, duration(self.seconds))

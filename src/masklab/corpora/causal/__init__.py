@@ -5,6 +5,7 @@ them, `sample` draws sentences, `law` knows the exact law; `training` trains a s
 """
 
 import logging
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,11 +21,12 @@ CHUNK = 1 << 16  # sentences that a restart need not draw again
 EXAMPLES = 8
 
 
-def generate(config, name: str, seed: int, model=None, device="cpu", state_folder=None) -> dict:
+def generate(config, name: str, seed: int, model=None, device="cpu", state_folder=None, named=None) -> dict:
     """Tables of a `CausalCorpus`: the column `symbols` (see `corpora.symbols`).
 
-    model: folder or hub id of the causal model where `config.causal` is the name of an entry. state_folder: where
-    finished parts wait, so that a killed job goes on from them; None: nowhere.
+    model: folder or hub id of the causal model where `config.causal` is the name of an entry; named: how the header
+    names it, so that the corpus is the same in every run. state_folder: where finished parts wait, so that a killed
+    job goes on from them; None: nowhere.
 
     The header holds the resolved config, seed, and what `law.of_header` makes the law of: the model, the hash of its
     weights, and the rules of its sentences; besides `sentence_entropy` with its standard error, in nats, and
@@ -40,7 +42,7 @@ def generate(config, name: str, seed: int, model=None, device="cpu", state_folde
     model = model or config.causal
     causal, tokenizer = load(model, device)
     rules = rules_of(config, name, causal, tokenizer, torch_generator(seed, "causal", config.seed, "counted"))
-    settings = {"model": str(model), "local": Path(model).is_dir(), "weights": weights_of(model, causal)}
+    settings = {"model": str(named or model), "local": Path(model).is_dir(), "weights": weights_of(model, causal)}
     settings |= asdict(rules)
     header = {"kind": "causal", "seed": seed, "config": config.model_dump(mode="json"), "law": settings}
     restricted = Restricted(causal, rules)
@@ -70,7 +72,8 @@ def generate(config, name: str, seed: int, model=None, device="cpu", state_folde
     for split, done in drawn.items():
         columns = pa.chunked_array([symbols.column(words, counts) for words, counts, _ in done])
         tables[split] = symbols.with_header(pa.table({symbols.COLUMN: columns}), names, **header)
-    parts.clear()
+    with suppress(OSError):  # the sentences are drawn
+        parts.clear()
     return tables
 
 

@@ -5,12 +5,10 @@ model's conditionals. For all V candidates at a position what stands before it i
 the words that follow, on a copy of that cache. The last word of a sentence of full length needs one pass alone.
 """
 
-from pathlib import Path
-
 import numpy as np
 import torch
 
-from masklab.corpora.causal.loading import load, weights_of
+from masklab.corpora.causal.loading import found, load, weights_of
 from masklab.corpora.causal.restricted_model import Restricted, Rules
 from masklab.errors import MaskLabError
 
@@ -159,10 +157,10 @@ def of_header(header: dict, device=None) -> Law:
     MaskLabError if the model is gone, or its weights are not those that the corpus was drawn from.
     """
     settings = dict(header["law"])
-    model, weights, local = (settings.pop(key) for key in ("model", "weights", "local"))
-    if local and not Path(model).is_dir():
-        raise MaskLabError(f"{model}: no such folder; the law of the corpus is that of the model in it")
+    model = found(settings)
     causal, _ = load(model, device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    if weights_of(model, causal) != weights:
+    if weights_of(model, causal) != settings["weights"]:
         raise MaskLabError(f"{model}: its weights are not those that the corpus was drawn from")
+    for key in ("model", "weights", "local"):
+        del settings[key]
     return Law(Restricted(causal, Rules(**settings | {"ids": tuple(settings["ids"])})))

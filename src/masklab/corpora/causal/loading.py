@@ -38,7 +38,29 @@ def quiet():
     logging.disable_progress_bar()
 
 
-def weights_of(model, causal) -> str:
+def found(law: dict) -> str:
+    """Folder or hub id of the causal model that the header of a corpus names under `law`.
+
+    A model that the workflow trains is named by its place in a folder of results, so that runs can share the corpus;
+    any folder below `results/` that holds its very weights will do.
+
+    Raises:
+        MaskLabError: the folder is gone, or its weights are not those that the corpus was drawn from.
+    """
+    model = law["model"]
+    if not law["local"]:
+        return model
+    places = [Path(model), Path("results", model), *sorted(Path("results").glob(f"*/{model}"))]
+    there = [place for place in places if place.is_dir()]
+    if not there:
+        raise MaskLabError(f"{model}: no such folder; the law of the corpus is that of the model in it")
+    for place in there:
+        if weights_of(place) == law["weights"]:
+            return str(place)
+    raise MaskLabError(f"{model}: its weights are not those that the corpus was drawn from")
+
+
+def weights_of(model, causal=None) -> str:
     """What identifies these weights: the hash of a folder's weight files, or the commit of a hub id."""
     folder = Path(model)
     if folder.is_dir():

@@ -91,7 +91,7 @@ def train(config, name: str, seed: int, tokens, tokenizer, output, state_folder,
             progress(step + 1, config.steps, loss=loss)
         valid = validate(model.eval(), TokenStore(tokens, "valid"), device)
         _save(model.cpu(), tokenizer, output)
-        state.clear(state_folder)
+        state.done(state_folder)
     log.info("%s: %.3f nats per token on the validation split", name, valid)
     weights = sha256(Path(output) / "model.safetensors")
     return {"model": name, "weights": weights, "valid_loss": valid, "config": settings, "seed": seed}

@@ -1,0 +1,97 @@
+"""What a store holds, and what leaves it: entries that no run links any more, some days after they were last of use."""
+
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from masklab.files import temporary_name
+from masklab.jobs.store import LISTING
+
+DAYS = 14  # an entry that no run links stays so long after it entered or was last taken
+BYTES = 20_000_000_000  # of such entries all together; beyond it the oldest leave first
+LOOKED = ".looked"  # a file whose time says when somebody last looked
+EVERY = 3600.0  # seconds between two looks
+
+
+@dataclass
+class Kept:
+    """One entry of a store. used: when it entered or was last taken; linked: whether a run holds a large file of it."""
+
+    path: Path
+    size: int
+    used: float
+    linked: bool
+
+
+def entries(store: Path) -> list[Kept]:
+    """Everything in a store, the least recently used first."""
+    found = []
+    for listing in store.glob(f"*/*/{LISTING}"):
+        try:
+            states = [file.stat() for file in (listing.parent / "files").rglob("*") if file.is_file()]
+            used = listing.stat().st_mtime
+        except OSError:  # it leaves just now
+            continue
+        linked = any(state.st_nlink > 1 for state in states)
+        found.append(Kept(listing.parent, sum(state.st_size for state in states), used, linked))
+    return sorted(found, key=lambda kept: kept.used)
+
+
+def tidy(store: Path, now: float | None = None, days: float = DAYS, most: int = BYTES) -> list[Path]:
+    """Remove what nobody links and nobody took for some days, or what is too much of it; the entries removed.
+
+    It looks once in an hour at most. Nothing that goes wrong is an error: a store is never needed.
+    """
+    now, looked = time.time() if now is None else now, store / LOOKED
+    try:
+        if not store.is_dir() or (looked.exists() and now - looked.stat().st_mtime < EVERY):
+            return []
+        looked.touch()
+        loose = [kept for kept in entries(store) if not kept.linked]
+        size, removed = sum(kept.size for kept in loose), []
+        for kept in loose:
+            if now - kept.used > days * 86400 or size > most:
+                remove(kept.path)
+                removed.append(kept.path)
+                size -= kept.size
+        for half in store.glob("*/.*.tmp"):  # of processes that were killed
+            if now - half.stat().st_mtime > 86400:
+                shutil.rmtree(half, ignore_errors=True)
+    except OSError:
+        return []
+    return removed
+
+
+def remove(path: Path) -> None:
+    """Take an entry out of its store at once, and then delete it: whoever is just taking it finds it whole or not."""
+    away = temporary_name(path)
+    os.rename(path, away)
+    shutil.rmtree(away, ignore_errors=True)
+
+
+def described(store: Path | None) -> str:
+    """What a store holds, in words."""
+    if store is None:
+        return "there is no store (MASKLAB_STORE=off)"
+    kept = entries(store)
+    if not kept:
+        return f"{store}: empty"
+    lines = [f"{store}: {len(kept):,} artifacts, {_size(sum(one.size for one in kept))}"]
+    loose = sum(one.size for one in kept if not one.linked)
+    lines.append(f"  linked by runs, at no cost: {_size(sum(one.size for one in kept) - loose)}")
+    lines.append(f"  by none: {_size(loose)}; these leave {DAYS} days after they were last of use")
+    rules: dict[str, list[int]] = {}
+    for one in kept:
+        rules.setdefault(one.path.parent.name, []).append(one.size)
+    lines += [f"  {rule:14}{len(sizes):6,}  {_size(sum(sizes))}" for rule, sizes in sorted(rules.items())]
+    return "\n".join(lines)
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

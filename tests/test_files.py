@@ -1,0 +1,42 @@
+"""Files at the edge: nothing by halves, names of their own, rights as the umask says."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from masklab.files import atomic, atomic_folder, temporary_name
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_files_have_the_rights_that_the_umask_says(tmp_path, umask, mode):
+    before = os.umask(umask)
+    try:
+        with atomic(tmp_path / "a.safetensors") as temporary:
+            save_file({"a": torch.zeros(2)}, temporary)
+        with atomic_folder(tmp_path / "folder") as folder:
+            (folder / "inside").mkdir()
+            save_file({"a": torch.zeros(2)}, folder / "inside/model.safetensors")
+    finally:
+        os.umask(before)
+    for file in ("a.safetensors", "folder/inside/model.safetensors"):
+        assert stat.S_IMODE((tmp_path / file).stat().st_mode) == mode
+
+
+def test_an_error_leaves_what_was_there_and_nothing_else(tmp_path):
+    (tmp_path / "a").write_text("before")
+    with pytest.raises(ValueError), atomic(tmp_path / "a") as temporary:
+        temporary.write_text("half")
+        raise ValueError
+    assert (tmp_path / "a").read_text() == "before" and [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_temporary_names_differ_between_hosts_processes_and_calls(monkeypatch):
+    names = {temporary_name(Path("a/b.json")) for _ in range(2)}
+    for module, function, value in (("os", "getpid", 1), ("socket", "gethostname", "other")):
+        monkeypatch.setattr(f"masklab.files.{module}.{function}", lambda value=value: value)
+        names.add(temporary_name(Path("a/b.json")))
+    assert len(names) == 4 and all(name.name.startswith(".b.json.") and name.parent == Path("a") for name in names)

@@ -1,0 +1,121 @@
+"""Take from the store what a run lacks, just before Snakemake builds its graph of jobs. All that knows its inside.
+
+Only the Snakemake that a person starts does this, under three conditions: it runs jobs or (`-n`) says which it would
+run, nobody else works in the folder, and nothing is forced. It writes Snakemake's own metadata for what it links, so
+that a later change of config or inputs is noticed. Should a version of Snakemake lack one of the hooks, jobs still take
+from the store one by one as they begin.
+"""
+
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+from masklab.errors import MaskLabError
+from masklab.jobs import housekeeping, store
+from masklab.plan.reuse import Reused, reuse
+
+HOOKS = ("_build_dag", "async_run", "is_main_process", "dag_settings")
+PENDING = Path(".masklab/linking")  # files that were linked and whose metadata is not yet written, a line each
+
+
+def install(workflow, paths) -> None:
+    """Have `workflow` look in the store just before it builds its graph of jobs."""
+    if not all(hasattr(type(workflow), hook) or hasattr(workflow, hook) for hook in HOOKS):
+        return
+    if workflow.is_main_process and store.folder() is not None:
+        build = workflow._build_dag
+
+        def look_and_build():
+            if (runs := _runs(workflow)) and (reused := _look(workflow, paths, runs == "dry")).files:
+                _register(workflow, {os.path.relpath(file) for file in reused.files})
+            build()
+
+        workflow._build_dag = look_and_build
+
+
+def _runs(workflow) -> str:
+    """How jobs are run: "dry", "really", or "" where none are, or not as the store could know."""
+    settings = workflow.dag_settings
+    if workflow.executor_plugin is None or workflow.touch:
+        return ""
+    if settings.forceall or settings.forcetargets or settings.forcerun:
+        os.environ[store.ANEW] = "1"
+        return ""
+    if any(Path(workflow.persistence.path, "locks").glob("*.lock")):
+        return ""
+    return "dry" if workflow.dryrun else "really"
+
+
+def _look(workflow, paths, dry) -> Reused:
+    if not dry:
+        for file in _pending():  # linked without metadata: the store has it, or it is made anew
+            Path(file).unlink(missing_ok=True)
+        if not os.environ.get(store.VARIABLE):
+            housekeeping.tidy(store.folder())
+    if not store.folder().is_dir():
+        return Reused()
+    try:
+        found = reuse(paths, _files(workflow, paths), dry, _note)
+    except (MaskLabError, OSError) as error:
+        print(f"masklab: warning: nothing is taken from the store: {error}", file=sys.stderr)
+        return Reused()
+    if found.taken:
+        counts = Counter(job.rule for job in found.taken)
+        kinds = ", ".join(f"{count} {rule}" for rule, count in counts.most_common())
+        tense = "are in the store and will be linked, not made" if dry else "taken from the store"
+        print(f"masklab: {len(found.taken)} artifacts {tense} ({kinds})", file=sys.stderr)
+        if dry:
+            print(f"masklab: that leaves {len(found.left)} of the jobs below", file=sys.stderr)
+    return found
+
+
+def _pending():
+    try:
+        return PENDING.read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _note(files):
+    PENDING.parent.mkdir(parents=True, exist_ok=True)
+    with open(PENDING, "a") as file:
+        file.writelines(f"{path}\n" for path in files)
+
+
+def _files(workflow, paths) -> list[str]:
+    """The files of the artifacts that are asked for."""
+    asked = workflow.dag_settings.targets or [workflow.default_target]
+    files = []
+    for target in asked:
+        if target in workflow._rules:
+            rule = workflow.get_rule(target)
+            listed = list(rule.output) or [file for file in rule.input if not callable(file)]
+        else:
+            listed = [os.path.relpath(target)]
+        files += [str(file) for file in listed]
+    return [file for file in files if _is_ours(paths, file)]
+
+
+def _is_ours(paths, file) -> bool:
+    try:
+        rule, names = paths.job_of(file)
+        paths.inputs(rule, **names)
+    except (MaskLabError, KeyError, TypeError):
+        return False
+    return True
+
+
+def _register(workflow, linked) -> None:
+    """Have Snakemake note for files that were linked what it notes of jobs that it has run, before it decides."""
+    dag, decide = workflow.dag, workflow.dag.update_needrun
+
+    async def note_and_decide(*arguments, **named):
+        dag.update_needrun = decide
+        for job in list(dag.jobs):
+            if job.output and all(str(file) in linked for file in job.output):
+                await workflow.persistence.finished(job)
+        PENDING.unlink(missing_ok=True)
+        return await decide(*arguments, **named)
+
+    dag.update_needrun = note_and_decide
