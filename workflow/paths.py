@@ -2,14 +2,16 @@
 
 import functools
 import re
-import sys
 from pathlib import Path
 
 from artifacts import Artifact, data, drawing, measuring, training
+from masklab.config import read
+from masklab.config.check_data import check_data
+from masklab.config.faults import Faults
 from masklab.config.measured import study_pairs
-from masklab.config.references import law_entry, split_reference
+from masklab.config.notices import notices
+from masklab.config.references import split_reference
 from masklab.config.replicates import instance, is_redrawn, seed_of, split_instance
-from masklab.config.sources import missing
 from masklab.errors import MaskLabError
 from masklab.jobs.code import Code, Sources
 from submitted import change
@@ -51,7 +53,7 @@ class Paths:
 
     def __init__(self, config, submitted=None, submitted_code=None):
         self.config, self.submitted, self.submitted_code = config, submitted, submitted_code
-        self.checkout = checkout()
+        self.checkout, self.notices = checkout(), []
         self.root = f"results/{config.run}" if config.run else "results"
         self.rules = {rule: kind(self) for rule, kind in RULES.items()}
 
@@ -164,14 +166,37 @@ class Paths:
 
     def check(self):
         """Stop the run before any job where something asked for is impossible."""
+        faults, targets = Faults(self.config.raw), set(RULES) | {"all"}
+        for study in self.config.studies:
+            with faults.collect():
+                for target in (study, *(f"{study}_{name}" for name in self.items(study))):
+                    if target in targets:
+                        raise MaskLabError(
+                            f"config: studies.{study}: {target!r} is a target of the workflow already, a rule or"
+                            " part of another study; choose another name"
+                        )
+                    targets.add(target)
+        faults.stop()
         drawing.check(self)
 
-    def warn_missing_sources(self):
-        """User files that do not exist; the jobs that read them will say so too."""
-        for section in ("corpora", "tasks"):
-            for name, entry in getattr(self.config, section).items():
-                for file in missing(entry) + missing(law_entry(self.config, entry)):
-                    print(f"masklab: warning: {section}.{name}: no file matches {file}", file=sys.stderr)
+
+def opened(files=(), values=(), data: bool = True) -> Paths:
+    """The one way in: the checked configuration of config files, and where everything of it lies.
+
+    Whatever the workflow refuses before its first job is refused here, and in the same words. data: look into the
+    user's files that corpora and tasks name, too; what can be run, but perhaps not as meant, is in `notices`.
+    Raises MaskLabError: mistakes with file, line and key, one a line.
+    """
+    config = read(*files, values=values)
+    paths = Paths(config)
+    paths.check()
+    paths.notices = check_data(config) + notices(config) if data else []
+    return paths
+
+
+def notices_of(paths) -> str:
+    """What `opened` noticed, each in a line for a terminal."""
+    return "".join(f"masklab: note: {line}\n" for line in paths.notices)
 
 
 def pattern(names) -> str:

@@ -59,7 +59,7 @@ def main(arguments=None) -> int:
     try:
         COMMANDS[options.command](options)
     except MaskLabError as error:
-        print(f"masklab: {error}", file=sys.stderr)
+        print(error.said, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -73,23 +73,19 @@ def _values(parser):
 
 
 def _check(options):
-    from masklab.config import located, read
     from masklab.config.show import overview
-    from masklab.plan.graph import checkout_paths
+    from masklab.plan.graph import opened
 
-    config = read(*options.files, values=options.config)
-    with located(config):
-        checkout_paths(config).check()
-    print(overview(config, options.files))
+    print(overview(opened(options.files, options.config).config, options.files))
 
 
 def _config(options):
-    from masklab.config import read
     from masklab.config.show import listing
+    from masklab.plan.graph import opened
 
     files = [word for word in options.words if word.endswith((".yaml", ".yml", ".json")) or "/" in word]
     parts = [word for word in options.words if word not in files]
-    config = read(*files, values=options.config)
+    config = opened(files, options.config).config
     print("\n".join(listing(config, part) for part in parts or [""]))
 
 
@@ -143,22 +139,20 @@ def _corpus(options):
 
 
 def _plan(options):
-    from masklab.config import located, read
     from masklab.plan import make_plan, read_assumptions
+    from masklab.plan.graph import opened
     from masklab.plan.table import actual, table
 
-    config = read(*options.configfile, values=options.config)
-    with located(config):
-        plan = make_plan(config, options.device, options.studies, read_assumptions(*options.assume))
+    config = opened(options.configfile, options.config).config
+    plan = make_plan(config, options.device, options.studies, read_assumptions(*options.assume))
     print(actual(plan, config) if options.actual else table(plan, config, options.at_once))
 
 
 def _why(options):
-    from masklab.config import read
-    from masklab.plan.graph import checkout_paths
+    from masklab.plan.graph import opened
     from masklab.plan.why import why
 
-    print(why(checkout_paths(read(*options.configfile, values=options.config)), options.artifact))
+    print(why(opened(options.configfile, options.config), options.artifact))
 
 
 def _schema(options):

@@ -1,4 +1,4 @@
-"""Mistakes in a config, each with the one line that is said: bad.txt has them."""
+"""Mistakes in a config, each with the line that is said of it: bad.txt has them."""
 
 from pathlib import Path
 
@@ -7,15 +7,20 @@ import pytest
 from masklab.cli import main
 from masklab.config import read
 from masklab.errors import MaskLabError
+from masklab.plan.graph import opened
 
 
 def cases() -> list:
-    """(config, line): a config up to the line that begins with `=> `, one that ends in ` ...` is a beginning."""
+    """(config, lines): a config, then a line for each mistake after `=> `; one that ends in `...` is a beginning."""
     found = []
-    for case in Path(__file__).with_name("bad.txt").read_text(encoding="utf-8").split("\n\n"):
-        config, _, said = case.rpartition("\n=> ")
-        found.append(pytest.param(config + "\n", said.strip(), id=said.partition(": ")[2][:60]))
+    for case in Path(__file__).with_name("bad.txt").read_text(encoding="utf-8").rstrip("\n").split("\n\n"):
+        config, *said = case.split("\n=> ")
+        found.append(pytest.param(config + "\n", said, id=said[0].partition(": ")[2][:60]))
     return found
+
+
+def beginning(line: str, message: str) -> bool:
+    return message.startswith(line.removesuffix("...")) if line.endswith("...") else message == line
 
 
 @pytest.mark.parametrize(("config", "said"), cases())
@@ -23,14 +28,14 @@ def test_a_mistake_is_one_line_with_file_line_and_key(config, said, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     Path("my.yaml").write_text(config, encoding="utf-8")
     with pytest.raises(MaskLabError) as caught:
-        read("my.yaml")
-    message = str(caught.value)
-    assert message.startswith(said.removesuffix("...")) if said.endswith("...") else message == said
-    assert "\n" not in message
+        opened(["my.yaml"])
+    messages = str(caught.value).split("\n")
+    assert len(messages) == len(said) and all(map(beginning, said, messages)), messages
+    assert [path.name for path in tmp_path.iterdir()] == ["my.yaml"]
 
 
 def test_there_are_many():
-    assert len(cases()) >= 60
+    assert len(cases()) >= 180
 
 
 def test_check_says_it_and_exits_with_1(tmp_path, monkeypatch, capsys):

@@ -106,7 +106,11 @@ def test_a_model_of_no_steps_keeps_step_0():
     [
         (("corpora", "{dh}", "chains"), "d", "corpora.with.chains: 'd' is not declared; declared: c, other"),
         (("tasks", "p", "chains"), "cc", "tasks.p.chains: 'cc' is not declared; did you mean 'c'?"),
-        (("tokenizers", "symbols", "kind"), "unigram", "corpus 'with' is symbols, the tokenizer of text ('symbols')"),
+        (
+            ("tokenizers", "symbols", "kind"),
+            "unigram",
+            "corpus 'with' holds symbols, which tokenizer 'symbols' cannot read; it takes one of kind: symbols",
+        ),
         (("tokenizers", "symbols", "vocab_size"), 9, "tokenizers.symbols.vocab_size: unknown key for kind 'symbols'"),
         (("models", "mlm", "shuffle"), True, "models.mlm.shuffle: needs weights to shuffle"),
         (("models", "mlm", "embeddings"), "w2v", "models.mlm.embeddings: 'w2v' is not declared"),

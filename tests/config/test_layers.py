@@ -286,11 +286,11 @@ studies:
 def test_what_names_a_removed_entry_is_said_of_the_removal(write):
     write("seed: 2\nmodels:\n  strict-mlm: {steps: 810}\n  strict-kd: null")
     assert said_of("my.yaml").startswith(
-        "my.yaml:4: models.strict-kd: studies.mlsm.panels.strict.KD: 'strict-kd' is not decl"
+        "my.yaml:4: models.strict-kd: null removes it, but studies.mlsm.panels.strict.KD ("
     )
     write("models:\n  strict-mlm: {steps: 810}\nstudies:\n  mlsm:\n    panels: {strict: [strict-mlm]}")
     assert said_of("my.yaml").startswith(
-        "my.yaml:5: studies.mlsm.panels.strict: studies.mlsm.probes.figure1: 'strict-mlsm'"
+        "my.yaml:5: studies.mlsm.panels.strict: does not fit studies.mlsm.probes.figure1: 'strict-mlsm'"
     )
 
 
@@ -298,6 +298,8 @@ def test_a_change_far_from_where_it_does_not_fit_is_said_first(write):
     """A width of embeddings that no longer fits a model which only the default declares."""
     write("seed: 2\nembeddings:\n  dh-single:\n    size: 16")
     said = said_of("my.yaml")
-    assert said.startswith("my.yaml:4: embeddings.dh-single.size: models.dh-single-cbow.embeddings: 'dh-single' must")
+    assert said.startswith(
+        "my.yaml:4: embeddings.dh-single.size: does not fit models.dh-single-cbow.embeddings: 'dh-single' must"
+    )
     write("tasks: {patterns-single-0: {kind: english-labels, recipe: sentiment}}")
-    assert said_of("my.yaml").startswith("my.yaml:1: tasks.patterns-single-0.kind: studies.dh.probes.dh-single: task")
+    assert said_of("my.yaml").startswith("my.yaml:1: tasks.patterns-single-0.kind: does not fit studies.dh.probes.dh-single: task")

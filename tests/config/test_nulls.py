@@ -14,7 +14,7 @@ from masklab.errors import MaskLabError
 START = {"corpus": "c", "tokenizer": "t", "objective": "mlm", "encoder": "small"}
 ALL = ["untrained", "shuffled", "one-hot", "bag-of-words", "majority"]
 CONFIG = {
-    "corpora": {"c": {"kind": "english", "sentences": 100}, "d": {"kind": "english", "sentences": 200}},
+    "corpora": {"c": {"kind": "english", "sentences": 2000}, "d": {"kind": "english", "sentences": 3000}},
     "tokenizers": {"t": {"corpus": "c", "max_length": 40}},
     "encoders": {
         "small": {"layers": 1, "hidden": 32, "heads": 2, "max_positions": 64},

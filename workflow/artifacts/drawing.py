@@ -6,6 +6,7 @@ from dataclasses import replace
 from artifacts import Artifact, of_kind
 from artifacts.measuring import score_files
 from masklab.config import kinds
+from masklab.config.faults import Faults
 from masklab.config.measured import study_pairs
 from masklab.config.replicates import measured_replicates
 from masklab.errors import MaskLabError
@@ -157,10 +158,15 @@ def items(paths, study) -> dict[str, str]:
 
 def check(paths) -> None:
     """Resolve what every figure, table and claim needs, so that an impossible one stops the run before any job."""
+    faults = Faults(paths.config.raw)
     for study, declared in paths.config.studies.items():
         for name in declared.figures:
-            paths.rules["figure"].inputs(study=study, figure=name)
+            with faults.collect():
+                paths.rules["figure"].inputs(study=study, figure=name)
         for name in declared.tables:
-            paths.rules["table"].inputs(study=study, table=name)
+            with faults.collect():
+                paths.rules["table"].inputs(study=study, table=name)
         if declared.claims:
-            paths.rules["study_claims"].inputs(study=study)
+            with faults.collect():
+                paths.rules["study_claims"].inputs(study=study)
+    faults.stop()

@@ -6,10 +6,10 @@ sys.path.insert(0, str(Path(workflow.basedir, "src")))
 sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
 from masklab.jobs import provenance, warm
-from masklab.config import load, located, plain, read
+from masklab.config import load, plain
 from masklab.errors import MaskLabError
 from cluster import Cluster
-from paths import Paths, instances, pattern
+from paths import Paths, instances, notices_of, opened, pattern
 from shared_work import install
 from submitted import recall, recall_code, remember, remember_code
 
@@ -17,8 +17,8 @@ from submitted import recall, recall_code, remember, remember_code
 # on; without a file it reads config.yaml. Jobs are started with the same ones and read them again.
 try:
     given = workflow.config_settings
-    settings = read(*given.configfiles, values=given.config_args or ())
-    paths = Paths(settings)
+    paths = opened(given.configfiles, given.config_args or (), data=workflow.is_main_process)
+    settings = paths.config
     if workflow.is_main_process:
         remember(plain(settings.raw))
     elif (submitted := recall()) is not None:
@@ -26,12 +26,10 @@ try:
     cluster = Cluster(settings)
     R = paths.result
     needs, settings_of, code_of = paths.for_rules()
-    with located(settings):
-        paths.check()
-    paths.warn_missing_sources()
+    sys.stderr.write(notices_of(paths))
     install(workflow, paths)
 except MaskLabError as error:
-    sys.exit(f"masklab: {error}")
+    sys.exit(error.said)
 
 
 wildcard_constraints:

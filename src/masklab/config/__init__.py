@@ -8,14 +8,16 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from masklab.config import kinds
-from masklab.config.checks import check_name, check_names, check_references, check_run
+from masklab.config.checks import check_names, check_references
 from masklab.config.exact import is_exact
 from masklab.config.expand import expand_models
+from masklab.config.faults import Faults, together
 from masklab.config.inherit import meant
 from masklab.config.layers import DEFAULT, complete, layered
-from masklab.config.located import find, overlay, place_of, plain, shown, wrong
+from masklab.config.located import find, overlay, place_of, plain, shown, spelt, wrong
+from masklab.config.names import name_problem, run_problem, twins
 from masklab.config.nulls import with_nulls
-from masklab.config.places import located
+from masklab.config.places import Fault, located
 from masklab.config.problems import MISSING, Problem, got, problems, unknown
 from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
 from masklab.config.schema import SECTIONS, Config, Read, Settings, entry_class
@@ -67,7 +69,7 @@ def _checked(raw) -> Config:
         names = list(config.models), list(config.tasks)
         studies = {name: expand_models(study, *names) for name, study in config.studies.items()}
         config = config.model_copy(update={"studies": {name: study for name, study in studies.items() if study}})
-        check_references(config)
+        check_references(config, Faults(raw))
         config = with_nulls(config)
         check_names(config)
         config._read = Read(raw)
@@ -75,28 +77,30 @@ def _checked(raw) -> Config:
 
 
 def _typed(raw) -> Config:
-    """Every key and entry as its type says; MaskLabError with the first of all problems."""
+    """Every key and entry as its type says; MaskLabError with the first few of all problems."""
     faults = [Problem((key,), unknown(key, Config.model_fields)) for key in raw if key not in Config.model_fields]
     stated = {key: value for key, value in raw.items() if key in Settings.model_fields and value is not None}
     settings = _made(Settings, stated, (), faults)
     sections = {}
     for section in SECTIONS:
         sections[section] = {}
+        for name, other in twins(raw.get(section) or {}).items():
+            faults.append(Problem((section, name), f"looks like {other!r}, written with other accents; choose another"))
         for name in raw.get(section) or {}:
             entity = _entry(section, name, raw[section], faults)
             if entity is not None:
                 sections[section][name] = entity
-    if settings is not None and (message := check_run(settings.run)):
+    if settings is not None and (message := run_problem(settings.run)):
         faults.append(Problem(("run",), message))
     if faults:
-        raise _first(raw, faults)
+        raise _said(raw, faults)
     return Config.model_construct(**settings.__dict__, **sections)
 
 
 def _entry(section, name, entries, faults):
     """The typed entry; None, with its problems added to `faults`, if it is not valid."""
     entry, path = entries[name], (section, name)
-    if message := check_name(name):
+    if message := name_problem(name):
         faults.append(Problem(path, message))
         return None
     if not isinstance(entry, dict):
@@ -125,15 +129,13 @@ def _made(entity, value, path, faults):
         return None
 
 
-def _first(raw, faults: list[Problem]) -> MaskLabError:
-    """The first problem as an error. A problem that a family shares, or entries that are like one, counts once."""
+def _said(raw, faults: list[Problem]) -> MaskLabError:
+    """The problems as an error. A problem that a family shares, or entries that are like one, counts once."""
     lines = {}
     for path, message in faults:
         place, _ = find(raw, path)
         keys = [part for part in path if not isinstance(part, int)]
         items = "".join(f"item {part + 1}: " for part in path if isinstance(part, int))
         same = (place, keys[-1], message) if place else (*keys, message)
-        lines.setdefault(same, wrong(place, keys, items + message))
-    more = len(lines) - 1
-    first = next(iter(lines.values()))
-    return MaskLabError(f"{first} (and {more} more)") if more else first
+        lines.setdefault(same, Fault(place, ".".join(map(spelt, keys)), items + message))
+    return together(lines.values())

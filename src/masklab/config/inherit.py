@@ -4,6 +4,7 @@ import difflib
 import fnmatch
 
 from masklab.config.located import Mapping, Sequence, flat, overlay, place_of, wrong
+from masklab.config.names import name_problem
 from masklab.config.schema import SECTIONS
 
 # What an entry is that says no kind; entries of other sections must say one, or have none.
@@ -22,8 +23,15 @@ def matching(names, pattern: str) -> list[str]:
 
 def meant(name, names) -> str:
     """The name that a wrong one may have been, as the end of a message; else nothing."""
-    close = difflib.get_close_matches(str(name), [str(other) for other in names], n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = difflib.get_close_matches(str(name), [str(other) for other in names], n=1, cutoff=0.65)
+    bare = _without_digits(str(name))
+    if not close or (bare != str(name) and _without_digits(close[0]) == bare):  # figure9 is no slip for figure6
+        return ""
+    return f"; did you mean {close[0]!r}?"
+
+
+def _without_digits(name: str) -> str:
+    return "".join(char for char in name if not char.isdigit())
 
 
 # --- one config over another ------------------------------------------------------------------------------------------
@@ -134,8 +142,9 @@ def filled(config: Mapping) -> Mapping:
     for section in SECTIONS:
         entries = config.get(section)
         if isinstance(entries, dict):
-            for name in {".", ".."}.intersection(entries):
-                raise wrong(place_of(entries, name), section, f"a name must not be {name!r}")
+            for name in entries:
+                if name.startswith(".") and (problem := name_problem(name[1:])):
+                    raise wrong(place_of(entries, name), (section, repr(name)), problem)
             likes = optimisers if section == "optimisers" else _Section(section, entries, optimisers)
             kept = Mapping(places=getattr(entries, "places", {}))
             kept.update({name: likes.resolve(name) for name in entries if not name.startswith(".")})
@@ -182,6 +191,9 @@ class _Section:
         if not isinstance(like, str) or like not in self.entries:
             if not isinstance(like, str):
                 raise wrong(place, path, f"must be the name of an entry of {self.section}")
+            if (removed := getattr(self.entries, "places", {}).get(like)) is not None:
+                below = f" ({place})" if place else ""
+                raise wrong(removed, (self.section, like), f"null removes it, but {'.'.join(path)}{below} names it")
             known = [name for name in self.entries if name not in chain]
             raise wrong(place, path, f"no entry {like!r} among {self.section}{hint(like, known)}")
         if like in chain:
@@ -220,11 +232,17 @@ def without(entry, key) -> Mapping:
     return kept
 
 
-def listed(names, most: int = 12) -> str:
-    """Names as the end of a message."""
+def listed(names, most: int = 12, what: str = "declared") -> str:
+    """Names as the end of a message. what: they are."""
     names = [str(name) for name in names]
     rest = f", ... ({len(names)} in all)" if len(names) > most else ""
-    return f"; declared: {', '.join(names[:most]) or 'none'}{rest}"
+    return f"; {what}{' ' if what == 'there are' else ': '}{', '.join(names[:most]) or 'none'}{rest}"
+
+
+def choices(name, names, what: str, most: int = 12) -> str:
+    """What a name may have been, and which there are, as the end of a message."""
+    close = meant(name, names).removeprefix("; ")
+    return (f" ({close})" if close else "") + listed(names, most, what)
 
 
 def hint(name, names) -> str:

@@ -79,9 +79,15 @@ def find(raw, path) -> tuple[Place | None, object]:
     return place, value
 
 
+def spelt(part) -> str:
+    """A part of a key as messages show it, in one line."""
+    text = str(part)
+    return text if text.isprintable() else repr(text)
+
+
 def wrong(place: Place | None, path, message: str) -> MaskLabError:
     """The one line of what is wrong: where it stands, which key, what."""
-    key = path if isinstance(path, str) else ".".join(str(part) for part in path)
+    key = path if isinstance(path, str) else ".".join(map(spelt, path))
     return MaskLabError(": ".join(filter(None, (str(place or "config"), key, message))))
 
 
@@ -118,7 +124,7 @@ def read_file(path: Path) -> Mapping:
     if content is None:
         return Mapping()
     if not isinstance(content, Mapping):
-        raise MaskLabError(f"{shown(path)}: must be a mapping of keys to values")
+        raise MaskLabError(f"{shown(path)}: must be a mapping of keys to values, such as `run: mine`")
     return content
 
 
@@ -138,6 +144,7 @@ def parse(text: str, file: str, lines: bool = True):
         marks = [mark for mark in (error.problem_mark, error.context_mark) if mark]
         mark = next((mark for mark in marks if mark.line <= end), marks[0] if marks else None)
         message = " ".join(str(part) for part in (error.context, error.problem) if part)
+        message = next((plain for part, plain in _PLAINLY.items() if part in message), message)
         if (
             mark
             and text.splitlines()[mark.line : mark.line + 1]
@@ -148,6 +155,19 @@ def parse(text: str, file: str, lines: bool = True):
     except yaml.YAMLError as error:
         raise wrong(Place(file, None), "", f"not valid YAML: {' '.join(str(error).split())}") from None
 
+
+# What is most often meant by messages of the YAML parser.
+_PLAINLY = {
+    "mapping values are not allowed": "a second ': ' in one line, or a line that is indented too far; text with ': '"
+    " in it needs quotes",
+    "quoted scalar found unexpected end": "a quote is opened and never closed",
+    "expected ',' or '}'": "a { is never closed, or a comma is missing in it",
+    "expected ',' or ']'": "a [ is never closed, or a comma is missing in it",
+    "did not find expected key": "keys of one mapping must begin in one column",
+    "could not find expected ':'": "a key without ': ' and a value",
+    "found undefined alias": "*name stands for what &name marks, and nothing is marked so; text with * needs quotes",
+    "cannot start any token": "text that begins with @, % or ` needs quotes",
+}
 
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 _TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")

@@ -2,9 +2,10 @@
 
 import contextlib
 import re
+from typing import NamedTuple
 
 from masklab.config.layers import DEFAULT
-from masklab.config.located import Place, place_of
+from masklab.config.located import Place, place_of, spelt
 from masklab.errors import MaskLabError
 
 # Key of an entry -> the section whose entries it names.
@@ -16,33 +17,62 @@ NAMES = {
 }  # fmt: skip
 
 
+class Fault(NamedTuple):
+    """place: of the user's line that it goes back to; key: what the message begins with; why: the rest of it."""
+
+    place: Place | None
+    key: str
+    why: str
+
+    def __str__(self):
+        place = self.place or ("config" if self.key else None)
+        return ": ".join(str(part) for part in (place, self.key, self.why) if part)
+
+
 @contextlib.contextmanager
 def located(config):
-    """Errors within that begin with `config: <key>` begin with the file and line of that key instead.
+    """Errors within that begin with `config: <key>` begin with the file and line of that key instead (`placed`).
 
-    Where that key lies in a file below one that changes what it stands together with (the models of a study, the
-    corpus of a model), the line of that change and its key come first. config: a `Config`, or what was read for one.
+    config: a `Config`, or what was read for one.
     """
     try:
         yield
     except MaskLabError as error:
-        message = str(error).removeprefix("config: ")
-        if message == str(error):
-            raise
         raw = getattr(config, "raw", config)
-        path, place = _named(raw, message)
-        if name := re.search(r": '([^']+)' is not declared", message):
-            changed = _removed(raw, name[1])
-        else:
-            changed = _changed(raw, path, place, alone="is not a recipe of the study" in message)
-        if changed is not None:
-            place, key = changed
-            message = f"{'.'.join(key)}: {message}"
-        raise (MaskLabError(f"{place}: {message}") if place else error) from None
+        raise MaskLabError("\n".join(str(placed(line, raw)) for line in str(error).split("\n"))) from None
 
 
-def _named(raw, message: str) -> tuple[list[str], Place | None]:
-    """The key that a message begins with, and where it stands; parts of the key may have dots in them."""
+def placed(message: str, raw) -> Fault:
+    """A message that begins with `config: <key>` with the file and line of that key; any other one as it is.
+
+    Where that key lies in a file below one that changes what it stands together with (the models of a study, the
+    corpus of a model), the line of that change and its key come first.
+    """
+    inside = message.removeprefix("config: ")
+    if inside == message:
+        return Fault(None, "", message)
+    path, place, why = _named(raw, inside)
+    name = re.match(r"(?:item \d+: )?'([^']+)' is not declared", why)
+    if name and (removed := _removed(raw, name[1])) is not None:
+        below = f" ({place})" if place else ""
+        return Fault(removed[0], _key(removed[1]), f"null removes it, but {_key(path)}{below} names it")
+    changed = _changed(raw, path, place, why)
+    if changed is not None and not name:
+        return Fault(changed[0], _key(changed[1]), f"does not fit {inside}")
+    if not place:
+        return Fault(None, "", message)
+    deeper = re.match(r"\.(\w+): ", inside[len(".".join(path)) :])  # a key that no file says
+    if deeper:
+        path, why = [*path, deeper[1]], why.removeprefix(f"{deeper[1]}: ")
+    return Fault(place, _key(path), why)
+
+
+def _key(path) -> str:
+    return ".".join(map(spelt, path))
+
+
+def _named(raw, message: str) -> tuple[list[str], Place | None, str]:
+    """The key that a message begins with, where it stands, and the rest; parts of the key may have dots in them."""
     path, place, value, rest = [], None, raw, message
     while isinstance(value, dict):
         keys = [key for key in value if rest.startswith((f"{key}.", f"{key}: "))]
@@ -54,7 +84,7 @@ def _named(raw, message: str) -> tuple[list[str], Place | None]:
         for at, item in enumerate(value):
             if rest.startswith(f" {item!r}"):
                 place = place_of(value, at) or place
-    return path, place
+    return path, place, rest.strip()
 
 
 def _removed(raw, name) -> tuple[Place, list[str]] | None:
@@ -65,35 +95,40 @@ def _removed(raw, name) -> tuple[Place, list[str]] | None:
     return None
 
 
-def _changed(raw, path, place, alone=False) -> tuple[Place, list[str]] | None:
+def _changed(raw, path, place, why) -> tuple[Place, list[str]] | None:
     """What the highest file says of the entry at `path` or those that it names, if `place` is in a lower one.
 
-    alone: look at that entry only.
+    Of several keys that it says, one that `why` speaks of, else one that names another entry.
     """
     order = getattr(raw, "files", ())
     if place is None or len(path) < 2 or not order:
         return None
-
+    alone = "is not a recipe of the study" in why  # whatever its recipes are
     shipped = order.index(str(DEFAULT)) if str(DEFAULT) in order else 0  # what config.yaml is made of is one file
 
     def height(where):
         return max(order.index(where.file), shipped) if where.file in order else len(order)
 
-    seen, waiting, best = set(), [tuple(path[:2])], None
+    seen, waiting, found = set(), [tuple(path[:2])], []
     if path[0] == "studies" and path[2:3] == ["probes"] and len(path) > 3:
         waiting.insert(0, ("probes", path[3]))
-    highest = height(place)
     while waiting:
         section, name = here = waiting.pop(0)
         entry = (raw.get(section) or {}).get(name)
         if here in seen or not isinstance(entry, dict):
             continue
         seen.add(here)
-        for where, key in _leaves(entry, [section, name]):
-            if where is not None and height(where) > highest:
-                highest, best = height(where), (where, key)
+        found += [(where, key) for where, key in _leaves(entry, [section, name]) if where is not None]
         waiting += [] if alone else _named_by(entry)
-    return best
+    highest = max((height(where) for where, _ in found), default=0)
+    if highest <= height(place):
+        return None
+    best = [(where, key) for where, key in found if height(where) == highest]
+
+    def speaks(key):
+        return bool(re.search(rf"\b{re.escape(key[-1])}\b", why))
+
+    return max(best, key=lambda one: (speaks(one[1]), one[1][-1] in NAMES))
 
 
 def _leaves(value, path):

@@ -95,8 +95,13 @@ def _problem(at, fault, entity, value, path) -> Problem:
         most = context["max_length"]
         return Problem(place, f"takes at most {_count(most, 'item')}" if most else "must stay empty")
     if kind == "literal_error":
-        message = f"must be {allowed(_annotation(entity, at))}"
-    elif kind in _BOUNDS:
+        annotation = _annotation(entity, at)
+        told = isinstance(fault["input"], str) and len(fault["input"]) > 4  # gpu is no slip for cpu
+        hint = meant(fault["input"], get_args(_bare(annotation))) if told else ""
+        return Problem(place, f"must be {allowed(annotation)}" + got(fault["input"]) + hint)
+    if kind == "list_type" and isinstance(fault["input"], str | int):
+        return Problem(place, f"must be a list; write [{fault['input']}]")
+    if kind in _BOUNDS:
         sign, words = _BOUNDS[kind]
         message = f"must be {words} {_number(context[sign])}"
     elif kind == "string_type" and not isinstance(fault["input"], dict | list | None):
@@ -120,7 +125,7 @@ _WORDS = {
     "int_from_float": "a whole number",
     "float_type": "a number",
     "float_parsing": "a number",
-    "finite_number": "a number",
+    "finite_number": "a finite number",
     "bool_type": "true or false",
     "bool_parsing": "true or false",
     "string_type": "text",

@@ -26,6 +26,20 @@ def symbols_of(config, entity) -> tuple | None:
     return entity.language if entity.kind == "causal" else named_law(entity)
 
 
+def stated_sequences(config, corpus) -> int | None:
+    """Training sequences of a generated corpus; None of text and of a user's kind, whose entry does not say."""
+    if corpus.kind == "markov":
+        return corpus.sequences * law_entry(config, corpus).chains
+    stated = getattr(corpus, "sentences", None) or getattr(corpus, "sequences", None)
+    return stated if isinstance(stated, int) else None
+
+
+def stated_rows(task) -> int | None:
+    """Training rows of a task, as far as its entry says: those of a generated one, at most `limit` of files."""
+    train = getattr(task, "train", None)
+    return train if isinstance(train, int) else getattr(task, "limit", None)
+
+
 def split_reference(reference: str, where: str) -> tuple[str, int]:
     """`"model@step"` -> (model, step)."""
     match = re.fullmatch(r"(.+)@(\d+)", reference)

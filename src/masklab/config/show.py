@@ -1,10 +1,9 @@
 """A config in print: what a file declares, and where each key of an entry comes from."""
 
-from masklab.config import DEFAULT, law_entry, layers, study_models
+from masklab.config import DEFAULT, layers, study_models
 from masklab.config.inherit import hint, meant
 from masklab.config.located import place_of, shown
 from masklab.config.schema import SECTIONS
-from masklab.config.sources import missing
 from masklab.errors import MaskLabError
 
 
@@ -27,17 +26,7 @@ def overview(config, files=()) -> str:
         parts += [_count(len(study.figures), "figure"), _count(len(study.tables), "table")]
         parts += ["claims" if study.claims == "all" else _count(len(study.claims), "claim")] if study.claims else []
         lines.append(f"study    {name:{width}}  {', '.join(parts)}")
-    lost = list(dict.fromkeys(_lost(config)))
-    lines += [f"missing  {one}" for one in lost[:5]]
-    return "\n".join(lines + [f"         ... and {len(lost) - 5} more" for _ in lost[5:6]])
-
-
-def _lost(config):
-    """Files that entries name but that do not exist."""
-    for section in ("corpora", "tasks"):
-        for name, entry in getattr(config, section).items():
-            for file in missing(entry) + missing(law_entry(config, entry)):
-                yield f"{file} ({section}.{name})"
+    return "\n".join(lines)
 
 
 def _count(number, noun) -> str:

@@ -27,14 +27,27 @@ class Job:
         return (self.rule, *self.names.values())
 
 
+def opened(files=(), values=()):
+    """`Paths` of config files, checked as the workflow checks them before its first job; prints what it notices."""
+    paths = _workflow()
+    opened = paths.opened(files, values)
+    sys.stderr.write(paths.notices_of(opened))
+    return opened
+
+
 def checkout_paths(config):
     """`Paths` of the checkout that this library lies in, or of the current folder."""
+    return _workflow().Paths(config)
+
+
+def _workflow():
+    """The module `paths` of the checkout's workflow."""
     for root in (Path(__file__).parents[3], Path.cwd()):
         if (root / "workflow/paths.py").is_file():
             sys.path.insert(0, str(root / "workflow"))
-            from paths import Paths
+            import paths
 
-            return Paths(config)
+            return paths
     raise MaskLabError("workflow/paths.py not found; run it in a checkout")
 
 

@@ -9,6 +9,7 @@ import importlib
 
 from masklab.claims.claim import Claim
 from masklab.config import kinds
+from masklab.config.inherit import choices
 from masklab.config.schema import Study
 from masklab.errors import MaskLabError
 from masklab.report import generic
@@ -28,7 +29,9 @@ def wing_of(name: str, study: Study) -> str | None:
     if study.wing is None:
         return name if name in WINGS else None
     if study.wing not in WINGS:
-        raise MaskLabError(f"config: studies.{name}.wing: {study.wing!r} is not a wing; wings: {', '.join(WINGS)}")
+        raise MaskLabError(
+            f"config: studies.{name}.wing: {study.wing!r} is not a wing{choices(study.wing, WINGS, 'wings')}"
+        )
     return study.wing
 
 
@@ -49,7 +52,7 @@ def find(name: str, study: Study, section: str, item: str) -> Item:
     entries = items(section, wing_of(name, study))
     if item not in entries:
         raise MaskLabError(
-            f"config: studies.{name}.{section}: no {section[:-1]} {item!r}; there are {', '.join(entries)}"
+            f"config: studies.{name}.{section}: no {section[:-1]} {item!r}{choices(item, entries, 'there are', 30)}"
         )
     return entries[item]
 
@@ -66,11 +69,13 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
     where = f"config: studies.{name}.claims"
     if study.claims == "all":
         if not every:
-            raise MaskLabError(f"{where}: no claim can be tested on the study's recipes and tasks")
+            wing = "" if wing_of(name, study) else f"; it has no `wing` ({', '.join(WINGS)}) to bring any"
+            raise MaskLabError(f"{where}: no claim can be tested on the study's recipes and tasks{wing}")
         return every
     for claim in study.claims:
         if claim not in known:
-            raise MaskLabError(f"{where}: no claim {claim!r} on these recipes and tasks; there are {', '.join(known)}")
+            there = choices(claim, known, "there are")
+            raise MaskLabError(f"{where}: no claim {claim!r} on these recipes and tasks{there}")
     return [known[claim] for claim in study.claims]
 
 

@@ -15,7 +15,7 @@ class Entity(BaseModel):
     """Base of every config entity: frozen, strict about unknown keys."""
 
     # Validators are built when they are first used: a job uses few of some fifty classes.
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, allow_inf_nan=False)
 
 
 class Drawn(Entity):

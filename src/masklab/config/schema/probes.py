@@ -72,7 +72,9 @@ class FinetuneProbe(TrainingProbe):
     batch_size: Count = 32
     epochs: Count = 10
     max_steps: Count | None = Field(None, description="Updates of a run, instead of `epochs` passes over the data.")
-    max_length: Count = 128
+    max_length: int = Field(
+        128, ge=3, description="Tokens of an example that are read; of a model with fewer positions, as many as these."
+    )
     weight_decay: float = Field(0.0, ge=0)
     schedule: Literal["linear", "constant"] = "linear"
     warmup: Share = 0.0
@@ -205,7 +207,9 @@ class LinearProbe(TrainingProbe):
     select: Literal["last", "valid"] = Field(
         "last", description="The classifier measured: after the last epoch, or after the best on the validation split."
     )
-    max_length: Count = 128
+    max_length: int = Field(
+        128, ge=3, description="Tokens of an example that are read; of a model with fewer positions, as many as these."
+    )
 
 
 class CostProbe(CorpusProbe):

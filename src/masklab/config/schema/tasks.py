@@ -7,13 +7,25 @@ from pydantic import Field, model_validator
 from masklab.config.schema.base import Count, Drawn, Kinds, Share
 from masklab.config.schema.laws import Chains, Grammar, HiddenMarkov
 
+Phenomenon = Literal[
+    "anaphor_agreement", "argument_structure", "binding", "control_raising", "determiner_noun_agreement", "ellipsis",
+    "filler_gap", "irregular_forms", "island_effects", "npi_licensing", "quantifiers", "subject_verb_agreement",
+    "subject_aux_inversion",
+]  # fmt: skip
+Recipe = Literal[
+    "acceptability", "sentiment", "entailment", "paraphrase", "control_main_verb", "control_control_raising",
+    "control_syntactic_category", "control_lexical_content", "control_relative_position", "main_verb_lexical_content",
+    "main_verb_relative_position", "control_raising_lexical_content", "control_raising_relative_position",
+    "syntactic_category_lexical_content", "syntactic_category_relative_position",
+]  # fmt: skip
+
 
 class EnglishPairs(Drawn):
     """Minimal pairs of the generated language, under BLiMP's phenomenon names."""
 
     kind: Literal["english-pairs"]
     pairs: Count = Field(200, description="Pairs per phenomenon.")
-    phenomena: list[str] = Field([], description="Subset of phenomena; empty: all.")
+    phenomena: list[Phenomenon] = Field([], description="Subset of phenomena; empty: all.")
     seed: int = Field(1, ge=0)
 
 
@@ -34,7 +46,7 @@ class EnglishLabels(Drawn):
     """A labelled task generated from the same grammar (GLUE's and MSGS's kinds)."""
 
     kind: Literal["english-labels"]
-    recipe: str = Field(description="Which task; `masklab tasks` lists them.")
+    recipe: Recipe = Field(description="Which task; `masklab tasks` says what each asks.")
     train: Count = 1000
     valid: Count = 300
     test: Count = 500

@@ -1,0 +1,229 @@
+"""The config against the user's files that it names: what would stop a job, found before the first one."""
+
+import re
+
+from masklab.config import data
+from masklab.config.check_corpora import check_text
+from masklab.config.faults import Faults
+from masklab.config.inherit import choices, listed
+from masklab.config.references import law_entry
+from masklab.config.sources import expand, missing, named
+from masklab.errors import MaskLabError
+from masklab.lines import COMPRESSED, format_of
+
+# Columns of GLUE's own files; CoLA's have no header line.
+GLUE = {
+    "sst2": ("sentence", "label"),
+    "mrpc": ("#1 String", "#2 String", "Quality"),
+    "stsb": ("sentence1", "sentence2", "score"),
+    "qqp": ("question1", "question2", "is_duplicate"),
+    "mnli": ("sentence1", "sentence2", "gold_label"),
+    "qnli": ("question", "sentence", "label"),
+    "rte": ("sentence1", "sentence2", "label"),
+}
+TABLES = (".jsonl", ".json", ".tsv", ".csv", ".parquet")
+PAIR = ("sentence_good", "sentence_bad")
+
+
+def check_data(config) -> list[str]:
+    """Look into every file that corpora and tasks name and that exists; returns what is worth a note.
+
+    Little is read of each: the schema of Parquet, the first lines of others, of corpora as many as their sizes ask
+    for. Raises MaskLabError: what is wrong with them, a line for each.
+    """
+    faults, notes = Faults(config.raw), []
+    for name, corpus in config.corpora.items():
+        with faults.collect():
+            _check_files(f"corpora.{name}", corpus)
+            if corpus.kind == "text" and not missing(corpus):
+                notes += check_text(config, name, corpus)
+    for name, task in config.tasks.items():
+        with faults.collect():
+            _check_files(f"tasks.{name}", task)
+            check = _CHECKS.get(task.kind)
+            if check and not missing(task):
+                notes += check(config, f"tasks.{name}", task) or []
+    faults.stop()
+    return notes + list(lost(config))
+
+
+def lost(config):
+    """Notes on the files that entries name and that do not exist; jobs that read them would fail."""
+    absent = {}
+    for section in ("corpora", "tasks"):
+        for name, entry in getattr(config, section).items():
+            for file in missing(entry) + missing(law_entry(config, entry)):
+                absent.setdefault(file, f"{section}.{name}")
+    for file, key in list(absent.items())[:5]:
+        yield f"{key}: no file matches {file}"
+    if len(absent) > 5:
+        yield f"... and {len(absent) - 5} more files that corpora and tasks name are missing"
+
+
+def _check_files(where, entry):
+    """What a pattern names are files, not folders or nothing at all."""
+    files = named(entry)
+    if hasattr(entry, "files") and not files and entry.kind != "glue":
+        raise MaskLabError(f"config: {where}.files: names no file; give paths or globs such as data/*.txt")
+    for pattern in files:
+        if not pattern.strip():
+            raise MaskLabError(f"config: {_key(where, entry, pattern)}: a path must not be empty")
+        for file in expand(pattern):
+            if data.Path(file).is_dir():
+                raise MaskLabError(
+                    f"config: {_key(where, entry, pattern)}: {file!r} is a folder; name its files, such as"
+                    f" {file.rstrip('/')}/*"
+                )
+
+
+def _key(where, entry, pattern) -> str:
+    """The key that names a file."""
+    if hasattr(entry, "folder"):
+        return f"{where}.folder"
+    return f"{where}." + ("files" if hasattr(entry, "files") else _split_of(entry, pattern))
+
+
+def _split_of(entry, pattern) -> str:
+    return next(split for split in ("train", "valid", "test", "file") if getattr(entry, split, None) == pattern)
+
+
+# --- tasks ------------------------------------------------------------------------------------------------------------
+
+
+def _check_pairs(config, where, task):
+    """Minimal pairs have two sentences each."""
+    for pattern in task.files:
+        for file in expand(pattern):
+            key = f"config: {where}.files"
+            try:
+                if format_of(file) not in data.JSON:
+                    raise MaskLabError(f"{file}: pair-files are json lines (.jsonl, .json), one pair a line")
+                rows = data.objects(file, data.head(file).lines)
+                for number, row in enumerate(rows, 1):
+                    _check_pair(file, number, row)
+            except MaskLabError as error:
+                raise MaskLabError(f"{key}: {data.of_pattern(pattern, file, error)}") from None
+
+
+def _check_pair(file, number, row):
+    for column in PAIR:
+        if column not in row:
+            kind = "; the file looks like a labelled task (kind: label-files)" if "label" in row else ""
+            raise MaskLabError(f"{file}: line {number}: no field {column!r}; fields: {', '.join(row)}{kind}")
+        if not isinstance(row[column], str) or not row[column].strip():
+            raise MaskLabError(f"{file}: line {number}: {column!r} is empty; a pair needs both sentences")
+
+
+def _check_labels(config, where, task):
+    """Columns, and labels as far as they are seen."""
+    labels, whole = {}, {}
+    for split in ("train", "valid", "test"):
+        if (pattern := getattr(task, split)) is None:
+            continue
+        file = expand(pattern)[0]
+        key = f"config: {where}.{split}"
+        try:
+            if format_of(file) not in TABLES:
+                raise MaskLabError(
+                    f"{file}: label-files end in {', '.join(TABLES)}, with {', '.join(COMPRESSED)} on top if compressed"
+                )
+            found = data.table(file, task.columns)
+        except MaskLabError as error:
+            raise MaskLabError(f"{key}: {error}") from None
+        for column in ("text_a", "text_b", "label"):
+            _check_columns(f"config: {where}", column, getattr(task, column), file, found, task)
+        if not found.rows:
+            raise MaskLabError(f"{key}: {file}: has a header line and no rows")
+        labels[split] = [_label(key, file, number, row, task.label) for number, row in enumerate(found.rows, 1)]
+        whole[split] = found.whole
+    known = set(labels["train"])
+    if whole["train"] and len(known) < 2:
+        raise MaskLabError(
+            f"config: {where}.train: {task.train}: every row has the label {labels['train'][0]!r}; a task needs at"
+            " least two"
+        )
+    for split in ("valid", "test"):
+        for number, label in enumerate(labels.get(split, ()), 1):
+            if whole["train"] and label not in known:
+                raise MaskLabError(
+                    f"config: {where}.{split}: {getattr(task, split)}: row {number}: label {label!r} does not occur in"
+                    f" training; labels: {', '.join(map(str, sorted(known, key=str)))}"
+                )
+    if task.train in (task.valid, task.test):
+        return [f"{where}: trains on the file that it is measured on, {task.train}"]
+    return []
+
+
+def _check_columns(where, key, template, file, found, task):
+    """The columns that a key names, as a name or within a template, are there, with a value in each row."""
+    if template is None:
+        return
+    for column in re.findall(r"\{([^{}]+)\}", template) if "{" in template else [template]:
+        if column not in found.columns:
+            there = choices(column, found.columns, "columns", 30)
+            if PAIR[0] in found.columns:
+                there = "; the file looks like minimal pairs (kind: pair-files)" + listed(found.columns, what="columns")
+            elif any(_is_value(name) for name in found.columns) and task.columns is None:
+                there = "; the first line looks like data: name the columns with `columns:`"
+            raise MaskLabError(f"{where}.{key}: {file}: no column {column!r}{there}")
+        for number, row in enumerate(found.rows, 1):
+            if row.get(column) is None or (key != "label" and not str(row[column]).strip()):
+                raise MaskLabError(f"{where}.{key}: {file}: row {number}: {column!r} is empty")
+
+
+def _is_value(name) -> bool:
+    """Whether a cell of a header line is no name of a column: a number or nothing."""
+    return bool(re.fullmatch(r"-?\d+(\.\d+)?|", str(name)))
+
+
+def _label(key, file, number, row, column):
+    """A label as label-files reads it: a whole number or a word."""
+    value = row[column]
+    text = str(value).strip() if not isinstance(value, bool) else str(int(value))
+    if re.fullmatch(r"-?\d+(\.0*)?", text):
+        if int(float(text)) == -1:
+            raise MaskLabError(f"{key}: {file}: row {number}: no label (-1): GLUE withholds those of its test files")
+        return int(float(text))
+    if not text or not isinstance(value, str):
+        raise MaskLabError(f"{key}: {file}: row {number}: label {value!r} is not a class (a word or a whole number)")
+    return text
+
+
+def _check_glue(config, where, task):
+    """The header of GLUE's files."""
+    for file in task.files:
+        try:
+            texts, _ = data.head(file)
+        except MaskLabError as error:
+            raise MaskLabError(f"config: {where}.folder: {error}") from None
+        columns = [column.strip() for column in texts[0].split("\t")]
+        if task.task == "cola" and len(columns) != 4:
+            raise MaskLabError(
+                f"config: {where}.folder: {file}: CoLA's files have 4 columns; this one has {len(columns)}"
+            )
+        if lacks := [column for column in GLUE.get(task.task, ()) if column not in columns]:
+            others = [other for other, names in GLUE.items() if set(names) <= set(columns)]
+            hint = f"; the file looks like {' or '.join(others)}" if others else ""
+            raise MaskLabError(
+                f"config: {where}.folder: {file}: no column {lacks[0]!r}; {task.task} reads"
+                f" {', '.join(GLUE[task.task])}{hint}; columns: {', '.join(columns)}"
+            )
+
+
+def _check_squad(config, where, task):
+    """The outside of SQuAD's json."""
+    for split in ("train", "valid", "test"):
+        if file := getattr(task, split):
+            try:
+                texts, _ = data.head(file)
+            except MaskLabError as error:
+                raise MaskLabError(f"config: {where}.{split}: {error}") from None
+            start = "\n".join(texts).lstrip()
+            if not start.startswith("{") or not re.search(r'"(data|version)"', start):
+                raise MaskLabError(
+                    f"config: {where}.{split}: {file}: not SQuAD's format, a JSON object with `data`, a list of"
+                    " articles"
+                )
+
+
+_CHECKS = {"pair-files": _check_pairs, "label-files": _check_labels, "glue": _check_glue, "squad": _check_squad}

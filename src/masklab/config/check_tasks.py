@@ -1,0 +1,86 @@
+"""What tasks and probes ask of each other and of the rest of the config. One line per fault."""
+
+from masklab.config.declared import known
+from masklab.config.inherit import listed
+from masklab.config.references import LAWS, named_law, stated_rows
+from masklab.errors import MaskLabError
+
+# What rows of a kind of task hold; a user's kind may hold any of these.
+HOLDS = {"english-pairs": "pairs", "pair-files": "pairs", "english-ratings": "ratings"}
+HOLDS |= {"english-spans": "spans", "squad": "spans"}
+HOLDS |= dict.fromkeys(("english-labels", "label-files", "patterns", "hmm", "pcfg", "restricted-labels"), "labels")
+# What a kind of probe measures.
+MEASURES = {
+    "minimal_pairs": ("pairs",),
+    "finetune": ("labels", "ratings", "spans"),
+    "linear_probe": ("labels",),
+}
+TEXTS = ("english-labels", "label-files")  # kinds whose texts a causal corpus's words can be kept of
+
+
+def holds(task) -> str | None:
+    """`labels`, `pairs`, `ratings` or `spans`: what a task holds; None: nobody knows, of a user's kind."""
+    if task.kind == "glue":
+        return "ratings" if task.task == "stsb" else "labels"
+    return HOLDS.get(task.kind)
+
+
+def check_task(config, name, task):
+    """The law, or the corpus and the task, that a task is made from are declared and fit."""
+    law = named_law(task)
+    if law and isinstance(law[1], str):
+        known(getattr(config, LAWS[law[0]]), law[1], f"tasks.{name}.{law[0]}")
+    if task.kind != "restricted-labels":
+        return
+    known(config.corpora, task.corpus, f"tasks.{name}.corpus")
+    known(config.tasks, task.task, f"tasks.{name}.task")
+    if config.corpora[task.corpus].kind != "causal":
+        fitting = [other for other, corpus in config.corpora.items() if corpus.kind == "causal"]
+        raise MaskLabError(
+            f"config: tasks.{name}.corpus: {task.corpus!r} is not of kind 'causal'"
+            + listed(fitting, what="of this kind")
+        )
+    if config.tasks[task.task].kind not in TEXTS:
+        fitting = [other for other, entry in config.tasks.items() if entry.kind in TEXTS]
+        raise MaskLabError(
+            f"config: tasks.{name}.task: {task.task!r} is not a labelled task of texts{listed(fitting, what='such')}"
+        )
+
+
+def check_probe(config, name, probe):
+    """The tasks that a probe names are declared, hold what it measures, and have the rows that it asks for."""
+    for task in probe.tasks:
+        known(config.tasks, task, f"probes.{name}.tasks")
+        found, measured = holds(config.tasks[task]), MEASURES.get(probe.kind)
+        if found and measured and found not in measured:
+            fitting = [other for other, entry in config.tasks.items() if holds(entry) in (*measured, None)]
+            raise MaskLabError(
+                f"config: probes.{name}.tasks: {task!r} holds {found}; a probe of kind {probe.kind} measures"
+                f" {', '.join(measured)}{listed(fitting, 6, 'such tasks')}"
+            )
+        rows, sizes = stated_rows(config.tasks[task]), getattr(probe, "sizes", None)
+        if rows and sizes and max(sizes) > rows:
+            raise MaskLabError(
+                f"config: probes.{name}.sizes: {max(sizes)} is more than the {rows} training rows of {task!r}"
+            )
+    sentence = getattr(probe, "sentence", None)
+    if probe.kind == "prediction" and sentence.count("[MASK]") != 1:
+        raise MaskLabError(f"config: probes.{name}.sentence: must hold exactly one [MASK] (got {sentence!r})")
+
+
+def positions(config, model) -> int:
+    """Tokens that a recipe's encoder reads at most, [CLS] and [SEP] counted."""
+    return config.encoders[config.models[model].encoder].max_positions
+
+
+def check_length(config, probe, models):
+    """A stated `max_length` is within the positions of one at least of the models that the probe measures."""
+    if not models or "max_length" not in (config.raw.get("probes") or {}).get(probe, {}):
+        return
+    longest, most = config.probes[probe].max_length, max(positions(config, model) for model in models)
+    if longest > most:
+        key = f"encoders.{config.models[models[0]].encoder}.max_positions"
+        raise MaskLabError(
+            f"config: probes.{probe}.max_length: {longest} is more tokens than any model that it measures can read:"
+            f" {key} is {positions(config, models[0])} for {models[0]!r}"
+        )

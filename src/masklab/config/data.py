@@ -1,0 +1,155 @@
+"""A first look into a user's files, before any job reads them whole: a little of each, and nothing that takes long."""
+
+import csv
+import json
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from masklab.errors import MaskLabError
+from masklab.lines import ARCHIVES, COMPRESSED, READ_ERRORS, format_of, open_bytes
+
+HEAD = 1 << 16  # bytes of a file that are looked at
+CHUNK = 1 << 20  # bytes read at a time where lines are counted
+MOST = 1 << 24  # bytes that a line may have where lines are counted
+JSON = (".jsonl", ".json")
+
+
+class Head(NamedTuple):
+    """The first lines of a file. whole: they are all that it has."""
+
+    lines: list[str]
+    whole: bool
+
+
+class Table(NamedTuple):
+    """The first rows of a file: columns -> values. whole: they are all that it has."""
+
+    columns: list[str]
+    rows: list[dict]
+    whole: bool
+
+
+def _open(file: str):
+    """Like `lines.open_bytes`, which imports much, but lightly for a file that is not compressed."""
+    plain = Path(file).is_file() and not {Path(file).suffix, format_of(file)} & {*COMPRESSED, *ARCHIVES}
+    return open(file, "rb") if plain else open_bytes(file)
+
+
+def _decoded(data: bytes, file: str, before: int = 0) -> str:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = before + data.count(b"\n", 0, error.start) + 1
+        raise MaskLabError(f"{file}: line {line}: not valid UTF-8; it must be text in this encoding") from None
+    if "\0" in text:
+        line = before + text.count("\n", 0, text.index("\0")) + 1
+        raise MaskLabError(f"{file}: line {line}: holds a zero byte; this is no text file")
+    return text.removeprefix("\ufeff") if not before else text
+
+
+def head(file: str) -> Head:
+    """The first `HEAD` bytes of a file in whole lines; MaskLabError: it cannot be read, is no UTF-8 text, is empty."""
+    try:
+        with _open(file) as source:
+            data = source.read(HEAD + 1)
+    except READ_ERRORS as error:
+        raise MaskLabError(f"{file}: cannot be read ({error})") from None
+    whole = len(data) <= HEAD
+    if not whole:
+        cut = data.rfind(b"\n")
+        data = data[: cut + 1] if cut >= 0 else data[: HEAD - 4]
+    if not data.strip():
+        raise MaskLabError(f"{file}: is empty" if whole else f"{file}: begins with nothing but blanks")
+    text = _decoded(data, file) if whole or data.endswith(b"\n") else data.decode("utf-8", "ignore")
+    return Head(text.split("\n") if whole else text.split("\n")[:-1] or [text], whole)
+
+
+def lines(file: str):
+    """Lines of a text file, bit by bit. None in place of a line of more than `MOST` bytes and all that follow."""
+    number, rest = 0, b""
+    try:
+        with _open(file) as source:
+            while data := source.read(CHUNK):
+                whole, newline, rest = (rest + data).rpartition(b"\n")
+                if newline:
+                    texts = _decoded(whole, file, number).split("\n")
+                    number += len(texts)
+                    yield from texts
+                if len(rest) > MOST:
+                    yield None
+                    return
+            if rest:
+                yield _decoded(rest, file, number)
+    except READ_ERRORS as error:
+        raise MaskLabError(f"{file}: after line {number}: cannot be read ({error})") from None
+
+
+def objects(file: str, texts) -> list[dict]:
+    """JSON objects of lines; blank ones are skipped."""
+    rows = []
+    for number, line in enumerate(texts, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError:
+            hint = "; a file of json lines has one object a line" if line.strip() in ("[", "{") else ""
+            raise MaskLabError(f"{file}: line {number}: not valid JSON{hint}") from None
+        if not isinstance(row, dict):
+            raise MaskLabError(f"{file}: line {number}: must be a JSON object")
+        rows.append(row)
+    return rows
+
+
+def table(file: str, columns=None) -> Table:
+    """The first rows of json lines, TSV, CSV or Parquet. columns: their names, of TSV and CSV without a header line."""
+    kind = format_of(file)
+    if kind == ".parquet":
+        return _parquet(file)
+    texts, whole = head(file)
+    if kind in JSON:
+        rows = [_flat(row) for row in objects(file, texts)]
+        return Table(list(dict.fromkeys(key for row in rows for key in row)), rows, whole)
+    style = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == ".tsv" else {}
+    cells = [row for row in csv.reader(texts, **style) if row]
+    if not whole and kind == ".csv":
+        cells = cells[:-1]  # may be cut in a quoted text of several lines
+    names = columns if columns is not None else cells[0] if cells else []
+    cells = cells if columns is not None else cells[1:]
+    for number, row in enumerate(cells, 1):
+        if len(row) != len(names) and columns is not None:
+            raise MaskLabError(f"{file}: {len(row)} columns, but `columns` names {len(names)}: {', '.join(columns)}")
+        if len(row) > len(names):
+            raise MaskLabError(f"{file}: row {number}: {len(row)} cells under {len(names)} columns")
+    return Table([*names], [dict(zip(names, row, strict=False)) for row in cells], whole)
+
+
+def _parquet(file: str, most: int = 1000) -> Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(file) as source:
+            names, rows = source.schema_arrow.names, []
+            for batch in islice(source.iter_batches(batch_size=most), 1):
+                rows = batch.to_pylist()
+            if not source.metadata.num_rows:
+                raise MaskLabError(f"{file}: is empty: it has no rows")
+            return Table(names, rows, source.metadata.num_rows <= most)
+    except (OSError, pa.ArrowException) as error:
+        raise MaskLabError(f"{file}: cannot be read as Parquet ({error})") from None
+
+
+def _flat(row: dict, prefix: str = "") -> dict:
+    """An object with the fields of nested ones as `outer.inner`."""
+    flat = {}
+    for key, value in row.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
+
+
+def of_pattern(pattern: str, file: str, error: MaskLabError) -> str:
+    """What is wrong with a file, beginning with the pattern that stands for it."""
+    which = "" if pattern == file else f" ({file})"
+    return f"{pattern!r}{which}: {str(error).removeprefix(f'{file}: ')}"

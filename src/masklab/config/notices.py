@@ -1,0 +1,42 @@
+"""What can be run, but perhaps not as it was meant: notes for check, plan and the start of the workflow."""
+
+from masklab.config.check_tasks import positions
+from masklab.config.layers import DEFAULT
+from masklab.config.located import place_of
+from masklab.config.references import study_models
+
+SHIPPED = DEFAULT.parent
+
+
+def notices(config) -> list[str]:
+    """A line for each, with file, line and key."""
+    return [*_left_out(config), *_cut(config)]
+
+
+def _left_out(config):
+    """Studies of a user's whose panels are patterns that match no recipe."""
+    raw = config.raw.get("studies") or {}
+    for name in raw:
+        place = place_of(raw, name)
+        if name not in config.studies and place and place.file not in _ours():
+            yield f"{place}: studies.{name}: is left out: no recipe matches the patterns of its panels"
+
+
+def _ours() -> set[str]:
+    return {str(path) for folder in ("presets", "src/masklab/studies/*") for path in SHIPPED.glob(f"{folder}/*.yaml")}
+
+
+def _cut(config):
+    """Probes that say a longer `max_length` than a model has positions: what is longer is cut to these."""
+    raw = config.raw.get("probes") or {}
+    for study in config.studies.values():
+        for probe, listed in study.probes.items():
+            entry = config.probes[probe]
+            if "max_length" not in (raw.get(probe) or {}):
+                continue  # the default, which nobody has chosen
+            for model in study_models(study) if listed == "all" else listed:
+                if (most := positions(config, model)) < entry.max_length:
+                    place = place_of(raw[probe], "max_length")
+                    key = f"probes.{probe}.max_length"
+                    yield f"{place}: {key}: {entry.max_length}, but {model!r} has {most} positions, to which it is cut"
+                    break

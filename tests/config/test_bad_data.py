@@ -1,0 +1,139 @@
+"""Mistakes in a user's files, or in what the config says of them: one line each, before any job."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from masklab.errors import MaskLabError
+from masklab.plan.graph import opened
+
+WORDS = "the cat sees a dog that runs far from here\n"
+TEXT = {"kind": "text", "files": ["a.txt"], "valid": 5, "test": 5}
+PAIR = {"sentence_good": "The cat runs.", "sentence_bad": "The cat run."}
+ROWS = [{"sentence": f"a film number {n}", "label": n % 2} for n in range(20)]
+LABELS = {"kind": "label-files", "train": "train.jsonl", "valid": "valid.jsonl"}
+
+
+def lines(rows) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def parquet(**columns) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue().to_pybytes()
+
+
+def text(contents, **keys):
+    """A config with a corpus of text, and its files."""
+    return {"corpora": {"mine": TEXT | keys}}, contents
+
+
+def labels(files, **keys):
+    """A config with a labelled task of files; those that are not given are sound."""
+    sound = {"train.jsonl": lines(ROWS), "valid.jsonl": lines(ROWS[:4])}
+    return {"tasks": {"mine": LABELS | keys}}, sound | files
+
+
+def pairs(files, name="pairs.jsonl"):
+    return {"tasks": {"mine": {"kind": "pair-files", "files": [name]}}}, files
+
+
+def glue(task, files):
+    return {"tasks": {"mine": {"kind": "glue", "task": task, "folder": "glue"}}}, files
+
+
+def model(batch_size, **tokenizer):
+    return {
+        "tokenizers": {"mine": {"corpus": "mine", "vocab_size": 60, "max_length": 32} | tokenizer},
+        "models": {"mine": {"like": "strict-phase1", "corpus": "mine", "tokenizer": "mine", "batch_size": batch_size}},
+    }
+
+
+def both(one, top):
+    return one[0] | top, one[1]
+
+
+STS = "index\tgenre\tsentence1\tsentence2\tscore\n1\tx\ta b\tc d\t3.2\n"
+LONG = {"a.txt": WORDS * 40}
+MISTAKES = {
+    "empty": text({"a.txt": ""}),
+    "blank": text({"a.txt": "\n \n"}),
+    "folder": text({"a.txt/b.txt": WORDS}),
+    "latin-1": text({"a.txt": (WORDS * 2).encode() + "café\n".encode("latin-1")}),
+    "binary": text({"a.txt": b"\x00\x01\x02abc"}),
+    "zip": text({"a.zip": b"PK"}, files=["a.zip"]),
+    "gzip": text({"a.txt.gz": gzip.compress(WORDS.encode() * 99)[:40]}, files=["a.txt.gz"]),
+    "no gzip": text({"a.txt.gz": WORDS}, files=["a.txt.gz"]),
+    "one of a glob": text({"a.txt": WORDS * 40, "b.txt": ""}, files=["*.txt"]),
+    "few": text({"a.txt": WORDS * 8}),
+    "short lines": text({"a.txt": WORDS * 8 + "yes .\n" * 30}),
+    "budget": text(LONG, max_words=40),
+    "packed": text(LONG, unit="packed", packed_words=200),
+    "batch": both(text(LONG), model(32)),
+    "characters": both(text(LONG), model(4, vocab_size=16)),
+    "jsonl": text({"a.jsonl": lines([{"body": "a text of some words"}])}, files=["a.jsonl"]),
+    "json": text({"a.json": "[\n{}\n]"}, files=["a.json"]),
+    "pairs as text": text({"a.jsonl": lines([PAIR])}, files=["a.jsonl"]),
+    "number": text({"a.jsonl": lines([{"text": "some words"}, {"text": 3}])}, files=["a.jsonl"]),
+    "parquet": text({"a.parquet": parquet(body=["a b c"])}, files=["a.parquet"]),
+    "broken parquet": text({"a.parquet": parquet(text=["a b c"])[:-9]}, files=["a.parquet"]),
+    "no rows": text({"a.parquet": parquet(text=pa.array([], pa.string()))}, files=["a.parquet"]),
+    "no partner": pairs({"pairs.jsonl": lines([PAIR, {"sentence_good": "Yes."}])}),
+    "empty partner": pairs({"pairs.jsonl": lines([PAIR, PAIR | {"sentence_bad": " "}])}),
+    "labels as pairs": pairs({"pairs.jsonl": lines(ROWS)}),
+    "table as pairs": pairs({"pairs.tsv": "a\tb\n"}, "pairs.tsv"),
+    "no pairs": pairs({"pairs.jsonl": ""}),
+    "column": labels({}, text_a="sentences"),
+    "column of a template": labels({}, text_a="Is it {question}?"),
+    "second column": labels({}, text_b="sentence2"),
+    "label column": labels({}, label="gold"),
+    "column of one split": labels({"valid.jsonl": lines([{"text": "a b", "label": 1}])}),
+    "pairs as labels": labels({"train.jsonl": lines([PAIR])}),
+    "label of validation": labels({"valid.jsonl": lines([{"sentence": "a b", "label": 2}])}),
+    "withheld": labels({"valid.jsonl": lines([{"sentence": "a b", "label": -1}])}),
+    "share": labels({"train.jsonl": lines([*ROWS, {"sentence": "a b", "label": 0.5}])}),
+    "no label": labels({"train.jsonl": lines([*ROWS, {"sentence": "a b", "label": None}])}),
+    "one label": labels({"train.jsonl": lines(ROWS[:1] * 9)}),
+    "empty text": labels({"train.jsonl": lines([*ROWS, {"sentence": "", "label": 1}])}),
+    "no header": labels({"train.tsv": "gj04\t1\t\tOur friends go .\n"}, train="train.tsv"),
+    "header alone": labels({"train.tsv": "sentence\tlabel\n"}, train="train.tsv"),
+    "columns": labels({"train.tsv": "a b\t1\tx\n"}, train="train.tsv", columns=["sentence", "label"]),
+    "format": labels({"train.xlsx": b"x"}, train="train.xlsx"),
+    "another of GLUE": glue("sst2", {"glue/train.tsv": STS, "glue/dev.tsv": STS}),
+    "CoLA": glue("cola", {"glue/train.tsv": STS, "glue/dev.tsv": STS}),
+    "SQuAD": (
+        {"tasks": {"mine": {"kind": "squad", "train": "train.jsonl", "valid": "train.jsonl"}}},
+        {"train.jsonl": lines(ROWS)},
+    ),
+}
+
+
+def lay_down(config, files, folder):
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    (folder / "my.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+
+
+SAID = dict(
+    line.split(" => ", 1) for line in Path(__file__).with_name("bad_data.txt").read_text(encoding="utf-8").splitlines()
+)
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_one_line_with_file_line_and_key(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lay_down(*MISTAKES[name], tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(MaskLabError) as caught:
+        opened(["my.yaml"])
+    message, said = str(caught.value), SAID[name]
+    assert message.startswith(said.removesuffix("...")) if said.endswith("...") else message == said
+    assert "\n" not in message and sorted(tmp_path.rglob("*")) == before
