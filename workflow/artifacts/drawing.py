@@ -97,7 +97,9 @@ class StudyClaims(_OfAStudy):
     def settings(self, study):
         claims, _, part = self.part(study)
         declared = self.config.studies[study]
-        return {"view": part.plain(), "wing": wing_of(study, declared), "claims": [claim.name for claim in claims]}
+        named = {"headline": declared.headline} if declared.headline else {}
+        names = [claim.name for claim in claims]
+        return {"view": part.plain(), "wing": wing_of(study, declared), "claims": names} | named
 
     def roots(self, study):
         wing = wing_of(study, self.config.studies[study])
