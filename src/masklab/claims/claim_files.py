@@ -38,7 +38,7 @@ def gather(paths) -> pd.DataFrame:
 
 
 def markdown(frame: pd.DataFrame) -> str:
-    """Per study: the verdicts counted, the claims that matter and why others are not decided; then one table a section."""
+    """Per study: verdicts counted, the claims that matter, why others are not decided; then a table a section."""
     return "\n".join(part for _, of_study in frame.groupby("study", sort=False) for part in _study(of_study))
 
 

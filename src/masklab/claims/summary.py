@@ -9,8 +9,8 @@ from masklab.claims.verdict import VERDICTS
 MEANING = {
     "supported": "the whole interval of the effect lies where the sentence says that it should",
     "contradicted": "the whole interval lies outside",
-    "inconclusive": "the interval lies on both sides, or there are fewer than three replicates: more of them could decide it",
-    "untested": "what the sentence takes for granted does not hold, or was not measured, so that its number means nothing",
+    "inconclusive": "the interval lies on both sides, or of fewer than three replicates: more of them could decide it",
+    "untested": "what the sentence takes for granted does not hold or was not measured: its number means nothing",
 }
 DECIDED = ("supported", "contradicted")
 MOST = 3  # headlines of a study that marks none

@@ -1,8 +1,8 @@
 """Studies: a wing for each paper, and what a study can show and claim, its own or a wing's.
 
 A wing is a package with `FIGURES` and `TABLES` (name -> `masklab.report.item.Item`), a module `captions` with what each
-of them shows in words, and `claims(view)`, a list of `masklab.claims.claim.Claim`; light, since the workflow reads it when it is parsed. A user's files add figures, tables
-and claims to any study (`masklab.own`).
+of them shows in words, and `claims(view)`, a list of `masklab.claims.claim.Claim`; light, since the workflow reads it
+when it is parsed. A user's files add figures, tables and claims to any study (`masklab.own`).
 """
 
 import importlib

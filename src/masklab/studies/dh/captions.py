@@ -4,7 +4,7 @@ CURVES = "Accuracy by test domain against the number of fine-tuning examples"
 MULTI = "where a feature is several tokens"
 HALF, NONE, SOME = "half of them from B-D2", "all of them from A-D1", "a tenth of them from B-D2"
 FIGURES = {
-    "figure1": "How a sequence comes about: two walks over the synsets, and how they are spelt with and without the property.",
+    "figure1": "How a sequence comes about: two walks over synsets, and how they are spelt with and without the property.",
     "figure2": f"{CURVES}, {HALF}.",
     "figure3a": f"{CURVES}, {NONE}.",
     "figure3b": f"{CURVES}, {SOME}.",
@@ -16,6 +16,4 @@ FIGURES = {
 TABLES = {
     f"table{name}": f"The numbers of Figure {name}, with intervals." for name in ("2", "3a", "3b", "5a", "5b", "7")
 }
-TABLES |= {
-    "losses": "Loss of each pre-trained model, the least possible loss of its language, and the gap between them."
-}
+TABLES |= {"losses": "Loss of each pre-trained model, the least possible loss, and the gap between them."}

@@ -5,8 +5,8 @@ FIGURES = {
     "figure2": "Minimal pairs by phenomenon at the end of pre-training: MLSM+MLM (vertical) against MLSM (horizontal).",
     "figure3": "Accuracy on minimal pairs over the updates of the second phase.",
     "figure4": "Mean score on the labelled tasks of the GLUE kind over the updates of the second phase.",
-    "figure5": "Mean score on the ambiguous and the control tasks of the MSGS kind over the updates of the second phase.",
-    "figure6": "Tasks of the MSGS kind at the end of pre-training: MLSM+MLM (vertical) against other objectives (horizontal).",
+    "figure5": "Mean score on tasks of the MSGS kind, ambiguous and control, over the updates of the second phase.",
+    "figure6": "Tasks of the MSGS kind at the end: MLSM+MLM (vertical) against other objectives (horizontal).",
 }
 TABLES = {
     "table1": "Accuracy on minimal pairs, by phenomenon and objective.",
