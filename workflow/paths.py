@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-from artifacts import Artifact, data, drawing, measuring, training
+from artifacts import Artifact, data, drawing, measuring, pages, training
 from masklab.config.measured import study_pairs
 from masklab.config.references import law_entry, split_reference
 from masklab.config.replicates import instance, is_redrawn, seed_of, split_instance
@@ -33,6 +33,7 @@ RULES: dict[str, type[Artifact]] = {
     "study_claims": drawing.StudyClaims,
     "claims": drawing.Claims,
     "facts": drawing.Facts,
+    "pages": pages.Pages,
 }
 
 
@@ -85,6 +86,10 @@ class Paths:
         """`inputs`, `settings` and `code` as rules take them: rule -> a function of the job's wildcards."""
         methods = self.inputs, self.settings, self.code
         return [lambda rule, of=of: lambda wildcards: of(rule, **dict(wildcards.items())) for of in methods]
+
+    def labels(self, section: str):
+        """Labels of figures or tables in Snakemake's report, as a function of the job's wildcards."""
+        return lambda wildcards: drawing.labels(self.config, section, wildcards)
 
     def job_of(self, path: str) -> tuple[str, dict[str, str]]:
         """(rule, values of its wildcards) of the job that makes a file."""
@@ -153,6 +158,10 @@ class Paths:
         return drawing.items(self, study)
 
     def everything(self) -> list[str]:
+        """All that the pages of results show, and these."""
+        return [*self.shown(), self.result("report.html")]
+
+    def shown(self) -> list[str]:
         """Every figure and table of every study, all claims, all scores, all facts."""
         gathered = ["claims.parquet"] if self.inputs("claims")["claims"] else []
         files = [self.result(name) for name in (*gathered, "scores.parquet", "facts.parquet")]

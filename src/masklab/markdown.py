@@ -11,19 +11,9 @@ FIRST = re.compile(r"^(#+(?=\s|$)|[-+=](?=\s|$|[-=])|\d+(?=[.)](?:\s|$)))")  # a
 
 def escaped(text) -> str:
     """Text that Markdown shows as it stands, on one line; in a cell of a table too."""
-    line = " ".join(str(text).split())
-    line = SPECIAL.sub(r"\\\1", line)
+    line = SPECIAL.sub(r"\\\1", re.sub(r"\s+", " ", str(text)))
     line = re.sub("[&<>]", lambda mark: ENTITIES[mark[0]], line)
     return FIRST.sub(lambda mark: f"{mark[1]}\\" if mark[1].isdigit() else f"\\{mark[1]}", line)
-
-
-def code(text) -> str:
-    """Text as code on one line; not for cells of tables, which a pipe would end."""
-    line = " ".join(str(text).split())
-    longest = max((len(run) for run in re.findall("`+", line)), default=0)
-    fence = "`" * (longest + 1)
-    room = " " if line[:1] == "`" or line[-1:] == "`" else ""
-    return f"{fence}{room}{line}{room}{fence}"
 
 
 def html(markdown: str) -> str:
