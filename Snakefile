@@ -20,6 +20,10 @@ include: "workflow/rules/dictionaries.smk"
 include: "workflow/rules/tasks.smk"
 include: "workflow/rules/probes.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/pages.smk"
+
+
+report: "workflow/report/run.rst"
 
 
 # Snakemake's limit of 100 jobs a second, its default, asks for another round of scheduling a second after each round,
@@ -48,6 +52,12 @@ onsuccess:
             params = dict(job.params.items())
             if "code" in params and all(Path(file).exists() for file in job.output):
                 provenance.vouch(job.log[0], params.get("config"), params["code"], job.input)
+    else:
+        refresh(workflow.dag, paths, options)
+
+
+onerror:
+    refresh(workflow.dag, paths, options)
 
 
 localrules:
@@ -58,6 +68,7 @@ localrules:
     study_claims,
     table,
     figure,
+    pages,
 
 
 rule all:

@@ -4,7 +4,7 @@ import functools
 import re
 from pathlib import Path
 
-from artifacts import Artifact, data, drawing, measuring, training
+from artifacts import Artifact, data, drawing, measuring, pages, training
 from masklab.config import read
 from masklab.config.check_data import check_data
 from masklab.config.faults import Faults
@@ -35,6 +35,7 @@ RULES: dict[str, type[Artifact]] = {
     "study_claims": drawing.StudyClaims,
     "claims": drawing.Claims,
     "facts": drawing.Facts,
+    "pages": pages.Pages,
 }
 
 
@@ -87,6 +88,10 @@ class Paths:
         """`inputs`, `settings` and `code` as rules take them: rule -> a function of the job's wildcards."""
         methods = self.inputs, self.settings, self.code
         return [lambda rule, of=of: lambda wildcards: of(rule, **dict(wildcards.items())) for of in methods]
+
+    def labels(self, section: str):
+        """Labels of figures or tables in Snakemake's report, as a function of the job's wildcards."""
+        return lambda wildcards: drawing.labels(self.config, section, wildcards)
 
     def job_of(self, path: str) -> tuple[str, dict[str, str]]:
         """(rule, values of its wildcards) of the job that makes a file."""
@@ -159,6 +164,10 @@ class Paths:
         return drawing.items(self, study)
 
     def everything(self) -> list[str]:
+        """All that the pages of results show, and these."""
+        return [*self.shown(), self.result("report.html")]
+
+    def shown(self) -> list[str]:
         """Every figure and table of every study, all claims, all scores, all facts."""
         gathered = ["claims.parquet"] if self.inputs("claims")["claims"] else []
         files = [self.result(name) for name in (*gathered, "scores.parquet", "facts.parquet")]

@@ -48,7 +48,7 @@ def main(arguments=None) -> int:
     why.add_argument("artifact", help="a file of the results, or a target such as mlsm_figure3")
     why.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as given to snakemake (config.yaml)")
     _values(why)
-    schema = commands.add_parser("schema", help="write the JSON schema and the table of config keys")
+    schema = commands.add_parser("schema", help="write the JSON schema and the tables of config keys and of columns")
     schema.add_argument("--root", default=".", help="checkout to write them in")
     grow = commands.add_parser("grow", help="a checkpoint as a larger model that computes the same")
     grow.add_argument("folder", help="checkpoint folder, e.g. results/models/strict-mlm/r1/step-800")
@@ -157,8 +157,10 @@ def _why(options):
 
 def _schema(options):
     from masklab.config.document import write
+    from masklab.pages import columns
 
     write(Path(options.root))
+    columns.write(Path(options.root))
 
 
 def _rank(options):

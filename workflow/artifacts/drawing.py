@@ -10,8 +10,9 @@ from masklab.config.faults import Faults
 from masklab.config.measured import study_pairs
 from masklab.config.replicates import measured_replicates
 from masklab.errors import MaskLabError
+from masklab.pages.outline import title
 from masklab.scores.view import View
-from masklab.studies import WINGS, claims_of, find, wing_of
+from masklab.studies import WINGS, caption, claims_of, find, wing_of
 
 
 class _OfAStudy(Artifact):
@@ -71,12 +72,12 @@ class Figure(_OfAStudy):
 
 
 class Table(Figure):
-    place, script, files = "tables/{study}/{table}", "table.py", r"\.(?:parquet|csv|md)"
+    place, script, files = "tables/{study}/{table}", "table.py", r"\.(?:parquet|csv|md|html)"
     section, what = "tables", "table"
 
 
 class StudyClaims(_OfAStudy):
-    place, script, files = "claims/{study}", "claims.py", r"\.(?:parquet|csv|md)"
+    place, script, files = "claims/{study}", "claims.py", r"\.(?:parquet|csv|md|html)"
 
     def part(self, study):
         """(claims, (probe, recipe) pairs that they read, the part of the study that these are of)."""
@@ -98,7 +99,9 @@ class StudyClaims(_OfAStudy):
     def settings(self, study):
         claims, _, part = self.part(study)
         declared = self.config.studies[study]
-        return {"view": part.plain(), "wing": wing_of(study, declared), "claims": [claim.name for claim in claims]}
+        named = {"headline": declared.headline} if declared.headline else {}
+        names = [claim.name for claim in claims]
+        return {"view": part.plain(), "wing": wing_of(study, declared), "claims": names} | named
 
     def roots(self, study):
         wing = wing_of(study, self.config.studies[study])
@@ -149,6 +152,13 @@ def tables(paths, study) -> dict[str, str]:
 def claims(paths, study) -> dict[str, str]:
     """{"claims": file} of a study that declares some, else {}."""
     return {"claims": paths.result("claims", f"{study}.csv")} if paths.config.studies[study].claims else {}
+
+
+def labels(config, section: str, wildcards) -> dict[str, str]:
+    """What a figure or table is called and shows, for Snakemake's report, which takes braces for wildcards."""
+    name = getattr(wildcards, section.removesuffix("s"))
+    shows = caption(wildcards.study, config.studies[wildcards.study], section, name)
+    return {"what": title(name), "shows": shows.replace("{", "(").replace("}", ")")}
 
 
 def items(paths, study) -> dict[str, str]:

@@ -8,8 +8,10 @@ sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 from masklab.jobs import provenance, warm
 from masklab.config import load, plain
 from masklab.errors import MaskLabError
+from masklab.pages.outline import options as options_of
 from cluster import Cluster
 from paths import Paths, instances, notices_of, opened, pattern
+from refresh import refresh
 from shared_work import install
 from submitted import recall, recall_code, remember, remember_code
 
@@ -23,9 +25,11 @@ try:
         remember(plain(settings.raw))
     elif (submitted := recall()) is not None:
         paths = Paths(settings, Paths(load(submitted)), recall_code())
+    options = options_of(workflow.main_snakefile, given.configfiles, given.config_args or ())
     cluster = Cluster(settings)
     R = paths.result
     needs, settings_of, code_of = paths.for_rules()
+    labels_of = paths.labels
     sys.stderr.write(notices_of(paths))
     install(workflow, paths)
 except MaskLabError as error:

@@ -6,7 +6,16 @@ rule table:
     input:
         unpack(needs("table")),
     output:
-        multiext(R("tables/{study}/{table}"), parquet=".parquet", csv=".csv", markdown=".md"),
+        parquet=R("tables/{study}/{table}.parquet"),
+        csv=R("tables/{study}/{table}.csv"),
+        markdown=R("tables/{study}/{table}.md"),
+        html=report(
+            R("tables/{study}/{table}.html"),
+            caption="../report/table.rst",
+            category="{study}",
+            subcategory="Tables",
+            labels=labels_of("tables"),
+        ),
     log:
         R("logs/tables/{study}/{table}.log"),
     params:
@@ -22,7 +31,16 @@ rule figure:
     input:
         unpack(needs("figure")),
     output:
-        multiext(R("figures/{study}/{figure}"), pdf=".pdf", png=".png", parquet=".parquet", csv=".csv"),
+        pdf=R("figures/{study}/{figure}.pdf"),
+        png=report(
+            R("figures/{study}/{figure}.png"),
+            caption="../report/figure.rst",
+            category="{study}",
+            subcategory="Figures",
+            labels=labels_of("figures"),
+        ),
+        parquet=R("figures/{study}/{figure}.parquet"),
+        csv=R("figures/{study}/{figure}.csv"),
     log:
         R("logs/figures/{study}/{figure}.log"),
     params:
@@ -38,7 +56,16 @@ rule study_claims:
     input:
         unpack(needs("study_claims")),
     output:
-        multiext(R("claims/{study}"), parquet=".parquet", csv=".csv", markdown=".md"),
+        parquet=R("claims/{study}.parquet"),
+        csv=R("claims/{study}.csv"),
+        markdown=R("claims/{study}.md"),
+        html=report(
+            R("claims/{study}.html"),
+            caption="../report/claims.rst",
+            category="{study}",
+            subcategory="Claims",
+            labels={"what": "Claims", "shows": "Every claim with its effect, interval and verdict"},
+        ),
     log:
         R("logs/claims/{study}.log"),
     params:

@@ -6,9 +6,12 @@ from _job import job
 from _results import results
 
 with job(snakemake):
+    from masklab.pages.templating import write_page
     from masklab.report.cells import write_table
     from masklab.studies import items
 
     item = items("tables", snakemake.params.config["wing"])[snakemake.wildcards.table]
     scores = results(snakemake)
     write_table(item.function()(scores, item.choose(scores.view)), Path(snakemake.output.csv).with_suffix(""))
+    title = f"{snakemake.wildcards.study}: {snakemake.wildcards.table}"
+    write_page(snakemake.output.html, title, Path(snakemake.output.markdown).read_text(encoding="utf-8"))

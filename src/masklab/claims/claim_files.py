@@ -1,20 +1,20 @@
-"""Claims on disk: Parquet, CSV, and Markdown that counts the verdicts, then lists headlines and sections."""
+"""Claims on disk: Parquet, CSV, and Markdown that begins with the counts and the headlines."""
 
 from pathlib import Path
 
 import pandas as pd
 
 from masklab.claims.power import MOST
-from masklab.claims.verdict import COLUMNS, VERDICTS
+from masklab.claims.summary import MEANING, counted, counts, effect, headlines, in_general, reasons, region
+from masklab.claims.verdict import COLUMNS
 from masklab.errors import MaskLabError
 from masklab.files import atomic, read_table, write_csv, write_parquet
+from masklab.markdown import escaped
 
 EXPLAINED = (
-    "Value: mean over replicates [95 % interval over replicates, with (i) over replicates and test items]. Supported:"
-    " the interval lies inside the claimed region; contradicted: wholly outside; inconclusive: neither, or fewer than"
-    " three replicates, with the number of replicates that would decide it with 80 % power at the spread seen;"
-    " untested: what the sentence presupposes does not hold. † does not survive Holm's correction for the number of"
-    " claims tested."
+    "Value: mean over replicates [95 % interval over replicates, with (i) over replicates and test items]; beside the"
+    " replicates those that would decide an inconclusive claim with 80 % power at the spread seen. † does not survive"
+    " Holm's correction for the number of claims tested."
 )
 
 
@@ -37,23 +37,27 @@ def gather(paths) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def counted(verdicts) -> str:
-    """ "3 supported, 1 contradicted, 0 inconclusive, 5 untested"."""
-    counts = pd.Series(list(verdicts)).value_counts()
-    return ", ".join(f"{counts.get(name, 0)} {name}" for name in VERDICTS)
-
-
 def markdown(frame: pd.DataFrame) -> str:
-    """Per study: the verdicts counted, plain and corrected; the headlines; per section one table."""
-    parts = []
-    for study, of_study in frame.groupby("study", sort=False):
-        parts.append(f"# Claims of `{study}`: {counted(of_study['verdict'])}\n")
-        parts.append(f"After Holm's correction: {counted(of_study['corrected'])}. {_shared(of_study)}{EXPLAINED}\n")
-        if of_study["headline"].any():
-            parts.append(_table("What it stands for", of_study[of_study["headline"]]))
-        for section, rows in of_study.groupby("section", sort=False):
-            parts.append(_table(section, rows))
-    return "\n".join(parts)
+    """Per study: verdicts counted, the claims that matter, why others are not decided; then a table a section."""
+    return "\n".join(part for _, of_study in frame.groupby("study", sort=False) for part in _study(of_study))
+
+
+def _study(frame):
+    study, corrected = frame["study"].iloc[0], counted(frame["corrected"])
+    yield f"# Claims of `{study}`: {counted(frame['verdict'])}\n"
+    for row in headlines(frame).itertuples():
+        told = "; ".join(part for part in (effect(row), in_general(row.why)) if part)
+        yield f"- **{_verdict(row)}**: {escaped(row.text)}" + (f" ({escaped(told)})" if told else "")
+    yield ""
+    for verdict, count in counts(frame["verdict"]).items():
+        if count:
+            why = "; ".join(f"{escaped(reason)} ({number})" for reason, number in reasons(frame, verdict))
+            yield f"- {count} {verdict}: {MEANING[verdict]}." + (f" Here: {why}." if why else "")
+    yield f"\nAfter Holm's correction: {corrected}. {_shared(frame)}{EXPLAINED}\n"
+    if frame["headline"].any():
+        yield _table("What it stands for", frame[frame["headline"]])
+    for section, rows in frame.groupby("section", sort=False):
+        yield _table(section, rows)
 
 
 def _shared(frame):
@@ -64,9 +68,13 @@ def _shared(frame):
     return f"{len(frame)} claims are about {len(frame) - len(twice)} effects: {len(twice)} share theirs with another. "
 
 
+def _verdict(row):
+    return f"{row.verdict} †" if row.corrected != row.verdict else row.verdict
+
+
 def _table(title, rows) -> str:
     lines = [
-        f"## {title}\n",
+        f"## {escaped(title)}\n",
         "| verdict | the sentence | shown in | tested | claimed | value | replicates |",
         "| --- | --- | --- | --- | --- | ---: | ---: |",
         *(_line(row) for row in rows.itertuples()),
@@ -78,13 +86,8 @@ def _line(row):
     value = "–" if pd.isna(row.value) else f"{row.value:+.3f}"
     if not pd.isna(row.low):
         value += f" [{row.low:+.3f}, {row.high:+.3f}]" + (" (i)" if row.items else "")
-    m = f"{row.margin:g}"
-    region = {"equal": f"within ± {m}", "no more": f"at most {m}", "no less": f"at least -{m}"}.get(
-        row.region, row.region
-    )
-    verdict = f"{row.verdict}{' †' if row.corrected != row.verdict else ''}"
-    if row.why:
-        verdict += f": {row.why}"
+    verdict = _verdict(row) + (f": {row.why}" if row.why else "")
     needs = f"more than {MOST}" if row.needed > MOST else f"{row.needed}"
     count = str(row.replicates) + (f" (needs {needs})" if row.needed else "")
-    return f"| {verdict} | {row.text} | {row.figure} | {row.comparison} | {region} | {value} | {count} |"
+    cells = (verdict, row.text, row.figure, row.comparison, region(row), value, count)
+    return "| " + " | ".join(map(escaped, cells)) + " |"

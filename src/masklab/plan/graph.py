@@ -6,7 +6,15 @@ from pathlib import Path
 
 from masklab.errors import MaskLabError
 
-LOCAL = ("scores", "facts", "claims", "study_claims", "table", "figure")  # run where Snakemake runs; never submitted
+LOCAL = (
+    "scores",
+    "facts",
+    "claims",
+    "study_claims",
+    "table",
+    "figure",
+    "pages",
+)  # run where Snakemake runs; never submitted
 
 
 @dataclass

@@ -56,7 +56,11 @@ def measured(view: View, recipe: str, tasks: tuple[str, ...]) -> bool:
 
 
 FIGURES = {
-    "bars": Item("masklab.report.compare:bars", comparison),
-    "curves": Item("masklab.report.compare:curves", curves),
+    "bars": Item("masklab.report.compare:bars", comparison, caption="The recipes beside each other, task by task."),
+    "curves": Item("masklab.report.compare:curves", curves, caption="Mean scores over the updates of pre-training."),
 }
-TABLES = {"comparison": Item("masklab.report.compare:comparison", comparison)}
+TABLES = {
+    "comparison": Item(
+        "masklab.report.compare:comparison", comparison, caption="The recipes beside each other, task by task."
+    )
+}

@@ -22,12 +22,14 @@ class Item:
     study lacks something. It must choose the same from the part of the view that those readings are about.
     corpora: (view) -> corpora that it reads besides scores; `make` then gets `corpora=[train.parquet, ...]`.
     nulls: whether the nulls of those readings are shown, and so measured, too.
+    caption: what it shows, in a sentence or two of plain text; it stands beside it on the page of results.
     """
 
     make: Callable | str
     choose: Callable[[View], object] = _none
     corpora: Callable[[View], list[str]] = _none
     nulls: bool = True
+    caption: str = ""
 
     def function(self) -> Callable:
         """What makes it, imported now."""

@@ -1,11 +1,12 @@
 """Studies: a wing for each paper, and what a study can show and claim, its own or a wing's.
 
-A wing is a package with `FIGURES` and `TABLES` (name -> `masklab.report.item.Item`) and `claims(view)`, a list of
-`masklab.claims.claim.Claim`; light, since the workflow reads it when it is parsed. A user's files add figures, tables
-and claims to any study (`masklab.own`).
+A wing is a package with `FIGURES` and `TABLES` (name -> `masklab.report.item.Item`), a module `captions` with what each
+of them shows in words, and `claims(view)`, a list of `masklab.claims.claim.Claim`; light, since the workflow reads it
+when it is parsed. A user's files add figures, tables and claims to any study (`masklab.own`).
 """
 
 import importlib
+from dataclasses import replace
 
 from masklab.claims.claim import Claim
 from masklab.config import kinds
@@ -47,6 +48,13 @@ def items(section: str, wing: str | None) -> dict[str, Item]:
     return entries | {name: kind.make for name, kind in kinds.known(section).items()}
 
 
+def caption(name: str, study: Study, section: str, item: str) -> str:
+    """What a figure or table of a study shows, in words; empty where nobody said it."""
+    wing = wing_of(name, study)
+    known = getattr(importlib.import_module(f"{WINGS[wing]}.captions"), section.upper()) if wing else {}
+    return find(name, study, section, item).caption or known.get(item, "")
+
+
 def find(name: str, study: Study, section: str, item: str) -> Item:
     """A figure or table of a study; MaskLabError says which there are."""
     entries = items(section, wing_of(name, study))
@@ -67,16 +75,26 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
         twice = next(claim.name for claim in every if sum(other.name == claim.name for other in every) > 1)
         raise MaskLabError(f"config: studies.{name}.claims: {twice!r} names two claims")
     where = f"config: studies.{name}.claims"
-    if study.claims == "all":
-        if not every:
-            wing = "" if wing_of(name, study) else f"; it has no `wing` ({', '.join(WINGS)}) to bring any"
-            raise MaskLabError(f"{where}: no claim can be tested on the study's recipes and tasks{wing}")
-        return every
-    for claim in study.claims:
+    if study.claims == "all" and not every:
+        wing = "" if wing_of(name, study) else f"; it has no `wing` ({', '.join(WINGS)}) to bring any"
+        raise MaskLabError(f"{where}: no claim can be tested on the study's recipes and tasks{wing}")
+    for claim in study.claims if study.claims != "all" else ():
         if claim not in known:
             there = choices(claim, known, "there are")
             raise MaskLabError(f"{where}: no claim {claim!r} on these recipes and tasks{there}")
-    return [known[claim] for claim in study.claims]
+    tested = every if study.claims == "all" else [known[claim] for claim in study.claims]
+    names = [claim.name for claim in tested]
+    for claim in study.headline:
+        if claim not in names:
+            raise MaskLabError(
+                f"config: studies.{name}.headline: {claim!r} is no claim that it tests{choices(claim, names, 'there are')}"
+            )
+    return headed(tested, study.headline)
+
+
+def headed(claims: list[Claim], headline: list[str]) -> list[Claim]:
+    """Claims with these as headlines, or, where none are named, with those that they mark themselves."""
+    return [replace(claim, headline=claim.name in headline) for claim in claims] if headline else claims
 
 
 def every_claim(wing: str | None, view: View) -> list[Claim]:

@@ -13,6 +13,11 @@ class Study(Entity):
     """Which recipes, measured how, drawn how: a declaration, not code."""
 
     title: str = Field("", description="The paper, or the question, in words; it heads what is made.")
+    question: str = Field("", description="What it asks, in one sentence; the page of results begins with it.")
+    scale: str = Field(
+        "",
+        description="How large it is and what its verdicts hold of, in words: `toy: two layers, ...`. What stands before the colon is shown as a mark. Empty: what the top level says.",
+    )
     wing: str | None = Field(
         None,
         description="The paper whose figures, tables and claims it can have (mlsm, dh, implicit-bias, mae). None: the one of the study's own name, if there is one. Figures and tables that suit any study need none.",
@@ -38,6 +43,10 @@ class Study(Entity):
     tables: list[str] = Field([], description="Tables of this study to make.")
     claims: list[str] | Literal["all"] = Field(
         [], description="Claims to test; `all`: those that the study's recipes and tasks allow."
+    )
+    headline: list[str] = Field(
+        [],
+        description="Its two or three claims that matter most, by name, which head what is said of it. Empty: those that its wing marks; without any, those decided most clearly.",
     )
     margin: Share = Field(
         0.02, description="Difference (in the metric's unit) up to which claims of `equal` or `no better` hold."

@@ -1,0 +1,145 @@
+"""What the pages show, gathered from the folder of results: what is there, and how to make what is not."""
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+from masklab.claims.claim_files import gather
+from masklab.claims.summary import MEANING, counts, effect, headlines, in_general, reasons, region
+from masklab.errors import MaskLabError
+from masklab.markdown import html
+from masklab.pages.columns import FILES
+from masklab.pages.made import made
+from masklab.pages.outline import command, title
+from masklab.pages.thumbnails import thumbnail
+
+COLUMNS = Path(__file__).parents[3] / "docs/columns.md"
+ENDS = {
+    "figures": {"pdf": "PDF", "png": "PNG", "csv": "CSV", "parquet": "Parquet"},
+    "tables": {"md": "Markdown", "html": "HTML", "csv": "CSV", "parquet": "Parquet"},
+    "claims": {"md": "Markdown", "html": "HTML", "csv": "CSV", "parquet": "Parquet"},
+}
+
+
+def gathered(root, outline: dict, options: str = "", outdated=()) -> dict:
+    """What the templates read. root: the folder of results; outline: `outline.outline`; options: `outline.options`.
+
+    outdated: names of targets whose files were made from another configuration or by other code.
+    """
+    root = Path(root)
+    studies = [_study(root, study, options, set(outdated)) for study in outline["studies"]]
+    return {
+        "run": outline["run"],
+        "folder": root.as_posix(),
+        "command": command("", options),
+        "scale": _scale_of_all(studies),
+        "studies": studies,
+        "made": made(root),
+        "meaning": MEANING,
+        "data": _data(root),
+        "columns": FILES,
+        "columns_link": quote(os.path.relpath(COLUMNS, root)) if COLUMNS.is_file() else "report.html#columns",
+    }
+
+
+def _study(root, study, options, outdated):
+    name = study["name"]
+    about = {
+        "name": name,
+        "anchor": re.sub(r"[^\w -]", "", name.lower()),  # as GitHub makes it from the heading
+        "title": study["title"] or name,
+        "question": study["question"],
+        "scale": _scale(study["scale"]),
+        "command": command(name, options),
+        "claims": _claims(root, name, options) if study["claims"] else None,
+    }
+    for section in ("figures", "tables"):
+        about[section] = [
+            _part(root, section, name, item, said, options, outdated) for item, said in study[section].items()
+        ]
+    return about
+
+
+def _scale(text):
+    """A scale such as "toy: two layers": its mark, and what it says."""
+    mark, colon, said = text.partition(":")
+    if not colon or len(mark) > 20:
+        return {"mark": "", "said": text.strip(), "text": text}
+    return {"mark": mark.strip(), "said": said.strip(), "text": text}
+
+
+def _scale_of_all(studies) -> str:
+    """The scales of all studies in a sentence or two: "Scale: toy." and what they all say last, of their verdicts."""
+    marks: dict[str, list[str]] = {}
+    for study in studies:
+        marks.setdefault(study["scale"]["mark"] or "not stated", []).append(study["name"])
+    if len(marks) > 1:
+        return "Scale: " + "; ".join(f"{mark} ({', '.join(names)})" for mark, names in marks.items()) + "."
+    last = {re.split(r"(?<=\.)\s+", study["scale"]["said"])[-1] for study in studies}
+    return " ".join([*(f"Scale: {mark}." for mark in marks), *(last if len(last) == 1 else ())]).strip()
+
+
+def _part(root, section, study, name, said, options, outdated):
+    target, files = f"{study}_{name}", _files(root, section, f"{section}/{study}/{name}")
+    part = {
+        "title": title(name),
+        "caption": said,
+        "target": target,
+        "command": command(target, options),
+        "files": files,
+        "outdated": target in outdated,
+    }
+    if section == "figures":
+        part["image"] = thumbnail(root / "figures" / study / f"{name}.png")
+    else:
+        text = root / "tables" / study / f"{name}.md"
+        part["html"] = html(text.read_text(encoding="utf-8")) if text.is_file() else ""
+    return part
+
+
+def _files(root, section, stem) -> dict[str, str]:
+    """What the files of a part are called -> where they lie below `root`, as links; of those that are there."""
+    there = {called: f"{stem}.{end}" for end, called in ENDS[section].items() if (root / f"{stem}.{end}").is_file()}
+    return {called: quote(path) for called, path in there.items()}
+
+
+def _claims(root, study, options):
+    """Verdicts counted, headlines, commonest reasons; of claims that are not there only how to test them."""
+    target = f"{study}_claims"
+    about = {"target": target, "command": command(target, options), "files": _files(root, "claims", f"claims/{study}")}
+    try:
+        frame = gather([root / "claims" / f"{study}.parquet"])
+    except MaskLabError:
+        return about | {"counts": None}
+    return about | {
+        "total": len(frame),
+        "counts": counts(frame["verdict"]),
+        "corrected": counts(frame["corrected"]),
+        "headlines": [_headline(row) for row in headlines(frame).itertuples()],
+        "reasons": {verdict: reasons(frame, verdict) for verdict in ("inconclusive", "untested")},
+    }
+
+
+def _headline(row):
+    return {
+        "verdict": row.verdict,
+        "survives": row.corrected == row.verdict,
+        "text": row.text,
+        "section": row.section,
+        "effect": effect(row),
+        "comparison": row.comparison,
+        "claimed": region(row),
+        "why": in_general(row.why),
+    }
+
+
+def _data(root):
+    """The tables of all studies together: name, what it holds, its files."""
+    held = {"scores": "every score", "facts": "what every recipe, corpus, task and probe is", "claims": "every claim"}
+    ends = {"parquet": "Parquet", "csv": "CSV", "md": "Markdown"}
+    found = []
+    for name, what in held.items():
+        files = {called: f"{name}.{end}" for end, called in ends.items() if (root / f"{name}.{end}").is_file()}
+        found += [{"name": name, "what": what, "files": files}] if files else []
+    return found

@@ -1,0 +1,21 @@
+"""What each figure and table of the wing shows, in a sentence or two, as it stands beside it."""
+
+FIGURES = {
+    "figure1": "Pre-training loss and accuracy of a linear probe over the updates, for every size of model.",
+    "figure2": "Pre-training loss and accuracy at the end against model size; dotted: where the loss saturates.",
+    "figure3": "Trace of the Hessian, loss and accuracy over the updates of SGD, from where AdamW ended.",
+    "figure4": "Mean loss along random directions: an early and a late checkpoint, a small model grown to a large one.",
+    "figure5": "Accuracy against the trace of the Hessian, a point per size; the regression is over those at equal loss.",
+    "figure5_embedded": "Figure 5 with the traces of models grown to one width.",
+    "figure6": "Two solutions of equal loss for balanced brackets, computed: neurons, flatness, and what transfers.",
+    "figure7": "Sentences of the generated grammar with their trees.",
+    "figure8": "Sentences drawn from the small causal language model.",
+    "figure9": "Figure 2 for the remaining tasks.",
+    "figure10": "Figure 3 for the remaining tasks.",
+    "figure11": "Loss and accuracy against model size, trained with one mask per sentence and with more.",
+}
+TABLES = {
+    "table1": "Ways of training: loss, its gap to the least possible one, and accuracy on tasks A and B.",
+    "table2": "Ways of training: loss, its gap to the least possible one, accuracy on task C, trace of the Hessian.",
+    "table3": "Parameters, layers and widths of every size.",
+}

@@ -1,0 +1,16 @@
+"""What each figure and table of the wing shows, in a sentence or two, as it stands beside it."""
+
+FIGURES = {
+    "figure1": "What MLM predicts for one masked word (tokens), and what MLSM predicts for it (latent properties).",
+    "figure2": "Minimal pairs by phenomenon at the end of pre-training: MLSM+MLM (vertical) against MLSM (horizontal).",
+    "figure3": "Accuracy on minimal pairs over the updates of the second phase.",
+    "figure4": "Mean score on the labelled tasks of the GLUE kind over the updates of the second phase.",
+    "figure5": "Mean score on tasks of the MSGS kind, ambiguous and control, over the updates of the second phase.",
+    "figure6": "Tasks of the MSGS kind at the end: MLSM+MLM (vertical) against other objectives (horizontal).",
+}
+TABLES = {
+    "table1": "Accuracy on minimal pairs, by phenomenon and objective.",
+    "table1_full_width": "The same as published: models with latent logits take their softmax over these too.",
+    "table2": "Scores on the labelled tasks of the GLUE kind, by task and objective.",
+    "table3": "Scores on the tasks of the MSGS kind, control and ambiguous, by task and objective.",
+}
