@@ -3,12 +3,18 @@
 Partitions, memory and time stand in slurm/profile.yaml.
 """
 
+import shutil
+
 
 class Cluster:
     """Requests of jobs under one configuration, as the slurm executor of Snakemake reads them."""
 
-    def __init__(self, config):
-        self.on_gpu = config.device != "cpu"
+    def __init__(self, config, local: bool = True):
+        self.on_gpu, self.local = config.device != "cpu", local
+
+    def planned_device(self) -> str:
+        """Entry of the plan's assumptions that comes nearest to what computes here."""
+        return "h100" if self.on_gpu and (not self.local or shutil.which("nvidia-smi")) else "cpu"
 
     def gpus(self, model=None) -> int | None:
         """GPUs of a job on one node: one for each process of a model, one of anything else that computes."""

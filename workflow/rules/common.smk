@@ -5,7 +5,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(workflow.basedir, "src")))
 sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
-from masklab.jobs import provenance, warm
+from masklab.jobs import provenance, remaining, warm
 from masklab.config import load, located, plain, read
 from masklab.errors import MaskLabError
 from cluster import Cluster
