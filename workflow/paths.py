@@ -98,6 +98,10 @@ class Paths:
         """The record of a job."""
         return self.result("made", RULES[rule].place.format(**names) + ".json")
 
+    def log(self, rule: str, **names) -> str:
+        """The log of a job."""
+        return self.result("logs", RULES[rule].place.format(**names) + ".log")
+
     # --- places -------------------------------------------------------------------
 
     def result(self, *parts) -> str:

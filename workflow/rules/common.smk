@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 from masklab.jobs import provenance, remaining, warm
 from masklab.config import load, located, plain, read
 from masklab.errors import MaskLabError
-from cluster import Cluster
+from cluster import SITE, Cluster
 from paths import Paths, instances, pattern
 from submitted import recall, recall_code, remember, remember_code
 
@@ -22,12 +22,15 @@ try:
         remember(plain(settings.raw))
     elif (submitted := recall()) is not None:
         paths = Paths(settings, Paths(load(submitted)), recall_code())
-    cluster = Cluster(settings)
+    site = workflow.resource_settings.default_resources or {}
+    site = {name: str(site[name].raw) for name in SITE if name in site}
+    cluster = Cluster(paths, site, workflow.is_main_process)
     R = paths.result
     needs, settings_of, code_of = paths.for_rules()
     with located(settings):
         paths.check()
     paths.warn_missing_sources()
+    cluster.warn()
 except MaskLabError as error:
     sys.exit(f"masklab: {error}")
 

@@ -11,6 +11,10 @@ rule corpus:
     log:
         R("logs/corpora/{corpus}.log"),
     threads: lambda w: settings.threads if paths.is_causal(w.corpus) else 1
+    resources:
+        slurm_partition=cluster.partition("corpus"),
+        mem_mb=cluster.memory("corpus"),
+        runtime=cluster.runtime("corpus"),
     params:
         config=settings_of("corpus"),
         code=code_of("corpus"),
@@ -37,6 +41,10 @@ rule tokens:
         ),
     log:
         R("logs/tokens/{corpus}/{tokenizer}.log"),
+    resources:
+        slurm_partition=cluster.partition("tokens"),
+        mem_mb=cluster.memory("tokens"),
+        runtime=cluster.runtime("tokens"),
     params:
         config=settings_of("tokens"),
         code=code_of("tokens"),

@@ -9,6 +9,10 @@ rule embeddings:
         facts=R("embeddings/{embeddings}/r{replicate}/embeddings.json"),
     log:
         R("logs/embeddings/{embeddings}/r{replicate}.log"),
+    resources:
+        slurm_partition=cluster.partition("embeddings"),
+        mem_mb=cluster.memory("embeddings"),
+        runtime=cluster.runtime("embeddings"),
     params:
         config=settings_of("embeddings"),
         code=code_of("embeddings"),

@@ -9,6 +9,10 @@ rule task:
         test=R("tasks/{task}/test.parquet"),
     log:
         R("logs/tasks/{task}.log"),
+    resources:
+        slurm_partition=cluster.partition("task"),
+        mem_mb=cluster.memory("task"),
+        runtime=cluster.runtime("task"),
     params:
         config=settings_of("task"),
         code=code_of("task"),

@@ -10,6 +10,10 @@ rule tokenizer:
         special=R("tokenizers/{tokenizer}/special_tokens_map.json"),
     log:
         R("logs/tokenizers/{tokenizer}.log"),
+    resources:
+        slurm_partition=cluster.partition("tokenizer"),
+        mem_mb=cluster.memory("tokenizer"),
+        runtime=cluster.runtime("tokenizer"),
     params:
         config=settings_of("tokenizer"),
         code=code_of("tokenizer"),
