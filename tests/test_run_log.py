@@ -64,7 +64,11 @@ def test_a_failure_is_told_last_whole_and_once(begun):
         else:
             (run.results / "logs/scores").mkdir(parents=True)
             (run.results / "logs/scores/3.log").write_text("first\nlast words\n")
-        run.fails(number, "SLURM-job failed\n    sbatch call:\n        sbatch --wrap very long\n")
+        run.fails(
+            number,
+            "SLURM-job '7' failed, SLURM status is: 'NODE_FAIL'. More\n    sbatch call:\n        sbatch --wrap very long\n",
+            [log],
+        )
     run.closes()
     said = stream.getvalue()
     assert said.count("ValueError: no") == 2, "one line when it happened, and whole at the end"
@@ -73,14 +77,17 @@ def test_a_failure_is_told_last_whole_and_once(begun):
     whole = said[first:]
     assert "probe 1 (rule probe) and 1 more that say the same\n  Traceback" in whole
     assert "  log: results/logs/scores/1.log" in whole
-    assert "probe 3 (rule probe)\n  SLURM-job failed\n    | first\n    | last words\n" in whole
+    assert (
+        "probe 3 (rule probe)\n  Slurm says: NODE_FAIL\n    | the end of results/logs/scores/3.log:\n    | first\n    | last words\n"
+        in whole
+    )
 
 
 def test_a_job_that_is_tried_again_has_not_failed(begun):
     run, stream = begun
     for _ in range(3):
         run.begins(1, "pre-training a r1", "pretrain", "results/logs/models/a/r1.log")
-        run.fails(1, "sbatch: error: too much memory\n    sbatch call:\n x")
+        run.fails(1, "sbatch: error: too much memory\n    sbatch call:\n x", [])
         run.again(1)
     run.begins(1, "pre-training a r1", "pretrain", "results/logs/models/a/r1.log")
     run.ends(1)
@@ -96,7 +103,7 @@ def test_status_reads_what_the_run_and_its_jobs_leave(begun, tmp_path):
     run.begins(1, "corpus c", "corpus", log)
     job = underway.Underway("corpus", {"corpus": "c"}, log)
     run.begins(2, "probe p", "probe", "results/logs/scores/p.log")
-    run.fails(2, "no place to write")
+    run.fails(2, "no place to write", [])
     run.pid = 2**22 + 1  # no process has this number
     run._leave()
     said = status(tmp_path / "results")

@@ -72,6 +72,12 @@ class Cluster:
         """One launcher on each node."""
         return model.nodes if model.nodes > 1 else None
 
+    def asks(self, rule: str) -> dict:
+        """Partition, memory and time of a rule's jobs, as its resources; nothing unless this Snakemake submits."""
+        if not self.submits:
+            return {}
+        return {"slurm_partition": self.partition(rule), "mem_mb": self.memory(rule), "runtime": self.runtime(rule)}
+
     def partition(self, rule: str) -> str | None:
         """The partition of GPUs for what computes on one, that of CPUs for all else."""
         on_gpu = self.on_gpu and rule in COMPUTE and "gpu_partition" in self.site
@@ -81,8 +87,6 @@ class Cluster:
         """Minutes, as a function of the attempt: another attempt gets more, up to the limit of the partition."""
 
         def asked(wildcards, attempt):
-            if not self.submits:
-                return None
             _, limit = partitions().get(self.partition(rule), (0, float("inf")))
             return int(min(MINUTES.get(rule, 60) * attempt, 2 * MINUTES.get(rule, 720), limit))
 
@@ -96,8 +100,6 @@ class Cluster:
         """
 
         def asked(wildcards, attempt):
-            if not self.submits:
-                return None
             names = dict(wildcards.items())
             node = self.node(self.partition(rule))
             wanted = max(LEAST, self._needed(rule, *names.items()) * 2 ** self._exhausted(rule, names, attempt))

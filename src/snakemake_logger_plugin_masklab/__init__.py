@@ -15,6 +15,7 @@ SUBMITTED = re.compile(r"Job (\d+) has been submitted with SLURM jobid (\S+) ")
 AGAIN = re.compile(r"Trying to restart job (\d+)\.")
 EXIT = "returned non-zero exit status"  # of a script: the job itself says why
 LAST = ("At least one job did not complete successfully.", "Exiting because a job execution failed")
+HARMLESS = ("No SLURM account given", "No account was given", "Unable to guess SLURM account")  # sbatch would refuse
 NOTHING = "Nothing to be done"
 CHATTER = ("Using profile", "Using workflow specific profile", "Building DAG of jobs", "Assuming unrestricted shared")
 
@@ -58,7 +59,7 @@ class LogHandler(LogHandlerBase):
         elif event == LogEvent.JOB_FINISHED:
             self._run().ends(record.job_id)
         elif event == LogEvent.JOB_ERROR:
-            self._run().fails(record.jobid, record.rule_msg or "")
+            self._run().fails(record.jobid, record.rule_msg or "", list(record.log))
         elif event is None and (found := SUBMITTED.match(text)):
             self._run().submitted(int(found[1]), found[2])
         elif event is None and (found := AGAIN.match(text)):
@@ -80,6 +81,8 @@ class LogHandler(LogHandlerBase):
         if EXIT in text or any(last in text for last in LAST) or text in self.seen:
             return False
         self.seen.add(text)
+        if text.startswith(HARMLESS):
+            return False
         if record.levelname in ("WARNING", "ERROR", "CRITICAL"):
             return True
         return text.startswith(NOTHING) or not (self.started or text.startswith(CHATTER))

@@ -11,9 +11,7 @@ rule causal_model:
         R("logs/causal_models/{causal}.log"),
     threads: settings.threads
     resources:
-        slurm_partition=cluster.partition("causal_model"),
-        mem_mb=cluster.memory("causal_model"),
-        runtime=cluster.runtime("causal_model"),
+        **cluster.asks("causal_model"),
         gpu=cluster.gpus(),
         cpus_per_task=settings.threads,
     params:

@@ -16,9 +16,7 @@ rule conditionals:
         R("logs/conditionals/{corpus}/{tokenizer}/{sequences}-{positions}.log"),
     threads: settings.threads
     resources:
-        slurm_partition=cluster.partition("conditionals"),
-        mem_mb=cluster.memory("conditionals"),
-        runtime=cluster.runtime("conditionals"),
+        **cluster.asks("conditionals"),
         cpus_per_task=settings.threads,
     params:
         config=settings_of("conditionals"),

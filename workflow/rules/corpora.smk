@@ -12,9 +12,7 @@ rule corpus:
         R("logs/corpora/{corpus}.log"),
     threads: lambda w: settings.threads if paths.is_causal(w.corpus) else 1
     resources:
-        slurm_partition=cluster.partition("corpus"),
-        mem_mb=cluster.memory("corpus"),
-        runtime=cluster.runtime("corpus"),
+        **cluster.asks("corpus"),
     params:
         config=settings_of("corpus"),
         code=code_of("corpus"),
@@ -42,9 +40,7 @@ rule tokens:
     log:
         R("logs/tokens/{corpus}/{tokenizer}.log"),
     resources:
-        slurm_partition=cluster.partition("tokens"),
-        mem_mb=cluster.memory("tokens"),
-        runtime=cluster.runtime("tokens"),
+        **cluster.asks("tokens"),
     params:
         config=settings_of("tokens"),
         code=code_of("tokens"),

@@ -11,9 +11,7 @@ rule dictionary:
         R("logs/dictionaries/{dictionary}/r{replicate}.log"),
     threads: settings.threads
     resources:
-        slurm_partition=cluster.partition("dictionary"),
-        mem_mb=cluster.memory("dictionary"),
-        runtime=cluster.runtime("dictionary"),
+        **cluster.asks("dictionary"),
         gpu=cluster.gpus(),
         cpus_per_task=settings.threads,
     params:
@@ -41,9 +39,7 @@ rule codes:
         R("logs/codes/{dictionary}/r{replicate}.log"),
     threads: settings.threads
     resources:
-        slurm_partition=cluster.partition("codes"),
-        mem_mb=cluster.memory("codes"),
-        runtime=cluster.runtime("codes"),
+        **cluster.asks("codes"),
         gpu=cluster.gpus(),
         cpus_per_task=settings.threads,
     params:

@@ -10,9 +10,7 @@ rule embeddings:
     log:
         R("logs/embeddings/{embeddings}/r{replicate}.log"),
     resources:
-        slurm_partition=cluster.partition("embeddings"),
-        mem_mb=cluster.memory("embeddings"),
-        runtime=cluster.runtime("embeddings"),
+        **cluster.asks("embeddings"),
     params:
         config=settings_of("embeddings"),
         code=code_of("embeddings"),

@@ -11,9 +11,7 @@ rule probe:
         R("logs/scores/{probe}/{recipe}/r{replicate}/{unit}.log"),
     threads: settings.threads
     resources:
-        slurm_partition=cluster.partition("probe"),
-        mem_mb=cluster.memory("probe"),
-        runtime=cluster.runtime("probe"),
+        **cluster.asks("probe"),
         gpu=cluster.gpus(),
         cpus_per_task=settings.threads,
     params:

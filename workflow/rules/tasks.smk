@@ -10,9 +10,7 @@ rule task:
     log:
         R("logs/tasks/{task}.log"),
     resources:
-        slurm_partition=cluster.partition("task"),
-        mem_mb=cluster.memory("task"),
-        runtime=cluster.runtime("task"),
+        **cluster.asks("task"),
     params:
         config=settings_of("task"),
         code=code_of("task"),

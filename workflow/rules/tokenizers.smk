@@ -11,9 +11,7 @@ rule tokenizer:
     log:
         R("logs/tokenizers/{tokenizer}.log"),
     resources:
-        slurm_partition=cluster.partition("tokenizer"),
-        mem_mb=cluster.memory("tokenizer"),
-        runtime=cluster.runtime("tokenizer"),
+        **cluster.asks("tokenizer"),
     params:
         config=settings_of("tokenizer"),
         code=code_of("tokenizer"),

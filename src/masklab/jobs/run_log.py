@@ -26,6 +26,7 @@ EVERY = 60.0  # seconds between lines that say how far the run is, where no line
 REDRAW = 0.5
 TAIL = 15  # lines of a log that stand in for the message of a job that left none
 SUBMISSION = re.compile(r"\n\s*sbatch (call|script):.*", re.S)  # a hundred kilobytes
+SLURM = re.compile(r"SLURM-job '\d+' failed, SLURM status is: '(\w+)'.*", re.S)
 
 
 @dataclass
@@ -47,15 +48,17 @@ class Job:
                 return read_json(results / "state" / place / STATUS)
         return {}
 
-    def why(self, told: str) -> str:
-        """Why it failed: in its own words, else what Snakemake was told and the end of its log."""
+    def why(self, told: str, logs: list[str]) -> str:
+        """Why it failed: in its own words, else what Snakemake was told and the end of the last of its logs."""
         said = (underway.read(underway.path_of(self.log)) or {}) if self.log else {}
         if said.get("failed") and said["began"] >= self.began - 1:
             return said["failed"].rstrip()
-        with suppress(OSError, TypeError):
-            lines = Path(self.log).read_text(encoding="utf-8", errors="replace").splitlines()
-            told += "".join(f"\n  | {line}" for line in lines[-TAIL:])
-        return told or "it was killed without a word"
+        told = SLURM.sub(r"Slurm says: \1", SUBMISSION.sub("", told)).strip() or "it was killed without a word"
+        for log in reversed(logs):
+            with suppress(OSError):
+                if lines := Path(log).read_text(encoding="utf-8", errors="replace").splitlines():
+                    return told + "".join(f"\n  | {line}" for line in [f"the end of {log}:", *lines[-TAIL:]])
+        return told
 
 
 class RunLog:
@@ -121,24 +124,24 @@ class RunLog:
                 width = len(f"{self.total:,}")
                 self.say(f"{self.done:>{width},}/{self.total:,}  {job.name}: {_spoken(seconds)}")
 
-    def fails(self, number: int, told: str) -> None:
-        """A job has failed; told: what Snakemake says of it."""
+    def fails(self, number: int, told: str, logs: list[str]) -> None:
+        """A job has failed; told: what Snakemake says of it; logs: its own, and where Slurm has written."""
         with self.lock:
             job = self.running.pop(number, None)
             if job is None:
                 return
-            why = job.why(SUBMISSION.sub("", told).strip())
+            why = job.why(told, logs)
             self.failed[number] = job, why
-            self.said[why] = self.said.get(why, 0) + 1
-            if self.said[why] == 1:
-                last = why.splitlines()[-1] if why.startswith("Traceback") else why.splitlines()[0]
-                self.say(f"failed: {job.name}: {last}")
+            line = _line(why)
+            self.said[line] = self.said.get(line, 0) + 1
+            if self.said[line] == 1:
+                self.say(f"failed: {job.name}: {line}")
 
     def again(self, number: int) -> None:
         """A job that has failed will be tried again."""
         with self.lock:
             job, why = self.failed.pop(number, (None, None))
-            if job is not None and self.said[why] == 1:
+            if job is not None and self.said[_line(why)] == 1:
                 self.say(f"to be tried again: {job.name}")
 
     def closes(self) -> None:
@@ -246,6 +249,11 @@ class RunLog:
     def _write(self, text):
         self.stream.write(text + "\n")
         self.stream.flush()
+
+
+def _line(why: str) -> str:
+    """A failure in one line: its message."""
+    return why.splitlines()[-1 if why.startswith("Traceback") else 0]
 
 
 def _by_reason(failed) -> dict[str, list[Job]]:
