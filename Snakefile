@@ -41,6 +41,8 @@ onstart:
         and not workflow.deployment_settings.deployment_method
     ):
         warm.start(min(settings.threads, workflow.cores))
+    jobs = {workflow.dag.jobid(job): (job.rule.name, dict(job.wildcards.items())) for job in pending if job.log}
+    remaining.expect(jobs, plain(settings.raw), cluster.planned_device())
     if not workflow.local_exec:
         remember_code(job.params.code for job in pending if "code" in job.params.keys())
 

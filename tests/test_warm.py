@@ -127,6 +127,16 @@ def test_a_killed_script_takes_its_job_along(begin):
     eventually(lambda: not alive(job))
 
 
+def test_a_job_does_not_outlive_the_process_between_it_and_its_script(begin):
+    process = begin(WAITING)
+    job = int(process.stdout.readline())
+    between = int(Path(f"/proc/{job}/stat").read_text().rpartition(")")[2].split()[1])
+    assert between != process.pid
+    os.kill(between, signal.SIGKILL)
+    eventually(lambda: not alive(job), seconds=10)
+    assert process.wait() == 1 and "ended before this job did" in process.stderr.read()
+
+
 def test_a_script_that_is_told_to_end_tells_its_job(begin):
     process = begin(WAITING)
     job = int(process.stdout.readline())

@@ -1,14 +1,62 @@
-"""What a job asks a cluster for, from the config; None: no such request.
+"""What a job asks a cluster for, from the config and from what the cluster has; None: no such request.
 
-Partitions, memory and time stand in slurm/profile.yaml.
+Names of partitions, an account and the like stand in slurm/profile.yaml. Only the Snakemake that submits asks.
 """
+
+import functools
+import shutil
+import subprocess
+import sys
+
+from masklab.jobs import queued, underway
+
+MINUTES = {"pretrain": 1440, "causal_model": 1440, "codes": 480, "dictionary": 240, "probe": 240}  # others: 60
+COMPUTE = tuple(MINUTES)  # rules whose jobs ask for a GPU, where the config wants one
+SITE = ("slurm_partition", "gpu_partition", "node_mem_mb")  # of the default resources of slurm/profile.yaml
+STEP = 500  # MB that requests are rounded up to
+LEAST = 2000  # MB
+EXHAUSTED = ("MemoryError", "can't allocate memory", "Cannot allocate memory")  # in the words of a job
+
+
+@functools.cache
+def partitions() -> dict[str, tuple[int, float]]:
+    """Partition -> MB of its largest node, minutes of its time limit; empty without Slurm."""
+    try:
+        shown = subprocess.run(
+            ["sinfo", "-h", "-e", "-o", "%R|%m|%l"], capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    found = {}
+    for line in shown.split():
+        name, memory, limit = line.split("|")
+        largest = found.get(name, (0, 0.0))[0]
+        found[name] = max(largest, int(memory.rstrip("+"))), minutes(limit)
+    return found
+
+
+def minutes(limit: str) -> float:
+    """Minutes of a time limit as sinfo writes it: `infinite`, `[days-]hours:minutes:seconds`, `minutes:seconds`."""
+    if not limit[:1].isdigit():
+        return float("inf")
+    days, _, rest = limit.rpartition("-")
+    parts = [int(part) for part in rest.split(":")]
+    hours, minute, second = [0] * (3 - len(parts)) + parts
+    return 1440 * int(days or 0) + 60 * hours + minute + second / 60
 
 
 class Cluster:
-    """Requests of jobs under one configuration, as the slurm executor of Snakemake reads them."""
+    """Requests of jobs under one configuration, as the slurm executor of Snakemake reads them.
 
-    def __init__(self, config):
-        self.on_gpu = config.device != "cpu"
+    paths: of the configuration; site: the profile's default resources, name -> text; main: whether this Snakemake
+    submits.
+    """
+
+    def __init__(self, paths, site: dict[str, str] | None = None, main: bool = True):
+        self.paths, self.config, self.site = paths, paths.config, site or {}
+        self.on_gpu = self.config.device != "cpu"
+        self.submits = main and "slurm_partition" in self.site
+        self.doubled = {}
 
     def gpus(self, model=None) -> int | None:
         """GPUs of a job on one node: one for each process of a model, one of anything else that computes."""
@@ -23,3 +71,83 @@ class Cluster:
     def tasks(self, model) -> int | None:
         """One launcher on each node."""
         return model.nodes if model.nodes > 1 else None
+
+    def asks(self, rule: str) -> dict:
+        """Partition, memory and time of a rule's jobs, as its resources; nothing unless this Snakemake submits."""
+        if not self.submits:
+            return {}
+        return {"slurm_partition": self.partition(rule), "mem_mb": self.memory(rule), "runtime": self.runtime(rule)}
+
+    def partition(self, rule: str) -> str | None:
+        """The partition of GPUs for what computes on one, that of CPUs for all else."""
+        on_gpu = self.on_gpu and rule in COMPUTE and "gpu_partition" in self.site
+        return self.site["gpu_partition"] if on_gpu else self.site.get("slurm_partition")
+
+    def runtime(self, rule: str):
+        """Minutes, as a function of the attempt: another attempt gets more, up to the limit of the partition."""
+
+        def asked(wildcards, attempt):
+            _, limit = partitions().get(self.partition(rule), (0, float("inf")))
+            return int(min(MINUTES.get(rule, 60) * attempt, 2 * MINUTES.get(rule, 720), limit))
+
+        return asked
+
+    def memory(self, rule: str):
+        """MB, as a function of a job's wildcards and its attempt.
+
+        What its sizes say it needs, doubled after each attempt that ran out of memory, and never more than the largest
+        node of the partition has.
+        """
+
+        def asked(wildcards, attempt):
+            names = dict(wildcards.items())
+            node = self.node(self.partition(rule))
+            wanted = max(LEAST, self._needed(rule, *names.items()) * 2 ** self._exhausted(rule, names, attempt))
+            return int(min(wanted, node))
+
+        return asked
+
+    def node(self, partition: str) -> float:
+        """MB of a node, from `node_mem_mb` of the profile or from sinfo; infinite where neither says."""
+        if int(self.site.get("node_mem_mb", 0)):
+            return int(self.site["node_mem_mb"])
+        return partitions().get(partition, (float("inf"), 0))[0]
+
+    @functools.cache  # noqa: B019 - as long as the workflow lives
+    def _needed(self, rule, *names):
+        from masklab.plan.graph import Job
+
+        return -(-self._estimate().of(Job(rule, dict(names))) // (STEP * 1e6)) * STEP
+
+    @functools.cache  # noqa: B019
+    def _estimate(self):
+        from masklab.plan import read_assumptions
+        from masklab.plan.costs import Costs, Device
+        from masklab.plan.memory import Memory
+
+        assumptions, device = read_assumptions(), self.planned_device()
+        return Memory(Costs(self.paths, Device(device, assumptions["devices"][device]), assumptions), self.on_gpu)
+
+    def _exhausted(self, rule, names, attempt) -> int:
+        """How many of the attempts before this one ran out of memory."""
+        if attempt == 1:
+            return 0
+        key = (rule, *names.items())
+        if (*key, attempt) not in self.doubled:
+            said = underway.read(underway.path_of(self.paths.log(rule, **names))) or {}
+            words, number = said.get("failed", ""), said.get("slurm_job")
+            out = any(word in words for word in EXHAUSTED) or queued.ended(number) == "OUT_OF_MEMORY"
+            self.doubled[(*key, attempt)] = self.doubled.get((*key, attempt - 1), 0) + out
+        return self.doubled[(*key, attempt)]
+
+    def planned_device(self) -> str:
+        """Entry of the plan's assumptions that comes nearest to what computes here."""
+        return "h100" if self.on_gpu and (self.submits or shutil.which("nvidia-smi")) else "cpu"
+
+    def warn(self) -> None:
+        """Say which partitions of the profile the cluster does not have."""
+        names = {self.site.get("slurm_partition"), self.site.get("gpu_partition") if self.on_gpu else None} - {None}
+        if self.submits and partitions() and (missing := sorted(names - set(partitions()))):
+            known = ", ".join(partitions())
+            print(f"masklab: warning: slurm/profile.yaml: no partition {', '.join(missing)}; sinfo lists {known}",
+                  file=sys.stderr)  # fmt: skip

@@ -109,6 +109,10 @@ class Paths:
         """What a job leaves below `made`, `logs` or `state`, at the place of its artifact."""
         return self.result(folder, RULES[rule].place.format(**names) + end)
 
+    def log(self, rule: str, **names) -> str:
+        """The log of a job."""
+        return self.result("logs", RULES[rule].place.format(**names) + ".log")
+
     # --- places -------------------------------------------------------------------
 
     def result(self, *parts) -> str:

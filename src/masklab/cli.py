@@ -17,7 +17,8 @@ def main(arguments=None) -> int:
     config = commands.add_parser("config", help="a config as it is read, with the file and line of each key")
     config.add_argument("words", nargs="*", metavar="FILE|PART", help="files as above; `section` or `section.name`")
     _values(config)
-    status = commands.add_parser("status", help="running and interrupted jobs of this folder")
+    status = commands.add_parser("status", help="what runs, waits, was interrupted or failed in this folder")
+    status.add_argument("--json", action="store_true", help="the same for a program, once")
     status.add_argument("-w", "--watch", nargs="?", type=_seconds, const=2.0, metavar="SECONDS",
                         help="show again every so many seconds (2), until Ctrl-C")  # fmt: skip
     commands.add_parser("tasks", help="recipes of generated labelled tasks, and phenomena of generated minimal pairs")
@@ -96,8 +97,12 @@ def _seconds(text):
 
 
 def _status(options):
-    from masklab.jobs.status import table
+    from masklab.jobs.status import status, table
 
+    if options.json:
+        import json
+
+        return print(json.dumps(status(Path("results")), indent=2))
     if options.watch is None:
         return print(table(Path("results")))
     # in a terminal: once an empty screen, then from its top, each line and what is below wiped as it is written

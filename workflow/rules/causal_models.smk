@@ -11,6 +11,7 @@ rule causal_model:
         R("logs/causal_models/{causal}.log"),
     threads: settings.threads
     resources:
+        **cluster.asks("causal_model"),
         gpu=cluster.gpus(),
         cpus_per_task=settings.threads,
     params:

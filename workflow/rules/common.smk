@@ -5,11 +5,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(workflow.basedir, "src")))
 sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
-from masklab.jobs import provenance, warm
+from masklab.jobs import provenance, remaining, warm
 from masklab.config import load, plain
 from masklab.errors import MaskLabError
 from masklab.pages.outline import options as options_of
-from cluster import Cluster
+from cluster import SITE, Cluster
 from paths import Paths, instances, notices_of, opened, pattern
 from refresh import refresh
 from shared_work import install
@@ -26,11 +26,14 @@ try:
     elif (submitted := recall()) is not None:
         paths = Paths(settings, Paths(load(submitted)), recall_code())
     options = options_of(workflow.main_snakefile, given.configfiles, given.config_args or ())
-    cluster = Cluster(settings)
+    site = workflow.resource_settings.default_resources or {}
+    site = {name: str(site[name].raw) for name in SITE if name in site}
+    cluster = Cluster(paths, site, workflow.is_main_process)
     R = paths.result
     needs, settings_of, code_of = paths.for_rules()
     labels_of = paths.labels
     sys.stderr.write(notices_of(paths))
+    cluster.warn()
     install(workflow, paths)
 except MaskLabError as error:
     sys.exit(error.said)

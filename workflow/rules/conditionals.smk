@@ -17,6 +17,7 @@ rule conditionals:
         R("logs/conditionals/{corpus}/{tokenizer}/{sequences}-{positions}.log"),
     threads: settings.threads
     resources:
+        **cluster.asks("conditionals"),
         cpus_per_task=settings.threads,
     params:
         config=settings_of("conditionals"),

@@ -11,6 +11,8 @@ rule corpus:
     log:
         R("logs/corpora/{corpus}.log"),
     threads: lambda w: settings.threads if paths.is_causal(w.corpus) else 1
+    resources:
+        **cluster.asks("corpus"),
     params:
         config=settings_of("corpus"),
         code=code_of("corpus"),
@@ -37,6 +39,8 @@ rule tokens:
         ),
     log:
         R("logs/tokens/{corpus}/{tokenizer}.log"),
+    resources:
+        **cluster.asks("tokens"),
     params:
         config=settings_of("tokens"),
         code=code_of("tokens"),

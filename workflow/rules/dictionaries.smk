@@ -11,6 +11,7 @@ rule dictionary:
         R("logs/dictionaries/{dictionary}/r{replicate}.log"),
     threads: settings.threads
     resources:
+        **cluster.asks("dictionary"),
         gpu=cluster.gpus(),
         cpus_per_task=settings.threads,
     params:
@@ -38,6 +39,7 @@ rule codes:
         R("logs/codes/{dictionary}/r{replicate}.log"),
     threads: settings.threads
     resources:
+        **cluster.asks("codes"),
         gpu=cluster.gpus(),
         cpus_per_task=settings.threads,
     params:

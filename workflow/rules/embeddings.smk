@@ -9,6 +9,8 @@ rule embeddings:
         facts=R("embeddings/{embeddings}/r{replicate}/embeddings.json"),
     log:
         R("logs/embeddings/{embeddings}/r{replicate}.log"),
+    resources:
+        **cluster.asks("embeddings"),
     params:
         config=settings_of("embeddings"),
         code=code_of("embeddings"),

@@ -12,6 +12,7 @@ rule pretrain:
         R("logs/models/{recipe}/r{replicate}.log"),
     threads: lambda w: settings.threads * settings.models[w.recipe].here
     resources:
+        **cluster.asks("pretrain"),
         gpu=lambda w: cluster.gpus(settings.models[w.recipe]),
         gres=lambda w: cluster.gpus_of_each_node(settings.models[w.recipe]),
         nodes=lambda w: settings.models[w.recipe].nodes,

@@ -11,6 +11,7 @@ rule probe:
         R("logs/scores/{probe}/{recipe}/r{replicate}/{unit}.log"),
     threads: settings.threads
     resources:
+        **cluster.asks("probe"),
         gpu=cluster.gpus(),
         cpus_per_task=settings.threads,
     params:

@@ -9,6 +9,8 @@ rule task:
         test=R("tasks/{task}/test.parquet"),
     log:
         R("logs/tasks/{task}.log"),
+    resources:
+        **cluster.asks("task"),
     params:
         config=settings_of("task"),
         code=code_of("task"),

@@ -10,6 +10,8 @@ rule tokenizer:
         special=R("tokenizers/{tokenizer}/special_tokens_map.json"),
     log:
         R("logs/tokenizers/{tokenizer}.log"),
+    resources:
+        **cluster.asks("tokenizer"),
     params:
         config=settings_of("tokenizer"),
         code=code_of("tokenizer"),

@@ -5,11 +5,13 @@ import gc
 import logging
 import os
 import sys
+import traceback
 from pathlib import Path
 
 from masklab.errors import MaskLabError
 from masklab.jobs import provenance, state, store, warm
 from masklab.jobs.progress import configure
+from masklab.jobs.underway import Underway
 from masklab.memory import keep_freed_memory
 
 log = logging.getLogger("masklab")
@@ -17,7 +19,8 @@ log = logging.getLogger("masklab")
 
 @contextlib.contextmanager
 def job(snakemake):
-    """Run a script's body: log records go to `log:` and stderr; a MaskLabError is one line and status 1.
+    """Run a script's body: log records go to `log:`, and to stderr where the run has no log of its own; a MaskLabError
+    is one line and status 1.
 
     An artifact that lies in the store is taken from it, and the body does not run. After the body nothing can fail the
     job: what cannot be written down or kept in the store is a warning.
@@ -27,7 +30,8 @@ def job(snakemake):
         os.environ[variable] = str(threads(snakemake.threads))
     gc.set_threshold(50_000)  # imports make objects that stay: looking through them for garbage takes time
     keep_freed_memory()
-    configure(snakemake.log[0] if snakemake.log else None)
+    configure(snakemake.log[0])
+    underway = Underway(snakemake.rule, dict(snakemake.wildcards), snakemake.log[0])
     try:
         params = dict(snakemake.params)
         config = params.get("config")
@@ -48,6 +52,7 @@ def job(snakemake):
         if store.take(entry, snakemake.output, inputs, again=record.path.exists()):
             afterwards("the record", lambda: record.finished(inputs, taken_from=str(entry.path)))
             log.info("taken from the store: %s", entry.path)
+            underway.ended()
             sys.exit(0)
         if params.get("state"):
             state.begin(params["state"], params["code"])
@@ -60,11 +65,14 @@ def job(snakemake):
         afterwards("what it was made from", lambda: provenance.embed(snakemake.output, config))
         afterwards("the record", lambda: record.finished(inputs))
         store.publish(entry, snakemake.rule, snakemake.output)
+        underway.ended()
     except MaskLabError as error:
         log.error("error: %s", error)
+        underway.failed(f"error: {error}")
         sys.exit(1)
     except Exception:
         log.exception("failed")
+        underway.failed(traceback.format_exc())
         sys.exit(1)
 
 

@@ -19,7 +19,8 @@ from masklab.files import fingerprint
 # itself (kinds). It counts for nothing, and so does what it alone imports.
 NOTHING = ("_job", "masklab.cli", "masklab.config.document", "masklab.config.kinds", "masklab.errors",
            "masklab.jobs.code", "masklab.jobs.housekeeping", "masklab.jobs.progress", "masklab.jobs.provenance",
-           "masklab.jobs.status", "masklab.jobs.store", "masklab.jobs.warm", "masklab.plan")  # fmt: skip
+           "masklab.jobs.queued", "masklab.jobs.remaining", "masklab.jobs.run_log", "masklab.jobs.status",
+           "masklab.jobs.store", "masklab.jobs.underway", "masklab.jobs.warm", "masklab.plan")  # fmt: skip
 BY_NAME = "masklab.config"  # the package of which only what is used counts
 DIGITS = 16
 

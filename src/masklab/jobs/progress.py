@@ -1,6 +1,7 @@
 """Progress of long jobs: lines in a log, a bar in a terminal (tqdm's), a status file beside a state.
 
-A log file gets a line now and then, since a bar would write thousands. `masklab status` gathers the status files.
+A log file gets a line now and then, since a bar would write thousands. `masklab status` and the log of a run
+(`run_log`) gather the status files. Where a run has such a log, all that its jobs write goes to their files alone.
 """
 
 import logging
@@ -14,15 +15,28 @@ from masklab.files import write_json
 
 log = logging.getLogger("masklab")
 REDRAW = 0.2  # seconds
+REFRESH = 2.0  # seconds between writings of a status file
 STATUS = "status.json"
+QUIET = "MASKLAB_QUIET"  # in the environment of a run whose log is `run_log`'s: the Slurm job that it runs in, or ""
 
 
 def configure(file=None, mode: str = "w") -> None:
-    """Send log records to stderr and, if given, to a file. `mode`: `w` anew, `a` add to it."""
+    """Send our log records and others' warnings to stderr and, if given, to a file. `mode`: `w` anew, `a` add to it.
+
+    In a job of a run with a log of its own stdout and stderr become that file, whoever writes to them.
+    """
     handlers = [Terminal()]
-    if file:
+    if file and os.environ.get(QUIET) == os.environ.get("SLURM_JOB_ID", ""):
+        with open(file, mode):  # made anew
+            pass
+        with open(file, "a") as opened:
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+                os.dup2(opened.fileno(), stream.fileno())
+    elif file:
         handlers.append(logging.FileHandler(file, mode=mode))
-    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.INFO, handlers=handlers)
+    logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.WARNING, handlers=handlers)
+    log.setLevel(logging.INFO)
 
 
 class Terminal(logging.StreamHandler):
@@ -63,6 +77,19 @@ class Rate:
         return self.items / self.seconds if self.seconds else 0.0
 
 
+class Mean:
+    """A running mean in which the last `over` values count most; of fewer, their plain mean."""
+
+    def __init__(self, over: int = 50):
+        self.over, self.count, self.value = over, 0, 0.0
+
+    def add(self, value: float) -> float:
+        """Count a value; returns the mean."""
+        self.count += 1
+        self.value += (value - self.value) / min(self.count, self.over)
+        return self.value
+
+
 class Progress:
     """Callable `progress(done, total)` that tells how far a job is, at little cost per call.
 
@@ -74,8 +101,8 @@ class Progress:
 
     def __init__(self, label, unit="items", every=10.0, start: int = 0, folder=None, silent: bool = False):
         self.label, self.unit, self.every, self.start, self.silent = label, unit, every, start, silent
-        self.path = None if folder is None else Path(folder) / STATUS
-        self.began = self.logged = time.monotonic()
+        self.path, self.loss = None if folder is None else Path(folder) / STATUS, Mean()
+        self.began = self.logged = self.written = time.monotonic()
         self.terminal = sys.stderr.isatty() and not silent
         self.bar, self.drawn = None, 0.0
 
@@ -87,11 +114,16 @@ class Progress:
     def __call__(self, done: int, total: int, note: str = "", **facts) -> bool:
         """Report `done` of `total` units; returns whether a line was due (every `every` seconds, and at the end).
 
-        facts: `loss`, `tokens_per_second`, for those jobs that have them; `note`: words for the line.
+        facts: `loss`, `tokens_per_second`, for those jobs that have them; `note`: words for the line. What is shown is
+        the mean loss of the last calls: a batch holds sequences of about one length, and its own loss says as much
+        about their length as about the model.
         """
+        if "loss" in facts:
+            facts["loss"] = self.loss.add(facts["loss"])
         now = time.monotonic()
         due = now - self.logged >= self.every or done >= total
-        if self.silent or not (due or (self.terminal and now - self.drawn >= REDRAW)):
+        write = due or (self.path is not None and now - self.written >= REFRESH)
+        if self.silent or not (write or (self.terminal and now - self.drawn >= REDRAW)):
             return False
         rate = (done - self.start) / max(now - self.began, 1e-9)
         eta = (total - done) / rate if rate > 0 else None
@@ -108,8 +140,10 @@ class Progress:
             share, left = 100 * done / max(total, 1), "?" if eta is None else duration(eta)
             line = [self.label, f"{done:,}/{total:,} {self.unit} ({share:.0f}%)", *notes, f"ETA {left}"]
             log.info("%s", " ".join(line), extra={"progress": True})
-            self._status(done, total, eta, {"rate": rate, **facts})
             self.logged = now
+        if write:
+            self._status(done, total, eta, {"rate": rate, **facts})
+            self.written = now
         return due
 
     def _draw(self, done, total, notes):

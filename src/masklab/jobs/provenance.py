@@ -7,6 +7,7 @@ the job whose log is `results/logs/<...>.log` is `results/made/<...>.json`: rule
 import contextlib
 import json
 import os
+import resource
 import socket
 import time
 from importlib import metadata
@@ -87,6 +88,12 @@ def vouch(log, config, code, inputs) -> None:
             write_json({**record, "vouched": {**now, "time": time.time()}}, path)
 
 
+def _peak() -> int:
+    """Most memory that this process or one that it started has had, in MB."""
+    kilobytes = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return max(kilobytes) // (1024 if os.uname().sysname == "Linux" else 1024**2)
+
+
 def _marks(inputs):
     return {str(path): input_mark(path) for path in inputs}
 
@@ -120,7 +127,7 @@ class Record:
     def _write(self, **facts):
         now = time.time()
         seconds = self.before + now - self.began
-        where = {"host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID")}
+        where = {"host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID"), "peak_mb": _peak()}
         write_json(
             {**self.facts, **facts, "seconds": seconds, "attempts": self.attempts + 1, "ended": now, **where}, self.path
         )

@@ -1,15 +1,25 @@
-"""Running and interrupted jobs of a results folder, from the status files that they leave beside their states."""
+"""All that runs, waits, was interrupted or has failed in a results folder, here and on Slurm.
+
+Sources: the file that each job leaves while it is under way (`underway`), the status files beside states (`progress`),
+the file of the run (`run_log`), and squeue.
+"""
 
 import fcntl
+import os
 import time
 from pathlib import Path
 
 from masklab.errors import MaskLabError
 from masklab.files import read_json
+from masklab.jobs import underway
 from masklab.jobs.progress import STATUS, duration
+from masklab.jobs.queued import queued
+from masklab.jobs.run_log import RUN
 
-HEADER = ("job", "is", "done", "loss", "tokens/s", "ETA", "seen")
+HEADER = ("job", "is", "done", "loss", "tokens/s", "ETA", "since")
 LEFT = 2  # columns aligned left
+ORDER = ("running", "starting", "queued", "interrupted", "failed")
+STOPPED = "stopped by signal"  # what a job says that saved its state and left because it was told to
 
 
 def running(folder: Path) -> bool:
@@ -24,46 +34,133 @@ def running(folder: Path) -> bool:
     return False
 
 
-def jobs(results: Path) -> list[tuple[str, ...]]:
-    """One row per job that has begun and not ended: pre-training, dictionaries, codes, probes."""
-    # results/state/<noun>/..., or results/<run>/state/<noun>/...
-    paths = sorted({*results.glob(f"state/**/{STATUS}"), *results.glob(f"*/state/**/{STATUS}")})
-    rows = []
-    for path in paths:
+def status(results: Path) -> dict:
+    """`runs`: what each run says of itself; `jobs`: a row per job that has begun or waits in Slurm and has not ended.
+
+    A row holds `job` and `is` (`ORDER`), and as far as it is known `rule`, `log`, `done`, `total`, `unit`, `loss`,
+    `tokens_per_second`, `eta_seconds`, `since` (seconds since 1970), `why`, `slurm_job`, `reason` (why Slurm lets it
+    wait).
+    """
+    slurm = queued(results.absolute().parent)
+    runs = [run for path in _each(results, f"state/{RUN}") if (run := _run(path))]
+    rows = {}
+    for path in _each(results, f"{underway.FOLDER}/*.json"):
+        if (said := underway.read(path)) is not None:
+            rows[_place(results, said["log"])] = _begun(said, slurm)
+    for path in _each(results, f"state/**/{STATUS}"):
         try:
-            status = read_json(path)
+            far = read_json(path)
         except MaskLabError:
             continue  # it ended just now
-        active = running(path.parent)
-        parts = [part for part in path.parent.relative_to(results).parts if part != "state"]
-        done, total = status["done"], status["total"]
-        rate, eta = status.get("tokens_per_second"), status.get("eta_seconds")
-        if rate is None and status["unit"] == "tokens":
-            rate = status.get("rate")
-        rows.append(
-            (
-                "/".join(parts),
-                "running" if active else "interrupted",
-                f"{done:,}/{total:,} {status['unit']} {done / max(total, 1):4.0%}",
-                f"{status['loss']:.4f}" if "loss" in status else "-",
-                f"{rate:,.0f}" if active and rate is not None else "-",
-                duration(eta) if active and eta is not None else "-",
-                f"{duration(time.time() - status['time'])} ago",
-            )
-        )
-    return rows
+        place = "/".join(part for part in path.parent.relative_to(results).parts if part != "state")
+        row = rows.setdefault(place, {"is": "running" if running(path.parent) else "interrupted", "since": far["time"]})
+        row |= {key: far[key] for key in ("done", "total", "unit", "loss") if key in far}
+        if row["is"] == "running":
+            per_second = far.get("rate") if far["unit"] == "tokens" else None
+            row["tokens_per_second"] = far.get("tokens_per_second", per_second)
+            row["eta_seconds"] = far.get("eta_seconds")
+    for run in runs:
+        for job in run["failed"]:
+            rows.setdefault(_place(results, job["log"]), {"is": "failed", "why": job["why"], "log": job["log"]})
+    known = {row.get("slurm_job") for row in rows.values()}
+    names = {job["slurm_job"]: _place(results, job["log"]) for run in runs for job in run["begun"]}
+    for number, job in slurm.items():
+        if number not in known:
+            waits = job["state"] in ("PENDING", "CONFIGURING")
+            place = names.get(number, job["comment"].replace("_wildcards_", " "))
+            rows[place] = {"is": "queued" if waits else "starting", "slurm_job": number, "reason": job["reason"]}
+    listed = [{"job": place, **row} for place, row in rows.items()]
+    return {"runs": runs, "jobs": sorted(listed, key=lambda row: (ORDER.index(row["is"]), row["job"]))}
+
+
+def _each(results, pattern):
+    """results/<pattern> and results/<run>/<pattern>."""
+    return sorted({*results.glob(pattern), *results.glob(f"*/{pattern}")})
+
+
+def _place(results, log) -> str:
+    """The name of the job with this log: where its log lies."""
+    folder, place = underway.split_log(log)
+    return "/".join([*folder.parts[1:], place])
+
+
+def _run(path) -> dict | None:
+    try:
+        run = read_json(path)
+    except MaskLabError:
+        return None
+    lives = run["ended"] is None
+    if lives and run["host"] == os.uname().nodename:
+        try:
+            os.kill(run["pid"], 0)
+        except OSError:
+            lives = False
+    return run | {"lives": lives, "folder": str(path.parents[1])}
+
+
+def _begun(said, slurm) -> dict:
+    row = {key: said[key] for key in ("rule", "log", "slurm_job")} | {"since": said["began"]}
+    there = slurm.get(said["slurm_job"], {})
+    if there.get("state") == "PENDING":  # Slurm took it away and will start it again
+        return row | {"is": "queued", "reason": there["reason"]}
+    if said["active"] or there.get("state") == "RUNNING":
+        return row | {"is": "running"}
+    if "failed" not in said:
+        return row | {"is": "interrupted"}
+    row |= {"why": said["failed"], "since": said["ended"]}
+    return row | {"is": "interrupted" if STOPPED in said["failed"] else "failed"}
+
+
+# --- as text -----------------------------------------------------------------------------
 
 
 def table(results: Path) -> str:
-    """The jobs as aligned text."""
-    rows = jobs(results)
-    if not rows:
-        return "no job is under way"
+    """The status as text."""
+    said = status(results)
+    lines = [_spoken(run) for run in said["runs"]]
+    if not said["jobs"]:
+        return "\n".join([*lines, "no job is under way"])
+    rows = [_cells(row) for row in said["jobs"]]
     widths = [max(map(len, column)) for column in zip(HEADER, *rows, strict=True)]
-    return "\n".join(
+    lines += [
         "  ".join(
             cell.ljust(width) if number < LEFT else cell.rjust(width)
             for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in (HEADER, *rows)
+    ]
+    for row in said["jobs"]:
+        if row["is"] == "failed":
+            lines += [f"{row['job']} failed: {row['why'].splitlines()[-1]}", f"  log: {row['log']}"]
+        elif row.get("reason") not in (None, "None", "", "Priority", "Resources"):
+            lines.append(f"{row['job']} waits in Slurm: {row['reason']}")
+    for run in said["runs"]:
+        if run["lives"] and run["waiting"]:
+            lines.append("not begun: " + ", ".join(f"{count:,} {rule}" for rule, count in run["waiting"].items()))
+    return "\n".join(lines)
+
+
+def _spoken(run) -> str:
+    done = f"{run['folder']}: {run['done']:,} of {run['total']:,} jobs done"
+    done += f", {len(run['failed']):,} failed" if run["failed"] else ""
+    if run["lives"]:
+        left = run["eta_seconds"]
+        return f"{done}, running for {duration(time.time() - run['began'])}" + (
+            "" if left is None else f", ETA {duration(left)}"
+        )
+    if run["ended"] is None:
+        return f"{done}; the run was killed {duration(time.time() - run['time'])} ago"
+    return f"{done}; the run ended {duration(time.time() - run['ended'])} ago"
+
+
+def _cells(row) -> tuple[str, ...]:
+    done, total, rate, eta = (row.get(key) for key in ("done", "total", "tokens_per_second", "eta_seconds"))
+    return (
+        row["job"],
+        row["is"],
+        "-" if done is None else f"{done:,}/{total:,} {row['unit']} {done / max(total, 1):4.0%}",
+        f"{row['loss']:.4f}" if "loss" in row else "-",
+        "-" if rate is None else f"{rate:,.0f}",
+        "-" if eta is None else duration(eta),
+        f"{duration(time.time() - row['since'])} ago" if "since" in row else "-",
     )

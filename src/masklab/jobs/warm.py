@@ -4,12 +4,14 @@ Snakemake starts a Python for every script. That one (`hand_over`) sends its env
 warm process (`serve`), which has imported what jobs import, but nothing of MaskLab's, and never used it: no thread
 runs and no library holds a state. Two forks later the script runs there as it would have here. In between stands a
 process that waits for both ends: a script that is killed takes its job along, and a job's exit status is its script's.
+If that process is killed itself, the kernel kills the job (PR_SET_PDEATHSIG) and the script fails.
 
 Only on Linux, only where Snakemake itself runs the jobs, and not within a container; else jobs start cold.
 `MASKLAB_WARM=0` in the environment turns it off.
 """
 
 import atexit
+import ctypes
 import gc
 import json
 import os
@@ -35,6 +37,7 @@ PRELOADED = (
 )  # fmt: skip
 SIZE = struct.Struct("!q")  # of the request; also an exit status
 POLL = 1.0  # seconds between looks at whether Snakemake is still there
+PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 
 
 def start(threads: int) -> None:
@@ -131,8 +134,10 @@ def _between(connection) -> dict:
         sent += part
     if len(sent) < size:
         os._exit(1)
+    between = os.getpid()
     if (job := os.fork()) == 0:
         connection.close()
+        _end_with(between)
         return json.loads(sent) | {"files": files}
     for file in files:
         os.close(file)
@@ -143,6 +148,13 @@ def _between(connection) -> dict:
     with suppress(OSError):
         connection.sendall(SIZE.pack(status if status >= 0 else 128 - status))
     os._exit(0)
+
+
+def _end_with(parent: int) -> None:
+    """Have the kernel kill this process when `parent`, which forked it, ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before the kernel knew
+        os._exit(1)
 
 
 def _run(job: dict) -> None:

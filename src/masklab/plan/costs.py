@@ -55,13 +55,17 @@ class Costs:
     def of(self, job) -> Cost:
         """Cost of a job; `_<rule>` knows it, a rule without one only starts."""
         known = getattr(self, f"_{job.rule}", None)
-        names = {key: split_instance(name)[0] for key, name in job.names.items() if key != "replicate"}
-        return known(**names) if known else Cost(self.assumed["local_seconds"])
+        return known(**self.entries(job)) if known else Cost(self.assumed["local_seconds"])
 
-    def _tokens_of(self, corpus, tokenizer):
+    def entries(self, job) -> dict[str, str]:
+        """The names of a job without its replicate: those of entries of the config."""
+        return {key: split_instance(name)[0] for key, name in job.names.items() if key != "replicate"}
+
+    def tokens_of(self, corpus: str, tokenizer: str) -> float:
+        """Tokens of the training split."""
         return self.sizes.sequences(corpus, tokenizer) * self.sizes.length(corpus, tokenizer)
 
-    def _tokenizer_of(self, corpus):
+    def tokenizer_of(self, corpus):
         """A tokenizer that reads a corpus."""
         entries = self.config.models.values()
         return next(
@@ -72,14 +76,14 @@ class Costs:
         return Cost(self.assumed["start_seconds"] + tokens / self.assumed["tokens_per_second"], stored=stored)
 
     def _corpus(self, corpus):
-        tokens = self._tokens_of(corpus, self._tokenizer_of(corpus))
+        tokens = self.tokens_of(corpus, self.tokenizer_of(corpus))
         return self._read(tokens, 2 * tokens)
 
     def _tokenizer(self, tokenizer):
-        return self._read(self._tokens_of(self.config.tokenizers[tokenizer].corpus, tokenizer))
+        return self._read(self.tokens_of(self.config.tokenizers[tokenizer].corpus, tokenizer))
 
     def _tokens(self, corpus, tokenizer):
-        tokens = self._tokens_of(corpus, tokenizer)
+        tokens = self.tokens_of(corpus, tokenizer)
         return self._read(tokens, 2 * tokens)
 
     def _task(self, task):
@@ -90,17 +94,19 @@ class Costs:
 
     def _embeddings(self, embeddings):
         entry = self.config.embeddings[embeddings]
-        tokens = self._tokens_of(entry.corpus, entry.tokenizer) * entry.epochs
+        tokens = self.tokens_of(entry.corpus, entry.tokenizer) * entry.epochs
         flops = tokens * 6 * entry.size * (entry.window + 1 + entry.negative)
         return Cost(self.assumed["start_seconds"] + flops / self.assumed["cbow_flops"], flops=flops)
 
     # --- training ---------------------------------------------------------------
 
-    def _latent(self, model):
+    def latent(self, model) -> int:
+        """Width of a recipe's softmax over atoms; 0 without one."""
         needed = self.config.objectives[model.objective].needs("codes")
         return self.config.dictionaries[model.dictionary].atoms if needed else 0
 
-    def _parameters(self, encoder, vocab, latent):
+    def parameters_of(self, encoder: str, vocab: int, latent: int) -> int:
+        """Trainable parameters of an encoder with its heads."""
         key = (encoder, vocab, latent)
         if key not in self.parameters:
             self.parameters[key] = count_parameters(self.config.encoders[encoder], vocab, latent)
@@ -111,7 +117,7 @@ class Costs:
         encoder, objective = self.config.encoders[entry.encoder], self.config.objectives[entry.objective]
         if not encoder.network:
             return Cost(self.assumed["start_seconds"])
-        vocab, latent = self.sizes.vocabulary(entry.tokenizer), self._latent(entry)
+        vocab, latent = self.sizes.vocabulary(entry.tokenizer), self.latent(entry)
         length = max(1, round(self.sizes.length(entry.corpus, entry.tokenizer)))
         flops = pretraining_flops(encoder, objective, entry.masking, vocab, entry.batch_size, length, latent)
         passes = 1.0
@@ -124,7 +130,7 @@ class Costs:
                 passes += 1 / every
         layers = passes * encoder.layers * math.ceil(entry.batch_size / entry.micro)
         step = self.device.seconds(flops, layers, entry.precision) / entry.processes
-        stored = len(checkpoints(entry)) * FLOAT * self._parameters(entry.encoder, vocab, latent)
+        stored = len(checkpoints(entry)) * FLOAT * self.parameters_of(entry.encoder, vocab, latent)
         return Cost(
             self.start + entry.steps * step,
             entry.processes if self.device.is_gpu else 0,
@@ -144,11 +150,11 @@ class Costs:
         stored = FLOAT * count_parameters(encoder, vocab)
         return Cost(self.start + seconds, int(self.device.is_gpu), flops, tokens, stored)
 
-    def _source(self, dictionary):
+    def source(self, dictionary: str) -> tuple[Encoder, float, int]:
         """Encoder, vocabulary, tokens of the corpus and mean length behind a dictionary."""
         source = self.config.models[self.config.dictionaries[dictionary].model.rpartition("@")[0]]
         length = max(1, round(self.sizes.length(source.corpus, source.tokenizer)))
-        return self.config.encoders[source.encoder], self._tokens_of(source.corpus, source.tokenizer), length
+        return self.config.encoders[source.encoder], self.tokens_of(source.corpus, source.tokenizer), length
 
     def _states(self, encoder, tokens, length):
         """Seconds and FLOPs of hidden states of so many tokens."""
@@ -157,7 +163,7 @@ class Costs:
 
     def _dictionary(self, dictionary):
         entry = self.config.dictionaries[dictionary]
-        encoder, _, length = self._source(dictionary)
+        encoder, _, length = self.source(dictionary)
         seconds, flops = self._states(encoder, entry.sample, length)
         seconds += entry.iterations * entry.batch_size / self._coded_per_second(entry)
         stored = FLOAT * entry.atoms * encoder.hidden
@@ -165,7 +171,7 @@ class Costs:
 
     def _codes(self, dictionary):
         entry = self.config.dictionaries[dictionary]
-        encoder, tokens, length = self._source(dictionary)
+        encoder, tokens, length = self.source(dictionary)
         seconds, flops = self._states(encoder, tokens, length)
         seconds += tokens / self._coded_per_second(entry)
         return Cost(

@@ -1,0 +1,37 @@
+"""What Slurm says of the jobs that were submitted from a folder."""
+
+import subprocess
+from pathlib import Path
+
+FIELDS = "%i|%T|%r|%Z|%k"
+
+
+def queued(folder: Path) -> dict[str, dict]:
+    """Number of each Slurm job of this user from `folder` -> `state`, `reason` and `comment`; none without Slurm."""
+    try:
+        shown = subprocess.run(
+            ["squeue", "--me", "-h", "-o", FIELDS], capture_output=True, text=True, check=True, timeout=20
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    found = {}
+    for line in shown.splitlines():
+        number, state, reason, where, comment = line.split("|", 4)
+        if Path(where) == folder and comment.startswith("rule_"):
+            found[number] = {"state": state, "reason": reason, "comment": comment.removeprefix("rule_")}
+    return found
+
+
+def ended(number: str | None) -> str | None:
+    """State in which a Slurm job ended, such as `OUT_OF_MEMORY`; None where Slurm no longer knows."""
+    if number is None:
+        return None
+    for command in (["squeue", "-h", "-t", "all", "-j", number, "-o", "%T"],
+                    ["sacct", "-X", "-n", "-j", number, "-o", "State"]):  # fmt: skip
+        try:
+            shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.split()
+        except (OSError, subprocess.SubprocessError):
+            continue
+        if shown:
+            return shown[0]
+    return None

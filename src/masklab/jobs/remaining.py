@@ -1,0 +1,85 @@
+"""How long the rest of a run will take: what `masklab plan` expects of each job, set right by the jobs that have ended.
+
+A rule counts as slower or faster than planned as far as its own jobs have shown it, and beyond that as all have.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+
+JOBS: dict[int, str] = {}  # number of each job of this run that makes something -> its rule
+EXPECTED: dict[int, float] = {}  # number of a job -> planned seconds
+FEW = 10  # jobs of which nothing is planned
+SURE = 20.0  # planned seconds that a rule must have done before its own pace counts for half
+EARLY = 10.0  # seconds before which nothing is said
+_asked = None
+
+
+class Remaining:
+    """Jobs done and left of the run that began at the time `began`."""
+
+    def __init__(self, began: float):
+        self.began = began
+        self.used: dict[int, float] = {}
+
+    def finished(self, number: int, seconds: float) -> None:
+        """Job `number` took so long."""
+        self.used[number] = seconds
+
+    def seconds(self, running: dict[int, float]) -> float | None:
+        """Seconds left, None while nobody knows; running: number of a job -> when it began."""
+        receive()
+        now = time.time()
+        known = [number for number in self.used if number in EXPECTED]
+        if not known or now - self.began < EARLY:
+            return None
+        planned, used = {}, {}
+        for number in known:
+            rule = JOBS[number]
+            planned[rule] = planned.get(rule, 0.0) + EXPECTED[number]
+            used[rule] = used.get(rule, 0.0) + self.used[number]
+        pace = sum(used.values()) / sum(planned.values())
+        left = {}
+        for number, expected in EXPECTED.items():
+            if number not in self.used:
+                rule = JOBS[number]
+                own = (used.get(rule, 0.0) + SURE * pace) / (planned.get(rule, 0.0) + SURE)
+                left[number] = max(0.0, expected * own - max(0.0, now - running.get(number, now)))
+        busy = sum(self.used.values()) + sum(now - began for began in running.values())
+        at_once = max(1.0, busy / (now - self.began))
+        return max(sum(left.values()) / at_once, max((left.get(number, 0.0) for number in running), default=0.0))
+
+
+def expect(jobs: dict[int, tuple[str, dict]], config: dict, device: str) -> None:
+    """The jobs of this run (number -> rule and its wildcards) under a config as it was read.
+
+    Another process plans them: counting parameters needs torch, which the process that schedules does without.
+    """
+    global _asked
+    JOBS.update({number: rule for number, (rule, _) in jobs.items()})
+    if len(jobs) < FEW:
+        return
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    with suppress(OSError):
+        answer = tempfile.TemporaryFile()  # noqa: SIM115 - read when the process has ended
+        process = subprocess.Popen(
+            [sys.executable, "-m", "masklab.plan.seconds", device],
+            stdin=subprocess.PIPE, stdout=answer, stderr=subprocess.DEVNULL, env=environment,
+        )  # fmt: skip
+        _asked = process, answer
+        with process.stdin as pipe:
+            pipe.write(json.dumps({"config": config, "jobs": jobs}, default=str).encode())
+
+
+def receive() -> None:
+    """Take the answer, if it has come."""
+    global _asked
+    if _asked is not None and _asked[0].poll() is not None:
+        with _asked[1] as answer, suppress(ValueError):
+            answer.seek(0)
+            EXPECTED.update({int(number): seconds for number, seconds in json.load(answer).items()})
+        _asked = None

@@ -1,0 +1,72 @@
+"""What a job under way leaves for others to see: a small file, locked while it runs, removed when it has succeeded.
+
+Of the job with the log `results/logs/<place>.log` it is `results/state/jobs/<place>.json`, with `~` for each `/` of the
+place. A file without a lock is of a job that failed (`failed` says why) or that was killed without a word.
+"""
+
+import fcntl
+import json
+import os
+import socket
+import time
+from pathlib import Path
+
+FOLDER = "state/jobs"
+
+
+def split_log(log) -> tuple[Path, str]:
+    """(folder of results, place) of the job with this log."""
+    parts = Path(log).with_suffix("").parts
+    at = parts.index("logs")
+    return Path(*parts[:at]), "/".join(parts[at + 1 :])
+
+
+def path_of(log) -> Path:
+    """The file that the job with this log leaves while it is under way."""
+    results, place = split_log(log)
+    return results / FOLDER / f"{place.replace('/', '~')}.json"
+
+
+def read(path) -> dict | None:
+    """What a job says of itself, None where there is nothing; `active`: whether it runs."""
+    try:
+        with open(path, "r+", encoding="utf-8") as file:
+            said = json.loads(file.read())
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                active = False
+            except OSError:
+                active = True
+    except (OSError, ValueError):  # it has just ended, or just begun
+        return None
+    return said | {"active": active}
+
+
+class Underway:
+    """The file of this process's job. rule, wildcards: as Snakemake names them; log: the job's."""
+
+    def __init__(self, rule: str, wildcards: dict, log: str):
+        self.path = path_of(log)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 - locked as long as this process runs
+        fcntl.flock(self.file, fcntl.LOCK_SH)  # shared: two of one job may run for a moment, and `state.locked` decides
+        self.said = {
+            "rule": rule, "wildcards": wildcards, "log": str(log), "began": time.time(), "pid": os.getpid(),
+            "host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID"),
+        }  # fmt: skip
+        self._write()
+
+    def _write(self):
+        self.file.truncate(0)
+        self.file.write(json.dumps(self.said))
+        self.file.flush()
+
+    def failed(self, why: str) -> None:
+        """The job has failed; why: one line, or a traceback."""
+        self.said |= {"failed": why, "ended": time.time()}
+        self._write()
+
+    def ended(self) -> None:
+        """The job has succeeded."""
+        self.path.unlink(missing_ok=True)
+        self.file.close()

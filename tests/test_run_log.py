@@ -1,0 +1,159 @@
+"""The log of a run: what it says of jobs that begin, end and fail, and what is left."""
+
+import io
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from masklab.jobs import remaining, underway
+from masklab.jobs.run_log import RunLog
+from masklab.jobs.status import status, table
+
+
+@pytest.fixture
+def begun(tmp_path, monkeypatch):
+    """A run of three jobs in an empty folder: (its log, its stream)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(remaining, "JOBS", {1: "pretrain", 2: "probe", 3: "probe"})
+    monkeypatch.setattr(remaining, "EXPECTED", {})
+    stream = io.StringIO()
+    run = RunLog(stream, terminal=False, pid=1)
+    run.starts({"pretrain": 1, "probe": 2, "all": 1, "total": 4})
+    yield run, stream
+    run.over.set()
+
+
+def lines(stream) -> list[str]:
+    """What was said, without times of day."""
+    return [line[10:] if line[2:3] == ":" else line for line in stream.getvalue().splitlines()]
+
+
+def test_a_job_that_ends_is_a_line_and_mere_targets_are_none(begun):
+    run, stream = begun
+    run.begins(1, "pre-training a r1", "pretrain", "results/logs/models/a/r1.log")
+    run.ends(1)
+    run.begins(4, "all", "all", None)
+    run.ends(4)
+    for number in (2, 3):
+        run.begins(number, f"probe {number}", "probe", f"results/logs/scores/{number}.log")
+        run.ends(number)
+    run.closes()
+    said = lines(stream)
+    assert (
+        said[0] == "3 jobs to do"
+        and said[1].startswith("1/3  pre-training a r1: 0.")
+        and said[-1].startswith("3 of 3 jobs done in 0:00:0")
+    )
+    assert len(said) == 5
+
+
+def test_a_failure_is_told_last_whole_and_once(begun):
+    """In the job's own words; a job that is killed has none, and the end of its log stands for them."""
+    run, stream = begun
+    long = "Traceback (most recent call last):\n  File x\nValueError: no"
+    for number in (1, 2, 3):
+        log = f"results/logs/scores/{number}.log"
+        run.begins(number, f"probe {number}", "probe", log)
+        if number < 3:
+            job = underway.Underway("probe", {}, log)
+            job.failed(long)
+            job.file.close()
+        else:
+            (run.results / "logs/scores").mkdir(parents=True)
+            (run.results / "logs/scores/3.log").write_text("first\nlast words\n")
+        run.fails(
+            number,
+            "SLURM-job '7' failed, SLURM status is: 'NODE_FAIL'. More\n    sbatch call:\n        sbatch --wrap very long\n",
+            [log],
+        )
+    run.closes()
+    said = stream.getvalue()
+    assert said.count("ValueError: no") == 2, "one line when it happened, and whole at the end"
+    assert "very long" not in said
+    first = said.index("3 of 3 jobs failed, 0 are done")
+    whole = said[first:]
+    assert "probe 1 (rule probe) and 1 more that say the same\n  Traceback" in whole
+    assert "  log: results/logs/scores/1.log" in whole
+    assert (
+        "probe 3 (rule probe)\n  Slurm says: NODE_FAIL\n    | the end of results/logs/scores/3.log:\n    | first\n    | last words\n"
+        in whole
+    )
+
+
+def test_a_job_that_is_tried_again_has_not_failed(begun):
+    run, stream = begun
+    for _ in range(3):
+        run.begins(1, "pre-training a r1", "pretrain", "results/logs/models/a/r1.log")
+        run.fails(1, "sbatch: error: too much memory\n    sbatch call:\n x", [])
+        run.again(1)
+    run.begins(1, "pre-training a r1", "pretrain", "results/logs/models/a/r1.log")
+    run.ends(1)
+    run.closes()
+    said = lines(stream)
+    assert [line for line in said if "failed" in line] == ["failed: pre-training a r1: sbatch: error: too much memory"]
+    assert sum("tried again" in line for line in said) == 1 and said[-1].startswith("stopped after")
+
+
+def test_status_reads_what_the_run_and_its_jobs_leave(begun, tmp_path):
+    run, _ = begun
+    log = "results/logs/corpora/c.log"
+    run.begins(1, "corpus c", "corpus", log)
+    job = underway.Underway("corpus", {"corpus": "c"}, log)
+    run.begins(2, "probe p", "probe", "results/logs/scores/p.log")
+    run.fails(2, "no place to write", [])
+    run.pid = 2**22 + 1  # no process has this number
+    run._leave()
+    said = status(tmp_path / "results")
+    rows = {row["job"]: row["is"] for row in said["jobs"]}
+    assert rows == {"corpora/c": "running", "scores/p": "failed"}
+    assert said["runs"][0]["lives"] is False and said["runs"][0]["waiting"] == {"pretrain": 1, "probe": 1}
+    shown = table(tmp_path / "results")
+    assert "0 of 3 jobs done, 1 failed; the run was killed" in shown
+    assert "scores/p failed: no place to write\n  log: results/logs/scores/p.log" in shown
+    job.file.close()
+    assert status(tmp_path / "results")["jobs"][0]["is"] == "interrupted"
+    job = underway.Underway("corpus", {"corpus": "c"}, log)
+    job.ended()
+    assert [row["job"] for row in status(tmp_path / "results")["jobs"]] == ["scores/p"]
+
+
+def test_a_file_of_a_job_that_was_killed_is_that_of_an_interrupted_one(tmp_path):
+    """The lock is the kernel's: kill -9 lets it go."""
+    log = str(tmp_path / "results/logs/corpora/c.log")
+    body = f"from masklab.jobs import underway\njob = underway.Underway('corpus', {{}}, {log!r})\nprint(1, flush=True)"
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"{body}\ninput()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    process.stdout.readline()
+    assert underway.read(underway.path_of(log))["active"]
+    process.kill()
+    process.wait()
+    assert not underway.read(underway.path_of(log))["active"]
+
+
+def test_what_is_left_follows_the_plan_and_the_pace_so_far(monkeypatch):
+    """Two at once, each job twice as long as planned: 8 jobs of 10 planned seconds take 80 s more."""
+    monkeypatch.setattr(remaining, "JOBS", dict.fromkeys(range(12), "probe"))
+    monkeypatch.setattr(remaining, "EXPECTED", dict.fromkeys(range(12), 10.0))
+    left = remaining.Remaining(time.time() - 40)
+    assert left.seconds({}) is None
+    for number in range(4):
+        left.finished(number, 20.0)
+    assert left.seconds({}) == pytest.approx(80, rel=0.01)
+    assert left.seconds({5: time.time() - 20}) == pytest.approx((160 - 20) / 2.5, rel=0.01)
+
+
+def test_another_process_plans_the_jobs(tmp_path):
+    from masklab.config import plain, read
+
+    config = plain(read("config.yaml").raw)
+    recipe = next(name for name in config["models"] if name == "strict-mlm")
+    asked = {"config": config, "jobs": {"7": ("pretrain", {"recipe": recipe, "replicate": "1"})}}
+    answer = subprocess.run(
+        [sys.executable, "-m", "masklab.plan.seconds", "cpu"],
+        input=json.dumps(asked, default=str), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert json.loads(answer.stdout)["7"] > 0.8
