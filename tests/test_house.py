@@ -25,7 +25,7 @@ FLOORS = [
     ["probes"],
     ["claims", "report"],
     ["studies"],
-    ["own", "plan"],
+    ["own", "plan", "notebook", "new"],
     ["cli"],
 ]
 HEIGHT = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

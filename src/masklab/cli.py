@@ -26,7 +26,9 @@ def main(arguments=None) -> int:
     rank.add_argument("--text", required=True, help="UTF-8 text, one sequence a line (.gz, .xz, .zst too)")
     rank.add_argument("--rate", type=float, default=0.15, help="share of tokens masked (%(default)s)")
     rank.add_argument("--threshold", type=float, default=0.9, help="share of squared norm (%(default)s)")
-    rank.add_argument("--length", type=int, default=512, help="tokens a line is cut to (%(default)s)")
+    rank.add_argument(
+        "--length", type=int, default=512, help="cut lines to so many tokens (%(default)s, or all it reads)"
+    )
     rank.add_argument("--lines", type=int, help="read so many lines (all)")
     rank.add_argument("--specials", action="store_true", help="count [CLS] and [SEP] too")
     rank.add_argument("--output", help="CSV file for the rows")

@@ -57,7 +57,7 @@ def train_unigram(texts, vocab_size: int, lowercase: bool = False, rarest_charac
     if len(pieces) < vocab_size:
         log.warning("tokenizer: the corpus gives %d pieces, vocab_size asks for %d", len(pieces), vocab_size)
     tokenizer.model = models.Unigram(_canonical(pieces), UNK, False)
-    tokenizer.post_processor = _template()
+    tokenizer.post_processor = template()
     return tokenizer
 
 
@@ -69,11 +69,12 @@ def symbol_tokenizer(names) -> Tokenizer:
     tokenizer = Tokenizer(models.WordLevel({word: index for index, word in enumerate(words)}, SPECIALS[UNK]))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.add_special_tokens(_specials())
-    tokenizer.post_processor = _template()
+    tokenizer.post_processor = template()
     return tokenizer
 
 
-def _template():
+def template():
+    """What stands around a text, or two: [CLS] a [SEP], [CLS] a [SEP] b [SEP]."""
     return processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
