@@ -26,7 +26,7 @@ FLOORS = [
     ["claims", "report"],
     ["studies"],
     ["own", "plan", "notebook", "new"],
-    ["cli"],
+    ["cli", "template"],
 ]
 HEIGHT = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -57,6 +57,8 @@ def main(arguments=None) -> int:
     grow.add_argument("--width", type=int, default=1, help="how many times as wide (1)")
     grow.add_argument("--layers", type=int, help="layers of the larger model (as many as the smaller one has)")
     grow.add_argument("--output", required=True, help="folder to write")
+    new = commands.add_parser("new", help="a folder with a study of your own that runs: config, Python file, README")
+    new.add_argument("folder", help="a new or an empty folder")
     options = parser.parse_args(arguments)
     try:
         COMMANDS[options.command](options)
@@ -196,10 +198,17 @@ def _grow(options):
     grow_folder(options.folder, options.output, options.width, options.layers)
 
 
+def _new(options):
+    from masklab.new import new
+
+    print(new(options.folder))
+
+
 COMMANDS = {
     "check": _check,
     "config": _config,
     "grow": _grow,
+    "new": _new,
     "status": _status,
     "tasks": _tasks,
     "corpus": _corpus,
