@@ -25,8 +25,8 @@ FLOORS = [
     ["probes"],
     ["claims", "report"],
     ["studies"],
-    ["own", "pages", "plan"],
-    ["cli"],
+    ["own", "pages", "plan", "notebook", "new"],
+    ["cli", "template"],
 ]
 HEIGHT = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -27,7 +27,9 @@ def main(arguments=None) -> int:
     rank.add_argument("--text", required=True, help="UTF-8 text, one sequence a line (.gz, .xz, .zst too)")
     rank.add_argument("--rate", type=float, default=0.15, help="share of tokens masked (%(default)s)")
     rank.add_argument("--threshold", type=float, default=0.9, help="share of squared norm (%(default)s)")
-    rank.add_argument("--length", type=int, default=512, help="tokens a line is cut to (%(default)s)")
+    rank.add_argument(
+        "--length", type=int, default=512, help="cut lines to so many tokens (%(default)s, or all it reads)"
+    )
     rank.add_argument("--lines", type=int, help="read so many lines (all)")
     rank.add_argument("--specials", action="store_true", help="count [CLS] and [SEP] too")
     rank.add_argument("--output", help="CSV file for the rows")
@@ -56,6 +58,8 @@ def main(arguments=None) -> int:
     grow.add_argument("--width", type=int, default=1, help="how many times as wide (1)")
     grow.add_argument("--layers", type=int, help="layers of the larger model (as many as the smaller one has)")
     grow.add_argument("--output", required=True, help="folder to write")
+    new = commands.add_parser("new", help="a folder with a study of your own that runs: config, Python file, README")
+    new.add_argument("folder", help="a new or an empty folder")
     options = parser.parse_args(arguments)
     try:
         COMMANDS[options.command](options)
@@ -195,10 +199,17 @@ def _grow(options):
     grow_folder(options.folder, options.output, options.width, options.layers)
 
 
+def _new(options):
+    from masklab.new import new
+
+    print(new(options.folder))
+
+
 COMMANDS = {
     "check": _check,
     "config": _config,
     "grow": _grow,
+    "new": _new,
     "status": _status,
     "tasks": _tasks,
     "corpus": _corpus,

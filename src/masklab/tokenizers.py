@@ -26,7 +26,7 @@ def symbol_tokenizer(names) -> Tokenizer:
 
 
 def template():
-    """[CLS] text [SEP], or [CLS] text [SEP] text [SEP] with types 0 and 1."""
+    """What stands around a text, or two, with types 0 and 1: [CLS] a [SEP], [CLS] a [SEP] b [SEP]."""
     return processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",

@@ -12,6 +12,7 @@ from masklab.masking import mask_batch
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.probes import Context
+from masklab.probes.folder import folder_ranks
 from masklab.rng import generator
 from masklab.tokenizers import MASK
 from masklab.tokens import TokenStore
@@ -116,4 +117,30 @@ def test_command_line_on_our_folder_and_on_anyone_elses(english, tmp_path, capsy
     assert main([*command, "--lines", "0"]) == 1 and "no text" in capsys.readouterr().err
     (tmp_path / "m" / "config.json").unlink()
     assert main(command) == 1 and "transformers cannot read it" in capsys.readouterr().err
+    assert main(["rank", "nope", *command[2:]]) == 1 and capsys.readouterr().err == "masklab: nope: no such folder\n"
     assert main([*command, "--rate", "2"]) == 1 and "--rate: 2.0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["Bert", "Roberta", "Esm", "DebertaV2", "DistilBert"])
+def test_lines_are_cut_to_the_positions_of_any_encoder(english, tmp_path, name):
+    """No tokenizer says here how much a model reads: its own embeddings of positions do."""
+    import transformers
+
+    sizes = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24}
+    if name == "DistilBert":
+        sizes = {"dim": 24, "n_layers": 1, "n_heads": 2, "hidden_dim": 24}
+    config = getattr(transformers, f"{name}Config")(
+        vocab_size=500, max_position_embeddings=20, pad_token_id=3, mask_token_id=4, **sizes
+    )
+    model = getattr(transformers, f"{name}Model")(config)
+    transformers.PreTrainedTokenizerFast.from_pretrained(english / "tokenizer", model_max_length=10**9).save_pretrained(
+        tmp_path / "m"
+    )
+    model.save_pretrained(tmp_path / "m")
+    first = pd.read_parquet(english / "corpora" / "test.parquet")["text"].tolist()[:20]
+    (tmp_path / "text.txt").write_text("\n".join([*first, "long " * 80]), encoding="utf-8")
+    rows = folder_ranks(tmp_path / "m", tmp_path / "text.txt")
+    cut = {"Bert": 20, "DistilBert": 20, "DebertaV2": 20, "Roberta": 16, "Esm": 16}[name]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")
+    counts = [min(len(tokenizer(text)["input_ids"]), cut) - 2 for text in [*first, "long " * 80]]
+    assert {row["n"] for row in rows if row["split"] == "unmasked"} == {sum(counts)}

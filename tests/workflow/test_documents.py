@@ -1,4 +1,4 @@
-"""Every command of README and docs starts: those of Snakemake as dry runs, those of `masklab` that need no results."""
+"""Every command and every YAML block of README and docs: run, dry-run, or listed here with the reason why not."""
 
 import re
 import shlex
@@ -9,63 +9,145 @@ from pathlib import Path
 import pytest
 from running import ROOT
 
+from masklab import cli
+from masklab.config import read
+
 pytestmark = pytest.mark.workflow
-PAGES = ("README.md", "docs/cluster.md", "docs/real-text.md", "docs/made-again.md")
+PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
+# What a first block that does not say its own name (`# name.yaml`) is called on its page.
+CALLED = {"docs/first-question.md": "first.yaml", "docs/real-text.md": "mine.yaml"}
+# Programs that are not ours: what a block does with them cannot be tried here.
+FOREIGN = {
+    "git": "clones from where the reader has it",
+    "make": "sets up an environment and runs the whole default run: the CI calls it",
+    "source": "an environment that `make setup` makes",
+    "mkdir": "a folder of the reader's",
+    "$EDITOR": "opens an editor",
+    "export": "a variable of the reader's shell",
+    "squeue": "asks a Slurm that is not here (tests/slurm has one)",
+}
+# Commands of ours that are not run here, and why.
+NOT_RUN = {
+    "snakemake --cores all --touch": "vouches for what a whole run made (tests/workflow/test_code_counts.py)",
+    "python": "benchmarks take minutes, some of them a GPU: that they have these options is checked",
+}
+# Commands that look into results: in a folder without any they must say so in one line (others run them on results).
+WITHOUT_RESULTS = ("why", "corpus", "rank", "grow", "compare")  # and `plan --actual`
 
 
-def blocks(page: str, language: str) -> list[str]:
-    """Fenced blocks of a page in a language; "" is no language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), flags=re.S | re.M)
+def blocks(page: str) -> list[tuple[str, str]]:
+    """(language, text) of the fenced blocks of a page."""
+    return re.findall(r"^```([\w-]*)\n(.*?)^```", (ROOT / page).read_text(), flags=re.S | re.M)
 
 
-def commands(page: str, program: str) -> list[str]:
-    """Lines of a page's blocks that call a program, without their comments."""
-    fenced = re.findall(r"^```\w*\n(.*?)^```", (ROOT / page).read_text(), flags=re.S | re.M)
-    lines = [line.partition("  #")[0].strip() for block in fenced for line in block.splitlines()]
-    return [line for line in lines if line.startswith(f"{program} ")]
+def commands() -> list[str]:
+    """Every line of a block that is for a shell, and every command of `masklab` that begins a row of a table."""
+    found = []
+    for page in PAGES:
+        lines = [line for language, text in blocks(page) if language in ("", "sh") for line in text.splitlines()]
+        found += [part for line in lines for part in re.sub(r"  +#.*", "", line).strip().split(" && ") if part]
+        found += re.findall(r"^\| `(masklab [^`]+)`", (ROOT / page).read_text(), flags=re.M)
+    return sorted(set(found))
 
 
-DRY = sorted({command for page in PAGES for command in commands(page, "snakemake") if "--touch" not in command})
-CHECKED = sorted({command for page in PAGES for command in commands(page, "masklab") if command.split()[1] == "check"})
+COMMANDS = commands()
+OURS = ("snakemake", "masklab", "python")
+DRY = [command for command in COMMANDS if command.startswith("snakemake ") and command not in NOT_RUN]
+ASKED = [command for command in COMMANDS if command.startswith("masklab ")]
+BENCHMARKS = [command for command in COMMANDS if "python benchmarks/" in command]
+YAML = [(page, number) for page in PAGES for number in range(sum(kind == "yaml" for kind, _ in blocks(page)))]
+
+
+def yaml_block(page: str, number: int) -> tuple[str, str]:
+    """(name, text) of the n-th YAML block of a page."""
+    text = [text for kind, text in blocks(page) if kind == "yaml"][number]
+    said = re.match(r"# ([\w-]+\.yaml)", text)
+    name = said[1] if said else CALLED.get(page, f"{Path(page).stem}.yaml") if number == 0 else None
+    return name or f"{Path(page).stem}-{number}.yaml", text
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with the files that the pages speak of: configs as printed, and a few lines of text under data/."""
+    """A folder with the files that the pages speak of: configs and code as printed, a few lines of text under data/."""
     folder = tmp_path_factory.mktemp("documents")
+    (folder / "presets").symlink_to(ROOT / "presets")
     words = "the cat sees a dog that runs far from here .\n" * 200
     (folder / "data" / "text").mkdir(parents=True)
     (folder / "data" / "text" / "lines.txt").write_text(words)
-    mine = blocks("docs/real-text.md", "yaml")[0].replace("/data/", f"{folder}/data/")
-    for name in re.findall(rf"{folder}/data/[\w/.*-]+", mine):
-        path = Path(name.replace("*", "lines"))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(words)
-    (folder / "mine.yaml").write_text(mine)
-    (folder / "my.yaml").write_text(blocks("docs/config.md", "yaml")[0])
+    for page, number in YAML:
+        name, text = yaml_block(page, number)
+        assert not (folder / name).exists(), f"{name}: two pages have a file of that name"
+        text = text.replace("/data/", f"{folder}/data/")
+        for file in re.findall(rf"{folder}/data/[\w/.*-]+", text):
+            path = Path(file.replace("*", "lines"))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.suffix:
+                path.write_text(words)
+        (folder / name).write_text(text)
+        if code := re.search(r"^code: (\S+)$", text, re.M):
+            (folder / code[1]).write_text("".join(text for kind, text in blocks(page) if kind == "python"))
     return folder
 
 
-def run(command: str, folder: Path, *more: str) -> str:
-    """Run a command of a page at the root of the checkout, its own configs being those of `folder`."""
-    program, *arguments = shlex.split(command)
-    arguments = [str(folder / word) if word in ("my.yaml", "mine.yaml") else word for word in arguments]
-    module = {"snakemake": "snakemake", "masklab": "masklab.cli"}[program]
-    done = subprocess.run([sys.executable, "-m", module, *arguments, *more], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-    return done.stdout + done.stderr
+def words_of(command: str, folder: Path) -> list[str]:
+    """The words of a command, the pages' own configs being those of `folder`."""
+    words = [word.replace("~/masklab", str(ROOT)) for word in shlex.split(command)]
+    return [str(folder / word) if (folder / word).is_file() and "presets" not in word else word for word in words]
 
 
-def test_the_pages_have_commands():
-    assert len(DRY) >= 10 and CHECKED
+def test_every_command_is_tried_or_listed():
+    unknown = [line for line in COMMANDS if line.split()[0] not in (*FOREIGN, *OURS, "cd", "PYTHONPATH=src")]
+    assert not unknown and len(DRY) >= 14 and len(ASKED) >= 15 and len(BENCHMARKS) >= 5
+    programs = {line.split()[0] for line in COMMANDS}
+    assert {*FOREIGN} <= programs and all(name in (*COMMANDS, *programs) for name in NOT_RUN)
+
+
+@pytest.mark.parametrize(("page", "number"), YAML, ids=lambda value: str(value).removeprefix("docs/"))
+def test_a_config_is_one(page, number, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    name, _ = yaml_block(page, number)
+    assert read(name).studies
 
 
 @pytest.mark.parametrize("command", DRY)
 def test_a_command_of_snakemake_would_run(command, folder):
-    text = run(command, folder, "--dry-run", "--quiet", "rules", "--directory", str(folder))
-    assert "Building DAG of jobs" in text and "dry-run" in text
+    words = [sys.executable, "-m", *words_of(command, folder), "--dry-run", "--quiet", "rules"]
+    done = subprocess.run([*words, "--directory", str(folder)], cwd=ROOT, capture_output=True, text=True)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0 and "Building DAG of jobs" in said and "dry-run" in said, f"{command}\n{said[-4000:]}"
 
 
-@pytest.mark.parametrize("command", CHECKED)
-def test_a_config_is_checked(command, folder):
-    assert "study" in run(command, folder)
+@pytest.mark.parametrize("command", ASKED)
+def test_a_command_of_masklab_answers(command, folder, tmp_path, monkeypatch, capsys):
+    """In a folder with the pages' configs and presets; `status -w`, which goes on until Ctrl-C, without `-w`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "presets").symlink_to(ROOT / "presets")
+    words = [word for word in words_of(command, folder)[1:] if word != "-w"]
+    status = cli.main(words)
+    said = capsys.readouterr()
+    if words[0] in WITHOUT_RESULTS or "--actual" in words:
+        assert status == 0 or re.fullmatch(r"masklab: .*\n", said.err), said.err
+    else:
+        assert status == 0 and said.out, said.err
+
+
+@pytest.mark.parametrize("command", BENCHMARKS)
+def test_a_benchmark_has_these_options(command):
+    script, *options = shlex.split(command.partition("python ")[2])
+    source = (ROOT / script).read_text()
+    assert all(f'"{option}"' in source for option in options if option.startswith("--")), command
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text()
+    for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)):
+        if re.match(r"\w+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (ROOT / page).parent / name if name else ROOT / page
+        assert file.exists(), f"{page}: {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", file.read_text(), re.M)
+            slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            assert anchor in slugs, f"{page}: {target}"

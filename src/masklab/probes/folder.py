@@ -4,6 +4,7 @@ Folders of this workbench are read by its own encoder, all others by transformer
 runs no code of the folder. Nothing is held but the Gram matrices and a few thousand lines.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -49,13 +50,16 @@ def folder_ranks(
     """Score rows without a task (see `masklab.probes.rank`) of the encoder in `folder` on the lines of `text`.
 
     Args:
-        folder: a Hugging Face folder of an encoder with a fast tokenizer and a [MASK] (or a name on the hub).
+        folder: a Hugging Face folder of an encoder with a fast tokenizer and a [MASK]; no hub is asked.
         text: UTF-8, one sequence a line, plain or compressed; empty lines are left out.
-        rate: share of tokens masked; length: tokens a sequence is cut to; lines: so many first lines; None: all.
+        rate: share of tokens masked; lines: so many first lines; None: all.
+        length: tokens a sequence is cut to, specials counted; never more than the encoder has positions for.
 
     Raises:
         MaskLabError: a file that cannot be read, a model that is no such encoder, a text without lines.
     """
+    if not Path(folder).is_dir():
+        raise MaskLabError(f"{folder}: {'not a folder' if Path(folder).exists() else 'no such folder'}")
     masking = Masking(rate=rate, count="rounded")
     is_ours = (Path(folder) / "masklab.json").is_file()
     reader = (read_own if is_ours else read_foreign)(folder, length, device)
@@ -105,13 +109,13 @@ def read_foreign(folder, length: int, device="cpu") -> Reader:
 
     transformers.logging.set_verbosity_error()
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        model = transformers.AutoModel.from_pretrained(folder).to(device).eval()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        model = transformers.AutoModel.from_pretrained(folder, local_files_only=True).to(device).eval()
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise MaskLabError(f"{folder}: transformers cannot read it ({' '.join(str(error).split())[:300]})") from None
     if tokenizer.mask_token_id is None or getattr(model.config, "is_encoder_decoder", False):
         raise MaskLabError(f"{folder}: {type(model).__name__} is not an encoder with a [MASK]")
-    length, pad = min(length, tokenizer.model_max_length), tokenizer.pad_token_id or 0
+    length, pad = min(length, tokenizer.model_max_length, positions(model)), tokenizer.pad_token_id or 0
     specials = set(tokenizer.all_special_ids)
 
     def encode(texts):
@@ -128,6 +132,15 @@ def read_foreign(folder, length: int, device="cpu") -> Reader:
             yield layer.flatten(0, 1)
 
     return Reader(encode, states, tokenizer.mask_token_id, pad)
+
+
+def positions(model) -> int:
+    """Tokens that a model of transformers has positions for; those of relative ones alone are not bounded."""
+    for name, part in model.named_modules():
+        if name.rpartition(".")[2] == "position_embeddings" and isinstance(part, torch.nn.Embedding):
+            # RoBERTa and its kin count from the row after the one that padding has
+            return part.num_embeddings - (0 if part.padding_idx is None else part.padding_idx + 1)
+    return sys.maxsize
 
 
 def table(rows: list[dict]) -> str:

@@ -1,0 +1,280 @@
+"""What a notebook asks of models and results: `import masklab`, then `masklab.load_model(...)` and so on.
+
+A checkpoint is a Hugging Face folder, made here (`results/models/<recipe>/r<k>/step-<n>`) or elsewhere; code of a
+folder is never run, and no hub is asked. A run is a folder of results: `results`, or `results/<run>`.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from masklab.config import read as read_config
+from masklab.errors import MaskLabError
+
+__all__ = [
+    "fill_mask", "hidden_states", "load_claims", "load_facts", "load_model", "load_scores", "load_tokenizer", "measure",
+    "read_config",
+]  # fmt: skip
+
+
+# --- models ----------------------------------------------------------------
+
+
+def load_model(checkpoint, device="cpu"):
+    """The `masklab.models.encoder.MaskedLM` of a checkpoint, ready to predict; its tokenizer is `model.tokenizer`.
+
+    Of a folder made elsewhere, special tokens are renumbered as ours are (`masklab.models.adopt`): ids are those of
+    `model.tokenizer`, what it computes is the same. A masked autoencoder has its decoder where the folder keeps it.
+
+    Raises:
+        MaskLabError: no such folder, one that holds no encoder, or an architecture that is not ours.
+    """
+    from masklab.models.checkpoint import load_checkpoint
+    from masklab.tokenizers import load_tokenizer as read_tokenizer
+
+    with _ours(checkpoint) as folder:
+        model = load_checkpoint(folder, device).eval()
+        model.tokenizer = read_tokenizer(folder) if (folder / "tokenizer.json").is_file() else None
+    return model
+
+
+def load_tokenizer(checkpoint):
+    """The `tokenizers.Tokenizer` of a checkpoint, or of `results/tokenizers/<tokenizer>`.
+
+    `.encode(text)` has `.ids` and `.tokens`, [CLS] and [SEP] included. Raises MaskLabError where there is none.
+    """
+    from masklab.tokenizers import load_tokenizer as read_tokenizer
+
+    folder = _folder(checkpoint)
+    if not (folder / "config.json").is_file():
+        return read_tokenizer(folder)
+    with _ours(folder) as folder:
+        return read_tokenizer(folder)
+
+
+def fill_mask(model, text: str, top: int = 5):
+    """What a model predicts for the one [MASK] of a text: a frame of `token` and `probability`, the likeliest first.
+
+    model: as `load_model` gives it, or a checkpoint's folder; top: rows. The probabilities are over the vocabulary.
+    Raises MaskLabError for a text without exactly one [MASK], or longer than the model reads.
+    """
+    import pandas as pd
+
+    from masklab.probes.prediction import masked_ids, predict, shown
+
+    model = _loaded(model)
+    tokens, _ = predict(model, masked_ids(model.tokenizer, text), _device_of(model))
+    best = (-tokens).argsort(kind="stable")[:top]
+    return pd.DataFrame({"token": [shown(model.tokenizer, token) for token in best], "probability": tokens[best]})
+
+
+def hidden_states(model, text: str, layer: int | None = None):
+    """Hidden states of a text, a float32 tensor on the CPU: [L + 1, T, H] of all layers, or [T, H] of one.
+
+    Layer 0 is the embeddings, layer l the output of block l. The T tokens are those of `model.tokenizer.encode(text)`,
+    [CLS] and [SEP] included. model: as `load_model` gives it, or a checkpoint's folder. Raises MaskLabError for a
+    layer that there is not and a text of more tokens than the model reads.
+    """
+    import torch
+
+    model = _loaded(model)
+    if layer is not None and not 0 <= layer <= model.config.layers:
+        raise MaskLabError(f"layer {layer}: the encoder has layers 0 to {model.config.layers}")
+    ids = torch.tensor([model.tokenizer.encode(text).ids], device=_device_of(model))
+    with torch.inference_mode():
+        states = torch.stack(list(model.states(ids, torch.tensor([ids.shape[1]], device=ids.device)))).cpu()
+    return states if layer is None else states[layer]
+
+
+# --- measuring -------------------------------------------------------------
+
+
+def measure(checkpoint, probe, task=None, text=None, *, seed: int = 1, device="auto", **settings):
+    """What a probe finds of a checkpoint: a frame of score rows, with the columns of `masklab.scores.schema.COLUMNS`.
+
+        masklab.measure("results/models/strict-mlm/r1/step-400", "minimal_pairs", task="results/tasks/blimp")
+        masklab.measure("bert/", "finetune", task={"rte": {"kind": "glue", "task": "rte", "folder": "RTE"}}, epochs=3)
+        masklab.measure("bert/", "rank", text="lines.txt")
+
+    Args:
+        probe: its kind (docs/config.md lists them: minimal_pairs, finetune, linear_probe, loss, rank, prediction, ...).
+        task: a folder of `results/tasks`, or names mapped to such folders or to settings as in a config's `tasks`.
+        text: for probes that read a corpus: a file of one sequence a line, plain or compressed.
+        seed: of all that the probe draws; device: auto, cpu or cuda; settings: the probe's, as in a config.
+
+    Raises:
+        MaskLabError: what is wrong with the folder, a setting, the task or the text, in one line.
+    """
+    import torch
+
+    from masklab.config import kinds
+    from masklab.config.problems import problems
+    from masklab.probes import Context, run
+    from masklab.scores.schema import rows_to_frame
+
+    with tempfile.TemporaryDirectory(prefix="masklab-") as work, _ours(checkpoint) as folder:
+        kind = kinds.find("probes", probe)
+        tasks = _tasks(task, Path(work) / "tasks", seed)
+        stated = {"kind": probe, **({"tasks": list(tasks)} if tasks else {}), **settings}
+        entity = _checked(kind.entity(), stated, ("probes", probe), problems)
+        context = Context(
+            probe=entity,
+            checkpoint=folder,
+            tasks=tasks,
+            seed=seed,
+            name=probe,
+            device=("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device,
+            tokens=_tokens(text, folder, Path(work) / "tokens") if text is not None else _needs_no_text(kind),
+        )
+        found = [row for row in run(context) if "predictions" not in row]
+    return rows_to_frame([_named(checkpoint) | {"probe": probe, **row} for row in found])
+
+
+def _needs_no_text(kind):
+    """None, the tokens of a probe that reads no corpus; MaskLabError for one that does."""
+    from masklab.config.schema import CorpusProbe
+
+    if issubclass(kind.entity(), CorpusProbe) and kind.name not in ("prediction", "cost"):
+        raise MaskLabError(f"measure: a {kind.name} probe reads text: give text=, a file of one sequence a line")
+
+
+def _tasks(task, work: Path, seed: int) -> dict[str, Path]:
+    """Name -> folder of tasks, those given by their settings made below `work`."""
+    from masklab.config import kinds
+    from masklab.config.problems import problems
+    from masklab.tasks import build, write_task
+
+    if task is None:
+        return {}
+    found = {}
+    for name, given in (task if isinstance(task, Mapping) else {Path(task).resolve().name: task}).items():
+        if isinstance(given, Mapping):
+            entity = kinds.find("tasks", given.get("kind")).entity()
+            write_task(work / name, *build(_checked(entity, given, ("tasks", name), problems), name, seed))
+            given = work / name
+        elif not (Path(given) / "task.json").is_file():
+            raise MaskLabError(
+                f"{given}: no task: a task is a folder with task.json, or settings such as {{'kind': ...}}"
+            )
+        found[name] = Path(given)
+    return found
+
+
+def _checked(entity, stated, path, problems):
+    from pydantic import ValidationError
+
+    try:
+        return entity.model_validate(dict(stated))
+    except ValidationError as error:
+        first = problems(error, entity, stated, path)[0]
+        raise MaskLabError(f"{'.'.join(map(str, first.path))}: {first.message}") from None
+
+
+def _tokens(text, folder, work: Path) -> Path:
+    """Token arrays of a file of lines, the same under the name of every split."""
+    from masklab.lines import read_lines, stem_of
+    from masklab.models.checkpoint import load_checkpoint
+    from masklab.tokenizers import load_tokenizer as read_tokenizer
+    from masklab.tokens import write_tokens
+
+    lines = [line for _, line in read_lines(text) if line.strip()]
+    if not lines:
+        raise MaskLabError(f"{text}: no text")
+    config = load_checkpoint(folder).config
+    arrays = work / stem_of(text) / "tokens"
+    for split in ("test", "valid"):
+        write_tokens(lines, read_tokenizer(folder), config.max_positions, arrays, split)
+    return arrays
+
+
+def _named(checkpoint) -> dict:
+    """What score rows call a checkpoint: recipe, replicate and step, of one made elsewhere its folder's name."""
+    from masklab.files import read_json
+
+    path = Path(checkpoint).resolve()
+    made = read_json(path / "masklab.json") if (path / "masklab.json").is_file() else {}
+    replicate = (made.get("config") or {}).get("replicate", 1)
+    return {"recipe": made.get("model") or path.name, "replicate": replicate, "step": made.get("step") or 0}
+
+
+# --- results ---------------------------------------------------------------
+
+
+def load_scores(run="results"):
+    """Every score of a run: a frame with the columns of `masklab.scores.schema.GATHERED`, of the same types always.
+
+    run: a folder of results. Raises MaskLabError where it has no scores.parquet, naming the target that makes it.
+    """
+    from masklab.scores.schema import GATHERED
+
+    return _frame(run, "scores", GATHERED)
+
+
+def load_facts(run="results"):
+    """Every fact of a run: noun, name, replicate (0: of all), key, value (a Python object), number (else NaN)."""
+    import json
+
+    from masklab.scores.facts import COLUMNS
+
+    frame = _frame(run, "facts", dict.fromkeys(COLUMNS))
+    frame["value"] = [json.loads(value) for value in frame["value"]]
+    return frame
+
+
+def load_claims(run="results"):
+    """Every claim of a run with its effect, interval and verdict: `masklab.claims.verdict.COLUMNS`."""
+    from masklab.claims.verdict import COLUMNS
+
+    return _frame(run, "claims", COLUMNS)
+
+
+def _frame(run, name: str, columns: Mapping):
+    from masklab.files import read_table
+
+    path = _folder(run) / f"{name}.parquet"
+    if not path.is_file():
+        raise MaskLabError(f"{path}: no such file; `snakemake {name}` makes it, with the config of the run")
+    frame = read_table(path).to_pandas()
+    if list(frame.columns) != list(columns):
+        raise MaskLabError(f"{path}: its columns are {', '.join(frame.columns)}; must be {', '.join(columns)}")
+    return frame.astype({column: dtype for column, dtype in columns.items() if dtype})
+
+
+# --- folders ---------------------------------------------------------------
+
+
+def _folder(path) -> Path:
+    folder = Path(path).expanduser()
+    if not folder.is_dir():
+        raise MaskLabError(f"{path}: {'not a folder' if folder.exists() else 'no such folder'}")
+    return folder
+
+
+@contextmanager
+def _ours(checkpoint):
+    """The folder of a checkpoint as all our code reads it: of one made elsewhere, a copy for the time being."""
+    from masklab.models.adopt import adopt, is_foreign
+
+    folder = _folder(checkpoint)
+    if not (folder / "config.json").is_file() and not any(folder.glob("*.safetensors")):
+        steps = sorted(path.name for path in folder.glob("step-*"))
+        hint = f"; it has {', '.join(steps)}" if steps else ""
+        raise MaskLabError(f"{checkpoint}: no checkpoint: no config.json{hint}")
+    if not is_foreign(folder):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="masklab-") as work:
+        adopt(folder, Path(work) / folder.resolve().name)
+        yield Path(work) / folder.resolve().name
+
+
+def _loaded(model):
+    model = load_model(model) if isinstance(model, str | Path) else model
+    if getattr(model, "tokenizer", None) is None:
+        raise MaskLabError("the model has no tokenizer: load it with masklab.load_model, from a folder that has one")
+    return model
+
+
+def _device_of(model):
+    return next(model.parameters()).device

@@ -1,0 +1,41 @@
+"""What this study adds to MaskLab: a probe, and a claim about what it finds. docs/your-own-study.md has the rest."""
+
+from masklab import own
+
+
+class Guess(own.Entity):
+    """Which share of hidden words a model gets right, one hidden in each sentence."""
+
+    nulls: own.ClassVar = ("untrained",)  # what such a number is worth: that of initial weights stands beside it
+    sentences: own.Count = 300
+
+
+@own.probe("guess", Guess)
+def measure(context):
+    """Rows of one checkpoint of one replicate; what is heavy is imported here."""
+    import numpy as np
+    import torch
+
+    from masklab.models.checkpoint import load_checkpoint
+    from masklab.tokenizers import MASK
+    from masklab.tokens import TokenStore
+
+    model, store = load_checkpoint(context.checkpoint).eval(), TokenStore(context.tokens, "test")
+    ids, lengths = store.batch(np.arange(min(context.probe.sentences, len(store))))
+    # the same words for every model of a replicate: all randomness comes from its seed
+    column = torch.from_numpy(np.random.default_rng(context.seed).integers(1, lengths.numpy() - 1))
+    at = torch.arange(len(ids)) * ids.shape[1] + column
+    hidden = ids.flatten().index_fill(0, at, MASK).view_as(ids)
+    with torch.inference_mode():
+        found = model(hidden, lengths, at=at).logits.argmax(-1)
+    right = float((found == ids.flatten()[at]).double().mean())
+    return [{"task": context.corpus, "split": "test", "metric": "guessed", "value": right, "n": len(ids)}]
+
+
+@own.claims("mine")
+def claims(view):
+    """The sentence that is tested. Recipes are found by their facts, never by their names."""
+    by_steps = {view.fact(name, "steps"): own.Reading(name, "guessed", probe="guess") for name in view.members}
+    fewest, most = min(by_steps), max(by_steps)
+    effect = own.difference(by_steps[most], by_steps[fewest])
+    return [own.Claim("longer", "length of training", "", "longer training guesses more hidden words", effect)]
