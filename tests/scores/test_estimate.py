@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from masklab.scores.estimate import estimate, two_sided
+from masklab.scores.estimate import FISHER, estimate, two_sided
 
 
 def test_the_interval_of_few_replicates_is_students():
@@ -28,10 +28,10 @@ def test_whole_numbers_that_agree_are_not_exact():
 
 
 def test_correlations_stay_between_minus_one_and_one():
-    found = estimate([0.99, 0.8, 0.999, 0.5], fisher=True)
+    found = estimate([0.99, 0.8, 0.999, 0.5], scale=FISHER)
     assert -1 < found.low < found.value < found.high < 1
     assert found.value == pytest.approx(np.tanh(np.mean(np.arctanh([0.99, 0.8, 0.999, 0.5]))))
-    assert np.isfinite([estimate([1.0, 1.0, 0.9], fisher=True).value]).all()
+    assert np.isfinite([estimate([1.0, 1.0, 0.9], scale=FISHER).value]).all()
 
 
 def test_p_is_the_level_at_which_the_interval_touches_the_bound():

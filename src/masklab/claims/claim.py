@@ -10,7 +10,6 @@ Region = Literal["above 0", "below 0", "equal", "no more", "no less"]
 MARGINAL = ("equal", "no more", "no less")  # regions that the margin is part of
 RANKS = ("rank", "rank_centred")  # metrics of a task that say nothing of how well it was learned
 CHANCE = ("majority", "majority_f1")  # metrics of a task that are no model's
-FEWEST = 3  # replicates below which nothing is decided
 
 
 @dataclass(frozen=True)

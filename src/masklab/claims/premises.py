@@ -9,9 +9,9 @@ from dataclasses import replace
 from masklab.claims.claim import GAP, Claim
 from masklab.claims.effects import Correlation, Growth
 from masklab.claims.values import points
-from masklab.scores.estimate import Estimate, estimate
+from masklab.scores.estimate import Estimate
 from masklab.scores.reading import CONVERGED, Reading, leaves
-from masklab.scores.results import Results, Values
+from masklab.scores.results import Results, difference
 
 
 def failing(claim: Claim, results: Results) -> str | None:
@@ -95,7 +95,7 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
 def _gains(reading, results) -> list[tuple[str, Estimate]]:
     """(null, gain over it) of every null of a reading."""
     own = results.values(reading)
-    gains = [(kind, _difference(own, null)) for kind, null in results.nulls(reading).items()]
+    gains = [(kind, difference(own, null)) for kind, null in results.nulls(reading).items()]
     return [(kind, gain) for kind, gain in gains if gain is not None]
 
 
@@ -128,13 +128,13 @@ def unequal_losses(claim: Claim, results: Results) -> str | None:
             return f"the loss of {view.label(gap.recipe)} against its floor was not measured"
     first = gaps[0]
     for other in gaps[1:]:
-        difference = _difference(results.values(other), results.values(first))
+        apart = difference(results.values(other), results.values(first))
         limit = view.saturation
-        one = difference.replicates < 2
-        low, high = (difference.value, difference.value) if one else (difference.low, difference.high)
+        one = apart.replicates < 2
+        low, high = (apart.value, apart.value) if one else (apart.low, apart.high)
         if not -limit < low <= high < limit:
             pair = " - ".join(_checkpoint(gap, view) for gap in (other, first))
-            return f"losses not shown to be equal within {limit:g} of the floor ({pair}: {_said(difference)})"
+            return f"losses not shown to be equal within {limit:g} of the floor ({pair}: {_said(apart)})"
     return None
 
 
@@ -145,11 +145,6 @@ def _checkpoint(reading, view) -> str:
 
 def _recipes(claim) -> list[str]:
     return list(dict.fromkeys(reading.recipe for reading in leaves(claim.effect)))
-
-
-def _difference(left: Values, right: Values) -> Estimate | None:
-    shared = [r for r in left.replicates if r in right.replicates]
-    return estimate(left.at(shared).scalar - right.at(shared).scalar) if shared else None
 
 
 def _bound(estimated: Estimate) -> float:

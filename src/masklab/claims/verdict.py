@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import pandas as pd
 
-from masklab.claims.claim import FEWEST, Claim
+from masklab.claims.claim import Claim
 from masklab.claims.effects import Correlation
 from masklab.claims.power import MOST, needed
 from masklab.claims.premises import failing
 from masklab.claims.values import at_equal_loss, rounding, values
-from masklab.scores.estimate import LEVEL, MISSING, Estimate, estimate, two_sided
-from masklab.scores.reading import leaves
+from masklab.scores.estimate import FISHER, LEVEL, MISSING, PLAIN, Estimate, estimate, squared, two_sided
+from masklab.scores.reading import FEWEST, leaves
 from masklab.scores.results import Results
 
 COLUMNS = {
@@ -97,8 +97,10 @@ def effect_estimate(effect, results: Results) -> Estimate:
     measured = values(effect, results)
     if not measured.replicates:
         return MISSING
-    fisher = isinstance(effect, Correlation) and effect.statistic == "correlation"
-    return estimate(measured.scalar, rounding(effect), fisher)
+    scale = PLAIN
+    if isinstance(effect, Correlation):
+        scale = FISHER if effect.statistic == "correlation" else squared(effect.threshold)
+    return estimate(measured.scalar, rounding(effect), scale)
 
 
 def _judged(claim, results, effect) -> tuple[str, str]:
@@ -137,7 +139,8 @@ def _least_level(effect, bounds) -> float:
 
 def _needed(effect, bounds) -> int:
     over_items = max(effect.error**2 - effect.spread**2 / effect.replicates, 0.0) ** 0.5
-    return needed(effect.centre(), effect.spread, bounds, over_items, FEWEST) or MOST + 1
+    low, high = (float(effect.scale.to(bound)) if math.isfinite(bound) else bound for bound in bounds)
+    return needed(effect.centre(), effect.spread, (low, high), over_items, FEWEST) or MOST + 1
 
 
 def _corrected(frame) -> list[str]:

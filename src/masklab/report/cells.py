@@ -1,21 +1,40 @@
 """Tables: cells from readings, and how they are written: tidy Parquet, wide CSV, wide Markdown."""
 
+import math
 from pathlib import Path
 
 import pandas as pd
 
 from masklab.files import atomic, write_csv, write_parquet
-from masklab.scores.estimate import Estimate, estimate
-from masklab.scores.reading import Reading
+from masklab.report import notes
+from masklab.scores.estimate import Estimate
+from masklab.scores.reading import FEWEST, Reading
 from masklab.scores.results import Results
 
-TIDY = ["panel", "row", "recipe", "label", "step", "metric", "value", "low", "high", "replicates", "items", "n"]
-TYPES = {"step": "int64", "value": "float64", "low": "float64", "high": "float64", "replicates": "int64",
-         "items": "bool", "n": "int64"}  # fmt: skip
-NAMES = {"mcc": "MCC", "f1": "F1", "exact": "exact match"}  # metrics as they are written
+TIDY = ["panel", "row", "recipe", "label", "step", "metric", "value", "half", "low", "high", "replicates", "items", "n",
+        "majority", "mark"]  # fmt: skip
+TYPES = {"step": "int64", "value": "float64", "half": "float64", "low": "float64", "high": "float64",
+         "replicates": "int64", "items": "bool", "n": "int64", "majority": "float64", "mark": "str"}  # fmt: skip
+NAMES = {
+    "mcc": "MCC",
+    "f1": "F1",
+    "exact": "exact match",
+    "pearson": "Pearson's r",
+    "spearman": "Spearman's ρ",
+    "rank": "effective rank",
+    "rank centred": "effective rank",
+}  # metrics as they are written; fmt: skip
 WHOLE = {"parameters", "hidden", "heads", "layers", "intermediate"}  # metrics that are counts
-NO_BEST = {"loss", "floor", "gap", "trace"} | WHOLE  # rows whose highest value is not the best
+COARSE = {"rank", "rank centred", "trace", "trace embedded"}  # metrics that are tens and hundreds
 NULL = "null: "  # how the labels of columns of nulls begin
+# Marks of cells that are no result -> what is said of them under the table.
+MARKS = {
+    "= majority": "(= majority): what always giving one answer scores, in every replicate.",
+    "< majority": "(< majority): below what always giving one answer scores.",
+    "= chance": "(= chance): what guessing scores, in every replicate.",
+    "< chance": "(< chance): below what guessing scores.",
+    "unlearned": "†: not shown to be above every null of its row (interval of the difference within replicates).",
+}
 
 
 def cell(results: Results, reading: Reading, panel: str, row: str, label: str, metric: str) -> dict:
@@ -25,26 +44,19 @@ def cell(results: Results, reading: Reading, panel: str, row: str, label: str, m
     return filled(mean, panel, row, reading.recipe, label, metric, step, results.items_behind(reading))
 
 
-def null_cells(results: Results, readings, panel: str, row: str, metric: str) -> list[dict]:
-    """One cell per kind of null: the highest of that kind among the nulls of the readings of a row."""
-    kinds: dict[str, Estimate] = {}
-    for reading in readings:
-        for kind, values in results.nulls(reading).items():
-            mean = estimate(values.data.mean(1), reading.rounding)
-            if kind not in kinds or mean.value > kinds[kind].value:
-                kinds[kind] = mean
-    return [filled(mean, panel, row, "", f"{NULL}{kind}", metric, 0, 0) for kind, mean in kinds.items()]
-
-
 def filled(mean: Estimate, panel, row, recipe, label, metric, step=0, n=0) -> dict:
     """A row of `TIDY` from an estimate."""
     return {"panel": panel, "row": row, "recipe": recipe, "label": label, "step": step, "metric": metric,
-            "value": mean.value, "low": mean.low, "high": mean.high, "replicates": mean.replicates, "items": mean.items,
-            "n": n}  # fmt: skip
+            "value": mean.value, "half": mean.half, "low": mean.low, "high": mean.high, "replicates": mean.replicates,
+            "items": mean.items, "n": n, "majority": math.nan, "mark": ""}  # fmt: skip
 
 
 def tidy(rows: list[dict]) -> pd.DataFrame:
-    """Rows as a frame with the columns and types of `TIDY`."""
+    """Rows as a frame with the columns and types of `TIDY`.
+
+    half: half the width of the interval; low, high: its ends, within what the metric can be. majority: what always
+    giving one answer scores. mark: "best" or why a cell is no result (`masklab.report.rows`).
+    """
     return pd.DataFrame(rows, columns=TIDY).astype(TYPES)
 
 
@@ -66,69 +78,93 @@ def wide(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
-    """One Markdown table per panel: `mean ± half the width of the 95 % interval`.
-
-    The best value of a row is bold where its interval lies above those of all others in the row, nulls among them.
-    """
-    mixed = frame["metric"].nunique() > 1
+    """One Markdown table per panel, and a note that says what cells, bold type and marks are."""
+    told = frame.loc[frame["replicates"] > 0, ["row", "metric"]]  # facts need no metric, nor rows that are called so
+    mixed = told["metric"].map(named).nunique() > 1 and (told["row"].str.lower() != told["metric"]).any()
+    counted = frame["n"].any()
     parts = []
     for index, (title, panel) in enumerate(frame.groupby("panel", sort=False)):
         names = list(dict.fromkeys(panel["label"]))
-        lead = ["", "metric", "n"] if mixed else ["", "n"]
+        lead = ["", *(["metric"] if mixed else []), *(["n"] if counted else [])]
         lines = [
-            f"**({chr(97 + index)}) {title}**{_about(panel)}",
+            f"**({chr(97 + index)}) {title}**{_steps(panel)}",
             "",
             "| " + " | ".join([*lead, *names]) + " |",
             "| --- |" + " ---: |" * (len(lead) - 1 + len(names)),
         ]
         for row, cells in panel.groupby("row", sort=False):
-            best = _best(cells)
-            shown = {each.label: _cell(each, each.label == best, digits) for each in cells.itertuples()}
-            front = [row, NAMES.get(cells["metric"].iloc[0], cells["metric"].iloc[0])] if mixed else [row]
-            lines.append(
-                "| " + " | ".join([*front, str(cells["n"].max()), *(shown.get(name, "–") for name in names)]) + " |"
-            )
+            shown = {each.label: _cell(each, digits) for each in cells.itertuples()}
+            front = [row, *([named(cells["metric"].iloc[0])] if mixed else [])]
+            front += [f"{cells['n'].max():,}" if cells["n"].any() else "–"] if counted else []
+            lines.append("| " + " | ".join([*front, *(shown.get(name, "–") for name in names)]) + " |")
         parts.append("\n".join(lines) + "\n")
+    if under := note(frame):
+        parts.append(f"{under}\n")
     return "\n".join(parts)
 
 
-def _about(panel):
-    """When and how often values were measured; nothing for facts, which were not measured."""
-    return f", {_steps(panel)}; {_replicates(panel)}" if panel["replicates"].any() else ""
+def named(metric: str) -> str:
+    """A metric as it is written."""
+    return NAMES.get(metric, metric)
 
 
 def _steps(panel):
-    steps = sorted(panel.loc[panel["recipe"] != "", "step"].unique())
-    return f"after {steps[0]:,} updates" if len(steps) == 1 else "each at its last checkpoint"
+    """When values were measured; nothing for facts, which were not."""
+    if not panel["replicates"].any():
+        return ""
+    steps = sorted(panel.loc[(panel["recipe"] != "") & (panel["replicates"] > 0), "step"].unique())
+    return f", after {steps[0]:,} updates" if len(steps) == 1 else ", each at its last checkpoint"
 
 
-def _replicates(panel):
-    counts = sorted({int(count) for count in panel["replicates"] if count})
-    if counts in ([], [1]):
-        return "one replicate, no intervals"
-    how_many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"mean ± half the width of the 95 % interval over {how_many} replicates{_items(panel)}"
+def note(frame: pd.DataFrame) -> str:
+    """What stands under a table; "" under one of facts, which were not measured."""
+    measured = frame[frame["replicates"] > 0]
+    if measured.empty:
+        return ""
+    marks, labels = set(frame["mark"]), set(frame["label"])
+    said = [f"{notes.interval(measured['replicates'], measured['items'].any()).capitalize()}."]
+    if measured["n"].any():
+        said.append("n: test items behind a value of one replicate.")
+    if measured["majority"].notna().any():
+        if measured["replicates"].max() < FEWEST:
+            said.append(f"Nothing is bold with fewer than {FEWEST} replicates.")
+        else:
+            none = "" if "best" in marks else " (here none is)"
+            said.append(
+                f"Bold{none}: better than every other cell of its row, nulls among them; the 95 % interval of each"
+                f" difference within replicates, of which {FEWEST} or more are needed, lies above 0."
+            )
+    said += [text for mark, text in MARKS.items() if mark in marks]
+    if any(label.startswith(NULL) for label in labels):
+        said.append(
+            "Null: what the same measurement gives where nothing was learned, the best of its kind for the recipes of a"
+            " row."
+        )
+    if f"{NULL}majority" in labels:
+        said.append(f"Majority: {_majority(set(frame['metric']))}.")
+    if f"{NULL}chance" in labels:
+        said.append("Chance: guessing which of a pair is the better one.")
+    if "score" in set(frame["metric"]):
+        said.append("Score: the mean over tasks that have different metrics.")
+    return " ".join(said)
 
 
-def _items(panel):
-    return " and test items" if panel["items"].any() else ""
+def _majority(metrics) -> str:
+    """What the column of majorities says, of these metrics."""
+    said = ["always giving the most frequent answer"]
+    said += ["the class that F1 looks for"] if "f1" in metrics else []
+    said += ["a correlation of 0"] if metrics & {"mcc", "pearson", "spearman"} else []
+    return ", ".join(said)
 
 
-def _best(cells) -> str | None:
-    """Label of the cell whose interval lies above all others'."""
-    if cells["metric"].iloc[0] in NO_BEST or cells["low"].isna().all() or len(cells) < 2:
-        return None
-    first = cells.loc[cells["value"].idxmax()]
-    others = cells[cells["label"] != first["label"]]
-    reach = others["high"].fillna(others["value"]).max()
-    return first["label"] if first["low"] > reach and not first["label"].startswith(NULL) else None
-
-
-def _cell(each, best, digits):
+def _cell(each, digits):
     if pd.isna(each.value):
         return "–"
     if each.metric in WHOLE:
         return f"{each.value:,.0f}"
-    text = f"{each.value:.{digits}f}"
-    text = f"**{text}**" if best else text
-    return text if pd.isna(each.low) else f"{text} ± {(each.high - each.low) / 2:.{digits}f}"
+    digits = 1 if each.metric in COARSE else digits
+    value = f"{round(each.value, digits) + 0.0:.{digits}f}"  # no -0.000
+    text = f"**{value}**" if each.mark == "best" else value
+    text = text if pd.isna(each.half) else f"{text} ± {each.half:.{digits}f}"
+    shown = {"": "", "best": "", "unlearned": " †"}.get(each.mark, f" ({each.mark})")
+    return text + shown

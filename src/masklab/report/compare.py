@@ -4,20 +4,14 @@ import numpy as np
 import pandas as pd
 
 from masklab.report import style
-from masklab.report.cells import cell, null_cells, tidy
 from masklab.report.marks import best_null, note, null_key, step_axis, unit, write_note
 from masklab.report.marks import curves as marks_curves
+from masklab.report.rows import table_of
 
 
 def comparison(results, chosen) -> pd.DataFrame:
     """Every recipe on every task and set of tasks, with the best null of each kind."""
-    cells = []
-    for panel, lines in chosen.items():
-        for row, readings in lines.items():
-            metric = next(iter(readings.values())).unit(results.view)
-            cells += [cell(results, reading, panel, row, label, metric) for label, reading in readings.items()]
-            cells += null_cells(results, readings.values(), panel, row, metric)
-    return tidy(cells)
+    return table_of(results, chosen)
 
 
 def bars(results, chosen):

@@ -26,8 +26,9 @@ def comparison(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
     for title, members in view.panels.items():
         for row, tasks in rows(view).items():
             for label, recipe in members.items():
-                if measured(view, recipe, tasks):
-                    readings.setdefault(title, {}).setdefault(row, {})[label] = Reading(recipe, tasks=tasks)
+                reading = Reading(recipe, tasks=tasks)
+                if reading.measured(view):
+                    readings.setdefault(title, {}).setdefault(row, {})[label] = reading
     if not readings:
         raise MaskLabError("no probe of the study measures a recipe of its panels on a task")
     return readings
@@ -40,19 +41,12 @@ def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
     for title, members in view.panels.items():
         for name, tasks in groups.items():
             for label, recipe in members.items():
-                if measured(view, recipe, tasks):
-                    reading = Reading(recipe, tasks=tasks, step="all", over="step")
+                reading = Reading(recipe, tasks=tasks, step="all", over="step")
+                if reading.measured(view):
                     readings.setdefault(title, {}).setdefault(name, {})[label] = reading
     if not readings:
         raise MaskLabError("no probe of the study measures a recipe of its panels on a task")
     return readings
-
-
-def measured(view: View, recipe: str, tasks: tuple[str, ...]) -> bool:
-    """Whether probes of the study measure a recipe on each of these tasks."""
-    kinds = Reading(recipe, tasks=tasks).kinds()
-    names = view.measured_by(recipe, kinds, tasks)
-    return all(any(task in view.probes[name]["tasks"] for name in names) for task in tasks)
 
 
 FIGURES = {

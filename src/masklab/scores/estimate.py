@@ -8,10 +8,17 @@ replicates from their spread, that over items by resampling items alone, in all 
 degrees of freedom of Welch and Satterthwaite. Of few replicates those degrees of freedom can grow faster than the
 variance; an interval is therefore never narrower, and a level never lower, than over replicates alone. With many
 replicates it is the Multi-Bootstrap's interval (tested).
+
+Correlations, and their squares, have their intervals on Fisher's scale (`FISHER`, `squared`), so that these lie within
+what a correlation can be. A replicate gives one correlation, over its points (model sizes, checkpoints, test items),
+and only replicates count as independent: the sizes of a replicate share its language and its batches, and checkpoints
+lie on one trajectory, so that the variance of 1 / (n - 3) that Fisher's z has over n independent points would make the
+interval too narrow. Where the points are independent, both agree (tested).
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -20,13 +27,38 @@ LEVEL = 0.95  # of every interval in figures, tables and claims
 LARGEST_Z = 8.0  # of a correlation of 1
 
 
+def fisher_z(r):
+    """arctanh of correlations, finite at 1."""
+    return np.clip(np.arctanh(np.clip(r, -1 + 1e-15, 1 - 1e-15)), -LARGEST_Z, LARGEST_Z)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where an interval is made: `to` a scale on which errors are about normal, and `back` to what is shown."""
+
+    to: Callable = np.asarray
+    back: Callable = float
+
+
+PLAIN, FISHER = Scale(), Scale(fisher_z, math.tanh)
+
+
+def squared(threshold: float = 0.0) -> Scale:
+    """Of the square of a correlation, less `threshold`: Fisher's z of its size."""
+    return Scale(
+        lambda share: fisher_z(np.sqrt(np.clip(np.asarray(share, float) + threshold, 0, 1))),
+        lambda z: math.tanh(max(z, 0.0)) ** 2 - threshold,
+    )
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A mean over replicates with its interval.
 
     value, low, high: on the scale that is shown; NaN bounds for one replicate. error: standard error of the mean, with
     dof degrees of freedom; spread: standard deviation of a replicate. replicates: how many; items: whether the error
-    covers the choice of items too. fisher: error and spread are those of Fisher's z of a correlation.
+    covers the choice of items too. scale: where error and spread are measured. half: half the width of the interval,
+    before it is cut to what a value can be.
     """
 
     value: float
@@ -37,41 +69,35 @@ class Estimate:
     spread: float = math.nan
     replicates: int = 0
     items: bool = False
-    fisher: bool = False
-
-    @property
-    def half(self) -> float:
-        """Half the width of the interval."""
-        return (self.high - self.low) / 2
+    scale: Scale = PLAIN
+    half: float = math.nan
 
     def centre(self) -> float:
         """The mean on the scale of the error."""
-        return fisher_z(self.value) if self.fisher else self.value
+        return float(self.scale.to(self.value))
+
+    def within(self, low: float, high: float) -> "Estimate":
+        """The same with its interval cut to what a value can be."""
+        return replace(self, low=max(self.low, low), high=min(self.high, high))
 
 
 MISSING = Estimate(math.nan, math.nan, math.nan)
 
 
-def fisher_z(r):
-    """arctanh of correlations, finite at 1."""
-    return np.clip(np.arctanh(np.clip(r, -1 + 1e-15, 1 - 1e-15)), -LARGEST_Z, LARGEST_Z)
-
-
-def estimate(values, least: float = 0.0, fisher: bool = False, level: float = LEVEL) -> Estimate:
+def estimate(values, least: float = 0.0, scale: Scale = PLAIN, level: float = LEVEL) -> Estimate:
     """Mean of values [R] or [R, 1 + B] over replicates R, the B last columns being values under resampled items.
 
     least: the least standard deviation of a replicate that is believed: whole numbers that agree are not exact.
-    fisher: the values are correlations, averaged as Fisher's z. Values that are not finite give `MISSING`.
+    scale: where values are averaged. Values that are not finite give `MISSING`.
     """
     values = np.asarray(values, float)
     values = values[:, None] if values.ndim == 1 else values
     if not len(values) or not np.isfinite(values).all():
         return MISSING
-    values = fisher_z(values) if fisher else values
-    back = math.tanh if fisher else float
+    values, back = scale.to(values), scale.back
     count, mean = len(values), float(values[:, 0].mean())
     if count < 2:
-        return Estimate(back(mean), math.nan, math.nan, replicates=1, fisher=fisher)
+        return Estimate(back(mean), math.nan, math.nan, replicates=1, scale=scale)
     spread = max(float(values[:, 0].std(ddof=1)), least)
     parts = [(spread**2 / count, count - 1)]
     draws = values.shape[1] - 1
@@ -84,12 +110,14 @@ def estimate(values, least: float = 0.0, fisher: bool = False, level: float = LE
     error = math.sqrt(variance)
     half = error * float(stdtrit(dof, (1 + level) / 2)) if error else 0.0
     half = max(half, spread / math.sqrt(count) * float(stdtrit(count - 1, (1 + level) / 2)))
-    return Estimate(back(mean), back(mean - half), back(mean + half), error, dof, spread, count, len(parts) > 1, fisher)
+    low, high = back(mean - half), back(mean + half)
+    half = (high - low) / 2
+    return Estimate(back(mean), low, high, error, dof, spread, count, len(parts) > 1, scale, half)
 
 
 def two_sided(estimated: Estimate, bound: float) -> tuple[float, float]:
     """(p, q): the least levels alpha at which the interval of confidence 1 - alpha lies above, and below, `bound`."""
-    bound = float(fisher_z(bound)) if estimated.fisher else bound
+    bound = float(estimated.scale.to(bound))
     distance = estimated.centre() - bound
     if estimated.error == 0 or math.isnan(estimated.error):
         above = 0.0 if distance > 0 else 1.0

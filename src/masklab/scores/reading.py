@@ -26,6 +26,8 @@ PROBES = {
     "flops": "cost",
 }
 TASK_PROBES = ("finetune", "linear_probe", "minimal_pairs")
+FEWEST = 3  # replicates below which nothing is decided
+CORRELATIONS = {"pearson", "spearman"}  # metrics of a test set of ratings
 
 Axis = Literal["step", "train_size", "layer", "at"]
 Sizes = Literal["all", "small", "large", "largest"]
@@ -79,6 +81,13 @@ class Reading:
         if self.metric not in PROBES:
             raise MaskLabError(f"a reading of {self.metric!r} must say which kind of probe measures it")
         return (PROBES[self.metric],)
+
+    def measured(self, view: View) -> bool:
+        """Whether the study measures it: all of its tasks."""
+        try:
+            return bool(self.needs(view))
+        except MaskLabError:
+            return False
 
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads; MaskLabError if the study does not measure it."""
@@ -134,19 +143,19 @@ class Reading:
         """
         return math.sqrt(1 / 12) if self.metric in ("rank", "rank_centred") and self.reduce is None else 0.0
 
+    def metrics(self, view: View) -> set[str]:
+        """Its metric, or those of its tasks."""
+        return {self.metric or view.tasks[base(task)]["metric"] for task in self.tasks} or {self.metric}
+
     def _measure(self, view) -> str:
         """Its metric, or "score" of tasks that have several."""
-        metrics = {_metric(self, view, task) for task in self.tasks} or {self.metric}
+        metrics = self.metrics(view)
         return (metrics.pop() if len(metrics) == 1 else "score").replace("_", " ")
 
     def plain(self) -> dict:
         """Its fields that are not the default, JSON-able."""
         given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {name: list(v) if isinstance(v, tuple) else v for name, v in given.items() if v not in (None, (), "")}
-
-
-def _metric(reading, view, task):
-    return reading.metric or view.tasks[base(task)]["metric"]
 
 
 def base(task: str) -> str:

@@ -8,7 +8,7 @@ number computed on resampled test sets, equal ones for all recipes and replicate
 import functools
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,9 @@ import pandas as pd
 from masklab.errors import MaskLabError
 from masklab.rng import generator
 from masklab.scores import items as item_files
-from masklab.scores.estimate import Estimate, estimate
-from masklab.scores.reading import CONVERGED, Reading, base
+from masklab.scores.estimate import FISHER, PLAIN, Estimate, estimate
+from masklab.scores.reading import CONVERGED, CORRELATIONS, Reading, base
+from masklab.scores.schema import LIMITS
 from masklab.scores.view import View
 
 TEST = ("test", "matched")  # splits that a reading without splits reads
@@ -62,6 +63,12 @@ class Values:
 NOTHING = Values((), np.empty((0, 1, 1)))
 
 
+def difference(left: Values, right: Values) -> Estimate | None:
+    """Mean and interval of the differences of two numbers within the replicates that both have; None without any."""
+    shared = [r for r in left.replicates if r in right.replicates]
+    return estimate(left.at(shared).scalar - right.at(shared).scalar) if shared else None
+
+
 class Results:
     """Scores, items and facts of one study.
 
@@ -93,8 +100,24 @@ class Results:
         return self._known[reading]
 
     def estimate(self, reading: Reading) -> Estimate:
-        """Mean and interval of a number; `MISSING` if it was not measured."""
-        return estimate(self.values(reading).scalar, reading.rounding)
+        """Mean and interval of a number; `MISSING` if it was not measured.
+
+        The mean is over replicates as they are. The interval of a correlation with ratings is made on Fisher's scale;
+        that of any other metric with limits is cut to them. (So is Matthews's, a correlation too: small test sets give
+        it a value of 1, which Fisher's scale does not have.)
+        """
+        return self._estimated(self.values(reading).scalar, reading)
+
+    def _estimated(self, values, reading) -> Estimate:
+        metrics = reading.metrics(self.view) if reading.form == "value" and reading.reduce is None else set()
+        correlations = bool(metrics) and metrics <= CORRELATIONS
+        made = estimate(values, reading.rounding, FISHER if correlations else PLAIN)
+        if not made.replicates or not metrics <= LIMITS.keys():
+            return made
+        mean = float(values[:, 0].mean())
+        made = replace(made, value=mean, low=min(made.low, mean), high=max(made.high, mean)) if correlations else made
+        limits = [LIMITS[metric] for metric in metrics]
+        return made.within(min(low for low, _ in limits), max(high for _, high in limits))
 
     def summary(self, reading: Reading) -> pd.DataFrame:
         """One row per point of a curve, or one: x, value, low, high, spread, replicates, items (whether they count), n.
@@ -104,7 +127,7 @@ class Results:
         measured = self.values(reading)
         rows = []
         for point in range(measured.data.shape[1]) if len(measured.replicates) else ():
-            mean = estimate(measured.data[:, point], reading.rounding)
+            mean = self._estimated(measured.data[:, point], reading)
             if math.isfinite(mean.value):
                 x = math.nan if measured.x is None else measured.x[point]
                 rows.append((x, mean.value, mean.low, mean.high, mean.spread, mean.replicates, mean.items))
@@ -118,7 +141,7 @@ class Results:
         if kind not in self.view.nulls.get(reading.recipe, {}):
             return None
         if kind == "majority":
-            return self._majority(reading)
+            return self.majority(reading)
         values = self.values(reading.of(self.view.nulls[reading.recipe][kind], step="last"))
         return values if len(values.replicates) else None
 
@@ -278,7 +301,11 @@ class Results:
 
     # --- nulls -------------------------------------------------------------------------
 
-    def _majority(self, reading) -> Values | None:
+    def majority(self, reading: Reading) -> Values | None:
+        """What always giving one answer scores (0 of correlations, 1/2 of pairs), whether or not the study asks for it.
+
+        None of what is no score of a task.
+        """
         if (
             not reading.tasks
             or reading.over not in (None, "train_size", "step")
@@ -297,9 +324,7 @@ class Results:
         measured = self.values(reading.of(reading.recipe, tasks=(task,)))
         if not len(measured.replicates):
             return None
-        where = MAJORITY.get(metric)
-        if "/" in task or set(reading.kinds()) == {"minimal_pairs"} or self._is_pairs(task):
-            where = PAIRS
+        where = PAIRS if self._is_pairs(reading, task) else MAJORITY.get(metric)
         if where is None:
             return None
         if isinstance(where, float):
@@ -307,7 +332,13 @@ class Results:
         shares = self.values(reading.of(reading.recipe, tasks=(task,), metric=where))
         return shares if len(shares.replicates) else None
 
-    def _is_pairs(self, task):
+    def of_pairs(self, reading: Reading) -> bool:
+        """Whether it is of minimal pairs alone, of which chance takes the majority's place."""
+        return bool(reading.tasks) and all(self._is_pairs(reading, task) for task in reading.tasks)
+
+    def _is_pairs(self, reading, task):
+        if "/" in task or set(reading.kinds()) == {"minimal_pairs"}:
+            return True
         return "pairs" in str(self.view.tasks[base(task)].get("kind", ""))
 
     # --- items -------------------------------------------------------------------------

@@ -1,38 +1,32 @@
 """The numbers behind Figures 2, 3, 5 and 7, and the pre-training losses beside their floors."""
 
-import numpy as np
 import pandas as pd
 
-from masklab.report.cells import NULL, TYPES, cell, tidy
-from masklab.studies.dh.figures import frames, mix_words
-from masklab.studies.dh.select import BAG
+from masklab.report.rows import table_of
+from masklab.studies.dh.figures import mix_words
 
 
 def transfer(results, chosen) -> pd.DataFrame:
     """One row per test domain and training size, one column per starting point, the bag of words and the majority."""
-    data = frames(results, chosen)
     several = len({spelling for spelling, _ in chosen}) > 1
-    data["panel"] = [
-        f"{spelling} vocabulary, {mix_words(mix)}" if several else mix_words(mix)
-        for spelling, mix in zip(data["spelling"], data["mix"], strict=True)
-    ]
-    data["row"] = [f"{d}, {int(size):,} examples" for d, size in zip(data["domain"], data["x"], strict=True)]
-    data["label"] = np.where(data["start"] == BAG, f"{NULL}bag of words", data["start"])
-    steps = {recipe: results.view.fact(recipe, "steps") or 0 for recipe in data["recipe"].unique()}
-    data["step"] = data["recipe"].map(steps)
-    majority = data.dropna(subset=["majority"]).drop_duplicates(["panel", "row"])
-    majority = majority.assign(label=f"{NULL}majority", recipe="", value=majority["majority"], low=np.nan, high=np.nan)
-    rows = pd.concat([data, majority], ignore_index=True).assign(metric="accuracy")
-    return tidy(rows.to_dict("records")).astype(TYPES)
+    by_panel = {}
+    for (spelling, _), starts in chosen.items():
+        (task,) = next(iter(next(iter(starts.values())).values())).tasks
+        mix = mix_words(results.view.tasks[task]["mix"])
+        rows = by_panel.setdefault(f"{spelling} vocabulary, {mix}" if several else mix, {})
+        for start, curves in starts.items():
+            for domain, curve in curves.items():
+                for size in results.values(curve).x if results.values(curve).replicates else ():
+                    number = curve.of(curve.recipe, over=None, sizes=int(size))
+                    rows.setdefault(f"{domain}, {int(size):,} examples", {})[start] = number
+    return table_of(results, by_panel)
 
 
 def losses(results, chosen) -> pd.DataFrame:
     """Masked-token cross-entropy of each pre-trained recipe in nats, the law's floor, and the gap between them."""
-    return tidy(
-        [
-            cell(results, reading, panel, metric, label, metric)
-            for panel, members in chosen.items()
-            for label, readings in members.items()
-            for metric, reading in readings.items()
-        ]
-    )
+    by_panel = {}
+    for panel, members in chosen.items():
+        for label, readings in members.items():
+            for metric, reading in readings.items():
+                by_panel.setdefault(panel, {}).setdefault(metric, {})[label] = reading
+    return table_of(results, by_panel)

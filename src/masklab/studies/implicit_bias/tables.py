@@ -1,6 +1,7 @@
 """Tables 1 to 3: ways of training one architecture beside each other, and the shapes of all sizes."""
 
-from masklab.report.cells import cell, filled, null_cells, tidy
+from masklab.report.cells import filled, tidy
+from masklab.report.rows import table_of
 from masklab.scores.estimate import Estimate
 from masklab.studies.implicit_bias.select import CORPORA, PCFG, letters, said
 
@@ -22,14 +23,11 @@ def table2(results, chosen):
 
 
 def _ways(results, chosen, *shown):
-    rows = []
+    rows = {}
     for what in shown:
-        own = {way: readings[what] for way, readings in chosen.items() if what in readings}
-        task = what in results.view.tasks
-        row, metric = (said(results.view, what).capitalize(), "accuracy") if task else (what.capitalize(), what)
-        rows += [cell(results, reading, CORPORA[PCFG], row, way, metric) for way, reading in own.items()]
-        rows += null_cells(results, own.values(), CORPORA[PCFG], row, metric) if task else []
-    return tidy(rows)
+        row = said(results.view, what) if what in results.view.tasks else what
+        rows[row.capitalize()] = {way: readings[what] for way, readings in chosen.items() if what in readings}
+    return table_of(results, {CORPORA[PCFG]: rows})
 
 
 def table3(results, chosen):

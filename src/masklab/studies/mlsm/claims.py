@@ -23,7 +23,6 @@ from masklab.studies.mlsm.select import (
     KD_MLM,
     MLM,
     MLSM,
-    measured,
     objectives,
     start_of,
     tasks_of,
@@ -54,9 +53,10 @@ class Scores:
             tasks = tasks_of(self.view, sets)
         except (KeyError, MaskLabError):
             raise Lacking from None
-        if not measured(self.view, recipe, tasks):
+        reading = Reading(recipe, tasks=tasks, **more)
+        if not reading.measured(self.view):
             raise Lacking
-        return Reading(recipe, tasks=tasks, **more)
+        return reading
 
     def gap(self, size, left, right, *sets, **more) -> Sum:
         """The score of one objective less that of another."""
@@ -89,9 +89,10 @@ class Scores:
         """The score of MLSM at its first checkpoint less that of the model it starts from."""
         first, tasks = self.reading(size, MLSM, *sets, step="first"), tasks_of(self.view, sets)
         start = start_of(self.view, [first.recipe])
-        if start is None or not measured(self.view, start[0], tasks):
+        before = start and Reading(start[0], tasks=tasks, step=start[1])
+        if not before or not before.measured(self.view):
             raise Lacking
-        return difference(first, Reading(start[0], tasks=tasks, step=start[1]))
+        return difference(first, before)
 
     def sooner(self, size, *sets) -> Sum:
         """Updates after which MLSM+MLM reaches MLM's last score less those after which MLM does, as a share of all."""

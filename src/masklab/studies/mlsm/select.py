@@ -7,7 +7,6 @@ told by the study's sets.
 from collections import Counter
 
 from masklab.errors import MaskLabError
-from masklab.report.generic import measured
 from masklab.scores.reading import Reading
 from masklab.scores.view import View
 
@@ -100,11 +99,11 @@ def curves(*sets: str):
     def choose(view: View):
         tasks, by_panel = tasks_of(view, sets), {}
         for title, members in view.panels.items():
-            own = {label: name for label, name in members.items() if measured(view, name, tasks)}
-            lines = {label: Reading(name, tasks=tasks, step="all", over="step") for label, name in own.items()}
-            start = start_of(view, own.values())
-            if lines and start and measured(view, start[0], tasks):
-                lines[None] = Reading(start[0], tasks=tasks, step=start[1])
+            told = {label: Reading(name, tasks=tasks, step="all", over="step") for label, name in members.items()}
+            lines = {label: reading for label, reading in told.items() if reading.measured(view)}
+            start = start_of(view, [reading.recipe for reading in lines.values()])
+            if lines and start and (first := Reading(start[0], tasks=tasks, step=start[1])).measured(view):
+                lines[None] = first
             by_panel |= {title: lines} if lines else {}
         return by_panel or _unmeasured(sets)
 
@@ -119,9 +118,8 @@ def table(averages: dict[str, tuple[str, ...]], metric: str | None = None):
         for title, members in view.panels.items():
             for row, sets in averages.items():
                 tasks = tasks_of(view, sets)
-                own = {label: name for label, name in members.items() if measured(view, name, tasks)}
-                if own:
-                    readings = {label: Reading(name, metric, tasks) for label, name in own.items()}
+                told = {label: Reading(name, metric, tasks) for label, name in members.items()}
+                if readings := {label: reading for label, reading in told.items() if reading.measured(view)}:
                     by_panel.setdefault(title, {})[row] = readings
         return by_panel or _unmeasured(*averages.values())
 

@@ -2,13 +2,13 @@
 
 import pandas as pd
 
-from masklab.report.cells import cell, null_cells, tidy
+from masklab.report.rows import table_of
 from masklab.studies.mlsm.figures import row_names, split_up
 
 
 def table(results, chosen) -> pd.DataFrame:
     """A row per phenomenon or task of any average, then the averages; nulls beside the recipes."""
-    cells = []
+    by_panel = {}
     for panel, averages in chosen.items():
         singles = {}
         for readings in averages.values():
@@ -16,8 +16,5 @@ def table(results, chosen) -> pd.DataFrame:
                 for task in split_up(results, reading):
                     singles.setdefault(task, {})[label] = reading.of(reading.recipe, tasks=(task,))
         names = row_names(results.view, singles)
-        for row, readings in ({names[task]: readings for task, readings in singles.items()} | averages).items():
-            metric = next(iter(readings.values())).unit(results.view)
-            cells += [cell(results, reading, panel, row, label, metric) for label, reading in readings.items()]
-            cells += null_cells(results, readings.values(), panel, row, metric)
-    return tidy(cells)
+        by_panel[panel] = {names[task]: readings for task, readings in singles.items()} | averages
+    return table_of(results, by_panel)

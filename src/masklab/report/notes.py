@@ -1,0 +1,25 @@
+"""What stands under tables and figures: how many replicates are behind a value, and what its interval is."""
+
+
+def replicates(counts) -> str:
+    """Numbers of replicates in words: "3 replicates", "2 to 3 replicates", "one replicate"; "" without any."""
+    counts = sorted({int(count) for count in counts if count})
+    if counts in ([], [1]):
+        return "one replicate" if counts else ""
+    return f"{counts[0]} replicates" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} replicates"
+
+
+def interval(counts, items: bool = False, mean: str = "mean ± half the width of the 95 % interval") -> str:
+    """What a mean and its interval are over; items: whether the interval covers the choice of test items too."""
+    over = replicates(counts)
+    if over == "one replicate":
+        return "one replicate, no interval"
+    return f"{mean} over {over}{' and test items' if items else ''}"
+
+
+def amount(counts, what: str) -> str:
+    """Numbers with what they count: "300 test items", "100 to 300 test items"; "" without any."""
+    counts = sorted({int(count) for count in counts if count})
+    if not counts:
+        return ""
+    return f"{counts[0]:,} {what}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,} {what}"

@@ -1,0 +1,125 @@
+"""A row of a table: its cells and those of its nulls, which of them is best, and which are no result.
+
+Both are decided on differences within replicates: what replicates share (language, batches, test items) moves all
+cells of a row together, so that intervals of single cells say less than those of differences.
+"""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from masklab.report.cells import NULL, cell, filled, tidy
+from masklab.scores.estimate import Estimate, estimate
+from masklab.scores.reading import FEWEST, Reading
+from masklab.scores.results import Results, Values, difference
+
+MAJORITY = "majority"
+CHANCE = "chance"  # what the majority is called of minimal pairs
+NO_SCORE = ("rank", "rank_centred")  # metrics of a task of which more is not better
+LOWER = ("loss", "floor", "gap", "trace", "trace_embedded")  # metrics of which less is better
+EQUAL = 1e-9  # difference up to which two scores are one
+
+
+def table_of(results: Results, chosen: dict[str, dict[str, dict[str, Reading]]]) -> pd.DataFrame:
+    """The table of panel -> row -> label -> reading."""
+    return tidy(
+        [
+            each
+            for panel, rows in chosen.items()
+            for row, own in rows.items()
+            for each in row_cells(results, own, panel, row)
+        ]
+    )
+
+
+def row_cells(results: Results, readings: dict[str, Reading], panel: str, row: str) -> list[dict]:
+    """Cells of one row: the readings by label, then the best null of each kind, and the majority in any case."""
+    metric = next(iter(readings.values())).unit(results.view)
+    values = {label: results.values(reading) for label, reading in readings.items()}
+    values = {label: own for label, own in values.items() if own.replicates}
+    nulls = best_of_kinds(results, readings.values())
+    scored = is_scored(readings.values())
+    marks = {label: mark(results, readings[label], own, nulls) for label, own in values.items()} if scored else {}
+    best = best_of({**values, **{f"{NULL}{kind}": own for kind, own in nulls.items()}}) if scored else None
+    cells = []
+    for label, reading in readings.items():
+        majority = results.majority(reading) if scored else None
+        level = math.nan if majority is None else _mean(majority)
+        shown = "best" if label == best else marks.get(label, "")
+        cells.append(cell(results, reading, panel, row, label, metric) | {"majority": level, "mark": shown})
+    for kind, own in nulls.items():
+        made = _null(own, next(iter(readings.values())).rounding)
+        cells.append(filled(made, panel, row, "", f"{NULL}{kind}", metric))
+    return cells
+
+
+def is_scored(readings) -> bool:
+    """Whether readings are scores of tasks, of which more is better."""
+    return all(reading.tasks and reading.metric not in NO_SCORE for reading in readings)
+
+
+def _null(own: Values, rounding) -> Estimate:
+    """Mean of a null; the majority of one test set has no interval, since there is nothing to vary."""
+    made = estimate(own.data.mean(1), rounding)
+    return Estimate(made.value, math.nan, math.nan, replicates=made.replicates) if made.half < EQUAL else made
+
+
+def best_of_kinds(results: Results, readings) -> dict[str, Values]:
+    """Kind of null -> the best of that kind among the nulls of some readings; the majority, or chance, last."""
+    kinds: dict[str, Values] = {}
+    for reading in readings:
+        nulls = {kind: own for kind, own in results.nulls(reading).items() if kind != MAJORITY}
+        if (majority := results.majority(reading)) is not None:
+            nulls[called(results, reading)] = majority
+        sign = -1 if reading.metric in LOWER else 1
+        for kind, own in nulls.items():
+            if kind not in kinds or sign * _mean(own) > sign * _mean(kinds[kind]):
+                kinds[kind] = own
+    last = (MAJORITY, CHANCE)
+    return dict(sorted(kinds.items(), key=lambda pair: pair[0] in last))
+
+
+def called(results: Results, reading: Reading) -> str:
+    """What always giving one answer is called: "majority", or of minimal pairs "chance"."""
+    return CHANCE if results.of_pairs(reading) else MAJORITY
+
+
+def _mean(own: Values) -> float:
+    return float(own.data[:, :, 0].mean())
+
+
+def best_of(values: dict[str, Values]) -> str | None:
+    """The label whose values are better than every other's: the paired interval over 3 or more replicates is above 0.
+
+    None if there is none, if it is a null, or if there is nothing to compare.
+    """
+    if len(values) < 2:
+        return None
+    first = max(values, key=lambda label: values[label].scalar[:, 0].mean())
+    others = (difference(values[first], own) for label, own in values.items() if label != first)
+    shown = all(apart is not None and apart.replicates >= FEWEST and apart.low > 0 for apart in others)
+    return first if shown and not first.startswith(NULL) else None
+
+
+def mark(results: Results, reading: Reading, own: Values, nulls: dict[str, Values]) -> str:
+    """How a cell is marked that is no result: at the majority, below it, or not shown to be above a null of its row.
+
+    "= majority" or "< majority" ("chance" of pairs); "unlearned": the interval of the difference to some null, over
+    replicates, is not above 0; "" otherwise. With one replicate the values themselves are compared.
+    """
+    majority = results.majority(reading)
+    if majority is not None:
+        shared = [r for r in own.replicates if r in majority.replicates]
+        apart = own.at(shared).scalar[:, 0] - majority.at(shared).scalar[:, 0]
+        if len(apart) and np.abs(apart).max() < EQUAL:
+            return f"= {called(results, reading)}"
+        if len(apart) and apart.mean() <= EQUAL:
+            return f"< {called(results, reading)}"
+    gains = (difference(own, null) for null in nulls.values())
+    return "unlearned" if any(gain is not None and not above(gain) for gain in gains) else ""
+
+
+def above(gain: Estimate) -> bool:
+    """Whether an estimate is shown to be above 0; of a single replicate, whether it is."""
+    return (gain.value if gain.replicates < 2 else gain.low) > EQUAL

@@ -1,0 +1,118 @@
+"""Rows of tables: what is bold, what is no result, and what the note says of it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from masklab.report.cells import TIDY, markdown, write_table
+from masklab.report.rows import table_of
+from masklab.scores.reading import Reading
+from masklab.scores.results import Results
+from masklab.scores.schema import rows_to_frame
+from masklab.scores.view import View
+
+TASKS = {"mrpc": "f1", "cola": "mcc", "stsb": "spearman", "rte": "accuracy"}
+SHARES = {"majority": 0.68, "majority_f1": 0.81}
+
+
+def results(values: dict, task="rte", nulls=None, kind="finetune") -> Results:
+    """Scores of recipes on one task: name -> value by replicate; nulls: kind -> the same, for every recipe."""
+    nulls, metric = nulls or {}, TASKS[task]
+    rows = []
+    for recipe, own in {**values, **nulls}.items():
+        for replicate, value in enumerate(own, 1):
+            shared = {"recipe": recipe, "replicate": replicate, "step": 9, "probe": "p", "task": task, "split": "test",
+                      "n": 100}  # fmt: skip
+            extra = SHARES if kind == "finetune" else {}
+            rows += [{**shared, "metric": name, "value": share} for name, share in ({metric: value} | extra).items()]
+    facts = {"steps": 9, "corpus": "c", "corpus.redrawn": False}
+    view = View(
+        "s",
+        panels={"all": {name.upper(): name for name in values}},
+        recipes={name: facts for name in (*values, *nulls)},
+        nulls={name: {kind: kind for kind in nulls} for name in values},
+        tasks={
+            task: {"metric": metric, "kind": "label-files" if kind == "finetune" else "english-pairs", "redrawn": False}
+        },
+        probes={"p": {"kind": kind, "tasks": [task], "recipes": [*values, *nulls]}},
+    )
+    return Results(view, rows_to_frame(rows))
+
+
+def table(values, task="rte", **more):
+    found = results(values, task, **more)
+    readings = {name.upper(): Reading(name, tasks=(task,)) for name in values}
+    return table_of(found, {"panel": {"row": readings}})
+
+
+def marks(*args, **more):
+    return table(*args, **more).set_index("label")["mark"].to_dict()
+
+
+def test_the_f1_of_always_saying_yes_is_no_result():
+    """Whether or not the study asks for the majority."""
+    found = table({"a": [0.81, 0.81, 0.81], "b": [0.7, 0.72, 0.71], "c": [0.9, 0.91, 0.92]}, "mrpc")
+    own = found.set_index("label")
+    assert own["mark"][["A", "B", "C"]].tolist() == ["= majority", "< majority", "best"]
+    assert own["majority"][["A", "B", "C"]].tolist() == [0.81] * 3 and own["value"]["null: majority"] == 0.81
+    text = markdown(found)
+    assert "| 0.810 ± 0.000 (= majority) | 0.710 ± 0.025 (< majority) | **0.910** ± 0.025 | 0.810 |" in text
+    assert "(= majority): what always giving one answer scores, in every replicate." in text
+    assert "the class that F1 looks for" in text
+
+
+@pytest.mark.parametrize(
+    ("task", "kind", "level", "said"),
+    [("rte", "finetune", 0.68, "majority"), ("cola", "finetune", 0.0, "majority"),
+     ("stsb", "finetune", 0.0, "majority"), ("rte", "minimal_pairs", 0.5, "chance")],
+)  # fmt: skip
+def test_what_always_giving_one_answer_scores(task, kind, level, said):
+    found = table({"a": [level] * 3, "b": [level - 0.1] * 3}, task, kind=kind).set_index("label")
+    assert found["mark"].tolist() == [f"= {said}", f"< {said}", ""]
+    assert found["value"][f"null: {said}"] == level and math.isnan(found["half"][f"null: {said}"])
+
+
+def test_nothing_is_bold_where_paired_intervals_overlap():
+    apart = {"a": [0.90, 0.80, 0.85], "b": [0.88, 0.79, 0.83]}  # noisy, but a is above b in every replicate alike
+    assert marks(apart)["A"] == "best"
+    crossed = {"a": [0.90, 0.80, 0.85], "b": [0.79, 0.83, 0.82]}
+    assert set(marks(crossed).values()) == {""}
+    assert marks(apart | {"c": [0.89, 0.81, 0.80]})["A"] == ""  # better than one is not enough
+    assert marks(apart, nulls={"shuffled": [0.9, 0.81, 0.86]})["A"] != "best"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_fewer_than_three_replicates_make_nothing_bold(count):
+    found = table({"a": [0.90, 0.91][:count], "b": [0.70, 0.71][:count]})
+    text = markdown(found)
+    assert "best" not in set(found["mark"]) and "Nothing is bold with fewer than 3 replicates." in text
+    assert ("One replicate, no interval." in text) == (count == 1) and ("±" in text) == (count == 2)
+
+
+def test_a_cell_that_is_not_shown_to_be_above_a_null_says_so():
+    values = {"a": [0.75, 0.90, 0.71], "b": [0.80, 0.81, 0.80]}
+    found = marks(values, nulls={"bag-of-words": [0.74, 0.75, 0.75]})
+    assert found == {"A": "unlearned", "B": "", "null: bag-of-words": "", "null: majority": ""}
+    text = markdown(table(values, nulls={"bag-of-words": [0.74, 0.75, 0.75]}))
+    assert "| 0.787 ± 0.249 † | 0.803 ± 0.014 |" in text and "†: not shown to be above every null of its row" in text
+
+
+def test_the_note_says_what_cells_are(tmp_path):
+    found = table({"a": [0.9, 0.8, 0.85], "b": [0.88, 0.79, 0.83]})
+    write_table(found, tmp_path / "t")
+    text = (tmp_path / "t.md").read_text()
+    assert text.startswith("**(a) panel**, after 9 updates\n") and list(found.columns) == TIDY
+    assert "Mean ± half the width of the 95 % interval over 3 replicates." in text
+    assert "Bold: better than every other cell of its row" in text and "test items behind a value" in text
+    none = markdown(table({"a": [0.9, 0.8, 0.85], "b": [0.79, 0.83, 0.82]}))
+    assert "Bold (here none is): better" in none
+
+
+def test_intervals_lie_within_what_a_score_can_be():
+    """± is half the width of the whole interval; its ends are cut."""
+    for task, least in (("rte", 0.0), ("cola", -1.0), ("stsb", -1.0)):
+        for sign in (1, -1) if least else (1,):
+            own = table({"a": [sign * value for value in (0.999, 0.9, 0.98)], "b": [0.7, 0.7, 0.7]}, task).iloc[0]
+            assert least <= own["low"] < own["value"] < own["high"] <= 1
+            assert own["value"] == pytest.approx(sign * np.mean([0.999, 0.9, 0.98]))
