@@ -26,6 +26,7 @@ FLOORS = [
     ["claims", "report"],
     ["studies"],
     ["own", "plan"],
+    ["compare"],
     ["cli"],
 ]
 HEIGHT = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
