@@ -34,6 +34,7 @@ rule scores:
     params:
         code=code_of("scores"),
         studies=lambda w: paths.study_scores(),
+        made=R("made"),
     message:
         "all scores in one table"
     script:
