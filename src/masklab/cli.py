@@ -170,7 +170,7 @@ def _why(options):
 
 def _compare(options):
     from masklab.compare import compare
-    from masklab.compare.words import told
+    from masklab.compare.printed import told
 
     comparison = compare(*options.runs)
     print(told(comparison))

@@ -7,8 +7,8 @@ import pytest
 from masklab.claims.verdict import COLUMNS as CLAIM
 from masklab.cli import main
 from masklab.compare import compare
+from masklab.compare.printed import told
 from masklab.compare.scores import score_changes
-from masklab.compare.words import told
 from masklab.errors import MaskLabError
 from masklab.files import write_json, write_parquet
 from masklab.intervals import mean_interval

@@ -37,13 +37,14 @@ def _adopted(root, file) -> str | None:
     try:
         record = read_json(file)
         rule, names = record["rule"], record["wildcards"]
-        then = record.get("vouched", record)
+        finished, then = record["finished"], record.get("vouched", record)
+        versions = record["versions"] if finished else {}
         made = then.get("time", record["ended"])
     except (MaskLabError, KeyError):
         return "no record of this version"
     if rule not in store.RULES:
         return ""
-    if not record["finished"]:
+    if not finished:
         return "not finished"
     place = root / file.relative_to(root / "made").with_suffix("")
     outputs = [place / "any"] if rule in store.FOLDERS else [Path(f"{place}{end}") for end in store.FILES[rule]]
@@ -55,7 +56,7 @@ def _adopted(root, file) -> str | None:
     if not all(Path(path).exists() and input_mark(path) == mark for path, mark in then["inputs"].items()):
         return "made from something else than lies there now"
     code, inputs = Code.of(then["code"]), list(then["inputs"])
-    entry = store.entry(rule, names, then["config"], code, inputs, record["versions"])
+    entry = store.entry(rule, names, then["config"], code, inputs, versions)
     if entry is None or entry.there:
         return ""
     entry.add(folder, files)
