@@ -12,6 +12,7 @@ from masklab.jobs.adopt import adopt
 from masklab.jobs.code import Code
 from masklab.jobs.provenance import Record
 
+CORPUS = "results/corpora/c/train.parquet"
 CODE = Code.of({"workflow/scripts/tokens.py": "12ab"})
 
 
@@ -49,7 +50,7 @@ def test_what_its_record_still_describes_enters_under_its_jobs_key(results):
 @pytest.mark.parametrize(
     ("harm", "reason"),
     [
-        (lambda: Path("results/corpora/c/train.parquet").write_text("x"), "made from something else than lies there now"),
+        (lambda: Path(CORPUS).write_text("x"), "made from something else than lies there now"),
         (lambda: os.utime("results/tokens/c/t/meta.json", (4e9, 4e9)), "written to since it was made"),
         (lambda: os.remove("results/tokens/c/t/meta.json"), "no longer there"),
         (lambda: _edit(finished=False), "not finished"),
