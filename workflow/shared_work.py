@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import leftovers
 from masklab.errors import MaskLabError
 from masklab.jobs import housekeeping, store
 from masklab.plan.reuse import Reused, reuse
@@ -23,12 +24,14 @@ def install(workflow, paths) -> None:
     """Have `workflow` look in the store just before it builds its graph of jobs."""
     if not all(hasattr(type(workflow), hook) or hasattr(workflow, hook) for hook in HOOKS):
         return
-    if workflow.is_main_process and store.folder() is not None:
+    if workflow.is_main_process:
         build = workflow._build_dag
 
         def look_and_build():
-            if (runs := _runs(workflow)) and (reused := _look(workflow, paths, runs == "dry")).files:
-                _register(workflow, {os.path.relpath(file) for file in reused.files})
+            if runs := _runs(workflow):
+                leftovers.look(paths, runs == "dry")
+                if store.folder() is not None and (reused := _look(workflow, paths, runs == "dry")).files:
+                    _register(workflow, {os.path.relpath(file) for file in reused.files})
             build()
 
         workflow._build_dag = look_and_build

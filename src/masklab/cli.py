@@ -51,6 +51,13 @@ def main(arguments=None) -> int:
     why.add_argument("artifact", help="a file of the results, or a target such as mlsm_figure3")
     why.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as given to snakemake (config.yaml)")
     _values(why)
+    compare = commands.add_parser("compare", help="what differs between two runs: config, facts, scores, claims")
+    compare.add_argument("runs", nargs=2, metavar="RUN", help="a name below results/, or a folder (results: unnamed)")
+    compare.add_argument("--output", metavar="FOLDER", help="write the tables there as CSV, all rows of them")
+    store = commands.add_parser("store", help="what the store holds, so that runs make nothing twice")
+    action = store.add_mutually_exclusive_group()
+    action.add_argument("--add", nargs="?", const="results", metavar="FOLDER", help="add what was finished without it")
+    action.add_argument("--empty", action="store_true", help="remove all of it; no run loses anything")
     schema = commands.add_parser("schema", help="write the JSON schema and the tables of config keys and of columns")
     schema.add_argument("--root", default=".", help="checkout to write them in")
     grow = commands.add_parser("grow", help="a checkpoint as a larger model that computes the same")
@@ -164,6 +171,27 @@ def _why(options):
     print(why(opened(options.configfile, options.config), options.artifact))
 
 
+def _compare(options):
+    from masklab.compare import compare
+    from masklab.compare.printed import told
+
+    comparison = compare(*options.runs)
+    print(told(comparison))
+    if options.output:
+        print(f"\nwritten: {', '.join(map(str, comparison.write(options.output)))}")
+
+
+def _store(options):
+    from masklab.jobs import adopt, housekeeping, store
+
+    if options.add:
+        print(adopt.add(Path(options.add)))
+    elif options.empty:
+        print(housekeeping.empty(store.folder()))
+    else:
+        print(housekeeping.described(store.folder()))
+
+
 def _schema(options):
     from masklab.config.document import write
     from masklab.pages import columns
@@ -216,6 +244,8 @@ COMMANDS = {
     "rank": _rank,
     "plan": _plan,
     "why": _why,
+    "compare": _compare,
+    "store": _store,
     "schema": _schema,
 }
 

@@ -47,7 +47,7 @@ def test_a_docstring_or_comment_edited_anywhere_makes_nothing_again(copy):
     ("file", "pattern", "replacement"),
     [
         ("src/masklab/jobs/progress.py", "^REDRAW = .*$", "REDRAW = 7"),
-        ("src/masklab/jobs/store.py", '^VARIABLE = .*$', 'VARIABLE = "OTHER"'),
+        ("src/masklab/jobs/store.py", r"^COPIED = .*$", "COPIED = 7"),
         ("src/masklab/cli.py", r"\Z", "\nOTHER = 1\n"),
         ("src/masklab/config/checks.py", r"\Z", "\nOTHER = 1\n"),
         ("src/masklab/config/schema/probes.py", r'"gaussian": 0\.05', '"gaussian": 0.06'),  # a probe of no study here

@@ -86,6 +86,8 @@ rule claims:
         R("logs/claims.log"),
     params:
         code=code_of("claims"),
+        studies=list(settings.studies),
+        made=R("made"),
     message:
         "all claims in one table"
     script:
@@ -103,6 +105,8 @@ rule facts:
     params:
         config=settings_of("facts"),
         code=code_of("facts"),
+        studies=list(settings.studies),
+        made=R("made"),
     message:
         "facts of all recipes, tasks and corpora in one table"
     script:

@@ -35,6 +35,7 @@ rule scores:
     params:
         code=code_of("scores"),
         studies=lambda w: paths.study_scores(),
+        made=R("made"),
     message:
         "all scores in one table"
     script:

@@ -6,5 +6,9 @@ from _job import job
 
 with job(snakemake):
     from masklab.claims.claim_files import gather, write_claims
+    from masklab.claims.verdict import COLUMNS
+    from masklab.scores.kept import kept_claims
 
-    write_claims(gather(snakemake.input.claims), Path(snakemake.output.csv).with_suffix(""))
+    stem = Path(snakemake.output.csv).with_suffix("")
+    others = kept_claims(stem, snakemake.params.made, snakemake.params.studies, COLUMNS)
+    write_claims(gather([*snakemake.input.claims, *others]), stem)

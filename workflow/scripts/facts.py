@@ -7,6 +7,7 @@ with job(snakemake):
 
     from masklab.files import read_json, write_csv, write_parquet
     from masklab.scores.facts import COLUMNS, rows
+    from masklab.scores.kept import with_kept_facts
 
     params, gathered = snakemake.params.config, []
     for noun, entries in params["facts"].items():
@@ -15,5 +16,6 @@ with job(snakemake):
     for (recipe, replicate), manifest in zip(params["models"], snakemake.input.models, strict=True):
         gathered += rows("recipe", recipe, read_json(manifest).get("facts", {}), replicate)
     frame = pd.DataFrame(gathered, columns=COLUMNS)
+    frame = with_kept_facts(frame, snakemake.params.made, snakemake.params.studies)
     write_parquet(frame, snakemake.output.parquet)
     write_csv(frame, snakemake.output.csv)

@@ -71,6 +71,17 @@ def remove(path: Path) -> None:
     shutil.rmtree(away, ignore_errors=True)
 
 
+def empty(store: Path | None) -> str:
+    """Remove every entry of a store; what that was, in words. Other files in the folder stay."""
+    if store is None:
+        return described(store)
+    kept = entries(store)
+    for one in kept:
+        remove(one.path)
+    freed = sum(one.size for one in kept if not one.linked)
+    return f"{store}: {len(kept):,} artifacts removed, {_size(freed)} freed"
+
+
 def described(store: Path | None) -> str:
     """What a store holds, in words."""
     if store is None:

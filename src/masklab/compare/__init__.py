@@ -1,0 +1,115 @@
+"""Two runs side by side: what differs in config, facts, scores and claims. Positive differences are the second's."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from masklab.compare.entries import config_changes
+from masklab.compare.scores import score_changes
+from masklab.errors import MaskLabError
+from masklab.files import read_table, write_csv
+
+TABLES = ("facts", "scores", "claims")
+SHOWN = ("verdict", "corrected", "value", "low", "high", "replicates", "why")  # of a claim
+
+
+@dataclass
+class Comparison:
+    """Frames of what differs; None where a run lacks the table. names: of the two runs, as they were asked for.
+
+    config: entry, key, before, after. facts: noun, name, key, before, after (means over replicates of numbers).
+    scores: see `score_changes`; rows that are equal too. claims: study, claim, text, and `SHOWN` of both runs.
+    only: table -> (what only the first run has, what only the second has).
+    """
+
+    names: tuple[str, str]
+    config: pd.DataFrame
+    facts: pd.DataFrame | None
+    scores: pd.DataFrame | None
+    claims: pd.DataFrame | None
+    only: dict[str, tuple[list[str], list[str]]]
+
+    def write(self, folder) -> list[Path]:
+        """Write each table as CSV into a folder; the files."""
+        files = []
+        for name in ("config", *TABLES):
+            if (frame := getattr(self, name)) is not None:
+                files.append(Path(folder, f"{name}.csv"))
+                write_csv(frame, files[-1])
+        return files
+
+
+def compare(first: str, second: str, results="results") -> Comparison:
+    """Compare two runs: names below `results` (`results` itself: the run without a name), or folders.
+
+    Raises:
+        MaskLabError: a folder holds no run, or a table is not one of this version.
+    """
+    roots = [run_folder(name, results) for name in (first, second)]
+    if roots[0].resolve() == roots[1].resolve():
+        raise MaskLabError(f"{first} and {second} are one run: {roots[0]}")
+    facts, scores, claims = ([_table(root, name) for root in roots] for name in TABLES)
+    config, entries = config_changes(roots, facts)
+    only = {"entries": entries}
+    compared = {"facts": None, "scores": None, "claims": None}
+    if all(table is not None for table in facts):
+        compared["facts"] = _fact_changes(*facts)
+    if all(table is not None for table in scores):
+        compared["scores"], only["recipes measured"] = score_changes(*scores, shared_seeds=not _seeds_differ(config))
+    if all(table is not None for table in claims):
+        compared["claims"], only["claims"] = _claim_changes(*claims)
+    return Comparison((first, second), config, **compared, only=only)
+
+
+def run_folder(name: str, results="results") -> Path:
+    """Folder of a run: `<results>/<name>`, or `name` itself. MaskLabError if no run lies there."""
+    places = [Path(results, name), Path(name)]
+    for place in places:
+        if any((place / part).exists() for part in ("made", *(f"{table}.parquet" for table in TABLES))):
+            return place
+    here = sorted(path.parent.name for path in Path(results).glob("*/made")) if Path(results).is_dir() else []
+    named = f" (runs below {results}/: {', '.join(here)})" if here else ""
+    raise MaskLabError(f"{name}: no run lies in {places[0]} or {places[1]}{named}")
+
+
+def _table(root, name):
+    file = root / f"{name}.parquet"
+    return read_table(file).to_pandas() if file.exists() else None
+
+
+def _seeds_differ(config) -> bool:
+    return bool((config["entry"] == "seed").any())
+
+
+def _fact_changes(before, after) -> pd.DataFrame:
+    """Facts whose value differs; numbers of replicates as their mean."""
+    key = ["noun", "name", "key"]
+    one, two = (_facts(frame, key) for frame in (before, after))
+    joined = one.join(two.rename(columns={"value": "after"}), how="inner").rename(columns={"value": "before"})
+    return joined[joined["before"] != joined["after"]].reset_index()
+
+
+def _facts(frame, key) -> pd.DataFrame:
+    missing = {*key, "replicate", "value", "number"} - set(frame.columns)
+    if missing:
+        raise MaskLabError(f"facts.parquet: no column {sorted(missing)[0]!r}; make it again with this version")
+    of_replicates = frame["replicate"] > 0
+    means = frame[of_replicates & frame["number"].notna()].groupby(key)["number"].mean().map(lambda mean: f"{mean:.6g}")
+    plain = frame[~of_replicates].groupby(key)["value"].first()
+    return pd.concat([plain, means[~means.index.isin(plain.index)]]).to_frame("value")
+
+
+def _claim_changes(before, after):
+    """(claims that both runs test, with verdicts and values of both; claims that only one tests)."""
+    key = ["study", "claim"]
+    for frame in (before, after):
+        if missing := {*key, "text", *SHOWN} - set(frame.columns):
+            raise MaskLabError(f"claims.parquet: no column {sorted(missing)[0]!r}; make it again with this version")
+    joined = before.merge(after, on=key, suffixes=("_before", "_after"))
+    joined["text"] = joined["text_after"]
+    joined["changed"] = joined["verdict_before"] != joined["verdict_after"]
+    columns = [f"{name}_{when}" for name in SHOWN for when in ("before", "after")]
+    sets = [set(frame[key].itertuples(index=False, name=None)) for frame in (before, after)]
+    only = tuple(sorted("/".join(names) for names in one - two) for one, two in (sets, sets[::-1]))
+    return joined[[*key, "text", "changed", *columns]], only

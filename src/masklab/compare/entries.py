@@ -1,0 +1,82 @@
+"""The config that the artifacts of a run were really made from, entry by entry, from the records of its jobs."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.plan.why import changes
+
+# rule -> (section of the config, key of the entry in the job's config, wildcard that names it)
+SECTIONS = {
+    "corpus": ("corpora", "corpus", "corpus"),
+    "tokenizer": ("tokenizers", "tokenizer", "tokenizer"),
+    "embeddings": ("embeddings", "embeddings", "embeddings"),
+    "causal_model": ("causal_models", "causal_model", "causal"),
+    "task": ("tasks", "task", "task"),
+    "dictionary": ("dictionaries", "dictionary", "dictionary"),
+    "probe": ("probes", "probe", "probe"),
+}
+RESOLVED = ("steps", "tasks")  # of a probe: which of them depends on the recipe
+NOUNS = {"models": "recipe", "corpora": "corpus", "tasks": "task", "probes": "probe"}
+
+
+def config_changes(roots, facts) -> tuple[pd.DataFrame, tuple[list[str], list[str]]]:
+    """(entry, key, before, after) of every difference, and the entries that only one run has.
+
+    facts: the tables of facts of both runs or None, which say what a run's config declares: records stay.
+    """
+    before, after = (_declared(entries(Path(root)), table) for root, table in zip(roots, facts, strict=True))
+    rows = [
+        (entry, key, old, new)
+        for entry in before
+        if entry in after
+        for key, old, new in changes(before[entry], after[entry])
+    ]
+    only = tuple([entry for entry in one if entry not in two] for one, two in ((before, after), (after, before)))
+    return pd.DataFrame(rows, columns=["entry", "key", "before", "after"]), only
+
+
+def entries(root: Path) -> dict[str, dict]:
+    """`section.name` -> its resolved config, as finished jobs of a run used it; `seed` -> that of each replicate."""
+    found: dict[str, dict] = {}
+    for file in sorted((root / "made").rglob("*.json")):
+        try:
+            record = read_json(file)
+            rule, names, config, finished = (record[key] for key in ("rule", "wildcards", "config", "finished"))
+        except (MaskLabError, KeyError, TypeError):
+            continue
+        if not finished:
+            continue
+        if rule == "pretrain":
+            _of_recipe(found, names, config)
+        elif rule in SECTIONS:
+            section, key, wildcard = SECTIONS[rule]
+            drop = RESOLVED if rule == "probe" else ()
+            settings = {name: value for name, value in config[key].items() if name not in drop}
+            found.setdefault(f"{section}.{names[wildcard].partition('/')[0]}", settings)
+    return dict(sorted(found.items()))
+
+
+def _of_recipe(found, names, config):
+    model = config["model"]
+    found.setdefault(f"models.{names['recipe']}", model)
+    for section, key in (("encoders", "encoder"), ("objectives", "objective")):
+        if isinstance(model.get(key), str):
+            found.setdefault(f"{section}.{model[key]}", config[key])
+    found.setdefault("seed", {})[f"r{names['replicate']}"] = config["seed"]
+
+
+def _declared(found, facts) -> dict[str, dict]:
+    """Entries without those that the config of the run no longer declares."""
+    if facts is None:
+        return found
+    names = {noun: set(of_noun["name"]) for noun, of_noun in facts.groupby("noun")}
+    kept = {}
+    for entry, settings in found.items():
+        section, _, name = entry.partition(".")
+        noun = NOUNS.get(section)
+        if noun not in names or name in names[noun] or "." in name:
+            kept[entry] = settings
+    return kept

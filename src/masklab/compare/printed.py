@@ -1,0 +1,107 @@
+"""A comparison of two runs as plain text for a terminal."""
+
+import pandas as pd
+
+from masklab.claims.claim_files import counted
+
+LINES = 40  # of one table
+WIDTH = 60  # characters of a cell
+COST = ("seconds", "tokens", "flops", "n")  # what a measurement cost is no result
+
+
+def told(comparison) -> str:
+    """The tables in words: first what was decided differently, last what differs in cost alone."""
+    first, second = comparison.names
+    parts = [f"{first} (before) and {second} (after)"]
+    parts.append(_config(comparison.config))
+    for what, (one, two) in comparison.only.items():
+        for name, names in ((first, one), (second, two)):
+            if names:
+                parts.append(f"{what} only in {name}: {_named(names)}")
+    for name, tell in (("facts", _facts), ("scores", _scores), ("claims", _claims)):
+        frame = getattr(comparison, name)
+        parts.append(f"{name}: not compared; a run has no {name}.parquet" if frame is None else tell(frame))
+    return "\n\n".join(parts)
+
+
+def _config(frame):
+    if frame.empty:
+        return "config: what both runs made was made from the same config"
+    return f"config: {len(frame)} keys differ\n" + _lines(frame)
+
+
+def _facts(frame):
+    if frame.empty:
+        return "facts: the same"
+    return f"facts: {len(frame)} differ\n" + _lines(frame)
+
+
+def _scores(frame):
+    if frame.empty:
+        return "scores: the runs measured nothing in common"
+    text = f"scores: {frame['equal'].sum():,} of {len(frame):,} measurements are equal"
+    changed = frame[~frame["equal"] & ~frame["metric"].isin(COST)]
+    if changed.empty:
+        return text
+    last = changed[changed["step"] == changed.groupby(["recipe", "probe"])["step"].transform("max")]
+    clear = int(changed["clear"].sum())
+    text += (
+        f"; of {len(changed):,} others {clear:,} differ by more than their 95 % interval over replicates says (*), and"
+        f" about {len(changed) // 20:,} would if nothing had changed but luck. At the last checkpoint of each recipe:\n"
+    )
+    last = last.assign(size=last["difference"].abs()).sort_values(["clear", "size"], ascending=False, kind="stable")
+    rows = pd.DataFrame(
+        {
+            "recipe": last["recipe"],
+            "task": last["task"],
+            "split": last["split"],
+            "size": [size or "" for size in last["train_size"]],
+            "layer": [layer if layer >= 0 else "" for layer in last["layer"]],
+            "at": ["" if pd.isna(at) else f"{at:g}" for at in last["at"]],
+            "metric": last["metric"],
+            "before": last["before"].map("{:.4f}".format),
+            "after": last["after"].map("{:.4f}".format),
+            "difference [95 %]": [_interval(row) for row in last.itertuples()],
+            "r": last["replicates"],
+        }
+    )
+    return text + _lines(rows.loc[:, [name for name in rows if (rows[name].astype(str) != "").any()]])
+
+
+def _interval(row):
+    if pd.isna(row.low):
+        return f"{row.difference:+.4f} [one replicate]"
+    return f"{row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]{' *' if row.clear else ''}"
+
+
+def _claims(frame):
+    counts = [counted(frame[f"verdict_{when}"]) for when in ("before", "after")]
+    text = f"claims: {len(frame)} tested by both\n  before: {counts[0]}\n  after:  {counts[1]}"
+    for row in frame[frame["changed"]].itertuples():
+        values = [_value(row.value_before, row.low_before, row.high_before)]
+        values.append(_value(row.value_after, row.low_after, row.high_after))
+        text += f"\n\n  {row.study}/{row.claim}: {row.verdict_before} -> {row.verdict_after}\n    {row.text}"
+        text += f"\n    value {values[0]} -> {values[1]}"
+        for when, why in (("before", row.why_before), ("after", row.why_after)):
+            text += f"\n    {when}: {why}" if why else ""
+    return text
+
+
+def _value(value, low, high):
+    if pd.isna(value):
+        return "none"
+    return f"{value:+.4g}" + ("" if pd.isna(low) else f" [{low:+.4g}, {high:+.4g}]")
+
+
+def _lines(frame) -> str:
+    shown = frame.head(LINES).map(lambda cell: text if len(text := str(cell)) <= WIDTH else f"{text[: WIDTH - 3]}...")
+    lines = shown.to_string(index=False, justify="left").splitlines()
+    more = len(frame) - LINES
+    return "\n".join(f"  {line.rstrip()}" for line in lines) + (
+        f"\n  ... and {more:,} more; --output writes all of them" if more > 0 else ""
+    )
+
+
+def _named(names):
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return ", ".join(names[:12]) + more

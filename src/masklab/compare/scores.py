@@ -1,0 +1,71 @@
+"""Scores of two runs, paired by all that says what was measured, as differences with intervals over replicates."""
+
+import math
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from masklab.errors import MaskLabError
+from masklab.scores.estimate import LEVEL, Estimate, estimate
+
+KEY = ["recipe", "probe", "task", "split", "metric", "step", "train_size", "at", "layer"]
+
+
+def score_changes(before, after, shared_seeds: bool = True):
+    """Rows of what both runs measured: KEY, before, after, difference, low, high, replicates, equal, clear.
+
+    before, after: means over replicates, each the mean over its probe's seeds; low, high: the 95 % interval of the
+    difference over replicates. Where the runs share their seeds, replicate k of one is paired with replicate k of the
+    other; else the interval is Welch's. clear: the interval leaves out 0. Second: recipes that only one run measured.
+    """
+    one, two = (_per_replicate(frame) for frame in (before, after))
+    rows = []
+    both = one.keys() & two.keys()
+    for key in sorted(both, key=lambda key: tuple(map(str, key))):
+        rows.append((*key, *_difference(one[key], two[key], shared_seeds)))
+    columns = [*KEY, "before", "after", "difference", "low", "high", "replicates", "equal"]
+    frame = pd.DataFrame(rows, columns=columns)
+    frame["clear"] = (frame["low"] > 0) | (frame["high"] < 0)
+    recipes = [{key[0] for key in values} for values in (one, two)]
+    return frame, tuple(sorted(a - b) for a, b in (recipes, recipes[::-1]))
+
+
+def _per_replicate(frame) -> dict[tuple, dict[int, float]]:
+    """What was measured -> replicate -> the mean over seeds."""
+    if missing := {*KEY, "replicate", "seed", "value"} - set(frame.columns):
+        raise MaskLabError(f"scores.parquet: no column {sorted(missing)[0]!r}; make it again with this version")
+    frame = frame.drop(columns=[name for name in ("study", "n") if name in frame]).drop_duplicates()
+    means = frame.groupby([*KEY, "replicate"], dropna=False, sort=False)["value"].mean()
+    found: dict[tuple, dict[int, float]] = {}
+    for (*key, replicate), value in means.items():
+        key[KEY.index("at")] = None if math.isnan(key[KEY.index("at")]) else key[KEY.index("at")]
+        found.setdefault(tuple(key), {})[int(replicate)] = float(value)
+    return found
+
+
+def _difference(one, two, paired):
+    if paired:
+        shared = sorted(one.keys() & two.keys())
+        if shared:
+            one, two = ({k: values[k] for k in shared} for values in (one, two))
+            estimated = estimate([two[k] - one[k] for k in shared])
+            count = len(shared)
+        else:
+            paired = False
+    if not paired:
+        estimated, count = _welch(estimate(list(one.values())), estimate(list(two.values()))), min(len(one), len(two))
+    means = [float(np.mean(list(values.values()))) for values in (one, two)]
+    return *means, estimated.value, estimated.low, estimated.high, count, sorted(one.items()) == sorted(two.items())
+
+
+def _welch(one: Estimate, two: Estimate) -> Estimate:
+    """The difference of two independent means."""
+    value, parts = two.value - one.value, [(part.error**2, part.dof) for part in (one, two)]
+    variance = sum(part for part, _ in parts)
+    if not variance > 0:  # a single replicate, or no spread at all
+        bound = value if variance == 0 else math.nan
+        return Estimate(value, bound, bound)
+    dof = variance**2 / sum(part**2 / dof for part, dof in parts if part)
+    half = math.sqrt(variance) * float(stdtrit(dof, (1 + LEVEL) / 2))
+    return Estimate(value, value - half, value + half, math.sqrt(variance), dof)

@@ -1,0 +1,82 @@
+"""Finished artifacts of a folder of results that enter the store: those made without one, or for another.
+
+Their records say what they were made from. An artifact enters under the key that this gives if its inputs are still
+what they were, and its own files were not written since.
+"""
+
+import time
+from pathlib import Path
+
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.jobs import store
+from masklab.jobs.code import Code
+from masklab.jobs.provenance import input_mark
+
+SLACK = 60.0  # seconds that clocks of two hosts, or of a host and a file server, may differ
+
+
+def adopt(results: Path) -> tuple[int, dict[str, int]]:
+    """Add what lies in a folder of results, or in runs below it, to the store.
+
+    Returns how many artifacts entered, and why others did not -> how many. OSError: the store cannot be written.
+    """
+    added, refused = 0, {}
+    for root in [results, *(path.parent for path in sorted(results.glob("*/made")) if path.is_dir())]:
+        for file in sorted((root / "made").rglob("*.json")):
+            reason = _adopted(root, file)
+            if reason is None:
+                added += 1
+            elif reason:
+                refused[reason] = refused.get(reason, 0) + 1
+    return added, refused
+
+
+def _adopted(root, file) -> str | None:
+    """Add the artifact of a record; why not ("": it never would), or None if it was added."""
+    try:
+        record = read_json(file)
+        rule, names = record["rule"], record["wildcards"]
+        finished, then = record["finished"], record.get("vouched", record)
+        versions = record["versions"] if finished else {}
+        made = then.get("time", record["ended"])
+    except (MaskLabError, KeyError):
+        return "no record of this version"
+    if rule not in store.RULES:
+        return ""
+    if not finished:
+        return "not finished"
+    place = root / file.relative_to(root / "made").with_suffix("")
+    outputs = [place / "any"] if rule in store.FOLDERS else [Path(f"{place}{end}") for end in store.FILES[rule]]
+    folder, files = store.files_of(rule, outputs)
+    if not files or not all(path.is_file() for path in files):
+        return "no longer there"
+    if any(path.stat().st_mtime > made + SLACK for path in files):
+        return "written to since it was made"
+    if not all(Path(path).exists() and input_mark(path) == mark for path, mark in then["inputs"].items()):
+        return "made from something else than lies there now"
+    code, inputs = Code.of(then["code"]), list(then["inputs"])
+    entry = store.entry(rule, names, then["config"], code, inputs, versions)
+    if entry is None or entry.there:
+        return ""
+    entry.add(folder, files)
+    return None
+
+
+def described(added: int, refused: dict[str, int], seconds: float) -> str:
+    """The outcome in words."""
+    lines = [f"{added:,} artifacts added in {seconds:.0f} s"]
+    return "\n".join([*lines, *(f"  {count:,} left out: {reason}" for reason, count in sorted(refused.items()))])
+
+
+def add(results: Path) -> str:
+    """`adopt`, with the outcome in words."""
+    began = time.monotonic()
+    if store.folder() is None:
+        raise MaskLabError("there is no store (MASKLAB_STORE=off)")
+    if not results.is_dir():
+        raise MaskLabError(f"{results}: no such folder")
+    try:
+        return described(*adopt(results), time.monotonic() - began)
+    except OSError as error:
+        raise MaskLabError(f"{store.folder()}: {error.strerror or error}") from None

@@ -1,0 +1,64 @@
+"""Studies that a run holds and today's config does not declare: their rows stay in the tables that gather a run.
+
+Two configs may share a run. What each study's scores were when they were last gathered lies below the run's
+`made/studies/`, a file per study; whoever wants to be rid of a study removes that file.
+"""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from masklab.errors import MaskLabError
+from masklab.files import read_table, write_parquet
+
+FOLDER = "studies"  # below `made/`
+FACTS = "facts.parquet"  # likewise
+
+
+def held(made, declared) -> list[str]:
+    """Studies of a run that a config does not declare. made: the run's folder of records."""
+    return sorted(file.stem for file in Path(made, FOLDER).glob("*.parquet") if file.stem not in declared)
+
+
+def with_kept_scores(frame, made, declared):
+    """Scores of the declared studies with those of the others; remembers the former for configs to come."""
+    made, columns = Path(made), list(frame.columns)
+    for study in declared:
+        write_parquet(frame[frame["study"] == study], made / FOLDER / f"{study}.parquet")
+    others = [_read(made / FOLDER / f"{study}.parquet", columns) for study in held(made, declared)]
+    return pd.concat([frame, *(other.astype(frame.dtypes.to_dict()) for other in others if other is not None)],
+                     ignore_index=True)  # fmt: skip
+
+
+def with_kept_facts(frame, made, declared):
+    """Facts of the config with those of what its run's other studies measured; remembers all of them."""
+    made, columns = Path(made), list(frame.columns)
+    before = _read(made / FACTS, columns)
+    if before is not None:
+        scores = [pd.read_parquet(made / FOLDER / f"{study}.parquet") for study in held(made, declared)]
+        used = {("recipe", name) for table in scores for name in table["recipe"]}
+        used |= {("probe", name) for table in scores for name in table["probe"]}
+        used |= {("task", name.partition("/")[0]) for table in scores for name in table["task"]}
+        keys = pd.Series(list(zip(before["noun"], before["name"], strict=True)), index=before.index, dtype=object)
+        corpora = before[keys.isin(used) & (before["key"] == "corpus")]["value"]
+        used |= {("corpus", json.loads(name)) for name in corpora}
+        now = set(zip(frame["noun"], frame["name"], strict=True))
+        frame = pd.concat([frame, before[keys.isin(used - now)]], ignore_index=True)
+    write_parquet(frame, made / FACTS)
+    return frame
+
+
+def kept_claims(folder, made, declared, columns) -> list[Path]:
+    """Files of claims, in `folder`, of the run's other studies that have these columns."""
+    files = [Path(folder, f"{study}.parquet") for study in held(made, declared)]
+    return [file for file in files if _read(file, list(columns)) is not None]
+
+
+def _read(file, columns):
+    """A remembered table; None where there is none, or it is of another version."""
+    try:
+        frame = read_table(file).to_pandas()
+    except MaskLabError:
+        return None
+    return frame if list(frame.columns) == columns else None

@@ -1,0 +1,147 @@
+"""Two runs side by side, from synthetic results: config, facts, scores with intervals, claims."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from masklab.claims.verdict import COLUMNS as CLAIM
+from masklab.cli import main
+from masklab.compare import compare
+from masklab.compare.printed import told
+from masklab.compare.scores import score_changes
+from masklab.errors import MaskLabError
+from masklab.files import write_json, write_parquet
+from masklab.intervals import mean_interval
+from masklab.scores.facts import COLUMNS as FACT
+from masklab.scores.facts import rows as fact_rows
+from masklab.scores.schema import rows_to_frame
+
+GAINS = (0.02, 0.05, 0.03)  # of the second run, replicate by replicate
+
+
+def scores(gains=(0.0, 0.0, 0.0), recipes=("m", "n"), noise=0.1):
+    """`m` gains, `n` stays; two seeds of a probe, in two studies that share the recipes."""
+    rng, rows = np.random.default_rng(1), []
+    for recipe in recipes:
+        for replicate, gain in enumerate(gains, 1):
+            level = 0.6 + noise * rng.standard_normal()
+            for seed, shift in ((1, -0.01), (2, 0.01)):
+                value = level + shift + (gain if recipe == "m" else 0)
+                asked = {"probe": "p", "task": "t", "split": "test", "metric": "accuracy", "step": 5, "n": 100}
+                rows.append(asked | {"recipe": recipe, "replicate": replicate, "seed": seed, "value": float(value)})
+    return pd.concat([rows_to_frame(rows, study) for study in ("one", "two")], ignore_index=True)
+
+
+def claim(name, verdict, why="", value=0.1):
+    row = {column: kind.replace("str", "").replace("float64", "0").replace("int64", "0").replace("bool", "") or ""
+           for column, kind in CLAIM.items()}  # fmt: skip
+    row |= {"study": "s", "claim": name, "text": f"About {name}.", "verdict": verdict, "corrected": verdict, "why": why}
+    row |= {"value": value, "low": value - 0.1, "high": value + 0.1, "replicates": 3, "headline": False, "items": False}
+    return row
+
+
+def run(root, weight, scored, claims, seed=1, extra=None):
+    """A folder of a run whose objective has this weight."""
+    model = {"objective": "o", "encoder": "e", "steps": 5}
+    config = {"seed": seed, "model": model, "objective": {"term": {"weight": weight}}, "encoder": {"hidden": 8}}
+    records = {"models/m/r1": ("pretrain", {"recipe": "m", "replicate": "1"}, config)}
+    records["models/gone/r1"] = (
+        "pretrain",
+        {"recipe": "gone", "replicate": "1"},
+        config | {"model": model | {"x": weight}},
+    )
+    if extra:
+        records[f"corpora/{extra}"] = ("corpus", {"corpus": extra}, {"corpus": {"kind": "text"}})
+    for place, (rule, names, resolved) in records.items():
+        record = {"rule": rule, "wildcards": names, "config": resolved, "finished": True}
+        write_json(record, root / "made" / f"{place}.json")
+    facts = [*fact_rows("recipe", "m", {"objective": {"weight": weight}, "steps": 5})]
+    facts += [row for k in (1, 2) for row in fact_rows("recipe", "m", {"flops": 10.0 * k}, k)]
+    write_parquet(pd.DataFrame(facts, columns=FACT), root / "facts.parquet")
+    write_parquet(scored, root / "scores.parquet")
+    write_parquet(pd.DataFrame(claims, columns=list(CLAIM)).astype(CLAIM), root / "claims.parquet")
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(
+        tmp_path / "results",
+        0.1,
+        scores(),
+        [claim("a", "inconclusive"), claim("b", "supported"), claim("old", "untested")],
+    )
+    run(tmp_path / "results/two", 0.3, scores(GAINS), [claim("a", "untested", "learned no more than its null"),
+                                                       claim("b", "supported")], extra="more")  # fmt: skip
+    return tmp_path
+
+
+def test_config_by_entry_and_key_of_what_is_declared(runs):
+    found = compare("results", "two")
+    assert found.config.to_dict("records") == [
+        {"entry": "objectives.o", "key": "term.weight", "before": "0.1", "after": "0.3"}
+    ], "not of a recipe that only a record remembers"
+    assert found.only["entries"] == ([], ["corpora.more"])
+
+
+def test_facts_that_differ(runs):
+    assert compare("results", "two").facts.to_dict("records") == [
+        {"noun": "recipe", "name": "m", "key": "objective.weight", "before": "0.1", "after": "0.3"}
+    ]
+
+
+def test_scores_are_paired_by_replicate(runs):
+    found = compare("results", "two").scores.set_index("recipe")
+    mean, low, high = mean_interval(GAINS)
+    row = found.loc["m"]
+    assert row[["difference", "low", "high"]].tolist() == pytest.approx([mean, low, high]) and row["replicates"] == 3
+    assert row["clear"] == (low > 0) and not row["equal"], "though replicates differ far more than the runs do"
+    assert found.loc["n", "equal"] and found.loc["n", "difference"] == 0 and not found.loc["n", "clear"]
+
+
+def test_scores_under_other_seeds_are_not_paired(runs):
+    run(runs / "results/two", 0.3, scores(GAINS), [], seed=2)
+    found = compare("results", "two")
+    assert found.config["entry"].tolist() == ["objectives.o", "seed"]
+    paired = compare("two", "results").scores
+    row = found.scores.set_index("recipe").loc["m"]
+    assert row["difference"] == pytest.approx(np.mean(GAINS)) and not row["clear"]
+    assert row["high"] - row["low"] > 0.1 and not paired["clear"].any()
+
+
+def test_welch_against_scipy():
+    from scipy.stats import ttest_ind
+
+    before, after = scores(recipes=("m",)), scores((0.1, 0.25, 0.2, 0.0), recipes=("m",), noise=0.05)
+    row = score_changes(before, after, shared_seeds=False)[0].iloc[0]
+    one, two = (frame[frame["study"] == "one"].groupby("replicate")["value"].mean() for frame in (before, after))
+    interval = ttest_ind(two, one, equal_var=False).confidence_interval(0.95)
+    assert [row["low"], row["high"]] == pytest.approx([interval.low, interval.high])
+
+
+def test_claims_whose_verdict_changed_with_the_reason(runs):
+    found = compare("results", "two")
+    assert found.claims.set_index("claim")["changed"].to_dict() == {"a": True, "b": False}
+    assert found.only["claims"] == (["s/old"], [])
+    text = told(found)
+    assert "s/a: inconclusive -> untested" in text and "after: learned no more than its null" in text
+    assert "s/b" not in text and "claims only in results: s/old" in text
+    assert "1 of 2 measurements are equal" in text and "+0.0333" in text
+
+
+def test_the_command_prints_and_writes(runs, capsys):
+    assert main(["compare", "results", "results/two", "--output", "out"]) == 0
+    assert "term.weight" in capsys.readouterr().out
+    assert sorted(path.name for path in (runs / "out").iterdir()) == [
+        "claims.csv", "config.csv", "facts.csv", "scores.csv"]  # fmt: skip
+    assert len(pd.read_csv(runs / "out/scores.csv")) == 2
+    assert main(["compare", "results", "thre"]) == 1
+    assert "thre: no run lies in results/thre or thre (runs below results/: two)" in capsys.readouterr().err
+
+
+def test_a_run_without_a_table_is_compared_in_the_others(runs):
+    (runs / "results/two/claims.parquet").unlink()
+    found = compare("results", "two")
+    assert found.claims is None and found.scores is not None and "claims: not compared" in told(found)
+    with pytest.raises(MaskLabError, match="are one run"):
+        compare("two", "results/two")

@@ -1,0 +1,69 @@
+"""Tables of a run that two configs share: what one of them does not declare stays."""
+
+import pandas as pd
+
+from masklab.files import write_parquet
+from masklab.scores.facts import COLUMNS, rows
+from masklab.scores.kept import held, kept_claims, with_kept_facts, with_kept_scores
+from masklab.scores.schema import rows_to_frame
+
+
+def scores(study, recipe, value=0.5):
+    asked = {"replicate": 1, "step": 5, "probe": f"p-{study}", "task": f"t-{study}/part", "split": "test"}
+    return rows_to_frame([asked | {"recipe": recipe, "metric": "accuracy", "value": value, "n": 10}], study)
+
+
+def facts(**recipes):
+    """Recipe -> its corpus; with facts of the corpora, a task and a probe of the study of the same name."""
+    found = []
+    for recipe, corpus in recipes.items():
+        found += rows("recipe", recipe, {"corpus": corpus, "steps": 5}) + rows("recipe", recipe, {"flops": 2.0}, 1)
+        found += rows("corpus", corpus, {"kind": "text"})
+        found += rows("task", f"t-{recipe}", {"metric": "mcc"}) + rows("probe", f"p-{recipe}", {"seeds": 1})
+    return pd.DataFrame(found, columns=COLUMNS)
+
+
+def names(frame):
+    return set(zip(frame["noun"], frame["name"], strict=True))
+
+
+def test_scores_of_a_study_stay_when_another_config_is_gathered(tmp_path):
+    one, two = scores("one", "m"), scores("two", "n")
+    pd.testing.assert_frame_equal(with_kept_scores(one, tmp_path, ["one"]), one)
+    both = with_kept_scores(two, tmp_path, ["two"])
+    pd.testing.assert_frame_equal(both, pd.concat([two, one], ignore_index=True))
+    assert held(tmp_path, ["two"]) == ["one"] and held(tmp_path, ["one", "two"]) == []
+    changed = scores("one", "m", 0.75)
+    again = with_kept_scores(changed, tmp_path, ["one"])
+    assert again["value"].tolist() == [0.75, 0.5], "a declared study is as it is now"
+    (tmp_path / "studies/two.parquet").unlink()
+    assert with_kept_scores(changed, tmp_path, ["one"])["study"].tolist() == ["one"]
+
+
+def test_a_table_of_another_version_is_not_kept(tmp_path):
+    write_parquet(pd.DataFrame({"study": ["old"]}), tmp_path / "studies/old.parquet")
+    assert with_kept_scores(scores("one", "m"), tmp_path, ["one"])["study"].tolist() == ["one"]
+
+
+def test_facts_of_what_is_kept_stay_and_no_others(tmp_path):
+    with_kept_scores(scores("one", "one"), tmp_path, ["one"])
+    before = facts(one="c", dropped="d")
+    pd.testing.assert_frame_equal(with_kept_facts(before, tmp_path, ["one"]), before)
+    with_kept_scores(scores("two", "two"), tmp_path, ["two"])
+    after = with_kept_facts(facts(two="e"), tmp_path, ["two"])
+    kinds = {("recipe", "{}"), ("task", "t-{}"), ("probe", "p-{}")}
+    expected = {(noun, name.format(recipe)) for noun, name in kinds for recipe in ("one", "two")}
+    assert names(after) == expected | {("corpus", "c"), ("corpus", "e")}
+    assert after[(after["noun"] == "recipe") & (after["name"] == "one")]["replicate"].tolist() == [0, 0, 1]
+    assert not after.duplicated().any()
+    assert names(with_kept_facts(facts(two="e"), tmp_path, ["two", "one"])) == names(facts(two="e"))
+
+
+def test_claims_of_what_is_kept_stay(tmp_path):
+    for study in ("one", "two", "gone"):
+        write_parquet(pd.DataFrame({"study": [study], "claim": ["a"]}), tmp_path / f"claims/{study}.parquet")
+    for study in ("one", "two"):
+        with_kept_scores(scores(study, "m"), tmp_path / "made", [study])
+    columns = ["study", "claim"]
+    assert kept_claims(tmp_path / "claims", tmp_path / "made", ["two"], columns) == [tmp_path / "claims/one.parquet"]
+    assert kept_claims(tmp_path / "claims", tmp_path / "made", ["two"], ["study"]) == []

@@ -1,0 +1,83 @@
+"""Finished artifacts that enter the store by their records, under the very keys that their jobs would have."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from masklab.cli import main
+from masklab.files import read_json, write_json
+from masklab.jobs import store
+from masklab.jobs.adopt import adopt
+from masklab.jobs.code import Code
+from masklab.jobs.provenance import Record
+
+CORPUS = "results/corpora/c/train.parquet"
+CODE = Code.of({"workflow/scripts/tokens.py": "12ab"})
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(store.VARIABLE, raising=False)
+    for root in ("results", "results/run"):
+        for file in ("corpora/c/train.parquet", "tokens/c/t/meta.json", "scores/p/m/r1/a.parquet",
+                     "scores/p/m/r1/a.items.parquet", "scores/p/m/r1/ab.parquet"):  # fmt: skip
+            path = tmp_path / root / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{root} {file}")
+    record("tokens", "results", "tokens/c/t")
+    record("probe", "results/run", "scores/p/m/r1/a")
+    return tmp_path / "results"
+
+
+def record(rule, root, place, **facts):
+    made = Record(rule, {"name": place}, {"size": 4}, CODE, f"{root}/logs/{place}.log")
+    made.finished([f"{root}/corpora/c/train.parquet"], **facts)
+
+
+def test_what_its_record_still_describes_enters_under_its_jobs_key(results):
+    assert adopt(results) == (2, {})
+    for rule, root, place, names in (
+        ("tokens", "results", "tokens/c/t", {"meta.json"}),
+        ("probe", "results/run", "scores/p/m/r1/a", {"a.parquet", "a.items.parquet"}),
+    ):
+        entry = store.entry(rule, {"name": place}, {"size": 4}, CODE, [f"{root}/corpora/c/train.parquet"])
+        assert set(entry.listing()) == names
+    assert adopt(results) == (0, {}), "a second time there is nothing to add"
+
+
+@pytest.mark.parametrize(
+    ("harm", "reason"),
+    [
+        (lambda: Path(CORPUS).write_text("x"), "made from something else than lies there now"),
+        (lambda: os.utime("results/tokens/c/t/meta.json", (4e9, 4e9)), "written to since it was made"),
+        (lambda: os.remove("results/tokens/c/t/meta.json"), "no longer there"),
+        (lambda: _edit(finished=False), "not finished"),
+        (lambda: _edit(versions=None), "no record of this version"),
+    ],
+)  # fmt: skip
+def test_what_is_not_as_its_record_says_stays_out(results, harm, reason):
+    harm()
+    assert adopt(results) == (1, {reason: 1})
+
+
+def _edit(**facts):
+    path = "results/made/tokens/c/t.json"
+    write_json({key: value for key, value in (read_json(path) | facts).items() if value is not None}, path)
+
+
+def test_an_artifact_of_other_versions_keeps_their_key(results):
+    _edit(versions={"torch": "1.0"})
+    assert adopt(results)[0] == 2
+    names = {"name": "tokens/c/t"}
+    arguments = "tokens", names, {"size": 4}, CODE, ["results/corpora/c/train.parquet"]
+    assert not store.entry(*arguments).there and store.entry(*arguments, {"torch": "1.0"}).there
+
+
+def test_the_command(results, capsys):
+    assert main(["store", "--add"]) == 0 and "2 artifacts added" in capsys.readouterr().out
+    assert main(["store"]) == 0 and "2 artifacts" in capsys.readouterr().out
+    assert main(["store", "--empty"]) == 0 and "2 artifacts removed" in capsys.readouterr().out
+    assert main(["store"]) == 0 and capsys.readouterr().out.endswith("empty\n")
+    assert main(["store", "--add", "nowhere"]) == 1 and "nowhere: no such folder" in capsys.readouterr().err

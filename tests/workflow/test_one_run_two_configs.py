@@ -1,0 +1,42 @@
+"""Two configs under one `run`: the tables hold the studies of both, and what is no longer declared is said."""
+
+import copy
+
+import pandas as pd
+import pytest
+import running
+from test_symbolic import CONFIG
+
+pytestmark = pytest.mark.workflow
+TARGETS = ["results/shared/scores.parquet", "results/shared/facts.parquet"]
+
+
+def of(*studies):
+    config = copy.deepcopy(CONFIG) | {"run": "shared"}
+    return config | {"studies": {name: config["studies"][name] for name in studies}}
+
+
+def test_the_second_config_loses_nothing_of_the_first(tmp_path):
+    running.snakemake(tmp_path, of("dh"), *TARGETS)
+    first = pd.read_parquet(tmp_path / TARGETS[0])
+    said = running.snakemake(tmp_path, of("bias"), *TARGETS)
+    assert "results/shared also holds study dh of another config" in said
+    both = pd.read_parquet(tmp_path / TARGETS[0])
+    assert both["study"].unique().tolist() == ["bias", "dh"]
+    pd.testing.assert_frame_equal(both[both["study"] == "dh"].reset_index(drop=True), first)
+    assert (tmp_path / "results/shared/scores.csv").read_text().count("\n") == len(both) + 1
+    facts = pd.read_parquet(tmp_path / TARGETS[1])
+    assert {"dh", "table", "foe"} <= set(facts[facts["noun"] == "recipe"]["name"])
+    assert "Nothing to be done" in running.snakemake(tmp_path, of("bias"), *TARGETS, "-n")
+
+    # claims that a study no longer makes, and a table of old
+    claims, table = tmp_path / "results/shared/claims", tmp_path / "results/shared/tables/bias/old.csv"
+    for file in (claims / "bias.md", claims.with_suffix(".md"), claims / "dh.md", table):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("of old")
+    said = running.snakemake(tmp_path, of("bias"), *TARGETS, "-n")
+    assert "would be removed: results/shared/claims/bias.md, results/shared/claims.md" in said
+    assert (claims / "bias.md").exists()
+    said = running.snakemake(tmp_path, of("bias"), *TARGETS)
+    assert "left as they are: results/shared/tables/bias/old.csv" in said and table.exists()
+    assert not (claims / "bias.md").exists() and not claims.with_suffix(".md").exists() and (claims / "dh.md").exists()

@@ -1,0 +1,49 @@
+"""What lies in a run and its config no longer says: a line for the person, and claims that nobody makes are removed."""
+
+import sys
+from pathlib import Path
+
+CLAIMS = (".parquet", ".csv", ".md")
+
+
+def look(paths, dry: bool) -> None:
+    """Say which studies of the run are not in the config and which items of its studies it no longer declares.
+
+    Figures and tables of old stay. Claims that a study no longer makes are removed, with the table of all claims, which
+    is made again by what makes claims, since they would speak for the study as it is now.
+    """
+    root, studies = Path(paths.root), paths.config.studies
+    if others := _other_studies(root, studies):
+        print(
+            f"masklab: {root} also holds {_named('study', 'studies', others)} of another config; the tables of the run"
+            f" keep {'it' if len(others) == 1 else 'them'} ({root}/made/studies/<study>.parquet removed: no longer)",
+            file=sys.stderr,
+        )
+    gone = [root / "claims" / f"{study}{end}" for study in studies if not studies[study].claims for end in CLAIMS]
+    gone = [file for file in gone if file.exists()]
+    if gone:
+        gone += [file for end in CLAIMS if (file := root / f"claims{end}").exists()]
+        verb = "would be removed" if dry else "removed"
+        print(f"masklab: claims that the config no longer asks for are {verb}: {_listed(gone)}", file=sys.stderr)
+        for file in [] if dry else gone:
+            file.unlink(missing_ok=True)
+    old = []
+    for study, declared in studies.items():
+        for kind, end, names in (("figures", ".pdf", declared.figures), ("tables", ".csv", declared.tables)):
+            files = sorted((root / kind / study).glob(f"*{end}"))
+            old += [file for file in files if file.stem not in names]
+    if old:
+        print(f"masklab: no longer in the config, and left as they are: {_listed(old)}", file=sys.stderr)
+
+
+def _other_studies(root, studies) -> list[str]:
+    return sorted(file.stem for file in (root / "made/studies").glob("*.parquet") if file.stem not in studies)
+
+
+def _named(one, several, names):
+    return f"{one if len(names) == 1 else several} {', '.join(names)}"
+
+
+def _listed(files, most=6):
+    more = f" and {len(files) - most} more" if len(files) > most else ""
+    return ", ".join(map(str, files[:most])) + more
