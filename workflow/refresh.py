@@ -19,6 +19,6 @@ def refresh(dag, paths, options: str) -> None:
     from masklab.pages.write import write
 
     try:
-        write(paths.root, paths.settings("pages"), options, outdated(paths))
+        write(paths.root, paths.settings("pages")["outline"], options, outdated(paths))
     except (MaskLabError, OSError) as error:
         print(f"masklab: warning: {paths.result('report.html')} was not written: {error}", file=sys.stderr)

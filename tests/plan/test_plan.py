@@ -47,7 +47,7 @@ def test_a_small_plan_by_hand():
     config, assumed = load(RAW), read_assumptions()
     plan = make_plan(config, "h100", assumptions=assumed)
     assert {key[0]: 0 for key in plan.jobs} == dict.fromkeys(
-        ("corpus", "tokenizer", "tokens", "pretrain", "probe", "task", "scores", "facts"), 0
+        ("corpus", "tokenizer", "tokens", "pretrain", "probe", "task", "scores", "facts", "pages"), 0
     )
     encoder, device = config.encoders["e"], assumed["devices"]["h100"]
     vocab, flops = 5 + 40, {}
@@ -105,8 +105,8 @@ def test_totals_are_unions_and_the_chain_is_the_longest():
     a, b, both = plan.study("a"), plan.study("b"), plan.total()
     shared = set(a) & set(b)
     assert ("pretrain", "first", "1") in shared and ("pretrain", "second", "1") not in b
-    # besides what studies need: the tables of all scores and facts
-    assert both["jobs"] == len(set(a) | set(b)) + 2 and both["submitted"] == both["jobs"] - 2
+    # besides what studies need: the tables of all scores and facts, the pages of results
+    assert both["jobs"] == len(set(a) | set(b)) + 3 and both["submitted"] == both["jobs"] - 3
     assert plan.total(a)["tokens"] == 22 * 8 * 70 and plan.total(b)["tokens"] == 22 * 8 * 50
     chain = [("corpus", "c"), ("tokenizer", "t"), ("tokens", "c", "t"), ("pretrain", "first", "1"),
              ("pretrain", "second", "1"), ("probe", "loss", "second", "1", "all")]  # fmt: skip

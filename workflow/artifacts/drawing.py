@@ -1,6 +1,7 @@
 """Figures, tables, claims and facts of studies: what they are drawn from."""
 
 import functools
+import textwrap
 from dataclasses import replace
 
 from artifacts import Artifact, of_kind
@@ -10,7 +11,7 @@ from masklab.config.faults import Faults
 from masklab.config.measured import study_pairs
 from masklab.config.replicates import measured_replicates
 from masklab.errors import MaskLabError
-from masklab.pages.outline import title
+from masklab.pages.wording import title
 from masklab.scores.view import View
 from masklab.studies import WINGS, caption, claims_of, find, wing_of
 
@@ -155,10 +156,11 @@ def claims(paths, study) -> dict[str, str]:
 
 
 def labels(config, section: str, wildcards) -> dict[str, str]:
-    """What a figure or table is called and shows, for Snakemake's report, which takes braces for wildcards."""
+    """What a figure or table is called and, briefly, shows, for Snakemake's report; it takes braces for wildcards."""
     name = getattr(wildcards, section.removesuffix("s"))
     shows = caption(wildcards.study, config.studies[wildcards.study], section, name)
-    return {"what": title(name), "shows": shows.replace("{", "(").replace("}", ")")}
+    brief = textwrap.shorten(shows.translate({ord("{"): "(", ord("}"): ")"}), 60, placeholder=" …")
+    return {"what": title(name), "shows": brief}
 
 
 def items(paths, study) -> dict[str, str]:

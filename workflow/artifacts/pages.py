@@ -4,7 +4,8 @@ import json
 
 from artifacts import Artifact
 from masklab.errors import MaskLabError
-from masklab.files import read_json
+from masklab.files import read_json, sha256
+from masklab.pages import TEMPLATES
 from masklab.pages.outline import outline
 
 
@@ -25,7 +26,9 @@ class Pages(Artifact):
         return {"shown": self.paths.shown(), "pages": tables + claims}
 
     def settings(self):
-        return outline(self.config)
+        """What the pages are about, and how they look, which is no code."""
+        looks = {file.name: sha256(file) for file in sorted(TEMPLATES.iterdir())}
+        return {"outline": outline(self.config), "templates": looks}
 
 
 def outdated(paths) -> list[str]:

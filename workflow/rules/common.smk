@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 from masklab.jobs import provenance, remaining, warm
 from masklab.config import load, plain
 from masklab.errors import MaskLabError
-from masklab.pages.outline import options as options_of
+from masklab.pages.wording import options as options_of
 from cluster import SITE, Cluster
 from paths import Paths, instances, notices_of, opened, pattern
 from refresh import refresh

@@ -129,7 +129,7 @@ def markdown() -> str:
     """docs/columns.md."""
     parts = [
         "# Columns of the results\n",
-        "Made by `masklab schema` from the schemas in `src/masklab/`. `scores.csv`, `facts.csv` and `claims.csv` have the"
+        "Made by `masklab schema` from the schemas in the code. `scores.csv`, `facts.csv` and `claims.csv` have the"
         " same columns; a figure has its data beside it, one row for every mark that it draws.",
     ]
     for file, (what, rows) in FILES.items():

@@ -11,8 +11,8 @@ from masklab.errors import MaskLabError
 from masklab.markdown import html
 from masklab.pages.columns import FILES
 from masklab.pages.made import made
-from masklab.pages.outline import command, title
 from masklab.pages.thumbnails import thumbnail
+from masklab.pages.wording import command, title
 
 COLUMNS = Path(__file__).parents[3] / "docs/columns.md"
 ENDS = {
@@ -23,7 +23,7 @@ ENDS = {
 
 
 def gathered(root, outline: dict, options: str = "", outdated=()) -> dict:
-    """What the templates read. root: the folder of results; outline: `outline.outline`; options: `outline.options`.
+    """What the templates read. root: the folder of results; outline: `outline.outline`; options: `wording.options`.
 
     outdated: names of targets whose files were made from another configuration or by other code.
     """

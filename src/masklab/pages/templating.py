@@ -8,8 +8,7 @@ from markupsafe import Markup
 
 from masklab.files import atomic
 from masklab.markdown import escaped, html
-
-TEMPLATES = Path(__file__).parent / "templates"
+from masklab.pages import TEMPLATES
 
 
 def fill(path, template: str, about: dict) -> None:

@@ -4,7 +4,7 @@ FIGURES = {
     "figure1a": "Effective rank of the hidden states by layer, for inputs with and without [MASK].",
     "figure1a_centred": "Figure 1a with the mean state subtracted first.",
     "figure1b": "Effective rank of the states at [MASK] alone, by layer, plain and with the mean subtracted.",
-    "figure3": "Score after fine-tuning against the cost of pre-training in time, FLOPs and tokens; dotted: MLM's last.",
+    "figure3": "Score after fine-tuning against the cost of pre-training: time, FLOPs, tokens; dotted: MLM's last.",
     "figure4": "Score after fine-tuning against the share of [MASK]s that stay in the encoder; dotted: MLM.",
 }
 TABLES = {

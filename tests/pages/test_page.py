@@ -1,0 +1,253 @@
+"""README.md and report.html of a folder of results: made from claims, tables and figures of known scores."""
+
+import base64
+import io
+import json
+import re
+import socket
+from html.parser import HTMLParser
+
+import pytest
+from PIL import Image
+
+import synthetic
+from masklab.claims.claim_files import write_claims
+from masklab.claims.verdict import test_claims
+from masklab.config import layered, load, plain
+from masklab.errors import MaskLabError
+from masklab.files import write_json
+from masklab.markdown import html
+from masklab.pages.outline import outline
+from masklab.pages.wording import command, options, title
+from masklab.pages.write import write
+from masklab.report.cells import write_table
+from masklab.report.figure_files import write_figure
+from masklab.scores.view import View
+from masklab.studies import caption, claims_of, find
+
+RAW = plain(layered())
+HOSTILE = "<script>alert(1)</script> | *so* `it` [is](http://evil) _said_ & done"
+
+
+def config_of(**changes):
+    """The default config with `mae` alone, some of its keys changed."""
+    study = RAW["studies"]["mae"] | {"figures": ["figure1b", "figure4"], "tables": ["table1"]} | changes
+    return load(RAW | {"studies": {"mae": study}})
+
+
+def results(root, config, study="mae"):
+    """Figures, tables and claims of a study, written as its jobs write them."""
+    found, declared = synthetic.results(config, study), config.studies[study]
+    for name in declared.figures:
+        figure, data = find(study, declared, "figures", name).draw(found)
+        write_figure(figure, data, root / "figures" / study / name)
+    for name in declared.tables:
+        item = find(study, declared, "tables", name)
+        write_table(item.function()(found, item.choose(found.view)), root / "tables" / study / name)
+    if declared.claims:
+        claims = claims_of(study, declared, View.of(config, study))
+        write_claims(test_claims(claims, found), root / "claims" / study)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder of results with its pages."""
+    config, root = config_of(), tmp_path_factory.mktemp("results")
+    results(root, config)
+    record = {
+        "finished": True,
+        "seconds": 600.0,
+        "ended": 1.7e9,
+        "host": socket.gethostname(),
+        "versions": {"torch": "2"},
+    }
+    for at in range(3):
+        write_json(record | {"ended": 1.7e9 + at}, root / f"made/models/m{at}.json")
+    write_json({"finished": False}, root / "made/models/stopped.json")
+    (root / "made/broken.json").write_text("{")
+    for file in ("scores.parquet", "scores.csv"):
+        (root / file).touch()
+    write(root, outline(config), options(configfiles=[root / "my config.yaml"]))
+    return root
+
+
+class Parsed(HTMLParser):
+    """The tags of a page with their attributes, its visible text, and whether every tag is closed."""
+
+    VOID = ("meta", "img", "br", "link", "input", "hr")
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.text = [], [], ""
+        self.feed(text)
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data if "style" not in self.open else ""
+
+    def all(self, name):
+        return [attributes for tag, attributes in self.tags if tag == name]
+
+
+def page(root):
+    return Parsed((root / "report.html").read_text())
+
+
+def test_the_page_begins_with_what_was_run(made):
+    text = " ".join(page(made).text.split())
+    assert re.search(r"Results .*1 study .*Scale: toy\..*says nothing of the paper's results", text)
+    assert "3 jobs" in text and "30 minutes of computing" in text and socket.gethostname() in text and "torch 2" in text
+    assert RAW["studies"]["mae"]["question"] in text
+
+
+def test_verdicts_are_counted_and_the_headlines_stand_first(made):
+    import pandas as pd
+
+    claims, text = pd.read_parquet(made / "claims/mae.parquet"), " ".join(page(made).text.split())
+    counts = ", ".join(f"{(claims['verdict'] == v).sum()} {v}" for v in ("supported", "contradicted", "inconclusive"))
+    assert f"{counts}, " in text and f"of {len(claims)} claims" in text
+    for headline in claims.loc[claims["headline"], "text"]:
+        assert text.index(headline) < text.index("Figures")
+    for verdict in ("supported", "untested"):
+        assert f"{verdict}" in text and "What the verdicts mean" in text
+
+
+def test_figures_lie_in_the_page_and_every_link_leads_to_a_file(made):
+    parsed = page(made)
+    images = parsed.all("img")
+    assert [image["alt"].split(".")[0] for image in images] == ["Figure 1b", "Figure 4"]
+    for image in images:
+        data = base64.b64decode(image["src"].removeprefix("data:image/png;base64,"))
+        assert len(data) < 60_000
+        with Image.open(io.BytesIO(data)) as picture:
+            assert picture.size == (int(image["width"]), int(image["height"])) and picture.width == 880
+    links = [link["href"] for link in parsed.all("a") if "docs/columns.md" not in link["href"]]
+    assert len(links) > 12 and all(link.startswith("#") or (made / link).is_file() for link in links)
+    anchors = {attributes.get("id") for _, attributes in parsed.tags}
+    assert {link[1:] for link in links if link.startswith("#")} <= anchors
+    assert not re.search(r"(src|href)=\"(https?:)?//", (made / "report.html").read_text()), "nothing from the network"
+
+
+def test_every_part_says_the_command_that_makes_it(made):
+    text, readme = page(made).text, (made / "README.md").read_text()
+    for target in ("mae", "mae_figure1b", "mae_figure4", "mae_table1", "mae_claims"):
+        said = command(target, options(configfiles=[made / "my config.yaml"]))
+        assert said in text and said == f"snakemake --cores all {target} --configfile '{made}/my config.yaml'"
+        assert target in html(readme)
+
+
+def test_the_readme_shows_the_same_and_its_links_lead_to_files(made):
+    readme = (made / "README.md").read_text()
+    links = re.findall(r"\]\(([^)#]+)\)", readme) + re.findall(r'(?:src|href)="([^"]+)"', readme)
+    links = [link for link in links if not link.endswith("docs/columns.md")]
+    assert len(links) > 12 and all((made / link).is_file() for link in links)
+    rendered = html(readme)
+    assert rendered.count("<table>") == 3 and RAW["studies"]["mae"]["question"] in readme
+
+
+def test_the_table_of_columns_is_linked(made):
+    from masklab.pages.columns import FILES
+
+    link = re.search(r"\]\(([^)]+docs/columns\.md)\)", (made / "README.md").read_text())[1]
+    assert (made / link).resolve().is_file()
+    assert all(name in page(made).text for _, (_, rows) in FILES.items() for name, _, _ in rows)
+
+
+def test_hostile_text_is_shown_as_it_stands(tmp_path):
+    config = config_of(title=HOSTILE, question=HOSTILE, scale=f"toy: {HOSTILE}", figures=[], tables=[], claims=[])
+    write(tmp_path, outline(config))
+    parsed = page(tmp_path)
+    assert parsed.text.count(HOSTILE) >= 4 and not parsed.all("script") and not parsed.all("em")
+    shown = Parsed(f"<main>{html((tmp_path / 'README.md').read_text())}</main>")
+    assert shown.text.count(HOSTILE) >= 4 and not shown.all("script")
+    assert [link["href"] for link in shown.all("a")] == ["report.html", "#mae"]
+    rows = [line for line in (tmp_path / "README.md").read_text().splitlines() if line.startswith("| [mae]")]
+    assert len(re.findall(r"(?<!\\)\|", rows[0])) == 5, "a pipe begins no cell"
+
+
+def test_what_was_not_made_says_how_to_make_it(tmp_path):
+    write(tmp_path, outline(config_of()))
+    text, readme = " ".join(page(tmp_path).text.split()), (tmp_path / "README.md").read_text()
+    assert text.count("Not made yet") == 3 and "The claims are not tested yet" in text
+    assert "No job of this folder has ended yet" in text and "No job" in readme
+    assert "snakemake --cores all mae_figure4" in text and "Not tested yet" in readme
+    assert not page(tmp_path).all("img")
+
+
+def test_a_broken_figure_and_broken_claims_do_no_harm(made, tmp_path):
+    for file in ("figures/mae/figure4.png", "claims/mae.parquet"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_bytes(b"broken")
+    write(tmp_path, outline(config_of()))
+    assert "Not made yet" in page(tmp_path).text and "not tested yet" in page(tmp_path).text
+
+
+def test_a_study_without_claims_or_words(tmp_path):
+    config = config_of(title="", question="", scale="", claims=[], figures=[], tables=[])
+    write(tmp_path, outline(config))
+    text = " ".join(page(tmp_path).text.split())
+    assert "tests no claims" in text and "does not say how large it is" in text and "What the verdicts mean" not in text
+
+
+def test_what_is_outdated_says_so(made, tmp_path):
+    results(tmp_path, config := config_of())
+    write(tmp_path, outline(config), outdated=["mae_figure4"])
+    text = page(tmp_path).text
+    assert text.count("earlier configuration") == 1
+    assert text.index("Figure 4") < text.index("earlier configuration") < text.index("mae_figure4")
+
+
+def test_equal_results_give_equal_pages(made):
+    before = (made / "report.html").read_bytes(), (made / "README.md").read_bytes()
+    write(made, outline(config_of()), options(configfiles=[made / "my config.yaml"]))
+    assert before == ((made / "report.html").read_bytes(), (made / "README.md").read_bytes())
+
+
+def test_an_outline_is_plain_and_light():
+    import subprocess
+    import sys
+
+    assert json.loads(json.dumps(outline(config_of()))) == outline(config_of())
+    modules = "masklab.pages.outline, masklab.pages.wording"
+    code = f"import sys, {modules}; print({{'pandas', 'torch', 'jinja2'}} & {{*sys.modules}})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
+def test_the_scale_of_the_run_is_that_of_its_studies():
+    config = load(RAW | {"scale": "evening: an hour", "studies": {"mae": RAW["studies"]["mae"] | {"scale": ""}}})
+    assert outline(config)["studies"][0]["scale"] == "evening: an hour"
+
+
+def test_headlines_are_checked_like_other_claims():
+    config = config_of(headline=["lemma-twice"])
+    claims = claims_of("mae", config.studies["mae"], View.of(config, "mae"))
+    assert [claim.name for claim in claims if claim.headline] == ["lemma-twice"]
+    config = config_of(headline=["no-such"])
+    with pytest.raises(MaskLabError, match=r"config: studies\.mae\.headline: 'no-such' is no claim that it tests"):
+        claims_of("mae", config.studies["mae"], View.of(config, "mae"))
+
+
+def test_titles_and_commands():
+    assert [title(name) for name in ("figure3a", "figure5_embedded", "table1_full_width", "losses")] == [
+        "Figure 3a", "Figure 5, embedded", "Table 1, full width", "Losses",
+    ]  # fmt: skip
+    assert command("") == "snakemake --cores all"
+    assert options(values=["seed=2", "run=a b"]) == " --config seed=2 'run=a b'"
+    assert options("/elsewhere/Snakefile") == " --snakefile /elsewhere/Snakefile"
+
+
+def test_everything_in_a_wing_has_a_caption():
+    config = load(RAW)
+    for name, study in config.studies.items():
+        for section in ("figures", "tables"):
+            for item in getattr(study, section):
+                assert caption(name, study, section, item).endswith("."), (name, item)
+        assert study.question.endswith("?") and study.scale.startswith("toy: ")
