@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 from masklab.jobs import provenance, remaining, warm
 from masklab.config import load, located, plain, read
 from masklab.errors import MaskLabError
-from cluster import SITE, Cluster
+from cluster import SITE, Cluster, look_often
 from paths import Paths, instances, pattern
 from submitted import recall, recall_code, remember, remember_code
 
