@@ -1,7 +1,7 @@
 """How long the rest of a run will take: what `masklab plan` expects of each job, set right by the jobs that have ended.
 
-Jobs of a rule of which some have ended are taken to be as much slower or faster than planned as those; another job
-takes as many seconds more than planned as jobs have so far, which is the queue of a cluster or a start on a busy machine.
+Jobs of a rule of which some have ended are taken to be as much slower or faster than planned as those. Another job
+takes as many seconds more than planned as jobs have so far: the queue of a cluster, or the start on a busy machine.
 """
 
 import json
