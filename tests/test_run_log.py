@@ -50,20 +50,19 @@ def test_a_job_that_ends_is_a_line_and_mere_targets_are_none(begun):
     assert len(said) == 5
 
 
-def test_a_failure_is_told_last_whole_and_once(begun):
+def test_a_failure_is_told_last_whole_and_once(begun, tmp_path):
     """In the job's own words; a job that is killed has none, and the end of its log stands for them."""
     run, stream = begun
     long = "Traceback (most recent call last):\n  File x\nValueError: no"
     for number in (1, 2, 3):
         log = f"results/logs/scores/{number}.log"
         run.begins(number, f"probe {number}", "probe", log)
+        (tmp_path / log).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / log).write_text("first\nlast words\n")
         if number < 3:
             job = underway.Underway("probe", {}, log)
             job.failed(long)
             job.file.close()
-        else:
-            (run.results / "logs/scores").mkdir(parents=True)
-            (run.results / "logs/scores/3.log").write_text("first\nlast words\n")
         told = "SLURM-job '7' failed, SLURM status is: 'NODE_FAIL'. More\n    sbatch call:\n        sbatch very long\n"
         run.fails(number, told, [log])
     run.closes()
