@@ -50,25 +50,21 @@ def test_a_job_that_ends_is_a_line_and_mere_targets_are_none(begun):
     assert len(said) == 5
 
 
-def test_a_failure_is_told_last_whole_and_once(begun):
+def test_a_failure_is_told_last_whole_and_once(begun, tmp_path):
     """In the job's own words; a job that is killed has none, and the end of its log stands for them."""
     run, stream = begun
     long = "Traceback (most recent call last):\n  File x\nValueError: no"
     for number in (1, 2, 3):
         log = f"results/logs/scores/{number}.log"
         run.begins(number, f"probe {number}", "probe", log)
+        (tmp_path / log).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / log).write_text("first\nlast words\n")
         if number < 3:
             job = underway.Underway("probe", {}, log)
             job.failed(long)
             job.file.close()
-        else:
-            (run.results / "logs/scores").mkdir(parents=True)
-            (run.results / "logs/scores/3.log").write_text("first\nlast words\n")
-        run.fails(
-            number,
-            "SLURM-job '7' failed, SLURM status is: 'NODE_FAIL'. More\n    sbatch call:\n        sbatch --wrap very long\n",
-            [log],
-        )
+        told = "SLURM-job '7' failed, SLURM status is: 'NODE_FAIL'. More\n    sbatch call:\n        sbatch very long\n"
+        run.fails(number, told, [log])
     run.closes()
     said = stream.getvalue()
     assert said.count("ValueError: no") == 2, "one line when it happened, and whole at the end"
@@ -77,10 +73,8 @@ def test_a_failure_is_told_last_whole_and_once(begun):
     whole = said[first:]
     assert "probe 1 (rule probe) and 1 more that say the same\n  Traceback" in whole
     assert "  log: results/logs/scores/1.log" in whole
-    assert (
-        "probe 3 (rule probe)\n  Slurm says: NODE_FAIL\n    | the end of results/logs/scores/3.log:\n    | first\n    | last words\n"
-        in whole
-    )
+    last = "    | the end of results/logs/scores/3.log:\n    | first\n    | last words\n"
+    assert f"probe 3 (rule probe)\n  Slurm says: NODE_FAIL\n{last}" in whole
 
 
 def test_a_job_that_is_tried_again_has_not_failed(begun):
@@ -135,15 +129,19 @@ def test_a_file_of_a_job_that_was_killed_is_that_of_an_interrupted_one(tmp_path)
 
 
 def test_what_is_left_follows_the_plan_and_the_pace_so_far(monkeypatch):
-    """Two at once, each job twice as long as planned: 8 jobs of 10 planned seconds take 80 s more."""
-    monkeypatch.setattr(remaining, "JOBS", dict.fromkeys(range(12), "probe"))
-    monkeypatch.setattr(remaining, "EXPECTED", dict.fromkeys(range(12), 10.0))
-    left = remaining.Remaining(time.time() - 40)
-    assert left.seconds({}) is None
-    for number in range(4):
-        left.finished(number, 20.0)
-    assert left.seconds({}) == pytest.approx(80, rel=0.01)
-    assert left.seconds({5: time.time() - 20}) == pytest.approx((160 - 20) / 2.5, rel=0.01)
+    """Two at once, each job twice as long as planned: what is left takes twice the plan."""
+    monkeypatch.setattr(remaining, "JOBS", dict.fromkeys(range(200), "probe"))
+    monkeypatch.setattr(remaining, "EXPECTED", dict.fromkeys(range(200), 10.0))
+    early, late = remaining.Remaining(time.time() - 20), remaining.Remaining(time.time() - 1000)
+    assert early.seconds({}) is None
+    for number in range(100):
+        late.finished(number, 20.0)
+    for number in range(2):
+        early.finished(number, 20.0)
+    assert early.seconds({}) == pytest.approx(198 * (10 + 10) / 2, rel=0.01)
+    assert late.seconds({}) == pytest.approx(100 * 20 / 2, rel=0.01)
+    assert late.seconds({150: time.time() - 10}) < late.seconds({})
+    assert remaining.Remaining(time.time()).seconds({}) is None, "too early to say"
 
 
 def test_another_process_plans_the_jobs(tmp_path):

@@ -3,6 +3,7 @@
 Names of partitions, an account and the like stand in slurm/profile.yaml. Only the Snakemake that submits asks.
 """
 
+import asyncio
 import functools
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from masklab.jobs import queued, underway
 MINUTES = {"pretrain": 1440, "causal_model": 1440, "codes": 480, "dictionary": 240, "probe": 240}  # others: 60
 COMPUTE = tuple(MINUTES)  # rules whose jobs ask for a GPU, where the config wants one
 SITE = ("slurm_partition", "gpu_partition", "node_mem_mb")  # of the default resources of slurm/profile.yaml
+LOOK = 15.0  # seconds between looks at the queue, at most
 STEP = 500  # MB that requests are rounded up to
 LEAST = 2000  # MB
 EXHAUSTED = ("MemoryError", "can't allocate memory", "Cannot allocate memory")  # in the words of a job
@@ -43,6 +45,19 @@ def minutes(limit: str) -> float:
     parts = [int(part) for part in rest.split(":")]
     hours, minute, second = [0] * (3 - len(parts)) + parts
     return 1440 * int(days or 0) + 60 * hours + minute + second / 60
+
+
+def look_often(executor) -> None:
+    """Have the slurm executor of Snakemake ask the queue every `LOOK` seconds.
+
+    By itself it waits 10 s longer after each look that found nothing, up to 3 minutes: too long for jobs of seconds,
+    and long enough for a controller to forget those that have ended.
+    """
+
+    async def sleep():
+        await asyncio.sleep(min(LOOK, executor.next_seconds_between_status_checks))
+
+    executor.sleep = sleep
 
 
 class Cluster:

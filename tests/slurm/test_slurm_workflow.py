@@ -24,7 +24,7 @@ def submitted(folder) -> dict[str, list[dict]]:
 
 
 def test_every_rule_of_a_figure_goes_through_sbatch(whole):
-    """15 jobs with the requests of the profile and of the config; two stand-in GPUs to a node."""
+    """15 jobs with the requests of the config; two stand-in GPUs to a node."""
     folder, process = whole
     assert process.wait() == 0, folder.output
     assert (folder.path / "results/figures/mlsm/figure2.pdf").stat().st_size > 0
@@ -39,7 +39,9 @@ def test_every_rule_of_a_figure_goes_through_sbatch(whole):
             assert job["Partition"] == ("gpu" if on_gpu else "cpu")
             assert job.get("TresPerJob") == ("gres:gpu:1" if on_gpu else None)
     assert {job["TimeLimit"] for job in jobs["pretrain"]} == {"1-00:00:00"}
-    assert {job["MinMemoryNode"] for job in jobs["probe"]} == {"16000M"}
+    # 5.5 GB with the context of a GPU; the least for a model without a network
+    assert {job["MinMemoryNode"] for job in jobs["probe"]} == {"2000M", "5500M"}
+    assert {job["MinMemoryNode"] for job in jobs["corpus"]} == {"2000M"}
 
 
 def test_artifacts_hold_the_config_they_were_made_from(whole):

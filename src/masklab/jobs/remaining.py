@@ -1,6 +1,7 @@
 """How long the rest of a run will take: what `masklab plan` expects of each job, set right by the jobs that have ended.
 
-A rule counts as slower or faster than planned as far as its own jobs have shown it, and beyond that as all have.
+Jobs of a rule of which some have ended are taken to be as much slower or faster than planned as those. Another job
+takes as many seconds more than planned as jobs have so far: the queue of a cluster, or the start on a busy machine.
 """
 
 import json
@@ -14,7 +15,7 @@ from contextlib import suppress
 JOBS: dict[int, str] = {}  # number of each job of this run that makes something -> its rule
 EXPECTED: dict[int, float] = {}  # number of a job -> planned seconds
 FEW = 10  # jobs of which nothing is planned
-SURE = 20.0  # planned seconds that a rule must have done before its own pace counts for half
+SOME = 3  # jobs of a rule from which its pace is taken
 EARLY = 10.0  # seconds before which nothing is said
 _asked = None
 
@@ -37,21 +38,24 @@ class Remaining:
         known = [number for number in self.used if number in EXPECTED]
         if not known or now - self.began < EARLY:
             return None
-        planned, used = {}, {}
-        for number in known:
-            rule = JOBS[number]
-            planned[rule] = planned.get(rule, 0.0) + EXPECTED[number]
-            used[rule] = used.get(rule, 0.0) + self.used[number]
-        pace = sum(used.values()) / sum(planned.values())
+        more = sum(self.used[number] - EXPECTED[number] for number in known) / len(known)
+        pace = {rule: self._pace(rule, known) for rule in {JOBS[number] for number in EXPECTED}}
         left = {}
         for number, expected in EXPECTED.items():
             if number not in self.used:
-                rule = JOBS[number]
-                own = (used.get(rule, 0.0) + SURE * pace) / (planned.get(rule, 0.0) + SURE)
-                left[number] = max(0.0, expected * own - max(0.0, now - running.get(number, now)))
+                times = pace[JOBS[number]]
+                wanted = max(expected / 5, expected + more) if times is None else times * expected
+                left[number] = max(0.0, wanted - max(0.0, now - running.get(number, now)))
         busy = sum(self.used.values()) + sum(now - began for began in running.values())
         at_once = max(1.0, busy / (now - self.began))
         return max(sum(left.values()) / at_once, max((left.get(number, 0.0) for number in running), default=0.0))
+
+    def _pace(self, rule, known):
+        """How many times as long as planned the jobs of a rule take; None before some have ended."""
+        ended = [number for number in known if JOBS[number] == rule]
+        if len(ended) < SOME:
+            return None
+        return sum(self.used[number] for number in ended) / sum(EXPECTED[number] for number in ended)
 
 
 def expect(jobs: dict[int, tuple[str, dict]], config: dict, device: str) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from masklab.errors import MaskLabError
 from masklab.files import read_json, write_json
 from masklab.jobs import remaining, underway
-from masklab.jobs.progress import STATUS, duration
+from masklab.jobs.progress import REFRESH, STATUS, duration
 from masklab.jobs.provenance import record_path
 
 RUN = "run.json"
@@ -56,7 +56,8 @@ class Job:
         told = SLURM.sub(r"Slurm says: \1", SUBMISSION.sub("", told)).strip() or "it was killed without a word"
         for log in reversed(logs):
             with suppress(OSError):
-                if lines := Path(log).read_text(encoding="utf-8", errors="replace").splitlines():
+                written = Path(log).stat().st_mtime >= self.began - 1  # else by an earlier attempt
+                if written and (lines := Path(log).read_text(encoding="utf-8", errors="replace").splitlines()):
                     return told + "".join(f"\n  | {line}" for line in [f"the end of {log}:", *lines[-TAIL:]])
         return told
 
@@ -80,7 +81,7 @@ class RunLog:
         self.remaining = remaining.Remaining(self.began)
         self.results = None
         self.lock, self.over = threading.RLock(), threading.Event()
-        self.shown, self.drawn = time.monotonic(), False
+        self.shown, self.left, self.drawn = time.monotonic(), 0.0, False
         self.clock = threading.Thread(target=self._tick, daemon=True)
 
     # --- what happens ---------------------------------------------------------------
@@ -132,7 +133,7 @@ class RunLog:
                 return
             why = job.why(told, logs)
             self.failed[number] = job, why
-            line = _line(why)
+            line = in_a_line(why)
             self.said[line] = self.said.get(line, 0) + 1
             if self.said[line] == 1:
                 self.say(f"failed: {job.name}: {line}")
@@ -141,7 +142,7 @@ class RunLog:
         """A job that has failed will be tried again."""
         with self.lock:
             job, why = self.failed.pop(number, (None, None))
-            if job is not None and self.said[_line(why)] == 1:
+            if job is not None and self.said[in_a_line(why)] == 1:
                 self.say(f"to be tried again: {job.name}")
 
     def closes(self) -> None:
@@ -159,7 +160,7 @@ class RunLog:
                     more = f" and {len(others):,} more that say the same" if others else ""
                     self._write(f"\n{first.name} (rule {first.rule}){more}")
                     self._write("".join(f"  {line}\n" for line in why.splitlines()).rstrip("\n"))
-                    if first.log:
+                    if first.log and Path(first.log).exists():
                         self._write(f"  log: {first.log}")
             elif self.done < self.total:
                 self._write(f"stopped after {took}: {self.done:,} of {self.total:,} jobs are done")
@@ -190,8 +191,10 @@ class RunLog:
             with self.lock:
                 if self.over.is_set():
                     return
-                self._leave()
                 now = time.monotonic()
+                if now - self.left >= REFRESH:
+                    self.left = now
+                    self._leave()
                 if self.terminal:
                     self._wipe()
                     self.stream.write(line[: shutil.get_terminal_size().columns - 1])
@@ -251,7 +254,7 @@ class RunLog:
         self.stream.flush()
 
 
-def _line(why: str) -> str:
+def in_a_line(why: str) -> str:
     """A failure in one line: its message."""
     return why.splitlines()[-1 if why.startswith("Traceback") else 0]
 

@@ -14,7 +14,7 @@ from masklab.files import read_json
 from masklab.jobs import underway
 from masklab.jobs.progress import STATUS, duration
 from masklab.jobs.queued import queued
-from masklab.jobs.run_log import RUN
+from masklab.jobs.run_log import RUN, in_a_line
 
 HEADER = ("job", "is", "done", "loss", "tokens/s", "ETA", "since")
 LEFT = 2  # columns aligned left
@@ -131,7 +131,7 @@ def table(results: Path) -> str:
     ]
     for row in said["jobs"]:
         if row["is"] == "failed":
-            lines += [f"{row['job']} failed: {row['why'].splitlines()[-1]}", f"  log: {row['log']}"]
+            lines += [f"{row['job']} failed: {in_a_line(row['why'])}", f"  log: {row['log']}"]
         elif row.get("reason") not in (None, "None", "", "Priority", "Resources"):
             lines.append(f"{row['job']} waits in Slurm: {row['reason']}")
     for run in said["runs"]:

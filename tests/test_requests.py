@@ -1,0 +1,84 @@
+"""What jobs ask a cluster for: partitions, memory and time, from a config and from what sinfo says."""
+
+import math
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "workflow"))
+
+import cluster  # noqa: E402
+from masklab.config import read  # noqa: E402
+from masklab.jobs import underway  # noqa: E402
+from masklab.plan.graph import checkout_paths  # noqa: E402
+
+SINFO = "#!/bin/sh\necho 'cpu|3000+|2:00:00'\necho 'cpu|2500|2:00:00'\necho 'gpu|9000|1-00:00:00'\n"
+SITE = {"slurm_partition": "cpu", "gpu_partition": "gpu"}
+
+
+def wildcards(**names):
+    return SimpleNamespace(items=names.items)
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A cluster of two partitions, as far as its commands tell; jobs that ended do so as the file `state` says."""
+    commands = tmp_path / "commands"
+    commands.mkdir()
+    for name, text in (("sinfo", SINFO), ("squeue", f"#!/bin/sh\ncat {tmp_path}/state\n")):
+        (commands / name).write_text(text)
+        (commands / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    cluster.partitions.cache_clear()
+    yield tmp_path
+    cluster.partitions.cache_clear()
+
+
+def of(device="auto", main=True, **more):
+    paths = checkout_paths(read(ROOT / "config.yaml", values=[f"device={device}"]))
+    return cluster.Cluster(paths, SITE | more, main)
+
+
+def test_what_computes_on_no_gpu_goes_to_the_partition_of_cpus(site):
+    assert of().asks("pretrain")["slurm_partition"] == "gpu" and of().asks("corpus")["slurm_partition"] == "cpu"
+    assert of("cpu").asks("pretrain")["slurm_partition"] == "cpu" and of("cpu").gpus() is None
+    assert of(main=False).asks("pretrain") == {} and cluster.Cluster(of().paths).asks("corpus") == {}
+
+
+def test_no_request_is_above_what_the_partition_has(site):
+    asks = of("cpu").asks("pretrain")
+    assert [asks["runtime"](None, attempt) for attempt in (1, 2)] == [120, 120]
+    assert [of().asks("pretrain")["runtime"](None, attempt) for attempt in (1, 2)] == [1440, 1440]
+    assert of().asks("corpus")["runtime"](None, 1) == 60
+    exact = wildcards(corpus="ib-pcfg", tokenizer="ib-pcfg", sequences="500", positions="one")
+    assert of().asks("conditionals")["mem_mb"](exact, 1) == 3000
+    assert of(node_mem_mb="2200").asks("conditionals")["mem_mb"](exact, 1) == 2200
+
+
+def test_only_an_attempt_that_ran_out_of_memory_makes_the_next_ask_for_more(site):
+    asked = of().asks("pretrain")["mem_mb"]
+    names = {"recipe": "strict-mlm", "replicate": "1"}
+    first = asked(wildcards(**names), 1)
+    job = underway.Underway("pretrain", names, "results/logs/models/strict-mlm/r1.log")
+    job.said["slurm_job"] = "7"
+    job._write()
+    (site / "state").write_text("FAILED\n")
+    assert asked(wildcards(**names), 2) == first
+    (site / "state").write_text("OUT_OF_MEMORY\n")
+    assert asked(wildcards(**names), 2) == first, "asked twice of one attempt, the same is said"
+    assert asked(wildcards(**names), 3) == min(2 * first, 9000) > first
+    job.failed("MemoryError: no")
+    assert asked(wildcards(**names), 4) == 9000
+
+
+@pytest.mark.parametrize(
+    ("said", "minutes"),
+    [("infinite", math.inf), ("30:00", 30), ("2:00:00", 120), ("1-00:00:00", 1440), ("n/a", math.inf), ("0:30", 0.5)],
+)
+def test_time_limits_as_sinfo_writes_them(said, minutes):
+    assert cluster.minutes(said) == minutes
