@@ -18,7 +18,7 @@ from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.scores.schema import COLUMNS, GATHERED, rows_to_frame
 
-SIZES = {"layers": 2, "hidden": 24, "heads": 2, "max_positions": 40, "init_range": 0.3}
+SIZES = {"layers": 2, "hidden": 24, "heads": 2, "max_positions": 64, "init_range": 0.3}
 FORMS = {"bert": {"positions": "absolute"}, "relative": {"positions": "relative", "norm": "pre"}}
 
 
@@ -166,7 +166,7 @@ MISTAKES = {
     ),
     "x.txt: no such file": lambda folder, path: masklab.measure(folder, "rank", text="x.txt"),
     "must hold exactly one [MASK]": lambda folder, path: masklab.fill_mask(folder, "no hole"),
-    "max_positions is 40": lambda folder, path: masklab.hidden_states(folder, "the cat " * 90),
+    "max_positions is 64": lambda folder, path: masklab.hidden_states(folder, "the cat " * 90),
     "layer 7: the encoder has layers 0 to 2": lambda folder, path: masklab.hidden_states(folder, "a", layer=7),
 }
 

@@ -69,11 +69,14 @@ CELLS_MEAN = {
     "step": "the checkpoint",
     "metric": "what `value` is: the table below",
     "value": "the mean over replicates",
-    "low": "lower end of its 95 % interval; empty for one replicate",
-    "high": "upper end of its 95 % interval; empty for one replicate",
+    "half": "half the width of its 95 % interval; empty for one replicate",
+    "low": "lower end of that interval, within what the metric can be; empty for one replicate",
+    "high": "its upper end",
     "replicates": "replicates behind it",
     "items": "whether the interval covers the choice of test items too",
     "n": "test items behind it",
+    "majority": "what always giving one answer scores; empty where that is not known",
+    "mark": "`best` of its row by a paired interval, or why it is no result (at the majority, at chance)",
 }
 METRICS = {
     "accuracy": "share of right answers; of minimal pairs, of those whose grammatical half is the likelier",
