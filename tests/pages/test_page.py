@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import re
+import shutil
 import socket
 from html.parser import HTMLParser
 
@@ -161,25 +162,36 @@ def test_the_table_of_columns_is_linked(made):
     assert all(name in page(made).text for _, (_, rows) in FILES.items() for name, _, _ in rows)
 
 
-def test_hostile_text_is_shown_as_it_stands(tmp_path):
-    config = config_of(title=HOSTILE, question=HOSTILE, scale=f"toy: {HOSTILE}", figures=[], tables=[], claims=[])
-    write(tmp_path, outline(config))
+def test_hostile_text_is_shown_as_it_stands(made, tmp_path):
+    words = {"title": HOSTILE, "question": HOSTILE, "scale": f"toy: {HOSTILE}"}
+    shutil.copytree(made / "figures", tmp_path / "figures")
+    write(tmp_path, outline(config_of(**words, tables=[], claims=[])))
     parsed = page(tmp_path)
     assert parsed.text.count(HOSTILE) >= 4 and not parsed.all("script") and not parsed.all("em")
-    shown = Parsed(f"<main>{html((tmp_path / 'README.md').read_text())}</main>")
+    readme = (tmp_path / "README.md").read_text()
+    shown = Parsed(f"<main>{html(readme)}</main>")
     assert shown.text.count(HOSTILE) >= 4 and not shown.all("script")
-    assert [link["href"] for link in shown.all("a")] == ["report.html", "#mae"]
-    rows = [line for line in (tmp_path / "README.md").read_text().splitlines() if line.startswith("| [mae]")]
-    assert len(re.findall(r"(?<!\\)\|", rows[0])) == 5, "a pipe begins no cell"
+    assert not [link for link in shown.all("a") if "evil" in link["href"]]
+    row = next(line for line in readme.splitlines() if line.startswith("| [mae]"))
+    assert len(re.findall(r"(?<!\\)\|", row)) == 5, "a pipe begins no cell"
 
 
-def test_what_was_not_made_says_how_to_make_it(tmp_path):
+def test_what_was_not_made_says_how_to_make_it(made, tmp_path):
+    shutil.copytree(made / "tables", tmp_path / "tables")
     write(tmp_path, outline(config_of()))
     text, readme = " ".join(page(tmp_path).text.split()), (tmp_path / "README.md").read_text()
-    assert text.count("Not made yet") == 3 and "The claims are not tested yet" in text
+    assert text.count("Not made yet") == 2 and "The claims are not tested yet" in text
     assert "No job of this folder has ended yet" in text and "No job" in readme
     assert "snakemake --cores all mae_figure4" in text and "Not tested yet" in readme
-    assert not page(tmp_path).all("img")
+    assert not page(tmp_path).all("img") and "folder has nothing of" not in text
+
+
+def test_a_study_of_which_nothing_was_made_stands_last_in_a_line(tmp_path):
+    write(tmp_path, outline(config_of()))
+    text, readme = " ".join(page(tmp_path).text.split()), (tmp_path / "README.md").read_text()
+    for shown in (text, readme):
+        assert "Nothing was made yet" in shown and shown.count(RAW["studies"]["mae"]["question"]) == 1
+        assert shown.index("Studies that this folder has nothing of") < shown.index("snakemake --cores all mae")
 
 
 def test_a_broken_figure_and_broken_claims_do_no_harm(made, tmp_path):
@@ -190,9 +202,9 @@ def test_a_broken_figure_and_broken_claims_do_no_harm(made, tmp_path):
     assert "Not made yet" in page(tmp_path).text and "not tested yet" in page(tmp_path).text
 
 
-def test_a_study_without_claims_or_words(tmp_path):
-    config = config_of(title="", question="", scale="", claims=[], figures=[], tables=[])
-    write(tmp_path, outline(config))
+def test_a_study_without_claims_or_words(made, tmp_path):
+    shutil.copytree(made / "figures", tmp_path / "figures")
+    write(tmp_path, outline(config_of(title="", question="", scale="", claims=[], tables=[])))
     text = " ".join(page(tmp_path).text.split())
     assert "tests no claims" in text and "does not say how large it is" in text and "What the verdicts mean" not in text
 

@@ -53,6 +53,28 @@ def test_its_corpus_objective_probe_figure_and_claim_are_used(mine):
     assert "span" in metrics.columns and metrics["span"].iloc[-1] < metrics["span"].iloc[0]
 
 
+def test_the_page_of_results_says_what_came_of_it(mine):
+    """It is no output of a run that asks for one study, and is there nevertheless."""
+    readme = (mine / "results/spans/README.md").read_text()
+    assert "1 supported" in readme and "spans teach to fill spans" in readme
+    assert "snakemake --cores all --snakefile" in readme and " spans_filling --snakefile" in readme
+    assert "--configfile study.yaml" in readme
+    html = (mine / "results/spans/report.html").read_text()
+    assert html.count("<img ") == 1 and html.index("spans_filling") < html.index(
+        "Studies that this folder has nothing of"
+    )
+    (mine / "results/spans/README.md").unlink()
+    (mine / "results/spans/figures/spans/filling.pdf").unlink()
+    snakemake(mine, "study.yaml", "spans_filling")
+    assert (mine / "results/spans/README.md").read_text().count("filling.pdf") == 1
+
+
+def test_the_report_of_snakemake_holds_figure_and_claims(mine):
+    snakemake(mine, "study.yaml", "spans", "--report", "report.html")
+    held = (mine / "report.html").read_text()
+    assert "figures/spans/filling.png" in held and "claims/spans.html" in held
+
+
 def test_a_second_run_has_nothing_to_do_and_their_code_counts_as_ours(mine):
     whole = ("study.yaml", "spans", "--dry-run")
     assert "Nothing to be done" in snakemake(mine, *whole)

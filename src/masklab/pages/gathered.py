@@ -28,13 +28,15 @@ def gathered(root, outline: dict, options: str = "", outdated=()) -> dict:
     outdated: names of targets whose files were made from another configuration or by other code.
     """
     root = Path(root)
-    studies = [_study(root, study, options, set(outdated)) for study in outline["studies"]]
+    declared = [_study(root, study, options, set(outdated)) for study in outline["studies"]]
+    studies = [study for study in declared if study["begun"]]
     return {
         "run": outline["run"],
         "folder": root.as_posix(),
         "command": command("", options),
         "scale": _scale_of_all(studies),
         "studies": studies,
+        "waiting": [study for study in declared if not study["begun"]],
         "made": made(root),
         "meaning": MEANING,
         "data": _data(root),
@@ -58,6 +60,7 @@ def _study(root, study, options, outdated):
         about[section] = [
             _part(root, section, name, item, said, options, outdated) for item, said in study[section].items()
         ]
+    about["begun"] = any(part["files"] for part in [*about["figures"], *about["tables"], about["claims"]] if part)
     return about
 
 
@@ -71,6 +74,8 @@ def _scale(text):
 
 def _scale_of_all(studies) -> str:
     """The scales of all studies in a sentence or two: "Scale: toy." and what they all say last, of their verdicts."""
+    if not studies:
+        return "Nothing was made yet."
     marks: dict[str, list[str]] = {}
     for study in studies:
         marks.setdefault(study["scale"]["mark"] or "not stated", []).append(study["name"])
