@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from test_rows import results, table
 
 from masklab.report import levels, marks, style
 from masklab.report.cells import NULL
 from masklab.report.levels import Levels
 from masklab.report.notes import amount, interval
 from masklab.scores.reading import Reading
-from test_rows import results, table
 
 
 def frame(values, half=0.0):
@@ -37,12 +37,12 @@ def test_an_axis_includes_chance_and_the_null():
 def test_the_majority_is_drawn_beside_the_best_null_whether_or_not_it_is_asked_for():
     values = {"a": [0.8, 0.81, 0.82]}
     readings = {"A": Reading("a", tasks=("rte",), step="all", over="step")}
-    for nulls, expected in (({}, {"majority"}), ({"shuffled": [0.7] * 3}, {"majority", "best null (shuffled)"})):
+    for nulls, expected in (({}, {"majority"}), ({"shuffled": [0.75] * 3}, {"majority", "best null (shuffled)"})):
         axes = style.new_figure(3, 2).subplots()
         data, own = marks.curves(axes, results(values, nulls=nulls), readings, style.looks(readings))
         drawn = {line.get_ydata()[0] for line in axes.get_lines() if line.get_label() == "_level"}
-        assert drawn == set(own.shown()) == ({0.68, 0.7} if nulls else {0.68})
-        assert data["majority"].tolist() == [0.68] and (data["null"].tolist() == [0.7] if nulls else True)
+        assert drawn == set(own.shown()) == ({0.68, 0.75} if nulls else {0.68})
+        assert data["majority"].tolist() == [0.68] and (data["null"].tolist() == [0.75] if nulls else True)
         assert set(levels.keys([own])) == expected
 
 
