@@ -174,9 +174,13 @@ def _scatter(axes, part, limits, results, pair, step):
 
 
 def _names(figure, axes, part, texts, limits):
-    """Labels beside points, clear of the diagonal; intervals are long, and pale so that text may cross them."""
+    """Labels beside points, clear of the diagonal and of chance; intervals are pale, so that text may cross them."""
     diagonal = ((limits[0], limits[0]), (limits[1], limits[1]))
-    place_labels(figure, axes, part["x"], part["y"], texts, lines=[diagonal])
+    levels = part["majority"].dropna().unique() if part["majority"].nunique() == 1 else ()
+    crossed = [
+        line for at in levels for line in (((limits[0], at), (limits[1], at)), ((at, limits[0]), (at, limits[1])))
+    ]
+    place_labels(figure, axes, part["x"], part["y"], texts, lines=[diagonal, *crossed])
 
 
 def _keys(data):
