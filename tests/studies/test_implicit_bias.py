@@ -230,7 +230,8 @@ def test_sizes_at_equal_loss_and_the_entropy_are_marked(config, exact):
         np.testing.assert_allclose(own["value_trace"], exact_traces(metric))
         expected = stats.linregress(own["value_trace"][1:], own["value"][1:])
         row = own.iloc[0]
-        assert (row["slope"], row["r2"]) == pytest.approx((expected.slope, expected.rvalue**2))
+        assert (row["slope"], row["r"]) == pytest.approx((expected.slope, expected.rvalue))
+        assert (data["r_low"].dropna() >= -1).all() and (data["r_high"].dropna() <= 1).all()
     assert np.isnan(regression(own.iloc[:2])).all()
 
 

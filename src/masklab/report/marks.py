@@ -2,7 +2,6 @@
 
 import math
 import textwrap
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -10,44 +9,14 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
-from masklab.report import style
-from masklab.report.cells import NAMES
+from masklab.report import levels, notes, style
+from masklab.report.cells import named
 from masklab.scores.results import Results
 
-SPAN = 0.1  # least range of an axis of scores: less is a look at noise
-
-
-@dataclass(frozen=True)
-class Null:
-    """What nothing learned gives: kind of null, its mean over replicates, and the recipe that it is a null of."""
-
-    kind: str
-    value: float
-    recipe: str
-
-
-def best_null(results: Results, readings) -> Null | None:
-    """The highest of the nulls of several readings, each the mean over replicates and the points of its curve."""
-    nulls = []
-    for reading in readings:
-        for kind, values in results.nulls(reading).items():
-            value = float(values.data[:, :, 0].mean())
-            if math.isfinite(value):
-                nulls.append(Null(kind, value, reading.recipe))
-    return max(nulls, key=lambda null: null.value, default=None)
-
-
-def null_line(axes, null: Null | None):
-    """A dashed line at a null, to be named in the legend; None where there is none."""
-    if null is None:
-        return None
-    return axes.axhline(null.value, zorder=1, label=f"_null {null.kind}", **style.NULL)
-
-
-def null_key(nulls) -> dict[str, Line2D]:
-    """Legend entry of the dashed lines of a figure: which nulls they are."""
-    kinds = list(dict.fromkeys(null.kind for null in nulls if null is not None))
-    return {f"best null ({', '.join(kinds)})": Line2D([], [], **style.NULL)} if kinds else {}
+SPAN = 0.2  # least range of an axis of scores: less is a look at noise
+BANDS = 3  # curves of which each still has a band; more of them have bars side by side
+APART = 2.2  # points between the bars of two curves at one place
+LOG = " (log scale)"
 
 
 def band(axes, frame, look, name=None, x="x"):
@@ -60,20 +29,30 @@ def band(axes, frame, look, name=None, x="x"):
     return line
 
 
-def curves(axes, results: Results, readings: dict, looks: dict) -> tuple[pd.DataFrame, Null | None]:
-    """Curves by label with bands, the best null as a line, room for all of it; returns (the data drawn, that null).
+def kind_of(counts) -> str:
+    """How intervals of a figure are drawn whose panels have so many curves: "band", or of many "bar"."""
+    return "band" if max(counts) <= BANDS else "bar"
 
-    readings: label -> curve; looks: label -> style.
+
+def curves(axes, results: Results, readings: dict, looks: dict, kind=None) -> tuple[pd.DataFrame, levels.Levels]:
+    """Curves by label with their intervals, the majority and the best null as lines, room for all of it.
+
+    Returns (the data drawn, those levels). readings: label -> curve; looks: label -> style; kind: how intervals are
+    drawn, "band" or "bar", those of one place side by side; None: as `kind_of` says.
     """
     frames = []
-    for label, reading in readings.items():
+    for number, (label, reading) in enumerate(readings.items()):
         frame = results.summary(reading)
-        band(axes, frame, looks[label], label)
+        if (kind or kind_of([len(readings)])) == "band":
+            band(axes, frame, looks[label], label)
+        else:
+            frame = frame.sort_values("x")
+            bars(axes, frame["x"], frame, (number - (len(readings) - 1) / 2) * APART, label=label, **looks[label])
         frames.append(frame.assign(label=label, recipe=reading.recipe))
-    null = best_null(results, readings.values())
-    null_line(axes, null)
-    score_limits(axes, results, readings.values(), frames, [null])
-    return pd.concat(frames, ignore_index=True).assign(null=math.nan if null is None else null.value), null
+    own = levels.levels(results, readings.values())
+    levels.draw(axes, own)
+    score_limits(axes, results, readings.values(), frames, [own])
+    return pd.concat(frames, ignore_index=True).assign(**own.columns()), own
 
 
 def aside(axes, points: float):
@@ -105,20 +84,32 @@ def hollow(axes, x, y, look) -> None:
               label="_hollow")  # fmt: skip
 
 
-def note(frames) -> str:
-    """How many replicates stand behind what is drawn, and what the intervals are: "mean of 5 replicates, ..."."""
-    counts = sorted({int(count) for frame in frames for count in frame["replicates"]})
-    if counts == [1]:
-        return "one replicate, no interval"
-    how_many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    items = any(frame["items"].any() for frame in frames)
-    return f"mean of {how_many} replicates, 95 % interval over replicates{' and test items' if items else ''}"
+def note(frames, what: str = "test items") -> str:
+    """How many replicates and items stand behind what is drawn, and what the intervals are.
+
+    what: what n counts; "": nothing that a reader could count.
+    """
+    frames = list(frames)
+    counts = {count for frame in frames for count in frame["replicates"]}
+    said = notes.interval(counts, any(frame["items"].any() for frame in frames), "mean with its 95 % interval")
+    numbers = notes.amount({n for frame in frames if "n" in frame for n in frame["n"]}, what) if what else ""
+    return f"{said}; n = {numbers}" if numbers else said
+
+
+def interval_key(frames, *kinds: str) -> dict:
+    """Legend entry of the intervals of a figure, drawn as "band", "bar" or both; {} of single replicates."""
+    if not any(frame["low"].notna().any() for frame in frames):
+        return {}
+    bar = Line2D([], [], color="0.25", linestyle="", marker="|", markersize=8)
+    if len(set(kinds)) > 1:
+        return {"95 % interval (band or bar)": style.patch("0.5", 0.3)}
+    return {"95 % interval": style.patch("0.5", 0.3) if "band" in kinds else bar}
 
 
 def write_note(figure, text: str) -> None:
     """Small print at the foot, above the legend if there is one; the figure grows by its lines. Call it last."""
     width, height = figure.get_size_inches()
-    text = textwrap.fill(text, int(21 * width))  # characters of 7 points
+    text = textwrap.fill(text, int(19 * width))  # characters of 7 points
     figure.set_size_inches(width, height + 0.06 + 0.12 * len(text.splitlines()))
     if figure.legends:
         figure.legends[-1].set_title(text, {"size": 7})
@@ -126,26 +117,29 @@ def write_note(figure, text: str) -> None:
         figure.supxlabel(text, fontsize=7)
 
 
-def limits(axes, frames, nulls=(), least: float | None = None, most: float | None = None, span: float = 0.0) -> None:
-    """Room for values, intervals and nulls, within `least` and `most`, over a range of at least `span`."""
+def limits(axes, frames, at=(), least: float | None = None, most: float | None = None, span: float = 0.0) -> None:
+    """Room for values, intervals and the levels `at`, within `least` and `most`, over a range of at least `span`."""
     values = np.concatenate([frame[["value", "low", "high"]].to_numpy().ravel() for frame in frames])
-    values = np.append(values[np.isfinite(values)], [null.value for null in nulls if null is not None])
-    room = max(0.06 * np.ptp(values) or 0.05, (span - np.ptp(values)) / 2)
-    low, high = values.min() - room, values.max() + room
-    axes.set_ylim(low if least is None else max(low, least), high if most is None else min(high, most))
+    values = np.append(values[np.isfinite(values)], levels.known(at))
+    low, high = values.min(), values.max()
+    room = max(0.06 * (high - low) or 0.05, (span - (high - low)) / 2)
+    low, high = low - room, high + room
+    low, high = low if least is None else max(low, least), high if most is None else min(high, most)
+    if high - low < span:  # against a limit: the room that lacks there is given at the other end
+        low, high = (low, low + span) if low == least else (high - span, high)
+    axes.set_ylim(low, high)
 
 
-def score_limits(axes, results: Results, readings, frames, nulls=()) -> None:
-    """Room for scores, over a range of at least `SPAN` and within what they can be: intervals may be wider."""
+def score_limits(axes, results: Results, readings, frames, at=()) -> None:
+    """Room for scores and the levels `at`, over a range of at least `SPAN` and within what they can be."""
     signed = {reading.unit(results.view) for reading in readings} & {"mcc", "pearson", "spearman", "score"}
-    limits(axes, frames, nulls, least=-1.02 if signed else -0.02, most=1.02, span=SPAN)
+    limits(axes, frames, at, least=-1.02 if signed else -0.02, most=1.02, span=SPAN)
 
 
 def unit(results: Results, readings) -> str:
     """What readings are measured in, as an axis says it: "score" where that differs."""
-    units = {reading.unit(results.view) for reading in readings}
-    names = [NAMES.get(name, name) for name in units]
-    return names[0] if len(names) == 1 else "score"
+    names = {named(reading.unit(results.view)) for reading in readings}
+    return names.pop() if len(names) == 1 else "score"
 
 
 def count(number: float) -> str:
@@ -160,7 +154,7 @@ def cost_axis(axes, costs, name: str) -> None:
     """A linear axis of costs from 0, in thousands, millions, ... that its label names."""
     power = 3 * int(math.log10(max(costs)) // 3)
     axes.set_xlabel(f"{name} ($10^{{{power}}}$)" if power > 0 else name)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.06 * max(costs))
     axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 10 ** max(power, 0):g}"))
 
@@ -169,7 +163,7 @@ def size_axis(axes, parameters, room: float = 0.22) -> None:
     """A log axis of parameter counts; ticks at the models drawn that lie `room` of its span apart."""
     values = np.unique(np.asarray(parameters, float))
     axes.set_xscale("log")
-    axes.set_xlabel("Parameters")
+    axes.set_xlabel(f"Parameters{LOG}")
     span, kept = _apart(values, room)
     axes.set_xticks(kept, [count(value) for value in kept])
     axes.xaxis.set_minor_locator(NullLocator())
@@ -178,14 +172,14 @@ def size_axis(axes, parameters, room: float = 0.22) -> None:
 
 def step_axis(axes, steps, log: bool = False, name: str = "Updates") -> None:
     """Updates, on a log axis or a linear one."""
-    axes.set_xlabel(name)
+    axes.set_xlabel(name + LOG if log else name)
     if log:
         axes.set_xscale("log")
         _, kept = _apart(np.unique([step for step in steps if step > 0]), 0.14)
         axes.set_xticks(kept)
         axes.xaxis.set_minor_locator(NullLocator())
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"))
 
 
@@ -201,6 +195,7 @@ def _apart(values, room):
 def examples_axis(axes, sizes) -> None:
     """Numbers of examples: a log axis where they grow by a factor, a linear one where they grow by an amount."""
     sizes = np.asarray(sizes, float)
+    axes.set_xlabel("Fine-tuning examples" + (LOG if geometric(sizes) else ""))
     if geometric(sizes):
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())

@@ -45,7 +45,7 @@ def row_cells(results: Results, readings: dict[str, Reading], panel: str, row: s
     cells = []
     for label, reading in readings.items():
         majority = results.majority(reading) if scored else None
-        level = math.nan if majority is None else _mean(majority)
+        level = math.nan if majority is None else mean_of(majority)
         shown = "best" if label == best else marks.get(label, "")
         cells.append(cell(results, reading, panel, row, label, metric) | {"majority": level, "mark": shown})
     for kind, own in nulls.items():
@@ -74,7 +74,7 @@ def best_of_kinds(results: Results, readings) -> dict[str, Values]:
             nulls[called(results, reading)] = majority
         sign = -1 if reading.metric in LOWER else 1
         for kind, own in nulls.items():
-            if kind not in kinds or sign * _mean(own) > sign * _mean(kinds[kind]):
+            if kind not in kinds or sign * mean_of(own) > sign * mean_of(kinds[kind]):
                 kinds[kind] = own
     last = (MAJORITY, CHANCE)
     return dict(sorted(kinds.items(), key=lambda pair: pair[0] in last))
@@ -85,7 +85,8 @@ def called(results: Results, reading: Reading) -> str:
     return CHANCE if results.of_pairs(reading) else MAJORITY
 
 
-def _mean(own: Values) -> float:
+def mean_of(own: Values) -> float:
+    """The mean over replicates and points."""
     return float(own.data[:, :, 0].mean())
 
 

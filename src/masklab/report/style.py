@@ -45,7 +45,9 @@ SPARE_FONTS = ("Noto Sans", "Source Han Sans", "WenQuanYi", "PingFang", "Microso
 COLORS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#8C510A")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h")
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (4, 1.2, 1, 1.2)), (0, (3, 1)), (0, (6, 1, 1, 1, 1, 1)))
+HATCHES = ("", "////", "\\\\\\\\", "....", "xxxx", "----", "||||", "oooo")  # of bars, which have no markers
 NULL = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}  # what nothing learned gives
+MAJORITY = {"color": "0.25", "linestyle": (0, (1, 1.6)), "linewidth": 1.1}  # what always giving one answer scores
 
 
 def looks(labels, known=None) -> dict[str, dict]:
@@ -100,9 +102,9 @@ def one_panel(width: float = COLUMN, height: float = 2.2):
     return figure, figure.subplots()
 
 
-def patch(color: str, alpha: float = 1.0) -> Patch:
+def patch(color: str, alpha: float = 1.0, hatch: str = "") -> Patch:
     """A legend entry for bars or bands."""
-    return Patch(color=color, alpha=alpha, linewidth=0)
+    return Patch(facecolor=color, edgecolor="white", alpha=alpha, linewidth=0, hatch=hatch)
 
 
 def panel_title(axes, title: str, index: int | None = None) -> None:

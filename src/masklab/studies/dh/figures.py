@@ -14,8 +14,9 @@ from matplotlib.ticker import MaxNLocator
 
 from masklab.errors import MaskLabError
 from masklab.report import style
-from masklab.report.marks import aside, examples_axis, note, write_note
-from masklab.scores.estimate import estimate
+from masklab.report.levels import Levels
+from masklab.report.marks import SPAN, aside, examples_axis, interval_key, limits, note, write_note
+from masklab.report.rows import mean_of
 from masklab.studies.dh.select import (
     AD1,
     AD2,
@@ -78,8 +79,8 @@ def frames(results, chosen) -> pd.DataFrame:
 
 def _described(results, reading, frame, spelling, share, start, domain):
     (task,) = reading.tasks
-    chance = results.null(reading, "majority")
-    level = np.nan if chance is None else estimate(chance.data.mean(1)).value
+    chance = results.majority(reading)
+    level = np.nan if chance is None else mean_of(chance)
     facts = {"spelling": spelling, "share": share, "mix": results.view.tasks[task]["mix"], "start": start}
     return frame.assign(**facts, recipe=reading.recipe, task=task, domain=domain, majority=level)
 
@@ -91,7 +92,7 @@ def transfer(results, chosen):
     data = data.assign(column=data["start"].map(shown))
     columns = [column for column in COLUMNS if (data["column"] == column).any()]
     height = {1: 2.3, 2: 2.2}.get(len(chosen), 2.05) * len(chosen)
-    figure, grid = style.grid(len(chosen), len(columns), height, sharey="row")
+    figure, grid = style.grid(len(chosen), len(columns), height, sharey=True)
     letters = iter(range(grid.size)) if grid.size > 1 else iter([None])
     for row, (spelling, share) in zip(grid, chosen, strict=True):
         part = data[(data["spelling"] == spelling) & (data["share"] == share)]
@@ -102,22 +103,18 @@ def transfer(results, chosen):
             cell = part[part["column"] == column]
             _draw(axes, cell)
             style.panel_title(axes, column, next(letters))
-        _limits(row, part)
         row[0].set_ylabel(f"{title}\nAccuracy")
-    for axes in grid[-1]:
-        axes.set_xlabel("Fine-tuning examples")
+    for axes in grid[:-1].ravel():
+        axes.set_xlabel("")
+    limits(grid[0, 0], [data], [Levels(level) for level in data["majority"]], least=-0.02, most=1.02, span=SPAN)
+    grid[0, 0].yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     _legend(figure, data)
     several = [spelling_in_words(spelling) for spelling, _ in chosen if spelling != "single"]
     said = f"features of {several[0]}; " if len(set(several)) == 1 and len(chosen) == len(several) else ""
-    write_note(figure, f"{said}{note([data])}; {_tested(data)} test sequences per domain")
+    write_note(figure, f"{said}{note([data], 'test sequences of a domain')}")
     order = ["spelling", "share", "mix", "start", "recipe", "task", "domain", "x", "value", "low", "high", "spread"]
     order += ["replicates", "items", "n", "majority"]
     return figure, data[order].rename(columns={"x": "train_size"})
-
-
-def _tested(data):
-    counts = sorted(set(data["n"]))
-    return f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
 
 
 def _draw(axes, part):
@@ -130,7 +127,7 @@ def _draw(axes, part):
         look = LOOKS[domain] | LINES[start]
         drawn = {"transform": aside(axes, (number - (len(curves) - 1) / 2) * APART), "color": look["color"]}
         known = curve.dropna(subset=["low"])
-        axes.vlines(known["x"], known["low"].clip(0, 1), known["high"].clip(0, 1), linewidth=0.8, alpha=0.6, **drawn)
+        axes.vlines(known["x"], known["low"], known["high"], linewidth=0.8, alpha=0.6, **drawn)
         points = {"linewidth": 1.2, "markersize": 3.6, "markeredgewidth": 0.8, "zorder": 3}
         axes.plot(curve["x"], curve["value"], label=f"{start}, {domain}", **points, **look | drawn)
         axes.update_datalim(curve[["x", "value"]].to_numpy())  # of what is moved, matplotlib does not know
@@ -140,19 +137,12 @@ def _draw(axes, part):
         examples_axis(axes, sorted(part["x"].unique()))
 
 
-def _limits(row, part):
-    low = part[["value", "low", "majority"]].min(axis=None)
-    high = part[["value", "high", "majority"]].max(axis=None)
-    room = 0.05 * (high - low) or 0.05
-    row[0].set_ylim(max(low - room, -0.02), min(high + room, 1.02))
-    row[0].yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-
-
 def _legend(figure, data):
     handles = {d: Line2D([], [], linewidth=1.6, markersize=4, **LOOKS[d]) for d in DOMAINS if d in set(data["domain"])}
     for start, look in LINES.items():
         if start in set(data["start"]):
             handles[start] = Line2D([], [], color="0.2", marker="o", markersize=4, linewidth=1.2, **look)
+    handles |= interval_key([data], "bar")
     for chain, dashes in CHANCE.items():
         handles[f"majority, {chain}"] = Line2D([], [], color="0.45", linewidth=0.9, linestyle=dashes)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)

@@ -14,26 +14,28 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from masklab.report import style
+from masklab.claims.effects import Correlation
+from masklab.claims.verdict import effect_estimate
+from masklab.report import levels, style
+from masklab.report.levels import Levels
 from masklab.report.marks import (
+    LOG,
     SPAN,
-    Null,
     band,
     bars,
-    best_null,
     count,
     hollow,
+    interval_key,
     key,
     limits,
     note,
-    null_key,
-    null_line,
     plain_log,
     size_axis,
     step_axis,
     write_note,
 )
 from masklab.report.point_labels import place_labels
+from masklab.scores.estimate import MISSING, Estimate
 from masklab.studies.implicit_bias.select import CORPORA, PCFG, places, said, tasks
 
 ABOVE = "Loss above the entropy (nats)"
@@ -41,15 +43,15 @@ ACCURACY = "Linear-probe accuracy"
 TRACE = "Trace of the Hessian"
 COLORS = dict(zip(CORPORA, ("#0072B2", "#D55E00", "#009E73"), strict=True))
 THIN = {"color": "0.35", "linewidth": 0.9}
-DASHED, DOTTED = (0, (6, 1.2, 1, 1.2)), (0, (1, 1.5))
+DASHED, SATURATED = (0, (6, 1.2, 1, 1.2)), (0, (3, 1.2, 1, 1.2, 1, 1.2))
 
 
 def points(results, members, what, together=False) -> pd.DataFrame:
     """A row per recipe and checkpoint of what `members` (recipe -> what -> reading) read of a metric or a task.
 
     Recipes from small to large. converged: the loss of the checkpoint equals the lowest of its recipe, or of all
-    members `together`; equal: the last loss of the recipe equals the lowest last loss of all; null: the recipe's best
-    null (`null_kind`) on the task.
+    members `together`; equal: the last loss of the recipe equals the lowest last loss of all; majority, null and
+    null_kind: the recipe's `Levels` on the task.
     """
     members = {name: members[name] for name in sorted(members, key=lambda name: results.fact(name, "parameters") or 0)}
     gaps = {
@@ -65,7 +67,7 @@ def points(results, members, what, together=False) -> pd.DataFrame:
         reading = readings[what]
         frame = results.summary(reading)
         steps = frame["x"].fillna(max(step for name, step in gaps if name == recipe)).astype("int64")
-        null = best_null(results, [reading]) if reading.tasks else None
+        level = levels.levels(results, [reading]) if reading.tasks else Levels()
         facts = {"corpus": results.view.fact(recipe, "corpus.kind"), "recipe": recipe,
                  "label": results.view.label(recipe), "parameters": results.fact(recipe, "parameters"),
                  "metric": reading.metric, "task": " ".join(reading.tasks), "step": steps}  # fmt: skip
@@ -74,8 +76,7 @@ def points(results, members, what, together=False) -> pd.DataFrame:
                 **facts,
                 converged=[(recipe, step) in near for step in steps],
                 equal=recipe in same,
-                null=math.nan if null is None else null.value,
-                null_kind="" if null is None else null.kind,
+                **level.columns(),
             )
         )
     return pd.concat(frames, ignore_index=True)
@@ -97,22 +98,28 @@ def _ticks(axis, count=5):
     axis.set_major_locator(MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]))
 
 
-def _highest(frame) -> Null | None:
-    """The best null of all recipes of a frame."""
-    known = frame.dropna(subset=["null"])
-    if known.empty:
-        return None
-    row = known.iloc[known["null"].to_numpy().argmax()]
-    return Null(row["null_kind"], row["null"], row["recipe"])
+def _levels(frame) -> Levels:
+    """The highest levels of all recipes of a frame."""
+    told = zip(frame["majority"], frame["null"], frame["null_kind"], strict=True)
+    return levels.together(Levels(majority, null=null, kind=kind) for majority, null, kind in told)
 
 
-def _finish(figure, results, data, handles, nulls, filled):
-    """Legend and small print; the figure and all that is drawn. filled: what filled marks are near to."""
-    handles = handles | null_key(nulls)
+def _finish(figure, results, data, handles, drawn, filled, kind="bar"):
+    """Legend and small print; the figure and all that is drawn.
+
+    drawn: the levels of its panels; filled: what filled marks are near to; kind: how intervals are drawn.
+    """
+    handles = handles | interval_key(data, kind) | levels.keys(drawn)
     if handles:
         style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.4)
-    write_note(figure, f"filled: within {100 * results.view.saturation:g} % of {filled}; {note(data)}")
+    write_note(figure, f"filled: within {100 * results.view.saturation:g} % of {filled}; {_note(data)}")
     return figure, pd.concat(data, ignore_index=True)
+
+
+def _note(data) -> str:
+    """How many replicates and test items; those of losses and traces are not counted."""
+    counted = [frame.assign(n=frame["n"].where(frame["task"] != "", 0)) for frame in data]
+    return note(counted)
 
 
 # --- loss and accuracy -------------------------------------------------------------------
@@ -122,7 +129,7 @@ def figure1(results, chosen):
     """Loss and accuracy against the updates of pre-training, every size: loss flat, accuracy rising."""
     columns = _columns(results, chosen, "steps")
     figure, grid = style.grid(2, len(columns), 4.2)
-    data, nulls, handles = [], [], {}
+    data, drawn = [], []
     for index, (kind, task, title) in enumerate(columns):
         frames = [points(results, chosen[kind], what) for what in ("gap", task)]
         shades = _shades(frames[0]["recipe"])
@@ -136,16 +143,16 @@ def figure1(results, chosen):
         above.set_yscale("log")
         plain_log(above.yaxis)
         above.set_xlabel("")
-        nulls.append(_highest(frames[1]))
-        null_line(below, nulls[-1])
-        limits(below, frames[1:], nulls[-1:], least=0, most=1, span=SPAN)
+        drawn.append(_levels(frames[1]))
+        levels.draw(below, drawn[-1])
+        limits(below, frames[1:], drawn[-1:], least=0, most=1, span=SPAN)
         _title(above, title, index, len(columns))
         across = math.ceil(len(shades) / math.ceil(len(shades) / 3))
         below.legend(title="parameters", loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=across, columnspacing=1)
         data += frames
-    grid[0, 0].set_ylabel(ABOVE)
+    grid[0, 0].set_ylabel(textwrap.fill(ABOVE + LOG, 24))
     grid[1, 0].set_ylabel(ACCURACY)
-    return _finish(figure, results, data, handles, nulls, "the recipe's lowest loss")
+    return _finish(figure, results, data, {}, drawn, "the recipe's lowest loss", "band")
 
 
 def _shades(recipes):
@@ -162,7 +169,7 @@ def _name(row):
 
 
 def figure2(results, chosen):
-    """Loss and accuracy at the end of pre-training against model size; dotted: where the loss saturates."""
+    """Loss and accuracy at the end of pre-training against model size, and the size at which the loss saturates."""
     return _against_size(results, chosen, "sizes", loss=True)
 
 
@@ -174,7 +181,7 @@ def figure9(results, chosen):
 def _against_size(results, chosen, place, loss):
     columns = _columns(results, chosen, place)
     figure, grid = style.grid(2 if loss else 1, len(columns), 3.8 if loss else 2.0)
-    data, nulls, handles = [], [], dict([key("entropy", linestyle=DASHED, **THIN)] if loss else [])
+    data, drawn, handles = [], [], dict([key("entropy", linestyle=DASHED, **THIN)] if loss else [])
     for index, (kind, task, title) in enumerate(columns):
         frames = [points(results, chosen[kind], task)]
         if loss:  # drawn with the intervals of the gaps: those of the entropy are shared
@@ -192,10 +199,11 @@ def _against_size(results, chosen, place, loss):
             _ticks(axes.yaxis)
             equal = frame.loc[frame["equal"], "parameters"]
             if 1 < len(equal) < len(frame):  # a loss that one recipe alone has need not be the least possible
-                axes.axvline(equal.min(), linestyle=DOTTED, label="_saturated", zorder=1, **THIN)
-                handles |= [key("loss saturates", linestyle=DOTTED, **THIN)]
-        grid[-1, index].plot(frame["parameters"], frame["null"], label="_null", zorder=1, **style.NULL)
-        nulls += [Null(kind, value, "") for kind, value in zip(frame["null_kind"], frame["null"], strict=True) if kind]
+                axes.axvline(equal.min(), linestyle=SATURATED, label="_saturated", zorder=1, **THIN)
+                handles |= [key("loss saturates", linestyle=SATURATED, **THIN)]
+        drawn.append(_levels(frame))
+        levels.draw(grid[-1, index], drawn[-1])
+        limits(grid[-1, index], [frame], drawn[-1:], least=0, most=1, span=SPAN)
         _title(grid[0, index], title, index, len(columns))
         if loss:
             grid[0, index].set_xlabel("")
@@ -203,7 +211,7 @@ def _against_size(results, chosen, place, loss):
     if loss:
         grid[0, 0].set_ylabel("Loss (nats per token)")
     grid[-1, 0].set_ylabel(ACCURACY)
-    return _finish(figure, results, data, handles, nulls, "the lowest loss")
+    return _finish(figure, results, data, handles, drawn, "the lowest loss")
 
 
 # --- flatness ----------------------------------------------------------------------------
@@ -222,7 +230,7 @@ def figure10(results, chosen):
 def _against_sgd(results, chosen, place):
     columns = _columns(results, chosen, place)
     figure, grid = style.grid(3, len(columns), 4.1)
-    data, nulls = [], []
+    data, drawn = [], []
     for index, (kind, task, title) in enumerate(columns):
         recipe, look = next(iter(chosen[kind])), {"color": COLORS[kind], "marker": "o"}
         for axes, what, name in zip(grid[:, index], ("trace", "gap", task), (TRACE, ABOVE, ACCURACY), strict=True):
@@ -234,18 +242,24 @@ def _against_sgd(results, chosen, place):
             hollow(axes, before["step"], before["value"], look)
             step_axis(axes, frame["step"], name="Updates of SGD" if what == task else "")
             _ticks(axes.yaxis, 4)
-            nulls += [_highest(frame)] if what == task else []
-            limits(axes, [frame], nulls[-1:] if what == task else (), least=0, most=1 if what == task else None)
+            if what == task:
+                drawn.append(_levels(frame))
+                levels.draw(axes, drawn[-1])
+                limits(axes, [frame], drawn[-1:], least=0, most=1, span=SPAN)
+            else:
+                limits(axes, [frame], least=0)
             if index == 0:
                 axes.set_ylabel(textwrap.fill(name, 16))
             data.append(frame)
-        null_line(axes, nulls[-1])
         _title(grid[0, index], f"{title} ({_name(frame.iloc[-1])})", index, len(columns))
-    return _finish(figure, results, data, {}, nulls, "the lowest loss")
+    return _finish(figure, results, data, {}, drawn, "the lowest loss", "band")
 
 
 def figure5(results, chosen):
-    """Accuracy against the trace of the Hessian, one point per size, with the regression over those at equal loss."""
+    """Accuracy against the trace of the Hessian, one point per size, with the regression over those at equal loss.
+
+    The correlation is that of the sizes at equal loss within a replicate; its interval is over replicates.
+    """
     return _against_trace(results, chosen, "trace", TRACE)
 
 
@@ -257,7 +271,7 @@ def figure5_embedded(results, chosen):
 def _against_trace(results, chosen, metric, name):
     columns = _columns(results, chosen, "sizes")
     figure, grid = style.grid(1, len(columns), 2.5)
-    data, nulls, placed = [], [], []
+    data, drawn, placed = [], [], []
     for axes, (kind, task, title) in zip(grid[0], columns, strict=True):
         both = points(results, chosen[kind], task)
         traces = points(results, chosen[kind], metric).set_index("recipe").loc[both["recipe"]]
@@ -266,24 +280,27 @@ def _against_trace(results, chosen, metric, name):
         arms = {f"{axis}err": _arms(both, end) for axis, end in (("x", "_trace"), ("y", ""))}
         axes.errorbar(both["value_trace"], both["value"], **arms, linestyle="", markersize=5, elinewidth=0.9, **look)
         hollow(axes, apart["value_trace"], apart["value"], look)
-        slope, start, r2 = regression(both[both["equal"]])
+        slope, start = regression(both[both["equal"]])
+        r = correlated(results, [chosen[kind][name] for name in both.loc[both["equal"], "recipe"]], task, metric)
         ends = both.loc[both["equal"], "value_trace"].agg(["min", "max"]).to_numpy()
-        lines = [tuple((x, start + slope * x) for x in ends)] if np.isfinite(r2) else []
+        lines = [tuple((x, start + slope * x) for x in ends)] if np.isfinite(slope) else []
         for line in lines:
             axes.plot(*zip(*line, strict=True), zorder=1, label="_regression", **THIN)
-        fitted = f"\n$R^2$ = {r2:.2f}, n = {both['equal'].sum()}" if lines else ""
         _title(axes, title, len(placed), len(columns))
-        nulls.append(_highest(both))
-        null_line(axes, nulls[-1])
-        axes.set_xlabel(name + fitted)
+        drawn.append(_levels(both))
+        levels.draw(axes, drawn[-1])
+        axes.set_xlabel(f"{name}\n{_r(r, both['equal'].sum())}")
         axes.margins(0.14)
+        limits(axes, [both], drawn[-1:], least=0, most=1, span=SPAN)
         _ticks(axes.xaxis, 4)
         _ticks(axes.yaxis)
-        level = [] if nulls[-1] is None else [tuple((x, nulls[-1].value) for x in axes.get_xlim())]
+        level = [tuple((x, each) for x in axes.get_xlim()) for each in drawn[-1].shown()]
         placed.append((axes, both, [*lines, *level, *_crosses(both)]))
-        data.append(both.assign(slope=slope, intercept=start, r2=r2))
+        data.append(both.assign(slope=slope, intercept=start, r=r.value, r_low=r.low, r_high=r.high))
     grid[0, 0].set_ylabel(ACCURACY)
-    drawn = _finish(figure, results, data, {}, nulls, "the lowest loss, in the regression")
+    fitted = any(frame["slope"].notna().any() for frame in data)
+    handles = dict([key("regression at equal loss", **THIN)]) if fitted else {}
+    drawn = _finish(figure, results, data, handles, drawn, "the lowest loss, in the regression")
     for axes, both, lines in placed:
         names = [_name(row) for _, row in both.iterrows()]
         place_labels(figure, axes, both["value_trace"], both["value"], names, lines=lines)
@@ -302,12 +319,28 @@ def _arms(frame, end):
     return np.nan_to_num(np.stack([values - frame[f"low{end}"], frame[f"high{end}"] - values]))
 
 
-def regression(rows) -> tuple[float, float, float]:
-    """(slope, intercept, R2) of accuracy on trace; NaN below three recipes."""
-    if len(rows) < 3 or np.ptp(rows["value_trace"]) == 0 or np.ptp(rows["value"]) == 0:
-        return math.nan, math.nan, math.nan
+def regression(rows) -> tuple[float, float]:
+    """(slope, intercept) of mean accuracy on mean trace; NaN below three recipes."""
+    if len(rows) < 3 or np.ptp(rows["value_trace"]) == 0:
+        return math.nan, math.nan
     slope, start = np.polyfit(rows["value_trace"], rows["value"], 1)
-    return float(slope), float(start), float(np.corrcoef(rows["value_trace"], rows["value"])[0, 1] ** 2)
+    return float(slope), float(start)
+
+
+def correlated(results, members, task, metric) -> Estimate:
+    """Correlation over recipes of their accuracy with their trace, in each replicate; `MISSING` below three recipes."""
+    if len(members) < 3:
+        return MISSING
+    sides = (tuple(own[what] for own in members) for what in (task, metric))
+    return effect_estimate(Correlation(*sides), results)
+
+
+def _r(r, sizes) -> str:
+    """A correlation in words."""
+    if not r.replicates:
+        return f"no r: {sizes} size{'s' if sizes != 1 else ''} at equal loss"
+    interval = f" [{r.low:.2f}, {r.high:.2f}]" if r.replicates > 1 else ""
+    return f"r = {r.value:.2f}{interval}, {sizes} sizes"
 
 
 # --- 15 % masks ---------------------------------------------------------------------------
@@ -318,28 +351,28 @@ def figure11(results, chosen):
     shown = ["gap", *tasks(results.view, PCFG)]
     figure, grid = style.grid(-(-len(shown) // 2), 2, 1.9 * -(-len(shown) // 2))
     grid = grid.ravel()
-    data, nulls, handles = [], [], {}
+    data, drawn, handles = [], [], {}
     for index, (axes, what) in enumerate(zip(grid, shown, strict=False)):
         for members, look, points_aside in zip(chosen.values(), ARMS, (-1.5, 1.5), strict=True):
             frame = points(results, members, what)
             text = _masked(results.view, frame["recipe"].iloc[0])
             handles[text] = bars(axes, frame["parameters"], frame, points_aside, **look)
             data.append(frame.assign(masks=text))
-        nulls.append(_highest(pd.concat(data[-2:])))
-        null_line(axes, nulls[-1])
+        drawn.append(_levels(pd.concat(data[-2:])))
+        levels.draw(axes, drawn[-1])
         size_axis(axes, pd.concat(data[-2:])["parameters"])
         if index:
-            limits(axes, data[-2:], nulls[-1:], span=SPAN)
+            limits(axes, data[-2:], drawn[-1:], least=0, most=1, span=SPAN)
         _ticks(axes.yaxis)
         style.panel_title(axes, said(results.view, what).capitalize() if index else "One-mask loss", index)
-        axes.set_ylabel(ACCURACY if index else ABOVE)
+        axes.set_ylabel(ACCURACY if index else textwrap.fill(ABOVE + LOG, 20))
     grid[0].set_yscale("log")
     plain_log(grid[0].yaxis)
     for axes in grid[len(shown) :]:
         axes.remove()
-    handles |= null_key(nulls)
+    handles |= interval_key(data, "bar") | levels.keys(drawn)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, note(data))
+    write_note(figure, _note(data))
     return figure, pd.concat(data, ignore_index=True)
 
 

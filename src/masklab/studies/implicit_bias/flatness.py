@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from masklab.errors import MaskLabError
 from masklab.report import style
-from masklab.report.marks import band, note, write_note
+from masklab.report.marks import LOG, band, interval_key, note, write_note
 from masklab.scores.estimate import estimate
 
 EARLY, LATE = {"color": "#D55E00", "linestyle": (0, (4, 1.6))}, {"color": "#0072B2", "linestyle": "-"}
@@ -32,7 +32,7 @@ def figure4(results, chosen):
         grown = {f"{label(small)}, grown to {label(recipe)}": _rise(results, reading)}
         parts["Model size"] = grown | {f"{label(recipe)} as trained": late}
     figure = style.new_figure(style.FULL if len(parts) == 2 else style.COLUMN, 2.4)
-    grid, data = figure.subplots(1, len(parts), squeeze=False)[0], []
+    grid, data = figure.subplots(1, len(parts), squeeze=False, sharey=True)[0], []
     for index, (axes, (title, curves)) in enumerate(zip(grid, parts.items(), strict=True)):
         for look, (said, frame) in zip((EARLY, LATE), curves.items(), strict=True):
             band(axes, frame, look, said, x="offset")
@@ -43,6 +43,8 @@ def figure4(results, chosen):
             axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
         style.panel_title(axes, title, index)
     grid[0].set_ylabel("Rise of the loss (nats per token)")
+    if intervals := interval_key(data, "band"):
+        style.legend_below(figure, list(intervals.values()), list(intervals), handlelength=2.6)
     write_note(figure, f"mean over directions; {note(data)}")
     return figure, pd.concat(data, ignore_index=True)
 
@@ -110,7 +112,14 @@ def _flatness(axes, solutions):
         said, color, _ = SOLUTIONS[number]
         places = np.arange(len(lengths)) + (number - 1.5) * 0.38
         bars = axes.bar(
-            places, part.sort_values("length")["squared_gradient_balanced"], width=0.36, color=color, label=said
+            places,
+            part.sort_values("length")["squared_gradient_balanced"],
+            width=0.36,
+            color=color,
+            hatch=("", "////")[number - 1],
+            edgecolor="white",
+            linewidth=0,
+            label=said,
         )
         axes.bar_label(bars, fmt="%.2f", fontsize=7, padding=1)
     bounds = solutions.groupby("length")["bound"].first()
@@ -131,10 +140,10 @@ def _transfer(axes, rows):
         linestyle="",
         color="#0072B2",
         marker="o",
-        label="measured",
+        label="measured, 95 % interval",
     )
     axes.plot(rows["samples"], rows["corrected"], color="0.2", label="exact formula")
     axes.plot(rows["samples"], rows["paper"], color="#D55E00", linestyle=(0, (4, 1.6)), label=r"paper, $2^{-n}$")
     axes.set_yscale("log")
-    axes.set(xlabel="Downstream samples n", ylabel="Probability of failure")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.28), ncols=3, columnspacing=1, handlelength=1.8)
+    axes.set(xlabel="Downstream samples n", ylabel=f"Probability of failure{LOG}")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.45, -0.28), ncols=2, columnspacing=1, handlelength=1.8)

@@ -4,21 +4,18 @@ Figure 1a is drawn with the rank of the states, as the paper's formula says, and
 ("variance") say.
 """
 
-import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from masklab.report import style
+from masklab.report import levels, style
 from masklab.report.marks import (
     band,
     bars,
-    best_null,
     cost_axis,
+    interval_key,
     key,
     limits,
     note,
-    null_key,
-    null_line,
     score_limits,
     unit,
     write_note,
@@ -31,12 +28,13 @@ INPUTS = {
     "unmasked": ("without [MASK]", {"color": "#0072B2", "marker": "o", "linestyle": (0, (5, 1.5))}),
 }
 FORMS = {"rank": "effective rank", "rank_centred": "effective rank, centred"}
-NULLS = {"untrained": "0.5", "shuffled": "0.75"}  # shades of grey
+NULLS = {"untrained": {"color": "0.35", "marker": "x"}, "shuffled": {"color": "0.6", "marker": "+"}}
+THIN = {"linewidth": 0.8, "markersize": 4, "zorder": 1}
 HEIGHT = 2.1  # of a row of axes, in inches
 AXES = {"seconds": "Time (s)", "flops": "FLOPs", "tokens": "Tokens"}
 TITLES = {"sentences": "Mean over sentence tasks", "answers": "Answer extraction"}
 AUTOENCODER = {"color": "#0072B2", "marker": "s"}
-LAST = {"color": "#000000", "linestyle": (0, (1, 1.5)), "linewidth": 1.0}  # MLM's last score
+LAST = {"color": "#000000", "linestyle": (0, (7, 1.5, 1, 1.5)), "linewidth": 1.0}  # MLM's last score
 
 
 def _titled(axes, chosen, title, said, letters):
@@ -44,14 +42,11 @@ def _titled(axes, chosen, title, said, letters):
     style.panel_title(axes, said if len(chosen) == 1 else f"{title}: {said}" if said else title, next(letters))
 
 
-def _finished(figure, data, handles):
+def _finished(figure, data, handles, *kinds, what="test items"):
+    handles = handles | interval_key(data, *kinds)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, note(data))
+    write_note(figure, note(data, what))
     return figure, pd.concat(data, ignore_index=True)
-
-
-def _value(null):
-    return np.nan if null is None else null.value
 
 
 def _by_layer(axes, results, reading, look, nulls=True, **about):
@@ -59,7 +54,7 @@ def _by_layer(axes, results, reading, look, nulls=True, **about):
     drawn = {"": (reading, look)}
     for kind, null in nulls_of(reading, results.view).items():
         if nulls and kind in NULLS:
-            drawn[kind] = (null, {"color": NULLS[kind], "linestyle": look["linestyle"], "linewidth": 1.0, "zorder": 1})
+            drawn[kind] = (null, NULLS[kind] | THIN | {"linestyle": look["linestyle"]})
     frames = []
     for kind, (own, its) in drawn.items():
         frame = results.summary(own)
@@ -67,7 +62,7 @@ def _by_layer(axes, results, reading, look, nulls=True, **about):
         frames.append(frame.assign(**about, recipe=own.recipe, null=kind).rename(columns={"x": "layer"}))
     axes.set_xlabel("Layer")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], integer=True))
     return frames
 
 
@@ -79,7 +74,7 @@ def _from_zero(axes, frames):
 
 def _greys(data):
     shown = {kind for frame in data for kind in frame["null"]}
-    return dict(key(kind, color=shade, linewidth=1.0) for kind, shade in NULLS.items() if kind in shown)
+    return dict(key(f"null: {kind}", **look | THIN) for kind, look in NULLS.items() if kind in shown)
 
 
 def figure1a(results, chosen):
@@ -98,59 +93,61 @@ def figure1a(results, chosen):
         _from_zero(row[0], data[first:])
         row[0].set_ylabel(f".9-{FORMS[data[-1]['metric'].iloc[0]]}")
     handles = dict(key(name, **look) for name, look in INPUTS.values())
-    return _finished(figure, data, handles | _greys(data))
+    return _finished(figure, data, handles | _greys(data), "band", what="test sequences")
 
 
 def figure1b(results, chosen):
     """Effective rank of [MASK]s alone by layer, plain and centred; nulls: those of the first recipe."""
-    figure, grid = style.grid(len(chosen), 2, HEIGHT * len(chosen))
+    figure, grid = style.grid(len(chosen), 2, HEIGHT * len(chosen), sharey="row")
     looks = style.looks(label for forms in chosen.values() for labels in forms.values() for label in labels)
     data, letters = [], iter(range(grid.size))
     for row, (title, forms) in zip(grid, chosen.items(), strict=True):
+        begun = len(data)
         for axes, (metric, readings) in zip(row, forms.items(), strict=True):
-            first = len(data)
             for number, (label, reading) in enumerate(readings.items()):
                 about = {"panel": title, "label": label, "split": "mask-positions", "metric": metric}
                 data += _by_layer(axes, results, reading, looks[label], nulls=number == 0, **about)
-            _from_zero(axes, data[first:])
             _titled(axes, chosen, title, f".9-{FORMS[metric]}", letters)
+        _from_zero(row[0], data[begun:])
         row[0].set_ylabel("Rank of [MASK]s alone")
-    return _finished(figure, data, dict(key(label, **look) for label, look in looks.items()) | _greys(data))
+    handles = dict(key(label, **look) for label, look in looks.items()) | _greys(data)
+    return _finished(figure, data, handles, "band", what="test sequences")
 
 
 def figure3(results, chosen):
-    """Score after fine-tuning against what pre-training cost: time, FLOPs, tokens; dotted: MLM's last score."""
+    """Score after fine-tuning against what pre-training cost: time, FLOPs, tokens; a line at MLM's last score."""
     figure, grid = style.grid(len(chosen), len(COSTS), HEIGHT * len(chosen), sharey="row")
     looks = style.looks(label for curves in chosen.values() for label in curves)
-    data, nulls, letters = [], [], iter(range(grid.size))
+    data, drawn, letters = [], [], iter(range(grid.size))
     for row, (title, curves) in zip(grid, chosen.items(), strict=True):
-        scores = {label: results.summary(own["score"]) for label, own in curves.items()}
-        mlm, null = next(iter(curves)), best_null(results, [own["score"] for own in curves.values()])
+        readings = [own["score"] for own in curves.values()]
+        scores = dict(zip(curves, map(results.summary, readings), strict=True))
+        mlm = next(iter(curves))
         last = float(scores[mlm].sort_values("x")["value"].iloc[-1])
-        nulls.append(null)
+        drawn.append(levels.levels(results, readings))
         for axes, cost in zip(row, COSTS, strict=True):
             for label, own in curves.items():
                 costs = results.summary(own[cost]).set_index("x")["value"]
                 frame = scores[label].assign(cost=scores[label]["x"].map(costs)).dropna(subset=["cost"])
                 band(axes, frame, looks[label], x="cost")
                 about = {"panel": title, "label": label, "recipe": own[cost].recipe, "metric": cost, "last": last}
-                data.append(frame.assign(**about, null=_value(null)).rename(columns={"x": "step"}))
+                data.append(frame.assign(**about, **drawn[-1].columns()).rename(columns={"x": "step"}))
             axes.axhline(last, zorder=1, label="_last", **LAST)
-            null_line(axes, null)
+            levels.draw(axes, drawn[-1])
             cost_axis(axes, [cost for frame in data[-len(curves) :] for cost in frame["cost"]], AXES[cost])
             _titled(axes, chosen, title, "", letters)
-        score_limits(row[0], results, [own["score"] for own in curves.values()], list(scores.values()), [null])
-        row[0].set_ylabel(unit(results, [own["score"] for own in curves.values()]))
+        score_limits(row[0], results, readings, list(scores.values()), drawn[-1:])
+        row[0].set_ylabel(f"{unit(results, readings).capitalize()} after fine-tuning")
     handles = dict(key(label, **look) for label, look in looks.items())
-    handles |= dict([key(f"{mlm}, last checkpoint", **LAST)]) | null_key(nulls)
-    return _finished(figure, data, handles)
+    handles |= dict([key(f"{mlm}, last checkpoint", **LAST)]) | levels.keys(drawn)
+    return _finished(figure, data, handles, "band")
 
 
 def figure4(results, chosen):
-    """Scores after fine-tuning against delta, the share of [MASK]s that stay in the encoder; dotted: MLM."""
+    """Scores after fine-tuning against delta, the share of [MASK]s that stay in the encoder; a line at MLM's."""
     columns = list(dict.fromkeys(what for own in chosen.values() for what in own))
     figure, grid = style.grid(len(chosen), len(columns), HEIGHT * len(chosen))
-    data, nulls, handles = [], [], {}
+    data, drawn, handles = [], [], {}
     letters = iter(range(grid.size)) if grid.size > 1 else iter([None])
     for row, (title, own) in zip(grid, chosen.items(), strict=True):
         for axes, what in zip(row, columns, strict=True):
@@ -159,21 +156,21 @@ def figure4(results, chosen):
                 continue
             frame = pd.concat([_described(results, title, reading) for reading in own[what]], ignore_index=True)
             frame["delta"] = [results.view.fact(recipe, DELTA) for recipe in frame["recipe"]]
-            null, measured = best_null(results, own[what]), unit(results, own[what])
+            level, measured = levels.levels(results, own[what]), unit(results, own[what])
             curve, mlm = frame.dropna(subset=["delta"]), frame[frame["delta"].isna()]
             handles["masked autoencoder"] = bars(axes, curve["delta"], curve, **AUTOENCODER)
             for each in mlm.itertuples():
                 handles[f"{each.label}, no decoder"] = axes.axhline(each.value, zorder=1, label="_mlm", **LAST)
                 axes.axhspan(each.low, each.high, color=LAST["color"], alpha=0.08, linewidth=0)
-            null_line(axes, null)
-            score_limits(axes, results, own[what], [frame], [null])
+            levels.draw(axes, level)
+            score_limits(axes, results, own[what], [frame], [level])
             axes.set_xlim(-0.08, 1.08)
             axes.set_xlabel("δ, share of [MASK]s in the encoder")
             axes.set_ylabel(measured)
             _titled(axes, chosen, title, TITLES[what], letters)
-            data.append(frame.assign(tasks=what, metric=measured, null=_value(null)).drop(columns="x"))
-            nulls.append(null)
-    return _finished(figure, data, handles | null_key(nulls))
+            data.append(frame.assign(tasks=what, metric=measured, **level.columns()).drop(columns="x"))
+            drawn.append(level)
+    return _finished(figure, data, handles | levels.keys(drawn), "bar", "band")
 
 
 def _described(results, title, reading):

@@ -1,6 +1,6 @@
 """Figures 1 to 6. Means over replicates with intervals, beside what nothing learned gives; the paper's are single runs.
 
-White faces: tasks on which neither recipe's interval lies above the best null of the task.
+White faces: tasks on which neither recipe is shown to be above every null of the task, the majority among them.
 """
 
 import numpy as np
@@ -8,18 +8,21 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from masklab.errors import MaskLabError
-from masklab.report import marks, style
-from masklab.report.marks import best_null, hollow, key, note, write_note
+from masklab.report import levels, marks, style
+from masklab.report.marks import hollow, key, note, write_note
 from masklab.report.point_labels import place_labels
+from masklab.report.rows import above, best_of_kinds
 from masklab.scores.reading import base
+from masklab.scores.results import difference
 from masklab.studies.mlsm.select import CONTROL
 
 START = "start of phase 2"
 BEGIN = {"color": "0.4", "marker": "*", "markersize": 7, "linestyle": ""}
 CONTROLS = {"marker": "s", "color": "#0072B2"}
 OTHERS = {"marker": "o", "color": "#D55E00"}
+DIAGONAL = {"color": style.GREY, "linewidth": 0.8}
 POINT = {"linestyle": "", "markersize": 4.5}
-WHITE = "white: no better than the best null"
+WHITE = "white: neither is shown to be above every null"
 
 
 def split_up(results, reading) -> list[str]:
@@ -93,16 +96,17 @@ def curves(results, chosen):
     figure = style.new_figure(style.FULL if across == 2 else style.COLUMN, 2.3 * down)
     grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     looks = style.looks(label for lines in chosen.values() for label in lines if label is not None)
-    data, nulls, handles = [], [], {}
+    data, drawn, handles = [], [], {}
+    kind = marks.kind_of(sum(label is not None for label in lines) for lines in chosen.values())
     for index, (axes, (panel, lines)) in enumerate(zip(grid, chosen.items(), strict=False)):
         told = {label: reading for label, reading in lines.items() if label is not None}
-        frame, null = marks.curves(axes, results, told, looks)
+        frame, own = marks.curves(axes, results, told, looks, kind)
         data.append(frame.assign(panel=panel))
-        nulls.append(null)
+        drawn.append(own)
         if None in lines:
             start = results.summary(lines[None]).assign(x=0.0)
             marks.bars(axes, start["x"], start, label=START, **BEGIN)
-            data.append(start.assign(panel=panel, label=START, recipe=lines[None].recipe, null=frame["null"].iloc[0]))
+            data.append(start.assign(panel=panel, label=START, recipe=lines[None].recipe, **own.columns()))
         handles |= dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
         style.panel_title(axes, panel, index if len(chosen) > 1 else None)
         marks.step_axis(axes, [], name="Additional updates in phase 2")
@@ -110,14 +114,16 @@ def curves(results, chosen):
     for axes in grid[len(chosen) :]:
         axes.remove()
     reading = next(iter(next(iter(chosen.values())).values()))
-    marks.score_limits(grid[0], results, [reading], data, nulls)
+    marks.score_limits(grid[0], results, [reading], data, drawn)
     tasks = split_up(results, reading)
     for axes in grid[: len(chosen) : across]:
         what = "phenomena" if any("/" in task for task in tasks) else "tasks"
         axes.set_ylabel(f"Mean {marks.unit(results, [reading])}, {len(tasks)} {what}")
-    ordered = {label: handles[label] for label in (*looks, START) if label in handles} | marks.null_key(nulls)
+    ordered = {label: handles[label] for label in (*looks, START) if label in handles}
+    ordered |= marks.interval_key(data, kind, *(["bar"] if START in handles else []))
+    ordered |= levels.keys(drawn)
     style.legend_below(figure, list(ordered.values()), list(ordered), handlelength=3)
-    marks.write_note(figure, marks.note(data) + ("" if any(nulls) else "; chance is not shown"))
+    marks.write_note(figure, marks.note(data, "test pairs" if what == "phenomena" else "test items"))
     return figure, pd.concat(data, ignore_index=True).rename(columns={"x": "updates"})
 
 
@@ -131,29 +137,28 @@ def points(results, chosen) -> pd.DataFrame:
             for number, task in enumerate(tasks, start=1):
                 own = [reading.of(reading.recipe, tasks=(task,)) for reading in pair]
                 x, y = (results.summary(reading).iloc[0] for reading in own)
-                null, chance = best_null(results, own), results.null(own[1], "majority")
+                kinds, level = best_of_kinds(results, own), levels.levels(results, own)
                 row = {"panel": panel, "number": number, "row": names[task], "task": task}
                 row |= {"control": base(task) in results.view.sets.get(CONTROL, ())}
                 for axis, reading, summary in zip("xy", own, (x, y), strict=True):
                     row |= {f"{axis}_recipe": reading.recipe, axis: summary["value"]}
                     row |= {f"{axis}_low": summary["low"], f"{axis}_high": summary["high"]}
                 row |= {name: y[name] for name in ("items", "n", "replicates")} | {"x_replicates": x["replicates"]}
-                row |= {"chance": np.nan if chance is None else chance.scalar[:, 0].mean()}
-                row |= {"null": null.value if null else np.nan, "null_kind": null.kind if null else ""}
-                least = max(summary["value"] if np.isnan(summary["low"]) else summary["low"] for summary in (x, y))
-                rows.append(row | {"learned": null is None or bool(least > null.value)})
+                row |= {"called": level.called, **level.columns()}
+                gains = [[difference(results.values(each), null) for null in kinds.values()] for each in own]
+                rows.append(row | {"learned": any(all(gain and above(gain) for gain in both) for both in gains)})
     if not rows:
         raise MaskLabError("scores: nothing was measured of the recipes of the figure")
     return pd.DataFrame(rows)
 
 
 def _scatter(axes, part, limits, results, pair, step):
-    """Points of one pair of recipes with their intervals, the diagonal, and chance where it is one for all tasks."""
+    """Points of one pair of recipes with their intervals, the diagonal, the majority where it is one for all tasks."""
     axes.set(xlim=limits, ylim=limits, aspect="equal")
-    axes.plot(limits, limits, color=style.GREY, linewidth=0.8, zorder=1, label="_diagonal")
-    for level in part["chance"].dropna().unique() if part["chance"].nunique() == 1 else ():
-        axes.axhline(level, zorder=1, label="_chance", **style.NULL)
-        axes.axvline(level, zorder=1, label="_chance", **style.NULL)
+    axes.plot(limits, limits, zorder=1, label="_diagonal", **DIAGONAL)
+    for level in part["majority"].dropna().unique() if part["majority"].nunique() == 1 else ():
+        axes.axhline(level, zorder=1, label="_level", **style.MAJORITY)
+        axes.axvline(level, zorder=1, label="_level", **style.MAJORITY)
     for control, look in ((True, CONTROLS), (False, OTHERS)):
         own = part[part["control"] == control]
         bars = {"color": look["color"], "linewidth": 0.8, "alpha": 0.4, "zorder": 2}
@@ -169,20 +174,27 @@ def _scatter(axes, part, limits, results, pair, step):
 
 
 def _names(figure, axes, part, texts, limits):
-    """Labels beside points, clear of the diagonal; intervals are long, and pale so that text may cross them."""
+    """Labels beside points, clear of the diagonal and of chance; intervals are pale, so that text may cross them."""
     diagonal = ((limits[0], limits[0]), (limits[1], limits[1]))
-    place_labels(figure, axes, part["x"], part["y"], texts, lines=[diagonal])
+    levels = part["majority"].dropna().unique() if part["majority"].nunique() == 1 else ()
+    crossed = [
+        line for at in levels for line in (((limits[0], at), (limits[1], at)), ((at, limits[0]), (at, limits[1])))
+    ]
+    place_labels(figure, axes, part["x"], part["y"], texts, lines=[diagonal, *crossed])
 
 
 def _keys(data):
     """Legend entries of what lines and white faces mean, where there are some."""
-    keys = dict([key("chance", **style.NULL)]) if data["chance"].notna().any() else {}
+    keys = marks.interval_key([data.assign(low=data["y_low"])], "bar") | dict([key("equal", **DIAGONAL)])
+    if data["majority"].nunique() == 1:
+        keys |= dict([key(data["called"].iloc[0], **style.MAJORITY)])
     white = {"color": "0.3", "marker": "o", "markerfacecolor": "white"}
     return keys if data["learned"].all() else keys | dict([key(WHITE, **POINT, **white)])
 
 
-def _note(data):
-    return note([data, data.assign(replicates=data["x_replicates"])])
+def _note(data, what="test items"):
+    several = "" if data["majority"].nunique() == 1 else "; the majority differs by task and is in the figure's data"
+    return note([data, data.assign(replicates=data["x_replicates"])], what) + several
 
 
 def figure2(results, chosen):
@@ -199,7 +211,7 @@ def figure2(results, chosen):
     keys = _keys(data)
     if keys:
         style.legend_below(figure, list(keys.values()), list(keys), handlelength=3)
-    write_note(figure, _note(data))
+    write_note(figure, _note(data, "test pairs"))
     _names(figure, axes, data, list(data["row"]), limits)
     return figure, data.drop(columns=["number", "control"])
 

@@ -1,0 +1,81 @@
+"""What a panel of scores is read against: always giving one answer (the majority, chance), and the best other null."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.lines import Line2D
+
+from masklab.report import style
+from masklab.report.rows import MAJORITY, best_of_kinds, called, mean_of
+from masklab.scores.results import Results
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Means over replicates, and over the points of curves; NaN where there is none.
+
+    majority: of always giving one answer, of minimal pairs `called` "chance"; null: the best of the other nulls, with
+    its kind.
+    """
+
+    majority: float = math.nan
+    called: str = MAJORITY
+    null: float = math.nan
+    kind: str = ""
+
+    def shown(self) -> list[float]:
+        """Those that there are."""
+        return [level for level in (self.majority, self.null) if math.isfinite(level)]
+
+    def highest(self) -> float:
+        """The higher one; NaN without any."""
+        return max(self.shown(), default=math.nan)
+
+    def columns(self) -> dict:
+        """As columns of the data of a figure."""
+        return {"majority": self.majority, "null": self.null, "null_kind": self.kind}
+
+
+def levels(results: Results, readings) -> Levels:
+    """Levels of several readings of one thing: the highest of each."""
+    readings = list(readings)
+    means = {kind: mean_of(own) for kind, own in best_of_kinds(results, readings).items()}
+    said = next((called(results, reading) for reading in readings), MAJORITY)
+    majority = means.pop(said, math.nan)
+    means = {kind: mean for kind, mean in means.items() if math.isfinite(mean)}
+    best = max(means, key=means.get, default="")
+    return Levels(majority, said, means.get(best, math.nan), best)
+
+
+def together(several) -> Levels:
+    """The highest levels of several."""
+    several = list(several)
+    nulls = [each for each in several if math.isfinite(each.null)]
+    majorities = [each for each in several if math.isfinite(each.majority)]
+    null = max(nulls, key=lambda each: each.null, default=Levels())
+    majority = max(majorities, key=lambda each: each.majority, default=Levels())
+    return Levels(majority.majority, majority.called, null.null, null.kind)
+
+
+def draw(axes, own: Levels, span: tuple[float, float] | None = None) -> None:
+    """A dotted line at the majority and a dashed one at the best null, across the axes or over `span` of x."""
+    for level, look in ((own.majority, style.MAJORITY), (own.null, style.NULL)):
+        if math.isfinite(level) and span is None:
+            axes.axhline(level, zorder=1, label="_level", **look)
+        elif math.isfinite(level):
+            axes.plot(span, [level] * 2, zorder=4, label="_level", **look)
+
+
+def keys(several) -> dict[str, Line2D]:
+    """Legend entries of the lines of a figure: what they are."""
+    several = list(several)
+    majorities = list(dict.fromkeys(each.called for each in several if math.isfinite(each.majority)))
+    kinds = list(dict.fromkeys(each.kind for each in several if math.isfinite(each.null)))
+    named = {" or ".join(majorities): Line2D([], [], **style.MAJORITY)} if majorities else {}
+    return named | ({f"best null ({', '.join(kinds)})": Line2D([], [], **style.NULL)} if kinds else {})
+
+
+def known(several) -> np.ndarray:
+    """All levels of several that there are."""
+    return np.array([level for each in several for level in each.shown()])

@@ -1,0 +1,76 @@
+"""Panels of scores show the majority and the best null, over a range that is no look at noise."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_rows import results, table
+
+from masklab.report import levels, marks, style
+from masklab.report.cells import NULL
+from masklab.report.levels import Levels
+from masklab.report.notes import amount, interval
+from masklab.scores.reading import Reading
+
+
+def frame(values, half=0.0):
+    values = np.asarray(values, float)
+    return pd.DataFrame({"value": values, "low": values - half, "high": values + half})
+
+
+@pytest.mark.parametrize("values", [[0.49, 0.51], [0.5, 0.5], [0.999, 1.0], [0.0, 0.001]])
+def test_no_axis_is_a_look_at_noise(values):
+    axes = style.new_figure(3, 2).subplots()
+    marks.limits(axes, [frame(values)], [Levels(majority=0.5)], least=-0.02, most=1.02, span=marks.SPAN)
+    low, high = axes.get_ylim()
+    assert high - low >= marks.SPAN - 1e-9 >= 0.2 - 1e-9
+    assert -0.02 <= low <= min(*values, 0.5) and max(*values, 0.5) <= high <= 1.02
+
+
+def test_an_axis_includes_chance_and_the_null():
+    axes = style.new_figure(3, 2).subplots()
+    marks.limits(axes, [frame([0.9, 0.95], 0.02)], [Levels(0.5, "chance", 0.3, "untrained")], span=marks.SPAN)
+    assert axes.get_ylim()[0] < 0.3 and axes.get_ylim()[1] > 0.97
+
+
+def test_the_majority_is_drawn_beside_the_best_null_whether_or_not_it_is_asked_for():
+    values = {"a": [0.8, 0.81, 0.82]}
+    readings = {"A": Reading("a", tasks=("rte",), step="all", over="step")}
+    for nulls, expected in (({}, {"majority"}), ({"shuffled": [0.75] * 3}, {"majority", "best null (shuffled)"})):
+        axes = style.new_figure(3, 2).subplots()
+        data, own = marks.curves(axes, results(values, nulls=nulls), readings, style.looks(readings))
+        drawn = {line.get_ydata()[0] for line in axes.get_lines() if line.get_label() == "_level"}
+        assert drawn == set(own.shown()) == ({0.68, 0.75} if nulls else {0.68})
+        assert data["majority"].tolist() == [0.68] and (data["null"].tolist() == [0.75] if nulls else True)
+        assert set(levels.keys([own])) == expected
+
+
+def test_levels_of_several_are_the_highest_of_each():
+    both = levels.together([Levels(0.5, "chance", 0.6, "untrained"), Levels(0.7), Levels()])
+    assert (both.majority, both.null, both.kind) == (0.7, 0.6, "untrained") and both.highest() == 0.7
+    assert math.isnan(levels.together([]).highest()) and levels.keys([Levels()]) == {}
+
+
+@pytest.mark.parametrize(("count", "kind"), [(2, "band"), (5, "bar")])
+def test_intervals_are_named_in_the_legend(count, kind):
+    values = {name: [0.8, 0.82, 0.84] for name in "abcde"[:count]}
+    readings = {name: Reading(name, tasks=("rte",), step="all", over="step") for name in values}
+    axes = style.new_figure(3, 2).subplots()
+    data, _ = marks.curves(axes, results(values), readings, style.looks(readings))
+    assert marks.kind_of([count]) == kind and list(marks.interval_key([data], kind)) == ["95 % interval"]
+    assert len(axes.collections) == count  # one band, or one set of bars, each
+    assert marks.interval_key([data.assign(low=math.nan)], kind) == {}
+    assert marks.note([data]) == "mean with its 95 % interval over 3 replicates; n = 100 test items"
+    assert marks.note([data.assign(replicates=1)], "") == "one replicate, no interval"
+
+
+def test_notes():
+    assert interval([3, 5], items=True).endswith("over 3 to 5 replicates and test items")
+    assert amount([1200, 0, 300], "items") == "300 to 1,200 items" and amount([0], "items") == ""
+
+
+def test_a_table_and_a_figure_show_one_majority():
+    found = table({"a": [0.8, 0.81, 0.82]}).set_index("label")
+    own = levels.levels(results({"a": [0.8, 0.81, 0.82]}), [Reading("a", tasks=("rte",))])
+    assert found["value"][f"{NULL}majority"] == own.majority == found["majority"]["A"]
