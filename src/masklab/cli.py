@@ -156,9 +156,11 @@ def _why(options):
 
 
 def _schema(options):
+    from masklab.config import DEFAULT, read
     from masklab.config.document import write
+    from masklab.studies.listing import names
 
-    write(Path(options.root))
+    write(Path(options.root), names(read(DEFAULT)))
 
 
 def _rank(options):

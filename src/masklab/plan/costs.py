@@ -76,7 +76,11 @@ class Costs:
         return self._read(tokens, 2 * tokens)
 
     def _tokenizer(self, tokenizer):
-        return self._read(self._tokens_of(self.config.tokenizers[tokenizer].corpus, tokenizer))
+        entry = self.config.tokenizers[tokenizer]
+        tokens = self._tokens_of(entry.corpus, tokenizer)
+        if (sample := getattr(entry, "sample", None)) is not None:
+            tokens *= min(1.0, sample / self.sizes.sequences(entry.corpus, tokenizer))
+        return self._read(tokens * (self.assumed["tokenizer_passes"] if entry.kind == "unigram" else 1))
 
     def _tokens(self, corpus, tokenizer):
         tokens = self._tokens_of(corpus, tokenizer)
@@ -190,7 +194,7 @@ class Costs:
         seconds = flops = 0.0
         for task in tasks:
             train, valid, test = self.sizes.rows(task)
-            length = round(self.sizes.task_length(task, probe.max_length))
+            length = round(self.sizes.task_length(task, min(probe.max_length, encoder.max_positions), model.tokenizer))
             read = length if probe.pooling == "mean" else 1
             row = forward_flops(encoder, 0, 1, length, read)
             for size in probe.sizes or [train]:
@@ -210,7 +214,7 @@ class Costs:
         seconds = flops = 0.0
         for task in tasks:
             train, valid, test = self.sizes.rows(task)
-            length = round(self.sizes.task_length(task, model_length(self.config, model)))
+            length = round(self.sizes.task_length(task, model_length(self.config, model), model.tokenizer))
             each = forward_flops(encoder, 0, 1, length, length) * (train + valid + test)
             updates = len(probe.seeds) * len(probe.sizes or [1]) * probe.epochs * math.ceil(train / probe.batch_size)
             flops += each
