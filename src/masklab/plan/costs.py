@@ -80,7 +80,9 @@ class Costs:
         tokens = self._tokens_of(entry.corpus, tokenizer)
         if (sample := getattr(entry, "sample", None)) is not None:
             tokens *= min(1.0, sample / self.sizes.sequences(entry.corpus, tokenizer))
-        return self._read(tokens * (self.assumed["tokenizer_passes"] if entry.kind == "unigram" else 1))
+        if self.config.corpora[entry.corpus].kind == "text":
+            return Cost(self.assumed["start_seconds"] + tokens / self.assumed["unigram_tokens_per_second"])
+        return self._read(tokens)
 
     def _tokens(self, corpus, tokenizer):
         tokens = self._tokens_of(corpus, tokenizer)

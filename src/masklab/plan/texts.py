@@ -15,7 +15,7 @@ from masklab.errors import MaskLabError
 from masklab.lines import COMPRESSED, format_of
 
 BLOCKS, BLOCK = 8, 1 << 17  # a plain file is read at so many places, so many bytes each
-OPENERS = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
+OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 SHRUNK = 3  # how many times smaller a compressed file is whose packing is none of these
 
 
@@ -137,7 +137,7 @@ def _part(file: str) -> Part:
     size, suffix, most = Path(file).stat().st_size, Path(file).suffix, BLOCKS * BLOCK
     with open(file, "rb") as source:
         if suffix in OPENERS:
-            text = OPENERS[suffix](source).read(most)
+            text = OPENERS[suffix](source, "rb").read(most)
             share = 1.0 if len(text) < most else source.tell() / size
         elif suffix in COMPRESSED:
             text = "\n".join(data.head(file).lines).encode()
