@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from running import ROOT
+from small_data import TEXT, lay_down
 
 pytestmark = pytest.mark.workflow
 PAGES = ("README.md", "docs/cluster.md", "docs/real-text.md", "docs/made-again.md")
@@ -33,15 +34,9 @@ CHECKED = sorted({command for page in PAGES for command in commands(page, "maskl
 def folder(tmp_path_factory):
     """A folder with the files that the pages speak of: configs as printed, and a few lines of text under data/."""
     folder = tmp_path_factory.mktemp("documents")
-    words = "the cat sees a dog that runs far from here .\n" * 200
     (folder / "data" / "text").mkdir(parents=True)
-    (folder / "data" / "text" / "lines.txt").write_text(words)
-    mine = blocks("docs/real-text.md", "yaml")[0].replace("/data/", f"{folder}/data/")
-    for name in re.findall(rf"{folder}/data/[\w/.*-]+", mine):
-        path = Path(name.replace("*", "lines"))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(words)
-    (folder / "mine.yaml").write_text(mine)
+    (folder / "data" / "text" / "lines.txt").write_text(TEXT * 50)
+    (folder / "mine.yaml").write_text(lay_down(blocks("docs/real-text.md", "yaml")[0], folder))
     (folder / "my.yaml").write_text(blocks("docs/config.md", "yaml")[0])
     return folder
 

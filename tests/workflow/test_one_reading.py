@@ -1,4 +1,4 @@
-"""`masklab check`, `config`, `plan`, `why` and the workflow read a config alike: what one refuses all refuse, word for word."""
+"""`masklab check`, `config`, `plan`, `why` and the workflow read a config alike, and refuse it in the same words."""
 
 import subprocess
 from pathlib import Path

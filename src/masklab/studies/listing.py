@@ -8,7 +8,9 @@ from masklab.studies import WINGS, every_claim, items
 def names(config) -> str:
     """Names by wing. config: one with a study of each wing, whose claims are listed: which there are depends on it."""
     lines = ["", "## Figures, tables and claims", ""]
-    lines += ["A wing's figures and tables are named after those of its paper. Which claims can be tested depends on the"]
+    lines += [
+        "A wing's figures and tables are named after those of its paper. Which claims can be tested depends on the"
+    ]
     lines += ["recipes, tasks and probes of a study; those of the default run are listed."]
     common = {"figures": generic.FIGURES, "tables": generic.TABLES}
     lines += ["", "| wing | figures | tables |", "| --- | --- | --- |", f"| any | {_row(common)} |"]
