@@ -193,10 +193,12 @@ def _store(options):
 
 
 def _schema(options):
+    from masklab.config import DEFAULT, read
     from masklab.config.document import write
     from masklab.pages import columns
+    from masklab.studies.listing import names
 
-    write(Path(options.root))
+    write(Path(options.root), names(read(DEFAULT)))
     columns.write(Path(options.root))
 
 

@@ -11,13 +11,17 @@ from masklab.cli import main
 from masklab.config import kinds, layered, plain, read
 from masklab.config.document import READING, keys
 from masklab.config.schema import KINDED, SECTIONS
+from masklab.studies.listing import names
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_is_in_step():
     written = (ROOT / "docs/config.md").read_text(encoding="utf-8")
-    assert written == keys(), "run `masklab schema` to write it again"
+    default = read(ROOT / "config.yaml")
+    assert written == keys() + names(default), "run `masklab schema` to write it again"
+    for study in default.studies.values():
+        assert all(f"`{name}`" in written for name in (*study.figures, *study.tables))
     assert len(READING.splitlines()) < 90 and "Literal" not in written and "typing" not in written
     for section in KINDED:
         for kind in kinds.OURS[section]:

@@ -302,4 +302,6 @@ def test_a_change_far_from_where_it_does_not_fit_is_said_first(write):
         "my.yaml:4: embeddings.dh-single.size: does not fit models.dh-single-cbow.embeddings: 'dh-single' must"
     )
     write("tasks: {patterns-single-0: {kind: english-labels, recipe: sentiment}}")
-    assert said_of("my.yaml").startswith("my.yaml:1: tasks.patterns-single-0.kind: does not fit studies.dh.probes.dh-single: task")
+    assert said_of("my.yaml").startswith(
+        "my.yaml:1: tasks.patterns-single-0.kind: does not fit studies.dh.probes.dh-single: task"
+    )

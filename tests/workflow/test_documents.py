@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from running import ROOT
+from small_data import TEXT, lay_down
 
 from masklab import cli
 from masklab.config import read
@@ -71,19 +72,12 @@ def folder(tmp_path_factory):
     """A folder with the files that the pages speak of: configs and code as printed, a few lines of text under data/."""
     folder = tmp_path_factory.mktemp("documents")
     (folder / "presets").symlink_to(ROOT / "presets")
-    words = "the cat sees a dog that runs far from here .\n" * 200
     (folder / "data" / "text").mkdir(parents=True)
-    (folder / "data" / "text" / "lines.txt").write_text(words)
+    (folder / "data" / "text" / "lines.txt").write_text(TEXT * 50)
     for page, number in YAML:
         name, text = yaml_block(page, number)
         assert not (folder / name).exists(), f"{name}: two pages have a file of that name"
-        text = text.replace("/data/", f"{folder}/data/")
-        for file in re.findall(rf"{folder}/data/[\w/.*-]+", text):
-            path = Path(file.replace("*", "lines"))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if path.suffix:
-                path.write_text(words)
-        (folder / name).write_text(text)
+        (folder / name).write_text(lay_down(text, folder))
         if code := re.search(r"^code: (\S+)$", text, re.M):
             (folder / code[1]).write_text("".join(text for kind, text in blocks(page) if kind == "python"))
     return folder

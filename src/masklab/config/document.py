@@ -83,11 +83,14 @@ def generate(config, name, seed): ...  # -> {split: pyarrow.Table}
 """
 
 
-def write(root: Path) -> None:
-    """Write workflow/schemas/config.schema.json and docs/config.md under `root`."""
+def write(root: Path, names: str) -> None:
+    """Write workflow/schemas/config.schema.json and docs/config.md under `root`.
+
+    names: the page's part on figures, tables and claims, which are above this room (`masklab.studies.listing`).
+    """
     write_json(Config.model_json_schema(), root / "workflow/schemas/config.schema.json")
     with atomic(root / "docs/config.md") as temporary:
-        temporary.write_text(keys(), encoding="utf-8")
+        temporary.write_text(keys() + names, encoding="utf-8")
 
 
 def keys() -> str:

@@ -15,6 +15,7 @@ ASSUMPTIONS = Path(__file__).with_name("assumptions.yaml")
 class Plan:
     """jobs: key -> job, each after those it needs; costs: key -> its cost; device: what was assumed to compute.
 
+    guessed: corpora of text whose files are not there, so that their size is assumed.
     of_study: study -> keys of its figures, tables and claims and of all that it measures, as far as they are planned.
     """
 
@@ -23,6 +24,7 @@ class Plan:
     device: Device
     assumptions: dict
     of_study: dict[str, list[tuple]]
+    guessed: set[str]
 
     def total(self, keys=None) -> dict:
         """Sums over jobs (None: all), and `chain`: seconds of the longest chain of jobs that wait for each other."""
@@ -92,4 +94,5 @@ def make_plan(config, device: str = "h100", studies=None, assumptions: dict | No
     for study, scores in paths.study_scores().items():
         wanted = [Job(*paths.job_of(path)).key for path in (*paths.items(study).values(), *scores)]
         of_study[study] = [key for key in wanted if key in jobs]
-    return Plan(jobs, {key: costs.of(job) for key, job in jobs.items()}, machine, assumptions, of_study)
+    planned = {key: costs.of(job) for key, job in jobs.items()}
+    return Plan(jobs, planned, machine, assumptions, of_study, costs.sizes.guessed)

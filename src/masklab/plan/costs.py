@@ -80,7 +80,13 @@ class Costs:
         return self._read(tokens, 2 * tokens)
 
     def _tokenizer(self, tokenizer):
-        return self._read(self.tokens_of(self.config.tokenizers[tokenizer].corpus, tokenizer))
+        entry = self.config.tokenizers[tokenizer]
+        tokens = self.tokens_of(entry.corpus, tokenizer)
+        if (sample := getattr(entry, "sample", None)) is not None:
+            tokens *= min(1.0, sample / self.sizes.sequences(entry.corpus, tokenizer))
+        if self.config.corpora[entry.corpus].kind == "text":
+            return Cost(self.assumed["start_seconds"] + tokens / self.assumed["unigram_tokens_per_second"])
+        return self._read(tokens)
 
     def _tokens(self, corpus, tokenizer):
         tokens = self.tokens_of(corpus, tokenizer)
@@ -196,7 +202,7 @@ class Costs:
         seconds = flops = 0.0
         for task in tasks:
             train, valid, test = self.sizes.rows(task)
-            length = round(self.sizes.task_length(task, probe.max_length))
+            length = round(self.sizes.task_length(task, min(probe.max_length, encoder.max_positions), model.tokenizer))
             read = length if probe.pooling == "mean" else 1
             row = forward_flops(encoder, 0, 1, length, read)
             for size in probe.sizes or [train]:
@@ -216,7 +222,7 @@ class Costs:
         seconds = flops = 0.0
         for task in tasks:
             train, valid, test = self.sizes.rows(task)
-            length = round(self.sizes.task_length(task, model_length(self.config, model)))
+            length = round(self.sizes.task_length(task, model_length(self.config, model), model.tokenizer))
             each = forward_flops(encoder, 0, 1, length, length) * (train + valid + test)
             updates = len(probe.seeds) * len(probe.sizes or [1]) * probe.epochs * math.ceil(train / probe.batch_size)
             flops += each

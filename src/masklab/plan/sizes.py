@@ -3,12 +3,20 @@
 What each replicate has drawn for itself is taken to be as large as replicate 1's.
 """
 
+import functools
 import json
+import math
 from pathlib import Path
+
+import numpy as np
+
+from masklab.config.references import stated_sequences
+from masklab.plan.texts import corpus_size, pairs, task_size
 
 # Tokens of a line (specials counted) at every twentieth quantile of 290,000 lines of Simple English Wikipedia,
 # children's books, speech to children and telephone speech: benchmarks/pretraining_throughput.py.
 LINES = (6, 8, 9, 10, 11, 13, 14, 16, 20, 25, 32, 39, 49, 58, 70, 83, 98, 117, 143, 190, 1721)
+LINES_TOKENS_PER_WORD = 1.3  # of the tokenizer that counted them
 
 
 def _read(path):
@@ -23,6 +31,9 @@ class Sizes:
 
     def __init__(self, paths, assumptions: dict):
         self.paths, self.config, self.assumed = paths, paths.config, assumptions
+        self.guessed = set()  # corpora of text whose files say nothing yet
+        self._text = functools.cache(lambda corpus: corpus_size(self.config.corpora[corpus]))
+        self.length = functools.cache(self._length)
 
     def _counts(self, corpus, tokenizer):
         return _read(self.paths.tokens(corpus, tokenizer, 1)).get("splits", {}).get("train")
@@ -33,15 +44,19 @@ class Sizes:
         if counts:
             return counts["sequences"]
         entry = self.config.corpora[corpus]
-        if (stated := getattr(entry, "sentences", None)) is not None:
+        if (stated := stated_sequences(self.config, entry)) is not None:
             return stated
-        if (stated := getattr(entry, "sequences", None)) is not None:
-            chains = self._chains(entry)
-            return stated * (chains.chains if chains else 1)
+        if entry.kind == "text" and (found := self._text(corpus)):
+            return max(1.0, found[0] - entry.valid - entry.test)
+        self.guessed.add(corpus)
         lines = self.assumed["text_sequences"]
-        return lines.get(corpus, lines["default"])
+        lines = lines.get(corpus, lines["default"])
+        if entry.kind == "text" and entry.max_words is not None:
+            mean = entry.packed_words if entry.unit == "packed" else sum(LINES) / len(LINES) / LINES_TOKENS_PER_WORD
+            lines = min(lines, entry.max_words / mean)
+        return lines
 
-    def length(self, corpus: str, tokenizer: str) -> float:
+    def _length(self, corpus: str, tokenizer: str) -> float:
         """Mean tokens of a training sequence, [CLS] and [SEP] counted, cut to the tokenizer's maximum."""
         longest = self.config.tokenizers[tokenizer].max_length
         counts = self._counts(corpus, tokenizer)
@@ -52,9 +67,17 @@ class Sizes:
             return min(longest, length * self._spelling(entry) + 2)
         if entry.kind == "english":
             return min(longest, self.assumed["english_tokens"])
+        if entry.kind == "text" and (found := self._text(corpus)):
+            each = self.tokens_per_word(tokenizer)
+            return sum(min(longest, words * each + 2) for words in found[1]) / len(found[1])
         if entry.kind == "text" and entry.unit == "line":
             return sum(min(longest, line) for line in LINES) / len(LINES)
         return longest
+
+    def tokens_per_word(self, tokenizer: str) -> float:
+        """Tokens of a word of English text, between those that are assumed for sizes of vocabularies."""
+        sizes, ratios = zip(*sorted(self.assumed["tokens_per_word"].items()), strict=True)
+        return float(np.interp(math.log(self.vocabulary(tokenizer)), [math.log(size) for size in sizes], ratios))
 
     def _chains(self, entry):
         named = getattr(entry, "chains", None)
@@ -82,6 +105,8 @@ class Sizes:
         entry = self.config.tasks[task]
         if counts:
             train, valid, test = counts["train"], counts["valid"], counts["test"]
+        elif entry.kind == "label-files" and (found := task_size(entry, "train")):
+            train, valid, test = found[0], *(self._held_out(entry, split, found[0]) for split in ("valid", "test"))
         elif getattr(entry, "train", None) is not None and not isinstance(entry.train, str):
             domains = 4 if entry.kind == "patterns" else 1
             train, valid, test = entry.train, entry.valid, entry.test * domains
@@ -91,9 +116,17 @@ class Sizes:
         limit = getattr(entry, "limit", None)
         return (min(train, limit) if limit else train), valid, test
 
-    def task_length(self, task: str, longest: int) -> float:
-        """Mean tokens of an example."""
+    def _held_out(self, entry, split, train):
+        """Rows of a held-out split of label files; validation doubles as test."""
+        found = task_size(entry, split) or task_size(entry, "valid")
+        return found[0] if found else train / 10
+
+    def task_length(self, task: str, longest: int, tokenizer: str | None = None) -> float:
+        """Mean tokens of an example. tokenizer: that of the model that reads it."""
         entry = self.config.tasks[task]
+        if tokenizer and entry.kind == "label-files" and (found := task_size(entry, "train")):
+            frame = 2 if entry.text_b is None else 3
+            return min(longest, found[1] * self.tokens_per_word(tokenizer) + frame)
         if (length := getattr(entry, "length", None)) is not None:
             return min(longest, length * self._spelling(entry) + 2)
         return min(longest, self.assumed["task_tokens"])
@@ -103,5 +136,7 @@ class Sizes:
         counts = _read(self.paths.task(task, 1)).get("phenomena")
         if counts:
             return sum(counts.values())
+        if self.config.tasks[task].kind == "pair-files" and (found := pairs(self.config.tasks[task])):
+            return found
         per_phenomenon = getattr(self.config.tasks[task], "pairs", None)
         return per_phenomenon * self.assumed["phenomena"] if per_phenomenon else self.assumed["pairs"]

@@ -48,8 +48,8 @@ def _assumed(plan):
         f"{entry['codes_per_second']:,} codes/s under 1000 atoms",
         f"fine-tunings stop after {rest['stopped_at']:g} of their updates",
     ]
-    if any(job.rule == "tokens" for job in plan.jobs.values()):
-        parts.append(f"{rest['text_sequences']['default']:,.0f} lines in a text corpus not read yet")
+    if plan.guessed:
+        parts.append(f"{rest['text_sequences']['default']:,.0f} lines in a text corpus whose files are not there")
     return "; ".join(parts) + ". All of it: src/masklab/plan/assumptions.yaml."
 
 

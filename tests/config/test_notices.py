@@ -1,0 +1,108 @@
+"""What can be run, but perhaps not as it was meant; and what the room knows of rooms above it."""
+
+import time
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from masklab.cli import main
+from masklab.config import names, read
+from masklab.config.check_data import GLUE, check_data
+from masklab.config.notices import notices
+from masklab.config.schema.tasks import Phenomenon, Recipe
+from masklab.corpora.english.labelled_tasks import RECIPES
+from masklab.corpora.english.pairs import PHENOMENA
+from masklab.plan.graph import opened
+from masklab.tasks.glue import FORMS
+
+LINE = "the cat sees a dog that runs far from here\n"
+
+
+def notes_of(config, folder):
+    path = folder / "my.yaml"
+    path.write_text(config)
+    return opened([path]).notices
+
+
+def test_the_default_run_has_none_and_is_looked_at_in_no_time():
+    config = read()
+    began = time.process_time()
+    assert check_data(config) + notices(config) == []
+    assert time.process_time() - began < 0.3
+
+
+def test_a_probe_that_reads_more_than_one_of_its_models(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    encoder = "encoders: {wide: {like: tiny, max_positions: 300}}\n"
+    models = "models: {wide: {like: strict-phase1, encoder: wide}}\n"
+    study = "studies: {mlsm: {extra: [wide]}}\n"
+    found = notes_of(f"{encoder}{models}{study}probes: {{finetune: {{max_length: 256}}}}\n", tmp_path)
+    assert found == ["my.yaml:4: probes.finetune.max_length: 256, but 'strict-kd' has 64 positions, to which it is cut"]
+
+
+def test_a_study_whose_patterns_match_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = 'studies:\n  mine: {panels: {a: ["nope-*"]}, probes: {minimal-pairs: all}}\n'
+    assert notes_of(study, tmp_path) == [
+        "my.yaml:2: studies.mine: is left out: no recipe matches the patterns of its panels"
+    ]
+
+
+def test_files_that_are_not_there_and_pieces_that_no_corpus_has(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(LINE * 40)
+    corpora = "corpora:\n  a: {kind: text, files: [a.txt], valid: 5, test: 5}\n  b: {kind: text, files: [b.txt]}\n"
+    config = corpora + "tokenizers:\n  a: {corpus: a, vocab_size: 4000}\n"
+    found = notes_of(config, tmp_path)
+    assert found == [
+        "tokenizers.a.vocab_size: 4000 pieces are asked for; the 10 different words of 'a' give at most 89",
+        "corpora.b: no file matches b.txt",
+    ]
+    assert main(["check", "my.yaml"]) == 0
+    assert capsys.readouterr().err == "".join(f"masklab: note: {note}\n" for note in found)
+
+
+def test_at_most_five_missing_files_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = ", ".join(f"{name}.txt" for name in "abcdefgh")
+    found = notes_of(f"corpora: {{b: {{kind: text, files: [{files}]}}}}\n", tmp_path)
+    assert len(found) == 6 and found[-1] == "... and 3 more files that corpora and tasks name are missing"
+
+
+@pytest.mark.parametrize("rate", [1, 2])
+def test_a_large_file_is_not_read_to_its_end(rate, tmp_path, monkeypatch):
+    """The mistake in its last line is the job's to find."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_bytes(LINE.encode() * 50_000 * rate + b"\xff\n")
+    config = "corpora: {a: {kind: text, files: [a.txt]}}\n"
+    began = time.process_time()
+    assert notes_of(config, tmp_path) == []
+    assert time.process_time() - began < 3
+
+
+def test_lists_that_rooms_above_have_too():
+    assert get_args(Recipe) == tuple(RECIPES) and get_args(Phenomenon) == tuple(PHENOMENA)
+    assert {task: form.files for task, form in FORMS.items() if form.header is None} == GLUE
+
+
+def test_no_run_has_the_name_of_a_folder_of_results():
+    import paths
+
+    made = {kind.place.split("/")[0].partition(".")[0] for kind in paths.RULES.values()}
+    assert made | {"made", "logs", "state"} <= set(names.TAKEN)
+
+
+@pytest.mark.parametrize("name", ["a", "A-1", "_x", "2M", "a.b+c", "模型", "modèle", "मॉडल", "r1x", "x" * 150])
+def test_a_name(name):
+    assert names.name_problem(name) is None and names.run_problem(name) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".", "..", ".a", "-a", "+a", "r1", "r23", "a/b", "../a", "a b", " a", "a\n", "a\t", "a\0", "a;b", "a&b", "a|b",
+     "$a", "`a`", "'a'", '"a"', "a*", "a?", "~a", "#a", "a:b", "a=b", "a,b", "a\\b", "{a}", "(a)", "<a", "a\u200b",
+     "\u0301a", "a\u202eb", "x" * 151, "é" * 76],
+)  # fmt: skip
+def test_no_name(name):
+    assert names.name_problem(name) and names.run_problem(name)

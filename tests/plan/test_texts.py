@@ -1,0 +1,111 @@
+"""What a plan knows of a user's files before anything has read them."""
+
+import gzip
+import json
+import lzma
+import random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from masklab.config import load
+from masklab.config.schema import LabelFiles, PairFiles, TextCorpus
+from masklab.plan import make_plan, read_assumptions, texts
+from masklab.plan.graph import checkout_paths
+from masklab.plan.sizes import LINES, Sizes
+
+LINE = "one two three four five six seven eight nine ten\n"
+
+
+@pytest.fixture(autouse=True)
+def _empty(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts._kept.cache_clear()
+    texts._part.cache_clear()
+
+
+def corpus(*files, **settings):
+    return TextCorpus(kind="text", files=list(files), **settings)
+
+
+def test_small_files_are_counted(tmp_path):
+    (tmp_path / "a.txt").write_text(LINE * 30 + "too short\n\n" * 9)
+    (tmp_path / "b.jsonl").write_text((json.dumps({"text": LINE * 2}) + "\n") * 20)
+    count, words = texts.corpus_size(corpus("a.txt", "b.jsonl"))
+    assert count == 70 and set(words) == {10}
+    pq.write_table(pa.table({"text": [LINE.strip()] * 50}), tmp_path / "c.parquet")
+    assert texts.corpus_size(corpus("*.parquet"))[0] == 50
+    assert texts.corpus_size(corpus("a.txt", "none.txt")) is None
+    (tmp_path / "d.txt").write_text("too short\n")
+    assert texts.corpus_size(corpus("d.txt")) is None
+
+
+def test_a_budget_of_words_is_shared_as_the_corpus_shares_it(tmp_path):
+    (tmp_path / "a.txt").write_text(LINE * 10)
+    (tmp_path / "b.txt").write_text(LINE * 500)
+    assert texts.corpus_size(corpus("*.txt", max_words=1100))[0] == pytest.approx(110)
+    assert texts.corpus_size(corpus("*.txt", max_words=100))[0] == pytest.approx(10)
+    assert texts.corpus_size(corpus("*.txt", max_words=10**6))[0] == pytest.approx(510)
+    packed = texts.corpus_size(corpus("*.txt", max_words=2000, unit="packed", packed_words=100))
+    assert packed == (pytest.approx(20), [100])
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.txt.xz", "a.jsonl"])
+def test_of_a_large_file_a_part_is_read(name, tmp_path):
+    drawn = random.Random(1)
+    lines = [" ".join(drawn.choices(["alpha", "be", "gammas", "delta"], k=drawn.randint(5, 30))) for _ in range(60_000)]
+    text = "".join(f"{json.dumps({'text': line}) if 'json' in name else line}\n" for line in lines).encode()
+    assert len(text) > 4 * texts.BLOCKS * texts.BLOCK
+    pack = {"gz": gzip.compress, "xz": lambda data: lzma.compress(data, preset=0)}.get(name[-2:], bytes)
+    (tmp_path / name).write_bytes(pack(text))
+    count, words = texts.corpus_size(corpus(name))
+    assert count == pytest.approx(60_000, rel=0.1)  # packed files are read ahead of what is unpacked
+    assert sum(words) / len(words) == pytest.approx(17.5, rel=0.03)
+
+
+def test_rows_of_tasks(tmp_path):
+    rows = [{"a": "one two", "b": "three", "label": n % 2} for n in range(40)]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    task = LabelFiles(kind="label-files", train="train.jsonl", valid="none.jsonl", text_a="a", text_b="b")
+    assert texts.task_size(task, "train") == (40, 3) and texts.task_size(task, "valid") is None
+    assert texts.task_size(task.model_copy(update={"text_a": "Is {a} {b}?", "text_b": None}), "train") == (40, 3)
+    (tmp_path / "pairs.jsonl").write_text('{"sentence_good": "a", "sentence_bad": "b"}\n' * 30)
+    pairs = PairFiles(kind="pair-files", files=["pairs.jsonl"])
+    assert texts.pairs(pairs) == 30 and texts.pairs(pairs.model_copy(update={"limit": 7})) == 7
+
+
+def config(**settings):
+    text = {"kind": "text", "files": ["a.txt"], "valid": 10, "test": 10} | settings
+    model = {"corpus": "c", "tokenizer": "t", "encoder": "e", "objective": "mlm", "steps": 10, "batch_size": 8}
+    return load({
+        "corpora": {"c": text},
+        "tokenizers": {"t": {"corpus": "c", "vocab_size": 4000, "max_length": 64, "sample": 20}},
+        "encoders": {"e": {"layers": 1, "hidden": 32, "heads": 2, "max_positions": 64}},
+        "objectives": {"mlm": {"mlm": 1}},
+        "models": {"m": model},
+        "probes": {"loss": {"kind": "loss"}},
+        "studies": {"s": {"panels": {"p": ["m"]}, "probes": {"loss": "all"}}},
+    })  # fmt: skip
+
+
+def test_a_plan_honours_what_cuts_a_corpus(tmp_path):
+    """120 lines of 10 words, of which 20 are held out and max_words leaves half: 10 x 1.54 + 2 tokens a line."""
+    (tmp_path / "a.txt").write_text(LINE * 120)
+    assumed = read_assumptions()
+    whole, half = make_plan(config(), "cpu"), make_plan(config(max_words=600), "cpu")
+    assert not whole.guessed
+    for plan, lines in ((whole, 100), (half, 40)):
+        tokens = lines * (10 * 1.54 + 2)
+        assert plan.costs["corpus", "c"].stored == pytest.approx(2 * tokens, rel=0.01)
+        assert plan.costs["pretrain", "m", "1"].tokens == 10 * 8 * 17
+        sampled = 20 / lines * tokens / assumed["unigram_tokens_per_second"]
+        assert plan.costs["tokenizer", "t"].seconds == pytest.approx(assumed["start_seconds"] + sampled, rel=1e-3)
+
+
+def test_without_files_a_budget_of_words_still_counts():
+    assumed = read_assumptions()
+    found = Sizes(checkout_paths(config(max_words=1300)), assumed)
+    assert found.sequences("c", "t") == pytest.approx(1300 / (sum(LINES) / len(LINES) / 1.3))
+    plan = make_plan(config(), "cpu")
+    assert plan.guessed == {"c"} and Sizes(checkout_paths(config()), assumed).sequences("c", "t") == 1e7
