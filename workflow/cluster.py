@@ -138,7 +138,7 @@ class Cluster:
     def _estimate(self):
         from masklab.plan import read_assumptions
         from masklab.plan.costs import Costs, Device
-        from masklab.plan.memory import Memory
+        from masklab.plan.host_memory import Memory
 
         assumptions, device = read_assumptions(), self.planned_device()
         return Memory(Costs(self.paths, Device(device, assumptions["devices"][device]), assumptions), self.on_gpu)

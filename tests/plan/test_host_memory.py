@@ -6,7 +6,7 @@ from masklab.config import read
 from masklab.plan import read_assumptions
 from masklab.plan.costs import Costs, Device
 from masklab.plan.graph import LOCAL, Job, checkout_paths, graph
-from masklab.plan.memory import Memory
+from masklab.plan.host_memory import Memory
 
 
 def memory(config, device):
