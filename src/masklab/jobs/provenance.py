@@ -111,7 +111,7 @@ class Record:
         self.facts = {"rule": rule, "wildcards": wildcards, "config": config, "code": code.modules}
         try:
             before = read_json(self.path)
-        except MaskLabError:
+        except (MaskLabError, OSError):
             before = {}
         same = not before.get("finished", True) and all(before.get(key) == value for key, value in self.facts.items())
         self.before, self.attempts = (before["seconds"], before["attempts"]) if same else (0.0, 0)

@@ -1,0 +1,100 @@
+"""After the work of a job nothing can fail it: a record, a state or a store that cannot be written is a warning."""
+
+import logging
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from masklab.files import read_json, write_json
+from masklab.jobs import state, store
+from masklab.jobs.code import Code
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "workflow/scripts"))
+
+
+class Named(dict):
+    """Stands for Snakemake's named lists: items, attributes and positions."""
+
+    def __getattr__(self, name):
+        return self[name]
+
+    def __getitem__(self, key):
+        return list(self.values())[key] if isinstance(key, int) else super().__getitem__(key)
+
+    def __iter__(self):
+        return iter(self.values())
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """`_job.job` for a job as Snakemake describes it to a script, in a folder of its own."""
+    import _job
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(_job, "configure", lambda file: None)
+    monkeypatch.delenv(store.VARIABLE, raising=False)
+    monkeypatch.delenv("MASKLAB_WARM", raising=False)
+    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
+        monkeypatch.setenv(variable, "1")
+    Path("input").write_text("rows")
+    params = {"config": {"size": 4}, "code": Code.of({"a": "1"}), "state": "results/state/tasks/t"}
+    snakemake = SimpleNamespace(
+        rule="task", wildcards={"task": "t"}, threads=1, params=params, input=["input"],
+        output=Named(facts="results/tasks/t/task.json"), log=["results/logs/tasks/t.log"],
+    )  # fmt: skip
+    return lambda: _job.job(snakemake)
+
+
+def work():
+    write_json({"kind": "labels"}, "results/tasks/t/task.json")
+
+
+def test_a_job_leaves_record_and_entry(job, tmp_path):
+    with job():
+        work()
+    assert read_json("results/made/tasks/t.json")["finished"]
+    assert read_json("results/tasks/t/task.json")["made_from"] == {"size": 4}
+    Path("results/tasks/t/task.json").unlink()
+    with pytest.raises(SystemExit) as ending, job():
+        pytest.fail("it lies in the store")
+    assert ending.value.code == 0 and Path("results/tasks/t/task.json").exists()
+
+
+def test_a_record_that_cannot_be_written(job, caplog):
+    Path("results").mkdir()
+    Path("results/made").write_text("a file where the folder of records should be")
+    with job():
+        work()
+    assert "the record could not be written" in caplog.text and Path("results/tasks/t/task.json").exists()
+
+
+def test_a_store_that_cannot_be_written(job, caplog):
+    Path(".masklab").write_text("a file where the folder should be")
+    with job():
+        work()
+    assert "not kept in the store" in caplog.text and read_json("results/made/tasks/t.json")["finished"]
+
+
+def test_an_error_of_the_work_itself_is_one_line_and_status_1(job, caplog):
+    from masklab.errors import MaskLabError
+
+    with pytest.raises(SystemExit) as ending, job():
+        raise MaskLabError("input: no rows")
+    assert ending.value.code == 1 and "error: input: no rows" in caplog.text
+    assert read_json("results/made/tasks/t.json")["finished"] is False and not Path(".masklab/store/task").exists()
+
+
+def test_a_state_that_cannot_be_removed(tmp_path, caplog, monkeypatch):
+    (tmp_path / "state.safetensors").touch()
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with caplog.at_level(logging.WARNING):
+        state.done(tmp_path)
+    assert "the state of finished work could not be removed (Permission denied)" in caplog.text
+    with pytest.raises(PermissionError):
+        state.clear(tmp_path)
