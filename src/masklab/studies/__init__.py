@@ -86,9 +86,8 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
     names = [claim.name for claim in tested]
     for claim in study.headline:
         if claim not in names:
-            raise MaskLabError(
-                f"config: studies.{name}.headline: {claim!r} is no claim that it tests{choices(claim, names, 'there are')}"
-            )
+            there = choices(claim, names, "there are")
+            raise MaskLabError(f"config: studies.{name}.headline: {claim!r} is no claim that it tests{there}")
     return headed(tested, study.headline)
 
 
