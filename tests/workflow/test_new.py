@@ -34,7 +34,9 @@ def test_a_new_study_runs_as_its_readme_says(tmp_path, capsys):
     claim = pd.read_parquet(folder / "results/claims/mine.parquet").iloc[0]
     assert claim["replicates"] == 3 and claim["verdict"] == "supported" and claim["low"] > 0
     scores = pd.read_csv(folder / "results/scores.csv")
-    assert set(scores["recipe"]) == {"short", "long", "untrained.short"} and set(scores["metric"]) == {"guessed"}
+    assert set(scores["recipe"]) == {"short", "long", "untrained.short"} and set(scores["metric"]) == {
+        "log_probability"
+    }
 
 
 def test_nothing_is_written_over(tmp_path, capsys):

@@ -4,7 +4,7 @@ from masklab import own
 
 
 class Guess(own.Entity):
-    """Which share of hidden words a model gets right, one hidden in each sentence."""
+    """How probable hidden words are to a model, one hidden in each sentence: the mean logarithm, in nats."""
 
     nulls: own.ClassVar = ("untrained",)  # what such a number is worth: that of initial weights stands beside it
     sentences: own.Count = 300
@@ -27,15 +27,14 @@ def measure(context):
     at = torch.arange(len(ids)) * ids.shape[1] + column
     hidden = ids.flatten().index_fill(0, at, MASK).view_as(ids)
     with torch.inference_mode():
-        found = model(hidden, lengths, at=at).logits.argmax(-1)
-    right = float((found == ids.flatten()[at]).double().mean())
-    return [{"task": context.corpus, "split": "test", "metric": "guessed", "value": right, "n": len(ids)}]
+        log_probabilities = model(hidden, lengths, at=at).logits.double().log_softmax(-1)
+    value = float(log_probabilities[torch.arange(len(ids)), ids.flatten()[at]].mean())
+    return [{"task": context.corpus, "split": "test", "metric": "log_probability", "value": value, "n": len(ids)}]
 
 
 @own.claims("mine")
 def claims(view):
     """The sentence that is tested. Recipes are found by their facts, never by their names."""
-    by_steps = {view.fact(name, "steps"): own.Reading(name, "guessed", probe="guess") for name in view.members}
-    fewest, most = min(by_steps), max(by_steps)
-    effect = own.difference(by_steps[most], by_steps[fewest])
-    return [own.Claim("longer", "length of training", "", "longer training guesses more hidden words", effect)]
+    readings = {view.fact(name, "steps"): own.Reading(name, "log_probability", probe="guess") for name in view.members}
+    effect = own.difference(readings[max(readings)], readings[min(readings)])
+    return [own.Claim("longer", "length of training", "", "longer training guesses hidden words better", effect)]
