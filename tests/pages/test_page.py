@@ -263,3 +263,19 @@ def test_everything_in_a_wing_has_a_caption():
             for item in getattr(study, section):
                 assert caption(name, study, section, item).endswith("."), (name, item)
         assert study.question.endswith("?") and study.scale.startswith("toy: ")
+
+
+def test_a_thumbnail_keeps_the_colours_of_curves(tmp_path):
+    from masklab.pages.thumbnails import thumbnail
+    from masklab.report.style import COLORS
+
+    drawn = Image.new("RGB", (1950, 800), "white")
+    for at, colour in enumerate(COLORS):
+        drawn.paste(colour, (at * 200, 100, at * 200 + 150, 700))
+    drawn.save(tmp_path / "f.png")
+    uri, width, _ = thumbnail(tmp_path / "f.png")
+    with Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))) as small:
+        small = small.convert("RGB")
+    for at, colour in enumerate(COLORS):
+        shown, wanted = small.getpixel(((at * 200 + 75) * width // 1950, 180)), Image.new("RGB", (1, 1), colour)
+        assert max(abs(a - b) for a, b in zip(shown, wanted.getpixel((0, 0)), strict=True)) <= 8

@@ -48,11 +48,12 @@ def _study(frame):
     for row in headlines(frame).itertuples():
         told = "; ".join(part for part in (effect(row), in_general(row.why)) if part)
         yield f"- **{_verdict(row)}**: {escaped(row.text)}" + (f" ({escaped(told)})" if told else "")
-    yield ""
+    yield "\nOf its claims,\n"
     for verdict, count in counts(frame["verdict"]).items():
         if count:
             why = "; ".join(f"{escaped(reason)} ({number})" for reason, number in reasons(frame, verdict))
-            yield f"- {count} {verdict}: {MEANING[verdict]}." + (f" Here: {why}." if why else "")
+            verb = "is" if count == 1 else "are"
+            yield f"- {count} {verb} {verdict}: {MEANING[verdict]}." + (f" Here: {why}." if why else "")
     yield f"\nAfter Holm's correction: {corrected}. {_shared(frame)}{EXPLAINED}\n"
     if frame["headline"].any():
         yield _table("What it stands for", frame[frame["headline"]])

@@ -3,7 +3,7 @@
 import base64
 import io
 
-WIDTH, COLOURS = 880, 48  # twice as wide as they are shown; lines and letters need few colours
+WIDTH, COLOURS = 880, 256  # twice as wide as they are shown; with fewer colours, those of curves shift
 
 
 def thumbnail(path) -> tuple[str, int, int] | None:
