@@ -17,8 +17,8 @@ from masklab.report.cells import TIDY, markdown
 from masklab.scores.view import View
 from masklab.studies import claims_of, find
 from masklab.studies.implicit_bias import FIGURES, TABLES
-from masklab.studies.implicit_bias.figures import regression
 from masklab.studies.implicit_bias.select import algorithms, letters, places, said, sgd, sizes, twin
+from masklab.studies.implicit_bias.traces import regression
 
 RAW = plain(layered())
 DRAWN = [name for name in FIGURES if name not in ("figure6", "figure7", "figure8")]

@@ -24,15 +24,15 @@ _HERE = "masklab.studies.implicit_bias"
 FIGURES = {
     "figure1": Item(f"{_HERE}.figures:figure1", by_step("steps")),
     "figure2": Item(f"{_HERE}.figures:figure2", by_size("sizes", "floor")),
-    "figure3": Item(f"{_HERE}.figures:figure3", along_sgd("sgd")),
+    "figure3": Item(f"{_HERE}.traces:figure3", along_sgd("sgd")),
     "figure4": Item(f"{_HERE}.flatness:figure4", slices, nulls=False),
-    "figure5": Item(f"{_HERE}.figures:figure5", by_size("sizes", "trace")),
-    "figure5_embedded": Item(f"{_HERE}.figures:figure5_embedded", by_size("sizes", "trace_embedded")),
+    "figure5": Item(f"{_HERE}.traces:figure5", by_size("sizes", "trace")),
+    "figure5_embedded": Item(f"{_HERE}.traces:figure5_embedded", by_size("sizes", "trace_embedded")),
     "figure6": Item(f"{_HERE}.flatness:figure6", nulls=False),
     "figure7": Item(f"{_HERE}.samples:figure7", corpora=corpus_of(PCFG), nulls=False),
     "figure8": Item(f"{_HERE}.samples:figure8", corpora=corpus_of(CAUSAL), nulls=False),
     "figure9": Item(f"{_HERE}.figures:figure9", by_size("more sizes")),
-    "figure10": Item(f"{_HERE}.figures:figure10", along_sgd("more sgd")),
+    "figure10": Item(f"{_HERE}.traces:figure10", along_sgd("more sgd")),
     "figure11": Item(f"{_HERE}.figures:figure11", masks),
 }
 TABLES = {

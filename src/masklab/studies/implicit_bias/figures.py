@@ -1,4 +1,4 @@
-"""Figures 1, 2, 3, 5, 9, 10 and 11. Figures 4 and 6: `flatness`; 7 and 8: `samples`.
+"""Figures 1, 2, 9 and 11, and what they share with 3, 5 and 10: `traces`. Figures 4, 6: `flatness`; 7, 8: `samples`.
 
 Where the paper shows one model, Figure 1 shows every size. Losses are drawn as what they lie above the exact entropy,
 since that is what is left once they look flat. Filled marks are at equal loss: checkpoints with the lowest of their
@@ -14,8 +14,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from masklab.claims.effects import Correlation
-from masklab.claims.verdict import effect_estimate
 from masklab.report import levels, style
 from masklab.report.levels import Levels
 from masklab.report.marks import (
@@ -34,13 +32,10 @@ from masklab.report.marks import (
     step_axis,
     write_note,
 )
-from masklab.report.point_labels import place_labels
-from masklab.scores.estimate import MISSING, Estimate
 from masklab.studies.implicit_bias.select import CORPORA, PCFG, places, said, tasks
 
 ABOVE = "Loss above the entropy (nats)"
 ACCURACY = "Linear-probe accuracy"
-TRACE = "Trace of the Hessian"
 COLORS = dict(zip(CORPORA, ("#0072B2", "#D55E00", "#009E73"), strict=True))
 THIN = {"color": "0.35", "linewidth": 0.9}
 DASHED, SATURATED = (0, (6, 1.2, 1, 1.2)), (0, (3, 1.2, 1, 1.2, 1, 1.2))
@@ -82,7 +77,7 @@ def points(results, members, what, together=False) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def _columns(results, chosen, place) -> list[tuple[str, str, str]]:
+def columns_of(results, chosen, place) -> list[tuple[str, str, str]]:
     """(kind of corpus, task, title) of every column."""
     view = results.view
     return [
@@ -90,21 +85,23 @@ def _columns(results, chosen, place) -> list[tuple[str, str, str]]:
     ]
 
 
-def _title(axes, title, index, across):
+def title_of(axes, title, index, across) -> None:
+    """The title of a column, with a letter where there are several."""
     style.panel_title(axes, title, index if across > 1 else None)
 
 
-def _ticks(axis, count=5):
+def ticks(axis, count=5) -> None:
+    """Round numbers on an axis."""
     axis.set_major_locator(MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]))
 
 
-def _levels(frame) -> Levels:
+def highest_levels(frame) -> Levels:
     """The highest levels of all recipes of a frame."""
     told = zip(frame["majority"], frame["null"], frame["null_kind"], strict=True)
     return levels.together(Levels(majority, null=null, kind=kind) for majority, null, kind in told)
 
 
-def _finish(figure, results, data, handles, drawn, filled, kind="bar"):
+def finish(figure, results, data, handles, drawn, filled, kind="bar"):
     """Legend and small print; the figure and all that is drawn.
 
     drawn: the levels of its panels; filled: what filled marks are near to; kind: how intervals are drawn.
@@ -127,7 +124,7 @@ def _note(data) -> str:
 
 def figure1(results, chosen):
     """Loss and accuracy against the updates of pre-training, every size: loss flat, accuracy rising."""
-    columns = _columns(results, chosen, "steps")
+    columns = columns_of(results, chosen, "steps")
     figure, grid = style.grid(2, len(columns), 4.2)
     data, drawn = [], []
     for index, (kind, task, title) in enumerate(columns):
@@ -135,7 +132,7 @@ def figure1(results, chosen):
         shades = _shades(frames[0]["recipe"])
         for axes, frame in zip(grid[:, index], frames, strict=True):
             for recipe, curve in frame.groupby("recipe", sort=False):
-                band(axes, curve, shades[recipe], _name(curve.iloc[0]), x="step")
+                band(axes, curve, shades[recipe], name_of(curve.iloc[0]), x="step")
                 before = curve[~curve["converged"]]
                 hollow(axes, before["step"], before["value"], shades[recipe])
             step_axis(axes, frame["step"], log=True)
@@ -143,16 +140,16 @@ def figure1(results, chosen):
         above.set_yscale("log")
         plain_log(above.yaxis)
         above.set_xlabel("")
-        drawn.append(_levels(frames[1]))
+        drawn.append(highest_levels(frames[1]))
         levels.draw(below, drawn[-1])
         limits(below, frames[1:], drawn[-1:], least=0, most=1, span=SPAN)
-        _title(above, title, index, len(columns))
+        title_of(above, title, index, len(columns))
         across = math.ceil(len(shades) / math.ceil(len(shades) / 3))
         below.legend(title="parameters", loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=across, columnspacing=1)
         data += frames
     grid[0, 0].set_ylabel(textwrap.fill(ABOVE + LOG, 24))
     grid[1, 0].set_ylabel(ACCURACY)
-    return _finish(figure, results, data, {}, drawn, "the recipe's lowest loss", "band")
+    return finish(figure, results, data, {}, drawn, "the recipe's lowest loss", "band")
 
 
 def _shades(recipes):
@@ -163,7 +160,7 @@ def _shades(recipes):
     return {name: {"color": shade, "marker": next(marks)} for name, shade in zip(recipes, shades, strict=True)}
 
 
-def _name(row):
+def name_of(row):
     """A recipe where it is drawn: its parameters, or its label where they are not known."""
     return count(row["parameters"]) if row["parameters"] else row["label"]
 
@@ -179,7 +176,7 @@ def figure9(results, chosen):
 
 
 def _against_size(results, chosen, place, loss):
-    columns = _columns(results, chosen, place)
+    columns = columns_of(results, chosen, place)
     figure, grid = style.grid(2 if loss else 1, len(columns), 3.8 if loss else 2.0)
     data, drawn, handles = [], [], dict([key("entropy", linestyle=DASHED, **THIN)] if loss else [])
     for index, (kind, task, title) in enumerate(columns):
@@ -196,151 +193,22 @@ def _against_size(results, chosen, place, loss):
             apart = frame[~frame["equal"]]
             hollow(axes, apart["parameters"], apart["value"], look)
             size_axis(axes, frame["parameters"])
-            _ticks(axes.yaxis)
+            ticks(axes.yaxis)
             equal = frame.loc[frame["equal"], "parameters"]
             if 1 < len(equal) < len(frame):  # a loss that one recipe alone has need not be the least possible
                 axes.axvline(equal.min(), linestyle=SATURATED, label="_saturated", zorder=1, **THIN)
                 handles |= [key("loss saturates", linestyle=SATURATED, **THIN)]
-        drawn.append(_levels(frame))
+        drawn.append(highest_levels(frame))
         levels.draw(grid[-1, index], drawn[-1])
         limits(grid[-1, index], [frame], drawn[-1:], least=0, most=1, span=SPAN)
-        _title(grid[0, index], title, index, len(columns))
+        title_of(grid[0, index], title, index, len(columns))
         if loss:
             grid[0, index].set_xlabel("")
         data += frames
     if loss:
         grid[0, 0].set_ylabel("Loss (nats per token)")
     grid[-1, 0].set_ylabel(ACCURACY)
-    return _finish(figure, results, data, handles, drawn, "the lowest loss")
-
-
-# --- flatness ----------------------------------------------------------------------------
-
-
-def figure3(results, chosen):
-    """Trace of the Hessian, loss and accuracy against the updates of SGD."""
-    return _against_sgd(results, chosen, "sgd")
-
-
-def figure10(results, chosen):
-    """Figure 3 for the other tasks."""
-    return _against_sgd(results, chosen, "more sgd")
-
-
-def _against_sgd(results, chosen, place):
-    columns = _columns(results, chosen, place)
-    figure, grid = style.grid(3, len(columns), 4.1)
-    data, drawn = [], []
-    for index, (kind, task, title) in enumerate(columns):
-        recipe, look = next(iter(chosen[kind])), {"color": COLORS[kind], "marker": "o"}
-        for axes, what, name in zip(grid[:, index], ("trace", "gap", task), (TRACE, ABOVE, ACCURACY), strict=True):
-            frame = points(results, chosen[kind], what, together=True)
-            # what it starts from is at 0 updates of SGD
-            frame = frame.assign(step=frame["step"].where(frame["recipe"] == recipe, 0)).sort_values("step")
-            band(axes, frame, look, x="step")
-            before = frame[~frame["converged"]]
-            hollow(axes, before["step"], before["value"], look)
-            step_axis(axes, frame["step"], name="Updates of SGD" if what == task else "")
-            _ticks(axes.yaxis, 4)
-            if what == task:
-                drawn.append(_levels(frame))
-                levels.draw(axes, drawn[-1])
-                limits(axes, [frame], drawn[-1:], least=0, most=1, span=SPAN)
-            else:
-                limits(axes, [frame], least=0)
-            if index == 0:
-                axes.set_ylabel(textwrap.fill(name, 16))
-            data.append(frame)
-        _title(grid[0, index], f"{title} ({_name(frame.iloc[-1])})", index, len(columns))
-    return _finish(figure, results, data, {}, drawn, "the lowest loss", "band")
-
-
-def figure5(results, chosen):
-    """Accuracy against the trace of the Hessian, one point per size, with the regression over those at equal loss.
-
-    The correlation is that of the sizes at equal loss within a replicate; its interval is over replicates.
-    """
-    return _against_trace(results, chosen, "trace", TRACE)
-
-
-def figure5_embedded(results, chosen):
-    """Figure 5 with the traces of the models grown to one width."""
-    return _against_trace(results, chosen, "trace_embedded", "Trace, grown to one width")
-
-
-def _against_trace(results, chosen, metric, name):
-    columns = _columns(results, chosen, "sizes")
-    figure, grid = style.grid(1, len(columns), 2.5)
-    data, drawn, placed = [], [], []
-    for axes, (kind, task, title) in zip(grid[0], columns, strict=True):
-        both = points(results, chosen[kind], task)
-        traces = points(results, chosen[kind], metric).set_index("recipe").loc[both["recipe"]]
-        both = both.assign(**{f"{part}_trace": traces[part].to_numpy() for part in ("value", "low", "high")})
-        look, apart = {"color": COLORS[kind], "marker": "o"}, both[~both["equal"]]
-        arms = {f"{axis}err": _arms(both, end) for axis, end in (("x", "_trace"), ("y", ""))}
-        axes.errorbar(both["value_trace"], both["value"], **arms, linestyle="", markersize=5, elinewidth=0.9, **look)
-        hollow(axes, apart["value_trace"], apart["value"], look)
-        slope, start = regression(both[both["equal"]])
-        r = correlated(results, [chosen[kind][name] for name in both.loc[both["equal"], "recipe"]], task, metric)
-        ends = both.loc[both["equal"], "value_trace"].agg(["min", "max"]).to_numpy()
-        lines = [tuple((x, start + slope * x) for x in ends)] if np.isfinite(slope) else []
-        for line in lines:
-            axes.plot(*zip(*line, strict=True), zorder=1, label="_regression", **THIN)
-        _title(axes, title, len(placed), len(columns))
-        drawn.append(_levels(both))
-        levels.draw(axes, drawn[-1])
-        axes.set_xlabel(f"{name}\n{_r(r, both['equal'].sum())}")
-        axes.margins(0.14)
-        limits(axes, [both], drawn[-1:], least=0, most=1, span=SPAN)
-        _ticks(axes.xaxis, 4)
-        _ticks(axes.yaxis)
-        level = [tuple((x, each) for x in axes.get_xlim()) for each in drawn[-1].shown()]
-        placed.append((axes, both, [*lines, *level, *_crosses(both)]))
-        data.append(both.assign(slope=slope, intercept=start, r=r.value, r_low=r.low, r_high=r.high))
-    grid[0, 0].set_ylabel(ACCURACY)
-    fitted = any(frame["slope"].notna().any() for frame in data)
-    handles = dict([key("regression at equal loss", **THIN)]) if fitted else {}
-    drawn = _finish(figure, results, data, handles, drawn, "the lowest loss, in the regression")
-    for axes, both, lines in placed:
-        names = [_name(row) for _, row in both.iterrows()]
-        place_labels(figure, axes, both["value_trace"], both["value"], names, lines=lines)
-    return drawn
-
-
-def _crosses(frame):
-    """The bars of every point as segments that labels keep clear of."""
-    for row in frame.dropna(subset=["low", "low_trace"]).itertuples():
-        yield (row.low_trace, row.value), (row.high_trace, row.value)
-        yield (row.value_trace, row.low), (row.value_trace, row.high)
-
-
-def _arms(frame, end):
-    values = frame[f"value{end}"]
-    return np.nan_to_num(np.stack([values - frame[f"low{end}"], frame[f"high{end}"] - values]))
-
-
-def regression(rows) -> tuple[float, float]:
-    """(slope, intercept) of mean accuracy on mean trace; NaN below three recipes."""
-    if len(rows) < 3 or np.ptp(rows["value_trace"]) == 0:
-        return math.nan, math.nan
-    slope, start = np.polyfit(rows["value_trace"], rows["value"], 1)
-    return float(slope), float(start)
-
-
-def correlated(results, members, task, metric) -> Estimate:
-    """Correlation over recipes of their accuracy with their trace, in each replicate; `MISSING` below three recipes."""
-    if len(members) < 3:
-        return MISSING
-    sides = (tuple(own[what] for own in members) for what in (task, metric))
-    return effect_estimate(Correlation(*sides), results)
-
-
-def _r(r, sizes) -> str:
-    """A correlation in words."""
-    if not r.replicates:
-        return f"no r: {sizes} size{'s' if sizes != 1 else ''} at equal loss"
-    interval = f" [{r.low:.2f}, {r.high:.2f}]" if r.replicates > 1 else ""
-    return f"r = {r.value:.2f}{interval}, {sizes} sizes"
+    return finish(figure, results, data, handles, drawn, "the lowest loss")
 
 
 # --- 15 % masks ---------------------------------------------------------------------------
@@ -358,12 +226,12 @@ def figure11(results, chosen):
             text = _masked(results.view, frame["recipe"].iloc[0])
             handles[text] = bars(axes, frame["parameters"], frame, points_aside, **look)
             data.append(frame.assign(masks=text))
-        drawn.append(_levels(pd.concat(data[-2:])))
+        drawn.append(highest_levels(pd.concat(data[-2:])))
         levels.draw(axes, drawn[-1])
         size_axis(axes, pd.concat(data[-2:])["parameters"])
         if index:
             limits(axes, data[-2:], drawn[-1:], least=0, most=1, span=SPAN)
-        _ticks(axes.yaxis)
+        ticks(axes.yaxis)
         style.panel_title(axes, said(results.view, what).capitalize() if index else "One-mask loss", index)
         axes.set_ylabel(ACCURACY if index else textwrap.fill(ABOVE + LOG, 20))
     grid[0].set_yscale("log")
