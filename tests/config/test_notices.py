@@ -59,6 +59,7 @@ def test_files_that_are_not_there_and_pieces_that_no_corpus_has(tmp_path, monkey
         "tokenizers.a.vocab_size: 4000 pieces are asked for; the 10 different words of 'a' give at most 89",
         "corpora.b: no file matches b.txt",
     ]
+    capsys.readouterr()
     assert main(["check", "my.yaml"]) == 0
     assert capsys.readouterr().err == "".join(f"masklab: note: {note}\n" for note in found)
 

@@ -2,7 +2,6 @@ import pytest
 
 from masklab.config.schema import EnglishLabels, EnglishPairs
 from masklab.corpora.english.labelled_tasks import RECIPES
-from masklab.errors import MaskLabError
 from masklab.tasks import build, write_task
 
 
@@ -37,9 +36,3 @@ def test_generated_labels(tmp_path, recipe):
         assert frame["label"].between(0, facts["labels"] - 1).all()
         assert frame["text_b"].notna().all() == facts["pair"]
     write_task(tmp_path, splits, facts)
-
-
-def test_unknown_recipe():
-    config = EnglishLabels(kind="english-labels", recipe="nothing")
-    with pytest.raises(MaskLabError, match=r"tasks\.t\.recipe: 'nothing' is unknown; recipes: "):
-        build(config, "t", 1)

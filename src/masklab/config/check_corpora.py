@@ -152,21 +152,23 @@ def _check_pieces(config, name, texts, held_out) -> list[str]:
     """
     notes = []
     for tokenizer, entry in config.tokenizers.items():
-        if entry.corpus != name or entry.kind != "unigram" or entry.sample:
+        if entry.corpus != name or entry.kind == "symbols" or entry.sample:
             continue
         read = [(text.lower() if entry.lowercase else text).replace("``", '"').replace("''", '"') for text in texts]
         seen = Counter(char for text in read for char in set(text))
         seen.pop(" ", None)
-        characters = 1 + sum(lines > held_out for lines in seen.values())  # and the mark of a word's beginning
+        mark = entry.kind != "wordpiece"  # of a word's beginning
+        characters = mark + sum(lines > held_out for lines in seen.values())
         if entry.rarest_character == 1 and characters + SPECIALS > entry.vocab_size:
             raise MaskLabError(
                 f"config: tokenizers.{tokenizer}.vocab_size: {entry.vocab_size} is too small: the {SPECIALS} special"
                 f" tokens and the characters of {name!r} take {characters + SPECIALS}; raise it, or rarest_character"
             )
         words = {f"\u2581{word}" for text in read for word in text.split(" ") if word}
-        if len(words) > MANY:
+        if len(words) > MANY or not mark:
             continue
-        pieces = {word[a:b] for word in words for a in range(len(word)) for b in range(a + 1, a + 1 + LONGEST_PIECE)}
+        longest = LONGEST_PIECE if entry.kind == "unigram" else max(map(len, words))
+        pieces = {word[a:b] for word in words for a in range(len(word)) for b in range(a + 1, a + 1 + longest)}
         if len(pieces) + SPECIALS < entry.vocab_size:
             notes.append(
                 f"tokenizers.{tokenizer}.vocab_size: {entry.vocab_size} pieces are asked for; the {len(words)}"

@@ -31,7 +31,7 @@ def check_symbols(config, corpus, tokenizer, where):
     known(config.corpora, corpus, where)
     symbols, text = config.tokenizers[tokenizer].kind == "symbols", config.corpora[corpus].kind not in SYMBOLIC
     if symbols == text:
-        is_, needs = ("text", "kind: unigram") if text else ("symbols", "kind: symbols")
+        is_, needs = ("text", "kind: unigram, bpe or wordpiece") if text else ("symbols", "kind: symbols")
         raise MaskLabError(
             f"config: {where}: corpus {corpus!r} holds {is_}, which tokenizer {tokenizer!r} cannot read; it takes one"
             f" of {needs} with corpus: {corpus}"

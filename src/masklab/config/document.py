@@ -86,7 +86,7 @@ def generate(config, name, seed): ...  # -> {split: pyarrow.Table}
 def write(root: Path, names: str) -> None:
     """Write workflow/schemas/config.schema.json and docs/config.md under `root`.
 
-    names: the page's part on figures, tables and claims, which are above this room (`masklab.studies.listing`).
+    names: the page's part on figures, tables and claims, which rooms above this one know.
     """
     write_json(Config.model_json_schema(), root / "workflow/schemas/config.schema.json")
     with atomic(root / "docs/config.md") as temporary:

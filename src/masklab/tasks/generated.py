@@ -3,7 +3,6 @@
 from masklab.config.schema import EnglishLabels, EnglishPairs
 from masklab.corpora.english import labelled_tasks, pairs
 from masklab.corpora.english.ratings import rating_task
-from masklab.errors import MaskLabError
 from masklab.rng import seed_at
 from masklab.tasks import label_facts, pair_facts
 
@@ -17,10 +16,6 @@ def english_pairs(config: EnglishPairs, name, seed):
 
 def english_labels(config: EnglishLabels, name, seed):
     """Build a labels task from the grammar; `config.recipe` is one of `labelled_tasks.RECIPES`."""
-    if config.recipe not in labelled_tasks.RECIPES:
-        raise MaskLabError(
-            f"tasks.{name}.recipe: {config.recipe!r} is unknown; recipes: {', '.join(labelled_tasks.RECIPES)}"
-        )
     recipe = labelled_tasks.RECIPES[config.recipe]
     sizes = {"train": config.train, "valid": config.valid, "test": config.test}
     splits = labelled_tasks.labelled(config.recipe, sizes, seed_at(seed, name, "labels", config.seed))
