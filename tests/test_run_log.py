@@ -142,6 +142,8 @@ def test_what_is_left_follows_the_plan_and_the_pace_so_far(monkeypatch):
     assert late.seconds({}) == pytest.approx(100 * 20 / 2, rel=0.01)
     assert late.seconds({150: time.time() - 10}) < late.seconds({})
     assert remaining.Remaining(time.time()).seconds({}) is None, "too early to say"
+    monkeypatch.setattr(remaining, "EXPECTED", {})
+    assert early.seconds({}) is None and late.seconds({}) == pytest.approx(100 * 20 / 2, rel=0.01), "without a plan"
 
 
 def test_another_process_plans_the_jobs(tmp_path):

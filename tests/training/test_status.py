@@ -1,8 +1,11 @@
+import json
+import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from masklab.jobs.progress import Progress, Rate
 from masklab.jobs.state import locked
@@ -36,6 +39,27 @@ def test_every_job_that_has_begun_and_not_ended_is_a_line(tmp_path):
     assert len({line.index("running") for line in lines if "running" in line}) == 1, "columns are aligned"
     assert len({len(line) for line in lines[1:]}) == 1
     assert table(tmp_path / "empty") == "no job is under way"
+
+
+def test_jobs_that_wait_in_slurm_are_lines_with_the_reason(tmp_path, monkeypatch):
+    """Jobs of this folder alone, by the name of what they make where the run has told it."""
+    commands, results = tmp_path / "commands", tmp_path / "results"
+    commands.mkdir()
+    (results / "state").mkdir(parents=True)
+    rows = [f"7|PENDING|PartitionConfig|{tmp_path}|rule_pretrain_wildcards_a_1", "8|PENDING|Priority|/else|rule_probe"]
+    rows += [f"9|RUNNING|None|{tmp_path}|rule_corpus_wildcards_c"]
+    (commands / "squeue").write_text("#!/bin/sh\n" + "".join(f"echo '{row}'\n" for row in rows))
+    (commands / "squeue").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
+    begun = [{"rule": "pretrain", "log": "results/logs/models/a/r1.log", "slurm_job": "7", "began": 0, "name": "a r1"}]
+    run = {"pid": os.getpid(), "host": os.uname().nodename, "began": time.time(), "time": time.time(), "ended": None,
+           "total": 9, "done": 3, "begun": begun, "failed": [], "waiting": {"probe": 4}, "eta_seconds": 60}  # fmt: skip
+    (results / "state/run.json").write_text(json.dumps(run))
+    monkeypatch.chdir(tmp_path)
+    first, _, starting, queued, reason, waiting = table(Path("results")).splitlines()
+    assert first == "results: 3 of 9 jobs done, running for 0:00:00, ETA 0:01:00"
+    assert starting.split()[:3] == ["corpus", "c", "starting"] and queued.split()[:2] == ["models/a/r1", "queued"]
+    assert reason == "models/a/r1 waits in Slurm: PartitionConfig" and waiting == "not begun: 4 probe"
 
 
 def test_looking_does_not_keep_a_job_from_starting(tmp_path):

@@ -2,6 +2,7 @@
 
 Jobs of a rule of which some have ended are taken to be as much slower or faster than planned as those. Another job
 takes as many seconds more than planned as jobs have so far: the queue of a cluster, or the start on a busy machine.
+Without a plan another job takes as long as the mean of all so far.
 """
 
 import json
@@ -35,13 +36,15 @@ class Remaining:
         """Seconds left, None while nobody knows; running: number of a job -> when it began."""
         receive()
         now = time.time()
-        known = [number for number in self.used if number in EXPECTED]
-        if not known or now - self.began < EARLY:
+        mean = sum(self.used.values()) / max(1, len(self.used))
+        expects = EXPECTED or dict.fromkeys(JOBS, mean)  # the plan takes a while, and is not made of a few jobs
+        known = [number for number in self.used if number in expects]
+        if len(known) < (1 if EXPECTED else SOME) or now - self.began < EARLY:
             return None
-        more = sum(self.used[number] - EXPECTED[number] for number in known) / len(known)
-        pace = {rule: self._pace(rule, known) for rule in {JOBS[number] for number in EXPECTED}}
+        more = sum(self.used[number] - expects[number] for number in known) / len(known)
+        pace = {rule: self._pace(rule, known, expects) for rule in {JOBS[number] for number in expects}}
         left = {}
-        for number, expected in EXPECTED.items():
+        for number, expected in expects.items():
             if number not in self.used:
                 times = pace[JOBS[number]]
                 wanted = max(expected / 5, expected + more) if times is None else times * expected
@@ -50,12 +53,12 @@ class Remaining:
         at_once = max(1.0, busy / (now - self.began))
         return max(sum(left.values()) / at_once, max((left.get(number, 0.0) for number in running), default=0.0))
 
-    def _pace(self, rule, known):
+    def _pace(self, rule, known, expects):
         """How many times as long as planned the jobs of a rule take; None before some have ended."""
         ended = [number for number in known if JOBS[number] == rule]
         if len(ended) < SOME:
             return None
-        return sum(self.used[number] for number in ended) / sum(EXPECTED[number] for number in ended)
+        return sum(self.used[number] for number in ended) / sum(expects[number] for number in ended)
 
 
 def expect(jobs: dict[int, tuple[str, dict]], config: dict, device: str) -> None:

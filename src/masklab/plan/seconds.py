@@ -1,9 +1,7 @@
 """Planned seconds of given jobs: JSON in, JSON out, for the log of a run. `python -m masklab.plan.seconds <device>`."""
 
 import json
-import os
 import sys
-from contextlib import suppress
 
 from masklab.config import load
 from masklab.plan import read_assumptions
@@ -19,7 +17,5 @@ def seconds(config: dict, jobs: dict[str, tuple[str, dict]], device: str) -> dic
 
 
 if __name__ == "__main__":
-    with suppress(OSError):
-        os.nice(10)
     asked = json.load(sys.stdin)
     json.dump(seconds(asked["config"], asked["jobs"], sys.argv[1]), sys.stdout)
