@@ -10,7 +10,7 @@ from masklab.compare import compare
 from masklab.compare.printed import told
 from masklab.compare.scores import score_changes
 from masklab.errors import MaskLabError
-from masklab.files import write_json, write_parquet
+from masklab.files import read_json, write_json, write_parquet
 from masklab.intervals import mean_interval
 from masklab.scores.facts import COLUMNS as FACT
 from masklab.scores.facts import rows as fact_rows
@@ -82,6 +82,13 @@ def test_config_by_entry_and_key_of_what_is_declared(runs):
         {"entry": "objectives.o", "key": "term.weight", "before": "0.1", "after": "0.3"}
     ], "not of a recipe that only a record remembers"
     assert found.only["entries"] == ([], ["corpora.more"])
+
+
+def test_more_replicates_are_no_other_seed(runs):
+    file = runs / "results/two/made/models/m/r1.json"
+    record = read_json(file)
+    write_json(record | {"wildcards": {"recipe": "m", "replicate": "2"}}, file.with_name("r2.json"))
+    assert "seed" not in compare("results", "two").config["entry"].tolist()
 
 
 def test_facts_that_differ(runs):

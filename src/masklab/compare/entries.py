@@ -33,6 +33,7 @@ def config_changes(roots, facts) -> tuple[pd.DataFrame, tuple[list[str], list[st
         for entry in before
         if entry in after
         for key, old, new in changes(before[entry], after[entry])
+        if entry != "seed" or (key in before[entry] and key in after[entry])
     ]
     only = tuple([entry for entry in one if entry not in two] for one, two in ((before, after), (after, before)))
     return pd.DataFrame(rows, columns=["entry", "key", "before", "after"]), only

@@ -27,13 +27,13 @@ def told(comparison) -> str:
 def _config(frame):
     if frame.empty:
         return "config: what both runs made was made from the same config"
-    return f"config: {len(frame)} keys differ\n" + _lines(frame)
+    return f"config: {len(frame)} {'key differs' if len(frame) == 1 else 'keys differ'}\n" + _lines(frame)
 
 
 def _facts(frame):
     if frame.empty:
         return "facts: the same"
-    return f"facts: {len(frame)} differ\n" + _lines(frame)
+    return f"facts: {len(frame)} {'differs' if len(frame) == 1 else 'differ'}\n" + _lines(frame)
 
 
 def _scores(frame):
