@@ -182,10 +182,10 @@ def _compare(options):
 
 
 def _store(options):
-    from masklab.jobs import adopt, housekeeping, store
+    from masklab.jobs import backfill, housekeeping, store
 
     if options.add:
-        print(adopt.add(Path(options.add)))
+        print(backfill.add(Path(options.add)))
     elif options.empty:
         print(housekeeping.empty(store.folder()))
     else:

@@ -16,7 +16,7 @@ from masklab.jobs.provenance import input_mark
 SLACK = 60.0  # seconds that clocks of two hosts, or of a host and a file server, may differ
 
 
-def adopt(results: Path) -> tuple[int, dict[str, int]]:
+def backfill(results: Path) -> tuple[int, dict[str, int]]:
     """Add what lies in a folder of results, or in runs below it, to the store.
 
     Returns how many artifacts entered, and why others did not -> how many. OSError: the store cannot be written.
@@ -24,7 +24,7 @@ def adopt(results: Path) -> tuple[int, dict[str, int]]:
     added, refused = 0, {}
     for root in [results, *(path.parent for path in sorted(results.glob("*/made")) if path.is_dir())]:
         for file in sorted((root / "made").rglob("*.json")):
-            reason = _adopted(root, file)
+            reason = _added(root, file)
             if reason is None:
                 added += 1
             elif reason:
@@ -32,7 +32,7 @@ def adopt(results: Path) -> tuple[int, dict[str, int]]:
     return added, refused
 
 
-def _adopted(root, file) -> str | None:
+def _added(root, file) -> str | None:
     """Add the artifact of a record; why not ("": it never would), or None if it was added."""
     try:
         record = read_json(file)
@@ -70,13 +70,13 @@ def described(added: int, refused: dict[str, int], seconds: float) -> str:
 
 
 def add(results: Path) -> str:
-    """`adopt`, with the outcome in words."""
+    """`backfill`, with the outcome in words."""
     began = time.monotonic()
     if store.folder() is None:
         raise MaskLabError("there is no store (MASKLAB_STORE=off)")
     if not results.is_dir():
         raise MaskLabError(f"{results}: no such folder")
     try:
-        return described(*adopt(results), time.monotonic() - began)
+        return described(*backfill(results), time.monotonic() - began)
     except OSError as error:
         raise MaskLabError(f"{store.folder()}: {error.strerror or error}") from None

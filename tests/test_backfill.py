@@ -8,7 +8,7 @@ import pytest
 from masklab.cli import main
 from masklab.files import read_json, write_json
 from masklab.jobs import store
-from masklab.jobs.adopt import adopt
+from masklab.jobs.backfill import backfill
 from masklab.jobs.code import Code
 from masklab.jobs.provenance import Record
 
@@ -37,14 +37,14 @@ def record(rule, root, place, **facts):
 
 
 def test_what_its_record_still_describes_enters_under_its_jobs_key(results):
-    assert adopt(results) == (2, {})
+    assert backfill(results) == (2, {})
     for rule, root, place, names in (
         ("tokens", "results", "tokens/c/t", {"meta.json"}),
         ("probe", "results/run", "scores/p/m/r1/a", {"a.parquet", "a.items.parquet"}),
     ):
         entry = store.entry(rule, {"name": place}, {"size": 4}, CODE, [f"{root}/corpora/c/train.parquet"])
         assert set(entry.listing()) == names
-    assert adopt(results) == (0, {}), "a second time there is nothing to add"
+    assert backfill(results) == (0, {}), "a second time there is nothing to add"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_its_record_still_describes_enters_under_its_jobs_key(results):
 )  # fmt: skip
 def test_what_is_not_as_its_record_says_stays_out(results, harm, reason):
     harm()
-    assert adopt(results) == (1, {reason: 1})
+    assert backfill(results) == (1, {reason: 1})
 
 
 def _edit(**facts):
@@ -69,7 +69,7 @@ def _edit(**facts):
 
 def test_an_artifact_of_other_versions_keeps_their_key(results):
     _edit(versions={"torch": "1.0"})
-    assert adopt(results)[0] == 2
+    assert backfill(results)[0] == 2
     names = {"name": "tokens/c/t"}
     arguments = "tokens", names, {"size": 4}, CODE, ["results/corpora/c/train.parquet"]
     assert not store.entry(*arguments).there and store.entry(*arguments, {"torch": "1.0"}).there
