@@ -71,14 +71,14 @@ class Settings(Entity):
         coerce_numbers_to_str=True,
         description="Name of the run; artifacts lie under results/<run>/. Empty: results/ itself.",
     )
-    scale: str = Field(
-        "", description="How large its studies are, in words, where a study does not say its own `scale`."
-    )
     seed: int = Field(1, ge=0, description="Root of every random stream.")
     threads: Count = Field(1, description="CPU threads of a job that trains or measures.")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="`auto`: a GPU where there is one.")
     replicates: Count = Field(
         1, description="Replicates of every recipe: draws of all that it leaves to chance. A study may say its own."
+    )
+    scale: str = Field(
+        "", description="How large its studies are, in words, where a study does not say its own `scale`."
     )
     code: list[str] = Field(
         [],
