@@ -12,13 +12,14 @@ from masklab.config.checks import check_names, check_references
 from masklab.config.exact import is_exact
 from masklab.config.expand import expand_models
 from masklab.config.faults import Faults, together
+from masklab.config.hints import keys_of, unknown_at_top
 from masklab.config.inherit import meant
 from masklab.config.layers import DEFAULT, complete, layered
-from masklab.config.located import find, overlay, place_of, plain, shown, spelt, wrong
+from masklab.config.located import as_written, find, overlay, place_of, plain, shown, spelt, wrong
 from masklab.config.names import name_problem, run_problem, twins
 from masklab.config.nulls import with_nulls
 from masklab.config.places import Fault, located
-from masklab.config.problems import MISSING, Problem, got, problems, unknown
+from masklab.config.problems import MISSING, Problem, booleans, got, problems
 from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
 from masklab.config.schema import SECTIONS, Config, Read, Settings, entry_class
 from masklab.errors import MaskLabError
@@ -78,7 +79,9 @@ def _checked(raw) -> Config:
 
 def _typed(raw) -> Config:
     """Every key and entry as its type says; MaskLabError with the first few of all problems."""
-    faults = [Problem((key,), unknown(key, Config.model_fields)) for key in raw if key not in Config.model_fields]
+    faults = [
+        Problem((key,), unknown_at_top(key, value)) for key, value in raw.items() if key not in Config.model_fields
+    ]
     stated = {key: value for key, value in raw.items() if key in Settings.model_fields and value is not None}
     settings = _made(Settings, stated, (), faults)
     sections = {}
@@ -104,7 +107,7 @@ def _entry(section, name, entries, faults):
         faults.append(Problem(path, message))
         return None
     if not isinstance(entry, dict):
-        faults.append(Problem(path, "must be a mapping of keys to values" + got(entry)))
+        faults.append(Problem(path, keys_of(section) + got(entry)))
         return None
     mine = []
     try:
@@ -117,24 +120,37 @@ def _entry(section, name, entries, faults):
     for problem in mine:  # so much is missing where the name of an entry of a file below is misspelt
         lacking = MISSING in problem.message and (problem.path == path or problem.path[2:] == ("kind",))
         hint = meant(name, [other for other in entries if other != name]) if lacking else ""
+        if lacking and not hint and section == "models":
+            others = [other for other in entries if other != name and isinstance(entries[other], dict)]
+            hint = (
+                f"; or take them from another model: like: {'strict-mlm' if 'strict-mlm' in others else others[0]}"
+                if others
+                else ""
+            )
         faults.append(Problem(problem.path, problem.message + hint.replace("did", "or did")))
     return entity
 
 
 def _made(entity, value, path, faults):
     try:
-        return entity.model_validate(value)
+        made, found = entity.model_validate(value), []
     except ValidationError as error:
-        faults += problems(error, entity, value, path)
-        return None
+        made, found = None, problems(error, entity, value, path)
+    wrong_type = booleans(entity, value, path)
+    said = {problem.path for problem in wrong_type}
+    found = [problem for problem in found if problem.path not in said] + wrong_type
+    faults += found
+    return None if found else made
 
 
 def _said(raw, faults: list[Problem]) -> MaskLabError:
     """The problems as an error. A problem that a family shares, or entries that are like one, counts once."""
     lines = {}
     for path, message in faults:
-        place, _ = find(raw, path)
-        keys = [part for part in path if not isinstance(part, int)]
+        place, value = find(raw, path)
+        keys = [part for part in as_written(place, path) if not isinstance(part, int)]
+        if place is not None and place.empty and value is None and message.endswith(got(None)):
+            message = f"is empty; it {message.removesuffix(got(None))}"
         items = "".join(f"item {part + 1}: " for part in path if isinstance(part, int))
         same = (place, keys[-1], message) if place else (*keys, message)
         lines.setdefault(same, Fault(place, ".".join(map(spelt, keys)), items + message))

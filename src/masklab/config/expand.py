@@ -14,6 +14,7 @@ expands to four models; a list of such mappings stands for all of their members.
 import itertools
 import re
 
+from masklab.config.hints import entries_of
 from masklab.config.inherit import is_pattern, lay_entry, matching
 from masklab.config.located import Mapping, Sequence, place_of, wrong
 from masklab.config.schema import SECTIONS
@@ -25,7 +26,7 @@ def expanded(config) -> Mapping:
     for section in SECTIONS:
         if (entries := whole.get(section)) is not None:
             if not isinstance(entries, dict):
-                raise wrong(place_of(whole, section), section, "must be a mapping of names to entries")
+                raise wrong(place_of(whole, section), section, entries_of(section))
             whole[section] = expand_section(entries, section, whole.get("optimisers") or {})
     return whole
 

@@ -3,7 +3,7 @@
 import difflib
 import fnmatch
 
-from masklab.config.located import Mapping, Sequence, flat, overlay, place_of, wrong
+from masklab.config.located import Mapping, Sequence, flat, overlay, place_of, spelt, wrong
 from masklab.config.names import name_problem
 from masklab.config.schema import SECTIONS
 
@@ -25,7 +25,8 @@ def meant(name, names) -> str:
     """The name that a wrong one may have been, as the end of a message; else nothing."""
     close = difflib.get_close_matches(str(name), [str(other) for other in names], n=1, cutoff=0.65)
     bare = _without_digits(str(name))
-    if not close or (bare != str(name) and _without_digits(close[0]) == bare):  # figure9 is no slip for figure6
+    numbered = [other for other in names if _without_digits(str(other)) == bare]
+    if not close or (bare != str(name) and len(numbered) > 1):  # figure9 is no slip for figure6
         return ""
     return f"; did you mean {close[0]!r}?"
 
@@ -62,8 +63,14 @@ def lay_entries(section: str, below: Mapping, top: Mapping, optimisers) -> Mappi
     """Entries of a section over those of another config; null in place of an entry removes what has its name."""
     merged = Mapping(below)
     for name, entry in top.items():
+        if section == "studies":
+            _check_nulls(name, entry, merged.get(name))
         if entry is not None:
             continue
+        place = place_of(top, name)
+        if place is not None and place.empty:
+            null = "; or write null to remove it" if name in merged else ""
+            raise wrong(place, (section, name), f"is empty; indent its keys under it{null}")
         gone = matching(merged, name) if is_pattern(name) else [name] if name in merged else []
         if not gone and not is_pattern(name):
             message = "null removes an entry of the files below, which have none of that name" + meant(name, merged)
@@ -76,6 +83,31 @@ def lay_entries(section: str, below: Mapping, top: Mapping, optimisers) -> Mappi
             laid = lay_entry(section, merged.get(name), entry, _Both(top, below), below, optimisers)
             merged.put(name, laid, place_of(top, name))
     return merged
+
+
+# Keys of a study in which null removes what lies below: what one of them is, and what it names.
+PARTS = {
+    "panels": ("panel", "recipe; write a list of recipes"),
+    "probes": ("probe", "recipe; write all or a list of recipes"),
+    "sets": ("set", "task; write a list of tasks"),
+}
+
+
+def _check_nulls(name, study, under) -> None:
+    """A null in a study removes something, and is written."""
+    under = under if isinstance(under, dict) else {}
+    for key, (noun, names) in PARTS.items():
+        stated = study.get(key) if isinstance(study, dict) else None
+        for part, value in stated.items() if isinstance(stated, dict) else ():
+            if value is not None:
+                continue
+            place, path = place_of(stated, part), ("studies", name, key, part)
+            if place is not None and place.empty:
+                raise wrong(place, path, f"names no {names}")
+            below = under.get(key) or {}
+            if "like" not in study and "like" not in under and part not in below:
+                message = f"null removes a {noun} of the files below, which have none of that name{meant(part, below)}"
+                raise wrong(place, path, message)
 
 
 class _Both:
@@ -166,6 +198,9 @@ def _removed(study):
     return study
 
 
+KEEP = "change or remove that too, or keep it"
+
+
 class _Section:
     """Entries of a section with what they inherit."""
 
@@ -193,7 +228,11 @@ class _Section:
                 raise wrong(place, path, f"must be the name of an entry of {self.section}")
             if (removed := getattr(self.entries, "places", {}).get(like)) is not None:
                 below = f" ({place})" if place else ""
-                raise wrong(removed, (self.section, like), f"null removes it, but {'.'.join(path)}{below} names it")
+                raise wrong(
+                    removed,
+                    (self.section, like),
+                    f"null removes it, but {'.'.join(map(spelt, path))}{below} names it; {KEEP}",
+                )
             known = [name for name in self.entries if name not in chain]
             raise wrong(place, path, f"no entry {like!r} among {self.section}{hint(like, known)}")
         if like in chain:

@@ -4,17 +4,25 @@
 and line that say it. Laying one over another and filling in families keep the places, so that an error can name them.
 """
 
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from masklab.errors import MaskLabError
 
 
-class Place(NamedTuple):
-    """Where a key stands. line: counted from 1; None where there is no file, as for `--config`."""
+@dataclass(frozen=True)
+class Place:
+    """Where a key stands.
+
+    line: counted from 1; None where there is no file, as for `--config`.
+    path: the key from the top of the file, as it is written there.
+    empty: whether nothing is written as its value.
+    """
 
     file: str
     line: int | None
+    path: tuple[str, ...] = field(default=(), compare=False)
+    empty: bool = field(default=False, compare=False)
 
     def __str__(self):
         return self.file if self.line is None else f"{shown(self.file)}:{self.line}"
@@ -82,7 +90,14 @@ def find(raw, path) -> tuple[Place | None, object]:
 def spelt(part) -> str:
     """A part of a key as messages show it, in one line."""
     text = str(part)
-    return text if text.isprintable() else repr(text)
+    return text if text.isprintable() and text and not text.startswith(".") else repr(text)
+
+
+def as_written(place: Place | None, path) -> tuple:
+    """A key by the name of the hidden entry (`.small`) that says it, which others have taken it from."""
+    written = place.path if place is not None else ()
+    hidden = len(written) > 1 and written[1].startswith(".")
+    return (*written, *path[len(written) :]) if hidden else tuple(path)
 
 
 def wrong(place: Place | None, path, message: str) -> MaskLabError:
@@ -166,10 +181,12 @@ _PLAINLY = {
     "did not find expected key": "keys of one mapping must begin in one column",
     "could not find expected ':'": "a key without ': ' and a value",
     "found undefined alias": "*name stands for what &name marks, and nothing is marked so; text with * needs quotes",
+    "did not find expected alphabetic": "text with * or & needs quotes",
     "cannot start any token": "text that begins with @, % or ` needs quotes",
 }
 
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+_NULL = "tag:yaml.org,2002:null"
 _TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
@@ -184,10 +201,12 @@ class _Reader:
         self.constructor = yaml.constructor.SafeConstructor()
         self.open = set()  # nodes that are being read: an alias to one of them has no end
 
-    def place(self, node) -> Place:
-        return Place(self.file, node.start_mark.line + 1 if self.lines else None)
+    def place(self, node, path=(), empty=False) -> Place:
+        return Place(self.file, node.start_mark.line + 1 if self.lines else None, tuple(path), empty)
 
     def value(self, node, path):
+        if not node.tag.startswith("tag:yaml.org,2002:"):
+            raise wrong(self.place(node), path, f"unknown tag {node.tag!r}; text that begins with ! needs quotes")
         if isinstance(node, self.scalar):
             return node.value if node.tag == _TEXT else self.constructor.construct_object(node)
         if id(node) in self.open:
@@ -199,7 +218,7 @@ class _Reader:
             read = self.pairs(node, path)
         else:
             items = [self.value(item, path) for item in node.value]
-            read = Sequence(items, [self.place(item) for item in node.value])
+            read = Sequence(items, [self.place(item, path) for item in node.value])
         self.open.discard(id(node))
         return read
 
@@ -220,7 +239,8 @@ class _Reader:
                 before = stated.places[name].line
                 message = "given twice" + (f" (first in line {before})" if self.lines else "")
                 raise wrong(self.place(key), (*path, name), message)
-            stated.put(name, self.value(value, (*path, name)), self.place(key))
+            empty = isinstance(value, self.scalar) and value.tag == _NULL and not value.value
+            stated.put(name, self.value(value, (*path, name)), self.place(key, (*path, name), empty))
         return flat(merged, stated) if merged else stated
 
     def sources(self, node, path) -> list[Mapping]:

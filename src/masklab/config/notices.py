@@ -1,6 +1,7 @@
 """What can be run, but perhaps not as it was meant: notes for check, plan and the start of the workflow."""
 
 from masklab.config.check_tasks import positions
+from masklab.config.inherit import PARTS
 from masklab.config.layers import DEFAULT
 from masklab.config.located import place_of
 from masklab.config.references import study_models
@@ -10,7 +11,7 @@ SHIPPED = DEFAULT.parent
 
 def notices(config) -> list[str]:
     """A line for each, with file, line and key."""
-    return [*_left_out(config), *_cut(config)]
+    return [*_left_out(config), *_empty(config), *_cut(config)]
 
 
 def _left_out(config):
@@ -20,6 +21,19 @@ def _left_out(config):
         place = place_of(raw, name)
         if name not in config.studies and place and place.file not in _ours():
             yield f"{place}: studies.{name}: is left out: no recipe matches the patterns of its panels"
+
+
+def _empty(config):
+    """Panels, probes and sets of a user's that are patterns which match nothing."""
+    raw, ours = config.raw.get("studies") or {}, _ours()
+    for name, study in config.studies.items():
+        for key, (_, names) in PARTS.items():
+            stated = (raw.get(name) or {}).get(key) or {}
+            for part, listed in stated.items():
+                place = place_of(stated, part)
+                if listed and part not in getattr(study, key) and place and place.file not in ours:
+                    noun = names.partition(";")[0]
+                    yield f"{place}: studies.{name}.{key}.{part}: is left out: no {noun} matches its patterns"
 
 
 def _ours() -> set[str]:

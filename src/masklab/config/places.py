@@ -5,7 +5,7 @@ import re
 from typing import NamedTuple
 
 from masklab.config.layers import DEFAULT
-from masklab.config.located import Place, place_of, spelt
+from masklab.config.located import Place, as_written, place_of, spelt
 from masklab.errors import MaskLabError
 
 # Key of an entry -> the section whose entries it names.
@@ -64,7 +64,7 @@ def placed(message: str, raw) -> Fault:
     deeper = re.match(r"\.(\w+): ", inside[len(".".join(path)) :])  # a key that no file says
     if deeper:
         path, why = [*path, deeper[1]], why.removeprefix(f"{deeper[1]}: ")
-    return Fault(place, _key(path), why)
+    return Fault(place, _key(as_written(place, path)), why)
 
 
 def _key(path) -> str:

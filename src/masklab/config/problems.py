@@ -3,12 +3,14 @@
 import types
 from typing import Annotated, Literal, NamedTuple, Union, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
-from masklab.config import kinds
+from masklab.config import hints, kinds
+from masklab.config.hints import cut, unknown
 from masklab.config.inherit import meant
-from masklab.config.located import has
-from masklab.config.schema import Entity, Objective
+from masklab.config.located import has, place_of
+from masklab.config.schema import SECTIONS, Entity, Objective
+from masklab.errors import MaskLabError
 
 
 class Problem(NamedTuple):
@@ -74,8 +76,11 @@ def _problem(at, fault, entity, value, path) -> Problem:
         return Problem(place, unknown(at[-1], kinds.known("terms")))
     if kind == "extra_forbidden":
         names, within = _fields(entity, at[:-1], value)
-        kind = f" for kind {within['kind']!r}" if isinstance(within.get("kind"), str) else ""
-        return Problem(place, unknown(at[-1], names, kind))
+        kind = within["kind"] if isinstance(within.get("kind"), str) else None
+        top = len(at) == 1 and bool(path) and path[0] in SECTIONS
+        section = path[0] if path else ""
+        message = hints.unknown_in(at[-1], entity, names, section, top, kind, place_of(within, "kind") is not None)
+        return Problem(place, message)
     if kind == "value_error":  # of a check of our own, which may name a key of the mapping that it looked at
         message = str(context["error"])
         key, colon, rest = message.partition(": ")
@@ -98,9 +103,17 @@ def _problem(at, fault, entity, value, path) -> Problem:
         annotation = _annotation(entity, at)
         told = isinstance(fault["input"], str) and len(fault["input"]) > 4  # gpu is no slip for cpu
         hint = meant(fault["input"], get_args(_bare(annotation))) if told else ""
-        return Problem(place, f"must be {allowed(annotation)}" + got(fault["input"]) + hint)
+        options = get_args(_bare(annotation)) if get_origin(_bare(annotation)) is Literal else ()
+        words = f"one of {cut(options)}" if len(options) > 1 else allowed(annotation)
+        return Problem(place, f"must be {words}" + got(fault["input"]) + hint)
     if kind == "list_type" and isinstance(fault["input"], str | int):
-        return Problem(place, f"must be a list; write [{fault['input']}]")
+        return Problem(place, _no_list(entity, at, value, fault["input"]))
+    if kind == "string_type" and at and isinstance(at[-1], int) and (named := _named_by(at)):
+        return Problem(place, f"must be the name of {named}" + got(fault["input"]))
+    if kind == "dict_type":
+        return Problem(place, hints.values_of(at[-1] if at else None) + got(fault["input"]))
+    if kind in ("model_type", "model_attributes_type"):
+        return Problem(place, hints.keys_of(at[-1] if at else path[0]) + got(fault["input"]))
     if kind in _BOUNDS:
         sign, words = _BOUNDS[kind]
         message = f"must be {words} {_number(context[sign])}"
@@ -108,6 +121,8 @@ def _problem(at, fault, entity, value, path) -> Problem:
         message = "must be text; put it in quotes"
     elif kind in _WORDS:
         message = f"must be {_WORDS[kind]}"
+        if kind in ("int_parsing", "float_parsing"):
+            return Problem(place, message + got(fault["input"]) + hints.number(fault["input"]))
     else:
         message = fault["msg"][0].lower() + fault["msg"][1:]
     return Problem(place, message + got(fault["input"]))
@@ -131,27 +146,68 @@ _WORDS = {
     "string_type": "text",
     "list_type": "a list",
     "tuple_type": "a list",
-    "dict_type": "a mapping of names to values",
-    "model_type": "a mapping of keys to values",
-    "model_attributes_type": "a mapping of keys to values",
 }
 
 
-def unknown(key, names, where: str = "") -> str:
-    """What is said of a key that is none of `names`."""
-    return f"unknown key{where}" + (meant(key, names) or f"; allowed: {_list(names)}")
+def booleans(entity, value, path) -> list[Problem]:
+    """Values true and false where a number belongs; pydantic takes them for 1 and 0."""
+    found = []
+
+    def walk(value, at):
+        for part, item in value.items() if isinstance(value, dict) else enumerate(value):
+            here = (*at, part)
+            if isinstance(item, dict | list):
+                walk(item, here)
+            elif isinstance(item, bool):
+                try:
+                    annotation = _annotation(entity, here)
+                except MaskLabError:  # a term that is not known
+                    continue
+                types_ = _leaves(annotation)
+                if types_ & {int, float} and bool not in types_:
+                    found.append(Problem((*path, *here), f"must be {allowed(annotation)}{got(item)}"))
+
+    walk(value, ())
+    return found
+
+
+def _leaves(annotation) -> set:
+    """Types within unions and lists."""
+    parts = [part for part in get_args(annotation) if isinstance(part, type) or get_origin(part)]
+    if get_origin(annotation) is Literal or not parts:
+        return {annotation} if isinstance(annotation, type) else set()
+    return {leaf for part in (parts[:1] if get_origin(annotation) is Annotated else parts) for leaf in _leaves(part)}
 
 
 def got(value) -> str:
     """The wrong value as the end of a message, as YAML writes it; nothing for mappings and lists."""
+    if isinstance(value, dict) and len(value) == 1 and next(iter(value.values())) is None:
+        name = next(iter(value))
+        return f' (got a mapping); text with braces needs quotes: "{{{name}}}"'
     if isinstance(value, dict | list | tuple):
         return ""
     words = {None: "null", True: "true", False: "false"} if value is None or isinstance(value, bool) else {}
     return f" (got {words.get(value) or repr(value)})"
 
 
-def _list(names) -> str:
-    return ", ".join(str(name) for name in names)
+def _no_list(entity, at, value, given) -> str:
+    """What is said of a single value in place of a list; where a list of it would do, this is what to write."""
+    annotation = _annotation(entity, at)
+    if at[-1] == "checkpoints":
+        steps = value.get("steps")
+        most = f", none above {steps}" if isinstance(steps, int) else ""
+        return f"must be a list of steps{most}" + got(given)
+    try:
+        TypeAdapter(annotation).validate_python([given], strict=isinstance(given, bool))
+    except ValidationError:
+        return f"must be {allowed(annotation)}" + got(given)
+    return f"must be {allowed(annotation)}" + got(given) if given == "all" else f"must be a list; write [{given}]"
+
+
+def _named_by(at) -> str:
+    """What the items of a list name, as far as its key tells: `a model`."""
+    nouns = {"panels": "a model", "extra": "a model", "probes": "a model", "sets": "a task", "tasks": "a task"}
+    return next((nouns[part] for part in at if part in nouns), "")
 
 
 def _number(value) -> str:
@@ -240,7 +296,7 @@ def allowed(annotation, bounds=()) -> str:
     if origin is tuple:
         return f"a list of {len(parameters)} {_plural(parameters[0])}"
     if origin is dict:
-        names = _list(get_args(parameters[0])) or "names"
+        names = _every(get_args(parameters[0])) or "names"
         return f"a mapping of {names} to {_plural(parameters[1])}"
     if isinstance(annotation, type) and issubclass(annotation, Entity):
         return "a mapping of settings"
@@ -255,6 +311,10 @@ _NOUNS = {
 }
 
 
+def _every(names) -> str:
+    return ", ".join(map(str, names))
+
+
 def _plural(annotation) -> str:
     bounds = ()
     if get_origin(annotation) is Annotated:
@@ -262,7 +322,7 @@ def _plural(annotation) -> str:
     if annotation in _NOUNS:
         return _NOUNS[annotation][1] + _range(annotation, bounds)
     if get_origin(annotation) is Literal:
-        return f"any of {_list(get_args(annotation))}"
+        return f"any of {_every(get_args(annotation))}"
     words = allowed(annotation, bounds)
     return words.replace("a list", "lists").replace("a mapping", "mappings")
 
@@ -270,7 +330,7 @@ def _plural(annotation) -> str:
 def _options(annotation) -> str:
     """Values of a Literal: `one of a, b, c`."""
     options = get_args(annotation)
-    return f"one of {_list(options)}" if len(options) > 1 else repr(options[0])
+    return f"one of {_every(options)}" if len(options) > 1 else repr(options[0])
 
 
 def _bounds(metadata):

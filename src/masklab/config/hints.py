@@ -1,0 +1,144 @@
+"""What may have been meant by a key or a value that is wrong, as the end of a message."""
+
+import re
+from typing import get_args, get_origin
+
+from masklab.config import kinds
+from masklab.config.inherit import meant
+from masklab.config.schema import KINDED, SECTIONS, TOKENIZERS, Config, Entity, Model, Settings, Study
+
+MOST = 12  # names of a list
+
+# Options of Snakemake that people write into a config.
+SNAKEMAKE = {
+    "jobs": "--jobs 100",
+    "cores": "--cores 4",
+    "executor": "--executor slurm",
+    "configfile": "--configfile my.yaml",
+}
+# Other common names of keys.
+ALIASES = {
+    "learning_rate": "lr", "dev": "valid", "validation": "valid", "batch": "batch_size", "epoch": "epochs",
+    "n_layers": "layers", "num_layers": "layers", "num_hidden_layers": "layers", "n_heads": "heads",
+    "num_heads": "heads", "num_attention_heads": "heads", "hidden_size": "hidden", "intermediate_size": "intermediate",
+    "max_steps": "steps", "init_from": "init", "optimizer": "optimiser", "mask_rate": "rate", "masking_rate": "rate",
+    "vocab": "vocab_size", "max_len": "max_length", "max_seq_length": "max_length", "gradient_clip": "clip",
+    "warmup_ratio": "warmup", "name": "run", "lines": "sentences",
+}  # fmt: skip
+# What a mapping may look like: of a section, of a key.
+EXAMPLES = {
+    "panels": "the title of each panel to its recipes, such as {all: [strict-mlm]}",
+    "probes": "each probe to the recipes that it measures, such as {minimal-pairs: all}",
+    "sets": "the name of each set to its tasks, such as {glue: [sentiment, entailment]}",
+}
+ENTRIES = {
+    "corpora": "{kind: english, sentences: 1000}", "tokenizers": "{vocab_size: 1000}", "encoders": "{layers: 2}",
+    "objectives": "{mlm: 1}", "optimisers": "{lr: 0.001}", "models": "{steps: 400}", "optimiser": "{lr: 0.001}",
+    "masking": "{rate: 0.15}", "studies": "{panels: {all: [strict-mlm]}}", "mlm": "{weight: 1}",
+    "decoder": "{layers: 2}", "tasks": "{pairs: 50}", "probes": "{epochs: 3}", "grid": "{lr: [0.001, 0.0001]}",
+}  # fmt: skip
+# Names of entries in examples, where they change one that there is.
+NAMED = {"tokenizers": "strict", "encoders": "tiny", "models": "strict-mlm", "tasks": "blimp", "probes": "finetune"}
+
+
+def cut(names, most: int = MOST) -> str:
+    """Names in a row, those after the first few counted."""
+    names = [str(name) for name in names]
+    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
+def unknown(key, names, where: str = "") -> str:
+    """What is said of a key that is none of `names`."""
+    return f"unknown key{where}" + (slip(key, names) or f"; allowed: {cut(names)}")
+
+
+def slip(key, names) -> str:
+    """The one of `names` that a key may have been; else nothing."""
+    key = str(key)
+    if glued := re.match(r"(\w+):[^\s]", key):
+        return f"; a space is missing after {glued[1]}:"
+    if re.fullmatch(r"\d{3}", key):
+        return "; a number is written without commas"
+    alias = ALIASES.get(key) or ALIASES.get(meant(key, ALIASES).partition("'")[2].rstrip("'?"))
+    if key not in ALIASES and (close := meant(key, names)):
+        return close
+    return f"; did you mean {alias!r}?" if alias in names else meant(key, names)
+
+
+def unknown_at_top(key, value) -> str:
+    """What is said of a key at the top level that has no place there."""
+    if key in SNAKEMAKE:
+        return f"is an option of Snakemake; write it on the command line: snakemake {SNAKEMAKE[key]}"
+    if close := slip(key, Config.model_fields):
+        return "unknown key" + close
+    for section, entity in (("studies", Study), ("models", Model)):
+        if key in entity.model_fields:
+            return f"unknown key at the top level; indent it under an entry of {section}"
+        if isinstance(value, dict) and value and set(value) <= {*entity.model_fields, "like", "for"}:
+            return f"unknown key; indent it under {section}"
+    return unknown(key, [*Settings.model_fields, "extends", *SECTIONS])
+
+
+def unknown_in(key, entity, names, section: str, top: bool, kind: str | None, stated: bool) -> str:
+    """What is said of a key that a mapping of an entry does not have.
+
+    top: the mapping is the entry itself. kind: of the entry; stated: whether it says so itself.
+    """
+    where = f" for kind {kind!r}" if kind else ""
+    if close := slip(key, names):
+        return f"unknown key{where}{close}"
+    if top and entity is not None:
+        if (kind or section == "tokenizers") and (others := _kinds_with(section, key)):
+            change = f"write kind: {others[0]}" if stated else f"add kind: {others[0]}"
+            has = f"kind {others[0]!r} has it" if len(others) == 1 else f"kinds that have it: {cut(others)}"
+            return f"unknown key{where}; {has}; {change}"
+        for name, field in entity.model_fields.items():
+            for nested in _entities(field.annotation):
+                inner = ALIASES.get(key, key)
+                if inner in nested.model_fields:
+                    return f"unknown key{where}; write {name}: {{{inner}: ...}}"
+        if key in Settings.model_fields:
+            return f"unknown key{where}; it is a key of the whole config: write it at the top level"
+        names = [*names, "like", "for"]
+    return unknown(key, names, where)
+
+
+def _kinds_with(section: str, key: str) -> list[str]:
+    """Kinds of a section whose entries have a key."""
+    if section in KINDED:
+        return [name for name, kind in kinds.known(section).items() if key in kind.entity().model_fields]
+    return [name for name, made in TOKENIZERS.items() if key in made.model_fields] if section == "tokenizers" else []
+
+
+def _entities(annotation) -> list[type[Entity]]:
+    if isinstance(annotation, type) and issubclass(annotation, Entity):
+        return [annotation]
+    return [one for part in get_args(annotation) if get_origin(annotation) is not dict for one in _entities(part)]
+
+
+def entries_of(section: str) -> str:
+    """What a section must be, with an example."""
+    example = f", such as {{{NAMED.get(section, 'mine')}: {ENTRIES[section]}}}" if section in ENTRIES else ""
+    return f"must be a mapping of names to entries{example}"
+
+
+def keys_of(part) -> str:
+    """What an entry, or a key of one, must be, with an example. part: its section, or the key."""
+    example = ENTRIES.get(str(part))
+    return "must be a mapping of keys to values" + (f", such as {example}" if example else "")
+
+
+def values_of(key) -> str:
+    """What a key that maps names must be, with an example."""
+    return f"must map {EXAMPLES[key]}" if key in EXAMPLES else "must be a mapping of names to values"
+
+
+def number(text) -> str:
+    """How a text that was meant as a number is written; else nothing."""
+    if not isinstance(text, str):
+        return ""
+    if re.fullmatch(r"\d{1,3}(,\d{3})+", text):
+        return f"; write {text.replace(',', '')}"
+    if re.fullmatch(r"\d+(\.\d+)?\s*%", text):
+        return f"; write {float(text.rstrip('% ')) / 100:g}"
+    return ""
