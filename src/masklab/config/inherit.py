@@ -26,8 +26,8 @@ def meant(name, names) -> str:
     close = difflib.get_close_matches(str(name), [str(other) for other in names], n=1, cutoff=0.65)
     bare = _without_digits(str(name))
     numbered = [other for other in names if _without_digits(str(other)) == bare]
-    if not close or (bare != str(name) and len(numbered) > 1):  # figure9 is no slip for figure6
-        return ""
+    if not close or (bare != str(name) and numbered and (len(numbered) > 1 or numbered == [bare])):
+        return ""  # figure9 is no slip for figure6, sentence2 none for sentence
     return f"; did you mean {close[0]!r}?"
 
 
@@ -95,7 +95,6 @@ PARTS = {
 
 def _check_nulls(name, study, under) -> None:
     """A null in a study removes something, and is written."""
-    under = under if isinstance(under, dict) else {}
     for key, (noun, names) in PARTS.items():
         stated = study.get(key) if isinstance(study, dict) else None
         for part, value in stated.items() if isinstance(stated, dict) else ():
@@ -104,10 +103,8 @@ def _check_nulls(name, study, under) -> None:
             place, path = place_of(stated, part), ("studies", name, key, part)
             if place is not None and place.empty:
                 raise wrong(place, path, f"names no {names}")
-            below = under.get(key) or {}
-            if "like" not in study and "like" not in under and part not in below:
-                message = f"null removes a {noun} of the files below, which have none of that name{meant(part, below)}"
-                raise wrong(place, path, message)
+            if under is None and "like" not in study:
+                raise wrong(place, path, f"null removes a {noun} of the files below, which have no such study")
 
 
 class _Both:
