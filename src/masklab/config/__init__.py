@@ -88,7 +88,10 @@ def _typed(raw) -> Config:
     for section in SECTIONS:
         sections[section] = {}
         for name, other in twins(raw.get(section) or {}).items():
-            faults.append(Problem((section, name), f"looks like {other!r}, written with other accents; choose another"))
+            line = getattr(place_of(raw[section], other), "line", None)
+            like = f"the one in line {line}" if line else repr(other)
+            message = f"the same name as {like}, but its accents are encoded differently"
+            faults.append(Problem((section, name), message))
         for name in raw.get(section) or {}:
             entity = _entry(section, name, raw[section], faults)
             if entity is not None:

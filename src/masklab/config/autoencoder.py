@@ -16,8 +16,8 @@ def check_autoencoder(config, where, model, encoder, objective):
         )
     if decoder is not None and how is None:
         raise MaskLabError(
-            f"config: {where}.encoder: {model.encoder!r} has a decoder, which objective {model.objective!r} (no mae)"
-            " leaves without use"
+            f"config: {where}.encoder: {model.encoder!r} has a decoder, but objective {model.objective!r} does not use"
+            " one; give an encoder without decoder, or an objective with mae"
         )
     taught = objective.needs("teacher") or objective.needs("codes")
     if decoder is not None and decoder.attention == "causal+cross" and (taught or how.reset):

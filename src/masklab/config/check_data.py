@@ -6,6 +6,7 @@ from masklab.config import data
 from masklab.config.check_corpora import check_text
 from masklab.config.faults import Faults
 from masklab.config.inherit import choices, listed
+from masklab.config.places import placed
 from masklab.config.references import law_entry
 from masklab.config.sources import expand, missing, named
 from masklab.errors import MaskLabError
@@ -53,9 +54,11 @@ def lost(config):
     for section in ("corpora", "tasks"):
         for name, entry in getattr(config, section).items():
             for file in missing(entry) + missing(law_entry(config, entry)):
-                absent.setdefault(file, f"{section}.{name}")
-    for file, key in list(absent.items())[:5]:
-        yield f"{key}: no file matches {file}"
+                absent.setdefault(file, (section, name, entry))
+    for file, (section, name, entry) in list(absent.items())[:5]:
+        where, law = f"{section}.{name}", file not in named(entry)
+        fault = placed(f"config: {where if law else _key(where, entry, file)}: no file matches {file}", config.raw)
+        yield str(fault).removeprefix("config: ")
     if len(absent) > 5:
         yield f"... and {len(absent) - 5} more files that corpora and tasks name are missing"
 

@@ -4,6 +4,7 @@ from masklab.config import check_objectives
 from masklab.config.autoencoder import check_autoencoder
 from masklab.config.declared import check_symbols, known, known_checkpoint
 from masklab.config.exact import check_weightless
+from masklab.config.places import Misfit
 from masklab.config.references import split_reference, stated_sequences
 from masklab.errors import MaskLabError
 
@@ -18,11 +19,21 @@ def check_model(config, name, model):
     known(config.objectives, model.objective, f"{where}.objective")
     encoder, objective = config.encoders[model.encoder], config.objectives[model.objective]
     if config.tokenizers[model.tokenizer].max_length > encoder.max_positions:
-        raise MaskLabError(
-            f"config: {where}.tokenizer: tokenizers.{model.tokenizer}.max_length"
-            f" ({config.tokenizers[model.tokenizer].max_length}) is above encoders.{model.encoder}.max_positions"
-            f" ({encoder.max_positions})"
+        longest, most = config.tokenizers[model.tokenizer].max_length, encoder.max_positions
+        raise Misfit(
+            f"config: {where}.tokenizer: max_length ({longest}) of tokenizer {model.tokenizer!r} is above max_positions"
+            f" ({most}) of encoder {model.encoder!r}",
+            {
+                f"tokenizers.{model.tokenizer}.max_length": f"{longest} is above max_positions ({most}) of encoder"
+                f" {model.encoder!r} in {where}",
+                f"encoders.{model.encoder}.max_positions": f"{most} is below max_length ({longest}) of tokenizer"
+                f" {model.tokenizer!r} in {where}",
+                f"{where}.encoder": f"max_positions ({most}) of {model.encoder!r} is below max_length ({longest}) of"
+                f" its tokenizer {model.tokenizer!r}",
+            },
         )
+    if model.init is not None:
+        known_checkpoint(config, model.init, f"{where}.init")
     check_autoencoder(config, where, model, encoder, objective)
     check_objectives.check_model(config, model, objective, where)
     if not encoder.network:
@@ -31,9 +42,16 @@ def check_model(config, name, model):
         raise MaskLabError(f"config: {where}.masking: mask + random must be at most 1")
     sequences = stated_sequences(config, config.corpora[model.corpus])
     if sequences and model.steps and model.batch_size > sequences:
-        raise MaskLabError(
+        fewer = f"{sequences} are fewer than batch_size ({model.batch_size}) of {where}"
+        raise Misfit(
             f"config: {where}.batch_size: {model.batch_size} is more than the {sequences} training sequences of"
-            f" {model.corpus!r}"
+            f" {model.corpus!r}",
+            {f"corpora.{model.corpus}.{key}": fewer for key in ("sentences", "sequences")},
+        )
+    if model.micro_batch is None and model.processes > model.batch_size:
+        raise Misfit(
+            f"config: {where}.processes: {model.processes} is more than batch_size ({model.batch_size})",
+            {f"{where}.batch_size": f"{model.batch_size} is less than processes ({model.processes})"},
         )
     if model.processes > -(-model.batch_size // model.micro):
         raise MaskLabError(
@@ -47,24 +65,48 @@ def check_model(config, name, model):
         )
     late = [step for step in model.checkpoints if step > model.steps]
     if late:
-        raise MaskLabError(f"config: {where}.checkpoints: {late[0]} is after the last step ({model.steps})")
+        example = [step for step in (model.steps // 5, model.steps) if step]
+        raise Misfit(
+            f"config: {where}.checkpoints: {late[0]} is after the last step ({model.steps})",
+            {
+                f"{where}.steps": f"{model.steps}, but its checkpoints go up to {max(late)}; write checkpoints too,"
+                f" such as {example}, or [] for five of them"
+            },
+        )
     if model.shuffle and model.init is None:
         raise MaskLabError(f"config: {where}.shuffle: needs weights to shuffle, given as init: model@step")
     if model.embeddings is not None:
         known(config.embeddings, model.embeddings, f"{where}.embeddings")
         vectors = config.embeddings[model.embeddings]
-        if vectors.size != encoder.hidden or vectors.tokenizer != model.tokenizer:
-            raise MaskLabError(
-                f"config: {where}.embeddings: {model.embeddings!r} must have the model's tokenizer and the encoder's"
-                f" width ({encoder.hidden})"
+        if vectors.size != encoder.hidden:
+            raise Misfit(
+                f"config: {where}.embeddings: size ({vectors.size}) of {model.embeddings!r} must be hidden"
+                f" ({encoder.hidden}) of encoder {model.encoder!r}",
+                {
+                    f"embeddings.{model.embeddings}.size": f"{vectors.size} must be hidden ({encoder.hidden}) of"
+                    f" encoder {model.encoder!r} in {where}",
+                    f"encoders.{model.encoder}.hidden": f"{encoder.hidden} must be size ({vectors.size}) of embeddings"
+                    f" {model.embeddings!r} in {where}",
+                },
+            )
+        if vectors.tokenizer != model.tokenizer:
+            raise Misfit(
+                f"config: {where}.embeddings: tokenizer of {model.embeddings!r} ({vectors.tokenizer!r}) must be the"
+                f" model's ({model.tokenizer!r})",
+                {
+                    f"embeddings.{model.embeddings}.tokenizer": f"{vectors.tokenizer!r} must be the tokenizer of"
+                    f" {where} ({model.tokenizer!r})"
+                },
             )
     if model.init is not None:
         teacher = known_checkpoint(config, model.init, f"{where}.init")
         if (teacher.encoder, teacher.tokenizer) != (model.encoder, model.tokenizer):
             differs = "encoder" if teacher.encoder != model.encoder else "tokenizer"
-            raise MaskLabError(
+            theirs, own = getattr(teacher, differs), getattr(model, differs)
+            raise Misfit(
                 f"config: {where}.init: {model.init} must have the same encoder and tokenizer; its {differs} is"
-                f" {getattr(teacher, differs)!r}, not {getattr(model, differs)!r}"
+                f" {theirs!r}, not {own!r}",
+                {f"{where}.{differs}": f"{own!r}, but {model.init}, from which it starts, has {theirs!r}"},
             )
 
 
@@ -75,9 +117,7 @@ def check_coded(config, name, model):
         return
     known(config.dictionaries, model.dictionary, f"{where}.dictionary")
     reference = f"dictionaries.{model.dictionary}.model"
-    source, _ = split_reference(config.dictionaries[model.dictionary].model, reference)
-    known(config.models, source, reference)
-    coded = config.models[source]
+    coded = known_checkpoint(config, config.dictionaries[model.dictionary].model, reference)
     if model.codes == "stored" and (coded.corpus, coded.tokenizer) != (model.corpus, model.tokenizer):
         raise MaskLabError(
             f"config: {where}.codes: 'stored' needs the dictionary's own corpus and tokenizer"

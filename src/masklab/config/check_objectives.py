@@ -1,5 +1,6 @@
 """What the terms of objectives ask of the rest of the config: teachers, dictionaries, tasks. One line per fault."""
 
+from masklab.config.inherit import hint
 from masklab.config.references import symbols_of
 from masklab.errors import MaskLabError
 
@@ -13,7 +14,7 @@ def check_objective(config, name, objective):
             continue
         where, task = f"config: objectives.{name}.{term}.task", settings.task
         if task not in config.tasks:
-            raise MaskLabError(f"{where}: {task!r} is not declared; declared: {', '.join(config.tasks)}")
+            raise MaskLabError(f"{where}: {task!r} is not declared{hint(task, config.tasks)}")
         if config.tasks[task].kind in PAIRS:
             raise MaskLabError(f"{where}: {task!r} is a task of pairs; it must have labels")
 

@@ -56,7 +56,7 @@ def check_probe(config, name, probe):
             fitting = [other for other, entry in config.tasks.items() if holds(entry) in (*measured, None)]
             raise MaskLabError(
                 f"config: probes.{name}.tasks: {task!r} holds {found}; a probe of kind {probe.kind} measures"
-                f" {', '.join(measured)}{listed(fitting, 6, 'such tasks')}"
+                f" {_either(measured)}{listed(fitting, 6, 'such tasks')}"
             )
         rows, sizes = stated_rows(config.tasks[task]), getattr(probe, "sizes", None)
         if rows and sizes and max(sizes) > rows:
@@ -66,6 +66,10 @@ def check_probe(config, name, probe):
     sentence = getattr(probe, "sentence", None)
     if probe.kind == "prediction" and sentence.count("[MASK]") != 1:
         raise MaskLabError(f"config: probes.{name}.sentence: must hold exactly one [MASK] (got {sentence!r})")
+
+
+def _either(words) -> str:
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def positions(config, model) -> int:

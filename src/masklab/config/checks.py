@@ -1,5 +1,7 @@
 """What the types cannot say: that names are known and that what stands together fits. One line per fault."""
 
+import itertools
+
 from masklab.config import check_objectives
 from masklab.config.autoencoder import check_head
 from masklab.config.check_models import check_coded, check_model
@@ -10,8 +12,9 @@ from masklab.config.faults import Faults
 from masklab.config.growth import check_growth
 from masklab.config.inherit import hint, listed
 from masklab.config.names import name_problem
+from masklab.config.places import Misfit
 from masklab.config.references import LAWS, named_law, split_reference, study_models, symbols_of
-from masklab.config.replicates import sources_of
+from masklab.config.replicates import dictionary_of, sources_of
 from masklab.config.schema import SECTIONS
 from masklab.errors import MaskLabError
 
@@ -57,7 +60,12 @@ def _check_tokenizer(config, name, tokenizer):
 
 
 def _check_causal_model(config, name, model):
-    """A causal model reads text."""
+    """A causal model reads text, and its heads are equally wide."""
+    if model.hidden % model.heads:
+        raise Misfit(
+            f"config: causal_models.{name}.hidden: {model.hidden} is not a multiple of heads ({model.heads})",
+            {f"causal_models.{name}.heads": f"{model.heads} does not divide hidden ({model.hidden})"},
+        )
     for key, section in (("corpus", "corpora"), ("tokenizer", "tokenizers")):
         known(getattr(config, section), getattr(model, key), f"causal_models.{name}.{key}")
     if config.corpora[model.corpus].kind in SYMBOLIC:
@@ -74,7 +82,8 @@ def _check_embeddings(config, name, embeddings):
 
 def _check_encoder(config, name, encoder):
     if problem := encoder.problem():
-        raise MaskLabError(f"config: encoders.{name}.{problem}")
+        undivided = {f"encoders.{name}.heads": f"{encoder.heads} does not divide hidden ({encoder.hidden})"}
+        raise Misfit(f"config: encoders.{name}.{problem}", undivided if "of heads" in problem else {})
 
 
 def _check_dictionary(config, name, dictionary):
@@ -83,13 +92,18 @@ def _check_dictionary(config, name, dictionary):
     if not encoder.network:
         raise MaskLabError(f"config: dictionaries.{name}.model: {WEIGHTLESS[encoder.kind]} has no hidden states")
     if dictionary.layer > encoder.layers:
-        raise MaskLabError(
-            f"config: dictionaries.{name}.layer: {dictionary.layer} is above the encoder's {encoder.layers} layers"
+        raise Misfit(
+            f"config: dictionaries.{name}.layer: {dictionary.layer} is above the encoder's {encoder.layers} layers",
+            {
+                f"encoders.{source.encoder}.layers": f"{encoder.layers} is below layer ({dictionary.layer}) of"
+                f" dictionaries.{name}"
+            },
         )
     if dictionary.sample < dictionary.atoms:
-        raise MaskLabError(
+        raise Misfit(
             f"config: dictionaries.{name}.sample: {dictionary.sample} tokens are too few for {dictionary.atoms} atoms;"
-            " it takes at least as many"
+            " it takes at least as many",
+            {f"dictionaries.{name}.atoms": f"{dictionary.atoms} is more than sample ({dictionary.sample})"},
         )
 
 
@@ -107,9 +121,24 @@ def _check_circle(config, name, model):
                     if model.init and split_reference(model.init, "")[0] in (*path[1:2], source)
                     else "dictionary"
                 )
-                raise MaskLabError(f"config: models.{name}.{key}: goes round in a circle: {' -> '.join([*path, name])}")
+                raise MaskLabError(
+                    f"config: models.{name}.{key}: goes round in a circle: {_links(config, [*path, name])}"
+                )
             if source not in path:
                 waiting.append([*path, source])
+
+
+def _links(config, path) -> str:
+    """Recipes in a circle, with the dictionaries between them."""
+    between = []
+    for recipe, source in itertools.pairwise(path):
+        model, dictionary = config.models[recipe], dictionary_of(config, recipe)
+        starts = model.init and split_reference(model.init, "")[0] == source
+        between.append([f"dictionaries.{dictionary}"] if dictionary and not starts else [])
+    if not any(between):
+        return " -> ".join(path)
+    links = [link for recipe, more in zip(path[:-1], between, strict=True) for link in (f"models.{recipe}", *more)]
+    return " -> ".join([*links, f"models.{path[-1]}"])
 
 
 def _check_study(config, name, study):
@@ -134,11 +163,17 @@ def _check_study(config, name, study):
         raise MaskLabError(f"config: {where}.panels: no panel names a recipe{listed(config.models)}")
     for probe, models in study.probes.items():
         if probe not in config.probes:
-            message = f"no probe of that name{hint(probe, config.probes)}"
+            message = f"{probe!r} is not declared{hint(probe, config.probes)}"
+            if probe in config.tasks:
+                able = [name for name, entry in config.probes.items() if probe in entry.tasks]
+                such = f", such as {able[0]}" if able else ""
+                message = f"{probe!r} is a task; name the probe that measures it{such}"
             raise MaskLabError(f"config: {where}.probes.{probe}: {message}")
         for model in () if models == "all" else models:
             if model not in members:
-                message = f"{model!r} is not a recipe of the study{hint(model, members)}"
+                add = "; add it to a panel or to extra"
+                message = f"{model!r} is not a recipe of the study"
+                message += add if model in config.models else hint(model, members)
                 raise MaskLabError(f"config: {where}.probes.{probe}: {message}")
         check_length(config, probe, members if models == "all" else models)
         for model in members if models == "all" else models:

@@ -1,6 +1,7 @@
 """Checks that many entries share: a name is declared, a step is kept, a corpus and a tokenizer belong together."""
 
 from masklab.config.inherit import hint
+from masklab.config.places import Misfit
 from masklab.config.references import checkpoints, split_reference, symbols_of
 from masklab.errors import MaskLabError
 
@@ -15,13 +16,26 @@ def known(names, name, where):
 
 def known_checkpoint(config, reference, where):
     """The recipe that `recipe@step` names, which keeps this step."""
+    name, at, step = reference.rpartition("@") if "@" in reference else (reference, "", "")
+    if not step.isdecimal():
+        known(config.models, name, where)
+        wrong = f"{step!r} is not a step" if at else "needs a step"
+        raise MaskLabError(f"config: {where}: {wrong}; write {name}@{checkpoints(config.models[name])[-1]}")
     name, step = split_reference(reference, where)
     known(config.models, name, where)
-    kept = checkpoints(config.models[name])
+    model = config.models[name]
+    kept = checkpoints(model)
     if step not in kept:
-        raise MaskLabError(
+        start = f"{where.rpartition('.')[0]} starts from {reference}"
+        raise Misfit(
             f"config: {where}: {name} keeps no step {step}; it keeps {', '.join(map(str, kept))}: its checkpoints and"
-            " its last step"
+            " its last step",
+            {
+                f"models.{name}.steps": f"{start}, which {model.steps} steps never reach"
+                if model.steps < step
+                else f"{start}, which is neither a checkpoint nor the last step",
+            }
+            | ({f"models.{name}.checkpoints": f"{start}, which it does not list"} if model.steps >= step else {}),
         )
     return config.models[name]
 
@@ -31,10 +45,18 @@ def check_symbols(config, corpus, tokenizer, where):
     known(config.corpora, corpus, where)
     symbols, text = config.tokenizers[tokenizer].kind == "symbols", config.corpora[corpus].kind not in SYMBOLIC
     if symbols == text:
-        is_, needs = ("text", "kind: unigram, bpe or wordpiece") if text else ("symbols", "kind: symbols")
-        raise MaskLabError(
-            f"config: {where}: corpus {corpus!r} holds {is_}, which tokenizer {tokenizer!r} cannot read; it takes one"
-            f" of {needs} with corpus: {corpus}"
+        is_, needs = ("text", "kind: unigram") if text else ("symbols", "kind: symbols")
+        unread, entry = f"that tokenizer {tokenizer!r} cannot read", where.rpartition(".")[0]
+        declare = f"declare a tokenizer {{{needs}, corpus: {corpus}}} and name it"
+        otherwise = {f"{entry}.corpus": f"a corpus of {is_} {unread}; {declare} here"}
+        advice = f"; {declare}"
+        if where.startswith("tokenizers."):
+            otherwise, advice = {}, f"; write {needs} in {entry}"
+            otherwise[f"{entry}.kind"] = f"cannot read corpus {corpus!r}, which holds {is_}{advice}"
+        otherwise[f"corpora.{corpus}.kind"] = f"makes it a corpus of {is_} {unread}{advice}"
+        raise Misfit(
+            f"config: {where}: corpus {corpus!r} holds {is_}, which tokenizer {tokenizer!r} cannot read{advice}",
+            otherwise,
         )
     named = config.corpora[config.tokenizers[tokenizer].corpus]
     if symbols and symbols_of(config, named) != symbols_of(config, config.corpora[corpus]):

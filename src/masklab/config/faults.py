@@ -30,16 +30,16 @@ class Faults:
             yield
         except MaskLabError as error:
             for line in str(error).split("\n"):
-                self.add(line)
+                self.add(line, getattr(error, "otherwise", {}))
         except LookupError:  # of what an earlier mistake left undeclared
             if not self.lines:
                 raise
 
-    def add(self, line: str):
-        """A line that begins with `config: <key>` gets the place of the key."""
-        fault = placed(line, self.raw)
+    def add(self, line: str, otherwise=()):
+        """A line that begins with `config: <key>` gets the place of the key. otherwise: see `Misfit`."""
+        fault = placed(line, self.raw, otherwise)
         same = (fault.place, fault.why) if fault.place else str(fault)  # entries that share a line share its mistake
-        if fault.why.startswith("does not fit"):
+        if fault.several:
             same = fault.place, fault.key  # nor does what else depends on it
         self.more[same] += self.lines.setdefault(same, fault) != fault
 
@@ -50,5 +50,4 @@ class Faults:
 
     def _with_more(self, same) -> Fault:
         fault, more = self.lines[same], self.more[same]
-        apart = more and fault.why.startswith("does not fit")
-        return fault._replace(why=f"{fault.why} (and {more} more that it does not fit)") if apart else fault
+        return fault._replace(why=fault.several.replace("{more}", str(more))) if more and fault.several else fault

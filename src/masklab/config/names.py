@@ -26,7 +26,7 @@ def name_problem(name: str) -> str | None:
         return "a name must not be empty"
     if wrong := dict.fromkeys(char for char in name if not _allowed(char)):
         hint = "; {...} is filled in where an entry has `for:`" if "{" in name else ""
-        return f"a name has {ALLOWED} only, not {', '.join(map(_shown, wrong))}{hint}"
+        return f"a name may contain only {ALLOWED}; this one has {', '.join(map(_shown, wrong))}{hint}"
     if name[0] in ".+-" or unicodedata.category(name[0])[0] == "M":
         return f"a name must begin with a letter, a digit or _, not with {_shown(name[0])}"
     if (size := len(name.encode())) > LONGEST:

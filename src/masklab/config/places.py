@@ -4,6 +4,7 @@ import contextlib
 import re
 from typing import NamedTuple
 
+from masklab.config.inherit import KEEP
 from masklab.config.layers import DEFAULT
 from masklab.config.located import Place, as_written, place_of, spelt
 from masklab.errors import MaskLabError
@@ -17,12 +18,27 @@ NAMES = {
 }  # fmt: skip
 
 
+class Misfit(MaskLabError):
+    """Two entries that do not fit each other.
+
+    otherwise: what is said, by key, where that key and not the one of the message was the last to change.
+    """
+
+    def __init__(self, message: str, otherwise: dict[str, str]):
+        super().__init__(message)
+        self.otherwise = otherwise
+
+
 class Fault(NamedTuple):
-    """place: of the user's line that it goes back to; key: what the message begins with; why: the rest of it."""
+    """place: of the user's line that it goes back to; key: what the message begins with; why: the rest of it.
+
+    several: the rest where `{more}` others go back to the same key; empty: each of them is said.
+    """
 
     place: Place | None
     key: str
     why: str
+    several: str = ""
 
     def __str__(self):
         place = self.place or ("config" if self.key else None)
@@ -39,14 +55,15 @@ def located(config):
         yield
     except MaskLabError as error:
         raw = getattr(config, "raw", config)
-        raise MaskLabError("\n".join(str(placed(line, raw)) for line in str(error).split("\n"))) from None
+        otherwise = getattr(error, "otherwise", {})
+        raise MaskLabError("\n".join(str(placed(line, raw, otherwise)) for line in str(error).split("\n"))) from None
 
 
-def placed(message: str, raw) -> Fault:
+def placed(message: str, raw, otherwise=()) -> Fault:
     """A message that begins with `config: <key>` with the file and line of that key; any other one as it is.
 
     Where that key lies in a file below one that changes what it stands together with (the models of a study, the
-    corpus of a model), the line of that change and its key come first.
+    corpus of a model), the line of that change and its key come first. otherwise: see `Misfit`.
     """
     inside = message.removeprefix("config: ")
     if inside == message:
@@ -55,10 +72,17 @@ def placed(message: str, raw) -> Fault:
     name = re.match(r"(?:item \d+: )?'([^']+)' is not declared", why)
     if name and (removed := _removed(raw, name[1])) is not None:
         below = f" ({place})" if place else ""
-        return Fault(removed[0], _key(removed[1]), f"null removes it, but {_key(path)}{below} names it")
-    changed = _changed(raw, path, place, why)
+        by = f"null removes it, but {_key(as_written(place, path))}{below}"
+        several = f"{by} and {{more}} more name it; change or remove those too, or keep it"
+        return Fault(removed[0], _key(removed[1]), f"{by} names it; {KEEP}", several)
+    changed = _changed(raw, path, place, why, otherwise)
     if changed is not None and not name:
-        return Fault(changed[0], _key(changed[1]), f"does not fit {inside}")
+        where, key = changed
+        told = dict(otherwise).get(".".join(key))
+        why, several = (
+            (told, "(and {more} more)") if told else (f"does not fit {inside}", "(and {more} more do not fit)")
+        )
+        return Fault(where, _key(as_written(where, key)), why, f"{why} {several}")
     if not place:
         return Fault(None, "", message)
     deeper = re.match(r"\.(\w+): ", inside[len(".".join(path)) :])  # a key that no file says
@@ -95,10 +119,10 @@ def _removed(raw, name) -> tuple[Place, list[str]] | None:
     return None
 
 
-def _changed(raw, path, place, why) -> tuple[Place, list[str]] | None:
+def _changed(raw, path, place, why, otherwise) -> tuple[Place, list[str]] | None:
     """What the highest file says of the entry at `path` or those that it names, if `place` is in a lower one.
 
-    Of several keys that it says, one that `why` speaks of, else one that names another entry.
+    Of several keys that it says, one of `otherwise`, else one that `why` speaks of, else one that names another entry.
     """
     order = getattr(raw, "files", ())
     if place is None or len(path) < 2 or not order:
@@ -128,7 +152,7 @@ def _changed(raw, path, place, why) -> tuple[Place, list[str]] | None:
     def speaks(key):
         return bool(re.search(rf"\b{re.escape(key[-1])}\b", why))
 
-    return max(best, key=lambda one: (speaks(one[1]), one[1][-1] in NAMES))
+    return max(best, key=lambda one: (".".join(one[1]) in otherwise, speaks(one[1]), one[1][-1] in NAMES))
 
 
 def _leaves(value, path):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from masklab.config.schema.base import Count, Entity, Share
 
@@ -60,12 +60,6 @@ class CausalModel(Entity):
     optimiser: Optimiser = Optimiser(lr=2e-3, warmup=0.05)
     save_minutes: float = Field(5, gt=0, description="Minutes between saved states that a killed run resumes from.")
     seed: int = Field(1, ge=0, description="Seed of the initial weights and the batches.")
-
-    @model_validator(mode="after")
-    def _divisible(self):
-        if self.hidden % self.heads:
-            raise ValueError(f"hidden: {self.hidden} is not a multiple of heads ({self.heads})")
-        return self
 
 
 class Model(Entity):
