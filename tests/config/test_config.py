@@ -109,12 +109,12 @@ def test_a_model_of_no_steps_keeps_step_0():
         (
             ("tokenizers", "symbols", "kind"),
             "unigram",
-            "corpus 'with' holds symbols, which tokenizer 'symbols' cannot read; it takes one of kind: symbols",
+            "corpus 'with' holds symbols, which tokenizer 'symbols' cannot read; write kind: symbols",
         ),
         (("tokenizers", "symbols", "vocab_size"), 9, "tokenizers.symbols.vocab_size: unknown key for kind 'symbols'"),
         (("models", "mlm", "shuffle"), True, "models.mlm.shuffle: needs weights to shuffle"),
         (("models", "mlm", "embeddings"), "w2v", "models.mlm.embeddings: 'w2v' is not declared"),
-        (("embeddings", "cbow", "size"), 16, "models.start.embeddings: 'cbow' must have the model's tokenizer"),
+        (("embeddings", "cbow", "size"), 16, "models.start.embeddings: size (16) of 'cbow' must be hidden"),
         (("tasks", "p", "chains"), "other", "studies.s.probes.f: task 'p' is of another law than model 'mlm' reads"),
         (("objectives", "mlm"), {"mlm": 1, "mae": 1}, "objectives.mlm: mlm and mae exclude each other: they are"),
         (
@@ -122,7 +122,7 @@ def test_a_model_of_no_steps_keeps_step_0():
             {"mlm": 0, "mae": 1},
             "models.mlm.encoder: objective 'mlm' needs an encoder with a `dec",
         ),
-        (("encoders", "e", "decoder"), {"layers": 1}, "models.mlm.encoder: 'e' has a decoder, which objective 'mlm'"),
+        (("encoders", "e", "decoder"), {"layers": 1}, "models.mlm.encoder: 'e' has a decoder, but objective 'mlm'"),
         (("studies", "s", "sets"), {"x": ["y"]}, "studies.s.sets.x: 'y' is not declared; declared: p"),
         (("models", "mlm", "masking"), {"specials": True}, "studies.s.probes.loss: no floor for 'mlm'"),
         (("models", "mlm", "masking"), {"mask": 0.8}, "studies.s.probes.loss: no exact floor for 'mlm'"),

@@ -49,6 +49,16 @@ def test_a_study_whose_patterns_match_nothing(tmp_path, monkeypatch):
     ]
 
 
+def test_patterns_of_a_panel_or_probe_that_match_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    panels = '    panels: {a: [strict-mlm], b: ["nope-*"]}\n'
+    study = f'studies:\n  mine:\n{panels}    probes:\n      minimal-pairs: ["nope-*"]\n      finetune: all\n'
+    assert notes_of(study, tmp_path) == [
+        "my.yaml:3: studies.mine.panels.b: is left out: no recipe matches its patterns",
+        "my.yaml:5: studies.mine.probes.minimal-pairs: is left out: no recipe matches its patterns",
+    ]
+
+
 def test_files_that_are_not_there_and_pieces_that_no_corpus_has(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text(LINE * 40)
@@ -56,8 +66,8 @@ def test_files_that_are_not_there_and_pieces_that_no_corpus_has(tmp_path, monkey
     config = corpora + "tokenizers:\n  a: {corpus: a, vocab_size: 4000}\n"
     found = notes_of(config, tmp_path)
     assert found == [
-        "tokenizers.a.vocab_size: 4000 pieces are asked for; the 10 different words of 'a' give at most 89",
-        "corpora.b: no file matches b.txt",
+        "my.yaml:5: tokenizers.a.vocab_size: 4000 pieces are asked for; the 10 different words of 'a' give at most 89",
+        "my.yaml:3: corpora.b.files: no file matches b.txt",
     ]
     capsys.readouterr()
     assert main(["check", "my.yaml"]) == 0

@@ -6,7 +6,7 @@ from masklab.config import data
 from masklab.config.check_corpora import check_text
 from masklab.config.faults import Faults
 from masklab.config.inherit import choices, listed
-from masklab.config.places import placed
+from masklab.config.places import noted
 from masklab.config.references import law_entry
 from masklab.config.sources import expand, missing, named
 from masklab.errors import MaskLabError
@@ -45,7 +45,7 @@ def check_data(config) -> list[str]:
             if check and not missing(task):
                 notes += check(config, f"tasks.{name}", task) or []
     faults.stop()
-    return notes + list(lost(config))
+    return [noted(note, config.raw) for note in notes] + list(lost(config))
 
 
 def lost(config):
@@ -57,8 +57,7 @@ def lost(config):
                 absent.setdefault(file, (section, name, entry))
     for file, (section, name, entry) in list(absent.items())[:5]:
         where, law = f"{section}.{name}", file not in named(entry)
-        fault = placed(f"config: {where if law else _key(where, entry, file)}: no file matches {file}", config.raw)
-        yield str(fault).removeprefix("config: ")
+        yield noted(f"{where if law else _key(where, entry, file)}: no file matches {file}", config.raw)
     if len(absent) > 5:
         yield f"... and {len(absent) - 5} more files that corpora and tasks name are missing"
 

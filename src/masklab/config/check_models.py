@@ -5,7 +5,7 @@ from masklab.config.autoencoder import check_autoencoder
 from masklab.config.declared import check_symbols, known, known_checkpoint
 from masklab.config.exact import check_weightless
 from masklab.config.places import Misfit
-from masklab.config.references import split_reference, stated_sequences
+from masklab.config.references import stated_sequences
 from masklab.errors import MaskLabError
 
 

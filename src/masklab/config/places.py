@@ -91,6 +91,12 @@ def placed(message: str, raw, otherwise=()) -> Fault:
     return Fault(place, _key(as_written(place, path)), why)
 
 
+def noted(line: str, raw) -> str:
+    """A note that begins with a key, with the file and line of that key before it."""
+    _, place, _ = _named(raw, line)
+    return f"{place}: {line}" if place else line
+
+
 def _key(path) -> str:
     return ".".join(map(spelt, path))
 
