@@ -12,7 +12,7 @@ from masklab.config.checks import check_names, check_references
 from masklab.config.exact import is_exact
 from masklab.config.expand import expand_models
 from masklab.config.faults import Faults, together
-from masklab.config.hints import keys_of, unknown_at_top
+from masklab.config.hints import keys_of, kind_of_keys, unknown_at_top
 from masklab.config.inherit import meant
 from masklab.config.layers import DEFAULT, complete, layered
 from masklab.config.located import as_written, find, overlay, place_of, plain, shown, spelt, wrong
@@ -118,7 +118,7 @@ def _entry(section, name, entries, faults):
     except MaskLabError as error:
         message = str(error)
         if entry.get("kind") is None:
-            message = f"{MISSING}; {message.partition('; ')[2]}"
+            message = f"{MISSING}; {kind_of_keys(section, entry) or message.partition('; ')[2]}"
         entity, mine = None, [Problem((*path, "kind"), message)]
     for problem in mine:  # so much is missing where the name of an entry of a file below is misspelt
         lacking = MISSING in problem.message and (problem.path == path or problem.path[2:] == ("kind",))

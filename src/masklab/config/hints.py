@@ -110,6 +110,13 @@ def _kinds_with(section: str, key: str) -> list[str]:
     return [name for name, made in TOKENIZERS.items() if key in made.model_fields] if section == "tokenizers" else []
 
 
+def kind_of_keys(section: str, entry) -> str:
+    """What to write as the kind of an entry that says none, where its keys leave one only; else nothing."""
+    own = [set(_kinds_with(section, key)) for key in entry if key != "kind"]
+    common = set.intersection(*own) if own else set()
+    return f"add kind: {next(iter(common))}" if len(common) == 1 else ""
+
+
 def _entities(annotation) -> list[type[Entity]]:
     if isinstance(annotation, type) and issubclass(annotation, Entity):
         return [annotation]

@@ -181,6 +181,7 @@ _PLAINLY = {
     "did not find expected key": "keys of one mapping must begin in one column",
     "could not find expected ':'": "a key without ': ' and a value",
     "found undefined alias": "*name stands for what &name marks, and nothing is marked so; text with * needs quotes",
+    "found unexpected ':'": "a space is missing after a ':'; or text with ':' in it needs quotes",
     "did not find expected alphabetic": "text with * or & needs quotes",
     "cannot start any token": "text that begins with @, % or ` needs quotes",
 }
