@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 from masklab.config import kinds
-from masklab.config.problems import allowed, field_type
+from masklab.config.annotations import allowed, field_type
 from masklab.config.schema import KINDED, SECTIONS, Config, Entity, Objective
 from masklab.files import atomic, write_json
 

@@ -1,15 +1,15 @@
 """What pydantic finds wrong with a value, in plain words: one problem for each key, the key as the user wrote it."""
 
-import types
-from typing import Annotated, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 
 from masklab.config import hints, kinds
+from masklab.config.annotations import allowed, annotation_at, bare, number, parts
 from masklab.config.hints import cut, unknown
 from masklab.config.inherit import meant
 from masklab.config.located import has, place_of
-from masklab.config.schema import SECTIONS, Entity, Objective
+from masklab.config.schema import SECTIONS, Entity
 from masklab.errors import MaskLabError
 
 
@@ -33,7 +33,7 @@ def problems(error: ValidationError, entity: type[Entity], value: dict, path: tu
         if within or len(faults) == 1:
             listed += [_problem(at, fault, entity, value, path) for at, fault in within or faults]
         else:
-            message = f"must be {allowed(_annotation(entity, point))}"
+            message = f"must be {allowed(annotation_at(entity, point))}"
             listed.append(Problem((*path, *point), message + got(faults[0][1]["input"])))
     misspelt = [problem for problem in listed if problem.message.startswith("unknown key")]
     missed = {problem.message.partition("did you mean ")[2].strip("'?") for problem in misspelt}
@@ -59,11 +59,11 @@ def _joined(listed: list[Problem]) -> list[Problem]:
 def _where(location, value, kind) -> tuple[tuple, int | None]:
     """The path of a fault in the value, without pydantic's names of branches; and where the first of these stood."""
     at, tagged = [], None
-    for number, part in enumerate(location):
+    for left, part in enumerate(location, 1 - len(location)):
         if has(value, part):
             at.append(part)
             value = value[part]
-        elif kind == "missing" and number == len(location) - 1:
+        elif kind == "missing" and left == 0:
             at.append(part)
         elif tagged is None and part != "[key]":
             tagged = len(at)
@@ -88,10 +88,10 @@ def _problem(at, fault, entity, value, path) -> Problem:
             Problem((*place, key), rest) if colon and key in _fields(entity, at, value)[0] else Problem(place, message)
         )
     if fault["loc"][-1] == "[key]":
-        names = get_args(get_args(_bare(_annotation(entity, at[:-1])))[0])
+        names = get_args(get_args(bare(annotation_at(entity, at[:-1])))[0])
         return Problem(place, unknown(at[-1], names))
     if kind == "missing" and isinstance(at[-1], int):  # of a list of so many
-        return Problem(place[:-1], f"must be {allowed(_annotation(entity, at[:-1]))}")
+        return Problem(place[:-1], f"must be {allowed(annotation_at(entity, at[:-1]))}")
     if kind == "missing":
         return Problem(place, MISSING)
     if kind == "too_short":
@@ -100,10 +100,10 @@ def _problem(at, fault, entity, value, path) -> Problem:
         most = context["max_length"]
         return Problem(place, f"takes at most {_count(most, 'item')}" if most else "must stay empty")
     if kind == "literal_error":
-        annotation = _annotation(entity, at)
+        annotation = annotation_at(entity, at)
         told = isinstance(fault["input"], str) and len(fault["input"]) > 4  # gpu is no slip for cpu
-        hint = meant(fault["input"], get_args(_bare(annotation))) if told else ""
-        options = get_args(_bare(annotation)) if get_origin(_bare(annotation)) is Literal else ()
+        hint = meant(fault["input"], get_args(bare(annotation))) if told else ""
+        options = get_args(bare(annotation)) if get_origin(bare(annotation)) is Literal else ()
         words = f"one of {cut(options)}" if len(options) > 1 else allowed(annotation)
         return Problem(place, f"must be {words}" + got(fault["input"]) + hint)
     if kind == "list_type" and isinstance(fault["input"], str | int):
@@ -113,10 +113,10 @@ def _problem(at, fault, entity, value, path) -> Problem:
     if kind == "dict_type":
         return Problem(place, hints.values_of(at[-1] if at else None) + got(fault["input"]))
     if kind in ("model_type", "model_attributes_type"):
-        return Problem(place, hints.keys_of(at[-1] if at else path[0]) + got(fault["input"]))
+        return Problem(place, hints.keys_of((*path[:1], *at)[-1] if path or at else "") + got(fault["input"]))
     if kind in _BOUNDS:
         sign, words = _BOUNDS[kind]
-        message = f"must be {words} {_number(context[sign])}"
+        message = f"must be {words} {number(context[sign])}"
     elif kind == "string_type" and not isinstance(fault["input"], dict | list | None):
         message = "must be text; put it in quotes"
     elif kind in _WORDS:
@@ -160,7 +160,7 @@ def booleans(entity, value, path) -> list[Problem]:
                 walk(item, here)
             elif isinstance(item, bool):
                 try:
-                    annotation = _annotation(entity, here)
+                    annotation = annotation_at(entity, here)
                 except MaskLabError:  # a term that is not known
                     continue
                 types_ = _leaves(annotation)
@@ -192,7 +192,7 @@ def got(value) -> str:
 
 def _no_list(entity, at, value, given) -> str:
     """What is said of a single value in place of a list; where a list of it would do, this is what to write."""
-    annotation = _annotation(entity, at)
+    annotation = annotation_at(entity, at)
     if at[-1] == "checkpoints":
         steps = value.get("steps")
         most = f", none above {steps}" if isinstance(steps, int) else ""
@@ -210,17 +210,13 @@ def _named_by(at) -> str:
     return next((nouns[part] for part in at if part in nouns), "")
 
 
-def _number(value) -> str:
-    return str(value).removesuffix(".0")
-
-
 def _count(number, noun) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _fields(entity, at, value) -> tuple[list[str], dict]:
     """Keys allowed in the mapping at a path, and the mapping."""
-    annotation = _annotation(entity, at)
+    annotation = annotation_at(entity, at)
     for part in at:
         value = value[part]
     return [name for one in _entities(annotation) for name in one.model_fields], value
@@ -229,126 +225,4 @@ def _fields(entity, at, value) -> tuple[list[str], dict]:
 def _entities(annotation):
     if isinstance(annotation, type) and issubclass(annotation, Entity):
         return [annotation]
-    return [entity for part in _parts(annotation) for entity in _entities(part)]
-
-
-# --- types in words ---------------------------------------------------------------------------------------------------
-
-
-def _bare(annotation):
-    """A type without what Annotated adds."""
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-
-
-def _parts(annotation):
-    """Members of a union."""
-    annotation = _bare(annotation)
-    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else ()
-
-
-def _annotation(entity, at):
-    """The type of what lies at a path within an entity, with its bounds."""
-    annotation = entity
-    for part in at:
-        annotation = _step(annotation, part)
-    return annotation
-
-
-def field_type(field):
-    """The type of a field of an entity, with its bounds."""
-    return Annotated[field.annotation, *field.metadata, None]
-
-
-def _step(annotation, part):
-    """The type of one key or item of a type."""
-    if annotation is Objective:
-        return kinds.find("terms", part).entity()
-    if isinstance(annotation, type) and issubclass(annotation, Entity):
-        return field_type(annotation.model_fields[part]) if part in annotation.model_fields else None
-    origin, parameters = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return _step(parameters[0], part)
-    if origin in (Union, types.UnionType):
-        steps = [step for step in (_step(one, part) for one in parameters) if step is not None]
-        return steps[0] if steps else None
-    if origin is dict:
-        return parameters[1]
-    if origin is list:
-        return parameters[0] if isinstance(part, int) else None
-    return parameters[min(part, len(parameters) - 1)] if origin is tuple and isinstance(part, int) else None
-
-
-def allowed(annotation, bounds=()) -> str:
-    """What a value of a type can be, in words: `a whole number of at least 1, or null`."""
-    origin, parameters = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return allowed(parameters[0], [*_bounds(parameters[1:]), *bounds])
-    if origin is Literal:
-        return _options(annotation)
-    if origin in (Union, types.UnionType):
-        literals = [p for p in parameters if get_origin(p) is Literal]
-        rest = [p for p in parameters if p not in literals and p is not type(None)]
-        options = [allowed(part, bounds) for part in rest] + [_options(part) for part in literals]
-        options += ["null"] * (type(None) in parameters)
-        return ", or ".join(options)
-    if origin is list:
-        return f"a list of {_plural(parameters[0])}"
-    if origin is tuple:
-        return f"a list of {len(parameters)} {_plural(parameters[0])}"
-    if origin is dict:
-        names = _every(get_args(parameters[0])) or "names"
-        return f"a mapping of {names} to {_plural(parameters[1])}"
-    if isinstance(annotation, type) and issubclass(annotation, Entity):
-        return "a mapping of settings"
-    return _NOUNS.get(annotation, ("text", "texts"))[0] + _range(annotation, bounds)
-
-
-_NOUNS = {
-    int: ("a whole number", "whole numbers"),
-    float: ("a number", "numbers"),
-    bool: ("true or false", "true or false"),
-    str: ("text", "names"),
-}
-
-
-def _every(names) -> str:
-    return ", ".join(map(str, names))
-
-
-def _plural(annotation) -> str:
-    bounds = ()
-    if get_origin(annotation) is Annotated:
-        annotation, bounds = get_args(annotation)[0], list(_bounds(get_args(annotation)[1:]))
-    if annotation in _NOUNS:
-        return _NOUNS[annotation][1] + _range(annotation, bounds)
-    if get_origin(annotation) is Literal:
-        return f"any of {_every(get_args(annotation))}"
-    words = allowed(annotation, bounds)
-    return words.replace("a list", "lists").replace("a mapping", "mappings")
-
-
-def _options(annotation) -> str:
-    """Values of a Literal: `one of a, b, c`."""
-    options = get_args(annotation)
-    return f"one of {_every(options)}" if len(options) > 1 else repr(options[0])
-
-
-def _bounds(metadata):
-    """(sign, value) of annotated-types' bounds, those within pydantic's FieldInfo too."""
-    for item in metadata:
-        if item is None:
-            continue
-        yield from _bounds(getattr(item, "metadata", ()))
-        for sign in ("gt", "ge", "lt", "le"):
-            if (limit := getattr(item, sign, None)) is not None:
-                yield sign, limit
-
-
-def _range(annotation, bounds) -> str:
-    if annotation not in (int, float):
-        return ""
-    limits = dict(bounds)
-    if {"ge", "le"} <= set(limits):
-        return f" from {_number(limits['ge'])} to {_number(limits['le'])}"
-    words = {"gt": "above", "ge": "of at least", "lt": "below", "le": "of at most"}
-    return " and".join(f" {words[sign]} {_number(limit)}" for sign, limit in limits.items())
+    return [entity for part in parts(annotation) for entity in _entities(part)]
