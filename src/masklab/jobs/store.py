@@ -34,7 +34,7 @@ ANEW = "MASKLAB_ANEW"  # set where somebody asks for work to be done again (snak
 FOLDERS = ("corpus", "tokenizer", "tokens", "embeddings", "pretrain", "dictionary", "codes", "task",
            "causal_model", "conditionals")  # fmt: skip
 FILES = {"probe": (".parquet", ".items.parquet"), "figure": (".pdf", ".png", ".parquet", ".csv"),
-         "table": (".parquet", ".csv", ".md"), "study_claims": (".parquet", ".csv", ".md")}  # fmt: skip
+         "table": (".parquet", ".csv", ".md", ".html"), "study_claims": (".parquet", ".csv", ".md", ".html")}  # fmt: skip
 RULES = (*FOLDERS, *FILES)
 REPLICATE = re.compile(r"r\d+")  # a folder beside what all replicates share: an artifact of its own
 LISTING = "entry.json"
