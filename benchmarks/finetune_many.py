@@ -44,9 +44,10 @@ from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
 from masklab.probes.stacked import Together, stack_size
 from masklab.probes.task_tokens import restricted
+from masklab.subwords import train
 from masklab.tasks import build, write_task
 from masklab.tasks.encoding import encode_split
-from masklab.tokenizers import load_tokenizer, save_tokenizer, train_unigram
+from masklab.tokenizers import load_tokenizer, save_tokenizer
 
 
 def world(root, args):
@@ -58,7 +59,7 @@ def world(root, args):
     for frame in splits.values():
         frame[["text_a", "text_b"]] = frame[["text_a", "text_b"]].astype("string")
     write_task(root / "task", splits, facts)
-    save_tokenizer(train_unigram(splits["train"]["text_a"], args.vocab_size), root / "tokenizer", 64)
+    save_tokenizer(train(splits["train"]["text_a"], args.vocab_size), root / "tokenizer", 64)
     encoder = Encoder(
         positions="absolute", layers=args.layers, hidden=args.hidden, heads=max(1, args.hidden // 64), max_positions=64
     )

@@ -18,7 +18,8 @@ from masklab.config.schema import Encoder
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.probes.minimal_pairs import pseudo_log_likelihood
-from masklab.tokenizers import load_tokenizer, save_tokenizer, train_unigram
+from masklab.subwords import train
+from masklab.tokenizers import load_tokenizer, save_tokenizer
 
 NOUNS = ("cat", "dog", "teacher", "child", "river", "house", "letter", "garden")
 VERBS = ("follow", "see", "remember", "paint", "cross")
@@ -37,7 +38,7 @@ def main(count=500):
     torch.set_num_threads(1)
     texts = [text for pair in pairs(count, np.random.default_rng(1)) for text in pair]
     with tempfile.TemporaryDirectory() as root:
-        save_tokenizer(train_unigram(texts, 400), Path(root) / "tokenizer", 64)
+        save_tokenizer(train(texts, 400), Path(root) / "tokenizer", 64)
         tokenizer = load_tokenizer(Path(root) / "tokenizer")
         config = Encoder(layers=2, hidden=64, heads=4, max_positions=64, init_range=0.1)
         model = MaskedLM(config, tokenizer.get_vocab_size(), generator=torch.Generator().manual_seed(1))

@@ -22,12 +22,13 @@ def english(tmp_path_factory):
     from masklab.config.schema import EnglishCorpus
     from masklab.corpora import generate
     from masklab.files import write_table
-    from masklab.tokenizers import save_tokenizer, train_unigram
+    from masklab.subwords import train
+    from masklab.tokenizers import save_tokenizer
     from masklab.tokens import write_tokens
 
     root = tmp_path_factory.mktemp("english")
     splits = generate(EnglishCorpus(kind="english", sentences=3000, valid=200, test=200), "tiny", 1)
-    tokenizer = train_unigram(splits["train"]["text"].to_pylist(), 500)
+    tokenizer = train(splits["train"]["text"].to_pylist(), 500)
     save_tokenizer(tokenizer, root / "tokenizer", 40)
     for split, table in splits.items():
         write_table(table, root / "corpora" / f"{split}.parquet")

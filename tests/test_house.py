@@ -15,7 +15,7 @@ FLOORS = [
     ["config"],
     ["scores"],
     ["tokenizers", "theory", "spectrum", "embeddings"],
-    ["symbols", "masking", "batches", "optim"],
+    ["subwords", "symbols", "masking", "batches", "optim"],
     ["tokens", "sparse"],
     ["corpora"],
     ["conditionals", "models"],

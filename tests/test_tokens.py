@@ -7,7 +7,8 @@ from masklab import tokens
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.rng import generator
-from masklab.tokenizers import CLS, MASK, PAD, SEP, UNK, train_unigram
+from masklab.subwords import train
+from masklab.tokenizers import CLS, MASK, PAD, SEP, UNK
 from masklab.tokens import TokenStore, write_tokens
 
 
@@ -22,7 +23,7 @@ TEXTS = [*sentences(200), "", "the dog " * 40]
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return train_unigram(TEXTS, 36)
+    return train(TEXTS, 36)
 
 
 def naive(tokenizer, text, max_length):

@@ -1,64 +1,16 @@
-"""Tokenizers: training, and the files that every release of the hub's libraries reads alike.
-
-The tokenizer of symbols has one word per symbol. The Unigram tokenizers' normaliser, pre-tokenizer, special tokens
-and post-processor are those of the paper's (Kudo 2018's Unigram model; `` and '' become "; words are marked by
-U+2581).
-"""
+"""Tokenizers: special tokens, symbols as words, and the files that every release of the hub's libraries reads alike."""
 
 import json
-import logging
-from collections import Counter
 from pathlib import Path
 
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, processors
 
 from masklab.errors import MaskLabError
 from masklab.files import atomic_folder, write_json
 
-log = logging.getLogger("masklab")
-
 SPECIALS = ("[CLS]", "[SEP]", "<unk>", "<pad>", "[MASK]")
 CLS, SEP, UNK, PAD, MASK = range(5)
 ROLES = {"cls_token": CLS, "sep_token": SEP, "unk_token": UNK, "pad_token": PAD, "mask_token": MASK}
-
-
-def train_unigram(texts, vocab_size: int, lowercase: bool = False, rarest_character: int = 1) -> Tokenizer:
-    """Train on an iterable of strings; `vocab_size` counts the five special tokens (ids 0 to 4).
-
-    Characters seen fewer than `rarest_character` times are left out of the training text and become <unk>: the
-    trainer must keep a piece for every character it sees, and real text has thousands that occur once.
-    A small corpus may give fewer pieces than asked for (logged). Equal texts give equal tokenizers.
-    MaskLabError if there is no text, or if `vocab_size` has no room for every character that occurs.
-    """
-    tokenizer = Tokenizer(models.Unigram())
-    replacements = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
-    tokenizer.normalizer = normalizers.Sequence(replacements + [normalizers.Lowercase()] * lowercase)
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(
-        vocab_size=vocab_size, unk_token=SPECIALS[UNK], special_tokens=_specials(), show_progress=False
-    )
-    try:
-        # Stripped: a line ending would become a piece that no encoded text contains.
-        lines = (text.strip() for text in texts)
-        tokenizer.train_from_iterator(
-            _without_rare(lines, rarest_character) if rarest_character > 1 else lines, trainer
-        )
-    except Exception as error:  # the library raises bare Exception
-        if "not large enough" not in str(error):
-            raise
-        raise MaskLabError(
-            f"tokenizer: vocab_size: {vocab_size} is too small: it must hold {len(SPECIALS)} special tokens and"
-            " every character of the corpus"
-        ) from None
-    pieces = json.loads(tokenizer.to_str())["model"]["vocab"]
-    if len(pieces) == len(SPECIALS):
-        raise MaskLabError("tokenizer: the corpus has no text to train on")
-    if len(pieces) < vocab_size:
-        log.warning("tokenizer: the corpus gives %d pieces, vocab_size asks for %d", len(pieces), vocab_size)
-    tokenizer.model = models.Unigram(_canonical(pieces), UNK, False)
-    tokenizer.post_processor = _template()
-    return tokenizer
 
 
 def symbol_tokenizer(names) -> Tokenizer:
@@ -68,12 +20,13 @@ def symbol_tokenizer(names) -> Tokenizer:
         raise MaskLabError("tokenizer: two symbols, or a symbol and a special token, have the same name")
     tokenizer = Tokenizer(models.WordLevel({word: index for index, word in enumerate(words)}, SPECIALS[UNK]))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.add_special_tokens(_specials())
-    tokenizer.post_processor = _template()
+    tokenizer.add_special_tokens(special_tokens())
+    tokenizer.post_processor = template()
     return tokenizer
 
 
-def _template():
+def template():
+    """[CLS] text [SEP], or [CLS] text [SEP] text [SEP] with types 0 and 1."""
     return processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
@@ -81,36 +34,8 @@ def _template():
     )
 
 
-def _without_rare(texts, least):
-    texts = list(texts)
-    counts = Counter()
-    for text in texts:
-        counts.update(text)
-    rare = str.maketrans(dict.fromkeys((c for c, count in counts.items() if count < least), " "))
-    return [text.translate(rare) for text in texts]
-
-
-def _canonical(pieces):
-    """The trained pieces [(piece, log probability)] without the traces of the trainer's hash order.
-
-    The trainer walks its word counts in an order that changes from run to run. The pieces it finds do not depend on
-    it, but sums differ in their last bits, ties come out in any order, and characters that lost their piece get the
-    scores min, min + 1e-4, min + 2e-4, ... in any order.
-    """
-    specials, rest = pieces[: len(SPECIALS)], [(piece, round(score, 6)) for piece, score in pieces[len(SPECIALS) :]]
-    lowest = min(score for _, score in rest)
-    readded, steps = [], 0  # characters on the ladder of such scores, and its steps seen so far
-    for piece, score in sorted(rest, key=lambda item: item[1]):
-        step = round((score - lowest) / 1e-4)
-        if len(piece) == 1 and step <= steps and abs(score - lowest - step * 1e-4) < 2e-6:
-            readded.append((piece, score))
-            steps = step + 1
-    scores = dict(rest)
-    scores.update(zip(sorted(piece for piece, _ in readded), sorted(score for _, score in readded), strict=True))
-    return [(piece, 0.0) for piece, _ in specials] + sorted(scores.items(), key=lambda item: (-item[1], item[0]))
-
-
-def _specials():
+def special_tokens() -> list[AddedToken]:
+    """The special tokens, in the order of their ids."""
     # [MASK] swallows the space before it, else "a [MASK]" would hold a lone word mark.
     return [AddedToken(token, special=True, normalized=False, lstrip=token == "[MASK]") for token in SPECIALS]
 
@@ -122,8 +47,9 @@ def save_tokenizer(tokenizer: Tokenizer, folder, max_length: int) -> None:
     PreTrainedTokenizerFast, and Metaspace described by `add_prefix_space` as in old releases.
     """
     content = json.loads(tokenizer.to_str())
-    for part in ("pre_tokenizer", "decoder") if content["model"]["type"] == "Unigram" else ():
-        content[part] = {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": True}
+    for part in ("pre_tokenizer", "decoder"):
+        if (content[part] or {}).get("type") == "Metaspace":
+            content[part] = {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": True}
     tokens = {token["content"]: token for token in content["added_tokens"]}
     roles = {role: SPECIALS[index] for role, index in ROLES.items()}
     mask = {key: tokens["[MASK]"][key] for key in ("content", "lstrip", "normalized", "rstrip", "single_word")}

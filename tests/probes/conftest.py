@@ -10,7 +10,8 @@ from masklab.config.schema import Encoder
 from masklab.files import write_json
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
-from masklab.tokenizers import load_tokenizer, save_tokenizer, train_unigram
+from masklab.subwords import train
+from masklab.tokenizers import load_tokenizer, save_tokenizer
 
 NOUNS = ("cat", "dog", "bird", "child", "horse", "teacher")
 VERBS = ("see", "follow", "like", "carry", "sleep", "run")
@@ -35,7 +36,8 @@ def sentences():
 @pytest.fixture(scope="session")
 def tokenizer_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tokenizer") / "unigram"
-    save_tokenizer(train_unigram(_sentences(600), 90), folder, 64)
+    # Hugging Face's candidates, so that some words are several pieces
+    save_tokenizer(train(_sentences(600), 90, candidates="distinct"), folder, 64)
     return folder
 
 

@@ -54,6 +54,13 @@ def dry_run_of_preset(preset: str, *targets: str) -> str:
     return done.stdout
 
 
+def assert_drawn(results: Path, study: str, declared: dict) -> None:
+    """Every figure and table of a study is there, with its data, and none is empty."""
+    kinds = {"figures": ("pdf", "png", "parquet", "csv"), "tables": ("parquet", "csv", "md")}
+    files = [f"{kind}/{study}/{name}.{end}" for kind in kinds for name in declared[kind] for end in kinds[kind]]
+    assert files and not [file for file in files if not (results / file).stat().st_size]
+
+
 def jobs(output: str) -> dict[str, int]:
     """Jobs per rule of a dry run's first table."""
     table = re.search(r"^job +count\n-[- ]+\n(.*?)\n\n", output, re.S | re.M)

@@ -63,12 +63,7 @@ def test_everything_is_made(folder):
     """Of models that have learned nothing no claim is decided, and each says why."""
     snakemake(folder)
     results, study = folder / "results", small()["studies"]["dh"]
-    for name in study["figures"]:
-        for suffix in ("pdf", "png", "parquet", "csv"):
-            assert (results / f"figures/dh/{name}.{suffix}").stat().st_size > 0
-    for name in study["tables"]:
-        for suffix in ("parquet", "csv", "md"):
-            assert (results / f"tables/dh/{name}.{suffix}").stat().st_size > 0
+    running.assert_drawn(results, "dh", study)
     scores = pd.read_parquet(results / "scores.parquet")
     runs = scores[scores["metric"] == "accuracy"]
     recipes = {name for panel in study["panels"].values() for name in panel.values()}

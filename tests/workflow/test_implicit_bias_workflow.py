@@ -51,9 +51,7 @@ def test_everything_is_made(folder):
     """Of models that have learned nothing no claim is decided, and each says why."""
     running.snakemake(folder, small(), "implicit-bias")
     results = folder / "results"
-    for name in ("figure2", "figure7"):
-        for suffix in ("pdf", "png", "parquet", "csv"):
-            assert (results / f"figures/implicit-bias/{name}.{suffix}").stat().st_size > 0
+    running.assert_drawn(results, "implicit-bias", small()["studies"]["implicit-bias"])
     drawn = pd.read_parquet(results / "figures/implicit-bias/figure2.parquet")
     assert set(drawn["step"]) == {6} and (drawn["parameters"] > 1000).all() and (drawn["replicates"] == 2).all()
     table = pd.read_parquet(results / "tables/implicit-bias/table1.parquet").set_index(["label", "row"])

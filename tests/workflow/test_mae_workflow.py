@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from running import default_config, dry_run_of_preset, jobs, laid, snakemake, unlearned
+from running import assert_drawn, default_config, dry_run_of_preset, jobs, laid, snakemake, unlearned
 
 from masklab.config import overlay
 
@@ -52,13 +52,8 @@ def test_ranks_of_both_objectives_and_of_their_nulls(done):
 
 
 def test_everything_is_made_and_of_models_that_have_learned_nothing_no_claim_is_decided(done):
-    results, study = done / "results", small()["studies"]["mae"]
-    for name in study["figures"]:
-        for suffix in ("pdf", "png", "parquet", "csv"):
-            assert (results / f"figures/mae/{name}.{suffix}").stat().st_size > 0
-    for name in study["tables"]:
-        for suffix in ("parquet", "csv", "md"):
-            assert (results / f"tables/mae/{name}.{suffix}").stat().st_size > 0
+    results = done / "results"
+    assert_drawn(results, "mae", small()["studies"]["mae"])
     claims = pd.read_parquet(results / "claims/mae.parquet").set_index("claim")
     assert {"deficient-mlm", "better-answers", "equal-seconds", "decoder-alone-sentences", "rank",
             "faster-flops", "delta-ends-answers"} <= set(claims.index)  # fmt: skip

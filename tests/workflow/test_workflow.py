@@ -229,13 +229,7 @@ def test_of_models_that_have_learned_nothing_no_claim_is_decided(tmp_path):
 def test_every_figure_and_table_is_drawn(done):
     """Last: it adds to the folder."""
     snakemake(done)
-    study = small()["studies"]["mlsm"]
-    for name in study["figures"]:
-        for suffix in ("pdf", "png", "parquet", "csv"):
-            assert (done / f"results/figures/mlsm/{name}.{suffix}").stat().st_size > 0
-    for name in study["tables"]:
-        for suffix in ("parquet", "csv", "md"):
-            assert (done / f"results/tables/mlsm/{name}.{suffix}").stat().st_size > 0
+    running.assert_drawn(done / "results", "mlsm", small()["studies"]["mlsm"])
     claims = pd.read_parquet(done / "results/claims/mlsm.parquet")
     assert set(claims["verdict"]) <= {"untested", "inconclusive"}, "one replicate decides nothing"
     assert "Nothing to be done" in snakemake(done)

@@ -8,20 +8,21 @@ with job(snakemake):
     import numpy as np
     import pyarrow.parquet as pq
 
-    from masklab.config.schema import SymbolTokenizer, UnigramTokenizer
+    from masklab.config.schema import TOKENIZERS
     from masklab.rng import generator
+    from masklab.subwords import train
     from masklab.symbols import read_header
-    from masklab.tokenizers import save_tokenizer, symbol_tokenizer, train_unigram
+    from masklab.tokenizers import save_tokenizer, symbol_tokenizer
 
     params, name = snakemake.params.config, snakemake.wildcards.tokenizer.partition("/")[0]
-    symbolic = params["tokenizer"]["kind"] == "symbols"
-    config = (SymbolTokenizer if symbolic else UnigramTokenizer)(**params["tokenizer"])
-    if symbolic:
+    config = TOKENIZERS[params["tokenizer"]["kind"]](**params["tokenizer"])
+    if config.kind == "symbols":
         tokenizer = symbol_tokenizer(read_header(snakemake.input.train)["names"])
     else:
         texts = pq.read_table(snakemake.input.train, columns=["text"])["text"]
         if config.sample and config.sample < len(texts):
             rows = generator(params["seed"], "tokenizer", name).choice(len(texts), config.sample, replace=False)
             texts = texts.take(np.sort(rows))
-        tokenizer = train_unigram(texts.to_pylist(), config.vocab_size, config.lowercase, config.rarest_character)
+        chosen = config.model_dump(exclude={"corpus", "max_length", "sample"})
+        tokenizer = train(texts.to_pylist(), **chosen)
     save_tokenizer(tokenizer, Path(snakemake.output.tokenizer).parent, config.max_length)

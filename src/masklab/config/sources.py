@@ -3,6 +3,8 @@
 import glob
 from pathlib import Path
 
+from masklab.errors import MaskLabError
+
 
 def named(entity) -> list[str]:
     """File names and globs of a corpus, task or law, as written; empty for generated ones."""
@@ -21,6 +23,14 @@ def expand(pattern: str) -> list[str]:
 def source_files(entity) -> list[str]:
     """Every file of a corpus, task or law, globs expanded, each once, in order."""
     return list(dict.fromkeys(file for pattern in named(entity) for file in expand(pattern)))
+
+
+def matched(entity, where: str) -> list[str]:
+    """`source_files`, or a MaskLabError at `where` for a glob of `files` that matches none."""
+    for pattern in entity.files:
+        if not expand(pattern):
+            raise MaskLabError(f"{where}.files: {pattern!r} matches no file")
+    return source_files(entity)
 
 
 def missing(entity) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from masklab.config.sources import expand
+from masklab.config.sources import matched
 from masklab.errors import MaskLabError
 from masklab.lines import format_of, read_json_lines, read_lines
 from masklab.rng import generator
@@ -25,13 +25,7 @@ def generate(config, name: str, seed: int) -> dict[str, pa.Table]:
     MaskLabError for files that are missing, broken or not UTF-8, and if nothing is left to train on.
     """
     where = f"corpora.{name}"
-    files = []
-    for pattern in config.files:
-        matches = expand(pattern)
-        if not matches:
-            raise MaskLabError(f"{where}.files: {pattern!r} matches no file")
-        files += matches
-    files = list(dict.fromkeys(files))
+    files = matched(config, where)
     texts, words = zip(*(_read(file, config) for file in files), strict=True)
     kept = _within_budget(words, config.max_words, lambda index: generator(seed, name, "budget", index))
     table = pa.concat_tables(

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from masklab.config.sources import expand
+from masklab.config.sources import matched
 from masklab.errors import MaskLabError
 from masklab.lines import read_json_lines, stem_of
 from masklab.rng import generator
@@ -15,14 +15,8 @@ PHENOMENA = {"s-selection": "argument_structure", "filler_gap_dependency": "fill
 
 def pair_files(config, name, seed):
     """Build a pairs task from files with `sentence_good`, `sentence_bad` and perhaps `linguistics_term`, `UID`."""
-    files = []
-    for pattern in config.files:
-        matches = expand(pattern)
-        if not matches:
-            raise MaskLabError(f"tasks.{name}.files: {pattern!r} matches no file")
-        files += matches
     frames = []
-    for index, file in enumerate(dict.fromkeys(files)):
+    for index, file in enumerate(matched(config, f"tasks.{name}")):
         rows = [_pair(file, number, row, config.group_by) for number, row in read_json_lines(file)]
         if not rows:
             raise MaskLabError(f"{file}: no pairs")

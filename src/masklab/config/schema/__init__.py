@@ -52,7 +52,14 @@ from masklab.config.schema.tasks import (
     SquadTask,
     Task,
 )
-from masklab.config.schema.tokenizers import Embeddings, SymbolTokenizer, Tokenizer, UnigramTokenizer
+from masklab.config.schema.tokenizers import (
+    BPETokenizer,
+    Embeddings,
+    SymbolTokenizer,
+    Tokenizer,
+    UnigramTokenizer,
+    WordPieceTokenizer,
+)
 from masklab.errors import MaskLabError
 
 
@@ -117,7 +124,12 @@ class Config(Settings):
 # Every part of the config that maps names to entries; those whose entries are of kinds that a user can add to.
 SECTIONS = tuple(name for name, field in Config.model_fields.items() if field.default == {})
 KINDED = ("corpora", "tasks", "probes")
-TOKENIZERS = {"unigram": UnigramTokenizer, "symbols": SymbolTokenizer}
+TOKENIZERS = {
+    "unigram": UnigramTokenizer,
+    "bpe": BPETokenizer,
+    "wordpiece": WordPieceTokenizer,
+    "symbols": SymbolTokenizer,
+}
 
 
 def entry_class(section: str, value: dict) -> type[Entity]:

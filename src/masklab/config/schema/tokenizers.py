@@ -7,10 +7,9 @@ from pydantic import Discriminator, Field, Tag
 from masklab.config.schema.base import Count, Entity
 
 
-class UnigramTokenizer(Entity):
+class Subwords(Entity):
     """A subword tokenizer trained on one corpus."""
 
-    kind: Literal["unigram"] = Field("unigram", description="Unigram language model (Kudo 2018).")
     corpus: str = Field(description="Corpus whose training split it is trained on.")
     vocab_size: int = Field(25000, ge=6, description="Pieces, special tokens included.")
     max_length: int = Field(
@@ -21,6 +20,28 @@ class UnigramTokenizer(Entity):
     rarest_character: Count = Field(
         1, description="Characters seen fewer times in that text get no piece of their own and become <unk>."
     )
+
+
+class UnigramTokenizer(Subwords):
+    """Unigram language model (Kudo 2018)."""
+
+    kind: Literal["unigram"] = "unigram"
+    candidates: Literal["running", "distinct"] = Field(
+        "running",
+        description="What may become a piece: a string that occurs at least twice in the running text (Kudo 2018), or twice among its distinct words, as Hugging Face's trainer has it by itself: there a word that is part of no other, such as `that`, never becomes one.",
+    )
+
+
+class BPETokenizer(Subwords):
+    """Byte-pair encoding of characters (Sennrich et al. 2016)."""
+
+    kind: Literal["bpe"]
+
+
+class WordPieceTokenizer(Subwords):
+    """WordPiece, as BERT's; punctuation is split from words."""
+
+    kind: Literal["wordpiece"]
 
 
 class SymbolTokenizer(Entity):
@@ -38,7 +59,10 @@ def _tokenizer_kind(value) -> str:
 
 
 Tokenizer = Annotated[
-    Annotated[UnigramTokenizer, Tag("unigram")] | Annotated[SymbolTokenizer, Tag("symbols")],
+    Annotated[UnigramTokenizer, Tag("unigram")]
+    | Annotated[BPETokenizer, Tag("bpe")]
+    | Annotated[WordPieceTokenizer, Tag("wordpiece")]
+    | Annotated[SymbolTokenizer, Tag("symbols")],
     Discriminator(_tokenizer_kind),
 ]
 

@@ -1,10 +1,14 @@
 import itertools
 import json
+from collections import Counter
 
 import pytest
 
+from masklab.config.schema import entry
+from masklab.corpora.english import generate
 from masklab.errors import MaskLabError
 from masklab.rng import generator
+from masklab.subwords import END, train
 from masklab.tokenizers import (
     CLS,
     MASK,
@@ -14,7 +18,6 @@ from masklab.tokenizers import (
     UNK,
     load_tokenizer,
     save_tokenizer,
-    train_unigram,
 )
 
 WORDS = [
@@ -62,7 +65,7 @@ def sentences(count=400, address="sentences"):
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return train_unigram(sentences(), 60)
+    return train(sentences(), 60)
 
 
 def vocabulary(tokenizer):
@@ -85,7 +88,7 @@ def test_encoding_adds_specials_and_types(tokenizer):
 def test_normaliser_and_case(tokenizer):
     assert tokenizer.decode(tokenizer.encode("``hello''").ids) == '"hello"'
     assert tokenizer.decode(tokenizer.encode("The DOG").ids) == "The DOG"
-    lower = train_unigram(sentences(), 60, lowercase=True)
+    lower = train(sentences(), 60, lowercase=True)
     assert lower.decode(lower.encode("The DOG").ids) == "the dog"
 
 
@@ -96,9 +99,9 @@ def test_mask_in_text_leaves_no_lone_word_mark(tokenizer):
 
 
 def test_line_endings_become_no_piece():
-    pieces = vocabulary(train_unigram((line + "\n" for line in sentences()), 60))
+    pieces = vocabulary(train((line + "\n" for line in sentences()), 60))
     assert not any("\n" in piece for piece, _ in pieces)
-    assert pieces == vocabulary(train_unigram(sentences(), 60))
+    assert pieces == vocabulary(train(sentences(), 60))
 
 
 def test_training_is_deterministic():
@@ -107,13 +110,13 @@ def test_training_is_deterministic():
     words = ["".join(stream.choice(list("bdfgklmnprstäöü"), 5)) for _ in range(150)]
     lines = [" ".join(stream.choice(words, 8)) for _ in range(300)] + ["q", "x", "z", "Q X Z"]
     for size in (60, 150):
-        first, *others = (train_unigram(lines, size).to_str() for _ in range(4))
+        first, *others = (train(lines, size).to_str() for _ in range(4))
         assert all(other == first for other in others)
 
 
 def test_scores_are_the_trainers():
     """Against an independent likelihood: the best segmentation of a word is that of a brute-force search."""
-    tokenizer = train_unigram(sentences(), 60)
+    tokenizer = train(sentences(), 60)
     scores = dict(vocabulary(tokenizer)[len(SPECIALS) :])
     for word in ("running", "delicious", "apples", "quickly"):
         text = "▁" + word
@@ -128,22 +131,55 @@ def test_scores_are_the_trainers():
 
 
 def test_small_corpus_gives_fewer_pieces(caplog):
-    small = train_unigram(["a b", "b a"], 100)
+    small = train(["a b", "b a"], 100)
     assert 5 < small.get_vocab_size() < 100
     assert "vocab_size asks for 100" in caplog.text
 
 
+@pytest.mark.parametrize("kind", ["unigram", "bpe", "wordpiece"])
 @pytest.mark.parametrize(("texts", "size", "said"), [(["abc def ghi"], 8, "too small"), ([" ", ""], 50, "no text")])
-def test_untrainable(texts, size, said):
+def test_untrainable(texts, size, said, kind):
     with pytest.raises(MaskLabError, match=said):
-        train_unigram(texts, size)
+        train(texts, size, kind)
 
 
-@pytest.mark.parametrize("lowercase", [False, True])
-def test_transformers_reads_the_folder_alike(tmp_path, lowercase):
+def frequent_words_in_pieces(tokenizer, texts, count=60):
+    """The most frequent words that are more than one piece."""
+    words = Counter(word for text in texts for word in text.split())
+    return [w for w, _ in words.most_common(count) if len(tokenizer.encode(w, add_special_tokens=False).tokens) > 1]
+
+
+def test_a_frequent_word_is_one_piece():
+    """Also one that is part of no other word, which Hugging Face's trainer alone does not consider."""
+    config = entry("corpora", {"kind": "english", "sentences": 5000})
+    texts = generate(config, "english", 1)["train"]["text"].to_pylist()
+    words = Counter(word for text in texts for word in text.split())
+    alone = [word for word, _ in words.most_common(60) if not any(word in other for other in words if other != word)]
+    assert len(alone) > 10
+    running, distinct = train(texts, 2000), train(texts, 2000, candidates="distinct")
+    assert frequent_words_in_pieces(running, texts) == []
+    assert set(alone) <= set(frequent_words_in_pieces(distinct, texts))
+    assert running.get_vocab_size() == 2000 and not [piece for piece in running.get_vocab() if END in piece]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "wordpiece"])
+def test_other_kinds_are_those_of_the_library(kind):
+    """Merges of the most frequent pair, by a plain count; the same each time, special tokens first, text comes back."""
+    texts = ["low " * 5 + "lower " * 2 + "newest " * 6 + "widest " * 3]
+    first, *others = (train([*texts, *sentences()], 150, kind).to_str() for _ in range(4))
+    assert all(other == first for other in others)
+    tokenizer = train(texts, 40, kind)
+    assert [tokenizer.id_to_token(i) for i in range(5)] == list(SPECIALS)
+    assert "est" in {piece.removeprefix("##") for piece in tokenizer.get_vocab()}  # e s (9 times), then es t (9)
+    assert tokenizer.decode(tokenizer.encode("low lowest").ids) == "low lowest"
+
+
+@pytest.mark.parametrize(("kind", "lowercase"), [("unigram", False), ("unigram", True), ("bpe", False),
+                                                 ("wordpiece", True)])  # fmt: skip
+def test_transformers_reads_the_folder_alike(tmp_path, kind, lowercase):
     from transformers import AutoTokenizer
 
-    own = train_unigram(sentences(), 60, lowercase)
+    own = train(sentences(), 150, kind, lowercase)
     save_tokenizer(own, tmp_path / "tokenizer", 64)
     reloaded = load_tokenizer(tmp_path / "tokenizer")
     theirs = AutoTokenizer.from_pretrained(tmp_path / "tokenizer")
@@ -186,6 +222,6 @@ def test_load_errors(tokenizer, tmp_path):
 
 def test_rare_characters_get_no_piece():
     texts = ["the cat sat on the mat"] * 50 + ["the cat § sat", "the dog ß sat ß"]
-    kept, dropped = train_unigram(texts, 60), train_unigram(texts, 60, rarest_character=2)
+    kept, dropped = train(texts, 60), train(texts, 60, rarest_character=2)
     assert kept.token_to_id("§") is not None and kept.token_to_id("ß") is not None
     assert dropped.token_to_id("§") is None and dropped.token_to_id("ß") is not None
