@@ -5,8 +5,8 @@
 
 The text is read, filtered (5 characters, 5 words), 1,000 sequences held out for validation and as many for testing, and
 written as token arrays. The peer reads it with `load_dataset("text")`, filters and tokenises it with `filter` and `map`
-in as many processes, and keeps the ids as Arrow files. Both take turns. A text is grown by copies in which one word of a
-hundred is made a new one, about as many as real text of that size has. Memory is the largest of any single process.
+in as many processes, and keeps the ids as Arrow files. Both take turns. A text is grown by copies in which one word in
+a hundred is made a new one, about as many as real text of that size has. Memory is the largest of any single process.
 The last line is the speed of ours / peer.
 """
 

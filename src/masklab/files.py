@@ -73,7 +73,7 @@ def write_json(value, path) -> None:
         temporary.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
 
-GROUP = 1 << 26  # bytes of a row group
+GROUP = 1 << 25  # bytes of a row group
 _stamp: bytes | None = None
 
 

@@ -3,6 +3,7 @@
 The arrays grow in a hidden folder beside the place where they belong, and are moved there when they are whole.
 """
 
+import io
 import os
 import shutil
 from pathlib import Path
@@ -63,19 +64,26 @@ class TokenWriter:
             self.sequences = self.tokens = self.truncated = 0
             self.lengths, self.whole = [0], False
             return False
-        if not self.whole:
-            for name, size in sizes.items():  # what was written after the state was saved is written again
-                os.truncate(folder / name, _header(0, np.int64).nbytes + size)
+        if not self.whole:  # what was written after the state was saved is written again
+            for path in folder.glob("*.npy"):
+                if path.name in sizes:
+                    os.truncate(path, _header(0, np.int64).nbytes + sizes[path.name])
+                else:
+                    path.unlink()
         return True
 
     def add(self, ids: np.ndarray, counts: np.ndarray, truncated: int = 0) -> None:
         """Append sequences: ids [sum of counts], counts [n]; so many of them were cut."""
-        if self.lengths[-1] >= SHARD:
-            self.lengths.append(0)
-        ids.astype(self.dtype, copy=False).tofile(self._file(ids_name(self.split, len(self.lengths) - 1), self.dtype))
-        offsets = self._file(f"{self.split}.offsets.npy", np.dtype(np.int64))
-        (self.tokens + np.cumsum(counts, dtype=np.int64)).tofile(offsets)
-        self.lengths[-1] += len(ids)
+        ids, ends = ids.astype(self.dtype, copy=False), np.cumsum(counts, dtype=np.int64)
+        (self.tokens + ends).tofile(self._file(f"{self.split}.offsets.npy", np.dtype(np.int64)))
+        start = 0
+        while start < len(ids):  # a shard ends with the sequence that fills it, wherever others were added
+            if self.lengths[-1] >= SHARD:
+                self.lengths.append(0)
+            last = min(int(np.searchsorted(ends, start + SHARD - self.lengths[-1])), len(ends) - 1)
+            some, start = ids[start : ends[last]], int(ends[last])
+            some.tofile(self._file(ids_name(self.split, len(self.lengths) - 1), self.dtype))
+            self.lengths[-1] += len(some)
         self.tokens += len(ids)
         self.sequences += len(counts)
         self.truncated += truncated
@@ -105,7 +113,8 @@ class TokenWriter:
     def finish(self) -> dict:
         """Move the whole arrays to their place; the split's counts."""
         if not self.whole:
-            self.add(np.zeros(0, self.dtype), np.zeros(0, np.int64))  # where there is no sequence
+            self._file(f"{self.split}.offsets.npy", np.dtype(np.int64))  # where there is no sequence, or no token
+            self._file(ids_name(self.split, 0), self.dtype)
             self._close()
             names = {ids_name(self.split, k): (self.dtype, count) for k, count in enumerate(self.lengths)}
             names[f"{self.split}.offsets.npy"] = np.dtype(np.int64), self.sequences + 1
@@ -154,8 +163,6 @@ def _size(path):
 
 def _header(count, dtype) -> np.ndarray:
     """Header of an array file, as bytes. NumPy pads it so that its size does not depend on the count."""
-    import io
-
     stream = io.BytesIO()
     description = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (count,)}
     np.lib.format.write_array_header_1_0(stream, description)

@@ -19,7 +19,7 @@ from masklab.corpora.text.packing import Packer, filtered
 from masklab.files import atomic
 from masklab.lines import Place
 
-BLOCKS = 16  # read for one part
+BLOCKS = 4  # read for one part
 KEY = b"masklab"
 COLUMNS = ("text", "words", "hash")
 
