@@ -25,7 +25,28 @@ from masklab.subwords import train
 from masklab.tokenizers import save_tokenizer
 from masklab.tokens import TokenStore, write_tokens
 
-WORDS = "the dog sees a cat in big gardens and runs away quickly café isn't `` '' naïve x1 [SEP] Straße ΟΔΟΣ".split(" ")
+WORDS = [
+    *(
+        "the",
+        "dog",
+        "sees",
+        "a",
+        "cat",
+        "in",
+        "big",
+        "gardens",
+        "and",
+        "runs",
+        "away",
+        "quickly",
+        "café",
+        "isn't",
+        "``",
+        "''",
+        "naïve",
+    ),
+    *("x1", "[SEP]", "Straße", "ΟΔΟΣ"),
+]
 CASES = {
     "all": {},
     "budget": {"max_words": 6000},
