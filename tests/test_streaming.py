@@ -137,11 +137,11 @@ import os, signal, sys
 from masklab import lines
 from masklab.config.schema import TextCorpus
 from masklab.corpora import generate
-from masklab.corpora.text import blocks, parts
+from masklab.corpora.text import formats, parts
 from masklab.files import write_table
 
 folder, kill = sys.argv[1], int(sys.argv[2])
-lines.BLOCK, blocks.BLOCK, parts.BLOCKS = 2000, 2000, 3
+lines.BLOCK, formats.BLOCK, parts.BLOCKS = 2000, 2000, 3
 dump, written = parts.os.fsync, 0
 
 def fsync(file):  # a part is written, but has no name yet

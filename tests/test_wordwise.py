@@ -65,7 +65,9 @@ def test_symbols_are_words():
 
 def test_tokenizers_that_look_beyond_words_are_left_to_the_library():
     def plain():
-        return Tokenizer(models.WordLevel({"<unk>": 0}, "<unk>"))
+        made = Tokenizer(models.WordLevel({"<unk>": 0, "[SEP]": 1}, "<unk>"))
+        made.add_special_tokens(["<unk>", "[SEP]"])
+        return made
 
     found = {}
     for name, (normaliser, splitter) in {
@@ -83,6 +85,9 @@ def test_tokenizers_that_look_beyond_words_are_left_to_the_library():
             tokenizer.pre_tokenizer = splitter
         found[name] = applies(tokenizer)
     assert [name for name, yes in found.items() if yes] == ["words"]
-    dropping = Tokenizer(models.BPE(dropout=0.1))
-    dropping.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    assert not applies(dropping)
+    assert Wordwise(tokenizer).between == ("[SEP]", 1)  # not <unk>, which other words are encoded as
+    for model in (models.BPE({"[SEP]": 0}, [], dropout=0.1), models.WordLevel({"<unk>": 0}, "<unk>")):
+        other = Tokenizer(model)
+        other.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        other.add_special_tokens(["[SEP]"] if other.token_to_id("<unk>") is None else ["<unk>"])
+        assert not applies(other)

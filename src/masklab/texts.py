@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from masklab.errors import MaskLabError
 
-PIECE = 1 << 22  # bytes of text in a piece, more only where one text is longer
+PIECE = 1 << 23  # bytes of text in a piece, more only where one text is longer
 ROWS = 65536  # texts in a piece
 
 

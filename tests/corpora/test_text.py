@@ -242,7 +242,7 @@ def test_first_of_each_value_in_groups_on_disk(monkeypatch):
 
 
 def test_a_text_of_json_or_parquet_is_bounded_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("masklab.corpora.text.blocks.LONGEST", 100)
+    monkeypatch.setattr("masklab.corpora.text.formats.LONGEST", 100)
     pq.write_table(pa.table({"text": ["a b c d e", "x" * 101]}), tmp_path / "a.parquet")
     with pytest.raises(MaskLabError, match=r"a\.parquet: row 2: longer than 100 characters"):
         generate(corpus(tmp_path / "a.parquet"), "c", 1)

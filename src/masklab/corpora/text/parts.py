@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from masklab.corpora.text.blocks import blocks
 from masklab.corpora.text.duplicates import hashes
+from masklab.corpora.text.formats import blocks
 from masklab.corpora.text.packing import Packer, filtered
 from masklab.files import atomic
 from masklab.lines import Place
