@@ -21,6 +21,7 @@ from masklab.tokenizers import CLS, PAD, SEP, SPECIALS, UNK
 CHUNK = 8192  # sequences of symbols taken together
 COUNTED = 1 << 22  # tokens counted together
 SAVED = 1 << 25  # bytes of text between two states
+ENCODERS = 4  # threads that encode: each holds about 150 MB, and more would wait for Python's lock
 
 
 def write_tokens(
@@ -32,7 +33,8 @@ def write_tokens(
     [CLS] and [SEP]); rows stay aligned with `texts`, so that an empty text is an empty row. Memory does not grow with
     the number of tokens. Text that spells a special token becomes <unk>. `progress(done, total)` is called per chunk
     (an iterator's unknown total is given as what is done). `mark`: fingerprint of what goes in; a call that was killed
-    is gone on with by the next one of the same mark, and the arrays are those of one that was not.
+    is gone on with by the next one of the same mark, and the arrays are those of one that was not. threads: how many may
+    encode side by side.
     Write the splits of one folder one after another: they share meta.json.
     """
     from masklab.texts import pieces
@@ -43,7 +45,7 @@ def write_tokens(
     try:
         encode, unsaved = _encoder(tokenizer), 0
         source = () if writer.whole else pieces(texts, writer.sequences)
-        for piece, (ids, counts) in _side_by_side(encode, source, threads):
+        for piece, (ids, counts) in _side_by_side(encode, source, min(threads, ENCODERS)):
             ids, counts, truncated = _cut(ids, counts, max_length - 2)
             ids[(ids < len(SPECIALS)) & (ids != UNK)] = UNK
             writer.add(ids, counts, truncated)
