@@ -6,6 +6,7 @@ tokens; from `token_writer.SHARD` tokens on they go on in `<split>.ids.1.npy`, .
 reads it is told of any other content.
 """
 
+import logging
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,8 @@ from masklab.errors import MaskLabError
 from masklab.files import read_json, sha256, write_json
 from masklab.token_writer import TokenWriter, shards
 from masklab.tokenizers import CLS, PAD, SEP, SPECIALS, UNK
+
+log = logging.getLogger("masklab")
 
 CHUNK = 8192  # sequences of symbols taken together
 COUNTED = 1 << 22  # tokens counted together
@@ -33,8 +36,8 @@ def write_tokens(
     [CLS] and [SEP]); rows stay aligned with `texts`, so that an empty text is an empty row. Memory does not grow with
     the number of tokens. Text that spells a special token becomes <unk>. `progress(done, total)` is called per chunk
     (an iterator's unknown total is given as what is done). `mark`: fingerprint of what goes in; a call that was killed
-    is gone on with by the next one of the same mark, and the arrays are those of one that was not. threads: how many may
-    encode side by side.
+    is gone on with by the next one of the same mark, and the arrays are those of one that was not. threads: how many
+    may encode side by side.
     Write the splits of one folder one after another: they share meta.json.
     """
     from masklab.texts import pieces
@@ -43,6 +46,8 @@ def write_tokens(
     vocab_size = tokenizer.get_vocab_size()
     writer = TokenWriter(folder, split, np.uint16 if vocab_size < 65536 else np.int32, mark)
     try:
+        if writer.sequences:
+            log.info("%s: going on after sequence %d", split, writer.sequences)
         encode, unsaved = _encoder(tokenizer), 0
         source = () if writer.whole else pieces(texts, writer.sequences)
         for piece, (ids, counts) in _side_by_side(encode, source, min(threads, ENCODERS)):

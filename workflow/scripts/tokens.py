@@ -21,18 +21,17 @@ with job(snakemake):
     folder, max_length = Path(snakemake.output.meta).parent, snakemake.params.config["max_length"]
     state, threads = Path(snakemake.params.state), int(os.environ["RAYON_NUM_THREADS"])
     tokenizer = load_tokenizer(Path(snakemake.input.tokenizer).parent)
-    for split in ("train", "valid", "test"):
-        path = snakemake.input[split]
-        if facts := read_header(path):
-            column, size = pq.read_table(path, columns=[COLUMN])[COLUMN], tokenizer.get_vocab_size()
-            write_symbol_tokens(column, size, max_length, folder, split, facts)
-            continue
-        with locked(state):
-            found = os.stat(path)  # hashing a large corpus would take as long as encoding it
-            mark = fingerprint([max_length, sha256(snakemake.input.tokenizer), found.st_size, found.st_mtime_ns])
-            progress = Progress(f"tokens {split}", "sequences", folder=state)
-            write_tokens(TextFile(path), tokenizer, max_length, state / "arrays", split, progress, threads, mark)
-    if not facts:
-        with locked(state):
+    with locked(state):
+        for split in ("train", "valid", "test"):
+            path = snakemake.input[split]
+            if facts := read_header(path):
+                column, size = pq.read_table(path, columns=[COLUMN])[COLUMN], tokenizer.get_vocab_size()
+                write_symbol_tokens(column, size, max_length, folder, split, facts)
+            else:
+                found = os.stat(path)  # hashing a large corpus would take as long as encoding it
+                mark = fingerprint([max_length, sha256(snakemake.input.tokenizer), found.st_size, found.st_mtime_ns])
+                progress = Progress(f"tokens {split}", "sequences", folder=state)
+                write_tokens(TextFile(path), tokenizer, max_length, state / "arrays", split, progress, threads, mark)
+        if not facts:
             move(state / "arrays", folder)
-            clear(state)
+        clear(state)

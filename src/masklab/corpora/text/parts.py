@@ -5,6 +5,7 @@ or not at all, and parts do not depend on who wrote those before them.
 """
 
 import json
+import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from masklab.corpora.text.formats import blocks
 from masklab.corpora.text.packing import Packer, filtered
 from masklab.files import atomic
 from masklab.lines import Place
+
+log = logging.getLogger("masklab")
 
 BLOCKS = 4  # read for one part
 KEY = b"masklab"
@@ -96,6 +99,8 @@ def read(files, config, parts: Parts, progress=None) -> None:
         facts = done[-1].facts if done else {"position": 0, "line": 0, "held": None, "last": False}
         if facts["last"]:
             continue
+        if done:
+            log.info("%s: going on after line %d", file, facts["line"])
         place, packer = Place(facts["position"], facts["line"]), Packer(config, facts["held"])
         number, made = len(done), []
         for lines in blocks(file, config.column, place):
