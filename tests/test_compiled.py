@@ -23,7 +23,7 @@ descend(block, gradient, np.abs(rng.normal(size=(128, 128))).astype(np.float32),
 ids, offsets = rng.integers(0, 50, 2000), np.arange(0, 2001, 20)
 vectors, outputs = rng.normal(size=(50, 64)).astype(np.float32), np.zeros((50, 64), np.float32)
 drawn = np.ones(50), np.zeros(50, np.int64)
-_epoch(ids, offsets, vectors, outputs, *drawn, 5, 5, 0.05, 0.01, np.uint64(12345))
+_epoch(ids, offsets, 0, 2000, vectors, outputs, *drawn, 5, 5, 0.05, 0.01, np.uint64(12345), 0.0)
 for array in (block, gradient, vectors, outputs):
     found.update(array.tobytes())
 print(found.hexdigest())

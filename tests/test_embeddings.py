@@ -63,8 +63,9 @@ def test_an_epoch_equals_a_plain_implementation(tmp_path):
     accept, alias = alias_table(np.bincount(ids, minlength=2 * N + 5) ** 0.75)
     vectors, outputs = start.copy(), start[::-1].copy()
     loss, _ = embeddings._epoch(
-        ids, offsets, vectors, outputs, accept, alias, window, negative, 0.1, 0.02, np.uint64(12345)
-    )
+        ids, offsets, 0, len(ids), vectors, outputs, accept, alias,
+        window, negative, 0.1, 0.02, np.uint64(12345), 0.0,
+    )  # fmt: skip
 
     state, total = 12345, 0.0
     v, u = start.astype(float), start[::-1].astype(float)
@@ -110,3 +111,12 @@ def test_a_corpus_without_tokens_is_refused(tmp_path):
     write_symbol_tokens(pa.array([[]], pa.list_(pa.uint16())), 10, 34, tmp_path, "train")
     with pytest.raises(MaskLabError, match=r"embeddings.e: the corpus has no tokens"):
         train(TokenStore(tmp_path, "train"), 10, settings(), "e", 1)
+
+
+def test_a_corpus_in_parts_gives_the_same_vectors(tmp_path, monkeypatch):
+    store, blocks = store_of(tmp_path, sequences=50), TokenStore.blocks
+    whole = train(store, 2 * N + 5, settings(), "e", 1)
+    monkeypatch.setattr(TokenStore, "blocks", lambda store: blocks(store, 37))
+    parts = train(store, 2 * N + 5, settings(), "e", 1)
+    assert len(list(store.blocks())) > 5
+    assert (parts[0] == whole[0]).all() and parts[1]["losses"] == whole[1]["losses"]

@@ -10,12 +10,12 @@ SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up. Rooms of one line may not import each other.
 FLOORS = [
     ["errors", "memory", "intervals", "markdown"],
-    ["files", "rng", "lines"],
+    ["files", "rng", "lines", "texts", "wordwise"],
     ["jobs"],
     ["config"],
     ["scores"],
-    ["tokenizers", "theory", "spectrum", "embeddings"],
-    ["subwords", "symbols", "masking", "batches", "optim"],
+    ["tokenizers", "theory", "spectrum", "token_writer"],
+    ["subwords", "embeddings", "symbols", "masking", "batches", "optim"],
     ["tokens", "sparse"],
     ["corpora"],
     ["conditionals", "models"],

@@ -1,9 +1,10 @@
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tokenizers import Tokenizer, models
 
-from masklab import tokens
+from masklab import texts, token_writer
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.rng import generator
@@ -36,14 +37,14 @@ def naive(tokenizer, text, max_length):
 
 @pytest.mark.parametrize("chunk", [7, 1000])
 def test_round_trip(tokenizer, tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(tokens, "CHUNK", chunk)
+    monkeypatch.setattr(texts, "ROWS", chunk)
     expected = [naive(tokenizer, text, 20) for text in TEXTS]
     truncated = sum(len(naive(tokenizer, text, 10**6)) > 20 for text in TEXTS)
     calls = []
     counts = write_tokens(TEXTS, tokenizer, 20, tmp_path, "train", lambda done, total: calls.append((done, total)))
     store = TokenStore(tmp_path, "train")
     assert len(store) == len(TEXTS) and calls[-1] == (len(TEXTS), len(TEXTS))
-    assert store.lengths.tolist() == [len(row) for row in expected] and store.lengths.dtype == np.int64
+    assert store.lengths.tolist() == [len(row) for row in expected] and store.lengths.dtype == np.int32
     assert store.ids.dtype == np.uint16 and store.offsets.dtype == np.int64
     assert 0 < truncated < len(TEXTS)
     assert counts == {
@@ -85,12 +86,12 @@ def test_only_empty_rows(tokenizer, tmp_path):
 
 
 def test_arrow_columns_and_iterators_give_the_same_arrays(tokenizer, tmp_path):
-    for name, texts in {
+    for name, given in {
         "list": TEXTS,
         "arrow": pa.chunked_array([TEXTS[:50], TEXTS[50:]]),
         "lazy": iter(TEXTS),
     }.items():
-        write_tokens(texts, tokenizer, 20, tmp_path / name, "train")
+        write_tokens(given, tokenizer, 20, tmp_path / name, "train")
     expected = (tmp_path / "list/train.ids.npy").read_bytes()
     assert all((tmp_path / name / "train.ids.npy").read_bytes() == expected for name in ("arrow", "lazy"))
 
@@ -133,3 +134,39 @@ def test_store_errors(tokenizer, tmp_path):
     np.save(tmp_path / "train.ids.npy", np.zeros(3, np.uint16))
     with pytest.raises(MaskLabError, match="3 tokens, but its offsets end at"):
         TokenStore(tmp_path, "train")
+
+
+def test_shards_read_as_one(tokenizer, tmp_path, monkeypatch):
+    write_tokens(TEXTS, tokenizer, 20, tmp_path / "one", "train")
+    monkeypatch.setattr(texts, "ROWS", 9)
+    monkeypatch.setattr(token_writer, "SHARD", 300)
+    write_tokens(TEXTS, tokenizer, 20, tmp_path / "many", "train")
+    one, many = TokenStore(tmp_path / "one", "train"), TokenStore(tmp_path / "many", "train")
+    files = sorted(path.name for path in (tmp_path / "many").glob("train.ids*"))
+    assert len(files) > 4 and len(many.ids) == len(one.ids)
+    rows = generator(1, "rows").permutation(len(TEXTS))
+    for ours, theirs in zip(many.batch(rows), one.batch(rows), strict=True):
+        assert ours.equal(theirs)
+    assert (many.counts(36) == one.counts(36)).all()
+    assert (many.ids[250:1000] == one.ids[250:1000]).all() and (many.ids[:] == one.ids[:]).all()
+    for size in (100, 10**6):
+        joined = list(many.blocks(size))
+        assert (np.concatenate([ids for _, ids, _ in joined]) == one.ids).all()
+        assert all(offsets[0] == begin and len(ids) == offsets[-1] - begin for begin, ids, offsets in joined)
+    write_tokens(TEXTS[:5], tokenizer, 20, tmp_path / "many", "train")  # fewer shards: those of before are gone
+    assert sorted(path.name for path in (tmp_path / "many").glob("train.ids*")) == ["train.ids.npy"]
+    assert len(TokenStore(tmp_path / "many", "train")) == 5
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_parquet_files_and_threads_give_the_same_arrays(tokenizer, tmp_path, monkeypatch, threads):
+    write_tokens(TEXTS, tokenizer, 20, tmp_path / "list", "train")
+    monkeypatch.setattr(texts, "ROWS", 11)
+    pq.write_table(pa.table({"text": TEXTS}), tmp_path / "texts.parquet", row_group_size=50)
+    source = texts.TextFile(tmp_path / "texts.parquet")
+    write_tokens(source, tokenizer, 20, tmp_path / "file", "train", threads=threads)
+    for name in ("train.ids.npy", "train.offsets.npy"):
+        assert (tmp_path / "file" / name).read_bytes() == (tmp_path / "list" / name).read_bytes()
+    assert [text for piece in source.pieces(117) for text in piece.to_pylist()] == TEXTS[117:]
+    rows = np.array([0, 10, 11, 49, 50, 201])
+    assert source.take(rows) == [TEXTS[row] for row in rows] and list(source) == TEXTS

@@ -152,6 +152,10 @@ class Paths:
         """Whether an instance of a corpus is drawn from a causal model, which takes long."""
         return self.config.corpora[split_instance(corpus)[0]].kind == "causal"
 
+    def is_long(self, corpus: str) -> bool:
+        """Whether the job of an instance of a corpus may take so long that it keeps a state."""
+        return self.config.corpora[split_instance(corpus)[0]].kind in ("causal", "text")
+
     def common(self, replicate: int | None) -> dict:
         return {"seed": self.seed(replicate), "device": self.config.device}
 

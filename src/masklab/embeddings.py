@@ -13,6 +13,7 @@ import numpy as np
 
 from masklab.errors import MaskLabError
 from masklab.rng import generator
+from masklab.tokenizers import CLS, SEP
 
 log = logging.getLogger("masklab")
 
@@ -26,10 +27,11 @@ def train(store, vocab_size: int, config, name: str, seed: int) -> tuple[np.ndar
     All vectors of tokens that occur, taken together, have standard deviation `config.std` (released code: .03);
     rows of others are 0. `config` is a `config.schema.Embeddings`. MaskLabError if there are no tokens.
     """
-    ids, offsets = np.ascontiguousarray(store.ids).astype(np.int32), np.asarray(store.offsets, np.int64)
-    if not len(ids):
+    tokens = len(store.ids)
+    if not tokens:
         raise MaskLabError(f"embeddings.{name}: the corpus has no tokens")
-    counts = np.bincount(ids, minlength=vocab_size)
+    counts = store.counts(vocab_size)
+    counts[[CLS, SEP]] = 0  # they frame sequences and are no part of them
     rng = generator(seed, "embeddings", name, config.seed)
     vectors = ((rng.random((vocab_size, config.size)) - 0.5) / config.size).astype(np.float32)
     outputs = np.zeros_like(vectors)
@@ -38,16 +40,18 @@ def train(store, vocab_size: int, config, name: str, seed: int) -> tuple[np.ndar
     losses = []
     for epoch in range(config.epochs):
         rates = [config.lr + (config.lr_end - config.lr) * at / config.epochs for at in (epoch, epoch + 1)]
-        tables = (ids, offsets, vectors, outputs, accept, alias)
-        loss, state = _epoch(*tables, config.window, config.negative, *rates, np.uint64(state))
-        losses.append(loss / len(ids))
+        loss, state = 0.0, np.uint64(state)
+        for begin, ids, offsets in store.blocks():
+            block = (ids.astype(np.int32), offsets - begin, begin, tokens, vectors, outputs, accept, alias)
+            loss, state = _epoch(*block, config.window, config.negative, *rates, np.uint64(state), loss)
+        losses.append(loss / tokens)
         log.info("%s epoch %d/%d loss %.4f", name, epoch + 1, config.epochs, losses[-1])
     used = counts > 0
     vectors[~used] = 0
     vectors[used] *= config.std / vectors[used].std()
     if config.layout == "scrambled":  # released code: stacked as columns, then reshaped to rows
         vectors[used] = vectors[used].T.reshape(used.sum(), -1)
-    return vectors, {"config": config.model_dump(mode="json"), "tokens": len(ids), "losses": losses}
+    return vectors, {"config": config.model_dump(mode="json"), "tokens": tokens, "losses": losses}
 
 
 def alias_table(weights) -> tuple[np.ndarray, np.ndarray]:
@@ -78,9 +82,15 @@ def _below(state, limit):
 
 
 @numba.njit(cache=True, nogil=True, fastmath=True)
-def _epoch(ids, offsets, vectors, outputs, accept, alias, window, negative, first_rate, last_rate, state):
-    """One pass; changes vectors and outputs; returns (summed negative-sampling loss, the generator's state)."""
-    size, total = vectors.shape[1], 0.0
+def _epoch(
+    ids, offsets, before, tokens, vectors, outputs, accept, alias,
+    window, negative, first_rate, last_rate, state, total,
+):  # fmt: skip
+    """One pass over a part of the corpus, `before` of whose `tokens` come first; changes vectors and outputs.
+
+    Returns (`total` plus the negative-sampling loss, the generator's state).
+    """
+    size = vectors.shape[1]
     mean, change = np.empty(size, np.float32), np.empty(size, np.float32)
     for row in range(len(offsets) - 1):
         begin, end = offsets[row], offsets[row + 1]
@@ -90,7 +100,7 @@ def _epoch(ids, offsets, vectors, outputs, accept, alias, window, negative, firs
             left, right = max(begin, at - reach), min(end, at + reach + 1)
             if right - left < 2:
                 continue
-            rate = np.float32(first_rate + (last_rate - first_rate) * at / len(ids))
+            rate = np.float32(first_rate + (last_rate - first_rate) * (before + at) / tokens)
             mean[:] = 0
             change[:] = 0
             for other in range(left, right):

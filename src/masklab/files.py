@@ -98,6 +98,7 @@ def write_json(value, path) -> None:
         temporary.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
 
+GROUP = 1 << 25  # bytes of a row group
 _stamp: bytes | None = None
 
 
@@ -135,10 +136,26 @@ def read_table(path):
 
 
 def write_table(table, path) -> None:
-    """Write a pyarrow table as Parquet (zstd), atomically."""
+    """Write a pyarrow table, or what a reader of record batches gives, as Parquet (zstd), atomically.
+
+    Of a reader memory holds about `GROUP` bytes, a row group.
+    """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    schema = table.schema
     if _stamp is not None:
-        table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"masklab.made_from": _stamp})
-    with atomic(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
+        schema = schema.with_metadata({**(schema.metadata or {}), b"masklab.made_from": _stamp})
+    if isinstance(table, pa.Table):
+        with atomic(path) as temporary:
+            pq.write_table(table.replace_schema_metadata(schema.metadata), temporary, compression="zstd")
+        return
+    with atomic(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as out:
+        held, size = [], 0
+        for batch in table:
+            held.append(batch)
+            size += batch.nbytes
+            if size >= GROUP:
+                out.write_table(pa.Table.from_batches(held).replace_schema_metadata(schema.metadata))
+                held, size = [], 0
+        out.write_table(pa.Table.from_batches(held, table.schema).replace_schema_metadata(schema.metadata))

@@ -1,7 +1,12 @@
-"""User files read line by line, compressed or not; every error names the file and the line."""
+"""User files read line by line, compressed or not; every error names the file and the line.
+
+Memory is bounded whatever a file holds: it is read in blocks, and a line longer than `LONGEST` bytes is an error.
+"""
 
 import json
 import lzma
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from backports.zstd import ZstdError
@@ -11,6 +16,8 @@ from masklab.errors import MaskLabError
 COMPRESSED = (".bz2", ".gz", ".xz", ".zst")
 READ_ERRORS = (OSError, EOFError, lzma.LZMAError, ZstdError)
 ARCHIVES = (".zip", ".tar", ".tgz", ".7z")
+LONGEST = 1 << 24  # bytes of a line
+BLOCK = 1 << 22  # bytes read together
 
 
 def format_of(path) -> str:
@@ -32,6 +39,10 @@ def open_bytes(path):
     """Open a file for reading bytes, decompressed (`COMPRESSED`)."""
     import smart_open
 
+    return smart_open.open(_readable(path), "rb")
+
+
+def _readable(path) -> Path:
     path = Path(path)
     if not path.is_file():
         raise MaskLabError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}")
@@ -39,21 +50,71 @@ def open_bytes(path):
         raise MaskLabError(
             f"{path}: archives are not read; unpack it (compressed files end in {', '.join(COMPRESSED)})"
         )
-    return smart_open.open(path, "rb")
+    return path
+
+
+@dataclass
+class Place:
+    """Where reading a file has come to. position: bytes of its (decompressed) content; line: lines up to there."""
+
+    position: int = 0
+    line: int = 0
+    read: int = 0  # bytes of the file itself
+
+
+def read_blocks(path, place: Place | None = None) -> Iterator[list[str]]:
+    """Yield the lines, without their endings, of a UTF-8 file in blocks of about `BLOCK` bytes.
+
+    place: where to begin, the end of a block; it is moved on before each block is yielded.
+    """
+    from smart_open.compression import compression_wrapper
+
+    place = Place() if place is None else place
+    path = _readable(path)
+    try:
+        with open(path, "rb") as raw, compression_wrapper(raw, "rb") as file:
+            if place.position:
+                file.seek(place.position)
+            while data := file.read(BLOCK):
+                if not data.endswith(b"\n"):
+                    begun = len(data) - data.rfind(b"\n") - 1
+                    rest = file.readline(max(0, LONGEST - begun) + 2)
+                    if begun + len(rest.rstrip(b"\r\n")) > LONGEST:
+                        number = place.line + data.count(b"\n") + 1
+                        raise MaskLabError(f"{path}: line {number}: longer than {LONGEST:,} bytes")
+                    data += rest
+                lines = _decoded(data, path, place.line)
+                if place.line == 0:
+                    lines[0] = lines[0].removeprefix("\ufeff")
+                place.position += len(data)
+                place.line += len(lines)
+                place.read = raw.tell()
+                yield lines
+    except READ_ERRORS as error:
+        raise MaskLabError(f"{path}: after line {place.line}: cannot be read ({error})") from None
+
+
+def _decoded(data, path, before) -> list[str]:
+    """Lines of whole lines of bytes."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        inside = data[: error.start]
+        number, byte = before + inside.count(b"\n") + 1, error.start - inside.rfind(b"\n") - 1
+        raise MaskLabError(f"{path}: line {number}: not valid UTF-8 (byte {byte})") from None
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.rstrip("\r") for line in lines] if "\r" in text else lines
 
 
 def read_lines(path):
     """Yield (line number from 1, text without line ending) of a UTF-8 file."""
     number = 0
-    try:
-        with open_bytes(path) as file:
-            for number, line in enumerate(file, 1):
-                text = line.decode("utf-8")
-                yield number, (text.removeprefix("\ufeff") if number == 1 else text).rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise MaskLabError(f"{path}: line {number}: not valid UTF-8 (byte {error.start})") from None
-    except READ_ERRORS as error:
-        raise MaskLabError(f"{path}: after line {number}: cannot be read ({error})") from None
+    for lines in read_blocks(path):
+        for line in lines:
+            number += 1
+            yield number, line
 
 
 def read_json_lines(path):

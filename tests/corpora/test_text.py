@@ -11,6 +11,7 @@ from backports import zstd
 
 from masklab.config.schema import TextCorpus
 from masklab.corpora import generate
+from masklab.corpora.text import duplicates
 from masklab.errors import MaskLabError
 
 LINES = [f"line {i} has some more words " + "x" * (i % 7 + 1) for i in range(60)]
@@ -206,3 +207,42 @@ def test_an_empty_file_adds_nothing(tmp_path):
     empty = write(tmp_path / "empty.txt", [])
     path = write(tmp_path / "a.txt", LINES)
     assert texts(generate(corpus(empty, path, max_words=10**6), "c", 1)) == sorted(LINES)
+
+
+@pytest.mark.parametrize("together", [5, 10**6])
+def test_of_equal_lines_the_first_stays(tmp_path, monkeypatch, together):
+    monkeypatch.setattr(duplicates, "TOGETHER", together)
+    first = write(tmp_path / "a.txt", [*LINES[:10], LINES[3] + "  ", *LINES[5:15], "too short"])
+    second = write(tmp_path / "b.txt", [LINES[20], *LINES[10:30], LINES[20]])
+    tables = generate(corpus(first, second, deduplicate=True, valid=1, test=1), "c", 1)
+    rows = sorted((row for table in tables.values() for row in table.to_pylist()), key=lambda row: row["source"])
+    assert {row["text"] for row in rows if row["source"] == "a.txt"} == set(LINES[:15])
+    assert {row["text"] for row in rows if row["source"] == "b.txt"} == set(LINES[15:30])
+    assert len(rows) == 30
+    everything = generate(corpus(first, second, valid=1, test=1), "c", 1)
+    assert len(texts(everything)) == 21 + 22
+
+
+def test_equal_lines_go_before_packing_and_the_budget(tmp_path):
+    path = write(tmp_path / "a.txt", ["a b c d e", "a b c d e", "f g h i j", "f g h i j", *["k l m n o p"] * 50])
+    keys = {"deduplicate": True, "min_words": 5, "valid": 1, "test": 1}
+    assert texts(generate(corpus(path, max_words=16, **keys), "c", 1)) == ["a b c d e", "f g h i j", "k l m n o p"]
+    more = write(tmp_path / "b.txt", ["a b c d e", "q r s t u", "v w x y z", "1 2 3 4 5", "6 7 8 9 0"])
+    packed = texts(generate(corpus(path, more, unit="packed", packed_words=10, **keys), "c", 1))
+    assert packed == sorted(["a b c d e f g h i j", "k l m n o p", "q r s t u v w x y z", "1 2 3 4 5 6 7 8 9 0"])
+
+
+def test_first_of_each_value_in_groups_on_disk(monkeypatch):
+    monkeypatch.setattr(duplicates, "TOGETHER", 50)
+    values = np.random.default_rng(1).integers(0, 300, 1000).astype(np.uint64)
+    found = duplicates.first_seen(np.array_split(values, 17), len(values))
+    expected = np.zeros(len(values), bool)
+    expected[np.unique(values, return_index=True)[1]] = True
+    assert (found == expected).all()
+
+
+def test_a_text_of_json_or_parquet_is_bounded_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("masklab.corpora.text.formats.LONGEST", 100)
+    pq.write_table(pa.table({"text": ["a b c d e", "x" * 101]}), tmp_path / "a.parquet")
+    with pytest.raises(MaskLabError, match=r"a\.parquet: row 2: longer than 100 characters"):
+        generate(corpus(tmp_path / "a.parquet"), "c", 1)

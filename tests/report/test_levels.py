@@ -12,6 +12,9 @@ from masklab.report.cells import NULL
 from masklab.report.levels import Levels
 from masklab.report.notes import amount, interval
 from masklab.scores.reading import Reading
+from masklab.scores.results import Results
+from masklab.scores.schema import rows_to_frame
+from masklab.scores.view import View
 
 
 def frame(values, half=0.0):
@@ -74,3 +77,22 @@ def test_a_table_and_a_figure_show_one_majority():
     found = table({"a": [0.8, 0.81, 0.82]}).set_index("label")
     own = levels.levels(results({"a": [0.8, 0.81, 0.82]}), [Reading("a", tasks=("rte",))])
     assert found["value"][f"{NULL}majority"] == own.majority == found["majority"]["A"]
+
+
+def test_a_metric_of_ones_own_has_a_null_and_no_majority():
+    """A reading of no task: the untrained null is drawn, and a cell's mark is for scores of tasks alone."""
+    rows = [
+        {"recipe": recipe, "replicate": replicate, "step": 9, "probe": "p", "task": "c", "split": "test", "n": 100,
+         "metric": "filled", "value": value + replicate / 100}
+        for recipe, value in (("a", 0.6), ("untrained.a", 0.1)) for replicate in (1, 2, 3)
+    ]  # fmt: skip
+    probes = {"p": {"kind": "fill", "tasks": [], "recipes": ["a", "untrained.a"]}}
+    recipes = {name: {"steps": 9, "corpus": "c", "corpus.redrawn": False} for name in ("a", "untrained.a")}
+    nulls = {"a": {"untrained": "untrained.a"}}
+    view = View("s", panels={"all": {"A": "a"}}, recipes=recipes, nulls=nulls, probes=probes)
+    chosen = {"A": Reading("a", "filled", probe="fill", step="all", over="step")}
+    axes = style.new_figure(3, 2).subplots()
+    data, own = marks.curves(axes, Results(view, rows_to_frame(rows)), chosen, style.looks(chosen))
+    assert own.kind == "untrained" and own.null == pytest.approx(0.12) and math.isnan(own.majority)
+    assert data["value"].tolist() == pytest.approx([0.62]) and data["majority"].isna().all()
+    assert set(levels.keys([own])) == {"best null (untrained)"}

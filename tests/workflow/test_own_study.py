@@ -112,12 +112,12 @@ def test_any_recipes_and_tasks_give_a_table_and_two_figures(tmp_path):
     snakemake(tmp_path, "small.yaml", "widths")
     results = tmp_path / "results/widths"
     table = pd.read_parquet(results / "tables/widths/comparison.parquet")
-    assert set(table["label"]) == {"narrow", "wide", "null: untrained", "null: majority"}
+    assert set(table["label"]) == {"narrow", "wide", "null: untrained", "null: chance"}
     assert (table.loc[table["recipe"] != "", "replicates"] == 3).all() and table["low"].notna().any()
     bars = pd.read_parquet(results / "figures/widths/bars.parquet")
     curves = pd.read_parquet(results / "figures/widths/curves.parquet")
     assert set(bars["label"]) == {"narrow", "wide"} and set(curves["step"]) == {10, 20, 30}
     assert (
-        "mean ± half the width of the 95 % interval over 3 replicates"
+        "Mean ± half the width of the 95 % interval over 3 replicates"
         in (results / "tables/widths/comparison.md").read_text()
     )

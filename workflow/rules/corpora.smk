@@ -16,7 +16,7 @@ rule corpus:
     params:
         config=settings_of("corpus"),
         code=code_of("corpus"),
-        state=lambda w: R("state/corpora", w.corpus) if paths.is_causal(w.corpus) else None,
+        state=lambda w: R("state/corpora", w.corpus) if paths.is_long(w.corpus) else None,
     message:
         "corpus {wildcards.corpus}"
     script:
@@ -39,11 +39,13 @@ rule tokens:
         ),
     log:
         R("logs/tokens/{corpus}/{tokenizer}.log"),
+    threads: settings.threads
     resources:
         **cluster.asks("tokens"),
     params:
         config=settings_of("tokens"),
         code=code_of("tokens"),
+        state=R("state/tokens/{corpus}/{tokenizer}"),
     message:
         "tokens of {wildcards.corpus} by tokenizer {wildcards.tokenizer}"
     script:

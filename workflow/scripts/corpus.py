@@ -13,13 +13,20 @@ with job(snakemake):
     params, name, held = snakemake.params.config, snakemake.wildcards.corpus.partition("/")[0], nullcontext()
     corpus = kinds.find("corpora", params["corpus"]["kind"]).entity()(**params["corpus"])
     work = {key: params[key] for key in ("law_seed", "model") if key in params}
-    if "model" in params:  # drawn from a causal model: long enough to be resumed
-        from masklab.jobs.state import locked
+    if snakemake.params.state:  # long enough to be resumed
+        from masklab.jobs.progress import Progress
+        from masklab.jobs.state import clear, locked
 
         held = locked(snakemake.params.state)
-        work |= {"device": device(params["device"]), "state_folder": snakemake.params.state}
+        work |= {"state_folder": snakemake.params.state}
+    if "model" in params:  # drawn from a causal model
+        work |= {"device": device(params["device"])}
         if trained := snakemake.input.get("model"):
             work |= {"model": Path(trained).parent / "model", "named": params["model"]}
+    elif snakemake.params.state:
+        work |= {"progress": Progress(f"corpus {name}", "bytes", folder=snakemake.params.state)}
     with held:
         for split, table in generate(corpus, name, params["seed"], **work).items():
             write_table(table, Path(snakemake.output[split]))
+        if snakemake.params.state:
+            clear(snakemake.params.state)

@@ -6,12 +6,12 @@ from _job import job
 
 with job(snakemake):
     import numpy as np
-    import pyarrow.parquet as pq
 
     from masklab.config.schema import TOKENIZERS
     from masklab.rng import generator
     from masklab.subwords import train
     from masklab.symbols import read_header
+    from masklab.texts import TextFile
     from masklab.tokenizers import save_tokenizer, symbol_tokenizer
 
     params, name = snakemake.params.config, snakemake.wildcards.tokenizer.partition("/")[0]
@@ -19,10 +19,10 @@ with job(snakemake):
     if config.kind == "symbols":
         tokenizer = symbol_tokenizer(read_header(snakemake.input.train)["names"])
     else:
-        texts = pq.read_table(snakemake.input.train, columns=["text"])["text"]
+        texts = TextFile(snakemake.input.train)
         if config.sample and config.sample < len(texts):
             rows = generator(params["seed"], "tokenizer", name).choice(len(texts), config.sample, replace=False)
             texts = texts.take(np.sort(rows))
         chosen = config.model_dump(exclude={"corpus", "max_length", "sample"})
-        tokenizer = train(texts.to_pylist(), **chosen)
+        tokenizer = train(texts, **chosen)
     save_tokenizer(tokenizer, Path(snakemake.output.tokenizer).parent, config.max_length)

@@ -1,24 +1,37 @@
-"""Encode a corpus once into memory-mapped token arrays."""
+"""Encode a corpus once into memory-mapped token arrays; resumes a killed job."""
 
 from pathlib import Path
 
 from _job import job
 
 with job(snakemake):
+    import os
+
     import pyarrow.parquet as pq
 
+    from masklab.files import fingerprint, sha256
     from masklab.jobs.progress import Progress
+    from masklab.jobs.state import clear, locked
     from masklab.symbols import COLUMN, read_header
+    from masklab.texts import TextFile
+    from masklab.token_writer import move
     from masklab.tokenizers import load_tokenizer
     from masklab.tokens import write_symbol_tokens, write_tokens
 
     folder, max_length = Path(snakemake.output.meta).parent, snakemake.params.config["max_length"]
+    state, threads = Path(snakemake.params.state), int(os.environ["RAYON_NUM_THREADS"])
     tokenizer = load_tokenizer(Path(snakemake.input.tokenizer).parent)
-    for split in ("train", "valid", "test"):
-        path = snakemake.input[split]
-        if facts := read_header(path):
-            column, size = pq.read_table(path, columns=[COLUMN])[COLUMN], tokenizer.get_vocab_size()
-            write_symbol_tokens(column, size, max_length, folder, split, facts)
-        else:
-            texts = pq.read_table(path, columns=["text"])["text"]
-            write_tokens(texts, tokenizer, max_length, folder, split, Progress(f"tokens {split}", "sequences"))
+    with locked(state):
+        for split in ("train", "valid", "test"):
+            path = snakemake.input[split]
+            if facts := read_header(path):
+                column, size = pq.read_table(path, columns=[COLUMN])[COLUMN], tokenizer.get_vocab_size()
+                write_symbol_tokens(column, size, max_length, folder, split, facts)
+            else:
+                found = os.stat(path)  # hashing a large corpus would take as long as encoding it
+                mark = fingerprint([max_length, sha256(snakemake.input.tokenizer), found.st_size, found.st_mtime_ns])
+                progress = Progress(f"tokens {split}", "sequences", folder=state)
+                write_tokens(TextFile(path), tokenizer, max_length, state / "arrays", split, progress, threads, mark)
+        if not facts:
+            move(state / "arrays", folder)
+        clear(state)

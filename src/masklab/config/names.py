@@ -12,7 +12,7 @@ LONGEST = 150  # bytes: file systems take 255, and nulls and temporary files mak
 # Folders and files of results/ itself: a run of such a name would lie among the results of another.
 TAKEN = (
     "corpora", "tokenizers", "tokens", "embeddings", "causal_models", "conditionals", "tasks", "models", "dictionaries",
-    "codes", "scores", "figures", "tables", "claims", "facts", "made", "logs", "state", "report",
+    "codes", "scores", "figures", "tables", "claims", "facts", "report", "made", "logs", "state",
 )  # fmt: skip
 
 

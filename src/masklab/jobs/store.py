@@ -33,8 +33,9 @@ ANEW = "MASKLAB_ANEW"  # set where somebody asks for work to be done again (snak
 # whole run in one table is quick to make and the same in no two runs.
 FOLDERS = ("corpus", "tokenizer", "tokens", "embeddings", "pretrain", "dictionary", "codes", "task",
            "causal_model", "conditionals")  # fmt: skip
+WRITTEN = (".parquet", ".csv", ".md", ".html")
 FILES = {"probe": (".parquet", ".items.parquet"), "figure": (".pdf", ".png", ".parquet", ".csv"),
-         "table": (".parquet", ".csv", ".md"), "study_claims": (".parquet", ".csv", ".md")}  # fmt: skip
+         "table": WRITTEN, "study_claims": WRITTEN}  # fmt: skip
 RULES = (*FOLDERS, *FILES)
 REPLICATE = re.compile(r"r\d+")  # a folder beside what all replicates share: an artifact of its own
 LISTING = "entry.json"

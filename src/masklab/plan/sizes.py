@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from masklab.config.references import stated_sequences
-from masklab.plan.texts import corpus_size, pairs, task_size
+from masklab.plan.text_sizes import corpus_size, pairs, task_size
 
 # Tokens of a line (specials counted) at every twentieth quantile of 290,000 lines of Simple English Wikipedia,
 # children's books, speech to children and telephone speech: benchmarks/pretraining_throughput.py.

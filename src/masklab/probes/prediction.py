@@ -75,7 +75,8 @@ def top_tokens(codes, tokens, atoms, vocab_size: int, count=LABEL_TOKENS, chunk=
     codes, tokens: folders of the codes and of the token arrays they belong to, read by memory map, `chunk`
     entries at a time. Tokens seen fewer than 5 times are left out.
     """
-    ids, stored = TokenStore(tokens, "train").ids, CodeStore(codes, "train")
+    store, stored = TokenStore(tokens, "train"), CodeStore(codes, "train")
+    ids = store.ids
     if len(stored) != len(ids):
         raise MaskLabError(f"{codes}: {len(stored)} codes for the {len(ids)} tokens of {tokens}")
     indices = stored.indices
@@ -88,7 +89,7 @@ def top_tokens(codes, tokens, atoms, vocab_size: int, count=LABEL_TOKENS, chunk=
         position = np.searchsorted(stored.indptr, start + hit, side="right") - 1
         cell = slots[hit] * vocab_size + ids[position]
         sums += np.bincount(cell, weights=stored.values[start : start + chunk][hit], minlength=len(sums))
-    counts = np.bincount(ids, minlength=vocab_size)
+    counts = store.counts(vocab_size)
     means = np.where(counts >= MIN_COUNT, sums.reshape(len(atoms), vocab_size) / np.maximum(counts, 1), 0)
     return [[token for token in _largest(row, count) if row[token] > 0] for row in means]
 

@@ -25,6 +25,10 @@ class TextCorpus(Drawn):
     min_words: int = Field(
         5, ge=0, description="Lines with fewer whitespace-separated words are dropped (released code: 5)."
     )
+    deduplicate: bool = Field(
+        False,
+        description="true: of equal lines, in whichever of the files, only the first is kept; before lines are packed and the budget is drawn.",
+    )
     max_words: int | None = Field(
         None,
         ge=1,

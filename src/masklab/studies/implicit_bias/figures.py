@@ -178,7 +178,7 @@ def figure9(results, chosen):
 def _against_size(results, chosen, place, loss):
     columns = columns_of(results, chosen, place)
     figure, grid = style.grid(2 if loss else 1, len(columns), 3.8 if loss else 2.0)
-    data, drawn, handles = [], [], dict([key("entropy", linestyle=DASHED, **THIN)] if loss else [])
+    data, drawn, handles = [], [], dict([key("entropy", **THIN)] if loss else [])
     for index, (kind, task, title) in enumerate(columns):
         frames = [points(results, chosen[kind], task)]
         if loss:  # drawn with the intervals of the gaps: those of the entropy are shared
@@ -186,7 +186,7 @@ def _against_size(results, chosen, place, loss):
             floor = floors["value"].mean()
             losses[["value", "low", "high"]] += floor
             frames = [losses.assign(metric="loss", floor=floor), *frames]
-            grid[0, index].axhline(floor, linestyle=DASHED, label="_floor", zorder=1, **THIN)
+            grid[0, index].axhline(floor, label="_floor", zorder=1, **THIN)
         look = {"color": COLORS[kind], "marker": "o"}
         for axes, frame in zip(grid[:, index], frames, strict=True):
             bars(axes, frame["parameters"], frame, **look)

@@ -11,7 +11,7 @@ import pytest
 
 from masklab.config import load
 from masklab.config.schema import LabelFiles, PairFiles, TextCorpus
-from masklab.plan import make_plan, read_assumptions, texts
+from masklab.plan import make_plan, read_assumptions, text_sizes
 from masklab.plan.graph import checkout_paths
 from masklab.plan.sizes import LINES, Sizes
 
@@ -21,8 +21,8 @@ LINE = "one two three four five six seven eight nine ten\n"
 @pytest.fixture(autouse=True)
 def _empty(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    texts._kept.cache_clear()
-    texts._part.cache_clear()
+    text_sizes._kept.cache_clear()
+    text_sizes._part.cache_clear()
 
 
 def corpus(*files, **settings):
@@ -32,22 +32,22 @@ def corpus(*files, **settings):
 def test_small_files_are_counted(tmp_path):
     (tmp_path / "a.txt").write_text(LINE * 30 + "too short\n\n" * 9)
     (tmp_path / "b.jsonl").write_text((json.dumps({"text": LINE * 2}) + "\n") * 20)
-    count, words = texts.corpus_size(corpus("a.txt", "b.jsonl"))
+    count, words = text_sizes.corpus_size(corpus("a.txt", "b.jsonl"))
     assert count == 70 and set(words) == {10}
     pq.write_table(pa.table({"text": [LINE.strip()] * 50}), tmp_path / "c.parquet")
-    assert texts.corpus_size(corpus("*.parquet"))[0] == 50
-    assert texts.corpus_size(corpus("a.txt", "none.txt")) is None
+    assert text_sizes.corpus_size(corpus("*.parquet"))[0] == 50
+    assert text_sizes.corpus_size(corpus("a.txt", "none.txt")) is None
     (tmp_path / "d.txt").write_text("too short\n")
-    assert texts.corpus_size(corpus("d.txt")) is None
+    assert text_sizes.corpus_size(corpus("d.txt")) is None
 
 
 def test_a_budget_of_words_is_shared_as_the_corpus_shares_it(tmp_path):
     (tmp_path / "a.txt").write_text(LINE * 10)
     (tmp_path / "b.txt").write_text(LINE * 500)
-    assert texts.corpus_size(corpus("*.txt", max_words=1100))[0] == pytest.approx(110)
-    assert texts.corpus_size(corpus("*.txt", max_words=100))[0] == pytest.approx(10)
-    assert texts.corpus_size(corpus("*.txt", max_words=10**6))[0] == pytest.approx(510)
-    packed = texts.corpus_size(corpus("*.txt", max_words=2000, unit="packed", packed_words=100))
+    assert text_sizes.corpus_size(corpus("*.txt", max_words=1100))[0] == pytest.approx(110)
+    assert text_sizes.corpus_size(corpus("*.txt", max_words=100))[0] == pytest.approx(10)
+    assert text_sizes.corpus_size(corpus("*.txt", max_words=10**6))[0] == pytest.approx(510)
+    packed = text_sizes.corpus_size(corpus("*.txt", max_words=2000, unit="packed", packed_words=100))
     assert packed == (pytest.approx(20), [100])
 
 
@@ -56,10 +56,10 @@ def test_of_a_large_file_a_part_is_read(name, tmp_path):
     drawn = random.Random(1)
     lines = [" ".join(drawn.choices(["alpha", "be", "gammas", "delta"], k=drawn.randint(5, 30))) for _ in range(60_000)]
     text = "".join(f"{json.dumps({'text': line}) if 'json' in name else line}\n" for line in lines).encode()
-    assert len(text) > 4 * texts.BLOCKS * texts.BLOCK
+    assert len(text) > 4 * text_sizes.BLOCKS * text_sizes.BLOCK
     pack = {"gz": gzip.compress, "xz": lambda data: lzma.compress(data, preset=0)}.get(name[-2:], bytes)
     (tmp_path / name).write_bytes(pack(text))
-    count, words = texts.corpus_size(corpus(name))
+    count, words = text_sizes.corpus_size(corpus(name))
     assert count == pytest.approx(60_000, rel=0.1)  # packed files are read ahead of what is unpacked
     assert sum(words) / len(words) == pytest.approx(17.5, rel=0.03)
 
@@ -68,11 +68,11 @@ def test_rows_of_tasks(tmp_path):
     rows = [{"a": "one two", "b": "three", "label": n % 2} for n in range(40)]
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     task = LabelFiles(kind="label-files", train="train.jsonl", valid="none.jsonl", text_a="a", text_b="b")
-    assert texts.task_size(task, "train") == (40, 3) and texts.task_size(task, "valid") is None
-    assert texts.task_size(task.model_copy(update={"text_a": "Is {a} {b}?", "text_b": None}), "train") == (40, 3)
+    assert text_sizes.task_size(task, "train") == (40, 3) and text_sizes.task_size(task, "valid") is None
+    assert text_sizes.task_size(task.model_copy(update={"text_a": "Is {a} {b}?", "text_b": None}), "train") == (40, 3)
     (tmp_path / "pairs.jsonl").write_text('{"sentence_good": "a", "sentence_bad": "b"}\n' * 30)
     pairs = PairFiles(kind="pair-files", files=["pairs.jsonl"])
-    assert texts.pairs(pairs) == 30 and texts.pairs(pairs.model_copy(update={"limit": 7})) == 7
+    assert text_sizes.pairs(pairs) == 30 and text_sizes.pairs(pairs.model_copy(update={"limit": 7})) == 7
 
 
 def config(**settings):
