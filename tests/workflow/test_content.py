@@ -23,7 +23,7 @@ pytestmark = pytest.mark.workflow
 
 
 def write(folder, labels=LABELS, words="the red cat sees a small dog"):
-    lines = [" ".join(words.split()[k % 4 : k % 4 + 4]) for k in range(60)]
+    lines = [" ".join(words.split()[k % 2 : k % 2 + 6]) for k in range(60)]
     (folder / "words.txt").write_text("\n".join(lines) + "\n")
     rows = [json.dumps({"sentence": sentence, "label": label}) for sentence, label in labels]
     (folder / "t.jsonl").write_text("\n".join(rows) + "\n")

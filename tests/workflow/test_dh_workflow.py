@@ -90,7 +90,7 @@ def test_everything_is_made(folder):
 def test_the_margin_re_tests_claims_and_draws_nothing(folder):
     config = small()
     config["studies"]["dh"]["margin"] = 0.05
-    assert jobs(snakemake(folder, "--dry-run", config=config)) == {"study_claims": 1, "claims": 1}
+    assert jobs(snakemake(folder, "--dry-run", config=config)) == {"study_claims": 1, "claims": 1, "pages": 1}
 
 
 @pytest.mark.parametrize(("preset", "words"), [("evening", 6), ("gpu", 6), ("paper", 9)])

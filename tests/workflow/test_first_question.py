@@ -84,6 +84,7 @@ def test_every_recipe_that_the_page_names_can_be_asked_for(mine):
     assert set(names) == {"mlm", "mlm-40", "mlm-80-10-10", "mae"}
     config["studies"]["first"]["panels"]["my text"] = names
     config["models"] = {"mine": {"like": "mlm", "batch_size": 64}}
+    config["corpora"]["mine"] |= {"valid": 30, "test": 30}  # the text of this test is short
     (mine / "all.yaml").write_text(yaml.safe_dump(config))
     done = subprocess.run(
         [sys.executable, "-m", "masklab.cli", "check", "all.yaml"], cwd=mine, capture_output=True, text=True

@@ -45,8 +45,6 @@ def test_dry_runs_and_other_settings_are_snakemakes_own(tmp_path):
     assert "tokenizer symbols" not in quiet and "1 of 1 jobs done" in quiet
     again = running.snakemake(tmp_path, CONFIG, "results/tokenizers/symbols/tokenizer.json")
     assert "Nothing to be done" in again
-    (tmp_path / "results/tokenizers/symbols/tokenizer.json").unlink()
-    other = running.snakemake(
-        tmp_path, CONFIG, "results/tokenizers/symbols/tokenizer.json", "--workflow-profile", "none"
-    )
+    forced = ("--forcerun", "tokenizer", "--workflow-profile", "none")
+    other = running.snakemake(tmp_path, CONFIG, "results/tokenizers/symbols/tokenizer.json", *forced)
     assert "Finished jobid: " in other, "without profiles/default the log is Snakemake's own"
