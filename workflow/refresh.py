@@ -9,13 +9,14 @@ SHOWN = {"figure", "table", "study_claims", "claims", "scores", "facts"}  # rule
 
 
 def refresh(dag, paths, options: str) -> None:
-    """Write README.md and report.html anew if the jobs of a run made something that they show, and not they themselves.
-
-    They are no output of such a run: whatever goes wrong here is said in one line, and the run stays a success.
-    """
+    """Write README.md and report.html anew if jobs of a run made what they show, and they were not asked for."""
     rules = {job.rule.name for job in dag.jobs if dag.finished(job)}
-    if "pages" in rules or not rules & SHOWN:
-        return
+    if "pages" not in rules and rules & SHOWN:
+        write_pages(paths, options)
+
+
+def write_pages(paths, options: str) -> None:
+    """They are no output of such a run: whatever goes wrong here is said in one line, and the run stays a success."""
     from masklab.pages.write import write
 
     try:

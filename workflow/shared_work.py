@@ -15,13 +15,14 @@ import leftovers
 from masklab.errors import MaskLabError
 from masklab.jobs import housekeeping, store
 from masklab.plan.reuse import Reused, reuse
+from refresh import SHOWN, write_pages
 
 HOOKS = ("_build_dag", "async_run", "is_main_process", "dag_settings")
 PENDING = Path(".masklab/linking")  # files that were linked and whose metadata is not yet written, a line each
 
 
-def install(workflow, paths) -> None:
-    """Have `workflow` look in the store just before it builds its graph of jobs."""
+def install(workflow, paths, options: str) -> None:
+    """Have `workflow` look in the store just before it builds its graph of jobs. options: for the pages of results."""
     if not all(hasattr(type(workflow), hook) or hasattr(workflow, hook) for hook in HOOKS):
         return
     if workflow.is_main_process:
@@ -31,7 +32,9 @@ def install(workflow, paths) -> None:
             if runs := _runs(workflow):
                 leftovers.look(paths, runs == "dry")
                 if store.folder() is not None and (reused := _look(workflow, paths, runs == "dry")).files:
-                    _register(workflow, {os.path.relpath(file) for file in reused.files})
+                    shown = SHOWN & {job.rule for job in reused.taken}
+                    pages = (lambda: write_pages(paths, options)) if shown else None
+                    _register(workflow, {os.path.relpath(file) for file in reused.files}, pages)
             build()
 
         workflow._build_dag = look_and_build
@@ -109,8 +112,11 @@ def _is_ours(paths, file) -> bool:
     return True
 
 
-def _register(workflow, linked) -> None:
-    """Have Snakemake note for files that were linked what it notes of jobs that it has run, before it decides."""
+def _register(workflow, linked, pages=None) -> None:
+    """Have Snakemake note for files that were linked what it notes of jobs that it has run, before it decides.
+
+    pages: writes the pages of results, where these show what was linked and are not themselves asked for.
+    """
     dag, decide = workflow.dag, workflow.dag.update_needrun
 
     async def note_and_decide(*arguments, **named):
@@ -119,6 +125,9 @@ def _register(workflow, linked) -> None:
             if job.output and all(str(file) in linked for file in job.output):
                 await workflow.persistence.finished(job)
         PENDING.unlink(missing_ok=True)
-        return await decide(*arguments, **named)
+        decided = await decide(*arguments, **named)
+        if pages and not any(job.rule.name == "pages" for job in dag.jobs):
+            pages()
+        return decided
 
     dag.update_needrun = note_and_decide

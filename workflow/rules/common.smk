@@ -34,7 +34,7 @@ try:
     labels_of = paths.labels
     sys.stderr.write(notices_of(paths))
     cluster.warn()
-    install(workflow, paths)
+    install(workflow, paths, options)
 except MaskLabError as error:
     sys.exit(error.said)
 
