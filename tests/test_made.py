@@ -55,6 +55,20 @@ def test_attempts_add_up_until_config_or_code_change(tmp_path, monkeypatch):
     assert read_json("results/made/models/m/r1.json")["seconds"] == 2.0
 
 
+def test_a_job_that_is_started_again_after_its_end_leaves_its_record(tmp_path, monkeypatch):
+    """It finds its own artifact in the store; one that differs was made by somebody else."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tokens").write_text("1 2 3")
+    log, code = "results/logs/models/m/r1.log", Code.of({"masklab.rng": "1f"})
+    Record("pretrain", {"recipe": "m"}, {"lr": 1}, code, log).finished(["tokens"])
+    first = read_json("results/made/models/m/r1.json")
+    Record("pretrain", {"recipe": "m"}, {"lr": 1}, code, log).finished(["tokens"], taken_from="store/1")
+    assert read_json("results/made/models/m/r1.json") == first and "taken_from" not in first
+    (tmp_path / "tokens").write_text("4 5 6")
+    Record("pretrain", {"recipe": "m"}, {"lr": 1}, code, log).finished(["tokens"], taken_from="store/2")
+    assert read_json("results/made/models/m/r1.json")["taken_from"] == "store/2"
+
+
 def test_an_input_is_known_as_snakemake_knows_it(tmp_path, monkeypatch):
     small, large = tmp_path / "small", tmp_path / "large"
     small.write_text("a")

@@ -67,4 +67,4 @@ def test_a_killed_job_goes_on_with_what_it_had_read_and_encoded(tmp_path):
     for log in ("corpora/t.log", "tokens/t/t.log"):
         assert "going on after" in (tmp_path / "killed/results/logs" / log).read_text()
     left = {path.name for path in (tmp_path / "killed/results/state").rglob("*") if path.is_file()}
-    assert left <= {"lock", "code"}
+    assert left <= {"lock", "code", "run.json"}

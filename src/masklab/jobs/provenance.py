@@ -113,16 +113,23 @@ class Record:
             before = read_json(self.path)
         except (MaskLabError, OSError):
             before = {}
-        same = not before.get("finished", True) and all(before.get(key) == value for key, value in self.facts.items())
-        self.before, self.attempts = (before["seconds"], before["attempts"]) if same else (0.0, 0)
+        same = all(before.get(key) == value for key, value in self.facts.items())
+        went_on = same and not before.get("finished", True)
+        self.before, self.attempts = (before["seconds"], before["attempts"]) if went_on else (0.0, 0)
+        self.made_from = before.get("inputs") if same and before.get("finished") else None
 
     def stopped(self) -> None:
         """The job ends early; another attempt may follow."""
         self._write(finished=False)
 
     def finished(self, inputs, **facts) -> None:
-        """The job is done. inputs: the files that it read; facts: `taken_from`, where a store had the artifact."""
-        self._write(finished=True, versions=versions(), inputs=_marks(inputs), **facts)
+        """The job is done. inputs: the files that it read; facts: `taken_from`, where a store had the artifact.
+
+        A cluster may start a job again that has just ended. That one finds its own artifact, and the record stays.
+        """
+        marks = _marks(inputs)
+        if "taken_from" not in facts or self.made_from != marks:
+            self._write(finished=True, versions=versions(), inputs=marks, **facts)
 
     def _write(self, **facts):
         now = time.time()
