@@ -6,11 +6,12 @@ from masklab.claims.claim_files import counted
 
 LINES = 40  # of one table
 WIDTH = 60  # characters of a cell
-COST = ("seconds", "tokens", "flops", "n")  # what a measurement cost is no result
+COST = ("seconds", "tokens", "flops", "n")  # what a measurement cost is no result,
+SPREAD = ("_se", "_std")  # nor is how sure it is
 
 
 def told(comparison) -> str:
-    """The tables in words: first what was decided differently, last what differs in cost alone."""
+    """The tables in words: what differs in cost or in standard errors alone is left out."""
     first, second = comparison.names
     parts = [f"{first} (before) and {second} (after)"]
     parts.append(_config(comparison.config))
@@ -40,14 +41,15 @@ def _scores(frame):
     if frame.empty:
         return "scores: the runs measured nothing in common"
     text = f"scores: {frame['equal'].sum():,} of {len(frame):,} measurements are equal"
-    changed = frame[~frame["equal"] & ~frame["metric"].isin(COST)]
+    no_result = frame["metric"].isin(COST) | frame["metric"].str.endswith(SPREAD)
+    changed = frame[~frame["equal"] & ~no_result]
     if changed.empty:
         return text
     last = changed[changed["step"] == changed.groupby(["recipe", "probe"])["step"].transform("max")]
     clear = int(changed["clear"].sum())
     text += (
-        f"; of {len(changed):,} others {clear:,} differ by more than their 95 % interval over replicates says (*), and"
-        f" about {len(changed) // 20:,} would if nothing had changed but luck. At the last checkpoint of each recipe:\n"
+        f"; of the {len(changed):,} others {clear:,} differ by a 95 % interval over replicates that leaves out 0 (*),"
+        f" as about {len(changed) // 20:,} would by luck alone. At the last checkpoint of each recipe:\n"
     )
     last = last.assign(size=last["difference"].abs()).sort_values(["clear", "size"], ascending=False, kind="stable")
     rows = pd.DataFrame(
