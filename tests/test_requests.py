@@ -1,5 +1,6 @@
-"""What jobs ask a cluster for: partitions, memory and time, from a config and from what sinfo says."""
+"""What jobs ask a cluster for, from a config and from what sinfo says; when one is looked at, and given up."""
 
+import asyncio
 import math
 import os
 import sys
@@ -82,3 +83,46 @@ def test_only_an_attempt_that_ran_out_of_memory_makes_the_next_ask_for_more(site
 )
 def test_time_limits_as_sinfo_writes_them(said, minutes):
     assert cluster.minutes(said) == minutes
+
+
+class Waits:
+    """The executor as far as it is watched: every job that is active stays so."""
+
+    next_seconds_between_status_checks = 170.0
+
+    def __init__(self):
+        self.failed = {}
+
+    async def check_active_jobs(self, active):
+        for job in active:
+            yield job
+
+    def report_job_error(self, job, msg):
+        self.failed[job.external_jobid] = msg
+
+
+def test_a_job_that_the_queue_has_lost_is_given_up_and_no_other(site, monkeypatch):
+    executor, now = Waits(), [0.0]
+    monkeypatch.setattr(cluster.time, "monotonic", lambda: now[0])
+    cluster.watch(executor)
+    jobs = [SimpleNamespace(external_jobid=number) for number in ("7", "8")]
+
+    def looks(seconds, state):
+        """Jobs that are still waited for after a look at the queue, `seconds` from the start."""
+        now[0] = seconds
+        (site / "state").unlink(missing_ok=True)  # then squeue fails
+        if state is not None:
+            (site / "state").write_text(state)
+
+        async def look():
+            return [job async for job in executor.check_active_jobs(jobs)]
+
+        jobs[:] = asyncio.run(look())
+        return [job.external_jobid for job in jobs]
+
+    assert looks(0, "") == looks(100, "") == ["7", "8"], "they may not have reached the queue yet"
+    assert looks(130, "7\n8\n") == ["7", "8"]
+    assert looks(240, "8\n") == ["7", "8"], "the queue knew them 110 s ago"
+    assert looks(260, None) == ["7", "8"], "the queue does not answer"
+    assert looks(270, "8\n") == ["8"] and looks(900, "8\n") == ["8"]
+    assert executor.failed == {"7": "Slurm no longer knows job 7. "}

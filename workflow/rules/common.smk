@@ -9,7 +9,7 @@ from masklab.jobs import provenance, remaining, warm
 from masklab.config import load, plain
 from masklab.errors import MaskLabError
 from masklab.pages.wording import options as options_of
-from cluster import SITE, Cluster, look_often
+from cluster import SITE, Cluster, watch
 from paths import Paths, instances, notices_of, opened, pattern
 from refresh import refresh
 from shared_work import install

@@ -22,6 +22,17 @@ def queued(folder: Path) -> dict[str, dict]:
     return found
 
 
+def numbers() -> set[str] | None:
+    """Numbers of all of this user's jobs that Slurm knows, those that have ended too; None where it does not answer."""
+    try:
+        shown = subprocess.run(
+            ["squeue", "--me", "-h", "-t", "all", "-o", "%i"], capture_output=True, text=True, check=True, timeout=20
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return set(shown.split())
+
+
 def ended(number: str | None) -> str | None:
     """State in which a Slurm job ended, such as `OUT_OF_MEMORY`; None where Slurm no longer knows."""
     if number is None:
