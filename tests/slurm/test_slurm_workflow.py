@@ -1,9 +1,14 @@
 """The workflow through `sbatch`, from a corpus to a figure."""
 
+import os
 import re
+import shutil
+import signal
+import subprocess
+import time
 
 import pytest
-from cluster_runs import slurm_says
+from cluster_runs import job_of, manifest, slurm_says, wait_for
 
 from masklab.cli import main
 from masklab.jobs.provenance import made_from
@@ -74,3 +79,25 @@ def test_planned_and_used_seconds_stand_side_by_side(whole, monkeypatch, capsys)
     assert counts == {"corpus": 1, "tokenizer": 1, "tokens": 1, "task": 1, "pretrain": 5, "dictionary": 1, "codes": 1,
                       "probe": 4, "figure": 1, "all": 16}  # fmt: skip
     assert all(float(ratio) > 0 for *_, ratio in rows)
+
+
+def test_a_job_that_the_controller_forgot_is_submitted_again(whole, slurm, prepared):
+    """slurmctld dies before it has written down what it was given: what `squeue` then shows is the state before."""
+    assert whole[1].wait() == 0, whole[0].output
+    folder, kept = prepared.beside("forgotten"), slurm / "before"
+    slurm_says("scontrol", "update", "partition=gpu", "state=down")
+    time.sleep(6)  # it writes every 5 s
+    shutil.copytree(slurm / "ctld", kept)
+    snakemake = folder.start(manifest("one"), slurm=True)
+    job = wait_for(lambda: job_of(folder, "one"), "submission")
+    os.kill(int((slurm / "slurmctld.pid").read_text()), signal.SIGKILL)
+    time.sleep(1)
+    shutil.rmtree(slurm / "ctld")
+    kept.rename(slurm / "ctld")
+    subprocess.run(["slurmctld"], check=True)
+    wait_for(lambda: slurm_says("sinfo", "-h", "-o", "%R"), "controller")
+    assert job_of(folder, "one") is None
+    slurm_says("scontrol", "update", "partition=gpu", "state=up")
+    assert snakemake.wait() == 0, folder.output
+    assert f"Slurm no longer knows job {job['id']}." in folder.output
+    assert (folder.path / manifest("one")).exists()

@@ -14,7 +14,7 @@ from masklab.jobs.status import table
 LONG = "strict-small-mlsm+mlm-with-a-name-longer-than-any-column-used-to-be"
 
 
-def test_every_job_that_has_begun_and_not_ended_is_a_line(tmp_path):
+def test_every_job_that_has_begun_and_not_ended_is_a_line(tmp_path, monkeypatch):
     """A running model, an interrupted probe of another run, codes; a job that ended leaves no line."""
     folders = {
         name: tmp_path / name
@@ -22,6 +22,7 @@ def test_every_job_that_has_begun_and_not_ended_is_a_line(tmp_path):
     }
     for folder in folders.values():
         folder.mkdir(parents=True)
+    monkeypatch.setenv("PATH", str(tmp_path))  # where Slurm is installed and not set up, squeue ponders for seconds
     model, codes, probe, ended = folders.values()
     Progress("m", "steps", every=0, folder=model)(600, 1200, loss=3.25, tokens_per_second=12345.6)
     Progress("c", "tokens", every=0, folder=codes).begin(9_000_000)
