@@ -1,6 +1,7 @@
 """What jobs ask a cluster for, from a config and from what sinfo says; when one is looked at, and given up."""
 
 import asyncio
+import inspect
 import math
 import os
 import sys
@@ -13,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "workflow"))
 
 import cluster  # noqa: E402
+import watch  # noqa: E402
 from masklab.config import read  # noqa: E402
 from masklab.jobs import underway  # noqa: E402
 from masklab.plan.graph import checkout_paths  # noqa: E402
@@ -97,15 +99,48 @@ class Waits:
         for job in active:
             yield job
 
-    def report_job_error(self, job, msg):
+    def report_job_error(self, job, msg=None):
         self.failed[job.external_jobid] = msg
+
+
+def test_snakemake_has_what_the_watch_stands_on():
+    """Names of its own and of its plugins that no interface promises."""
+    from snakemake.jobs import Job
+    from snakemake.scheduling.job_scheduler import JobScheduler
+    from snakemake_executor_plugin_slurm import Executor
+
+    assert all(hasattr(Executor, name) for name in vars(Waits) if not name.startswith("__")) and hasattr(
+        Executor, "sleep"
+    )
+    assert "self.sleep()" in inspect.getsource(Executor._wait_for_jobs)
+    assert "job.restart_times > job.attempt - 1" in inspect.getsource(JobScheduler._handle_error)
+    assert "self._attempt = attempt" in inspect.getsource(Job.attempt.fset)
+
+
+def test_a_job_that_would_fail_again_is_not_submitted_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    executor, job = Waits(), SimpleNamespace(_attempt=1, restart_times=5, log=["results/logs/models/a/r1.log"])
+    submitted = SimpleNamespace(external_jobid="7", job=job)
+    watch.watch(executor)
+    said = underway.Underway("pretrain", {"recipe": "a"}, job.log[0])
+    executor.report_job_error(submitted)
+    assert job._attempt == 1, "it ended without a word"
+    said.failed("error: stopped by signal 15")
+    executor.report_job_error(submitted)
+    assert job._attempt == 1
+    said.failed("error: the loss has exploded", recurs=True)
+    executor.report_job_error(SimpleNamespace(external_jobid="8", job=job))
+    assert job._attempt == 1, "another attempt said so"
+    executor.report_job_error(submitted)
+    assert job._attempt == 6
 
 
 def test_a_job_that_the_queue_has_lost_is_given_up_and_no_other(site, monkeypatch):
     executor, now = Waits(), [0.0]
-    monkeypatch.setattr(cluster.time, "monotonic", lambda: now[0])
-    cluster.watch(executor)
-    jobs = [SimpleNamespace(external_jobid=number) for number in ("7", "8")]
+    monkeypatch.setattr(watch.time, "monotonic", lambda: now[0])
+    watch.watch(executor)
+    jobs = [SimpleNamespace(external_jobid=number, job=SimpleNamespace(log=[])) for number in ("7", "8")]
 
     def looks(seconds, state):
         """Jobs that are still waited for after a look at the queue, `seconds` from the start."""

@@ -3,20 +3,16 @@
 Names of partitions, an account and the like stand in slurm/profile.yaml. Only the Snakemake that submits asks.
 """
 
-import asyncio
 import functools
 import shutil
 import subprocess
 import sys
-import time
 
 from masklab.jobs import queued, underway
 
 MINUTES = {"pretrain": 1440, "causal_model": 1440, "codes": 480, "dictionary": 240, "probe": 240}  # others: 60
 COMPUTE = tuple(MINUTES)  # rules whose jobs ask for a GPU, where the config wants one
 SITE = ("slurm_partition", "gpu_partition", "node_mem_mb")  # of the default resources of slurm/profile.yaml
-LOOK = 15.0  # seconds between looks at the queue, at most
-LOST = 120.0  # seconds that a queue may know nothing of a job
 STEP = 500  # MB that requests are rounded up to
 LEAST = 2000  # MB
 EXHAUSTED = ("MemoryError", "can't allocate memory", "Cannot allocate memory")  # in the words of a job
@@ -47,35 +43,6 @@ def minutes(limit: str) -> float:
     parts = [int(part) for part in rest.split(":")]
     hours, minute, second = [0] * (3 - len(parts)) + parts
     return 1440 * int(days or 0) + 60 * hours + minute + second / 60
-
-
-def watch(executor) -> None:
-    """Have the slurm executor of Snakemake ask the queue every `LOOK` seconds, and give up jobs that it has lost.
-
-    By itself it waits 10 s longer after each look that found nothing, up to 3 minutes: too long for jobs of seconds,
-    and long enough for a controller to forget those that have ended. For a job that the controller no longer knows,
-    because it died before it had written that down, it waits for ever.
-    """
-    look, known = executor.check_active_jobs, {}
-
-    async def sleep():
-        await asyncio.sleep(min(LOOK, executor.next_seconds_between_status_checks))
-
-    async def check_active_jobs(active):
-        still, now = [job async for job in look(active)], time.monotonic()
-        for job in still:
-            known.setdefault(job.external_jobid, now)
-        said = queued.numbers() if any(now - known[job.external_jobid] > LOST for job in still) else None
-        for job in still:
-            number = job.external_jobid
-            if said is None or number in said or now - known[number] <= LOST:
-                known[number] = now if said and number in said else known[number]
-                yield job
-            else:
-                del known[number]
-                executor.report_job_error(job, msg=f"Slurm no longer knows job {number}. ")
-
-    executor.sleep, executor.check_active_jobs = sleep, check_active_jobs
 
 
 class Cluster:

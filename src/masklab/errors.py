@@ -12,3 +12,9 @@ class MaskLabError(Exception):
     def said(self) -> str:
         """What is printed: each line says who speaks."""
         return "\n".join(f"masklab: {line}" for line in str(self).splitlines())
+
+
+class Passing(MaskLabError):
+    """A run that ended early for a reason that another attempt may not meet: a signal, another process in its folder, a
+    lost node. A cluster may start it again; after any other MaskLabError the same job would fail in the same way.
+    """

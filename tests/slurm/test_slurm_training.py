@@ -121,7 +121,7 @@ def test_edits_while_jobs_wait_and_two_nodes(slurm, prepared):
     keys = {"two": share | {"processes": 2, "nodes": 2}, "one": {}, "other": {}}
     folder = prepared.beside("edited", keys)
     slurm_says("scontrol", "update", "partition=gpu", "state=down")
-    snakemake = folder.start(*map(manifest, keys), "--retries", "0", slurm=True)
+    snakemake = folder.start(*map(manifest, keys), slurm=True)
     try:
         for model in keys:
             wait_for(lambda model=model: job_of(folder, model), f"submission of {model}")
@@ -133,6 +133,12 @@ def test_edits_while_jobs_wait_and_two_nodes(slurm, prepared):
     line = "error: the config changed while this job waited: model.steps: 40 when submitted, 7 now"
     said = "".join(path.read_text() for path in folder.path.glob(".snakemake/slurm_logs/**/*.log"))
     assert line in said, said
+    attempts = (
+        slurm_says("squeue", "-h", "-t", "all", "-o", "%Z|%k")
+        .splitlines()
+        .count(f"{folder.path}|rule_pretrain_wildcards_one_1")
+    )
+    assert attempts == 1, "it would fail again"
     assert not (folder.path / manifest("one")).exists() and (folder.path / manifest("other")).exists()
     assert folder.read(manifest("other"))["config"]["model"]["steps"] == 40
     assert reference.wait() == 0, alone.output

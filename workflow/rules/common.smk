@@ -9,11 +9,12 @@ from masklab.jobs import provenance, remaining, warm
 from masklab.config import load, plain
 from masklab.errors import MaskLabError
 from masklab.pages.wording import options as options_of
-from cluster import SITE, Cluster, watch
+from cluster import SITE, Cluster
 from paths import Paths, instances, notices_of, opened, pattern
 from refresh import refresh
 from shared_work import install
 from submitted import recall, recall_code, remember, remember_code
+from watch import watch
 
 # The files of --configfile and the values of --config are read by the library, which knows `extends`, families and so
 # on; without a file it reads config.yaml. Jobs are started with the same ones and read them again.

@@ -8,7 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, Passing
 from masklab.jobs import provenance, state, store, warm
 from masklab.jobs.progress import configure
 from masklab.jobs.underway import Underway
@@ -68,7 +68,7 @@ def job(snakemake):
         underway.ended()
     except MaskLabError as error:
         log.error("error: %s", error)
-        underway.failed(f"error: {error}")
+        underway.failed(f"error: {error}", recurs=not isinstance(error, Passing))
         sys.exit(1)
     except Exception:
         log.exception("failed")

@@ -13,7 +13,7 @@ import shutil
 import time
 from pathlib import Path
 
-from masklab.errors import MaskLabError
+from masklab.errors import Passing
 from masklab.files import atomic
 
 log = logging.getLogger("masklab")
@@ -32,7 +32,7 @@ def locked(folder):
                 break
             except OSError:
                 if attempt == 2:
-                    raise MaskLabError(f"{folder}: another process is writing here; wait for it or stop it") from None
+                    raise Passing(f"{folder}: another process is writing here; wait for it or stop it") from None
                 time.sleep(0.1)  # it may be `masklab status` looking whether the lock is held
         file.write(str(os.getpid()))
         file.flush()

@@ -61,9 +61,9 @@ class Underway:
         self.file.write(json.dumps(self.said))
         self.file.flush()
 
-    def failed(self, why: str) -> None:
-        """The job has failed; why: one line, or a traceback."""
-        self.said |= {"failed": why, "ended": time.time()}
+    def failed(self, why: str, recurs: bool = False) -> None:
+        """The job has failed; why: one line, or a traceback; recurs: another attempt would fail in the same way."""
+        self.said |= {"failed": why, "recurs": recurs, "ended": time.time()}
         self._write()
 
     def ended(self) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, Passing
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Ranks:
             yield
         except RuntimeError as error:  # also torch's DistBackendError
             reason = str(error).splitlines()[0].split("] ", 1)[-1].split(". ")[0]  # gloo's: [file:line] reason. advice
-            raise MaskLabError(f"process {self.rank} of {self.size}: lost the others ({reason})") from None
+            raise Passing(f"process {self.rank} of {self.size}: lost the others ({reason})") from None
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, Passing
 from masklab.training.run import Run, write_run
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
@@ -67,12 +67,12 @@ def _torchrun(run, command):
         torchrun.main(command)
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
-        raise MaskLabError(
+        raise Passing(
             f"{run.name}: process {rank} of {run.model.processes} ended with status {failure.exitcode}, and with it"
             " the run; what it said is above; run the same command again to resume"
         ) from None
     except SignalException as error:
-        raise MaskLabError(
+        raise Passing(
             f"{run.name}: stopped by signal {int(error.sigval)}; run the same command again to resume"
         ) from None
 
@@ -88,7 +88,7 @@ def _nodes(run) -> list[str]:
         names = ["scontrol", "show", "hostnames", shown.stdout.strip()]
         nodes = subprocess.run(names, capture_output=True, text=True, check=True).stdout.split()
     except (OSError, subprocess.CalledProcessError) as error:
-        raise MaskLabError(f"{where}: Slurm does not say the nodes of job {job} ({error})") from None
+        raise Passing(f"{where}: Slurm does not say the nodes of job {job} ({error})") from None
     if len(nodes) != run.model.nodes:
         raise MaskLabError(f"{where}, but job {job} has {len(nodes)} ({', '.join(nodes)})")
     return nodes
@@ -111,7 +111,7 @@ def _srun(run, nodes, module):
     with subprocess.Popen(command, env=environment) as child, _passed_on(child):
         status = child.wait()
     if status:
-        raise MaskLabError(
+        raise Passing(
             f"{run.name}: srun of {run.model.processes} processes on {', '.join(nodes)} ended with status {status};"
             " what they said is above; run the same command again to resume"
         )

@@ -8,7 +8,7 @@ import contextlib
 import math
 
 from masklab.config import checkpoints
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, Passing
 from masklab.jobs import state
 from masklab.training.distributed import Ranks, joined
 from masklab.training.guard import Guard
@@ -154,7 +154,7 @@ class Trainer:
         saved = self.record.saved
         saved = "nothing was saved" if saved is None else f"the state of step {saved} is saved"
         number = self.interruption.number or "sent to another process"
-        self._quit(f"{self.run.name}: stopped by signal {number} at step {step}; {saved}, run again to resume")
+        self._quit(f"{self.run.name}: stopped by signal {number} at step {step}; {saved}, run again to resume", Passing)
 
     def _fail(self, done: int, fault: str) -> None:
         """Stop a run that must not go on."""
@@ -164,6 +164,6 @@ class Trainer:
             message = self.record.failed(done, fault, rows)
         self._quit(message)
 
-    def _quit(self, message: str | None) -> None:
+    def _quit(self, message: str | None, kind=MaskLabError) -> None:
         """Leave, in all processes at the same step; process 0 says why."""
-        raise MaskLabError(message) if self.ranks.main else SystemExit(1)
+        raise kind(message) if self.ranks.main else SystemExit(1)

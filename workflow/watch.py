@@ -1,0 +1,53 @@
+"""What Snakemake's slurm executor does not do by itself: look often, give up lost jobs, keep from hopeless attempts.
+
+These are methods and fields of Snakemake and its plugins that no interface promises: `tests/test_requests.py` fails
+where an upgrade has renamed one.
+"""
+
+import asyncio
+import time
+
+from masklab.jobs import queued, underway
+
+LOOK = 15.0  # seconds between looks at the queue, at most
+LOST = 120.0  # seconds that a queue may know nothing of a job
+
+
+def watch(executor) -> None:
+    """Watch the jobs of the slurm executor of Snakemake.
+
+    By itself it waits 10 s longer after each look that found nothing, up to 3 minutes: too long for jobs of seconds,
+    and long enough for a controller to forget those that have ended. For a job that the controller no longer knows,
+    because it died before it had written that down, it waits for ever. And it submits a job again whatever it said.
+    """
+    look, report, known = executor.check_active_jobs, executor.report_job_error, {}
+
+    async def sleep():
+        await asyncio.sleep(min(LOOK, executor.next_seconds_between_status_checks))
+
+    async def check_active_jobs(active):
+        still, now = [job async for job in look(active)], time.monotonic()
+        for job in still:
+            known.setdefault(job.external_jobid, now)
+        said = queued.numbers() if any(now - known[job.external_jobid] > LOST for job in still) else None
+        for job in still:
+            number = job.external_jobid
+            if said is None or number in said or now - known[number] <= LOST:
+                known[number] = now if said and number in said else known[number]
+                yield job
+            else:
+                del known[number]
+                executor.report_job_error(job, msg=f"Slurm no longer knows job {number}. ")
+
+    def report_job_error(submitted, msg=None, **more):
+        if recurs(submitted.job, submitted.external_jobid):
+            submitted.job._attempt = submitted.job.restart_times + 1  # the setter would ask for other resources
+        report(submitted, msg, **more)
+
+    executor.sleep, executor.check_active_jobs, executor.report_job_error = sleep, check_active_jobs, report_job_error
+
+
+def recurs(job, number: str) -> bool:
+    """Whether a job of Snakemake, submitted as `number`, has itself said that another attempt would fail likewise."""
+    said = (underway.read(underway.path_of(job.log[0])) or {}) if job.log else {}
+    return said.get("slurm_job") == number and said.get("recurs", False)
