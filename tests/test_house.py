@@ -15,7 +15,7 @@ FLOORS = [
     ["config"],
     ["scores"],
     ["tokenizers", "theory", "spectrum", "token_writer"],
-    ["subwords", "embeddings", "symbols", "masking", "batches", "optim"],
+    ["subwords", "foreign_tokenizers", "embeddings", "symbols", "masking", "batches", "optim"],
     ["tokens", "sparse"],
     ["corpora"],
     ["conditionals", "models"],

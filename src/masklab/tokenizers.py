@@ -48,7 +48,9 @@ def save_tokenizer(tokenizer: Tokenizer, folder, max_length: int) -> None:
     """
     content = json.loads(tokenizer.to_str())
     for part in ("pre_tokenizer", "decoder"):
-        if (content[part] or {}).get("type") == "Metaspace":
+        if (content[part] or {}).get("type") == "Metaspace" and content[part].get(
+            "prepend_scheme", "always"
+        ) == "always":
             content[part] = {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": True}
     tokens = {token["content"]: token for token in content["added_tokens"]}
     roles = {role: SPECIALS[index] for role, index in ROLES.items()}

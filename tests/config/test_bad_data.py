@@ -48,6 +48,12 @@ def glue(task, files):
     return {"tasks": {"mine": {"kind": "glue", "task": task, "folder": "glue"}}}, files
 
 
+def folder(**files):
+    """A config with a tokenizer of a folder, and the files in it."""
+    named = {f"made/{name.replace('__', '.')}": content for name, content in files.items()}
+    return {"tokenizers": {"mine": {"kind": "folder", "folder": "made"}}}, named
+
+
 def model(batch_size, **tokenizer):
     return {
         "tokenizers": {"mine": {"corpus": "mine", "vocab_size": 60, "max_length": 32} | tokenizer},
@@ -106,6 +112,15 @@ MISTAKES = {
     "columns": labels({"train.tsv": "a b\t1\tx\n"}, train="train.tsv", columns=["sentence", "label"]),
     "format": labels({"train.xlsx": b"x"}, train="train.xlsx"),
     "another of GLUE": glue("sst2", {"glue/train.tsv": STS, "glue/dev.tsv": STS}),
+    "tokenizer of a file": ({"tokenizers": {"mine": {"kind": "folder", "folder": "made"}}}, {"made": "x"}),
+    "no tokenizer": folder(vocab__txt="[PAD]\n"),
+    "half a tokenizer": folder(tokenizer__json='{"model": {}'),
+    "no model": folder(tokenizer__json="{}", tokenizer_config__json="{}"),
+    "list": folder(tokenizer__json='{"model": {}}', tokenizer_config__json="[]"),
+    "no mask": folder(
+        tokenizer__json='{"model": {}}',
+        tokenizer_config__json=lines([{f"{role}_token": role for role in ("cls", "sep", "unk", "pad")}]),
+    ),
     "CoLA": glue("cola", {"glue/train.tsv": STS, "glue/dev.tsv": STS}),
     "SQuAD": (
         {"tasks": {"mine": {"kind": "squad", "train": "train.jsonl", "valid": "train.jsonl"}}},

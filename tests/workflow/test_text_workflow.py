@@ -1,6 +1,7 @@
-"""The real workflow on files of text: its jobs are killed while they read and while they encode."""
+"""The real workflow on files of text: jobs killed while they read and while they encode; a tokenizer made elsewhere."""
 
 import gzip
+import json
 import os
 import random
 import signal
@@ -68,3 +69,24 @@ def test_a_killed_job_goes_on_with_what_it_had_read_and_encoded(tmp_path):
         assert "going on after" in (tmp_path / "killed/results/logs" / log).read_text()
     left = {path.name for path in (tmp_path / "killed/results/state").rglob("*") if path.is_file()}
     assert left <= {"lock", "code", "run.json"}
+
+
+def test_a_tokenizer_made_elsewhere_goes_all_the_way_to_a_model(tmp_path):
+    from masklab.subwords import train
+    from masklab.tokenizers import save_tokenizer
+
+    (tmp_path / "a.txt").write_text("".join(f"the {word} walks under the old bridge\n" for word in WORDS * 20))
+    save_tokenizer(train([" ".join(WORDS)], 60, "wordpiece"), tmp_path / "made", 16)
+    made = json.loads((tmp_path / "made/tokenizer.json").read_text())
+    corpus = {"kind": "text", "files": ["a.txt"], "valid": 20, "test": 20}
+    config = CONFIG | {
+        "corpora": {"t": corpus},
+        "tokenizers": {"t": {"kind": "folder", "folder": "made", "max_length": 32}},
+    }
+    running.snakemake(tmp_path, config, "results/models/m/r1/manifest.json")
+    taken = json.loads((tmp_path / "results/tokenizers/t/tokenizer.json").read_text())
+    assert taken["model"]["vocab"] == made["model"]["vocab"]
+    shape = json.loads((tmp_path / "results/models/m/r1/step-1/config.json").read_text())
+    assert shape["vocab_size"] == len(made["model"]["vocab"])
+    (tmp_path / "made/tokenizer.json").write_text(json.dumps(made | {"normalizer": {"type": "Lowercase"}}))
+    assert "pre-training m r1" in running.snakemake(tmp_path, config, "results/models/m/r1/manifest.json")

@@ -86,9 +86,10 @@ class Tokenizer(Artifact):
 
     def inputs(self, tokenizer):
         name, replicate = split_instance(tokenizer)
-        return {
-            "train": self.paths.folder("corpora", self.config.tokenizers[name].corpus, replicate) + "/train.parquet"
-        }
+        entry = self.config.tokenizers[name]
+        if entry.kind == "folder":
+            return {"sources": existing(entry)}
+        return {"train": self.paths.folder("corpora", entry.corpus, replicate) + "/train.parquet"}
 
     def settings(self, tokenizer):
         name, replicate = split_instance(tokenizer)

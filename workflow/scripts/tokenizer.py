@@ -1,4 +1,4 @@
-"""Train a tokenizer on a corpus, or name the symbols of a symbolic one."""
+"""Train a tokenizer on a corpus, name the symbols of a symbolic one, or take a Hugging Face folder's."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ with job(snakemake):
     import numpy as np
 
     from masklab.config.schema import TOKENIZERS
+    from masklab.foreign_tokenizers import renumbered
     from masklab.rng import generator
     from masklab.subwords import train
     from masklab.symbols import read_header
@@ -18,6 +19,8 @@ with job(snakemake):
     config = TOKENIZERS[params["tokenizer"]["kind"]](**params["tokenizer"])
     if config.kind == "symbols":
         tokenizer = symbol_tokenizer(read_header(snakemake.input.train)["names"])
+    elif config.kind == "folder":
+        tokenizer, _ = renumbered(config.folder)
     else:
         texts = TextFile(snakemake.input.train)
         if config.sample and config.sample < len(texts):

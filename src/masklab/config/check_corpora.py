@@ -152,7 +152,7 @@ def _check_pieces(config, name, texts, held_out) -> list[str]:
     """
     notes = []
     for tokenizer, entry in config.tokenizers.items():
-        if entry.corpus != name or entry.kind == "symbols" or entry.sample:
+        if entry.kind in ("symbols", "folder") or entry.corpus != name or entry.sample:
             continue
         read = [(text.lower() if entry.lowercase else text).replace("``", '"').replace("''", '"') for text in texts]
         seen = Counter(char for text in read for char in set(text))

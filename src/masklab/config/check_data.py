@@ -4,6 +4,7 @@ import re
 
 from masklab.config import data
 from masklab.config.check_corpora import check_text
+from masklab.config.check_tokenizers import check_folder
 from masklab.config.faults import Faults
 from masklab.config.inherit import choices, listed
 from masklab.config.places import noted
@@ -44,6 +45,10 @@ def check_data(config) -> list[str]:
             check = _CHECKS.get(task.kind)
             if check and not missing(task):
                 notes += check(config, f"tasks.{name}", task) or []
+    for name, tokenizer in config.tokenizers.items():
+        with faults.collect():
+            if tokenizer.kind == "folder":
+                check_folder(f"tokenizers.{name}", tokenizer)
     faults.stop()
     return [noted(note, config.raw) for note in notes] + list(lost(config))
 
@@ -51,7 +56,7 @@ def check_data(config) -> list[str]:
 def lost(config):
     """Notes on the files that entries name and that do not exist; jobs that read them would fail."""
     absent = {}
-    for section in ("corpora", "tasks"):
+    for section in ("corpora", "tokenizers", "tasks"):
         for name, entry in getattr(config, section).items():
             for file in missing(entry) + missing(law_entry(config, entry)):
                 absent.setdefault(file, (section, name, entry))
@@ -59,7 +64,7 @@ def lost(config):
         where, law = f"{section}.{name}", file not in named(entry)
         yield noted(f"{where if law else _key(where, entry, file)}: no file matches {file}", config.raw)
     if len(absent) > 5:
-        yield f"... and {len(absent) - 5} more files that corpora and tasks name are missing"
+        yield f"... and {len(absent) - 5} more files that corpora, tokenizers and tasks name are missing"
 
 
 def _check_files(where, entry):

@@ -55,6 +55,8 @@ def _check_corpus(config, name, corpus):
 
 
 def _check_tokenizer(config, name, tokenizer):
+    if tokenizer.kind == "folder":
+        return
     known(config.corpora, tokenizer.corpus, f"tokenizers.{name}.corpus")
     check_symbols(config, tokenizer.corpus, name, f"tokenizers.{name}.corpus")
 

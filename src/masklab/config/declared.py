@@ -58,8 +58,10 @@ def check_symbols(config, corpus, tokenizer, where):
             f"config: {where}: corpus {corpus!r} holds {is_}, which tokenizer {tokenizer!r} cannot read{advice}",
             otherwise,
         )
+    if not symbols:
+        return
     named = config.corpora[config.tokenizers[tokenizer].corpus]
-    if symbols and symbols_of(config, named) != symbols_of(config, config.corpora[corpus]):
+    if symbols_of(config, named) != symbols_of(config, config.corpora[corpus]):
         raise MaskLabError(
             f"config: {where}: {tokenizer!r} names the symbols of another law than {corpus!r} has; it takes one of"
             f" kind: symbols with corpus: {corpus}"

@@ -42,6 +42,8 @@ def has_redrawn_law(config, entry) -> bool:
 
 def _sources(config, section, entry):
     """(section, name) of the entries that an entry is made from, laws left out."""
+    if section == "tokenizers" and entry.kind == "folder":
+        return
     if section in ("tokenizers", "causal_models") or entry.kind == "restricted-labels":
         yield "corpora", entry.corpus
     if section == "causal_models":

@@ -93,9 +93,12 @@ class Sizes:
         entry = self.config.tokenizers[tokenizer]
         if (size := getattr(entry, "vocab_size", None)) is not None:
             return size
-        vocabulary = _read(self.paths.tokenizer(tokenizer, 1)).get("model", {}).get("vocab")
-        if vocabulary:
-            return len(vocabulary)
+        files = [self.paths.tokenizer(tokenizer, 1), *getattr(entry, "files", [])[:1]]
+        for vocabulary in (_read(file).get("model", {}).get("vocab") for file in files):
+            if vocabulary:
+                return len(vocabulary)
+        if entry.kind == "folder":
+            return self.assumed["folder_vocabulary"]
         chains = self._chains(self.config.corpora[entry.corpus])
         return 5 + 2 * (chains.alphabet or chains.synsets) if chains is not None else self.assumed["symbols"]
 

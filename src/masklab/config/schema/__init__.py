@@ -55,6 +55,7 @@ from masklab.config.schema.tasks import (
 from masklab.config.schema.tokenizers import (
     BPETokenizer,
     Embeddings,
+    FolderTokenizer,
     SymbolTokenizer,
     Tokenizer,
     UnigramTokenizer,
@@ -132,6 +133,7 @@ TOKENIZERS = {
     "bpe": BPETokenizer,
     "wordpiece": WordPieceTokenizer,
     "symbols": SymbolTokenizer,
+    "folder": FolderTokenizer,
 }
 
 

@@ -54,6 +54,23 @@ class SymbolTokenizer(Entity):
     )
 
 
+class FolderTokenizer(Entity):
+    """A tokenizer made elsewhere: a Hugging Face folder, its tokens numbered anew behind our special tokens."""
+
+    kind: Literal["folder"]
+    folder: str = Field(
+        description="Folder with tokenizer.json, such as `AutoTokenizer.from_pretrained(name).save_pretrained(folder)` writes."
+    )
+    max_length: int = Field(
+        128, ge=3, description="Longer sequences are truncated to this many tokens, [CLS] and [SEP] included."
+    )
+
+    @property
+    def files(self) -> list[str]:
+        """The files that it is read from."""
+        return [f"{self.folder}/{name}" for name in ("tokenizer.json", "tokenizer_config.json")]
+
+
 def _tokenizer_kind(value) -> str:
     return (value.get("kind", "unigram") if isinstance(value, dict) else value.kind) or "unigram"
 
@@ -62,7 +79,8 @@ Tokenizer = Annotated[
     Annotated[UnigramTokenizer, Tag("unigram")]
     | Annotated[BPETokenizer, Tag("bpe")]
     | Annotated[WordPieceTokenizer, Tag("wordpiece")]
-    | Annotated[SymbolTokenizer, Tag("symbols")],
+    | Annotated[SymbolTokenizer, Tag("symbols")]
+    | Annotated[FolderTokenizer, Tag("folder")],
     Discriminator(_tokenizer_kind),
 ]
 

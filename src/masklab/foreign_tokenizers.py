@@ -1,0 +1,76 @@
+"""The tokenizer of a Hugging Face folder with our special tokens: the same pieces of a text, numbered anew."""
+
+import json
+
+from tokenizers import Tokenizer
+
+from masklab.errors import MaskLabError
+from masklab.tokenizers import ROLES, SPECIALS, template
+
+
+def renumbered(folder, vocab_size: int | None = None) -> tuple[Tokenizer, list[int]]:
+    """A tokenizer whose ids 0 to 4 are our special tokens, with our names, and the old id of each new one.
+
+    vocab_size: rows of the model that goes with it, which may be more than the tokenizer has tokens, or fewer; None:
+    as many as its highest id asks for.
+
+    Raises:
+        MaskLabError: transformers cannot read it, it is not fast, or lacks one of the five tokens.
+    """
+    tokenizer = _read(folder)
+    if vocab_size is None:
+        vocab_size = 1 + max(tokenizer.get_vocab().values())
+    specials = [getattr(tokenizer, f"{role}_id") for role in ROLES]
+    for role, index in zip(ROLES, specials, strict=True):
+        if index is None or index >= vocab_size or specials.count(index) > 1:
+            raise MaskLabError(f"{folder}: its tokenizer has no {role} of its own, or one that the model does not know")
+    taken = set(specials)
+    order = specials + [index for index in range(vocab_size) if index not in taken]
+    content = json.loads(tokenizer.backend_tokenizer.to_str())
+    made = Tokenizer.from_str(json.dumps(_numbered(content, {old: new for new, old in enumerate(order)})))
+    made.post_processor = template()
+    return made, order
+
+
+def _read(folder):
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        message = " ".join(str(error).split())[:300]
+        raise MaskLabError(f"{folder}: transformers cannot read its tokenizer ({message})") from None
+    if not tokenizer.is_fast:
+        raise MaskLabError(f"{folder}: its tokenizer is not a fast one, which is saved as tokenizer.json")
+    return tokenizer
+
+
+def _numbered(content: dict, new: dict[int, int]) -> dict:
+    """tokenizer.json with other ids (`new`: old -> new) and our names of special tokens."""
+    model = content["model"]
+    if model["type"] == "Unigram":
+        pieces = dict(enumerate(map(tuple, model["vocab"])))
+        pieces |= {token["id"]: (token["content"], 0.0) for token in content["added_tokens"] if token["id"] in new}
+        by_new = sorted((new[old], piece) for old, piece in pieces.items())
+        model["vocab"] = [[_name(at, text), score] for at, (text, score) in by_new]
+        model["unk_id"] = SPECIALS.index("<unk>")
+    else:
+        ids = model["vocab"] | {token["content"]: token["id"] for token in content["added_tokens"]}
+        ids = {text: new[old] for text, old in ids.items() if old in new}
+        model["vocab"] = {_name(at, text): at for text, at in sorted(ids.items(), key=lambda item: item[1])}
+        model["unk_token"] = "<unk>"
+    content["added_tokens"] = sorted(
+        (
+            token | {"id": new[token["id"]], "content": _name(new[token["id"]], token["content"])}
+            for token in content["added_tokens"]
+            if token["id"] in new
+        ),
+        key=lambda token: token["id"],
+    )
+    content["post_processor"] = content["truncation"] = content["padding"] = None
+    return content
+
+
+def _name(index: int, text: str) -> str:
+    return SPECIALS[index] if index < len(SPECIALS) else text
