@@ -26,6 +26,7 @@ NAMES = {
 }  # metrics as they are written; fmt: skip
 WHOLE = {"parameters", "hidden", "heads", "layers", "intermediate"}  # metrics that are counts
 COARSE = {"rank", "rank centred", "trace", "trace embedded"}  # metrics that are tens and hundreds
+APART = "difference"  # the mark of a cell that is a difference of two others
 NULL = "null: "  # how the labels of columns of nulls begin
 # Marks of cells that are no result -> what is said of them under the table.
 MARKS = {
@@ -135,6 +136,8 @@ def note(frame: pd.DataFrame) -> str:
                 f" difference within replicates, of which {FEWEST} or more are needed, lies above 0."
             )
     said += [text for mark, text in MARKS.items() if mark in marks]
+    if APART in marks:
+        said.append("A − B: the difference within replicates; an interval without 0 tells the two apart.")
     if any(label.startswith(NULL) for label in labels):
         said.append(
             "Null: what the same measurement gives where nothing was learned, the best of its kind for the recipes of a"
@@ -163,8 +166,9 @@ def _cell(each, digits):
     if each.metric in WHOLE:
         return f"{each.value:,.0f}"
     digits = 1 if each.metric in COARSE else digits
-    value = f"{round(each.value, digits) + 0.0:.{digits}f}"  # no -0.000
+    sign = "+" if each.mark == APART else ""
+    value = f"{round(each.value, digits) + 0.0:{sign}.{digits}f}"  # no -0.000
     text = f"**{value}**" if each.mark == "best" else value
     text = text if pd.isna(each.half) else f"{text} ± {each.half:.{digits}f}"
-    shown = {"": "", "best": "", "unlearned": " †"}.get(each.mark, f" ({each.mark})")
+    shown = {"": "", "best": "", APART: "", "unlearned": " †"}.get(each.mark, f" ({each.mark})")
     return text + shown

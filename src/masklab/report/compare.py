@@ -3,14 +3,24 @@
 import pandas as pd
 
 from masklab.report import levels, style
+from masklab.report.cells import tidy
 from masklab.report.marks import curves as marks_curves
 from masklab.report.marks import interval_key, kind_of, note, score_limits, step_axis, unit, write_note
-from masklab.report.rows import table_of
+from masklab.report.rows import differences, row_cells
+
+MOST = 3  # differences of a panel that are shown: more columns are no table
 
 
 def comparison(results, chosen) -> pd.DataFrame:
-    """Every recipe on every task and set of tasks, with the best null of each kind."""
-    return table_of(results, chosen)
+    """Every recipe on every task and set of tasks, its difference to the first one, the best null of each kind."""
+    cells = []
+    for panel, lines in chosen.items():
+        several = len({label for readings in lines.values() for label in readings}) - 1 <= MOST
+        for row, readings in lines.items():
+            own = row_cells(results, readings, panel, row)
+            apart = differences(results, readings, panel, row) if several else []
+            cells += [*own[: len(readings)], *apart, *own[len(readings) :]]
+    return tidy(cells)
 
 
 def bars(results, chosen):

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from masklab.report.cells import NULL, cell, filled, tidy
+from masklab.report.cells import APART, NULL, cell, filled, tidy
 from masklab.scores.estimate import Estimate, estimate
 from masklab.scores.reading import FEWEST, Reading
 from masklab.scores.results import Results, Values, difference
@@ -51,6 +51,18 @@ def row_cells(results: Results, readings: dict[str, Reading], panel: str, row: s
     for kind, own in nulls.items():
         made = _null(own, next(iter(readings.values())).rounding)
         cells.append(filled(made, panel, row, "", f"{NULL}{kind}", metric))
+    return cells
+
+
+def differences(results: Results, readings: dict[str, Reading], panel: str, row: str) -> list[dict]:
+    """Cells of what each reading of a row is above the first: the mean of the differences within replicates."""
+    (first, base), *others = readings.items()
+    cells = []
+    for label, reading in others:
+        apart = difference(results.values(reading), results.values(base))
+        if apart is not None:
+            metric = reading.unit(results.view)
+            cells.append(filled(apart, panel, row, "", f"{label} − {first}", metric) | {"mark": APART})
     return cells
 
 

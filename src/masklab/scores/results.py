@@ -339,7 +339,8 @@ class Results:
     def _is_pairs(self, reading, task):
         if "/" in task or set(reading.kinds()) == {"minimal_pairs"}:
             return True
-        return "pairs" in str(self.view.tasks[base(task)].get("kind", ""))
+        rows = self._picked(reading.of(reading.recipe, tasks=(task,)))
+        return set(self._columns["kind"][rows]) == {"minimal_pairs"}
 
     # --- items -------------------------------------------------------------------------
 
