@@ -5,6 +5,7 @@ in the same folder and renamed when complete.
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -18,10 +19,11 @@ from masklab.errors import MaskLabError
 
 
 @contextlib.contextmanager
-def atomic(path):
+def atomic(path, lasting: bool = False):
     """Yield a temporary sibling of `path`; rename it to `path` on success, delete it on error.
 
-    The file gets the mode that the umask says, whatever wrote it (safetensors writes for its owner alone).
+    The file gets the mode that the umask says, whatever wrote it (safetensors writes for its owner alone). lasting: it
+    is written through to the disk before it gets its name, and its name after that: it outlives a loss of power.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,14 +33,18 @@ def atomic(path):
             mode = os.fstat(file.fileno()).st_mode
         yield temporary
         _permit(temporary, mode)
+        if lasting:
+            settle(temporary)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    if lasting:
+        settle(path.parent)
 
 
 @contextlib.contextmanager
-def atomic_folder(path):
+def atomic_folder(path, lasting: bool = False):
     """Like `atomic` for a folder: yield an empty sibling folder that replaces `path` on success."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,12 +56,29 @@ def atomic_folder(path):
         for file in temporary.rglob("*"):
             if file.is_file() and not file.is_symlink():
                 _permit(file, mode)
+        if lasting:
+            settle(*temporary.rglob("*"), temporary)
         if path.exists():
             shutil.rmtree(path)
         os.replace(temporary, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+    if lasting:
+        settle(path.parent)
+
+
+def settle(*paths) -> None:
+    """Write files, and the names in folders, through to the disk."""
+    for path in paths:
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):  # a file system that cannot (a folder)
+                raise
+        finally:
+            os.close(number)
 
 
 def temporary_name(path: Path) -> Path:
@@ -92,9 +115,9 @@ def read_json(path):
         raise MaskLabError(f"{path}: not valid JSON ({error})") from None
 
 
-def write_json(value, path) -> None:
+def write_json(value, path, lasting: bool = False) -> None:
     """Write `value` as indented JSON, atomically."""
-    with atomic(path) as temporary:
+    with atomic(path, lasting) as temporary:
         temporary.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
 

@@ -8,14 +8,14 @@ from _job import device, job
 with job(snakemake):
     from masklab.config import kinds
     from masklab.corpora import generate
-    from masklab.files import write_table
+    from masklab.files import settle, write_table
 
     params, name, held = snakemake.params.config, snakemake.wildcards.corpus.partition("/")[0], nullcontext()
     corpus = kinds.find("corpora", params["corpus"]["kind"]).entity()(**params["corpus"])
     work = {key: params[key] for key in ("law_seed", "model") if key in params}
     if snakemake.params.state:  # long enough to be resumed
         from masklab.jobs.progress import Progress
-        from masklab.jobs.state import clear, locked
+        from masklab.jobs.state import done, locked
 
         held = locked(snakemake.params.state)
         work |= {"state_folder": snakemake.params.state}
@@ -29,4 +29,5 @@ with job(snakemake):
         for split, table in generate(corpus, name, params["seed"], **work).items():
             write_table(table, Path(snakemake.output[split]))
         if snakemake.params.state:
-            clear(snakemake.params.state)
+            settle(*snakemake.output)
+            done(snakemake.params.state)

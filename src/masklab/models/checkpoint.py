@@ -50,7 +50,7 @@ def save_checkpoint(
         keep_decoder: write the decoder of a masked autoencoder, and its head, to decoder.safetensors; else
             it is dropped.
     """
-    with atomic_folder(folder) as temporary:
+    with atomic_folder(folder, lasting=True) as temporary:
         weights = export_weights(model)
         vocab_size = model.vocab_size
         if model.latent is not None:
