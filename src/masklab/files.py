@@ -19,7 +19,7 @@ from masklab.errors import MaskLabError
 
 
 @contextlib.contextmanager
-def atomic(path, lasting: bool = False):
+def atomic(path, lasting: bool = True):
     """Yield a temporary sibling of `path`; rename it to `path` on success, delete it on error.
 
     The file gets the mode that the umask says, whatever wrote it (safetensors writes for its owner alone). lasting: it
@@ -44,7 +44,7 @@ def atomic(path, lasting: bool = False):
 
 
 @contextlib.contextmanager
-def atomic_folder(path, lasting: bool = False):
+def atomic_folder(path, lasting: bool = True):
     """Like `atomic` for a folder: yield an empty sibling folder that replaces `path` on success."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def read_json(path):
         raise MaskLabError(f"{path}: not valid JSON ({error})") from None
 
 
-def write_json(value, path, lasting: bool = False) -> None:
+def write_json(value, path, lasting: bool = True) -> None:
     """Write `value` as indented JSON, atomically."""
     with atomic(path, lasting) as temporary:
         temporary.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")

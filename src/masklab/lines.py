@@ -5,16 +5,17 @@ Memory is bounded whatever a file holds: it is read in blocks, and a line longer
 
 import json
 import lzma
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from backports.zstd import ZstdError
 
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, in_one_line
 
 COMPRESSED = (".bz2", ".gz", ".xz", ".zst")
-READ_ERRORS = (OSError, EOFError, lzma.LZMAError, ZstdError)
+READ_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error, ZstdError)
 ARCHIVES = (".zip", ".tar", ".tgz", ".7z")
 LONGEST = 1 << 24  # bytes of a line
 BLOCK = 1 << 22  # bytes read together
@@ -91,7 +92,7 @@ def read_blocks(path, place: Place | None = None) -> Iterator[list[str]]:
                 place.read = raw.tell()
                 yield lines
     except READ_ERRORS as error:
-        raise MaskLabError(f"{path}: after line {place.line}: cannot be read ({error})") from None
+        raise MaskLabError(f"{path}: after line {place.line}: cannot be read ({in_one_line(error)})") from None
 
 
 def _decoded(data, path, before) -> list[str]:

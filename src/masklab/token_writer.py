@@ -121,7 +121,7 @@ class TokenWriter:
 
     def _note(self, whole):
         facts = {"sequences": self.sequences, "truncated": self.truncated, "lengths": self.lengths, "whole": whole}
-        write_json({"mark": self.mark, **facts, "sums": self.sums}, self.hidden / STATE, lasting=True)
+        write_json({"mark": self.mark, **facts, "sums": self.sums}, self.hidden / STATE)
 
     def finish(self) -> dict:
         """Move the whole arrays to their place; the split's counts."""

@@ -9,7 +9,6 @@ import traceback
 from pathlib import Path
 
 from masklab.errors import MaskLabError, Passing
-from masklab.files import settle
 from masklab.jobs import provenance, state, store, warm
 from masklab.jobs.lacking import lacking
 from masklab.jobs.progress import configure, cry
@@ -66,7 +65,6 @@ def job(snakemake):
             afterwards("the record", record.stopped)
             raise
         afterwards("what it was made from", lambda: provenance.embed(snakemake.output, config))
-        afterwards("the disk", lambda: settle(*_files_and_folders(snakemake.output)))
         afterwards("the record", lambda: record.finished(inputs))
         store.publish(entry, snakemake.rule, snakemake.output)
         underway.ended()
@@ -82,12 +80,6 @@ def job(snakemake):
         except (OSError, AttributeError):  # a full disk: neither the log nor the status of the run may have it
             cry(f"masklab: {snakemake.rule} {' '.join(dict(snakemake.wildcards).values())}: error: {said or error}")
         sys.exit(1)
-
-
-def _files_and_folders(outputs):
-    """The files that a job has made and the folders that hold them."""
-    files = [Path(file) for file in outputs]
-    return [*files, *{file.parent for file in files}]
 
 
 def afterwards(what: str, write) -> None:

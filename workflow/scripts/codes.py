@@ -8,7 +8,7 @@ with job(snakemake):
     from safetensors.torch import load_file
 
     from masklab.config.schema import Dictionary
-    from masklab.files import read_json, settle, sha256, write_json
+    from masklab.files import read_json, sha256, write_json
     from masklab.jobs.progress import Progress
     from masklab.jobs.state import done, locked
     from masklab.models.checkpoint import load_checkpoint
@@ -37,8 +37,7 @@ with job(snakemake):
                 "corpus": read_json(snakemake.input.tokens),
             },
         )
-        settle(*snakemake.output.arrays)
         hashes = {Path(file).name: sha256(file) for file in snakemake.output.arrays}
         facts = {"config": params["dictionary"], "seed": params["seed"], "sha256": hashes}
-        write_json(facts, snakemake.output.facts, lasting=True)
+        write_json(facts, snakemake.output.facts)
         done(held)

@@ -8,7 +8,7 @@ from _job import device, job
 with job(snakemake):
     from masklab.config import kinds
     from masklab.corpora import generate
-    from masklab.files import settle, write_table
+    from masklab.files import write_table
 
     params, name, held = snakemake.params.config, snakemake.wildcards.corpus.partition("/")[0], nullcontext()
     corpus = kinds.find("corpora", params["corpus"]["kind"]).entity()(**params["corpus"])
@@ -29,5 +29,4 @@ with job(snakemake):
         for split, table in generate(corpus, name, params["seed"], **work).items():
             write_table(table, Path(snakemake.output[split]))
         if snakemake.params.state:
-            settle(*snakemake.output)
             done(snakemake.params.state)

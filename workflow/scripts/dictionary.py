@@ -42,9 +42,9 @@ with job(snakemake):
             state_folder=Path(snakemake.params.state),
             fingerprint=made_of | {"tokens": read_json(snakemake.input.tokens)},
         )
-        with atomic(snakemake.output.dictionary, lasting=True) as temporary:
+        with atomic(snakemake.output.dictionary) as temporary:
             save_file({"D": learned.cpu().contiguous()}, temporary)
         facts = describe(states[: 20 * config.batch_size], learned, config.penalty)
         facts = {"config": params["dictionary"], "seed": params["seed"], **facts}
-        write_json(facts, snakemake.output.facts, lasting=True)
+        write_json(facts, snakemake.output.facts)
         done(held)

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, in_one_line
 from masklab.lines import ARCHIVES, COMPRESSED, READ_ERRORS, format_of, open_bytes
 
 HEAD = 1 << 16  # bytes of a file that are looked at
@@ -54,7 +54,7 @@ def head(file: str) -> Head:
         with _open(file) as source:
             data = source.read(HEAD + 1)
     except READ_ERRORS as error:
-        raise MaskLabError(f"{file}: cannot be read ({error})") from None
+        raise MaskLabError(f"{file}: cannot be read ({in_one_line(error)})") from None
     whole = len(data) <= HEAD
     if not whole:
         cut = data.rfind(b"\n")
@@ -82,7 +82,7 @@ def lines(file: str):
             if rest:
                 yield _decoded(rest, file, number)
     except READ_ERRORS as error:
-        raise MaskLabError(f"{file}: after line {number}: cannot be read ({error})") from None
+        raise MaskLabError(f"{file}: after line {number}: cannot be read ({in_one_line(error)})") from None
 
 
 def objects(file: str, texts) -> list[dict]:
@@ -137,8 +137,8 @@ def _parquet(file: str, most: int = 1000) -> Table:
             if not source.metadata.num_rows:
                 raise MaskLabError(f"{file}: is empty: it has no rows")
             return Table(names, rows, source.metadata.num_rows <= most)
-    except (OSError, pa.ArrowException) as error:
-        raise MaskLabError(f"{file}: cannot be read as Parquet ({error})") from None
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise MaskLabError(f"{file}: cannot be read as Parquet ({in_one_line(error)})") from None
 
 
 def _flat(row: dict, prefix: str = "") -> dict:

@@ -178,4 +178,4 @@ class Progress:
             self.path.unlink(missing_ok=True)
             return
         write_json({"name": self.label, "unit": self.unit, "done": done, "total": total, "eta_seconds": eta, **facts,
-                    "pid": os.getpid(), "time": time.time()}, self.path)  # fmt: skip
+                    "pid": os.getpid(), "time": time.time()}, self.path, lasting=False)  # fmt: skip

@@ -43,7 +43,7 @@ def save(path, tensors: dict, made_of: dict, before: bool = True, **facts) -> No
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps({"made_of": made_of, **facts})
     try:
-        with atomic(path, lasting=True) as temporary:
+        with atomic(path) as temporary:
             save_file(tensors, temporary, {"facts": text, "sha256": _digest(text, tensors)})
             if before and os.path.exists(path):
                 _keep_before(path)
@@ -140,7 +140,7 @@ def _shown(value):
 
 def keep(text: str, path) -> None:
     """Keep a text at `path` against kills and losses of power, behind a line with its checksum."""
-    with atomic(path, lasting=True) as temporary:
+    with atomic(path) as temporary:
         temporary.write_text(f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}", encoding="utf-8")
 
 

@@ -50,7 +50,7 @@ def save_checkpoint(
         keep_decoder: write the decoder of a masked autoencoder, and its head, to decoder.safetensors; else
             it is dropped.
     """
-    with atomic_folder(folder, lasting=True) as temporary:
+    with atomic_folder(folder) as temporary:
         weights = export_weights(model)
         vocab_size = model.vocab_size
         if model.latent is not None:
@@ -68,8 +68,8 @@ def save_checkpoint(
         config = export_config(model.config, vocab_size)
         if "auto_map" in config:
             shutil.copyfile(importlib.util.find_spec(MODELING).origin, temporary / "modeling_masklab.py")
-        write_json(config, temporary / "config.json")
-        write_json(metadata, temporary / "masklab.json")
+        write_json(config, temporary / "config.json", lasting=False)
+        write_json(metadata, temporary / "masklab.json", lasting=False)
         if tokenizer_folder is not None:
             for name in TOKENIZER_FILES:
                 shutil.copyfile(Path(tokenizer_folder) / name, temporary / name)

@@ -91,6 +91,8 @@ def _from_file(file, form: Form) -> pd.DataFrame:
     kept = whole.notna().all(axis=1) & (whole != "").all(axis=1)
     if not kept.all():
         log.warning("%s: %d of %d rows are incomplete and left out", file, (~kept).sum(), len(kept))
+    if not kept.any():
+        raise MaskLabError(f"{file}: no rows" if kept.empty else f"{file}: none of its {len(kept)} rows is complete")
     return _frame(whole[kept].reset_index(drop=True), form, file)
 
 

@@ -124,7 +124,7 @@ class Record:
     def failed(self, step: int, fault: str, rows: list[int]) -> str:
         """Write down why and on which batch a run stopped at update `step` (1-based); returns the line for the user."""
         report = self.run.state / "stopped.json"
-        write_json({"step": step, "fault": fault, "rows": rows, "last_good_step": self.saved}, report)
+        write_json({"step": step, "fault": fault, "rows": rows, "last_good_step": self.saved}, report, lasting=False)
         self.metrics.write()
         good = "that before the first update" if self.saved is None else f"of step {self.saved}, kept in {self.file}"
         batch = f" (batch of step {step - 1}: rows {str(rows[:4])[1:-1]}, ..., all in {report})" if rows else ""
@@ -144,7 +144,7 @@ class Record:
         if len(self.ways) > 1:
             manifest[CHANGED] = self.ways
         settle(run.output / "metrics.parquet")
-        write_json(manifest, run.output / "manifest.json", lasting=True)
+        write_json(manifest, run.output / "manifest.json")
         state.done(run.state)
         log.info("%s: done after %s", run.name, duration(self.seconds))
 

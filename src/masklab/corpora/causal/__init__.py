@@ -120,7 +120,7 @@ class _Parts:
             except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
                 log.warning("%s: not a whole part (%s); it is drawn again", path, error)
         arrays = make()
-        with atomic(path, lasting=True) as temporary, open(temporary, "wb") as file:
+        with atomic(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, *arrays)
         return arrays
 

@@ -96,7 +96,7 @@ def train(config, name: str, seed: int, tokens, tokenizer, output, state_folder,
         weights = sha256(Path(output) / "model.safetensors")
         facts = {"model": name, "weights": weights, "valid_loss": valid, "config": settings, "seed": seed}
         if manifest is not None:
-            write_json(facts, manifest, lasting=True)
+            write_json(facts, manifest)
         state.done(state_folder)
     log.info("%s: %.3f nats per token on the validation split", name, valid)
     return facts
@@ -128,10 +128,14 @@ def validate(model, store, device="cpu") -> float:
 def _save(model, tokenizer, output):
     """The model and its tokenizer as one Hugging Face folder: [CLS] begins and [SEP] ends a text."""
     quiet()
-    with atomic_folder(output, lasting=True) as temporary:
+    with atomic_folder(output) as temporary:
         model.save_pretrained(temporary)
         for file in Path(tokenizer).iterdir():
             if file.name != "tokenizer_config.json":
                 (temporary / file.name).write_bytes(file.read_bytes())
         roles = {"bos_token": SPECIALS[CLS], "eos_token": SPECIALS[SEP]}
-        write_json(read_json(Path(tokenizer) / "tokenizer_config.json") | roles, temporary / "tokenizer_config.json")
+        write_json(
+            read_json(Path(tokenizer) / "tokenizer_config.json") | roles,
+            temporary / "tokenizer_config.json",
+            lasting=False,
+        )

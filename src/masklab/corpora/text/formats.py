@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, in_one_line
 from masklab.lines import BLOCK, LONGEST, Place, format_of, read_blocks
 
 
@@ -64,8 +64,8 @@ def _parquet(file, column, place):
                 place.read = size * place.line // source.metadata.num_rows
                 rows = enumerate(texts, before + 1)
                 yield [line for row, text in rows for line in _texts(file, f"row {row}", text, column)]
-    except (OSError, pa.ArrowException) as error:
-        raise MaskLabError(f"{file}: cannot be read as Parquet ({error})") from None
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise MaskLabError(f"{file}: cannot be read as Parquet ({in_one_line(error)})") from None
 
 
 def _batches(source, column):

@@ -94,7 +94,7 @@ class Parts:
         facts = {"mark": self.mark, "rows": sum(map(len, batches)), **facts}
         schema = batches[0].schema.with_metadata({KEY: json.dumps(facts)})
         options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with atomic(self._path(index, number), lasting=True) as temporary:
+        with atomic(self._path(index, number)) as temporary:
             with open(temporary, "wb") as file, pa.ipc.new_file(file, schema, options=options) as out:
                 for batch in batches:
                     out.write(batch.replace_schema_metadata(schema.metadata))
