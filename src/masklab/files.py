@@ -111,7 +111,7 @@ def read_json(path):
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise MaskLabError(f"{path}: no such file") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MaskLabError(f"{path}: not valid JSON ({error})") from None
 
 

@@ -118,13 +118,24 @@ def read_lines(path):
             yield number, line
 
 
+def parsed(text: str):
+    """The value of a JSON text. ValueError: it is none, is nested without end, or has half a character (`\\ud800`)."""
+    try:
+        value = json.loads(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return value
+
+
 def read_json_lines(path):
     """Yield (line number from 1, object) of a file with one JSON object a line; blank lines are skipped."""
     for number, line in read_lines(path):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = parsed(line)
         except ValueError as error:
             raise MaskLabError(f"{path}: line {number}: not valid JSON ({error})") from None
         if not isinstance(row, dict):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from masklab.errors import MaskLabError, in_one_line
+from masklab.errors import MaskLabError, in_one_line, listed
 from masklab.lines import COMPRESSED, READ_ERRORS, format_of, open_bytes, read_blocks, read_json_lines
 from masklab.rng import generator
 from masklab.tasks import label_facts
@@ -95,7 +95,7 @@ def fill(rows: pd.DataFrame, template: str, file) -> pd.Series:
 
 def _column(rows, column, file):
     if column not in rows.columns:
-        raise MaskLabError(f"{file}: no column {column!r}; columns: {', '.join(map(str, rows.columns))}")
+        raise MaskLabError(f"{file}: no column {column!r}; columns: {listed(rows.columns)}")
     values = rows[column].astype(object)
     missing = np.flatnonzero(values.isna())
     if len(missing):
