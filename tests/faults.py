@@ -119,17 +119,29 @@ def quiet(folder: Path) -> None:
         assert not any(noise in text for noise in NOISE), f"{path}:\n{text[-2500:]}"
 
 
+def resumptions(folder: Path) -> int:
+    """Jobs whose last try went on from a state."""
+    logs = [path.read_text(errors="replace") for path in (folder / "results/logs").rglob("*.log")]
+    return sum("resuming at" in text or "going on after" in text for text in logs)
+
+
 # --- the faults ------------------------------------------------------------------------------------------------------
 
 
 def kill(place: Path, whole: Path, rng, times: int) -> str:
-    """SIGKILL to random jobs, and in one case of ten to Snakemake with all it has started, at random moments."""
-    folder, killed, resumed = lay_down(place / "kill"), {}, 0
+    """SIGKILL to random jobs, and in one case of ten to Snakemake with all it has started, at random moments.
+
+    No job is killed more than three times in one run of the workflow, so that all rules have their turn.
+    """
+    folder, killed, turns, resumed = lay_down(place / "kill"), {}, {}, 0
     process, done = start(folder, "--retries", "1000", output=folder / "output"), 0
     while done < times:
-        time.sleep(rng.expovariate(1 / 1.0))
+        time.sleep(rng.expovariate(1 / 1.5))
         if process.poll() is not None:
-            if process.returncode == 0:  # all is made: what ends the chain is made again
+            if process.returncode == 0:  # all is made, and once more
+                same(folder, whole)
+                turns.clear()
+                resumed += resumptions(folder)
                 shutil.rmtree(folder / "results")
                 shutil.rmtree(folder / ".masklab", ignore_errors=True)
             start(folder, "--unlock").wait()
@@ -139,8 +151,9 @@ def kill(place: Path, whole: Path, rng, times: int) -> str:
             kill_all(process)
             killed["snakemake"] = killed.get("snakemake", 0) + 1
             done += 1
-        elif there := jobs(folder):
+        elif there := {name: process for name, process in jobs(folder).items() if turns.get(name, 0) < 3}:
             name = rng.choice(sorted(there))
+            turns[name] = turns.get(name, 0) + 1
             with contextlib.suppress(ProcessLookupError):
                 os.kill(there[name], signal.SIGKILL)
                 kind = name.partition("~")[0]
@@ -148,12 +161,11 @@ def kill(place: Path, whole: Path, rng, times: int) -> str:
                 done += 1
     kill_all(process)
     finish(folder)
-    for path in (folder / "results/logs").rglob("*.log"):
-        resumed += "resuming at" in path.read_text(errors="replace")
+    resumed += resumptions(folder)
     same(folder, whole)
     left = [path for path in (folder / "results/state").rglob("*") if path.suffix in (".safetensors", ".tmp")]
     assert not left, left
-    return f"{done} kills ({', '.join(f'{count} {name}' for name, count in sorted(killed.items()))})"
+    return f"{done} kills ({', '.join(f'{count} {name}' for name, count in sorted(killed.items()))}); of the last tries {resumed} resumed"
 
 
 def term(place: Path, whole: Path, rng, times: int) -> str:

@@ -6,6 +6,7 @@ in the same folder and renamed when complete.
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -82,9 +83,27 @@ def settle(*paths) -> None:
 
 
 def temporary_name(path: Path) -> Path:
-    """A hidden sibling of `path` that no other process has, on this host or on another that shares the folder."""
-    host = socket.gethostname()[:20]
-    return path.with_name(f".{path.name}.{host}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp")
+    """A hidden sibling of `path` that no other process has, on this host or on another that shares the folder.
+
+    What processes of this host that are gone have left under such names is removed.
+    """
+    stem, end = f".{path.name}.{socket.gethostname()[:20]}.", ".tmp"
+    for left in path.parent.glob(f"{glob.escape(stem)}*{end}"):
+        number = left.name.removeprefix(stem).partition(".")[0]
+        if number.isdigit() and not _lives(int(number)):
+            with contextlib.suppress(OSError):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+    return path.with_name(f"{stem}{os.getpid()}.{uuid.uuid4().hex[:8]}{end}")
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another person's
+        return True
+    return True
 
 
 def _permit(file, mode: int):
