@@ -165,7 +165,8 @@ def kill(place: Path, whole: Path, rng, times: int) -> str:
     same(folder, whole)
     left = [path for path in (folder / "results/state").rglob("*") if path.suffix in (".safetensors", ".tmp")]
     assert not left, left
-    return f"{done} kills ({', '.join(f'{count} {name}' for name, count in sorted(killed.items()))}); of the last tries {resumed} resumed"
+    each = ", ".join(f"{count} {name}" for name, count in sorted(killed.items()))
+    return f"{done} kills ({each}); {resumed} of the jobs went on from a state in their last try"
 
 
 def term(place: Path, whole: Path, rng, times: int) -> str:
