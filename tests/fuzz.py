@@ -22,6 +22,7 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
@@ -208,6 +209,21 @@ def tokenizer(path):
     assert all(token >= 0 for token in ids)
 
 
+def foreign(path):
+    from masklab.config.check_tokenizers import check_folder
+    from masklab.foreign_tokenizers import renumbered
+    from masklab.tokenizers import SPECIALS
+
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        if file != path.name:
+            shutil.copyfile(SOUND["checkpoint"] / file, path.parent / file)
+    files = [str(path.parent / file) for file in ("tokenizer.json", "tokenizer_config.json")]
+    check_folder("tokenizers.t", SimpleNamespace(folder=str(path.parent), files=files))
+    made, _ = renumbered(path.parent)
+    assert [made.id_to_token(index) for index in range(5)] == list(SPECIALS)
+    assert all(token >= 0 for token in made.encode("The cat sees 17 dogs.").ids)
+
+
 def checkpoint(path):
     from masklab.models.checkpoint import load_checkpoint
 
@@ -317,6 +333,8 @@ def readers(folder: Path) -> dict:
     }
     for name, read, file in (
         ("tokenizer.json", tokenizer, "tokenizer/tokenizer.json"),
+        ("tokenizer of others", foreign, "tokenizer/tokenizer.json"),
+        ("its tokenizer_config.json", foreign, "tokenizer/tokenizer_config.json"),
         ("checkpoint: config.json", checkpoint, "checkpoint/config.json"),
         ("checkpoint: model.safetensors", checkpoint, "checkpoint/model.safetensors"),
         ("words", words, "words/words.safetensors"),
@@ -362,6 +380,7 @@ def fuzz(name: str, inputs: int, number: int, out) -> None:
         read, file, sound, end = readers(place / "sound")[name]
         counts, last = {"read": 0, "refused": 0}, place / "last"
         log = open(os.devnull, "w")  # noqa: SIM115 - what readers warn of
+        os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
         tried = 0
 
@@ -414,6 +433,7 @@ def main(arguments=None) -> int:
 
     import masklab.config.schema
     import masklab.corpora
+    import masklab.foreign_tokenizers
     import masklab.models.checkpoint
     import masklab.tasks
     import masklab.training.run  # noqa: F401
