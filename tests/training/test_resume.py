@@ -78,14 +78,15 @@ def test_resuming_at_a_million_steps_costs_no_more_than_starting(english, tiny_e
         row = {"step": done, "lr": 1e-4, "tokens": 900, "masked": 100, "loss": 1 / done, "mlm": 1 / done}
         trainer.record.metrics.append(row | {"grad_norm": 1.0, "seconds": float(done), "valid_loss": float("nan")})
     trainer.record.save(LATE, trainer.learner.flat, trainer.guard)
-    assert (run.state / "state.safetensors").stat().st_size < 4 * trainer.learner.flat.values.nbytes + 10_000
+    rows = 8 * 8 * len(trainer.record.metrics)  # of as many columns, 8 bytes each
+    assert (run.state / "state.safetensors").stat().st_size < 4 * trainer.learner.flat.values.nbytes + rows + 20_000
     late, step, resumed = first_update(run)
     assert step == LATE and len(late.record.metrics) == LATE / 50
     assert resumed <= scratch + 2
     assert torch.isfinite(late.learner.flat.values).all()
 
 
-def test_rows_beyond_the_state_are_dropped_and_missing_ones_are_one_line(english, tiny_encoder, tmp_path):
+def test_rows_beyond_the_state_are_dropped(english, tiny_encoder, tmp_path):
     run = make_run(english, tiny_encoder, tmp_path, steps=30, log_every=1)
     trainer = Trainer(run)
     trainer.resume()
@@ -98,9 +99,6 @@ def test_rows_beyond_the_state_are_dropped_and_missing_ones_are_one_line(english
     assert len(pd.read_parquet(run.state / "metrics.parquet")) == 10
     again = Trainer(run)
     assert again.resume() == 6 and len(again.record.metrics) == 6
-    (run.state / "metrics.parquet").unlink()
-    with pytest.raises(MaskLabError, match="0 rows up to step 6, expected 6"):
-        Trainer(run).resume()
 
 
 def test_metrics_grow_while_a_run_goes(english, tiny_encoder, tmp_path, monkeypatch):

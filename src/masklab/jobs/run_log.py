@@ -234,7 +234,7 @@ class RunLog:
             "eta_seconds": left,
         }  # fmt: skip
         with suppress(OSError):
-            write_json(said, self.results / "state" / RUN)
+            write_json(said, self.results / "state" / RUN, lasting=False)
 
     # --- the stream ------------------------------------------------------------------------
 

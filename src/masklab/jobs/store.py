@@ -39,6 +39,7 @@ FILES = {"probe": (".parquet", ".items.parquet"), "figure": (".pdf", ".png", ".p
 RULES = (*FOLDERS, *FILES)
 REPLICATE = re.compile(r"r\d+")  # a folder beside what all replicates share: an artifact of its own
 LISTING = "entry.json"
+CHANGED = "changed_under_way"  # in the manifest of a model: how it was trained, and how from a resumption on
 COPIED = 1 << 16  # bytes below which a file leaves as a copy
 
 
@@ -104,8 +105,11 @@ class Entry:
         return (self.path / LISTING).is_file()
 
     def add(self, folder: Path, files) -> None:
-        """Keep `files`, which lie in `folder`, all or none; an entry that exists stays. OSError: it could not be."""
-        if self.there:
+        """Keep `files`, which lie in `folder`, all or none; an entry that exists stays. OSError: it could not be.
+
+        A model whose training changed under way is not what others would get from its config and does not enter.
+        """
+        if self.there or _changed_under_way(folder / "manifest.json"):
             return
         temporary = temporary_name(self.path)
         try:
@@ -158,6 +162,13 @@ class Entry:
         except OSError:  # being removed just now
             return False
         return True
+
+
+def _changed_under_way(manifest) -> bool:
+    try:
+        return CHANGED in read_json(manifest)
+    except MaskLabError:  # there is none: it is no model
+        return False
 
 
 def files_of(rule: str, outputs) -> tuple[Path, list[Path]]:
