@@ -14,15 +14,20 @@ from torch import nn
 from torch.nn import functional as F
 
 from masklab.models import products
-from masklab.optim import direct
+from masklab.optim import direct, low
 
 ROWS = 32
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """x [N, K], weight [M, K], bias [M] -> x weight' + bias [N, M]: `torch.nn.functional.linear`."""
-    plain = x.dim() == 2 and x.dtype == weight.dtype == torch.float32 and x.device.type == "cpu" and x.numel() > 0
-    if not plain or torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu"):
+    plain = x.dim() == 2 and x.device.type == "cpu" and x.numel() > 0 and weight.dtype == torch.float32
+    if not plain or torch.compiler.is_compiling():
+        return F.linear(x, weight, bias)
+    if torch.is_autocast_enabled("cpu"):
+        copy = low.copy_of(weight)
+        return F.linear(x, weight, bias) if copy is None else LowLinear.apply(x, weight, bias, copy)
+    if x.dtype != torch.float32:
         return F.linear(x, weight, bias)
     if not products.prefers_onednn() and not direct.is_direct(weight):
         return F.linear(x, weight, bias)
@@ -93,6 +98,44 @@ class CpuLinear(torch.autograd.Function):
                 into = weight_gradient = torch.zeros_like(weight)
             _add_weight_gradient(into, gradient, x)
         return back, weight_gradient, gradient.sum(0) if ctx.biased and for_bias else None
+
+
+class LowLinear(torch.autograd.Function):
+    """`linear` of a marked weight whose bf16 copy is given: products and result are bf16, twice differentiable."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias, copy):
+        rows, x = len(x), _whole(x.to(copy.dtype))
+        ctx.rows, ctx.copy = rows, copy
+        ctx.save_for_backward(x, weight, bias)
+        bias = None if bias is None else low.of(bias)
+        if hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+            return _by_onednn(x, copy, bias)[:rows]
+        return F.linear(x, copy, bias)[:rows]
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, weight, bias = ctx.saved_tensors
+        for_x, for_weight, for_bias, _ = ctx.needs_input_grad
+        into = direct.target(weight)
+        if torch.is_grad_enabled() or (for_weight and into is None):
+            fine = gradient.float()
+            gradients = fine @ weight, fine.t() @ x[: ctx.rows].float(), fine.sum(0)
+            return *(g if wanted else None for g, wanted in zip(gradients, ctx.needs_input_grad, strict=False)), None
+        bias_gradient = gradient.sum(0) if for_bias else None
+        if for_bias and (target := direct.target(bias)) is not None:
+            target.add_(bias_gradient)
+            bias_gradient = None
+        gradient = _whole(gradient)
+        if for_weight:
+            into.add_(gradient.t() @ x)
+        return (gradient @ ctx.copy)[: ctx.rows] if for_x else None, None, bias_gradient, None
+
+
+def _whole(x):
+    """x [N, K] with rows of zeros up to a multiple of `ROWS`."""
+    rest = len(x) % ROWS
+    return F.pad(x, (0, 0, 0, ROWS - rest)) if rest else x
 
 
 class Linear(nn.Linear):

@@ -1,8 +1,9 @@
 """Which library multiplies fp32 matrices on a CPU.
 
 torch has two, MKL and oneDNN, and multiplies fp32 matrices with MKL alone. On AMD's processors with AVX-512 oneDNN is
-twice as fast: measured over the products of encoders of 64 to 768 units, batched ones of attention included, it was
-ahead in every one above some 100,000 multiplications, so that a rule does what a table of measurements would. torch
+twice as fast: measured over the products of encoders of 64 to 768 units it was ahead in every one above some 100,000
+multiplications, so that a rule does what a table of measurements would. Batched products stay with MKL: attention's
+have a shape of their own in nearly every batch, and oneDNN compiles a kernel for each. torch
 hands fp32 products to oneDNN only where those may be rounded to bf16 inside. A processor without units for that
 computes them in fp32 all the same; whether this one does is tried, with numbers that bf16 does not hold, before it is
 relied on. The choice depends on the processor alone: the same machine gives the same numbers.
@@ -17,7 +18,7 @@ import torch
 
 @functools.cache
 def prefers_onednn() -> bool:
-    """Whether oneDNN is the faster library here, and exact: an AMD processor with AVX-512 and no units for bf16 tiles."""
+    """Whether oneDNN is faster here, and exact: AMD, AVX-512, no units for bf16 tiles."""
     try:
         known = Path("/proc/cpuinfo").read_text(errors="replace")
     except OSError:
@@ -38,12 +39,15 @@ def _exact() -> bool:
 
 
 def library() -> str:
-    """Name of the library that `fastest` has fp32 products on CPUs made by."""
-    return "oneDNN" if prefers_onednn() else torch_library()
+    """The library of fp32 products of a weight on this machine's CPU, by name: stands in the manifest of a run."""
+    return "oneDNN" if prefers_onednn() else "MKL" if torch.backends.mkl.is_available() else "BLAS"
 
 
-def torch_library() -> str:
-    return "MKL" if torch.backends.mkl.is_available() else "BLAS"
+def has_bf16() -> bool:
+    """Whether this CPU multiplies bf16 numbers faster than fp32 ones: AVX-512 bf16 or AMX."""
+    return torch.backends.mkldnn.is_available() and (
+        torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    )
 
 
 @contextlib.contextmanager
@@ -56,8 +60,3 @@ def onednn():
         yield
     finally:
         settings.fp32_precision = before
-
-
-def fastest():
-    """Context in which fp32 products on CPUs are made by the faster library. Gradients must be computed inside too."""
-    return onednn() if prefers_onednn() else contextlib.nullcontext()
