@@ -28,9 +28,11 @@ def saved_step(path) -> int:
         return 0
 
 
-def test_ten_kills_and_the_same_weights(english, tiny_encoder, tmp_path):
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_ten_kills_and_the_same_weights(precision, english, tiny_encoder, tmp_path):
     """SIGKILL at 10 random moments: two while a process starts, eight after random steps and fractions of a step."""
     keys = {"steps": 120, "checkpoints": [30, 75, 120], "save_minutes": 1e-6, "validate_every": 50}
+    keys["precision"] = precision
     whole, torn = (make_run(english, tiny_encoder, tmp_path / name, **keys) for name in ("whole", "torn"))
     rng = np.random.default_rng(5)
     early, late = np.array_split(np.sort(rng.choice(np.arange(2, 105), 8, replace=False)), 2)
@@ -54,7 +56,9 @@ def test_ten_kills_and_the_same_weights(english, tiny_encoder, tmp_path):
         process = start(path, errors)
         process.join()
         assert process.exitcode == 0, errors.read_text()
-    manifests = [read_json(run.output / "manifest.json")["steps"] for run in (whole, torn)]
+    manifests = [read_json(run.output / "manifest.json") for run in (whole, torn)]
+    assert {manifest["facts"]["arithmetic"]["precision"] for manifest in manifests} == {precision}
+    manifests = [manifest["steps"] for manifest in manifests]
     assert manifests[0] == manifests[1] and len(manifests[0]) == 3
     frames = [pd.read_parquet(run.output / "metrics.parquet").drop(columns="seconds") for run in (whole, torn)]
     pd.testing.assert_frame_equal(*frames, check_exact=True)

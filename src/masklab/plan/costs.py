@@ -135,7 +135,10 @@ class Costs:
                 flops += training_flops(encoder, 0, rows, length, length) / every
                 passes += 1 / every
         layers = passes * encoder.layers * math.ceil(entry.batch_size / entry.micro)
-        step = self.device.seconds(flops, layers, entry.precision) / entry.processes
+        precision = entry.precision
+        if precision == "auto":
+            precision = "bf16" if self.device.is_gpu else "fp32"
+        step = self.device.seconds(flops, layers, precision) / entry.processes
         stored = len(checkpoints(entry)) * FLOAT * self.parameters_of(entry.encoder, vocab, latent)
         return Cost(
             self.start + entry.steps * step,
