@@ -8,6 +8,7 @@ import math
 import torch
 
 from masklab.models.attention import short_softmax
+from masklab.models.stacked.products import affine, affine_gradients, input_gradient
 
 
 class Attention:
@@ -30,38 +31,42 @@ class Attention:
     def project(self, x, shape, chosen=None):
         """Queries [S n B, T or M, d], keys and values [S n B, T, d]; chosen: a `chosen.Masked` that queries are of."""
         if chosen is None:
-            return self._products(x, slice(None), shape[2]).chunk(3, -1)
+            return self._products(x, slice(None), shape).chunk(3, -1)
         self.asked_rows = x.flatten(0, 1).index_select(0, chosen.slots).view(len(x), -1, x.shape[2])
-        q = self._products(self.asked_rows, slice(self.width), chosen.width)
-        return q, *self._products(x, slice(self.width, None), shape[2]).chunk(2, -1)
+        q = self._products(self.asked_rows, slice(self.width), shape)
+        return q, *self._products(x, slice(self.width, None), shape).chunk(2, -1)
 
-    def _products(self, x, part, length):
+    def _products(self, x, part, shape):
         """x [S, B L, H] times the rows `part` of every head's weights -> [S n B, L, c]."""
-        weight, bias = self.weight[:, :, part], self.bias[:, :, part]
-        spread = x[:, None].expand(-1, self.heads, -1, -1)
-        y = x.new_empty(len(x), self.heads, x.shape[1], weight.shape[2])
-        for s in range(len(x)):  # every head's product reads the same x: no copy, and heads come out first
-            torch.baddbmm(bias[s, :, None], spread[s], weight[s].mT, out=y[s])
-        return y.view(-1, length, weight.shape[2])
+        y = affine(x, self.weight[:, :, part].flatten(1, 2), self.bias[:, :, part].flatten(1, 2))
+        y = y.view(*shape[:2], -1, self.heads, y.shape[2] // self.heads).permute(0, 3, 1, 2, 4)
+        return y.reshape(-1, *y.shape[3:])
 
     def project_backward(self, dq, dk, dv, x, dx, chosen=None):
         """Write the projection's gradients and add that of x to dx."""
         if chosen is None:
-            self._products_backward(torch.cat([dq, dk, dv], -1), slice(None), x, dx)
+            dx += self._products_backward((dq, dk, dv), slice(None), x)
             return
-        asked = torch.zeros_like(self.asked_rows)
-        self._products_backward(dq, slice(self.width), self.asked_rows, asked)
-        self._products_backward(torch.cat([dk, dv], -1), slice(self.width, None), x, dx)
+        asked = self._products_backward((dq,), slice(self.width), self.asked_rows)
+        dx += self._products_backward((dk, dv), slice(self.width, None), x)
         dx.view(-1, dx.shape[2]).index_add_(0, chosen.slots, asked.flatten(0, 1))
 
-    def _products_backward(self, g, part, x, dx):
-        g = g.reshape(len(x), self.heads, x.shape[1], -1)
-        weight, bias_gradient = self.weight[:, :, part], self.bias_gradient[:, :, part]
-        torch.sum(g, 2, out=bias_gradient)
-        for s in range(len(x)):
-            torch.bmm(g[s].mT, x[s].expand(self.heads, -1, -1), out=self.weight_gradient[s, :, part])
-            for head in range(self.heads):
-                dx[s].addmm_(g[s, head], weight[s, head])
+    def _products_backward(self, gradients, part, x):
+        """Gradient of x; gradients: of queries, keys, values, as many as `part` has, [S n B, L, d] each."""
+        rows = x.shape[1]
+        g = x.new_empty(len(x), rows, self.heads, len(gradients), self.width)
+        for number, each in enumerate(gradients):
+            g[:, :, :, number] = each.reshape(len(x), self.heads, rows, self.width).transpose(1, 2)
+        g = g.flatten(2)
+        weight = self.weight[:, :, part].flatten(1, 2)
+        whole = part == slice(None)
+        weight_gradient = self.weight_gradient.flatten(1, 2) if whole else torch.empty_like(weight)
+        bias_gradient = self.bias_gradient.flatten(1, 2) if whole else weight.new_empty(weight.shape[:2])
+        affine_gradients(g, x, weight_gradient, bias_gradient)
+        if not whole:
+            self.weight_gradient[:, :, part] = weight_gradient.unflatten(1, (self.heads, -1))
+            self.bias_gradient[:, :, part] = bias_gradient.unflatten(1, (self.heads, -1))
+        return input_gradient(g, weight)
 
     def heads_first(self, x, shape):
         """[S, B M, H] -> [S n B, M, d]."""

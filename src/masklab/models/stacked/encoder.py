@@ -12,6 +12,7 @@ from masklab.models.stacked.attention import AbsoluteAttention, FirstAbsoluteAtt
 from masklab.models.stacked.bias import Bias
 from masklab.models.stacked.chosen import First, Masked
 from masklab.models.stacked.disentangled import DisentangledAttention, Distances, FirstDisentangledAttention
+from masklab.models.stacked.products import affine, affine_gradients, input_gradient
 
 LOWEST = torch.finfo(torch.float32).min / 2
 ATTENTION = {  # from every position, from the first
@@ -93,17 +94,6 @@ class StackedEncoder:
         return name if name in self.parameters.shapes else None
 
 
-def affine(x, weight, bias):
-    """x [S, N, K], weight [S, M, K], bias [S, M] -> [S, N, M]."""
-    return torch.baddbmm(bias[:, None], x, weight.mT)
-
-
-def affine_gradients(g, x, weight_gradient, bias_gradient) -> None:
-    """Write the gradients of `affine`'s parameters, from g [S, N, M], that of its result."""
-    torch.bmm(g.mT, x, out=weight_gradient)
-    torch.sum(g, 1, out=bias_gradient)
-
-
 class Norm:
     """Layer norm of x [S, N, H] with weight and bias [S, H]; remembers what its gradient needs."""
 
@@ -173,16 +163,16 @@ class Block:
         g = g if self.pre else self.ffn_norm.backward(g)
         dz = g if kept_ffn is None else g * kept_ffn
         affine_gradients(dz, active, *gradients(f"{self.name}.ffn_out"))
-        dinner = torch.bmm(dz, pair(f"{self.name}.ffn_out")[0])
+        dinner = input_gradient(dz, pair(f"{self.name}.ffn_out")[0])
         torch.ops.aten.gelu_backward.grad_input(dinner, inner, grad_input=dinner)
         affine_gradients(dinner, read, *gradients(f"{self.name}.ffn_in"))
         if self.pre:
-            g = g + self.ffn_norm.backward(torch.bmm(dinner, pair(f"{self.name}.ffn_in")[0]))
+            g = g + self.ffn_norm.backward(input_gradient(dinner, pair(f"{self.name}.ffn_in")[0]))
         else:
-            g = self.attention_norm.backward(g.baddbmm_(dinner, pair(f"{self.name}.ffn_in")[0]))
+            g = self.attention_norm.backward(input_gradient(dinner, pair(f"{self.name}.ffn_in")[0]).add_(g))
         dy = g if kept is None else g * kept
         affine_gradients(dy, context, *gradients(f"{self.name}.out"))
-        dcontext = torch.bmm(dy, pair(f"{self.name}.out")[0])
+        dcontext = input_gradient(dy, pair(f"{self.name}.out")[0])
         if chosen is not None:
             g, dcontext = chosen.put(g), chosen.gather(dcontext)
         if not self.pre:

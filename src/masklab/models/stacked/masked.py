@@ -8,7 +8,8 @@ from torch.nn import functional as F
 
 from masklab.models.stacked.chosen import Masked
 from masklab.models.stacked.dropout import keep_masks, masked_sites
-from masklab.models.stacked.encoder import Norm, StackedEncoder, affine, affine_gradients
+from masklab.models.stacked.encoder import Norm, StackedEncoder
+from masklab.models.stacked.products import affine, affine_gradients, input_gradient
 
 WORD = "embeddings.word"
 
@@ -55,7 +56,7 @@ class StackedMaskedLM:
         states, inner, read = self.saved
         gradient_of = self.parameters.gradient_of
         affine_gradients(g, read, gradient_of(self.table), gradient_of("head.bias"))
-        g = torch.bmm(g, self.parameters[self.table])
+        g = input_gradient(g, self.parameters[self.table])
         if g_latent is not None:
             affine_gradients(g_latent, read, *self.parameters.gradient_pair("latent"))
             g.baddbmm_(g_latent, self.parameters["latent.weight"])
@@ -64,4 +65,4 @@ class StackedMaskedLM:
                 part.zero_()
         g = torch.ops.aten.gelu_backward(self.norm.backward(g), inner)
         affine_gradients(g, states, *self.parameters.gradient_pair("head.dense"))
-        self.encoder.backward(torch.bmm(g, self.parameters["head.dense.weight"]), add=self.table == WORD)
+        self.encoder.backward(input_gradient(g, self.parameters["head.dense.weight"]), add=self.table == WORD)
