@@ -19,6 +19,7 @@ ATTENTION = {  # from every position, from the first
     "absolute": (AbsoluteAttention, FirstAbsoluteAttention),
     "disentangled": (DisentangledAttention, FirstDisentangledAttention),
     "relative": (AbsoluteAttention, None),  # the bias by distance is added to its scores
+    "none": (AbsoluteAttention, None),
 }
 RELATIVE = {"disentangled": Distances, "relative": Bias}  # what attention is given of distances
 
