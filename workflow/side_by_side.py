@@ -65,17 +65,23 @@ class Selector:
 
     def select(self, jobs):
         """Jobs to start now, of those that are ready."""
+        trained = [job for job in jobs if any(map(self.dag.finished, self.groups.get(job, ())))]
+        for job in trained:  # nothing is left to be done but to take it, or to train alone what left its siblings
+            stacks.tell(job.wildcards.recipe, int(job.wildcards.replicate), [])
+        first = list(self.choose(trained)) if trained else []
+        return first + list(self._select([job for job in jobs if job not in trained], bool(first)))
+
+    def _select(self, jobs, others: bool):
+        """Of jobs none of whose group has ended; others: whether jobs are starting."""
         free = [job for job in jobs if job not in self.groups]
         ready = {id(self.groups[job]): self.groups[job] for job in jobs if job in self.groups}
         ready = [group for group in ready.values() if not any(job in self.scheduler.running for job in group)]
-        whole = [group for group in ready if all(job in jobs or self._is_over(job) for job in group)]
-        chosen = self.choose([*free, *(self._first(group, jobs) for group in whole)])
-        if not chosen and not self.scheduler.running and len(whole) < len(ready):  # nothing else is left to be done
+        whole = [group for group in ready if all(job in jobs or job in self.scheduler.failed for job in group)]
+        candidates = [*free, *(self._first(group, jobs) for group in whole)]
+        chosen = self.choose(candidates) if candidates else []
+        if not (chosen or others or self.scheduler.running) and len(whole) < len(ready):  # nothing else is to be done
             chosen = self.choose([self._first(group, jobs) for group in ready])
         return chosen
-
-    def _is_over(self, job) -> bool:
-        return self.dag.finished(job) or job in self.scheduler.failed
 
     def _first(self, group, jobs):
         """The job that trains those of its group that are ready."""
