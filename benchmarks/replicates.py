@@ -63,7 +63,10 @@ def main():
     encoder = Encoder(
         positions=args.positions, layers=args.layers, hidden=args.hidden, heads=args.heads, max_positions=args.length
     )
-    model = Model(corpus="c", tokenizer="t", encoder="e", objective="o", steps=10**6, batch_size=args.batch)
+    optimiser = {"lr": 1e-3, "warmup": 0.0}
+    model = Model(
+        corpus="c", tokenizer="t", encoder="e", objective="o", steps=10**6, batch_size=args.batch, optimiser=optimiser
+    )
     print(f"{platform.processor() or platform.machine()}, torch {torch.__version__}, one thread")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)

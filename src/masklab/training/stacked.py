@@ -13,8 +13,7 @@ from masklab.models.stacked.parameters import StackedParameters
 from masklab.optim.flat import rate_at
 from masklab.rng import seed_at
 
-SMALL = 2**16  # numbers in a hidden state of all copies together that operations are short for
-WASTE = 1.25  # places, padding to the longest copy's batch included, per place of the copies' own batches
+CALLS = 2**14  # numbers in a hidden state whose layers take as long as the calls of one pass
 
 
 class Row:
@@ -57,15 +56,19 @@ class Stack:
         return rows
 
     def _parts(self, shapes):
-        """Copies that are worth one pass, (start, stop) each: all, or every one for itself.
+        """Copies that go through one pass, (start, stop) of each: what calls and padded places cost is least so.
 
-        A stack gains where operations are too short to be worth their calls, and pays for what it pads.
+        A pass costs its calls and the places of its batches, which are padded to the longest of its copies. shapes: of
+        each copy's batch.
         """
-        copies, (size, longest) = len(shapes), map(max, zip(*shapes, strict=True))
-        places, hidden = copies * size * longest, self.learners[0].model.config.hidden
-        if places * hidden <= copies * SMALL and places <= WASTE * sum(rows * length for rows, length in shapes):
-            return [(0, copies)]
-        return [(copy, copy + 1) for copy in range(copies)]
+        calls, best = CALLS / self.learners[0].model.config.hidden, [(0.0, [])]  # of the first 0, 1, ... copies
+        for stop in range(1, len(shapes) + 1):
+            ways = []
+            for start, (cost, parts) in enumerate(best):
+                rows, longest = map(max, zip(*shapes[start:stop], strict=True))
+                ways.append((cost + calls + (stop - start) * rows * longest, [*parts, (start, stop)]))
+            best.append(min(ways))
+        return best[-1][1]
 
     def _forward_and_backward(self, start, stop, whole, step):
         """Write the gradients of some copies; their summed losses, total and terms, float64 each."""

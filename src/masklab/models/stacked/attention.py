@@ -105,6 +105,7 @@ class AbsoluteAttention(Attention):
     def backward(self, g, dx):
         """Add to dx [S, N, H] the gradient of x, given that of the context."""
         x, q, k, v, weights, kept, keep, shape, relative, chosen = self.saved
+        self.saved = None  # memory for what comes next
         g = self.heads_first(g, shape)
         dweights = torch.bmm(g, v.mT)
         if keep is not None:
@@ -150,6 +151,7 @@ class FirstAbsoluteAttention(AbsoluteAttention):
     def backward(self, g, dx):
         """Add to dx [S, N, H] the gradient of x, given that of the context [S, B, H]."""
         x, first, q, u, weights, kept, keep, total, z, (copies, size, _) = self.saved
+        self.saved = None  # memory for what comes next
         (wq, wk, wv), (_, _, bv) = self._parts(self.weight), self._parts(self.bias)
         dwq, dwk, dwv = self._parts(self.weight_gradient)
         dbq, dbk, dbv = self._parts(self.bias_gradient)

@@ -6,6 +6,8 @@ S copies, B rows, T length of the padded batch, N = B T, H width
 import numpy as np
 import torch
 
+from masklab.models.linear import ROWS
+
 
 class First:
     """The first position of each row. shape: (S, B, T)."""
@@ -34,7 +36,7 @@ class Masked:
     """The positions that tokens are predicted at, in some rows more than in others.
 
     Attention works on M queries per row, laid out as `models.attention.plan_queries` does for a model alone; all else
-    works on K rows per copy, the most that any copy predicts. What a row or a copy lacks repeats a position; nothing
+    works on K rows per copy, the most that any copy predicts, up to the next multiple of `ROWS`. What a row or a copy lacks repeats a position; nothing
     may come back from there but zeros.
 
     at: per copy, flat positions b T_s + t in its own batch of B rows of T_s tokens; longest: T_s of each copy;
@@ -48,10 +50,11 @@ class Masked:
         self.queries = [most for *_, most in plans]
         self.width = max(self.queries)
         slots = np.zeros((copies, size, self.width), np.int64)
-        rows, back = (np.zeros((copies, max(self.counts)), np.int64) for _ in range(2))
-        for copy, (row, column, slot, most) in enumerate(plans):
+        self.most = -(-max(self.counts) // ROWS) * ROWS  # K
+        rows, back = (np.zeros((copies, self.most), np.int64) for _ in range(2))
+        for copy, (row, column, slot, own) in enumerate(plans):
             if slot is column:  # from everywhere
-                slots[copy, :, :most] = np.arange(most)
+                slots[copy, :, :own] = np.arange(own)
             slots[copy, row, slot] = column
             rows[copy, : len(row)] = row * length + column
             back[copy, : len(row)] = row * self.width + slot

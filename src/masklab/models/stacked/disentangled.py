@@ -63,6 +63,7 @@ class DisentangledAttention(Attention):
     def backward(self, g, dx):
         """Add to dx [S, N, H] the gradient of x, given that of the context, and to `relative.gradient` its own."""
         x, q, k, v, keys, queries, rows, keep_relative, relative, weights, kept, keep, shape, chosen = self.saved
+        self.saved = None  # memory for what comes next
         g = self.heads_first(g, shape)
         dweights = torch.bmm(g, v.mT)
         if keep is not None:

@@ -112,6 +112,7 @@ class Norm:
 
     def backward(self, g):
         x, y, mean, scale = self.saved
+        self.saved = None  # memory for what comes next
         width = x.shape[-1:]
         weight_gradient, bias_gradient = self.gradients
         if len(x) == 1:
@@ -160,6 +161,7 @@ class Block:
     def backward(self, g):
         """Gradient of x, given that of the result."""
         whole, context, kept, read, inner, active, kept_ffn, chosen = self.saved
+        self.saved = None  # memory for what comes next
         pair, gradients = self.parameters.pair, self.parameters.gradient_pair
         g = g if self.pre else self.ffn_norm.backward(g)
         dz = g if kept_ffn is None else g * kept_ffn

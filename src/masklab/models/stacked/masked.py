@@ -43,6 +43,7 @@ class StackedMaskedLM:
         if seeds is not None and self.config.dropout:
             own = zip(longest, masked.queries, masked.counts, strict=True)
             keep = keep_masks(seeds, [masked_sites(self.config, shape[1], *each) for each in own], self.config.dropout)
+            keep[-2:] = (F.pad(mask, (0, 0, 0, masked.most - mask.shape[2])) for mask in keep[-2:])
         states = self.encoder.forward(ids, lengths, keep, masked)
         inner = affine(states, *self.parameters.pair("head.dense"))
         read = self.norm.forward(F.gelu(inner))
@@ -54,6 +55,7 @@ class StackedMaskedLM:
     def backward(self, g, g_latent=None) -> None:
         """Write the gradients of all parameters, given those of the logits: zero behind a copy's own tokens."""
         states, inner, read = self.saved
+        self.saved = None  # memory for what comes next
         gradient_of = self.parameters.gradient_of
         affine_gradients(g, read, gradient_of(self.table), gradient_of("head.bias"))
         g = input_gradient(g, self.parameters[self.table])
