@@ -1,9 +1,8 @@
 """Which library multiplies fp32 matrices on a CPU.
 
 torch has two, MKL and oneDNN, and multiplies fp32 matrices with MKL alone. On AMD's processors with AVX-512 oneDNN is
-twice as fast: measured over the products of encoders of 64 to 768 units it was ahead in every one above some 100,000
-multiplications, so that a rule does what a table of measurements would. Batched products stay with MKL: attention's
-have a shape of their own in nearly every batch, and oneDNN compiles a kernel for each. torch
+twice as fast: measured over the products of encoders of 64 to 768 units, batched ones of attention included, it was
+ahead in every one above some 100,000 multiplications, so that a rule does what a table of measurements would. torch
 hands fp32 products to oneDNN only where those may be rounded to bf16 inside. A processor without units for that
 computes them in fp32 all the same; whether this one does is tried, with numbers that bf16 does not hold, before it is
 relied on. The choice depends on the processor alone: the same machine gives the same numbers.
@@ -60,3 +59,8 @@ def onednn():
         yield
     finally:
         settings.fp32_precision = before
+
+
+def fastest():
+    """Context in which fp32 products on CPUs are made by the faster library. Gradients must be computed inside too."""
+    return onednn() if prefers_onednn() else contextlib.nullcontext()

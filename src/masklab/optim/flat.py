@@ -69,10 +69,7 @@ class FlatParameters:
         if clip is not None:
             self.gradient.mul_((clip / (norm + 1e-6)).clamp(max=1))
         if kind == "sgd":
-            update = self.gradient.add_(self.values, alpha=weight_decay)
-            if momentum:
-                update = self.mean.mul_(momentum).add_(update)
-            self.values.sub_(update, alpha=lr)
+            sgd_(self, lr, weight_decay, momentum)
         else:
             adamw_(self, lr, weight_decay, betas, eps)
         self.gradient.zero_()
@@ -85,6 +82,14 @@ def adamw_(flat, lr: float, weight_decay: float, betas: tuple[float, float], eps
     moments = ([flat.mean], [flat.square], [], [flat.updates])
     settings = {"lr": lr, "beta1": betas[0], "beta2": betas[1], "weight_decay": weight_decay, "eps": eps}
     torch._fused_adamw_([flat.values], [flat.gradient], *moments, **settings, amsgrad=False, maximize=False)
+
+
+def sgd_(flat, lr: float, weight_decay: float, momentum: float) -> None:
+    """One update of `values` with `gradient` and, for momentum, `mean` of `flat`; changes the gradient."""
+    update = flat.gradient.add_(flat.values, alpha=weight_decay)
+    if momentum:
+        update = flat.mean.mul_(momentum).add_(update)
+    flat.values.sub_(update, alpha=lr)
 
 
 def warm_updates(steps: int, config) -> int:

@@ -115,6 +115,10 @@ class Trainer:
         """Make the update of `row`, and stop the run if its gradient was not finite."""
         self.guard.accept(row["loss"])
         self.learner.apply(row)
+        self.check_gradient(row)
+
+    def check_gradient(self, row: dict) -> None:
+        """Stop the run if the gradient of `row` was not finite."""
         if not math.isfinite(row["grad_norm"]):
             self._fail(row["step"], f"the gradient's norm is {row['grad_norm']}")
 

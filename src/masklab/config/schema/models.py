@@ -124,6 +124,10 @@ class Model(Entity):
     )
     compile: bool = Field(False, description="torch.compile the forward pass (GPU).")
     replicates: Count | None = Field(None, description="Replicates of this recipe. None: as many as its studies say.")
+    stack: bool = Field(
+        True,
+        description="Replicates that one run needs train side by side in one job, where that is faster: on a CPU, up to a width of 128, with an objective that reads sequences as `mlm` does. Weights are those of a replicate alone up to rounding. false: each in its own job.",
+    )
 
     @property
     def here(self) -> int:
