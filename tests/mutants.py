@@ -89,14 +89,15 @@ def survives(module: str, text: str, tests: list[str], place: Path) -> bool:
     file = place / "src/masklab" / module
     sound = file.read_text(encoding="utf-8")
     file.write_text(text, encoding="utf-8")
-    environment = os.environ | {
+    alone = {
         "PYTHONPATH": str(place / "src"),
         "OMP_NUM_THREADS": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "-x", "-q", *tests]
     try:
-        done = subprocess.run(command, cwd=place / "tests", env=os.environ | alone, capture_output=True, timeout=SECONDS)
+        how = {"cwd": place / "tests", "env": os.environ | alone, "timeout": SECONDS}
+        done = subprocess.run(command, capture_output=True, **how)
     except subprocess.TimeoutExpired:
         return False
     finally:
