@@ -263,7 +263,7 @@ def readonly(place: Path, whole: Path, rng, times: int) -> str:
 
 
 HOOK = """
-import os
+import os, time
 fsync = os.fsync
 def logged(number):
     fsync(number)
@@ -271,6 +271,12 @@ def logged(number):
     with open({log!r}, "a") as file:
         file.write(f"{{found.st_ino}} {{found.st_size}} {{found.st_mtime_ns}}\\n")
 os.fsync = logged
+sync = os.sync
+def all_logged():
+    sync()
+    with open({log!r}, "a") as file:
+        file.write(f"all {{time.time_ns()}}\\n")
+os.sync = all_logged
 """
 
 
@@ -292,11 +298,12 @@ def power(place: Path, whole: Path, rng, times: int) -> str:
         time.sleep(0.5)
         log = place / "synced"
         synced = set(log.read_text().splitlines()) if log.exists() else set()
+        until = max((int(line.split()[1]) for line in synced if line.startswith("all ")), default=0)
         for file in [path for top in ("results", ".masklab", ".snakemake") for path in (folder / top).rglob("*")]:
             with contextlib.suppress(OSError):
                 found = file.stat()
                 mark = f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
-                if file.is_symlink() or not file.is_file() or mark in synced or found.st_nlink > 1:
+                if file.is_symlink() or not file.is_file() or mark in synced or found.st_ctime_ns < until:
                     continue
                 how = rng.randrange(3)
                 if how:

@@ -23,7 +23,7 @@ import shutil
 from pathlib import Path
 
 from masklab.errors import MaskLabError
-from masklab.files import fingerprint, read_json, sha256, temporary_name, write_json
+from masklab.files import fingerprint, read_json, settle, sha256, temporary_name, write_json
 from masklab.jobs.provenance import SMALL, versions
 
 log = logging.getLogger("masklab")
@@ -215,6 +215,7 @@ def take(entry: Entry | None, outputs, inputs, again: bool = False) -> list[Path
         return []
     try:
         fetched = entry.fetch(Path(outputs[0]).parent, math.inf if again else newest(inputs))
+        settle(*fetched, *{file.parent for file in fetched})
     except Exception as error:
         log.warning("%s: could not be taken from the store (%s)", entry.path, _reason(error))
         return []
