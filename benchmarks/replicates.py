@@ -27,7 +27,7 @@ from masklab.memory import keep_freed_memory
 from masklab.rng import replicate_seed
 from masklab.training.learner import Learner
 from masklab.training.run import Run
-from masklab.training.stacked import Stack
+from masklab.training.stack import Stack
 
 
 def learners(run, copies):

@@ -37,9 +37,7 @@ with job(snakemake):
         )
 
     names, params = snakemake.wildcards, snakemake.params
-    own = run_of(
-        names.replicate, params.config, dict(snakemake.input.items()), snakemake.output.manifest, params.state
-    )
+    own = run_of(names.replicate, params.config, dict(snakemake.input.items()), snakemake.output.manifest, params.state)
     beside = [
         run_of(each["replicate"], each["config"], each["input"], each["manifest"], each["state"])
         for each in stacks.siblings(names.recipe, int(names.replicate))

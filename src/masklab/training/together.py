@@ -27,7 +27,7 @@ from masklab.training.loop import Trainer, train
 from masklab.training.metrics_file import Means
 from masklab.training.record import Record
 from masklab.training.run import Run
-from masklab.training.stacked import Stack
+from masklab.training.stack import Stack
 
 log = logging.getLogger("masklab")
 FOLDER, FILE = "together", "state.safetensors"

@@ -5,13 +5,14 @@ stacked, so that one batched product serves all of them; gradients are computed 
 optimiser reads them; and attention of the last block, where only the first position is asked for, never computes the
 keys and values of the others. Every copy computes what `encoder.MaskedLM` does alone, dropout included.
 
-Fine-tuning (`supports`) asks for the first position of a row or all, pre-training (`supports_masked`) for masked tokens.
+Fine-tuning (`supports`) asks for the first position of a row or for all, pre-training (`supports_masked`) for masked
+tokens.
 """
 
 from masklab.config.schema import Encoder
 
 KNOWN = ("positions", "layers", "hidden", "heads", "intermediate", "max_positions", "dropout", "init_range")
-MASKED = ("absolute", "relative_buckets", "relative_distance", "norm", "embedding_norm", "norm_eps", "tied_head", "order")
+MASKED = ("absolute", "relative_buckets", "relative_distance", "norm", "embedding_norm", "norm_eps", "tied_head")
 WIDEST = 128  # hidden width; wider layers keep a core busy by themselves
 
 

@@ -36,8 +36,8 @@ class Masked:
     """The positions that tokens are predicted at, in some rows more than in others.
 
     Attention works on M queries per row, laid out as `models.attention.plan_queries` does for a model alone; all else
-    works on K rows per copy, the most that any copy predicts, up to the next multiple of `ROWS`. What a row or a copy lacks repeats a position; nothing
-    may come back from there but zeros.
+    works on K rows per copy, the most that any copy predicts, up to the next multiple of `ROWS`. What a row or a copy
+    lacks repeats a position; nothing may come back from there but zeros.
 
     at: per copy, flat positions b T_s + t in its own batch of B rows of T_s tokens; longest: T_s of each copy;
     shape: (S, B, T). counts: tokens that each copy predicts; queries: M of each copy as a model alone has it.

@@ -103,7 +103,7 @@ class DisentangledAttention(Attention):
 
     def _indices(self, length):
         """Where the terms [S n B, M, T] of the chosen queries lie in rows of distances, and in all T rows of keys."""
-        j, (copies, size, width) = torch.arange(length), self.chosen.column.shape
+        j, width = torch.arange(length), self.chosen.width
         offset = length - 1 - self.chosen.column[..., None] + j
         both = offset, j * (2 * length - 1) + 2 * length - 2 - offset
         each = [part[:, None].expand(-1, self.heads, -1, -1, -1).reshape(-1, width, length) for part in both]

@@ -83,9 +83,8 @@ class Stack:
             own = [None if part is None else part[copy, : len(batch.at)].requires_grad_() for part in (logits, latent)]
             total, parts = learner.terms.losses(batch, Output(*own), learner.teacher)
             read = [part for part in own if part is not None]
-            for part, gradient in zip(
-                (for_logits, for_latent), torch.autograd.grad(total / each.masked, read, allow_unused=True), strict=False
-            ):
+            found = torch.autograd.grad(total / each.masked, read, allow_unused=True)
+            for part, gradient in zip((for_logits, for_latent), found, strict=False):
                 if gradient is not None:
                     part[copy, : len(gradient)] = gradient
             sums.append(torch.stack([total.detach(), *(parts[name] for name in learner.terms.names)]).double())
@@ -102,8 +101,7 @@ class Stack:
     def apply(self, rows: list[dict]) -> None:
         """`Learner.apply` of every run."""
         how = self.learners[0].config.optimiser
-        norms = self.parameters.step(
-            rows[0]["lr"], how.weight_decay, how.clip, kind=how.kind, betas=how.betas, eps=how.eps, momentum=how.momentum
-        )
+        settings = {"kind": how.kind, "betas": how.betas, "eps": how.eps, "momentum": how.momentum}
+        norms = self.parameters.step(rows[0]["lr"], how.weight_decay, how.clip, **settings)
         for row, norm in zip(rows, norms[:, 0].tolist(), strict=True):
             row["grad_norm"] = norm
