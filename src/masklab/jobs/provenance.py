@@ -85,7 +85,7 @@ def vouch(log, config, code, inputs) -> None:
         record = read_json(path)
         now = json.loads(json.dumps({"config": config, "code": code.modules, "inputs": _marks(inputs)}))
         if any(record.get("vouched", record).get(key) != value for key, value in now.items()):
-            write_json({**record, "vouched": {**now, "time": time.time()}}, path)
+            write_json({**record, "vouched": {**now, "time": time.time()}}, path, lasting=False)
 
 
 def _peak() -> int:
@@ -136,5 +136,7 @@ class Record:
         seconds = self.before + now - self.began
         where = {"host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID"), "peak_mb": _peak()}
         write_json(
-            {**self.facts, **facts, "seconds": seconds, "attempts": self.attempts + 1, "ended": now, **where}, self.path
+            {**self.facts, **facts, "seconds": seconds, "attempts": self.attempts + 1, "ended": now, **where},
+            self.path,
+            lasting=False,
         )
