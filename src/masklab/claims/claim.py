@@ -26,7 +26,6 @@ class Claim:
     claim is about other splits and may say that nothing carries over to these.
     learned_tasks: tasks that must have been learned in place of those of the effect: controls of tasks on which a model
     that learned much may well do worse than one that learned nothing.
-    each_learned: whether every recipe of the effect, and not only one, must do better than its nulls.
     headline: whether it is one of the few claims that its study stands for.
     """
 
@@ -41,7 +40,6 @@ class Claim:
     learned: bool = True
     learned_on: tuple[str, ...] = ()
     learned_tasks: tuple[str, ...] = ()
-    each_learned: bool = False
     headline: bool = False
 
     def needs(self, view: View) -> list[tuple[str, str]]:

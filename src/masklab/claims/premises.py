@@ -70,7 +70,7 @@ def _language_gain(results, recipe) -> float | None:
 
 
 def unlearned_tasks(claim: Claim, results: Results) -> str | None:
-    """On each set of tasks that the effect reads, one recipe does better than every null of the study, or each does.
+    """On each set of tasks that the effect reads, one recipe does better than every null of the study.
 
     That is: on the splits that the effect reads, or on those of the claim's `learned_on`; on its `learned_tasks` if it
     has any.
@@ -83,14 +83,12 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
             group = [*group, *(replace(reading, splits=claim.learned_on) for reading in group)]
         worst = {reading: _worst_gain(reading, results) for reading in dict.fromkeys(group)}
         known = {reading: gain for reading, gain in worst.items() if gain is not None}
-        below = [reading for reading, (_, gain) in known.items() if not _is_above(gain)]
-        if below and (claim.each_learned or len(below) == len(known)):
-            closest = {reading: _closest_null(reading, results) for reading in below}
+        if known and not any(_is_above(gain) for _, gain in known.values()):
+            closest = {reading: _closest_null(reading, results) for reading in known}
             reading, (null, gain) = max(closest.items(), key=lambda item: item[1][1].value)
             label = results.view.label(reading.recipe)
             measured = ", ".join(part for key, part in reading.parts(results.view).items() if key != "recipe" and part)
-            which, best = ("no recipe does", "best: ") if len(below) == len(known) else ("not every recipe does", "")
-            return f"{which} better than its nulls ({best}{label}, {measured}: {_said(gain)} above {null})"
+            return f"no recipe does better than its nulls (best: {label}, {measured}: {_said(gain)} above {null})"
     return None
 
 

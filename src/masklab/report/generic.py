@@ -12,10 +12,10 @@ from masklab.scores.view import View
 
 
 def rows(view: View) -> dict[str, tuple[str, ...]]:
-    """Row -> its tasks: the tasks of every set and, of sets with several, their mean; else every task measured."""
+    """Row -> its tasks: those of every set and their mean, a set of one task by its name; else every task measured."""
     tasks_of: dict[str, tuple[str, ...]] = {}
     for name, tasks in view.sets.items():
-        tasks_of |= {task: (task,) for task in tasks}
+        tasks_of |= {name: tuple(tasks)} if len(tasks) == 1 else {task: (task,) for task in tasks}
         if len(tasks) > 1:
             tasks_of[f"mean of {name}"] = tuple(tasks)
     return tasks_of or {task: (task,) for facts in view.probes.values() for task in facts["tasks"]}
@@ -65,14 +65,23 @@ def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
 
 
 FIGURES = {
-    "bars": Item("masklab.report.compare:bars", comparison, caption="Scores of the recipes, task by task."),
-    "curves": Item("masklab.report.compare:curves", curves, caption="Scores of the recipes over the updates of pre-training."),
+    "bars": Item(
+        "masklab.report.compare:bars",
+        comparison,
+        caption="Each recipe's score on each task, beside what always giving one answer and the best null score there.",
+    ),
+    "curves": Item(
+        "masklab.report.compare:curves",
+        curves,
+        caption="Each recipe's score at each checkpoint of its pre-training, beside the majority or chance and the best"
+        " null.",
+    ),
 }
 TABLES = {
     "comparison": Item(
         "masklab.report.compare:comparison",
         comparison,
-        caption="Scores of the recipes, task by task, and how far each is from the first, beside what was scored where"
-        " nothing was learned.",
+        caption="Each recipe's score on each task, its difference from the first recipe of the panel within replicates,"
+        " and what the nulls score.",
     )
 }

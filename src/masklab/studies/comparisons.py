@@ -17,7 +17,7 @@ def claims(view: View) -> list[Claim]:
                 words = f"{view.label(other, title)} does better than {view.label(first, title)} on {name}"
                 key = f"{other}-over-{first}-on-{name}"
                 effect = difference(*readings)
-                found.setdefault(key, Claim(key, title, "", words, effect, each_learned=True))
+                found.setdefault(key, Claim(key, title, "", words, effect))
     return list(found.values())
 
 

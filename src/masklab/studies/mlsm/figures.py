@@ -33,7 +33,7 @@ def split_up(results, reading) -> list[str]:
 
 def row_names(view, tasks) -> dict[str, str]:
     """Task -> how it is called: "blimp/anaphor_agreement" -> "anaphor agreement"; controls say that they are."""
-    short = {task: task.partition("/")[2].replace("_", " ") or task for task in tasks}
+    short = {task: (task.partition("/")[2] or task).replace("_", " ") for task in tasks}
     twice = {name for name in short.values() if list(short.values()).count(name) > 1}
     controls = view.sets.get(CONTROL, ())
     return {
