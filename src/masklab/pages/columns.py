@@ -76,7 +76,8 @@ CELLS_MEAN = {
     "items": "whether the interval covers the choice of test items too",
     "n": "test items behind it",
     "majority": "what always giving one answer scores; empty where that is not known",
-    "mark": "`best` of its row by a paired interval, or why it is no result (at the majority, at chance); `difference`: of two recipes within replicates",
+    "mark": "`best` of its row by a paired interval, or why it is no result (at the majority, at chance); `difference`:"
+    " of two recipes within replicates",
 }
 METRICS = {
     "accuracy": "share of right answers; of minimal pairs, of those whose grammatical half is the likelier",

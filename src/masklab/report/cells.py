@@ -127,7 +127,9 @@ def note(frame: pd.DataFrame) -> str:
     if any(_uneven(each, _digits(each)) for each in measured.itertuples()):
         ranked = measured["metric"].isin({"pearson", "spearman"}).any()
         why = ", or of a correlation with ratings, which has it on Fisher's scale" if ranked else ""
-        said.append(f"[a, b]: the interval where its ends do not lie ± half from the mean: cut to what a score can be{why}.")
+        said.append(
+            f"[a, b]: the interval where its ends do not lie ± half from the mean: cut to what a score can be{why}."
+        )
     if measured["n"].any():
         said.append("n: test items behind a value of one replicate.")
     if measured["majority"].notna().any():
@@ -154,7 +156,7 @@ def note(frame: pd.DataFrame) -> str:
     if f"{NULL}chance" in labels:
         said.append("Chance: guessing which of a pair is the better one.")
     if "score" in set(frame["metric"]):
-        said.append(f"Score: the mean over tasks of different metrics, each in its own.")
+        said.append("Score: the mean over tasks of different metrics, each in its own.")
     return " ".join(said)
 
 
