@@ -260,7 +260,7 @@ def test_slices_rise_with_the_trace(config, exact):
     for line, width, step in ((early, 3, 100), (late, 3, 300), (small, 1, 300), (large, 3, 300)):
         np.testing.assert_allclose(line, (40 - 4 * width - 3 * log2(step / 50)) * offsets**2 / 2, atol=1e-12)
     legend = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
-    assert legend == ["s, grown to l", "l as trained"] and set(data["label"][:6]) == {
+    assert legend == ["s (2K parameters), grown", "l (4K parameters), as trained"] and set(data["label"][:6]) == {
         "after 100 updates",
         "after 300 updates",
     }

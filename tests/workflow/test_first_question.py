@@ -68,14 +68,19 @@ def test_it_takes_ten_lines():
 
 def test_its_files_say_what_the_page_says(mine):
     named = re.findall(r"^\| `(results/first/[\w/.]+)` \|", PAGE, re.M)
-    assert len(named) == 4 and all((mine / name).stat().st_size for name in named)
+    assert len(named) == 5 and all((mine / name).stat().st_size for name in named)
     table = pd.read_parquet(mine / "results/first/tables/first/comparison.parquet")
-    assert set(table["label"]) == {"MLM", "MAE-LM", "null: untrained", "null: bag-of-words", "null: majority"}
+    nulls = {f"null: {kind}" for kind in ("untrained", "bag-of-words", "chance", "majority")}
+    assert set(table["label"]) == {"MLM", "MAE-LM", "MAE-LM − MLM"} | nulls
+    assert table.loc[table["label"] == "null: chance", ["row", "value"]].values.tolist() == [["BLiMP", 0.5]]
     recipes = table[table["recipe"].isin(["mlm", "mae"])]
     assert len(recipes) == 4 and (recipes["replicates"] == 3).all() and (recipes["low"] <= recipes["high"]).all()
     assert recipes["low"].notna().all()
     curves = pd.read_parquet(mine / "results/first/figures/first/curves.parquet")
-    assert {15, 30} <= set(curves["step"])
+    assert {15, 30} <= set(curves["step"]) and curves["majority"].notna().all()
+    claims = pd.read_parquet(mine / "results/first/claims/first.parquet")
+    assert claims["text"].tolist() == [f"MAE-LM does better than MLM on {name}" for name in ("BLiMP", "GLUE")]
+    assert (claims["replicates"] == 3).all() and claims["value"].notna().all()
 
 
 def test_every_recipe_that_the_page_names_can_be_asked_for(mine):

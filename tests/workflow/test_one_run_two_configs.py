@@ -31,12 +31,15 @@ def test_the_second_config_loses_nothing_of_the_first(tmp_path):
 
     # claims that a study no longer makes, and a table of old
     claims, table = tmp_path / "results/shared/claims", tmp_path / "results/shared/tables/bias/old.csv"
-    for file in (claims / "bias.md", claims.with_suffix(".md"), claims / "dh.md", table):
+    for file in (claims / "bias.md", claims / "bias.html", claims.with_suffix(".md"), claims / "dh.md", table):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("of old")
     said = running.snakemake(tmp_path, of("bias"), *TARGETS, "-n")
-    assert "would be removed: results/shared/claims/bias.md, results/shared/claims.md" in said
+    gone = ("claims/bias.md", "claims/bias.html", "claims.md")
+    assert f"would be removed: {', '.join(f'results/shared/{file}' for file in gone)}" in said
     assert (claims / "bias.md").exists()
     said = running.snakemake(tmp_path, of("bias"), *TARGETS)
     assert "left as they are: results/shared/tables/bias/old.csv" in said and table.exists()
-    assert not (claims / "bias.md").exists() and not claims.with_suffix(".md").exists() and (claims / "dh.md").exists()
+    assert not [file for file in gone if (tmp_path / "results/shared" / file).exists()] and (claims / "dh.md").exists()
+    page = " ".join((tmp_path / "results/shared/README.md").read_text().split())
+    assert "2 studies" in page and "| [dh](#dh) |" in page and "Nothing was made" not in page

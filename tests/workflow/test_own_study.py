@@ -112,7 +112,10 @@ def test_any_recipes_and_tasks_give_a_table_and_two_figures(tmp_path):
     snakemake(tmp_path, "small.yaml", "widths")
     results = tmp_path / "results/widths"
     table = pd.read_parquet(results / "tables/widths/comparison.parquet")
-    assert set(table["label"]) == {"narrow", "wide", "null: untrained", "null: chance"}
+    assert set(table["label"]) == {"narrow", "wide", "wide − narrow", "null: untrained", "null: chance"}
+    assert set(table["row"]) == {"grammar"}
+    claim = pd.read_parquet(results / "claims/widths.parquet").iloc[0]
+    assert (claim["claim"], claim["replicates"]) == ("wide-over-narrow-on-grammar", 3)
     assert (table.loc[table["recipe"] != "", "replicates"] == 3).all() and table["low"].notna().any()
     bars = pd.read_parquet(results / "figures/widths/bars.parquet")
     curves = pd.read_parquet(results / "figures/widths/curves.parquet")
