@@ -10,6 +10,7 @@ from masklab.config.exact import check_measurable
 from masklab.config.nulls import null_measurements, null_recipes, with_nulls
 from masklab.config.schema import Encoder, Masking, Objective
 from masklab.errors import MaskLabError
+from masklab.scores.facts import recipe_facts
 
 START = {"corpus": "c", "tokenizer": "t", "objective": "mlm", "encoder": "small"}
 ALL = ["untrained", "shuffled", "one-hot", "bag-of-words", "majority"]
@@ -276,3 +277,10 @@ def test_what_words_cannot_be_or_do_is_one_line(change, said):
 def test_words_are_measured_by_what_reads_tokens():
     measured = {name: ["words"] for name in ("pairs", "tune", "linear", "loss")}
     load(overlay(CONFIG, {"studies": {"s": {"panels": {"three": ["words"]}, "probes": measured}}}))
+
+
+def test_a_null_without_a_network_has_no_width():
+    config = load(copy.deepcopy(CONFIG))
+    name = next(name for name in with_nulls(config).models if name.startswith("bag-of-words."))
+    facts = recipe_facts(with_nulls(config), name)
+    assert (facts["encoder.kind"], facts["encoder.order"], facts["encoder.hidden"]) == ("words", False, None)

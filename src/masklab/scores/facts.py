@@ -13,6 +13,7 @@ from masklab.config.replicates import is_redrawn
 
 # Keys of a recipe that name entries: what the entries say follows under the same key with a dot.
 NAMES = ("corpus", "tokenizer", "encoder", "objective", "dictionary", "embeddings", "init")
+WITHOUT_NETWORK = ("kind", "order", "max_positions")  # keys of an encoder that one without a network has
 # Keys of a recipe that cannot change a result.
 SPEED = ("log_every", "validate_every", "save_minutes", "micro_batch", "processes", "nodes", "compile", "replicates")
 
@@ -29,6 +30,13 @@ def flat(value, prefix: str = "") -> dict:
 
 def _entry(prefix: str, name: str, entity) -> dict:
     return {prefix: name, **flat(entity.model_dump(mode="json"), prefix)}
+
+
+def _encoder(name, encoder) -> dict:
+    """Settings of an encoder; None for those that one without a network has no use for."""
+    facts = _entry("encoder", name, encoder)
+    used = {"encoder", *(f"encoder.{key}" for key in WITHOUT_NETWORK)}
+    return facts if encoder.network else {key: value if key in used else None for key, value in facts.items()}
 
 
 def _drawn(config, prefix: str, entity) -> dict:
@@ -50,7 +58,7 @@ def recipe_facts(config, name: str) -> dict:
     facts |= {"corpus": model.corpus} | _drawn(config, "corpus", config.corpora[model.corpus])
     facts |= {"corpus.redrawn": is_redrawn(config, "corpora", model.corpus)}
     facts |= _entry("tokenizer", model.tokenizer, config.tokenizers[model.tokenizer])
-    facts |= _entry("encoder", model.encoder, config.encoders[model.encoder])
+    facts |= _encoder(model.encoder, config.encoders[model.encoder])
     facts |= _entry("objective", model.objective, objective) | {"objective.terms": list(objective.terms)}
     facts |= {"init": model.init, "embeddings": model.embeddings}
     if model.embeddings:
