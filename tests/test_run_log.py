@@ -2,13 +2,15 @@
 
 import io
 import json
+import logging
 import subprocess
 import sys
 import time
 
 import pytest
 
-from masklab.jobs import remaining, underway
+from masklab.jobs import provenance, remaining, underway
+from masklab.jobs.code import Code
 from masklab.jobs.run_log import RunLog
 from masklab.jobs.status import status, table
 
@@ -48,6 +50,25 @@ def test_a_job_that_ends_is_a_line_and_mere_targets_are_none(begun):
         and said[-1].startswith("3 of 3 jobs done in 0:00:0")
     )
     assert len(said) == 5
+
+
+def test_what_a_job_notes_for_a_person_is_said_when_it_has_ended(begun, caplog):
+    """And not what an earlier attempt has noted."""
+    run, stream = begun
+    job_log = "results/logs/tokenizers/t.log"
+    for number in (1, 2):
+        run.begins(number, "tokenizer t", "tokenizer", job_log)
+        if number == 1:
+            record = provenance.Record("tokenizer", {}, {}, Code.of({}), job_log)
+            logging.getLogger("masklab").warning("tokenizer: gives %d pieces", 3, extra={"note": True})
+            logging.getLogger("masklab").warning("of no interest")
+            record.finished([])
+            logging.getLogger("masklab").removeHandler(record.notes)
+        else:
+            run.running[number].began += 5
+        run.ends(number)
+    assert [line for line in lines(stream) if "note" in line] == ["note: tokenizer t: gives 3 pieces"]
+    assert "of no interest" not in stream.getvalue()
 
 
 def test_a_failure_is_told_last_whole_and_once(begun, tmp_path):

@@ -83,6 +83,7 @@ MISTAKES = {
     "packed": text(LONG, unit="packed", packed_words=200),
     "batch": both(text(LONG), model(32)),
     "characters": both(text(LONG), model(4, vocab_size=16)),
+    "rare characters": both(text(LONG), {"tokenizers": {"mine": {"corpus": "mine", "rarest_character": 1000}}}),
     "jsonl": text({"a.jsonl": lines([{"body": "a text of some words"}])}, files=["a.jsonl"]),
     "json": text({"a.json": "[\n{}\n]"}, files=["a.json"]),
     "pairs as text": text({"a.jsonl": lines([PAIR])}, files=["a.jsonl"]),

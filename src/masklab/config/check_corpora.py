@@ -152,7 +152,15 @@ def _check_pieces(config, name, texts, held_out) -> list[str]:
     """
     notes = []
     for tokenizer, entry in config.tokenizers.items():
-        if entry.kind in ("symbols", "folder") or entry.corpus != name or entry.sample:
+        if entry.kind in ("symbols", "folder") or entry.corpus != name:
+            continue
+        most = max(Counter(char for text in texts for char in text if not char.isspace()).values(), default=0)
+        if most < entry.rarest_character:
+            raise MaskLabError(
+                f"config: tokenizers.{tokenizer}.rarest_character: {entry.rarest_character} leaves nothing to make"
+                f" pieces of: no character of {name!r} occurs more than {most} times"
+            )
+        if entry.sample:
             continue
         read = [(text.lower() if entry.lowercase else text).replace("``", '"').replace("''", '"') for text in texts]
         seen = Counter(char for text in read for char in set(text))

@@ -48,6 +48,13 @@ class Job:
                 return read_json(results / "state" / place / STATUS)
         return {}
 
+    def record(self) -> dict:
+        """What it has written down of itself; nothing where that is an earlier attempt's."""
+        with suppress(MaskLabError, TypeError):
+            record = read_json(record_path(self.log))
+            return record if record.get("ended", 0) >= self.began - 1 else {}
+        return {}
+
     def why(self, told: str, logs: list[str]) -> str:
         """Why it failed: in its own words, else what Snakemake was told and the end of the last of its logs."""
         said = (underway.read(underway.path_of(self.log)) or {}) if self.log else {}
@@ -118,12 +125,14 @@ class RunLog:
             self.finished[job.rule] = self.finished.get(job.rule, 0) + 1
             seconds = time.time() - job.began
             self.remaining.finished(number, seconds)
+            record = job.record()
             if job.slurm:  # not the time in the queue
-                with suppress(MaskLabError, KeyError):
-                    seconds = read_json(record_path(job.log))["seconds"]
+                seconds = record.get("seconds", seconds)
             if self.events and job.log:
                 width = len(f"{self.total:,}")
                 self.say(f"{self.done:>{width},}/{self.total:,}  {job.name}: {_spoken(seconds)}")
+            for note in record.get("notes", ()):
+                self.say(f"note: {job.name}: {note.removeprefix(f'{job.rule}: ')}")
 
     def fails(self, number: int, told: str, logs: list[str]) -> None:
         """A job has failed; told: what Snakemake says of it; logs: its own, and where Slurm has written."""
