@@ -1,6 +1,6 @@
-"""Take from the store what a run lacks, just before Snakemake builds its graph of jobs. All that knows its inside.
+"""Take from the store what a run lacks, just before Snakemake builds its graph of jobs, and say which targets are none.
 
-Only the Snakemake that a person starts does this, under three conditions: it runs jobs or (`-n`) says which it would
+All that knows the inside of Snakemake's graph. Only the Snakemake that a person starts takes from the store, under three conditions: it runs jobs or (`-n`) says which it would
 run, nobody else works in the folder, and nothing is forced. It writes Snakemake's own metadata for what it links, so
 that a later change of config or inputs is noticed. Should a version of Snakemake lack one of the hooks, jobs still take
 from the store one by one as they begin.
@@ -12,10 +12,12 @@ from collections import Counter
 from pathlib import Path
 
 import leftovers
+from masklab.config.inherit import meant
 from masklab.errors import MaskLabError
 from masklab.jobs import housekeeping, store
 from masklab.plan.reuse import Reused, reuse
 from refresh import SHOWN, write_pages
+from snakemake.exceptions import MissingRuleException
 
 HOOKS = ("_build_dag", "async_run", "is_main_process", "dag_settings")
 PENDING = Path(".masklab/linking")  # files that were linked and whose metadata is not yet written, a line each
@@ -35,7 +37,12 @@ def install(workflow, paths, options: str) -> None:
                     shown = SHOWN & {job.rule for job in reused.taken}
                     pages = (lambda: write_pages(paths, options)) if shown else None
                     _register(workflow, {os.path.relpath(file) for file in reused.files}, pages)
-            build()
+            try:
+                build()
+            except MissingRuleException:
+                if message := _no_target(workflow, paths):
+                    sys.exit(message)
+                raise
 
         workflow._build_dag = look_and_build
 
@@ -49,6 +56,12 @@ def _runs(workflow) -> str:
         os.environ[store.ANEW] = "1"
         return ""
     if any(Path(workflow.persistence.path, "locks").glob("*.lock")):
+        if workflow.dryrun and store.folder() is not None:
+            print(
+                "masklab: the store was not looked at: another run holds this folder, or was killed and left its lock"
+                " (snakemake --unlock)",
+                file=sys.stderr,
+            )
         return ""
     return "dry" if workflow.dryrun else "really"
 
@@ -101,6 +114,23 @@ def _files(workflow, paths) -> list[str]:
             listed = [os.path.relpath(target)]
         files += [str(file) for file in listed]
     return [file for file in files if _is_ours(paths, file)]
+
+
+def _no_target(workflow, paths) -> str:
+    """What is said of the first target that is neither a rule nor a file that anything makes; "": none is."""
+    for target in workflow.dag_settings.targets or ():
+        target = str(target)
+        if target in workflow._rules or Path(target).exists() or _is_ours(paths, os.path.relpath(target)):
+            continue
+        if close := meant(target, [*workflow._rules, *paths.everything()]):
+            return f"masklab: {target}: no such target{close}"
+        if "/" not in target:
+            studies = ", ".join(paths.config.studies) or "none"
+            return (
+                f"masklab: {target}: no such target; studies of this config: {studies}; a figure or table of one is"
+                " <study>_<name>, docs/targets.md lists the others"
+            )
+    return ""
 
 
 def _is_ours(paths, file) -> bool:

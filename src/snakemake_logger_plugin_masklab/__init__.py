@@ -1,7 +1,8 @@
 """What Snakemake says of a run, handed on to `masklab.jobs.run_log`: `--logger masklab`, which profiles/default sets.
 
 Snakemake finds a logger by the name of its package. Dry runs, `--verbose` and what is said before a run starts are
-said as Snakemake says them. `masklab` is imported only then: the checkout that runs decides which one.
+said as Snakemake says them, but for a config file that cannot be read. `masklab` is imported only when it is needed:
+the checkout that runs decides which one.
 """
 
 import os
@@ -18,6 +19,39 @@ LAST = ("At least one job did not complete successfully.", "Exiting because a jo
 HARMLESS = ("No SLURM account given", "No account was given", "Unable to guess SLURM account")  # sbatch would refuse
 NOTHING = "Nothing to be done"
 CHATTER = ("Using profile", "Using workflow specific profile", "Building DAG of jobs", "Assuming unrestricted shared")
+
+
+def wrong_config() -> str | None:
+    """What `masklab` says of the files of --configfile, which Snakemake reads before any code of ours; None: nothing.
+
+    It is said in place of Snakemake's own message, a traceback where a file is missing. Whether it is YAML counts here;
+    what it says is checked when the workflow has begun.
+    """
+    if not isinstance(sys.exc_info()[1], Exception):
+        return None
+    try:
+        from masklab.config.layers import stack
+        from masklab.errors import MaskLabError
+
+        stack(configfiles(sys.argv[1:]))
+    except MaskLabError as error:
+        return error.said
+    except ImportError:
+        pass
+    return None
+
+
+def configfiles(words: list[str]) -> list[str]:
+    """The files of `--configfile` on a command line of Snakemake: every word up to the next option."""
+    files, takes = [], False
+    for word in words:
+        if word.startswith("-"):
+            option, equals, file = word.partition("=")
+            takes = option in ("--configfile", "--configfiles") and not equals
+            files += [file] if equals and option.startswith("--configfile") else []
+        elif takes:
+            files.append(word)
+    return files
 
 
 class LogHandler(LogHandlerBase):
@@ -46,7 +80,9 @@ class LogHandler(LogHandlerBase):
 
     def _emit(self, record):
         event, text = getattr(record, "event", None), record.getMessage()
-        if self.passes or event in (LogEvent.SHELLCMD, LogEvent.DEBUG_DAG):
+        if event == LogEvent.ERROR and not (self.started or self.common_settings.verbose) and (said := wrong_config()):
+            self.stream.write(f"{said}\n")
+        elif self.passes or event in (LogEvent.SHELLCMD, LogEvent.DEBUG_DAG):
             self.plain.handle(record)
         elif event == LogEvent.WORKFLOW_STARTED:
             self.started = True

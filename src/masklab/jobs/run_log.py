@@ -21,9 +21,9 @@ from masklab.jobs.progress import REFRESH, STATUS, duration
 from masklab.jobs.provenance import record_path
 
 RUN = "run.json"
-LONG = 10.0  # seconds after which a job that runs is worth a line of its own, where no line is drawn in place
 EVERY = 60.0  # seconds between lines that say how far the run is, where no line is drawn in place
 REDRAW = 0.5
+SOON = 5.0  # seconds after which a failure is said where nothing else happens: the end of a run says it whole
 TAIL = 15  # lines of a log that stand in for the message of a job that left none
 SUBMISSION = re.compile(r"\n\s*sbatch (call|script):.*", re.S)  # a hundred kilobytes
 SLURM = re.compile(r"SLURM-job '\d+' failed, SLURM status is: '(\w+)'.*", re.S)
@@ -37,7 +37,6 @@ class Job:
     rule: str
     log: str | None
     began: float
-    said: bool = False
     slurm: str | None = None
 
     def progress(self) -> dict:
@@ -85,6 +84,7 @@ class RunLog:
         self.failed: dict[int, tuple[Job, str]] = {}
         self.finished: dict[str, int] = {}
         self.said: dict[str, int] = {}
+        self.unsaid: list[tuple[float, str]] = []  # failures, each with the time
         self.remaining = remaining.Remaining(self.began)
         self.results = None
         self.lock, self.over = threading.RLock(), threading.Event()
@@ -99,6 +99,7 @@ class RunLog:
 
     def begins(self, number: int, name: str, rule: str, log: str | None) -> None:
         with self.lock:
+            self._say_failures()
             if not self.clock.is_alive():
                 if remaining.JOBS:
                     self.stats = dict(Counter(remaining.JOBS.values()))
@@ -145,11 +146,12 @@ class RunLog:
             line = in_a_line(why)
             self.said[line] = self.said.get(line, 0) + 1
             if self.said[line] == 1:
-                self.say(f"failed: {job.name}: {line}")
+                self.unsaid.append((time.time(), f"failed: {job.name}: {line}"))
 
     def again(self, number: int) -> None:
         """A job that has failed will be tried again."""
         with self.lock:
+            self._say_failures()
             job, why = self.failed.pop(number, (None, None))
             if job is not None and self.said[in_a_line(why)] == 1:
                 self.say(f"to be tried again: {job.name}")
@@ -200,6 +202,7 @@ class RunLog:
             with self.lock:
                 if self.over.is_set():
                     return
+                self._say_failures(SOON)
                 now = time.monotonic()
                 if now - self.left >= REFRESH:
                     self.left = now
@@ -210,16 +213,14 @@ class RunLog:
                     self.stream.flush()
                     self.drawn = bool(line)
                 elif line:
-                    self._say_long()
                     if now - self.shown >= EVERY:
                         self.shown = now
                         self.say(line)
 
-    def _say_long(self):
-        for job in self.running.values():
-            if self.events and job.log and not job.said and not job.slurm and time.time() - job.began >= LONG:
-                job.said = True
-                self.say(f"running since {time.strftime('%H:%M:%S', time.localtime(job.began))}: {job.name}")
+    def _say_failures(self, after=0.0):
+        """Say those that happened so many seconds ago."""
+        while self.unsaid and time.time() - self.unsaid[0][0] >= after:
+            self.say(self.unsaid.pop(0)[1])
 
     def _leave(self):
         """What `masklab status` reads."""
