@@ -40,3 +40,37 @@ def test_temporary_names_differ_between_hosts_processes_and_calls(monkeypatch):
         monkeypatch.setattr(f"masklab.files.{module}.{function}", lambda value=value: value)
         names.add(temporary_name(Path("a/b.json")))
     assert len(names) == 4 and all(name.name.startswith(".b.json.") and name.parent == Path("a") for name in names)
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path):
+    import subprocess
+    import sys
+
+    command = f"""
+import os, signal
+from masklab.files import atomic, atomic_folder
+with atomic("{tmp_path}/a") as one, atomic_folder("{tmp_path}/b") as two:
+    (two / "file").touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", command])
+    assert len(list(tmp_path.iterdir())) == 2
+    with atomic(tmp_path / "a") as mine, atomic(tmp_path / "a"), atomic_folder(tmp_path / "b"):
+        assert mine.exists()  # of a process that lives
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_what_gets_its_name_was_written_through_to_the_disk(tmp_path, monkeypatch):
+    """File before name, name before anybody goes on; a folder with all that is in it."""
+    import os
+
+    done, fsync, replace = [], os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda n: (done.append(Path(os.readlink(f"/proc/self/fd/{n}"))), fsync(n)))
+    monkeypatch.setattr(os, "replace", lambda a, b: (done.append(b), replace(a, b)))
+    with atomic(tmp_path / "a") as file:
+        file.write_text("a")
+    assert done == [file, tmp_path / "a", tmp_path]
+    done.clear()
+    with atomic_folder(tmp_path / "b") as folder:
+        (folder / "file").write_text("b")
+    assert done == [folder / "file", folder, tmp_path / "b", tmp_path]

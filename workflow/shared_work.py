@@ -14,6 +14,7 @@ from pathlib import Path
 import leftovers
 from masklab.config.inherit import meant
 from masklab.errors import MaskLabError
+from masklab.files import settle
 from masklab.jobs import housekeeping, store
 from masklab.plan.reuse import Reused, reuse
 from refresh import SHOWN, write_pages
@@ -100,6 +101,7 @@ def _note(files):
     PENDING.parent.mkdir(parents=True, exist_ok=True)
     with open(PENDING, "a") as file:
         file.writelines(f"{path}\n" for path in files)
+    settle(PENDING, PENDING.parent)
 
 
 def _files(workflow, paths) -> list[str]:
@@ -154,6 +156,7 @@ def _register(workflow, linked, pages=None) -> None:
         for job in list(dag.jobs):
             if job.output and all(str(file) in linked for file in job.output):
                 await workflow.persistence.finished(job)
+        os.sync()  # once for all that was linked: till then a loss of power leaves them in `PENDING`
         PENDING.unlink(missing_ok=True)
         decided = await decide(*arguments, **named)
         if pages and not any(job.rule.name == "pages" for job in dag.jobs):

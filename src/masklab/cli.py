@@ -77,6 +77,13 @@ def main(arguments=None) -> int:
         return 130
     except BrokenPipeError:  # e.g. `masklab check | head`
         sys.stderr.close()
+    except (OSError, MemoryError, RuntimeError) as error:
+        from masklab.jobs.lacking import lacking
+
+        if (said := lacking(error)) is None:
+            raise
+        print(MaskLabError(said).said, file=sys.stderr)
+        return 1
     return 0
 
 

@@ -5,6 +5,8 @@ in the same folder and renamed when complete.
 """
 
 import contextlib
+import errno
+import glob
 import hashlib
 import json
 import os
@@ -18,10 +20,11 @@ from masklab.errors import MaskLabError
 
 
 @contextlib.contextmanager
-def atomic(path):
+def atomic(path, lasting: bool = True):
     """Yield a temporary sibling of `path`; rename it to `path` on success, delete it on error.
 
-    The file gets the mode that the umask says, whatever wrote it (safetensors writes for its owner alone).
+    The file gets the mode that the umask says, whatever wrote it (safetensors writes for its owner alone). lasting: it
+    is written through to the disk before it gets its name, and its name after that: it outlives a loss of power.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,14 +34,18 @@ def atomic(path):
             mode = os.fstat(file.fileno()).st_mode
         yield temporary
         _permit(temporary, mode)
+        if lasting:
+            settle(temporary)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    if lasting:
+        settle(path.parent)
 
 
 @contextlib.contextmanager
-def atomic_folder(path):
+def atomic_folder(path, lasting: bool = True):
     """Like `atomic` for a folder: yield an empty sibling folder that replaces `path` on success."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,18 +57,53 @@ def atomic_folder(path):
         for file in temporary.rglob("*"):
             if file.is_file() and not file.is_symlink():
                 _permit(file, mode)
+        if lasting:
+            settle(*temporary.rglob("*"), temporary)
         if path.exists():
             shutil.rmtree(path)
         os.replace(temporary, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+    if lasting:
+        settle(path.parent)
+
+
+def settle(*paths) -> None:
+    """Write files, and the names in folders, through to the disk."""
+    for path in paths:
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):  # a file system that cannot (a folder)
+                raise
+        finally:
+            os.close(number)
 
 
 def temporary_name(path: Path) -> Path:
-    """A hidden sibling of `path` that no other process has, on this host or on another that shares the folder."""
-    host = socket.gethostname()[:20]
-    return path.with_name(f".{path.name}.{host}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp")
+    """A hidden sibling of `path` that no other process has, on this host or on another that shares the folder.
+
+    What processes of this host that are gone have left under such names is removed.
+    """
+    stem, end = f".{path.name}.{socket.gethostname()[:20]}.", ".tmp"
+    for left in path.parent.glob(f"{glob.escape(stem)}*{end}"):
+        number = left.name.removeprefix(stem).partition(".")[0]
+        if number.isdigit() and not _lives(int(number)):
+            with contextlib.suppress(OSError):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+    return path.with_name(f"{stem}{os.getpid()}.{uuid.uuid4().hex[:8]}{end}")
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another person's
+        return True
+    return True
 
 
 def _permit(file, mode: int):
@@ -88,13 +130,13 @@ def read_json(path):
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise MaskLabError(f"{path}: no such file") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MaskLabError(f"{path}: not valid JSON ({error})") from None
 
 
-def write_json(value, path) -> None:
+def write_json(value, path, lasting: bool = True) -> None:
     """Write `value` as indented JSON, atomically."""
-    with atomic(path) as temporary:
+    with atomic(path, lasting) as temporary:
         temporary.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
 

@@ -4,7 +4,7 @@ import json
 
 from tokenizers import Tokenizer
 
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, in_one_line
 from masklab.tokenizers import ROLES, SPECIALS, template
 
 
@@ -18,6 +18,8 @@ def renumbered(folder, vocab_size: int | None = None) -> tuple[Tokenizer, list[i
         MaskLabError: transformers cannot read it, it is not fast, or lacks one of the five tokens.
     """
     tokenizer = _read(folder)
+    if not tokenizer.get_vocab():
+        raise MaskLabError(f"{folder}: its tokenizer has no tokens")
     if vocab_size is None:
         vocab_size = 1 + max(tokenizer.get_vocab().values())
     specials = [getattr(tokenizer, f"{role}_id") for role in ROLES]
@@ -27,7 +29,10 @@ def renumbered(folder, vocab_size: int | None = None) -> tuple[Tokenizer, list[i
     taken = set(specials)
     order = specials + [index for index in range(vocab_size) if index not in taken]
     content = json.loads(tokenizer.backend_tokenizer.to_str())
-    made = Tokenizer.from_str(json.dumps(_numbered(content, {old: new for new, old in enumerate(order)})))
+    try:
+        made = Tokenizer.from_str(json.dumps(_numbered(content, {old: new for new, old in enumerate(order)})))
+    except Exception as error:  # the library raises bare ones
+        raise MaskLabError(f"{folder}: its tokenizer cannot be numbered anew ({in_one_line(error)})") from None
     made.post_processor = template()
     return made, order
 
@@ -38,9 +43,8 @@ def _read(folder):
     transformers.logging.set_verbosity_error()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        message = " ".join(str(error).split())[:300]
-        raise MaskLabError(f"{folder}: transformers cannot read its tokenizer ({message})") from None
+    except Exception as error:  # of any kind: those of the file's own values, bare ones of the Rust library
+        raise MaskLabError(f"{folder}: transformers cannot read its tokenizer ({in_one_line(error)})") from None
     if not tokenizer.is_fast:
         raise MaskLabError(f"{folder}: its tokenizer is not a fast one, which is saved as tokenizer.json")
     return tokenizer

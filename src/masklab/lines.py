@@ -5,16 +5,17 @@ Memory is bounded whatever a file holds: it is read in blocks, and a line longer
 
 import json
 import lzma
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from backports.zstd import ZstdError
 
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, in_one_line
 
 COMPRESSED = (".bz2", ".gz", ".xz", ".zst")
-READ_ERRORS = (OSError, EOFError, lzma.LZMAError, ZstdError)
+READ_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error, ZstdError)
 ARCHIVES = (".zip", ".tar", ".tgz", ".7z")
 LONGEST = 1 << 24  # bytes of a line
 BLOCK = 1 << 22  # bytes read together
@@ -91,7 +92,7 @@ def read_blocks(path, place: Place | None = None) -> Iterator[list[str]]:
                 place.read = raw.tell()
                 yield lines
     except READ_ERRORS as error:
-        raise MaskLabError(f"{path}: after line {place.line}: cannot be read ({error})") from None
+        raise MaskLabError(f"{path}: after line {place.line}: cannot be read ({in_one_line(error)})") from None
 
 
 def _decoded(data, path, before) -> list[str]:
@@ -117,13 +118,24 @@ def read_lines(path):
             yield number, line
 
 
+def parsed(text: str):
+    """The value of a JSON text. ValueError: it is none, is nested without end, or has half a character (`\\ud800`)."""
+    try:
+        value = json.loads(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return value
+
+
 def read_json_lines(path):
     """Yield (line number from 1, object) of a file with one JSON object a line; blank lines are skipped."""
     for number, line in read_lines(path):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = parsed(line)
         except ValueError as error:
             raise MaskLabError(f"{path}: line {number}: not valid JSON ({error})") from None
         if not isinstance(row, dict):

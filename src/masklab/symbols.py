@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, in_one_line
 from masklab.tokenizers import SPECIALS
 
 COLUMN = "symbols"
@@ -43,7 +43,12 @@ def with_header(table: pa.Table, names: list[str], **header) -> pa.Table:
 
 def read_header(path) -> dict | None:
     """Facts of a Parquet file of symbols; None if its rows are not symbols."""
-    schema = pq.read_schema(path)
+    try:
+        schema = pq.read_schema(path)
+    except FileNotFoundError:
+        raise MaskLabError(f"{path}: no such file") from None
+    except (pa.ArrowException, OSError) as error:
+        raise MaskLabError(f"{path}: not a Parquet file ({in_one_line(error)})") from None
     if COLUMN not in schema.names:
         return None
     return json.loads(schema.metadata[_KEY])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, listed
 
 PIECE = 1 << 23  # bytes of text in a piece, more only where one text is longer
 ROWS = 65536  # texts in a piece
@@ -30,7 +30,7 @@ class TextFile:
         except (pa.ArrowException, OSError) as error:
             raise MaskLabError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
         if column not in self.file.schema_arrow.names:
-            raise MaskLabError(f"{path}: no column {column!r}; columns: {', '.join(self.file.schema_arrow.names)}")
+            raise MaskLabError(f"{path}: no column {column!r}; columns: {listed(self.file.schema_arrow.names)}")
 
     def __len__(self):
         return self.file.metadata.num_rows

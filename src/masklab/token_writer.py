@@ -4,17 +4,21 @@ The arrays grow in a hidden folder beside the place where they belong, and are m
 """
 
 import io
+import logging
 import os
 import shutil
+import zlib
 from pathlib import Path
 
 import numpy as np
 
 from masklab.errors import MaskLabError
-from masklab.files import read_json, write_json
+from masklab.files import read_json, settle, temporary_name, write_json
 
+log = logging.getLogger("masklab")
 SHARD = 1 << 30  # tokens after which the ids go on in another file
 STATE = "state.json"
+BLOCK = 1 << 22  # bytes read together
 
 
 def ids_name(split: str, shard: int) -> str:
@@ -40,30 +44,35 @@ class TokenWriter:
 
     def __init__(self, folder, split: str, dtype, mark: str | None = None):
         self.folder, self.split, self.dtype, self.mark = Path(folder), split, np.dtype(dtype), mark
-        self.hidden = self.folder / (f".{split}" if mark else f".{split}.{os.getpid()}.tmp")
+        self.hidden = self.folder / f".{split}" if mark else temporary_name(self.folder / split)
         self.sequences = self.tokens = self.truncated = 0
         self.lengths, self.whole, self.files = [0], False, {}  # lengths: tokens of each shard
+        self.sums = {}  # file -> CRC-32 of what was written behind its header
         if mark is None or not self._restore():
             shutil.rmtree(self.hidden, ignore_errors=True)
             self.hidden.mkdir(parents=True)
 
     def _restore(self) -> bool:
+        if not self.hidden.is_dir():
+            return False
         try:
             found = read_json(self.hidden / STATE)
-        except MaskLabError:
-            return False
-        if not isinstance(found, dict) or found.get("mark") != self.mark:
-            return False
-        self.sequences, self.truncated, self.lengths = (found[key] for key in ("sequences", "truncated", "lengths"))
-        self.tokens, self.whole = sum(self.lengths), found["whole"]
-        sizes = {ids_name(self.split, k): self.dtype.itemsize * count for k, count in enumerate(self.lengths)}
-        sizes[f"{self.split}.offsets.npy"] = 8 * (self.sequences + 1)
-        folder = self.folder if self.whole else self.hidden
-        whole = all(_size(folder / name) >= _header(0, np.int64).nbytes + size for name, size in sizes.items())
+            if found["mark"] != self.mark:
+                log.warning("%s: of another tokenizer or corpus; encoding begins anew", self.hidden)
+                return False
+            lengths, sequences, sums = list(found["lengths"]), found["sequences"], dict(found["sums"])
+            sizes = {ids_name(self.split, k): self.dtype.itemsize * count for k, count in enumerate(lengths)}
+            sizes[f"{self.split}.offsets.npy"] = 8 * (sequences + 1)
+            folder = self.folder if found["whole"] else self.hidden
+            whole = all(_crc(folder / name, size) == sums.get(name, 0) for name, size in sizes.items())
+            truncated, moved = found["truncated"], found["whole"]
+        except (MaskLabError, OSError, ValueError, KeyError, TypeError):
+            whole = False
         if not whole:
-            self.sequences = self.tokens = self.truncated = 0
-            self.lengths, self.whole = [0], False
+            log.warning("%s: the tokens so far are not what was written; encoding begins anew", self.hidden)
             return False
+        self.sequences, self.truncated, self.lengths, self.sums = sequences, truncated, lengths, sums
+        self.tokens, self.whole = sum(lengths), moved
         if not self.whole:  # what was written after the state was saved is written again
             for path in folder.glob("*.npy"):
                 if path.name in sizes:
@@ -75,18 +84,22 @@ class TokenWriter:
     def add(self, ids: np.ndarray, counts: np.ndarray, truncated: int = 0) -> None:
         """Append sequences: ids [sum of counts], counts [n]; so many of them were cut."""
         ids, ends = ids.astype(self.dtype, copy=False), np.cumsum(counts, dtype=np.int64)
-        (self.tokens + ends).tofile(self._file(f"{self.split}.offsets.npy", np.dtype(np.int64)))
+        self._append(f"{self.split}.offsets.npy", self.tokens + ends)
         start = 0
         while start < len(ids):  # a shard ends with the sequence that fills it, wherever others were added
             if self.lengths[-1] >= SHARD:
                 self.lengths.append(0)
             last = min(int(np.searchsorted(ends, start + SHARD - self.lengths[-1])), len(ends) - 1)
             some, start = ids[start : ends[last]], int(ends[last])
-            some.tofile(self._file(ids_name(self.split, len(self.lengths) - 1), self.dtype))
+            self._append(ids_name(self.split, len(self.lengths) - 1), some)
             self.lengths[-1] += len(some)
         self.tokens += len(ids)
         self.sequences += len(counts)
         self.truncated += truncated
+
+    def _append(self, name, values):
+        values.tofile(self._file(name, values.dtype))
+        self.sums[name] = zlib.crc32(values, self.sums.get(name, 0))
 
     def _file(self, name, dtype):
         if name not in self.files:
@@ -96,7 +109,7 @@ class TokenWriter:
             if new:
                 _header(0, dtype).tofile(file)
                 if name.endswith("offsets.npy"):
-                    np.zeros(1, np.int64).tofile(file)
+                    self._append(name, np.zeros(1, np.int64))
         return self.files[name]
 
     def save(self) -> None:
@@ -108,7 +121,7 @@ class TokenWriter:
 
     def _note(self, whole):
         facts = {"sequences": self.sequences, "truncated": self.truncated, "lengths": self.lengths, "whole": whole}
-        write_json({"mark": self.mark, **facts}, self.hidden / STATE)
+        write_json({"mark": self.mark, **facts, "sums": self.sums}, self.hidden / STATE)
 
     def finish(self) -> dict:
         """Move the whole arrays to their place; the split's counts."""
@@ -127,6 +140,7 @@ class TokenWriter:
                 old.unlink()
             for name in names:
                 os.replace(self.hidden / name, self.folder / name)
+            settle(self.folder)
             if self.mark:
                 self._note(True)
         if not self.mark:
@@ -157,8 +171,14 @@ def move(folder, place) -> None:
     shutil.rmtree(folder)
 
 
-def _size(path):
-    return path.stat().st_size if path.is_file() else -1
+def _crc(path, size: int) -> int | None:
+    """CRC-32 of the first `size` bytes behind the header of an array file; None if it has fewer."""
+    crc, left = 0, size
+    with open(path, "rb") as file:
+        file.seek(_header(0, np.int64).nbytes)
+        while left and (data := file.read(min(left, BLOCK))):
+            crc, left = zlib.crc32(data, crc), left - len(data)
+    return None if left else crc
 
 
 def _header(count, dtype) -> np.ndarray:

@@ -65,8 +65,8 @@ def save_tokenizer(tokenizer: Tokenizer, folder, max_length: int) -> None:
     }
     with atomic_folder(folder) as temporary:
         (temporary / "tokenizer.json").write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-        write_json(config, temporary / "tokenizer_config.json")
-        write_json({**roles, "mask_token": mask}, temporary / "special_tokens_map.json")
+        write_json(config, temporary / "tokenizer_config.json", lasting=False)
+        write_json({**roles, "mask_token": mask}, temporary / "special_tokens_map.json", lasting=False)
 
 
 def load_tokenizer(folder) -> Tokenizer:

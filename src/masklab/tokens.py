@@ -6,6 +6,7 @@ tokens; from `token_writer.SHARD` tokens on they go on in `<split>.ids.1.npy`, .
 reads it is told of any other content.
 """
 
+import functools
 import logging
 from collections import deque
 from collections.abc import Iterator
@@ -194,6 +195,11 @@ class TokenStore:
 
     def __len__(self):
         return len(self.lengths)
+
+    @functools.cached_property
+    def longest(self) -> int:
+        """Tokens of the longest sequence, special ones included."""
+        return int(self.lengths.max(initial=0))
 
     def batch(self, rows):
         """Rows [B] of sequence numbers -> (ids [B, T], lengths [B]), both LongTensors on the CPU.

@@ -33,7 +33,7 @@ def loss_of(model, seed):
 def test_gradients_of_several_passes_add_up(tied, onednn, monkeypatch):
     if onednn and not torch.backends.mkldnn.is_available():
         pytest.skip("torch was built without oneDNN")
-    monkeypatch.setattr("masklab.models.linear.prefers_onednn", lambda: onednn)
+    monkeypatch.setattr("masklab.models.products.prefers_onednn", lambda: onednn)
     models = [model(marked, tied_head=tied) for marked in (True, False)]
     for seed in range(3):
         losses = [loss_of(each, seed) for each in models]

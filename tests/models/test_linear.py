@@ -5,13 +5,14 @@ import torch
 from torch.nn import functional as F
 
 from masklab.models.linear import CpuLinear, Linear, linear
+from masklab.optim import direct
 
 
 @pytest.fixture
 def by_onednn(monkeypatch):
     if not torch.backends.mkldnn.is_available():
         pytest.skip("torch was built without oneDNN")
-    monkeypatch.setattr("masklab.models.linear.prefers_onednn", lambda: True)
+    monkeypatch.setattr("masklab.models.products.prefers_onednn", lambda: True)
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8), (1, 256, 8), (37, 256, 65), (64, 256, 65), (240, 64, 5000)])
@@ -42,6 +43,16 @@ def test_onednn_is_given_multiples_of_32_rows(shape, by_onednn):
     rows = [e.input_shapes[0][0] for e in profile.events() if e.name == "mkldnn::_linear_pointwise"]
     assert all(count % 32 == 0 for count in rows)
     assert len(rows) == (n >= 32)
+
+
+def test_the_gradient_of_a_marked_weight_is_added_to_what_is_there(by_onednn):
+    torch.manual_seed(1)
+    x, weight = torch.randn(75, 40), torch.nn.Parameter(torch.randn(30, 40))
+    weight.grad = torch.ones_like(weight)
+    direct.mark(weight)
+    gradient = torch.randn(75, 30)
+    CpuLinear.apply(x, weight, None).backward(gradient)
+    torch.testing.assert_close(weight.grad, 1 + gradient.t() @ x, rtol=1e-5, atol=1e-4)
 
 
 def test_second_derivative(by_onednn):

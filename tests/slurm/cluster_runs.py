@@ -104,6 +104,10 @@ class Folder:
         path = self.path / f"results/logs/models/{model}/r1.log"
         return path.read_text() if path.exists() else ""
 
+    def logs(self) -> list[Path]:
+        """Logs of jobs, and those that Slurm keeps of them."""
+        return [*self.path.glob("results/logs/models/**/*.log"), *self.path.glob(".snakemake/slurm_logs/**/*.log")]
+
     def saved(self, model) -> int:
         """Step of the saved state, 0 without one."""
         try:
@@ -139,10 +143,13 @@ def job_of(folder, model) -> dict | None:
     return None
 
 
-def wait_for(condition, what: str, seconds: float = 400):
-    """The first true value of `condition`."""
+def wait_for(condition, what: str, seconds: float = 400, folder: "Folder | None" = None):
+    """The first true value of `condition`; folder: whose log is told where it does not come true."""
     end = time.monotonic() + seconds
     while not (found := condition()):
-        assert time.monotonic() < end, f"waited {seconds} s for: {what}"
+        if time.monotonic() > end:
+            queue = slurm_says("squeue", "-t", "all", "-o", "%i %T %r %N %S %Z %k")
+            logs = [folder.output, *(f.read_text()[-3000:] for f in folder.logs())] if folder else []
+            raise AssertionError("\n".join([f"waited {seconds} s for: {what}", queue, *logs]))
         time.sleep(0.2)
     return found

@@ -24,7 +24,11 @@ def running(folder, model):
 
     wait_for(runs, f"{model} running")
     before = folder.saved(model)  # by the job before, which may have gone on for a moment after it was stopped
-    return wait_for(lambda: folder.saved(model) > before and runs(), f"{model} running and saved beyond step {before}")
+    return wait_for(
+        lambda: folder.saved(model) > before and runs(),
+        f"{model} running and saved beyond step {before}",
+        folder=folder,
+    )
 
 
 def restart_controller(state, job):

@@ -175,7 +175,7 @@ def test_bad_tables(tmp_path):
     with pytest.raises(MaskLabError, match="row 2: 'sentence' is empty"):
         build(labels(path, path, columns=["label", "sentence"]), "t", 1)
     path.write_bytes(b"label\tsentence\n1\t\xff\n")
-    with pytest.raises(MaskLabError, match=r"a\.tsv: cannot be read"):
+    with pytest.raises(MaskLabError, match=r"a\.tsv: line 2: not valid UTF-8"):
         build(labels(path, path), "t", 1)
     with pytest.raises(MaskLabError, match=r"absent\.tsv: no such file"):
         build(labels(tmp_path / "absent.tsv", path), "t", 1)

@@ -3,6 +3,7 @@ import pytest
 
 from masklab.batches import BatchPlan
 from masklab.errors import MaskLabError
+from masklab.training.step import rounded
 
 LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)
 
@@ -28,6 +29,13 @@ def test_bucketing_leaves_little_padding():
     padded = sum(16 * LENGTHS[plan.batch(step)].max() for step in range(plan.per_epoch))
     real = sum(LENGTHS[plan.batch(step)].sum() for step in range(plan.per_epoch))
     assert padded / real < 1.06
+
+
+def test_widths_are_few_and_little_wider_than_needed():
+    widths = np.arange(3, 513)
+    found = np.array([rounded(int(width)) for width in widths])
+    assert (found >= widths).all() and (found < 1.125 * widths).all()
+    assert len(set(found[widths <= 128])) < 40 and len(set(found)) < 60
 
 
 def test_only_eligible_rows_are_drawn_and_too_few_is_one_line():

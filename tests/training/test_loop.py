@@ -94,7 +94,7 @@ def test_a_state_of_another_configuration_is_not_resumed(english, tiny_encoder, 
     first = make_run(english, tiny_encoder, tmp_path, steps=20)
     trainer = Trainer(first)
     trainer.update(0)
-    trainer.record.fingerprint = "another"
+    trainer.record.made_of = {"config": "another"}
     trainer.record.save(19, trainer.learner.flat, trainer.guard)
     train(first)
     reference = make_run(english, tiny_encoder, tmp_path / "clean", steps=20)

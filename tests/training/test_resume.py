@@ -28,9 +28,11 @@ def saved_step(path) -> int:
         return 0
 
 
-def test_ten_kills_and_the_same_weights(english, tiny_encoder, tmp_path):
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_ten_kills_and_the_same_weights(precision, english, tiny_encoder, tmp_path):
     """SIGKILL at 10 random moments: two while a process starts, eight after random steps and fractions of a step."""
     keys = {"steps": 120, "checkpoints": [30, 75, 120], "save_minutes": 1e-6, "validate_every": 50}
+    keys["precision"] = precision
     whole, torn = (make_run(english, tiny_encoder, tmp_path / name, **keys) for name in ("whole", "torn"))
     rng = np.random.default_rng(5)
     early, late = np.array_split(np.sort(rng.choice(np.arange(2, 105), 8, replace=False)), 2)
@@ -54,7 +56,9 @@ def test_ten_kills_and_the_same_weights(english, tiny_encoder, tmp_path):
         process = start(path, errors)
         process.join()
         assert process.exitcode == 0, errors.read_text()
-    manifests = [read_json(run.output / "manifest.json")["steps"] for run in (whole, torn)]
+    manifests = [read_json(run.output / "manifest.json") for run in (whole, torn)]
+    assert {manifest["facts"]["arithmetic"]["precision"] for manifest in manifests} == {precision}
+    manifests = [manifest["steps"] for manifest in manifests]
     assert manifests[0] == manifests[1] and len(manifests[0]) == 3
     frames = [pd.read_parquet(run.output / "metrics.parquet").drop(columns="seconds") for run in (whole, torn)]
     pd.testing.assert_frame_equal(*frames, check_exact=True)
@@ -78,14 +82,15 @@ def test_resuming_at_a_million_steps_costs_no_more_than_starting(english, tiny_e
         row = {"step": done, "lr": 1e-4, "tokens": 900, "masked": 100, "loss": 1 / done, "mlm": 1 / done}
         trainer.record.metrics.append(row | {"grad_norm": 1.0, "seconds": float(done), "valid_loss": float("nan")})
     trainer.record.save(LATE, trainer.learner.flat, trainer.guard)
-    assert (run.state / "state.safetensors").stat().st_size < 4 * trainer.learner.flat.values.nbytes + 10_000
+    rows = 8 * 8 * len(trainer.record.metrics)  # of as many columns, 8 bytes each
+    assert (run.state / "state.safetensors").stat().st_size < 4 * trainer.learner.flat.values.nbytes + rows + 20_000
     late, step, resumed = first_update(run)
     assert step == LATE and len(late.record.metrics) == LATE / 50
     assert resumed <= scratch + 2
     assert torch.isfinite(late.learner.flat.values).all()
 
 
-def test_rows_beyond_the_state_are_dropped_and_missing_ones_are_one_line(english, tiny_encoder, tmp_path):
+def test_rows_beyond_the_state_are_dropped(english, tiny_encoder, tmp_path):
     run = make_run(english, tiny_encoder, tmp_path, steps=30, log_every=1)
     trainer = Trainer(run)
     trainer.resume()
@@ -98,9 +103,6 @@ def test_rows_beyond_the_state_are_dropped_and_missing_ones_are_one_line(english
     assert len(pd.read_parquet(run.state / "metrics.parquet")) == 10
     again = Trainer(run)
     assert again.resume() == 6 and len(again.record.metrics) == 6
-    (run.state / "metrics.parquet").unlink()
-    with pytest.raises(MaskLabError, match="0 rows up to step 6, expected 6"):
-        Trainer(run).resume()
 
 
 def test_metrics_grow_while_a_run_goes(english, tiny_encoder, tmp_path, monkeypatch):

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from masklab.errors import MaskLabError, Passing
 from masklab.jobs import provenance, state, store, warm
-from masklab.jobs.progress import configure
+from masklab.jobs.lacking import lacking
+from masklab.jobs.progress import configure, cry
 from masklab.jobs.underway import Underway
 from masklab.memory import keep_freed_memory
 
@@ -30,9 +31,10 @@ def job(snakemake):
         os.environ[variable] = str(threads(snakemake.threads))
     gc.set_threshold(50_000)  # imports make objects that stay: looking through them for garbage takes time
     keep_freed_memory()
-    configure(snakemake.log[0])
-    underway = Underway(snakemake.rule, dict(snakemake.wildcards), snakemake.log[0])
+    underway = None
     try:
+        configure(snakemake.log[0])
+        underway = Underway(snakemake.rule, dict(snakemake.wildcards), snakemake.log[0])
         params = dict(snakemake.params)
         config = params.get("config")
         changed = ", ".join(params["code"].changed)
@@ -66,13 +68,17 @@ def job(snakemake):
         afterwards("the record", lambda: record.finished(inputs))
         store.publish(entry, snakemake.rule, snakemake.output)
         underway.ended()
-    except MaskLabError as error:
-        log.error("error: %s", error)
-        underway.failed(f"error: {error}", recurs=not isinstance(error, Passing))
-        sys.exit(1)
-    except Exception:
-        log.exception("failed")
-        underway.failed(traceback.format_exc())
+    except Exception as error:
+        said = error if isinstance(error, MaskLabError) else lacking(error, snakemake.rule, **snakemake.wildcards)
+        if said:
+            log.error("error: %s", said)
+        else:
+            log.exception("failed")
+        recurs = isinstance(error, MaskLabError) and not isinstance(error, Passing)
+        try:
+            underway.failed(f"error: {said}" if said else traceback.format_exc(), recurs=recurs)
+        except (OSError, AttributeError):  # a full disk: neither the log nor the status of the run may have it
+            cry(f"masklab: {snakemake.rule} {' '.join(dict(snakemake.wildcards).values())}: error: {said or error}")
         sys.exit(1)
 
 

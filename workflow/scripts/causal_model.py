@@ -7,10 +7,9 @@ from _job import device, job
 with job(snakemake):
     from masklab.config.schema import CausalModel
     from masklab.corpora.causal.training import train
-    from masklab.files import write_json
 
     params = snakemake.params.config
-    facts = train(
+    train(
         CausalModel(**params["causal_model"]),
         snakemake.wildcards.causal.partition("/")[0],
         params["seed"],
@@ -19,5 +18,5 @@ with job(snakemake):
         Path(snakemake.output.manifest).parent / "model",
         Path(snakemake.params.state),
         device(params["device"]),
+        snakemake.output.manifest,
     )
-    write_json(facts, snakemake.output.manifest)

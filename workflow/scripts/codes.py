@@ -8,9 +8,9 @@ with job(snakemake):
     from safetensors.torch import load_file
 
     from masklab.config.schema import Dictionary
-    from masklab.files import sha256, write_json
+    from masklab.files import read_json, sha256, write_json
     from masklab.jobs.progress import Progress
-    from masklab.jobs.state import locked
+    from masklab.jobs.state import done, locked
     from masklab.models.checkpoint import load_checkpoint
     from masklab.sparse.states import code_corpus
     from masklab.tokens import TokenStore
@@ -18,7 +18,7 @@ with job(snakemake):
     params, name = snakemake.params.config, snakemake.wildcards.dictionary
     config, place = Dictionary(**params["dictionary"]), device(params["device"])
     folder = checkpoint(snakemake.input.manifest, config.model)
-    with locked(snakemake.params.state):
+    with locked(snakemake.params.state) as held:
         code_corpus(
             load_checkpoint(folder).to(place),
             TokenStore(Path(snakemake.input.tokens).parent, "train"),
@@ -34,7 +34,10 @@ with job(snakemake):
             fingerprint={
                 "weights": sha256(folder / "model.safetensors"),
                 "dictionary": sha256(snakemake.input.dictionary),
+                "corpus": read_json(snakemake.input.tokens),
             },
         )
-    hashes = {Path(file).name: sha256(file) for file in snakemake.output.arrays}
-    write_json({"config": params["dictionary"], "seed": params["seed"], "sha256": hashes}, snakemake.output.facts)
+        hashes = {Path(file).name: sha256(file) for file in snakemake.output.arrays}
+        facts = {"config": params["dictionary"], "seed": params["seed"], "sha256": hashes}
+        write_json(facts, snakemake.output.facts)
+        done(held)

@@ -15,7 +15,7 @@ with job(snakemake):
     work = {key: params[key] for key in ("law_seed", "model") if key in params}
     if snakemake.params.state:  # long enough to be resumed
         from masklab.jobs.progress import Progress
-        from masklab.jobs.state import clear, locked
+        from masklab.jobs.state import done, locked
 
         held = locked(snakemake.params.state)
         work |= {"state_folder": snakemake.params.state}
@@ -29,4 +29,4 @@ with job(snakemake):
         for split, table in generate(corpus, name, params["seed"], **work).items():
             write_table(table, Path(snakemake.output[split]))
         if snakemake.params.state:
-            clear(snakemake.params.state)
+            done(snakemake.params.state)

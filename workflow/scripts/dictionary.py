@@ -10,9 +10,9 @@ with job(snakemake):
     from safetensors.torch import save_file
 
     from masklab.config.schema import Dictionary
-    from masklab.files import atomic, sha256, write_json
+    from masklab.files import atomic, read_json, sha256, write_json
     from masklab.jobs.progress import Progress
-    from masklab.jobs.state import locked
+    from masklab.jobs.state import done, locked
     from masklab.models.checkpoint import load_checkpoint
     from masklab.sparse.dictionary import learn
     from masklab.sparse.quality import describe
@@ -26,7 +26,8 @@ with job(snakemake):
     model = load_checkpoint(folder).to(place)
     store = TokenStore(Path(snakemake.input.tokens).parent, "train")
     states = sample_states(model, store, config.layer, config.sample, config.draw, seed, device=place)
-    with locked(snakemake.params.state):
+    made_of = {"params": params, "weights": sha256(folder / "model.safetensors")}
+    with locked(snakemake.params.state) as held:
         learned = learn(
             states,
             config.atoms,
@@ -39,9 +40,11 @@ with job(snakemake):
             threads=int(os.environ["OMP_NUM_THREADS"]),
             device=place,
             state_folder=Path(snakemake.params.state),
-            fingerprint={**params, "weights": sha256(folder / "model.safetensors")},
+            fingerprint=made_of | {"tokens": read_json(snakemake.input.tokens)},
         )
-    with atomic(snakemake.output.dictionary) as temporary:
-        save_file({"D": learned.cpu().contiguous()}, temporary)
-    facts = describe(states[: 20 * config.batch_size], learned, config.penalty)
-    write_json({"config": params["dictionary"], "seed": params["seed"], **facts}, snakemake.output.facts)
+        with atomic(snakemake.output.dictionary) as temporary:
+            save_file({"D": learned.cpu().contiguous()}, temporary)
+        facts = describe(states[: 20 * config.batch_size], learned, config.penalty)
+        facts = {"config": params["dictionary"], "seed": params["seed"], **facts}
+        write_json(facts, snakemake.output.facts)
+        done(held)

@@ -1,4 +1,4 @@
-"""Pre-train a model, from scratch or from a checkpoint; resumes a killed run."""
+"""Pre-train a model, from scratch or from a checkpoint, and its siblings beside it; resumes a killed run."""
 
 from pathlib import Path
 
@@ -6,33 +6,40 @@ from _job import checkpoint, device, job
 
 with job(snakemake):
     from masklab.config.schema import Dictionary, Encoder, Model, Objective
+    from masklab.jobs import stacks
     from masklab.training.launch import launch
     from masklab.training.run import Run
 
-    params, files = snakemake.params.config, snakemake.input
-    folder = {name: Path(path).parent for name, path in files.items() if name != "tasks"}
-    objective = Objective(params["objective"])
-    launch(
-        Run(
+    def run_of(replicate, config, files, manifest, state):
+        """The run of one replicate of this job's recipe."""
+        folder = {name: Path(path).parent for name, path in files.items() if name != "tasks"}
+        objective = Objective(config["objective"])
+        return Run(
             name=snakemake.wildcards.recipe,
-            replicate=int(snakemake.wildcards.replicate),
-            phase=params["phase"],
-            seed=params["seed"],
-            model=Model(**params["model"]),
-            encoder=Encoder(**params["encoder"]),
+            replicate=int(replicate),
+            phase=config["phase"],
+            seed=config["seed"],
+            model=Model(**config["model"]),
+            encoder=Encoder(**config["encoder"]),
             objective=objective,
             tokens=folder["tokens"],
             tokenizer=folder["tokenizer"],
-            output=Path(snakemake.output.manifest).parent,
-            state=Path(snakemake.params.state),
-            init=checkpoint(files.init, params["model"]["init"]) if params["model"]["init"] else None,
+            output=Path(manifest).parent,
+            state=Path(state),
+            init=checkpoint(files["init"], config["model"]["init"]) if config["model"]["init"] else None,
             dictionary=folder.get("dictionary"),
-            dictionary_config=Dictionary(**params["dictionary"]) if params["dictionary"] else None,
+            dictionary_config=Dictionary(**config["dictionary"]) if config["dictionary"] else None,
             codes=folder.get("codes"),
             embeddings=folder.get("embeddings"),
             tasks={task: Path(path).parent for task, path in zip(objective.tasks, files.get("tasks", []), strict=True)},
             code=tuple(map(Path, snakemake.params.code.files)),
-            device=device(params["device"]),
-        ),
-        log=snakemake.log[0],
-    )
+            device=device(config["device"]),
+        )
+
+    names, params = snakemake.wildcards, snakemake.params
+    own = run_of(names.replicate, params.config, dict(snakemake.input.items()), snakemake.output.manifest, params.state)
+    beside = [
+        run_of(each["replicate"], each["config"], each["input"], each["manifest"], each["state"])
+        for each in stacks.siblings(names.recipe, int(names.replicate))
+    ]
+    launch(own, log=snakemake.log[0], beside=beside)

@@ -9,9 +9,10 @@ with job(snakemake):
 
     import pyarrow.parquet as pq
 
-    from masklab.files import fingerprint, sha256
+    from masklab.files import fingerprint, settle, sha256
     from masklab.jobs.progress import Progress
-    from masklab.jobs.state import clear, locked
+    from masklab.jobs.state import done, locked
+    from masklab.jobs.store import contents
     from masklab.symbols import COLUMN, read_header
     from masklab.texts import TextFile
     from masklab.token_writer import move
@@ -28,10 +29,10 @@ with job(snakemake):
                 column, size = pq.read_table(path, columns=[COLUMN])[COLUMN], tokenizer.get_vocab_size()
                 write_symbol_tokens(column, size, max_length, folder, split, facts)
             else:
-                found = os.stat(path)  # hashing a large corpus would take as long as encoding it
-                mark = fingerprint([max_length, sha256(snakemake.input.tokenizer), found.st_size, found.st_mtime_ns])
+                mark = fingerprint([max_length, sha256(snakemake.input.tokenizer), contents(path)])
                 progress = Progress(f"tokens {split}", "sequences", folder=state)
                 write_tokens(TextFile(path), tokenizer, max_length, state / "arrays", split, progress, threads, mark)
         if not facts:
             move(state / "arrays", folder)
-        clear(state)
+        settle(*snakemake.output)
+        done(state)

@@ -5,6 +5,7 @@ from collections import Counter
 from masklab.config import data
 from masklab.config.sources import expand
 from masklab.errors import MaskLabError
+from masklab.errors import listed as names
 from masklab.lines import format_of
 
 LONGEST_PIECE = 16  # characters: those that the trainer of Unigram tokenizers takes
@@ -84,7 +85,7 @@ def _check_column(where, column, columns, rows, what):
     if column not in columns:
         pairs = "; it looks like minimal pairs (a task of kind pair-files)" if "sentence_good" in columns else ""
         labels = "; it looks like a labelled task (kind label-files)" if "label" in columns else ""
-        raise MaskLabError(f"{where}: no column {column!r}{pairs or labels}; columns: {', '.join(columns)}")
+        raise MaskLabError(f"{where}: no column {column!r}{pairs or labels}; columns: {names(columns)}")
     for number, row in enumerate(rows, 1):
         if not isinstance(row[column], str):
             at = f"{where}: row {number}" if what == "row" else where

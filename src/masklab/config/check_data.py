@@ -11,6 +11,7 @@ from masklab.config.places import noted
 from masklab.config.references import law_entry
 from masklab.config.sources import expand, missing, named
 from masklab.errors import MaskLabError
+from masklab.errors import listed as names
 from masklab.lines import COMPRESSED, format_of
 
 # Columns of GLUE's own files; CoLA's have no header line.
@@ -116,7 +117,7 @@ def _check_pair(file, number, row):
     for column in PAIR:
         if column not in row:
             kind = "; the file looks like a labelled task (kind: label-files)" if "label" in row else ""
-            raise MaskLabError(f"{file}: line {number}: no field {column!r}; fields: {', '.join(row)}{kind}")
+            raise MaskLabError(f"{file}: line {number}: no field {column!r}; fields: {names(row)}{kind}")
         if not isinstance(row[column], str) or not row[column].strip():
             raise MaskLabError(f"{file}: line {number}: {column!r} is empty; a pair needs both sentences")
 
@@ -154,7 +155,7 @@ def _check_labels(config, where, task):
             if whole["train"] and label not in known:
                 raise MaskLabError(
                     f"config: {where}.{split}: {getattr(task, split)}: row {number}: label {label!r} does not occur in"
-                    f" training; labels: {', '.join(map(str, sorted(known, key=str)))}"
+                    f" training; labels: {names(sorted(known, key=str))}"
                 )
     if task.train in (task.valid, task.test):
         return [f"{where}: trains on the file that it is measured on, {task.train}"]
@@ -213,7 +214,7 @@ def _check_glue(config, where, task):
             hint = f"; the file looks like {' or '.join(others)}" if others else ""
             raise MaskLabError(
                 f"config: {where}.folder: {file}: no column {lacks[0]!r}; {task.task} reads"
-                f" {', '.join(GLUE[task.task])}{hint}; columns: {', '.join(columns)}"
+                f" {', '.join(GLUE[task.task])}{hint}; columns: {names(columns)}"
             )
 
 

@@ -23,7 +23,7 @@ def check_folder(where: str, entry) -> None:
             raise MaskLabError(
                 f"config: {where}.folder: {entry.folder} holds no {file.name}; name a folder {advice}"
             ) from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise MaskLabError(f"config: {where}.folder: {file}: not valid JSON ({error})") from None
         if not isinstance(found[file.name], dict):
             raise MaskLabError(f"config: {where}.folder: {file}: must be a JSON object")

@@ -1,13 +1,12 @@
 """A first look into a user's files, before any job reads them whole: a little of each, and nothing that takes long."""
 
 import csv
-import json
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from masklab.errors import MaskLabError
-from masklab.lines import ARCHIVES, COMPRESSED, READ_ERRORS, format_of, open_bytes
+from masklab.errors import MaskLabError, in_one_line
+from masklab.lines import ARCHIVES, COMPRESSED, READ_ERRORS, format_of, open_bytes, parsed
 
 HEAD = 1 << 16  # bytes of a file that are looked at
 CHUNK = 1 << 20  # bytes read at a time where lines are counted
@@ -54,7 +53,7 @@ def head(file: str) -> Head:
         with _open(file) as source:
             data = source.read(HEAD + 1)
     except READ_ERRORS as error:
-        raise MaskLabError(f"{file}: cannot be read ({error})") from None
+        raise MaskLabError(f"{file}: cannot be read ({in_one_line(error)})") from None
     whole = len(data) <= HEAD
     if not whole:
         cut = data.rfind(b"\n")
@@ -82,7 +81,7 @@ def lines(file: str):
             if rest:
                 yield _decoded(rest, file, number)
     except READ_ERRORS as error:
-        raise MaskLabError(f"{file}: after line {number}: cannot be read ({error})") from None
+        raise MaskLabError(f"{file}: after line {number}: cannot be read ({in_one_line(error)})") from None
 
 
 def objects(file: str, texts) -> list[dict]:
@@ -92,7 +91,7 @@ def objects(file: str, texts) -> list[dict]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = parsed(line)
         except ValueError:
             hint = "; a file of json lines has one object a line" if line.strip() in ("[", "{") else ""
             raise MaskLabError(f"{file}: line {number}: not valid JSON{hint}") from None
@@ -112,7 +111,10 @@ def table(file: str, columns=None) -> Table:
         rows = [_flat(row) for row in objects(file, texts)]
         return Table(list(dict.fromkeys(key for row in rows for key in row)), rows, whole)
     style = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == ".tsv" else {}
-    cells = [row for row in csv.reader(texts, **style) if row]
+    try:
+        cells = [row for row in csv.reader(texts, **style) if row]
+    except csv.Error as error:
+        raise MaskLabError(f"{file}: cannot be read ({in_one_line(error)})") from None
     if not whole and kind == ".csv":
         cells = cells[:-1]  # may be cut in a quoted text of several lines
     names = columns if columns is not None else cells[0] if cells else []
@@ -137,8 +139,8 @@ def _parquet(file: str, most: int = 1000) -> Table:
             if not source.metadata.num_rows:
                 raise MaskLabError(f"{file}: is empty: it has no rows")
             return Table(names, rows, source.metadata.num_rows <= most)
-    except (OSError, pa.ArrowException) as error:
-        raise MaskLabError(f"{file}: cannot be read as Parquet ({error})") from None
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise MaskLabError(f"{file}: cannot be read as Parquet ({in_one_line(error)})") from None
 
 
 def _flat(row: dict, prefix: str = "") -> dict:

@@ -19,7 +19,8 @@ from masklab.files import fingerprint
 # itself (kinds). It counts for nothing, and so does what it alone imports.
 NOTHING = ("_job", "masklab.cli", "masklab.compare", "masklab.config.document", "masklab.config.kinds",
            "masklab.errors", "masklab.jobs.backfill", "masklab.jobs.code", "masklab.jobs.housekeeping",
-           "masklab.jobs.progress", "masklab.jobs.provenance", "masklab.jobs.queued", "masklab.jobs.remaining",
+           "masklab.jobs.lacking", "masklab.jobs.locks", "masklab.jobs.progress", "masklab.jobs.provenance",
+           "masklab.jobs.queued", "masklab.jobs.remaining",
            "masklab.jobs.run_log", "masklab.jobs.status", "masklab.jobs.store", "masklab.jobs.underway",
            "masklab.jobs.warm", "masklab.plan")  # fmt: skip
 BY_NAME = "masklab.config"  # the package of which only what is used counts
@@ -175,6 +176,25 @@ class Sources:
         if file not in self._trees:
             self._trees[file] = ast.parse(file.read_text(encoding="utf-8"), str(file))
         return self._trees[file]
+
+
+def today(noted: dict[str, str], files, root: str) -> dict[str, str]:
+    """Fingerprints, today, of the parts of a job's code that were `noted`; where none were, of `root` and its imports.
+
+    files: a user's files, which are noted by their names. Parts of scripts are taken as they were noted.
+    """
+    sources = Sources(Path(__file__).parents[2], Path())
+    places = {Path(file).name: str(Path(file).absolute()) for file in files}
+    if not noted:
+        return sources._closure([root, *places.values()])
+    now = {}
+    for part, then in noted.items():
+        place = places.get(part, part)
+        if part not in places and part.partition(".")[0] != "masklab":
+            now[part] = then
+        elif (file := sources._file(place.partition(":")[0])) and file.is_file():
+            now[part] = sources._part(place)[0]
+    return now
 
 
 def mark(tree: ast.AST) -> str:

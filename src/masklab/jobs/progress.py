@@ -4,6 +4,7 @@ A log file gets a line now and then, since a bar would write thousands. `masklab
 (`run_log`) gather the status files. Where a run has such a log, all that its jobs write goes to their files alone.
 """
 
+import contextlib
 import logging
 import math
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 from masklab.files import write_json
 
 log = logging.getLogger("masklab")
+_stderr: int | None = None  # where `configure` has taken it away
 REDRAW = 0.2  # seconds
 REFRESH = 2.0  # seconds between writings of a status file
 STATUS = "status.json"
@@ -27,16 +29,25 @@ def configure(file=None, mode: str = "w") -> None:
     """
     handlers = [Terminal()]
     if file and os.environ.get(QUIET) == os.environ.get("SLURM_JOB_ID", ""):
+        global _stderr
         with open(file, mode):  # made anew
             pass
+        _stderr = os.dup(2)
         with open(file, "a") as opened:
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
                 os.dup2(opened.fileno(), stream.fileno())
     elif file:
         handlers.append(logging.FileHandler(file, mode=mode))
+    logging.raiseExceptions = False  # a log on a full disk is no reason for a traceback at each line
     logging.basicConfig(format="%(asctime)s %(message)s", datefmt="%H:%M:%S", level=logging.WARNING, handlers=handlers)
     log.setLevel(logging.INFO)
+
+
+def cry(line: str) -> None:
+    """Write a line to the stderr that this process began with: for what cannot be written to its log."""
+    with contextlib.suppress(OSError):
+        os.write(2 if _stderr is None else _stderr, f"{line}\n".encode())
 
 
 class Terminal(logging.StreamHandler):
@@ -167,4 +178,4 @@ class Progress:
             self.path.unlink(missing_ok=True)
             return
         write_json({"name": self.label, "unit": self.unit, "done": done, "total": total, "eta_seconds": eta, **facts,
-                    "pid": os.getpid(), "time": time.time()}, self.path)  # fmt: skip
+                    "pid": os.getpid(), "time": time.time()}, self.path, lasting=False)  # fmt: skip

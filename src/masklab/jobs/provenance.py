@@ -86,7 +86,7 @@ def vouch(log, config, code, inputs) -> None:
         record = read_json(path)
         now = json.loads(json.dumps({"config": config, "code": code.modules, "inputs": _marks(inputs)}))
         if any(record.get("vouched", record).get(key) != value for key, value in now.items()):
-            write_json({**record, "vouched": {**now, "time": time.time()}}, path)
+            write_json({**record, "vouched": {**now, "time": time.time()}}, path, lasting=False)
 
 
 def _peak() -> int:
@@ -152,4 +152,4 @@ class Record:
         where = {"host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID"), "peak_mb": _peak()}
         notes = {"notes": self.notes.texts} if self.notes.texts else {}
         times = {"seconds": seconds, "attempts": self.attempts + 1, "ended": now}
-        write_json({**self.facts, **facts, **times, **where, **notes}, self.path)
+        write_json({**self.facts, **facts, **times, **where, **notes}, self.path, lasting=False)

@@ -25,6 +25,7 @@ EVERY = 60.0  # seconds between lines that say how far the run is, where no line
 REDRAW = 0.5
 SOON = 5.0  # seconds after which a failure is said where nothing else happens: the end of a run says it whole
 TAIL = 15  # lines of a log that stand in for the message of a job that left none
+ROOM = 1 << 16  # bytes of free disk below which a job may have had no room for a word
 SUBMISSION = re.compile(r"\n\s*sbatch (call|script):.*", re.S)  # a hundred kilobytes
 SLURM = re.compile(r"SLURM-job '\d+' failed, SLURM status is: '(\w+)'.*", re.S)
 
@@ -59,7 +60,7 @@ class Job:
         said = (underway.read(underway.path_of(self.log)) or {}) if self.log else {}
         if said.get("failed") and said["began"] >= self.began - 1:
             return said["failed"].rstrip()
-        told = SLURM.sub(r"Slurm says: \1", SUBMISSION.sub("", told)).strip() or "it was killed without a word"
+        told = SLURM.sub(r"Slurm says: \1", SUBMISSION.sub("", told)).strip() or _silent(self.log)
         for log in reversed(logs):
             with suppress(OSError):
                 written = Path(log).stat().st_mtime >= self.began - 1  # else by an earlier attempt
@@ -244,7 +245,7 @@ class RunLog:
             "eta_seconds": left,
         }  # fmt: skip
         with suppress(OSError):
-            write_json(said, self.results / "state" / RUN)
+            write_json(said, self.results / "state" / RUN, lasting=False)
 
     # --- the stream ------------------------------------------------------------------------
 
@@ -262,6 +263,15 @@ class RunLog:
     def _write(self, text):
         self.stream.write(text + "\n")
         self.stream.flush()
+
+
+def _silent(log) -> str:
+    """What to say of a job that left no word: it was killed, or the disk had no room for any."""
+    with suppress(OSError, TypeError):
+        disk = os.statvfs(Path(log).parent)
+        if disk.f_bavail * disk.f_frsize < ROOM:
+            return "it could not say why: the disk of the results is full"
+    return "it was killed without a word"
 
 
 def in_a_line(why: str) -> str:

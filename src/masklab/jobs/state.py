@@ -1,34 +1,42 @@
-"""State that survives kill -9: locked, fingerprinted, written atomically, removed on success.
+"""Folders of state: locked, of the code that began them, forgotten on success. What lies in them: `saved`.
 
-Random numbers have addresses, so a state is weights, optimiser and step alone. A folder of state belongs to the code
-that began it (`begin`).
+Random numbers have addresses, so a state is weights, optimiser and step alone. A folder belongs to the code and the
+versions of packages that began it (`begin`): a job is never resumed by others.
 """
 
 import contextlib
-import fcntl
-import json
 import logging
 import os
 import shutil
 import time
 from pathlib import Path
 
-from masklab.errors import Passing
-from masklab.files import atomic
+from masklab.errors import MaskLabError, Passing
+from masklab.files import read_json, write_json
+from masklab.jobs.code import Code
+from masklab.jobs.locks import lock
+from masklab.jobs.provenance import versions
 
 log = logging.getLogger("masklab")
 LOCK, CODE = "lock", "code"  # files of a folder that outlive its state
+BOOKS = (LOCK, CODE, "status.json", "run.json", "stopped.json")  # no work is lost with them
+NAMED = 3  # parts of the code that a line names
+_begun: dict[str, dict] = {}  # folder -> what the job of this process is made by
 
 
 @contextlib.contextmanager
 def locked(folder):
-    """Hold `folder` against a second writer (a job re-submitted while the first still runs)."""
+    """Hold `folder` against a second writer (a job re-submitted while the first still runs).
+
+    What other code left there since this job's `begin` is forgotten. A file system without locks gets a warning.
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / LOCK, "w") as file:
         for attempt in range(3):
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not lock(file):
+                    log.warning("%s: this file system has no locks (flock): nothing stops a second job here", folder)
                 break
             except OSError:
                 if attempt == 2:
@@ -36,38 +44,48 @@ def locked(folder):
                 time.sleep(0.1)  # it may be `masklab status` looking whether the lock is held
         file.write(str(os.getpid()))
         file.flush()
+        if made_by := _begun.get(os.path.abspath(folder)):
+            _claim(folder, made_by)
         yield folder
 
 
-def begin(folder, code: str) -> None:
-    """Forget what other code left in a state folder: a job is resumed by the code that began it, or begins anew."""
-    with locked(folder) as folder:
-        path = folder / CODE
-        if not path.is_file() or path.read_text() != code:
-            clear(folder)
-            with atomic(path) as temporary:
-                temporary.write_text(code)
+def begin(folder, code: Code) -> None:
+    """Forget what other code, or other versions of packages, left in a state folder, and say so in a line.
+
+    A job is resumed by what began it, or begins anew.
+    """
+    _begun[os.path.abspath(folder)] = {"code": code.modules, "versions": versions()}
+    with locked(folder):
+        pass
 
 
-def save(path, tensors: dict, **facts) -> None:
-    """Tensors by name as safetensors, with `facts` (JSON-able) as the file's metadata."""
-    from safetensors.torch import save_file
-
-    with atomic(path) as temporary:
-        save_file(
-            {name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, {"facts": json.dumps(facts)}
-        )
-
-
-def facts(path, fingerprint: str) -> dict | None:
-    """Facts of a saved state that belongs to `fingerprint`; None if there is none or it is another's."""
-    if not Path(path).exists():
+def made_by(folder) -> dict | None:
+    """What began the work in a state folder, {"code": part -> fingerprint, "versions"}; None if it does not say."""
+    try:
+        note = read_json(Path(folder) / CODE)
+    except (MaskLabError, OSError):
         return None
-    from safetensors import safe_open
+    whole = isinstance(note, dict) and all(isinstance(note.get(key), dict) for key in ("code", "versions"))
+    return note if whole else None
 
-    with safe_open(path, framework="pt") as file:
-        facts = json.loads(file.metadata()["facts"])
-    return facts if facts["fingerprint"] == fingerprint else None
+
+def _claim(folder, now):
+    then = made_by(folder)
+    if then == now:
+        return
+    if any(path.name not in BOOKS for path in folder.iterdir()):
+        why = "it does not say by which code" if then is None else _changed(then, now)
+        log.warning("%s: unfinished work is not resumed, since %s; it begins anew", folder, why)
+    clear(folder)
+    write_json(now, folder / CODE)
+
+
+def _changed(then, now):
+    for what, said in (("code", "the code changed"), ("versions", "other versions are installed")):
+        keys = {*then[what], *now[what]}
+        if names := sorted(key for key in keys if then[what].get(key) != now[what].get(key)):
+            more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+            return f"{said} ({', '.join(names[:NAMED])}{more})"
 
 
 def done(folder) -> None:

@@ -4,7 +4,6 @@ Sources: the file that each job leaves while it is under way (`underway`), the s
 the file of the run (`run_log`), and squeue.
 """
 
-import fcntl
 import os
 import time
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.jobs import underway
+from masklab.jobs.locks import lock
 from masklab.jobs.progress import STATUS, duration
 from masklab.jobs.queued import queued
 from masklab.jobs.run_log import RUN, in_a_line
@@ -26,7 +26,7 @@ def running(folder: Path) -> bool:
     """Whether a process holds the lock of a state folder."""
     try:
         with open(folder / "lock") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            lock(file, shared=True)
     except FileNotFoundError:
         return False
     except OSError:

@@ -23,7 +23,7 @@ import shutil
 from pathlib import Path
 
 from masklab.errors import MaskLabError
-from masklab.files import fingerprint, read_json, sha256, temporary_name, write_json
+from masklab.files import fingerprint, read_json, settle, sha256, temporary_name, write_json
 from masklab.jobs.provenance import SMALL, versions
 
 log = logging.getLogger("masklab")
@@ -39,6 +39,7 @@ FILES = {"probe": (".parquet", ".items.parquet"), "figure": (".pdf", ".png", ".p
 RULES = (*FOLDERS, *FILES)
 REPLICATE = re.compile(r"r\d+")  # a folder beside what all replicates share: an artifact of its own
 LISTING = "entry.json"
+CHANGED = "changed_under_way"  # in the manifest of a model: how it was trained, and how from a resumption on
 COPIED = 1 << 16  # bytes below which a file leaves as a copy
 
 
@@ -104,8 +105,11 @@ class Entry:
         return (self.path / LISTING).is_file()
 
     def add(self, folder: Path, files) -> None:
-        """Keep `files`, which lie in `folder`, all or none; an entry that exists stays. OSError: it could not be."""
-        if self.there:
+        """Keep `files`, which lie in `folder`, all or none; an entry that exists stays. OSError: it could not be.
+
+        A model whose training changed under way is not what others would get from its config and does not enter.
+        """
+        if self.there or _changed_under_way(folder / "manifest.json"):
             return
         temporary = temporary_name(self.path)
         try:
@@ -160,6 +164,13 @@ class Entry:
         return True
 
 
+def _changed_under_way(manifest) -> bool:
+    try:
+        return CHANGED in read_json(manifest)
+    except MaskLabError:  # there is none: it is no model
+        return False
+
+
 def files_of(rule: str, outputs) -> tuple[Path, list[Path]]:
     """(folder, files) of a finished job's artifact: its outputs, and what else lies there where the folder is its own.
 
@@ -204,6 +215,7 @@ def take(entry: Entry | None, outputs, inputs, again: bool = False) -> list[Path
         return []
     try:
         fetched = entry.fetch(Path(outputs[0]).parent, math.inf if again else newest(inputs))
+        settle(*fetched, *{file.parent for file in fetched})
     except Exception as error:
         log.warning("%s: could not be taken from the store (%s)", entry.path, _reason(error))
         return []

@@ -4,12 +4,13 @@ Of the job with the log `results/logs/<place>.log` it is `results/state/jobs/<pl
 place. A file without a lock is of a job that failed (`failed` says why) or that was killed without a word.
 """
 
-import fcntl
 import json
 import os
 import socket
 import time
 from pathlib import Path
+
+from masklab.jobs.locks import lock
 
 FOLDER = "state/jobs"
 
@@ -33,13 +34,27 @@ def read(path) -> dict | None:
         with open(path, "r+", encoding="utf-8") as file:
             said = json.loads(file.read())
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                active = False
+                active = not lock(file) and _lives(said)
             except OSError:
                 active = True
     except (OSError, ValueError):  # it has just ended, or just begun
         return None
     return said | {"active": active}
+
+
+def _lives(said) -> bool:
+    """Whether the process of a job is there, as far as can be known from here: where there are no locks."""
+    if "failed" in said:
+        return False
+    if said["host"] != socket.gethostname():
+        return True
+    try:
+        os.kill(said["pid"], 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 class Underway:
@@ -49,7 +64,7 @@ class Underway:
         self.path = path_of(log)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 - locked as long as this process runs
-        fcntl.flock(self.file, fcntl.LOCK_SH)  # shared: two of one job may run for a moment, and `state.locked` decides
+        lock(self.file, shared=True, wait=True)  # two of one job may run for a moment, and `state.locked` decides
         self.said = {
             "rule": rule, "wildcards": wildcards, "log": str(log), "began": time.time(), "pid": os.getpid(),
             "host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID"),

@@ -112,7 +112,7 @@ class Attention(nn.Module):
 
     def project(self, x, batch: Batch):
         """x [B T, H] -> query, key, value, each [n, B, T, d]."""
-        return self.heads_first(self.in_proj(x, self.projection_bias()), batch.size).chunk(3, dim=-1)
+        return self.heads_first(self.in_proj(x, self.projection_bias()), batch.size, 3).unbind()
 
     def project_at(self, x, batch: Batch, slots):
         """The same with queries of the positions `slots` [B, M] alone: [n, B, M, d], [n, B, T, d], [n, B, T, d]."""
@@ -120,11 +120,11 @@ class Attention(nn.Module):
         (q_weight, kv_weight), (q_bias, kv_bias) = (p.split([self.width, 2 * self.width], 1) for p in (weight, bias))
         q = linear(x.index_select(0, slots.flatten()), q_weight.flatten(0, 1), q_bias.flatten())
         kv = linear(x, kv_weight.flatten(0, 1), kv_bias.flatten())
-        return self.heads_first(q, batch.size), *self.heads_first(kv, batch.size).chunk(2, dim=-1)
+        return *self.heads_first(q, batch.size, 1).unbind(), *self.heads_first(kv, batch.size, 2).unbind()
 
-    def heads_first(self, x, size: int):
-        """[B T, n c] -> [n, B, T, c]."""
-        return x.view(size, -1, self.heads, x.shape[1] // self.heads).permute(2, 0, 1, 3).contiguous()
+    def heads_first(self, x, size: int, parts: int):
+        """[B T, n parts d] -> [parts, n, B, T, d]; each part lies in one piece, as products of bf16 want it."""
+        return x.view(size, -1, self.heads, parts, self.width).permute(3, 2, 0, 1, 4).contiguous()
 
     def projection_bias(self) -> torch.Tensor:
         return self.in_proj.bias

@@ -24,6 +24,8 @@ class Embeddings(nn.Module):
         bert = config.positions == "absolute" and config.norm == "post" and config.embedding_norm
         self.segment = nn.Parameter(torch.empty(1, config.hidden)) if bert else None
         self.norm = nn.LayerNorm(config.hidden, config.eps) if config.embedding_norm else None
+        # normalised again after every sum, the residual stream may be bf16; else it stays fp32 under autocast
+        self.rounds = config.norm == "post" and config.kind == "transformer"
         self.p = config.dropout
 
     def forward(self, ids: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
@@ -32,7 +34,10 @@ class Embeddings(nn.Module):
             at = self.position[: ids.shape[1]] if positions is None else F.embedding(positions, self.position)
             x = x + (at if self.segment is None else at + self.segment)
         x = x.flatten(0, 1)
-        return dropout(x if self.norm is None else self.norm(x), self.p, self.training)
+        x = x if self.norm is None else self.norm(x)
+        if self.rounds and x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+            x = x.to(torch.bfloat16)
+        return dropout(x, self.p, self.training)
 
 
 def build_attention(config: Encoder) -> Attention:

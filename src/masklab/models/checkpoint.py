@@ -68,8 +68,8 @@ def save_checkpoint(
         config = export_config(model.config, vocab_size)
         if "auto_map" in config:
             shutil.copyfile(importlib.util.find_spec(MODELING).origin, temporary / "modeling_masklab.py")
-        write_json(config, temporary / "config.json")
-        write_json(metadata, temporary / "masklab.json")
+        write_json(config, temporary / "config.json", lasting=False)
+        write_json(metadata, temporary / "masklab.json", lasting=False)
         if tokenizer_folder is not None:
             for name in TOKENIZER_FILES:
                 shutil.copyfile(Path(tokenizer_folder) / name, temporary / name)

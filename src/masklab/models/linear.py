@@ -1,62 +1,76 @@
-"""Linear maps that are fast on CPUs.
+"""Linear maps that are fast on CPUs: by the faster library, in fp32 or bf16, gradients added where they are read.
 
-torch multiplies fp32 matrices with MKL, which on AMD's processors is slower than oneDNN, the other library inside
-torch, a little for the shapes of an encoder's layers, much for the vocabulary's. So there, and there only, products
-with a weight matrix and the gradients of their inputs go to oneDNN, except thin ones, where MKL is ahead, as it is
-for the gradients of weights. oneDNN compiles a kernel for every number of rows that it meets, which costs as much as
-the product of a small model; so it is given multiples of `ROWS` only (`_by_onednn`). The choice depends on processor
-and shape alone: the same machine gives the same numbers.
+A product x W' and its two gradients are three shapes; each is made by the library that is ahead on this processor
+(`products`), from the tensors as they lie: nothing is transposed in memory. oneDNN compiles a kernel for every number
+of rows that it meets, which costs as much as the product of a small model; so it is given multiples of `ROWS` only,
+and the few rows that remain go to MKL.
+
+Under bf16 (`optim.low`) x is rounded, weights are read from their bf16 copy where they have one, and every sum of
+products is formed in fp32; the gradient of a weight is rounded once, and added to an fp32 one.
 """
-
-import functools
-from pathlib import Path
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from masklab.optim import direct
+from masklab.models import products
+from masklab.optim import direct, low
 
-# On a Zen 4 EPYC MKL is ahead where the inner width is below THIN and the outer one below WIDE.
-THIN, WIDE = 192, 4096
 ROWS = 32
-
-
-@functools.cache
-def prefers_onednn() -> bool:
-    """Whether this is an AMD processor and torch has the oneDNN product."""
-    try:
-        amd = "AuthenticAMD" in Path("/proc/cpuinfo").read_text(errors="replace")
-    except OSError:
-        amd = False
-    return amd and torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """x [N, K], weight [M, K], bias [M] -> x weight' + bias [N, M]: `torch.nn.functional.linear`."""
-    plain = x.dim() == 2 and x.dtype == weight.dtype == torch.float32 and x.device.type == "cpu" and x.numel() > 0
-    if not plain or torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu"):
+    plain = x.dim() == 2 and x.device.type == "cpu" and x.numel() > 0 and weight.dtype == torch.float32
+    if not plain or torch.compiler.is_compiling():
         return F.linear(x, weight, bias)
-    if not prefers_onednn() and not direct.is_direct(weight):
+    if torch.is_autocast_enabled("cpu"):
+        copy = low.copy_of(weight)
+        return F.linear(x, weight, bias) if copy is None else LowLinear.apply(x, weight, bias, copy)
+    if x.dtype != torch.float32:
+        return F.linear(x, weight, bias)
+    if not products.prefers_onednn() and not direct.is_direct(weight):
         return F.linear(x, weight, bias)
     return CpuLinear.apply(x, weight, bias)
 
 
-def _product(x, weight, bias=None):
-    if not prefers_onednn() or (x.shape[1] < THIN and len(weight) < WIDE):
+def _product(x, weight, bias):
+    if not products.prefers_onednn():
         return F.linear(x, weight, bias)
-    return _by_onednn(x, weight, bias)
-
-
-def _by_onednn(x, weight, bias):
-    """Whichever of x and the result is narrower is copied where the rows are no multiple of `ROWS`."""
     rows, rest = len(x), len(x) % ROWS
-    if rest and len(weight) > x.shape[1]:
+    if rest and len(weight) > x.shape[1]:  # x is the narrower one: copy it
         return _by_onednn(F.pad(x, (0, 0, 0, ROWS - rest)), weight, bias)[:rows]
     if rest:
         parts = [F.linear(x[rows - rest :], weight, bias)]
         return torch.cat([_by_onednn(x[: rows - rest], weight, bias), *parts] if rows > rest else parts)
+    return _by_onednn(x, weight, bias)
+
+
+def _by_onednn(x, weight, bias):
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+
+
+def _back(gradient, weight):
+    """gradient [N, M] weight [M, K]: the gradient of the input, [N, K]."""
+    many = len(gradient) // ROWS * ROWS
+    if not many or not products.prefers_onednn():
+        return gradient @ weight
+    back = gradient.new_empty(len(gradient), weight.shape[1])
+    with products.onednn():
+        torch.mm(gradient[:many], weight, out=back[:many])
+    if many < len(gradient):
+        torch.mm(gradient[many:], weight, out=back[many:])
+    return back
+
+
+def _add_weight_gradient(into, gradient, x) -> None:
+    """into [M, K] += gradient' [M, N] x [N, K]."""
+    many = len(x) // ROWS * ROWS if products.prefers_onednn() else 0
+    if many:
+        with products.onednn():
+            into.addmm_(gradient[:many].t(), x[:many])
+    if many < len(x):
+        into.addmm_(gradient[many:].t(), x[many:])
 
 
 class CpuLinear(torch.autograd.Function):
@@ -75,12 +89,53 @@ class CpuLinear(torch.autograd.Function):
         again = torch.is_grad_enabled()  # a gradient of the gradient will be asked for
         back = weight_gradient = None
         if for_x:
-            back = gradient @ weight if again else _product(gradient, weight.t())
-        if for_weight and (into := direct.target(weight)) is not None:
-            into.addmm_(gradient.t(), x)
-        elif for_weight:
+            back = gradient @ weight if again else _back(gradient, weight)
+        if for_weight and again:
             weight_gradient = gradient.t() @ x
+        elif for_weight:
+            into = direct.target(weight)
+            if into is None:
+                into = weight_gradient = torch.zeros_like(weight)
+            _add_weight_gradient(into, gradient, x)
         return back, weight_gradient, gradient.sum(0) if ctx.biased and for_bias else None
+
+
+class LowLinear(torch.autograd.Function):
+    """`linear` of a marked weight whose bf16 copy is given: products and result are bf16, twice differentiable."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias, copy):
+        rows, x = len(x), _whole(x.to(copy.dtype))
+        ctx.rows, ctx.copy = rows, copy
+        ctx.save_for_backward(x, weight, bias)
+        bias = None if bias is None else low.of(bias)
+        if hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+            return _by_onednn(x, copy, bias)[:rows]
+        return F.linear(x, copy, bias)[:rows]
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, weight, bias = ctx.saved_tensors
+        for_x, for_weight, for_bias, _ = ctx.needs_input_grad
+        into = direct.target(weight)
+        if torch.is_grad_enabled() or (for_weight and into is None):
+            fine = gradient.float()
+            gradients = fine @ weight, fine.t() @ x[: ctx.rows].float(), fine.sum(0)
+            return *(g if wanted else None for g, wanted in zip(gradients, ctx.needs_input_grad, strict=False)), None
+        bias_gradient = gradient.sum(0) if for_bias else None
+        if for_bias and (target := direct.target(bias)) is not None:
+            target.add_(bias_gradient)
+            bias_gradient = None
+        gradient = _whole(gradient)
+        if for_weight:
+            into.add_(gradient.t() @ x)
+        return (gradient @ ctx.copy)[: ctx.rows] if for_x else None, None, bias_gradient, None
+
+
+def _whole(x):
+    """x [N, K] with rows of zeros up to a multiple of `ROWS`."""
+    rest = len(x) % ROWS
+    return F.pad(x, (0, 0, 0, ROWS - rest)) if rest else x
 
 
 class Linear(nn.Linear):

@@ -24,8 +24,8 @@ def save_lookup(folder, facts: dict, tokenizer_folder=None, metadata: dict | Non
     from masklab.models.checkpoint import TOKENIZER_FILES
 
     with atomic_folder(folder) as temporary:
-        write_json(facts, temporary / FACTS)
-        write_json(metadata or {}, temporary / "masklab.json")
+        write_json(facts, temporary / FACTS, lasting=False)
+        write_json(metadata or {}, temporary / "masklab.json", lasting=False)
         if tokenizer_folder is not None:
             for name in TOKENIZER_FILES:
                 shutil.copyfile(Path(tokenizer_folder) / name, temporary / name)

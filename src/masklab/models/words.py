@@ -51,7 +51,7 @@ def save_words(folder, words: Words, tokenizer_folder=None, metadata: dict | Non
     with atomic_folder(folder) as temporary:
         settings = {"order": str(words.order), "max_positions": str(words.max_positions)}
         save_file({"probabilities": words.probabilities}, temporary / FILE, settings)
-        write_json(metadata or {}, temporary / "masklab.json")
+        write_json(metadata or {}, temporary / "masklab.json", lasting=False)
         if tokenizer_folder is not None:
             for name in TOKENIZER_FILES:
                 shutil.copyfile(Path(tokenizer_folder) / name, temporary / name)

@@ -11,8 +11,8 @@ def token_cross_entropy(logits: torch.Tensor, targets: torch.Tensor) -> torch.Te
 
     Equals `torch.nn.functional.cross_entropy(..., reduction="none")`, whose gradient first fills a matrix with zeros.
     """
-    logits = logits if logits.dtype == torch.float64 else logits.float()
     if logits.device.type != "cpu" or torch.compiler.is_compiling():
+        logits = logits if logits.dtype == torch.float64 else logits.float()
         return F.cross_entropy(logits, targets, reduction="none")
     return TokenCrossEntropy.apply(logits, targets)
 
@@ -22,6 +22,8 @@ class TokenCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, logits, targets):
+        ctx.dtype = logits.dtype
+        logits = logits if logits.dtype == torch.float64 else logits.float()
         p = torch.softmax(logits, -1)
         ctx.save_for_backward(p, targets)
         chosen = p.gather(1, targets[:, None])[:, 0]
@@ -39,4 +41,4 @@ class TokenCrossEntropy(torch.autograd.Function):
         for_logits = p.mul_(gradient[:, None])
         rows = torch.arange(len(targets))
         for_logits[rows, targets] -= gradient
-        return for_logits, None
+        return for_logits.to(ctx.dtype), None

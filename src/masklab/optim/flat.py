@@ -3,6 +3,7 @@
 import torch
 
 from masklab.optim.direct import mark
+from masklab.optim.low import DTYPE
 
 
 class FlatParameters:
@@ -13,16 +14,17 @@ class FlatParameters:
     `torch.optim.AdamW` imports 800 modules of torch's compiler, 1.6 s of every process.
 
     `direct`: the parameters' gradients come from `backward()` alone and are added in place where that is faster
-    (`masklab.optim.direct`).
+    (`masklab.optim.direct`). `low`: each parameter has a bf16 copy too (`masklab.optim.low`), as of the last `refresh`.
 
     values, gradient [n]; mean, square [n] and updates []: AdamW's state, on the parameters' device.
     """
 
-    def __init__(self, parameters, direct: bool = False):
+    def __init__(self, parameters, direct: bool = False, low: bool = False):
         parameters = list(parameters)
         self.values = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
         self.gradient, self.mean, self.square = (torch.zeros_like(self.values) for _ in range(3))
         self.updates = torch.zeros((), device=self.values.device)
+        self.low = self.values.to(DTYPE) if low else None
         start = 0
         for parameter in parameters:
             part = slice(start, start + parameter.numel())
@@ -31,6 +33,14 @@ class FlatParameters:
             start = part.stop
             if direct:
                 mark(parameter)
+            if low:
+                parameter.low = self.low[part].view_as(parameter)
+
+    @torch.no_grad()
+    def refresh(self) -> None:
+        """Cast the values to their copies, if there are any."""
+        if self.low is not None:
+            self.low.copy_(self.values)
 
     def state(self) -> dict[str, torch.Tensor]:
         """What a resumed run needs, by name."""
@@ -59,10 +69,7 @@ class FlatParameters:
         if clip is not None:
             self.gradient.mul_((clip / (norm + 1e-6)).clamp(max=1))
         if kind == "sgd":
-            update = self.gradient.add_(self.values, alpha=weight_decay)
-            if momentum:
-                update = self.mean.mul_(momentum).add_(update)
-            self.values.sub_(update, alpha=lr)
+            sgd_(self, lr, weight_decay, momentum)
         else:
             adamw_(self, lr, weight_decay, betas, eps)
         self.gradient.zero_()
@@ -75,6 +82,14 @@ def adamw_(flat, lr: float, weight_decay: float, betas: tuple[float, float], eps
     moments = ([flat.mean], [flat.square], [], [flat.updates])
     settings = {"lr": lr, "beta1": betas[0], "beta2": betas[1], "weight_decay": weight_decay, "eps": eps}
     torch._fused_adamw_([flat.values], [flat.gradient], *moments, **settings, amsgrad=False, maximize=False)
+
+
+def sgd_(flat, lr: float, weight_decay: float, momentum: float) -> None:
+    """One update of `values` with `gradient` and, for momentum, `mean` of `flat`; changes the gradient."""
+    update = flat.gradient.add_(flat.values, alpha=weight_decay)
+    if momentum:
+        update = flat.mean.mul_(momentum).add_(update)
+    flat.values.sub_(update, alpha=lr)
 
 
 def warm_updates(steps: int, config) -> int:

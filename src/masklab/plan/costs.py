@@ -4,12 +4,13 @@ import math
 from dataclasses import dataclass
 
 from masklab.config import checkpoints
-from masklab.config.replicates import split_instance
+from masklab.config.replicates import split_instance, trained_replicates
 from masklab.config.schema import Encoder
 from masklab.config.units import units
 from masklab.models.flops import count_parameters, mean_masks, pretraining_flops, training_flops
 from masklab.models.flops import forward_flops as encoder_flops
 from masklab.plan.sizes import Sizes
+from masklab.training.side_by_side import stacks
 
 FLOAT = 4  # bytes of a stored weight
 
@@ -50,7 +51,7 @@ class Costs:
         self.paths, self.config, self.device, self.assumed = paths, paths.config, device, assumptions
         self.sizes = Sizes(paths, assumptions)
         self.start = device.entry["start_seconds"]
-        self.parameters = {}
+        self.parameters, self.replicates = {}, trained_replicates(self.config)
 
     def of(self, job) -> Cost:
         """Cost of a job; `_<rule>` knows it, a rule without one only starts."""
@@ -135,7 +136,12 @@ class Costs:
                 flops += training_flops(encoder, 0, rows, length, length) / every
                 passes += 1 / every
         layers = passes * encoder.layers * math.ceil(entry.batch_size / entry.micro)
-        step = self.device.seconds(flops, layers, entry.precision) / entry.processes
+        precision = entry.precision
+        if precision == "auto":
+            precision = "bf16" if self.device.is_gpu else "fp32"
+        step = self.device.seconds(flops, layers, precision) / entry.processes
+        if self.replicates.get(recipe, 1) > 1 and stacks(entry, encoder, objective):
+            step *= self.device.entry.get("side_by_side", 1)  # the job of one does the work of all: the mean of them
         stored = len(checkpoints(entry)) * FLOAT * self.parameters_of(entry.encoder, vocab, latent)
         return Cost(
             self.start + entry.steps * step,

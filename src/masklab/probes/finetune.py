@@ -108,13 +108,13 @@ class _Task:
         if context.state_folder is not None:
             settings = context.probe.model_dump(exclude={"tasks", "seeds", "sizes", "steps", "split", "grid"})
             data = [sha256(self.folder / f"{split}.parquet") for split in SPLITS]
-            self.identity = [settings, data, weights, context.seed, context.name, name]
+            self.identity = [settings, data, self.facts, weights, context.seed, context.name, name]
         self.unload()
 
     def groups(self, size, pretrained) -> list[list[int]]:
         """Seeds of the fine-tunings that run side by side."""
         seeds = self.context.probe.seeds
-        if all(self._is_kept(size, seed) for seed in seeds):
+        if self._kept(size, seeds):
             return [seeds]
         self._load(pretrained)
         return [seeds[at : at + self.together] for at in range(0, len(seeds), self.together)]
@@ -124,8 +124,8 @@ class _Task:
 
         A group with a missing record is run as a whole: beside others a run may differ from itself in the last bit.
         """
-        if all(self._is_kept(size, seed) for seed in seeds):
-            return [kept(self._record(size, seed)) for seed in seeds]
+        if found := self._kept(size, seeds):
+            return found
         self._load(pretrained)
         results = self._finetune(size, seeds)
         if self.identity is not None:
@@ -133,8 +133,10 @@ class _Task:
                 keep(result, self._record(size, seed))
         return results
 
-    def _is_kept(self, size, seed):
-        return self.identity is not None and self._record(size, seed).exists()
+    def _kept(self, size, seeds) -> list[dict] | None:
+        """The records of all these seeds, None if one is missing or broken."""
+        found = [None if self.identity is None else kept(self._record(size, seed)) for seed in seeds]
+        return None if None in found else found
 
     def _record(self, size, seed):
         """Where the result of one fine-tuning is kept: its name is the fingerprint of everything it depends on."""

@@ -79,11 +79,12 @@ class _Task:
             return self._measure(size, source, vocab_size, limit)
         settings = context.probe.model_dump(exclude={"tasks", "sizes", "steps", "split"})
         data = [sha256(self.folder / f"{split}.parquet") for split in SPLITS]
-        identity = [settings, data, context.identity, context.seed]
+        identity = [settings, data, self.facts, context.identity, context.seed]
         path = Path(context.state_folder) / f"{fingerprint([*identity, context.name, self.name, size])}.json"
-        if not path.exists():
-            keep(self._measure(size, source, vocab_size, limit), path)
-        return kept(path)
+        if (rows := kept(path)) is None:
+            rows = self._measure(size, source, vocab_size, limit)
+            keep(rows, path)
+        return rows
 
     def _load(self, source, vocab_size, limit):
         context, probe = self.context, self.context.probe

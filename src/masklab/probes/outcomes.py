@@ -6,13 +6,15 @@ given as keywords.
 
 import base64
 import json
+import logging
 
 import numpy as np
 
-from masklab.errors import MaskLabError
-from masklab.files import atomic
+from masklab.jobs import saved
 from masklab.scores.items import OUTCOME, class_metrics
 from masklab.scores.metrics import CLASSES, pearson, spearman, tally
+
+log = logging.getLogger("masklab")
 
 
 def of_classes(labels, predictions, classes: int, **columns) -> list[dict]:
@@ -46,17 +48,17 @@ def _record(metrics, targets, predictions, columns):
 
 
 def keep(value, path) -> None:
-    """Write rows and records, in whatever lists and dicts, atomically; `kept` reads them as they were."""
-    with atomic(path) as temporary:
-        temporary.write_text(json.dumps(value, default=_packed), encoding="utf-8")
+    """Write rows and records, in whatever lists and dicts; `kept` reads them as they were. A full disk is a warning."""
+    try:
+        saved.keep(json.dumps(value, default=_packed), path)
+    except OSError as error:
+        log.warning("%s: could not be written (%s); the work goes on", path, error)
 
 
 def kept(path):
-    """What `keep` wrote; MaskLabError naming a file that is broken."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"), object_hook=_unpacked)
-    except ValueError as error:
-        raise MaskLabError(f"{path}: not valid JSON ({error})") from None
+    """What `keep` wrote; None if there is nothing, or with a warning if it is broken."""
+    text = saved.kept(path)
+    return None if text is None else json.loads(text, object_hook=_unpacked)
 
 
 def _packed(array):

@@ -36,9 +36,10 @@ def measure(context) -> list[dict]:
     for name, folder, facts, sizes in tasks:
         loaded = None
         for size in sizes:
-            record = _record(context, name, folder, size)
-            if record is not None and record.exists():
-                rows += kept(record)
+            record = _record(context, name, folder, facts, size)
+            found = None if record is None else kept(record)
+            if found is not None:
+                rows += found
             else:
                 loaded = loaded or _load(context, folder, words)
                 measured = _rows(*loaded, goal_of(facts, context.probe), context.probe.select, size)
@@ -51,13 +52,13 @@ def measure(context) -> list[dict]:
     return rows
 
 
-def _record(context, name, folder, size):
+def _record(context, name, folder, facts, size):
     """Where the rows of one size are kept: a name made of all that they depend on; None: nowhere."""
     if context.state_folder is None:
         return None
     settings = [context.probe.select, context.probe.max_length, STRENGTHS]
     data = [sha256(folder / f"{split}.parquet") for split in SPLITS]
-    return Path(context.state_folder) / f"{fingerprint([settings, data, context.identity, name, size])}.json"
+    return Path(context.state_folder) / f"{fingerprint([settings, data, facts, context.identity, name, size])}.json"
 
 
 def _load(context, folder, words):

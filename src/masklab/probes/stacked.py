@@ -18,8 +18,9 @@ import torch
 from torch.nn import functional as F
 
 from masklab.models.stacked.dropout import keep_masks, sites
-from masklab.models.stacked.encoder import StackedEncoder, affine, affine_gradients
+from masklab.models.stacked.encoder import StackedEncoder
 from masklab.models.stacked.parameters import StackedParameters
+from masklab.models.stacked.products import affine, affine_gradients
 from masklab.probes.goals import EVALUATION_TOKENS
 from masklab.probes.recipe import EarlyStopping, Outcome
 from masklab.tasks.encoding import sorted_batches

@@ -3,24 +3,22 @@
 min over D with columns of norm <= 1 of the mean over x of min over a >= 0 of 1/2 |x - D a|^2 + penalty |a|_1
 """
 
-import json
-import shutil
+import logging
 import time
 from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional as F
 
 from masklab import rng
 from masklab.errors import MaskLabError
-from masklab.files import atomic
+from masklab.jobs import saved
 from masklab.sparse import spams_backend
 from masklab.sparse.lasso import Dictionary, lasso
 
+log = logging.getLogger("masklab")
 BACKENDS = ("torch", "spams")
 BLOCK = 128  # atoms whose gradients are formed by one matrix product
 UNUSED = 1e-6  # mean squared coefficient below which an atom counts as unused (SPAMS: the same)
@@ -57,7 +55,8 @@ def learn(
         threads: threads of SPAMS; torch uses its own setting.
         device: where `torch` computes; None: where x is.
         state_folder: where `torch` keeps its state every `save_seconds`; a state with an equal `fingerprint`
-            (and shape) is resumed, to the same result as without interruption. Removed on success.
+            (and shape) is resumed, to the same result as without interruption. It stays: the caller removes it once
+            the dictionary lies in its place.
 
     Raises:
         MaskLabError: fewer vectors than atoms, or an unknown backend.
@@ -70,12 +69,14 @@ def learn(
     if backend == "spams":
         order = torch.from_numpy(rng.generator(seed, "dictionary", "order", 0).permutation(len(x)))
         return spams_backend.train(x[order], start, penalty, iterations, batch_size, threads)
-    settings = [list(x.shape), atoms, penalty, iterations, batch_size, seed, fingerprint]
+    settings = {"shape": list(x.shape), "atoms": atoms, "penalty": penalty, "iterations": iterations}
+    settings |= {"batch_size": batch_size, "seed": seed, **(fingerprint or {})}
     state = _State(state_folder, settings, save_seconds)
     device = torch.device(device or x.device)
     d_t, a, b, first = start.T.contiguous(), torch.zeros(atoms, atoms), torch.zeros(atoms, x.shape[1]), 0
-    if saved := state.load():
-        (d_t, a, b), first = saved
+    if found := state.load():
+        (d_t, a, b), first = found
+        log.info("going on after iteration %d", first)
     d_t, a, b = d_t.to(device), a.to(device), b.to(device)
     for i in range(first, iterations):
         batch = x[_batch(i, len(x), batch_size, seed)].to(device)
@@ -92,7 +93,6 @@ def learn(
             state.save((d_t, a, b), i + 1)
         if progress:
             progress(i + 1, iterations)
-    state.remove()
     return d_t.T.cpu().contiguous()
 
 
@@ -200,31 +200,16 @@ def _replace(d_t, a, b, gram, batch, generator) -> None:
 class _State:
     """The state of an interrupted `learn`: D^T, A, B and the number of iterations done."""
 
-    def __init__(self, folder, settings, seconds):
-        self.folder = None if folder is None else Path(folder)
-        self.settings, self.seconds, self.last = json.dumps(settings, sort_keys=True), seconds, time.monotonic()
-
-    @property
-    def path(self):
-        return self.folder / "learning.safetensors"
+    def __init__(self, folder, made_of, seconds):
+        self.path = None if folder is None else Path(folder) / "learning.safetensors"
+        self.made_of, self.seconds, self.last = made_of, seconds, time.monotonic()
 
     def load(self):
-        if self.folder is None or not self.path.is_file():
-            return None
-        with safe_open(self.path, "pt") as file:
-            metadata = file.metadata()
-            if metadata["settings"] != self.settings:
-                return None
-            return tuple(file.get_tensor(name) for name in ("d_t", "a", "b")), int(metadata["done"])
+        found = None if self.path is None else saved.load(self.path, self.made_of)
+        return found and (tuple(found.tensors[name] for name in ("d_t", "a", "b")), found.facts["done"])
 
     def save(self, tensors, done):
-        if self.folder is None or time.monotonic() - self.last < self.seconds:
+        if self.path is None or time.monotonic() - self.last < self.seconds:
             return
-        named = {name: tensor.cpu() for name, tensor in zip(("d_t", "a", "b"), tensors, strict=True)}
-        with atomic(self.path) as temporary:
-            save_file(named, temporary, {"settings": self.settings, "done": str(done)})
+        saved.attempt(self.path, dict(zip(("d_t", "a", "b"), tensors, strict=True)), self.made_of, done=done)
         self.last = time.monotonic()
-
-    def remove(self):
-        if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,21 +1,16 @@
 """Hidden states of a corpus: samples for dictionary learning, and the codes of every token."""
 
-import json
-import shutil
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from masklab import rng
 from masklab.errors import MaskLabError
-from masklab.files import atomic
+from masklab.jobs import saved
 from masklab.sparse.codes import write_codes
 from masklab.sparse.lasso import lasso, prepare, unit_rows
 from masklab.sparse.targets import Codes
@@ -115,18 +110,20 @@ def code_corpus(
     """Write the code of every token of `store`, in order, with `masklab.sparse.codes.write_codes`.
 
     Sequences are coded in contiguous chunks of about `chunk_tokens` tokens, which bounds the memory. With
-    `state_folder`, finished chunks are kept there until all are done, and reused where `fingerprint` (and the sizes)
-    agree. progress(done, total) counts tokens. Returns the counts {"rows", "entries"}.
+    `state_folder`, finished chunks are kept there, until the caller removes them, and reused where `fingerprint` (and
+    the sizes) agree. progress(done, total) counts tokens. Returns the counts {"rows", "entries"}.
     """
     dictionary = prepare(dictionary.to(device))
     state = None if state_folder is None else Path(state_folder)
-    settings = json.dumps([len(store.ids), chunk_tokens, list(dictionary.matrix.shape), fingerprint], sort_keys=True)
+    made_of = {"tokens": len(store.ids), "chunk": chunk_tokens, "shape": list(dictionary.matrix.shape)}
+    made_of |= {"layer": layer, "penalty": penalty, "solver": solver, **(fingerprint or {})}
 
     def blocks():
         bounds = _chunks(store.offsets, chunk_tokens)
         for number, (first, last) in enumerate(pairwise(bounds)):
             path = None if state is None else state / f"{split}.{number}.safetensors"
-            codes = None if path is None else _load(path, settings)
+            found = None if path is None else saved.load(path, made_of)
+            codes = found and Codes(*(found.tensors[key] for key in ("indptr", "indices", "values")))
             if codes is None:
                 begin, end = int(store.offsets[first]), int(store.offsets[last])
                 states = torch.zeros(end - begin, len(dictionary.matrix), device=device)
@@ -134,21 +131,13 @@ def code_corpus(
                     states[torch.from_numpy(positions - begin).to(device)] = part
                 codes = lasso(states, dictionary, penalty, solver)
                 if path is not None:
-                    parts = {key: getattr(codes, key).cpu() for key in ("indptr", "indices", "values")}
-                    with atomic(path) as temporary:
-                        save_file(parts, temporary, {"settings": settings})
+                    parts = {key: getattr(codes, key) for key in ("indptr", "indices", "values")}
+                    saved.attempt(path, parts, made_of, before=False)
             yield codes
             if progress:
                 progress(int(store.offsets[last]), len(store.ids))
 
-    counts = write_codes(folder, split, blocks(), dictionary.matrix.shape[1])
-    if state is not None:
-        with suppress(OSError):  # the codes are written: what stays is forgotten by the next one
-            for path in state.glob(f"{split}.*.safetensors"):
-                path.unlink()
-            if state.is_dir() and not any(state.iterdir()):
-                shutil.rmtree(state)
-    return counts
+    return write_codes(folder, split, blocks(), dictionary.matrix.shape[1])
 
 
 def _chunks(offsets: np.ndarray, tokens: int) -> list[int]:
@@ -158,12 +147,3 @@ def _chunks(offsets: np.ndarray, tokens: int) -> list[int]:
         reach = int(np.searchsorted(offsets, offsets[bounds[-1]] + tokens, "right")) - 1
         bounds.append(min(n, max(bounds[-1] + 1, reach)))
     return bounds
-
-
-def _load(path: Path, settings: str) -> Codes | None:
-    if not path.is_file():
-        return None
-    with safe_open(path, "pt") as file:
-        if file.metadata()["settings"] != settings:
-            return None
-        return Codes(*(file.get_tensor(key) for key in ("indptr", "indices", "values")))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, listed
 from masklab.rng import generator
 from masklab.tasks import label_facts
 from masklab.tasks.hub import hub_split
@@ -85,12 +85,14 @@ def _from_file(file, form: Form) -> pd.DataFrame:
     rows.columns = [str(column).strip().removeprefix("\ufeff") for column in rows.columns]
     for column in form.files:
         if column not in rows.columns:
-            raise MaskLabError(f"{file}: no column {column!r}; columns: {', '.join(rows.columns)}")
+            raise MaskLabError(f"{file}: no column {column!r}; columns: {listed(rows.columns)}")
     whole = rows[list(form.files)]
     # QQP's file has some lines that were cut short
     kept = whole.notna().all(axis=1) & (whole != "").all(axis=1)
     if not kept.all():
         log.warning("%s: %d of %d rows are incomplete and left out", file, (~kept).sum(), len(kept))
+    if not kept.any():
+        raise MaskLabError(f"{file}: no rows" if kept.empty else f"{file}: none of its {len(kept)} rows is complete")
     return _frame(whole[kept].reset_index(drop=True), form, file)
 
 

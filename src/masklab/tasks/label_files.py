@@ -1,14 +1,15 @@
 """Labelled tasks from json lines, TSV, CSV or Parquet (GLUE's, SuperGLUE's, MSGS's and CoLA's files as they are)."""
 
 import csv
+import io
 import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from masklab.errors import MaskLabError
-from masklab.lines import COMPRESSED, READ_ERRORS, format_of, open_bytes, read_json_lines
+from masklab.errors import MaskLabError, in_one_line, listed
+from masklab.lines import COMPRESSED, READ_ERRORS, format_of, open_bytes, read_blocks, read_json_lines
 from masklab.rng import generator
 from masklab.tasks import label_facts
 
@@ -59,7 +60,7 @@ def read_rows(file, columns=None) -> pd.DataFrame:
         raise MaskLabError(
             f"{file}: unknown format; labelled files end in {', '.join(FORMATS)} ({', '.join(COMPRESSED)} on top)"
         )
-    with open_bytes(file) as source:
+    with open_bytes(file) if kind == ".parquet" else _text(file) as source:
         try:
             if kind == ".parquet":
                 return pd.read_parquet(source)
@@ -67,12 +68,17 @@ def read_rows(file, columns=None) -> pd.DataFrame:
             style = {"sep": "\t", "quoting": csv.QUOTE_NONE} if kind == ".tsv" else {}
             rows = pd.read_csv(source, header=None, dtype=str, keep_default_na=False, **style)
         except (ValueError, *READ_ERRORS) as error:  # pandas' and Arrow's parser errors are ValueErrors
-            raise MaskLabError(f"{file}: cannot be read ({str(error).strip()})") from None
+            raise MaskLabError(f"{file}: cannot be read ({in_one_line(error)})") from None
     if columns is None:
         columns, rows = rows.iloc[0].tolist(), rows.iloc[1:].reset_index(drop=True)
     if len(columns) != rows.shape[1]:
         raise MaskLabError(f"{file}: {rows.shape[1]} columns, but `columns` names {len(columns)}: {', '.join(columns)}")
     return rows.set_axis(columns, axis=1)
+
+
+def _text(file) -> io.StringIO:
+    """The text of a file, none of whose lines is endless (`lines.LONGEST`)."""
+    return io.StringIO("".join(f"{line}\n" for lines in read_blocks(file) for line in lines))
 
 
 def fill(rows: pd.DataFrame, template: str, file) -> pd.Series:
@@ -89,7 +95,7 @@ def fill(rows: pd.DataFrame, template: str, file) -> pd.Series:
 
 def _column(rows, column, file):
     if column not in rows.columns:
-        raise MaskLabError(f"{file}: no column {column!r}; columns: {', '.join(map(str, rows.columns))}")
+        raise MaskLabError(f"{file}: no column {column!r}; columns: {listed(rows.columns)}")
     values = rows[column].astype(object)
     missing = np.flatnonzero(values.isna())
     if len(missing):

@@ -1,10 +1,12 @@
 """Answer spans: SQuAD's json files (1.1 and 2.0), the same by name, and generated ones."""
 
+from pathlib import Path
+
 import pandas as pd
 
 from masklab.corpora.english.questions import question_task
 from masklab.errors import MaskLabError
-from masklab.files import read_json
+from masklab.lines import parsed
 from masklab.rng import generator, seed_at
 from masklab.tasks.hub import hub_split
 
@@ -35,7 +37,7 @@ def read_squad(file) -> pd.DataFrame:
     """Questions of a file of SQuAD's format: columns question, context, answers, starts (both lists)."""
     rows = []
     try:
-        for article in read_json(file)["data"]:
+        for article in _parsed(file)["data"]:
             for paragraph in article["paragraphs"]:
                 for question in paragraph["qas"]:
                     answers = [] if question.get("is_impossible", False) else question["answers"]
@@ -45,6 +47,15 @@ def read_squad(file) -> pd.DataFrame:
     if not rows:
         raise MaskLabError(f"{file}: no questions")
     return pd.DataFrame(rows)
+
+
+def _parsed(file):
+    try:
+        return parsed(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise MaskLabError(f"{file}: {error.strerror}") from None
+    except ValueError as error:
+        raise MaskLabError(f"{file}: not valid JSON ({error})") from None
 
 
 def _row(question, context, answers):

@@ -8,6 +8,7 @@ else that sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT) this o
 
 import argparse
 import logging
+import os
 import sys
 
 from masklab.errors import MaskLabError
@@ -28,11 +29,23 @@ def main(arguments=None) -> int:
         from masklab.training.launch import launch
         from masklab.training.run import read_run
 
-        launch(read_run(options.run), log=options.log)
+        run = read_run(options.run)
+        if os.environ.get("RANK", "0") == "0":
+            _begin(run)
+        launch(run, log=options.log)
     except MaskLabError as error:
         logging.getLogger("masklab").error("error: %s", error)
         return 1
     return 0
+
+
+def _begin(run) -> None:
+    """Begin the run's state folder by the code of today: its parts are those that the workflow noted there."""
+    from masklab.jobs import state
+    from masklab.jobs.code import Code, today
+
+    noted = (state.made_by(run.state) or {}).get("code", {})
+    state.begin(run.state, Code.of(today(noted, run.code, "masklab.training.launch")))
 
 
 if __name__ == "__main__":

@@ -13,13 +13,15 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 PORTS = (20000, 40000)  # where the processes of a job of several nodes meet: its id decides
 
 
-def launch(run: Run, log=None) -> None:
+def launch(run: Run, log=None, beside=()) -> None:
     """Train `run` (see `masklab.training.loop.train`), in as many processes as `run.model.processes` says.
 
     Several processes are started by torchrun, on this machine or, with `nodes` above 1, by srun on each node of the
     Slurm job that this process runs in; each runs `python -m masklab.training <run.state>/run.json`. Where RANK is
     set (by torchrun, or by a cluster's launcher) this process is already one of them. `log`: file that the first of
     them adds its lines to. The CPU threads of OMP_NUM_THREADS are shared out among the processes of a machine.
+    beside: runs of other replicates of the recipe to train side by side with this one, where that can be done
+    (`masklab.training.together`).
 
     Raises:
         MaskLabError: bad input, a stopped run, a process that failed, or several nodes outside a Slurm job.
@@ -35,6 +37,12 @@ def launch(run: Run, log=None) -> None:
     run.state.mkdir(parents=True, exist_ok=True)
     if run.model.processes == 1 or "RANK" in os.environ:
         from masklab.training.loop import train
+        from masklab.training.together import take, train_together
+
+        if take(run):
+            return None
+        if beside and run.device == "cpu":
+            return train_together(run, list(beside))
 
         return train(run)
     nodes = _nodes(run) if run.model.nodes > 1 else []

@@ -17,6 +17,7 @@ from masklab.objectives.terms import Terms
 from masklab.optim import flat as optim
 from masklab.rng import generator, seed_at
 from masklab.tokens import TokenStore
+from masklab.training.arithmetic import settle
 from masklab.training.compiled import Compiled
 from masklab.training.distributed import Ranks
 from masklab.training.run import Run
@@ -30,13 +31,15 @@ class Learner:
     ranks: this process among those of the run; the default is a run in one process.
 
     model: the `MaskedLM`, on `device`; flat: its parameters, their gradients and the optimiser's state; plan: which
-    sequences each step reads, None for a run of 0 steps; uniform: loss of uniform guesses, in nats per masked token.
+    sequences each step reads, None for a run of 0 steps; uniform: loss of uniform guesses, in nats per masked token;
+    arithmetic: what is computed with (`arithmetic.settle`).
     """
 
     def __init__(self, run: Run, ranks: Ranks | None = None):
         self.run, self.config, self.ranks = run, run.model, ranks or Ranks()
         several = self.ranks.size > 1 and run.device == "cuda"
         self.device = torch.device(f"cuda:{self.ranks.local}" if several else run.device)
+        self.arithmetic = settle(run, self.device)
         self.train_store = TokenStore(run.tokens, "train")
         self.vocab_size = read_json(run.tokens / "meta.json")["vocab_size"]
         files = {"tokens": run.tokens, "tokenizer": run.tokenizer, "tasks": run.tasks}
@@ -45,7 +48,8 @@ class Learner:
         self.model = initial_model(run, self.vocab_size, atoms).to(self.device)
         self.trained = Compiled(self.model) if self.config.compile else self.model
         self.teacher = teacher(run, self.device)
-        self.flat = optim.FlatParameters(self.model.parameters(), direct=True)
+        low = self.device.type == "cpu" and self.low_precision and not self.config.compile
+        self.flat = optim.FlatParameters(self.model.parameters(), direct=True, low=low)
         self.plan = self._plan() if self.config.steps else None
         self.uniform = self.terms.uniform(self.vocab_size, atoms)
 
@@ -70,8 +74,20 @@ class Learner:
 
     # --- losses and gradients --------------------------------------------------
 
+    @property
+    def low_precision(self) -> bool:
+        return self.arithmetic["precision"] == "bf16"
+
     def _autocast(self):
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bf16")
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.low_precision)
+
+    def _seed(self, *address) -> None:
+        """Seed torch's own generator, from which dropout is drawn."""
+        seed = seed_at(*self.run.address, *address)
+        if self.device.type == "cpu":  # torch.manual_seed writes down a stack trace for every kind of GPU, every time
+            torch.default_generator.manual_seed(seed)
+        else:
+            torch.manual_seed(seed)
 
     def loss_of(self, batch: Batch):
         """Summed weighted loss and summed terms of one micro-batch (teacher signals included)."""
@@ -86,9 +102,10 @@ class Learner:
         update: its number (1-based), learning rate, tokens, masked tokens, mean loss and terms per masked token.
         """
         whole, names = self.step(step), self.terms.names
+        self.flat.refresh()
         sums = torch.zeros(1 + len(names), dtype=torch.float64, device=self.device)
         for number, batch in self.ranks.share(list(enumerate(whole.micro))):
-            torch.manual_seed(seed_at(*self.run.address, "dropout", step, number))
+            self._seed("dropout", step, number)
             total, parts = self.loss_of(batch.to(self.device))
             (total / whole.masked).backward()
             sums += torch.stack([total.detach(), *(parts[name] for name in names)])
@@ -106,7 +123,7 @@ class Learner:
         worths = {}
         for term in self.terms.once if self.ranks.main else ():
             address = (*self.run.address, term.name, step)
-            torch.manual_seed(seed_at(*address))
+            self._seed(term.name, step)
             with self._autocast():
                 worth = term.per_update(self.model, step, generator(*address))
             if worth is not None:

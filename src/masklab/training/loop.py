@@ -10,6 +10,7 @@ import math
 from masklab.config import checkpoints
 from masklab.errors import MaskLabError, Passing
 from masklab.jobs import state
+from masklab.training import arithmetic
 from masklab.training.distributed import Ranks, joined
 from masklab.training.guard import Guard
 from masklab.training.interruption import Interruption
@@ -75,6 +76,8 @@ class Trainer:
         self.ranks.copy_(*flat.state().values())
         step, judged, record.saved = self.ranks.tell([step, guard.state(), record.saved])
         guard.load(judged)
+        if self.ranks.main:
+            arithmetic.keep(self.run, self.learner.arithmetic)
         return step
 
     def facts(self) -> dict:
@@ -82,7 +85,7 @@ class Trainer:
         learner = self.learner
         lengths = None if learner.plan is None else learner.plan.lengths[learner.plan.rows]
         of = learner.vocab_size, learner.flat.values.numel(), self.record.metrics.rows, lengths
-        return facts(self.run, *of, self.validation.unigram_loss)
+        return facts(self.run, *of, self.validation.unigram_loss) | {"arithmetic": learner.arithmetic}
 
     # --- one step --------------------------------------------------------------
 
@@ -112,6 +115,10 @@ class Trainer:
         """Make the update of `row`, and stop the run if its gradient was not finite."""
         self.guard.accept(row["loss"])
         self.learner.apply(row)
+        self.check_gradient(row)
+
+    def check_gradient(self, row: dict) -> None:
+        """Stop the run if the gradient of `row` was not finite."""
         if not math.isfinite(row["grad_norm"]):
             self._fail(row["step"], f"the gradient's norm is {row['grad_norm']}")
 

@@ -1,12 +1,14 @@
-"""The rows of metrics.parquet: means between rows, and a file that survives kill -9."""
+"""The rows of metrics.parquet: means between rows, and the file, written anew now and then."""
 
+import contextlib
 import math
 import time
 from pathlib import Path
 
 import pyarrow as pa
+import torch
 
-from masklab.files import read_table, write_table
+from masklab.files import write_table
 
 AS_LAST = ("step", "lr", "grad_norm")  # as at the last update of a row
 SUMMED = ("tokens", "masked")
@@ -59,20 +61,31 @@ class MetricsFile:
 
     def write(self, path=None) -> None:
         """Write all rows to `path` (None: the file itself), if there is any. What a row lacks is NaN."""
-        names = list(dict.fromkeys(name for row in self.rows for name in row))
-        if names:
-            columns = {name: [row.get(name, math.nan) for row in self.rows] for name in names}
+        if columns := self._table():
             write_table(pa.table(columns), path or self.path)
 
     def flush(self) -> None:
         """Write, unless the time since the last write is less than 20 times what that took."""
         began = time.monotonic()
         if began - self.wrote >= 20 * self.took:
-            self.write()
+            with contextlib.suppress(OSError):  # a full disk: the state has the rows too
+                self.write()
             self.wrote = time.monotonic()
             self.took = self.wrote - began
 
-    def load(self, step: int) -> None:
-        """Take over the file's rows up to `step`; later ones belong to updates that will be made again."""
-        rows = read_table(self.path).to_pylist() if self.path.exists() else []
-        self.rows = [row for row in rows if row["step"] <= step]
+    def columns(self) -> dict:
+        """Name -> all rows' values as a tensor, int64 or float64; what a row lacks is NaN."""
+        return {name: torch.tensor(values, dtype=_type(values)) for name, values in self._table().items()}
+
+    def fill(self, columns: dict) -> None:
+        """Take over the rows of `columns`."""
+        lists = {name: column.tolist() for name, column in columns.items()}
+        self.rows = [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
+
+    def _table(self):
+        names = dict.fromkeys(name for row in self.rows for name in row)
+        return {name: [row.get(name, math.nan) for row in self.rows] for name in names}
+
+
+def _type(values):
+    return torch.int64 if all(isinstance(value, int) for value in values) else torch.float64

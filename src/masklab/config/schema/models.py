@@ -118,9 +118,16 @@ class Model(Entity):
         gt=0,
         description="Minutes between states saved for resuming; raise it for models whose state takes seconds to write.",
     )
-    precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: autocast, for GPUs.")
+    precision: Literal["fp32", "bf16", "auto"] = Field(
+        "fp32",
+        description="bf16: products in bf16, sums, loss, weights and the optimiser in fp32; for GPUs, and CPUs with AVX-512 bf16 or AMX. auto: bf16 where the processor is faster at it (the log and the manifest say which).",
+    )
     compile: bool = Field(False, description="torch.compile the forward pass (GPU).")
     replicates: Count | None = Field(None, description="Replicates of this recipe. None: as many as its studies say.")
+    stack: bool = Field(
+        True,
+        description="Replicates that one run needs train side by side in one job, where that is faster: on a CPU, up to a width of 128, with an objective that reads sequences as `mlm` does. Weights are those of a replicate alone up to rounding. false: each in its own job.",
+    )
 
     @property
     def here(self) -> int:

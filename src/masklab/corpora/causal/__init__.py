@@ -5,7 +5,8 @@ them, `sample` draws sentences, `law` knows the exact law; `training` trains a s
 """
 
 import logging
-from contextlib import suppress
+import zipfile
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 
@@ -25,8 +26,8 @@ def generate(config, name: str, seed: int, model=None, device="cpu", state_folde
     """Tables of a `CausalCorpus`: the column `symbols` (see `corpora.symbols`).
 
     model: folder or hub id of the causal model where `config.causal` is the name of an entry; named: how the header
-    names it, so that the corpus is the same in every run. state_folder: where finished parts wait, so that a killed
-    job goes on from them; None: nowhere.
+    names it, so that the corpus is the same in every run. state_folder: where finished parts are kept, so that a killed
+    job goes on from them, until the caller removes them; None: nowhere.
 
     The header holds the resolved config, seed, and what `law.of_header` makes the law of: the model, the hash of its
     weights, and the rules of its sentences; besides `sentence_entropy` with its standard error, in nats, and
@@ -72,8 +73,6 @@ def generate(config, name: str, seed: int, model=None, device="cpu", state_folde
     for split, done in drawn.items():
         columns = pa.chunked_array([symbols.column(words, counts) for words, counts, _ in done])
         tables[split] = symbols.with_header(pa.table({symbols.COLUMN: columns}), names, **header)
-    with suppress(OSError):  # the sentences are drawn
-        parts.clear()
     return tables
 
 
@@ -115,8 +114,11 @@ class _Parts:
             return make()
         path = self.folder / f"{name}.npz"
         if path.exists():
-            with np.load(path) as file:
-                return tuple(file[key] for key in file.files)
+            try:
+                with np.load(path) as file:  # an archive, which has a checksum for each array
+                    return tuple(file[key] for key in file.files)
+            except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+                log.warning("%s: not a whole part (%s); it is drawn again", path, error)
         arrays = make()
         with atomic(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, *arrays)

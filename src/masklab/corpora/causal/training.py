@@ -16,8 +16,8 @@ from torch.nn import functional as F
 from masklab.batches import BatchPlan
 from masklab.corpora.causal.loading import quiet
 from masklab.errors import MaskLabError
-from masklab.files import atomic_folder, fingerprint, read_json, sha256, write_json
-from masklab.jobs import state
+from masklab.files import atomic_folder, read_json, sha256, write_json
+from masklab.jobs import saved, state
 from masklab.jobs.progress import Progress
 from masklab.optim import flat as optim
 from masklab.rng import seed_at
@@ -53,11 +53,12 @@ def next_token_losses(model, ids) -> torch.Tensor:
     return F.cross_entropy(logits[inside].float(), wanted[inside], reduction="none")
 
 
-def train(config, name: str, seed: int, tokens, tokenizer, output, state_folder, device="cpu") -> dict:
+def train(config, name: str, seed: int, tokens, tokenizer, output, state_folder, device="cpu", manifest=None) -> dict:
     """Train the model of a `CausalModel` and write it to the folder `output`; returns what its manifest holds.
 
     tokens, tokenizer: folders of the token arrays and of their tokenizer. `state_folder` keeps the state of an
-    unfinished run, every `save_minutes`, and is locked and cleared by this function.
+    unfinished run, every `save_minutes`, and is locked and cleared by this function. manifest: where the manifest is
+    written, if anywhere.
 
     MaskLabError if the loss is not a number.
     """
@@ -67,13 +68,14 @@ def train(config, name: str, seed: int, tokens, tokenizer, output, state_folder,
     flat = optim.FlatParameters(model.parameters())
     plan = BatchPlan(train_store.lengths, config.batch_size, seed, name, config.seed, eligible=train_store.lengths > 2)
     settings = config.model_dump(mode="json")
-    mark = fingerprint([name, seed, settings, meta])
+    made_of = {"name": name, "seed": seed, "config": config.model_dump(mode="json", exclude={"save_minutes"})}
+    made_of |= {"tokens": meta, "device": str(device)}
     with state.locked(state_folder):
         file = Path(state_folder) / "state.safetensors"
-        first = _restore(file, mark, flat, state_folder)
+        first = _restore(file, made_of, flat, state_folder)
         progress = Progress(name, "steps", start=first, folder=state_folder)
         progress.begin(config.steps)
-        saved = time.monotonic()
+        clock = time.monotonic()
         for step in range(first, config.steps):
             ids, _ = train_store.batch(plan.batch(step))
             losses = next_token_losses(model, ids.to(device))
@@ -81,9 +83,9 @@ def train(config, name: str, seed: int, tokens, tokenizer, output, state_folder,
             loss = float(losses.detach().mean())
             if not math.isfinite(loss):
                 raise MaskLabError(f"causal_models.{name}: the loss is {loss} at step {step + 1}; lower optimiser.lr")
-            if time.monotonic() - saved >= 60 * config.save_minutes:
-                state.save(file, flat.state(), fingerprint=mark, step=step)
-                saved = time.monotonic()
+            if time.monotonic() - clock >= 60 * config.save_minutes:
+                saved.attempt(file, flat.state(), made_of, step=step)
+                clock = time.monotonic()
             how, rate = config.optimiser, optim.rate_at(step, config.steps, config.optimiser)
             flat.step(
                 rate, how.weight_decay, how.clip, kind=how.kind, betas=how.betas, eps=how.eps, momentum=how.momentum
@@ -91,23 +93,24 @@ def train(config, name: str, seed: int, tokens, tokenizer, output, state_folder,
             progress(step + 1, config.steps, loss=loss)
         valid = validate(model.eval(), TokenStore(tokens, "valid"), device)
         _save(model.cpu(), tokenizer, output)
+        weights = sha256(Path(output) / "model.safetensors")
+        facts = {"model": name, "weights": weights, "valid_loss": valid, "config": settings, "seed": seed}
+        if manifest is not None:
+            write_json(facts, manifest)
         state.done(state_folder)
     log.info("%s: %.3f nats per token on the validation split", name, valid)
-    weights = sha256(Path(output) / "model.safetensors")
-    return {"model": name, "weights": weights, "valid_loss": valid, "config": settings, "seed": seed}
+    return facts
 
 
-def _restore(file, mark, flat, folder) -> int:
+def _restore(file, made_of, flat, folder) -> int:
     """Restore the saved state, if there is one of this run; returns the step to go on with."""
-    from safetensors.torch import load_file
-
-    facts = state.facts(file, mark)
-    if facts is None:
+    found = saved.load(file, made_of)
+    if found is None:
         state.clear(folder)
         return 0
-    flat.load(load_file(file))
-    log.info("resuming at step %d", facts["step"])
-    return facts["step"]
+    flat.load(found.tensors)
+    log.info("resuming at step %d", found.facts["step"])
+    return found.facts["step"]
 
 
 @torch.inference_mode()
@@ -131,4 +134,8 @@ def _save(model, tokenizer, output):
             if file.name != "tokenizer_config.json":
                 (temporary / file.name).write_bytes(file.read_bytes())
         roles = {"bos_token": SPECIALS[CLS], "eos_token": SPECIALS[SEP]}
-        write_json(read_json(Path(tokenizer) / "tokenizer_config.json") | roles, temporary / "tokenizer_config.json")
+        write_json(
+            read_json(Path(tokenizer) / "tokenizer_config.json") | roles,
+            temporary / "tokenizer_config.json",
+            lasting=False,
+        )

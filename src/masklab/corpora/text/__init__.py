@@ -18,6 +18,7 @@ from masklab.corpora.text.duplicates import without_duplicates
 from masklab.corpora.text.parts import Parts, read
 from masklab.errors import MaskLabError
 from masklab.files import fingerprint
+from masklab.jobs.store import contents
 from masklab.rng import generator
 
 log = logging.getLogger("masklab")
@@ -36,7 +37,8 @@ def generate(config, name: str, seed: int, state_folder=None, progress=None) -> 
     where = f"corpora.{name}"
     files = matched(config, where)
     with tempfile.TemporaryDirectory() if state_folder is None else nullcontext(state_folder) as folder:
-        parts = Parts(folder, "read", fingerprint([config.model_dump(mode="json"), _marks(files)]))
+        marks = _marks(files) if state_folder else None
+        parts = Parts(folder, "read", fingerprint([config.model_dump(mode="json"), marks]))
         read(files, config, parts, progress)
         if config.deduplicate:
             parts = without_duplicates(parts, files, config)
@@ -59,12 +61,8 @@ def generate(config, name: str, seed: int, state_folder=None, progress=None) -> 
 
 
 def _marks(files):
-    """What says that files are those that were read before: hashing them would take as long as reading them."""
-    return [[str(file), *_mark(Path(file))] for file in files]
-
-
-def _mark(path):
-    return (path.stat().st_size, path.stat().st_mtime_ns) if path.is_file() else (None, None)
+    """What says that files are those that were read before: their content, which the job's key asks for as well."""
+    return [[str(file), contents(file) if Path(file).is_file() else None] for file in files]
 
 
 def _reader(parts, files, splits, code) -> pa.RecordBatchReader:

@@ -35,6 +35,7 @@ def without_duplicates(parts, files, config):
     log.info("%d lines of %d occurred before", len(first) - int(first.sum()), len(first))
     start = 0
     for index in range(len(files)):
+        left.check(index)
         done = list(left.of(index))
         packer = Packer(config, done[-1].facts["held"] if done else None)
         for number, part in enumerate(parts.of(index)):

@@ -1,14 +1,13 @@
 """Texts of a file of any format in blocks, and where each block ends, so that reading can go on from there."""
 
-import json
 import os
 from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from masklab.errors import MaskLabError
-from masklab.lines import BLOCK, LONGEST, Place, format_of, read_blocks
+from masklab.errors import MaskLabError, in_one_line, listed
+from masklab.lines import BLOCK, LONGEST, Place, format_of, parsed, read_blocks
 
 
 def blocks(file, column: str, place: Place) -> Iterator[list[str]]:
@@ -29,13 +28,13 @@ def _json(file, number, line, column) -> list[str]:
     if not line.strip():
         return []
     try:
-        row = json.loads(line)
+        row = parsed(line)
     except ValueError as error:
         raise MaskLabError(f"{file}: line {number}: not valid JSON ({error})") from None
     if not isinstance(row, dict):
         raise MaskLabError(f"{file}: line {number}: must be a JSON object")
     if column not in row:
-        raise MaskLabError(f"{file}: line {number}: no field {column!r}; fields: {', '.join(row)}")
+        raise MaskLabError(f"{file}: line {number}: no field {column!r}; fields: {listed(row)}")
     return _texts(file, f"line {number}", row[column], column)
 
 
@@ -54,7 +53,7 @@ def _parquet(file, column, place):
         with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20) as source:
             names = source.schema_arrow.names
             if column not in names:
-                raise MaskLabError(f"{file}: no column {column!r}; columns: {', '.join(names)}")
+                raise MaskLabError(f"{file}: no column {column!r}; columns: {listed(names)}")
             done = place.position
             for number, batch in enumerate(_batches(source, column)):
                 if number < done:
@@ -64,8 +63,8 @@ def _parquet(file, column, place):
                 place.read = size * place.line // source.metadata.num_rows
                 rows = enumerate(texts, before + 1)
                 yield [line for row, text in rows for line in _texts(file, f"row {row}", text, column)]
-    except (OSError, pa.ArrowException) as error:
-        raise MaskLabError(f"{file}: cannot be read as Parquet ({error})") from None
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise MaskLabError(f"{file}: cannot be read as Parquet ({in_one_line(error)})") from None
 
 
 def _batches(source, column):

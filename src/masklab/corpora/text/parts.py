@@ -17,7 +17,8 @@ import pyarrow as pa
 from masklab.corpora.text.duplicates import hashes
 from masklab.corpora.text.formats import blocks
 from masklab.corpora.text.packing import Packer, filtered
-from masklab.files import atomic
+from masklab.files import atomic, sha256
+from masklab.jobs import saved
 from masklab.lines import Place
 
 log = logging.getLogger("masklab")
@@ -77,17 +78,27 @@ class Parts:
         counts = [part.table(["words"])["words"].to_numpy() for part in self.of(index)]
         return np.concatenate([np.zeros(0, np.uint32), *counts])
 
+    def check(self, index: int) -> None:
+        """Remove the first part of a file that is not what was written, with a line: what follows is read again."""
+        for part in self.of(index):
+            if saved.kept(self._sum(part.path)) != sha256(part.path):
+                log.warning("%s: not a whole part; the file is read again from there", part.path)
+                part.path.unlink()
+                return
+
+    def _sum(self, path):
+        return path.with_suffix(".sum")
+
     def write(self, index: int, number: int, batches: list[pa.RecordBatch], **facts) -> None:
-        """Write a part, with facts besides `mark` and `rows`."""
+        """Write a part, with facts besides `mark` and `rows`, and its checksum first."""
         facts = {"mark": self.mark, "rows": sum(map(len, batches)), **facts}
         schema = batches[0].schema.with_metadata({KEY: json.dumps(facts)})
         options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with atomic(self._path(index, number)) as temporary, open(temporary, "wb") as file:
-            with pa.ipc.new_file(file, schema, options=options) as out:
+        with atomic(self._path(index, number)) as temporary:
+            with open(temporary, "wb") as file, pa.ipc.new_file(file, schema, options=options) as out:
                 for batch in batches:
                     out.write(batch.replace_schema_metadata(schema.metadata))
-            file.flush()
-            os.fsync(file.fileno())
+            saved.keep(sha256(temporary), self._sum(self._path(index, number)))
 
 
 def read(files, config, parts: Parts, progress=None) -> None:
@@ -95,6 +106,7 @@ def read(files, config, parts: Parts, progress=None) -> None:
     sizes = [os.path.getsize(file) if os.path.isfile(file) else 0 for file in files]
     for index, file in enumerate(files):
         before = sum(sizes[:index])
+        parts.check(index)
         done = list(parts.of(index))
         facts = done[-1].facts if done else {"position": 0, "line": 0, "held": None, "last": False}
         if facts["last"]:

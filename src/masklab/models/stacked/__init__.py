@@ -3,19 +3,31 @@
 A small model on a CPU spends much of its time between the operations, not in them. Here the copies' weights are
 stacked, so that one batched product serves all of them; gradients are computed without a tape and written where the
 optimiser reads them; and attention of the last block, where only the first position is asked for, never computes the
-keys and values of the others. Every copy computes what `encoder.MaskedLM.encode` does, dropout included.
+keys and values of the others. Every copy computes what `encoder.MaskedLM` does alone, dropout included.
 
-Absolute or disentangled positions, post-layer-norm (`supports`).
+Fine-tuning (`supports`) asks for the first position of a row or for all, pre-training (`supports_masked`) for masked
+tokens.
 """
 
 from masklab.config.schema import Encoder
 
 KNOWN = ("positions", "layers", "hidden", "heads", "intermediate", "max_positions", "dropout", "init_range")
+MASKED = ("absolute", "relative_buckets", "relative_distance", "norm", "embedding_norm", "norm_eps", "tied_head")
+WIDEST = 128  # hidden width; wider layers keep a core busy by themselves
 
 
 def supports(config) -> bool:
-    """Whether the encoder is one that is computed here: keys beyond `KNOWN` must have their defaults."""
-    if not isinstance(config, Encoder) or config.positions not in ("absolute", "disentangled") or config.dropout > 0.99:
+    """Whether the encoder can be fine-tuned here: keys beyond `KNOWN` must have their defaults."""
+    return config.positions in ("absolute", "disentangled") and _has_defaults_beyond(KNOWN, config)
+
+
+def supports_masked(config) -> bool:
+    """Whether the encoder can be pre-trained here, and is small enough to gain by it."""
+    return config.hidden <= WIDEST and _has_defaults_beyond(KNOWN + MASKED, config)
+
+
+def _has_defaults_beyond(known, config):
+    if not isinstance(config, Encoder) or config.dropout > 0.99:
         return False
-    others = {name: field for name, field in Encoder.model_fields.items() if name not in KNOWN}
+    others = {name: field for name, field in Encoder.model_fields.items() if name not in known}
     return all(getattr(config, name) == field.default for name, field in others.items())

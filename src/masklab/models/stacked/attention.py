@@ -8,6 +8,7 @@ import math
 import torch
 
 from masklab.models.attention import short_softmax
+from masklab.models.stacked.products import affine, affine_gradients, input_gradient
 
 
 class Attention:
@@ -27,23 +28,45 @@ class Attention:
             part.unflatten(1, (self.heads, -1)) for part in parameters.with_gradient(f"{name}.in_proj.bias")
         )
 
-    def project(self, x, shape):
-        """Queries, keys and values [S n B, T, d], views of one tensor."""
-        copies, size, length = shape
-        spread = x[:, None].expand(-1, self.heads, -1, -1)
-        qkv = x.new_empty(copies, self.heads, size * length, 3 * self.width)
-        for s in range(copies):  # every head's product reads the same x: no copy, and heads come out first
-            torch.baddbmm(self.bias[s, :, None], spread[s], self.weight[s].mT, out=qkv[s])
-        return qkv.view(-1, length, 3 * self.width).chunk(3, -1)
+    def project(self, x, shape, chosen=None):
+        """Queries [S n B, T or M, d], keys and values [S n B, T, d]; chosen: a `chosen.Masked` that queries are of."""
+        if chosen is None:
+            return self._products(x, slice(None), shape).chunk(3, -1)
+        self.asked_rows = x.flatten(0, 1).index_select(0, chosen.slots).view(len(x), -1, x.shape[2])
+        q = self._products(self.asked_rows, slice(self.width), shape)
+        return q, *self._products(x, slice(self.width, None), shape).chunk(2, -1)
 
-    def project_backward(self, dq, dk, dv, x, dx):
+    def _products(self, x, part, shape):
+        """x [S, B L, H] times the rows `part` of every head's weights -> [S n B, L, c]."""
+        y = affine(x, self.weight[:, :, part].flatten(1, 2), self.bias[:, :, part].flatten(1, 2))
+        y = y.view(*shape[:2], -1, self.heads, y.shape[2] // self.heads).permute(0, 3, 1, 2, 4)
+        return y.reshape(-1, *y.shape[3:])
+
+    def project_backward(self, dq, dk, dv, x, dx, chosen=None):
         """Write the projection's gradients and add that of x to dx."""
-        dqkv = torch.cat([dq, dk, dv], -1).view(len(x), self.heads, -1, 3 * self.width)
-        torch.sum(dqkv, 2, out=self.bias_gradient)
-        for s in range(len(x)):
-            torch.bmm(dqkv[s].mT, x[s].expand(self.heads, -1, -1), out=self.weight_gradient[s])
-            for head in range(self.heads):
-                dx[s].addmm_(dqkv[s, head], self.weight[s, head])
+        if chosen is None:
+            dx += self._products_backward((dq, dk, dv), slice(None), x)
+            return
+        asked = self._products_backward((dq,), slice(self.width), self.asked_rows)
+        dx += self._products_backward((dk, dv), slice(self.width, None), x)
+        dx.view(-1, dx.shape[2]).index_add_(0, chosen.slots, asked.flatten(0, 1))
+
+    def _products_backward(self, gradients, part, x):
+        """Gradient of x; gradients: of queries, keys, values, as many as `part` has, [S n B, L, d] each."""
+        rows = x.shape[1]
+        g = x.new_empty(len(x), rows, self.heads, len(gradients), self.width)
+        for number, each in enumerate(gradients):
+            g[:, :, :, number] = each.reshape(len(x), self.heads, rows, self.width).transpose(1, 2)
+        g = g.flatten(2)
+        weight = self.weight[:, :, part].flatten(1, 2)
+        whole = part == slice(None)
+        weight_gradient = self.weight_gradient.flatten(1, 2) if whole else torch.empty_like(weight)
+        bias_gradient = self.bias_gradient.flatten(1, 2) if whole else weight.new_empty(weight.shape[:2])
+        affine_gradients(g, x, weight_gradient, bias_gradient)
+        if not whole:
+            self.weight_gradient[:, :, part] = weight_gradient.unflatten(1, (self.heads, -1))
+            self.bias_gradient[:, :, part] = bias_gradient.unflatten(1, (self.heads, -1))
+        return input_gradient(g, weight)
 
     def heads_first(self, x, shape):
         """[S, B M, H] -> [S n B, M, d]."""
@@ -60,33 +83,38 @@ class Attention:
 
 
 class AbsoluteAttention(Attention):
-    """Scores scale q . k."""
+    """Scores scale q . k, from every position or, in the last block, from those that `chosen` says."""
 
     def __init__(self, parameters, name: str, config):
         super().__init__(parameters, name, config)
         self.place_bias(parameters, name)
 
-    def forward(self, x, shape, mask, keep, relative=None):
-        """mask [S, B, T] or None is added to scores; keep: iterator, next mask [S, n, B, T, >= T] or None."""
+    def forward(self, x, shape, mask, keep, relative=None, chosen=None):
+        """mask [S, B, T] or None is added to scores; keep: iterator, next mask [S, n, B, M, >= T] or None."""
         copies, size, length = shape
         keep = next(keep)
-        q, k, v = self.project(x, shape)
-        scores = product(q, k.mT, self.scale).view(copies, self.heads, size, length, length)
-        weights = softmax(scores, None if mask is None else mask[:, None, :, None]).view(-1, length, length)
+        q, k, v = self.project(x, shape, chosen)
+        scores = product(q, k.mT, self.scale).view(copies, self.heads, size, -1, length)
+        if relative is not None:
+            scores.add_(relative.terms(chosen))
+        weights = softmax(scores, None if mask is None else mask[:, None, :, None]).flatten(0, 2)
         kept = weights if keep is None else weights * keep[..., :length].reshape(weights.shape)
-        self.saved = x, q, k, v, weights, kept, keep, shape
+        self.saved = x, q, k, v, weights, kept, keep, shape, relative, chosen
         return self.heads_last(torch.bmm(kept, v), shape)
 
     def backward(self, g, dx):
         """Add to dx [S, N, H] the gradient of x, given that of the context."""
-        x, q, k, v, weights, kept, keep, shape = self.saved
+        x, q, k, v, weights, kept, keep, shape, relative, chosen = self.saved
+        self.saved = None  # memory for what comes next
         g = self.heads_first(g, shape)
         dweights = torch.bmm(g, v.mT)
         if keep is not None:
             dweights.mul_(keep[..., : shape[2]].reshape(dweights.shape))
         dscores = torch._softmax_backward_data(dweights, weights, -1, weights.dtype)
+        if relative is not None:
+            relative.add_gradient(dscores.view(shape[0], self.heads, shape[1], -1, shape[2]), chosen)
         dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
-        self.project_backward(dq, dk, torch.bmm(kept.mT, g), x, dx)
+        self.project_backward(dq, dk, torch.bmm(kept.mT, g), x, dx, chosen)
 
 
 class FirstAbsoluteAttention(AbsoluteAttention):
@@ -96,7 +124,7 @@ class FirstAbsoluteAttention(AbsoluteAttention):
     key's bias adds the same to every score of a row and drops out.
     """
 
-    def forward(self, x, shape, mask, keep, relative=None):
+    def forward(self, x, shape, mask, keep, relative=None, chosen=None):
         """As above, the next mask [S, n, B, 1, >= T]."""
         copies, size, length = shape
         keep = next(keep)
@@ -123,6 +151,7 @@ class FirstAbsoluteAttention(AbsoluteAttention):
     def backward(self, g, dx):
         """Add to dx [S, N, H] the gradient of x, given that of the context [S, B, H]."""
         x, first, q, u, weights, kept, keep, total, z, (copies, size, _) = self.saved
+        self.saved = None  # memory for what comes next
         (wq, wk, wv), (_, _, bv) = self._parts(self.weight), self._parts(self.bias)
         dwq, dwk, dwv = self._parts(self.weight_gradient)
         dbq, dbk, dbv = self._parts(self.bias_gradient)

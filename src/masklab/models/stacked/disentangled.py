@@ -11,11 +11,12 @@ from masklab.models.positions import shift
 from masklab.models.stacked.attention import Attention, product, softmax
 
 
-class Relative:
+class Distances:
     """Embeddings of the distances of a batch, [S, R, H], and their gradient, to which every block adds."""
 
-    def __init__(self, parameters, name: str, length: int, zero: int):
+    def __init__(self, parameters, name: str, length: int, config):
         values, gradient = parameters.with_gradient(name)
+        zero = config.max_positions
         self.part = slice(zero - length + 1, zero + length)
         self.rows, self.written = values[:, self.part].flip(1), gradient
         self.gradient = torch.zeros_like(self.rows)
@@ -38,7 +39,7 @@ class DisentangledAttention(Attention):
         self.bias = torch.zeros(*self.weight.shape[:3])
         self.bias_gradient = torch.empty_like(self.bias)
 
-    def forward(self, x, shape, mask, keep, relative):
+    def forward(self, x, shape, mask, keep, relative, chosen=None):
         """mask [S, B, T] or None; keep: iterator, next masks [S, R, H] and [S, n, B, M, >= T] or None."""
         copies, size, length = shape
         q_bias, _, v_bias = self.bias.chunk(3, -1)
@@ -49,19 +50,20 @@ class DisentangledAttention(Attention):
         keys = self._by_head(torch.bmm(rows, self.keys[0].mT))  # [S n, R, d]
         (weight, bias), _ = self.queries
         queries = self._by_head(torch.baddbmm(bias[:, None], rows, weight.mT).flip(1))
-        q, k, v = self.project(x, shape)
-        q = self.asked(q)
+        q, k, v = self.project(x, shape, chosen)
+        q, self.chosen = self.asked(q), chosen
         scores = product(q, k.mT, self.scale).add_(self.terms(q, k, keys, queries, length))
         scores = scores.view(copies, self.heads, size, -1, length)
         weights = softmax(scores, None if mask is None else mask[:, None, :, None]).flatten(0, 2)
         keep = next(keep)
         kept = weights if keep is None else weights * keep[..., :length].reshape(weights.shape)
-        self.saved = x, q, k, v, keys, queries, rows, keep_relative, relative, weights, kept, keep, shape
+        self.saved = x, q, k, v, keys, queries, rows, keep_relative, relative, weights, kept, keep, shape, chosen
         return self.heads_last(torch.bmm(kept, v), shape)
 
     def backward(self, g, dx):
         """Add to dx [S, N, H] the gradient of x, given that of the context, and to `relative.gradient` its own."""
-        x, q, k, v, keys, queries, rows, keep_relative, relative, weights, kept, keep, shape = self.saved
+        x, q, k, v, keys, queries, rows, keep_relative, relative, weights, kept, keep, shape, chosen = self.saved
+        self.saved = None  # memory for what comes next
         g = self.heads_first(g, shape)
         dweights = torch.bmm(g, v.mT)
         if keep is not None:
@@ -69,7 +71,7 @@ class DisentangledAttention(Attention):
         dscores = torch._softmax_backward_data(dweights, weights, -1, weights.dtype)
         dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
         dkeys, dqueries = self.terms_backward(dscores, q, k, keys, queries, dq, dk)
-        self.project_backward(self.everywhere(dq, shape), dk, torch.bmm(kept.mT, g), x, dx)
+        self.project_backward(self.everywhere(dq, shape), dk, torch.bmm(kept.mT, g), x, dx, chosen)
         dq_bias, _, dv_bias = self.bias_gradient.chunk(3, -1)
         self.q_bias[1].view_as(dq_bias).copy_(dq_bias)
         self.v_bias[1].view_as(dv_bias).copy_(dv_bias)
@@ -92,17 +94,35 @@ class DisentangledAttention(Attention):
     def terms(self, q, k, keys, queries, length):
         """Position terms [S n B, M, T]; keys and queries [S n, R, d], scaled, the latter from distance 1 - T up."""
         groups = len(keys)
-        c2p = torch.bmm(q.reshape(groups, -1, self.width), keys.mT).view(-1, length, 2 * length - 1)
+        c2p = torch.bmm(q.reshape(groups, -1, self.width), keys.mT).view(-1, q.shape[1], 2 * length - 1)
         p2c = torch.bmm(k.reshape(groups, -1, self.width), queries.mT).view(-1, length, 2 * length - 1)
-        return shift(c2p) + shift(p2c).mT
+        if self.chosen is None:
+            return shift(c2p) + shift(p2c).mT
+        c2p_index, p2c_index = self._indices(length)
+        return c2p.gather(-1, c2p_index).add_(p2c.flatten(1).gather(-1, p2c_index).view_as(c2p_index))
+
+    def _indices(self, length):
+        """Where the terms [S n B, M, T] of the chosen queries lie in rows of distances, and in all T rows of keys."""
+        j, width = torch.arange(length), self.chosen.width
+        offset = length - 1 - self.chosen.column[..., None] + j
+        both = offset, j * (2 * length - 1) + 2 * length - 2 - offset
+        each = [part[:, None].expand(-1, self.heads, -1, -1, -1).reshape(-1, width, length) for part in both]
+        return each[0], each[1].flatten(1)
 
     def terms_backward(self, dscores, q, k, keys, queries, dq, dk):
         """Add to dq and dk; gradients of keys and queries."""
         groups, length = len(keys), k.shape[1]
+        full_c2p = dscores.new_zeros(*q.shape[:2], 2 * length - 1)
+        full_p2c = dscores.new_zeros(len(k), length, 2 * length - 1)
+        if self.chosen is None:
+            shift(full_c2p).copy_(dscores)
+            shift(full_p2c).copy_(dscores.mT)
+        else:
+            c2p_index, p2c_index = self._indices(length)
+            full_c2p.scatter_(-1, c2p_index, dscores)
+            full_p2c.flatten(1).scatter_add_(-1, p2c_index, dscores.flatten(1))
         gradients = []
-        for d, content, dcontent, position in ((dscores, q, dq, keys), (dscores.mT, k, dk, queries)):
-            full = d.new_zeros(len(d), length, 2 * length - 1)
-            shift(full).copy_(d)
+        for full, content, dcontent, position in ((full_c2p, q, dq, keys), (full_p2c, k, dk, queries)):
             full = full.view(groups, -1, 2 * length - 1)
             dcontent.view(groups, -1, self.width).baddbmm_(full, position)
             gradients.append(torch.bmm(full.mT, content.reshape(groups, -1, self.width)))

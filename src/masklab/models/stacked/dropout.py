@@ -22,6 +22,12 @@ def sites(config, size: int, length: int, first: bool) -> list[tuple]:
     return shapes
 
 
+def masked_sites(config, size: int, length: int, queries: int, tokens: int) -> list[tuple]:
+    """The same of a model that is asked for `tokens` masked tokens, by `queries` of each row in the last block."""
+    shapes = sites(config, size, length, False)
+    return [*shapes[:-3], (config.heads, size, queries, max(length, 16)), *[(1, tokens, config.hidden)] * 2]
+
+
 def keep_masks(seeds, shapes, p: float) -> list[torch.Tensor]:
     """Masks [S, ...], one per site: 0 with probability p (rounded to a multiple of 2^-16), else 1 / (1 - p).
 

@@ -9,33 +9,40 @@ import torch
 from torch.nn import functional as F
 
 from masklab.models.stacked.attention import AbsoluteAttention, FirstAbsoluteAttention
-from masklab.models.stacked.disentangled import DisentangledAttention, FirstDisentangledAttention, Relative
+from masklab.models.stacked.bias import Bias
+from masklab.models.stacked.chosen import First, Masked
+from masklab.models.stacked.disentangled import DisentangledAttention, Distances, FirstDisentangledAttention
+from masklab.models.stacked.products import affine, affine_gradients, input_gradient
 
 LOWEST = torch.finfo(torch.float32).min / 2
 ATTENTION = {  # from every position, from the first
     "absolute": (AbsoluteAttention, FirstAbsoluteAttention),
     "disentangled": (DisentangledAttention, FirstDisentangledAttention),
+    "relative": (AbsoluteAttention, None),  # the bias by distance is added to its scores
+    "none": (AbsoluteAttention, None),
 }
+RELATIVE = {"disentangled": Distances, "relative": Bias}  # what attention is given of distances
 
 
 class StackedEncoder:
-    """`MaskedLM.encode` of every copy, at the first position of each row (`first`) or at all.
+    """`MaskedLM.encode` of every copy, at all positions, at the first of each row or at masked ones.
 
     parameters: `StackedParameters` that hold the encoder's, named as in `MaskedLM` after `prefix`; the token
-    embeddings are its table.
+    embeddings are its table. first: at the first position of each row, by an attention of its own.
     """
 
     def __init__(self, parameters, config, first: bool, prefix: str = "encoder."):
-        self.parameters, self.prefix, self.config = parameters, prefix, config
-        self.norm = Norm(parameters, f"{prefix}embeddings.norm", config.eps)
+        self.parameters, self.prefix, self.config, self.first = parameters, prefix, config, first
+        self.norm = Norm(parameters, f"{prefix}embeddings.norm", config.eps) if config.embedding_norm else None
         everywhere, from_first = ATTENTION[config.positions]
         kinds = [everywhere] * (config.layers - first) + [from_first] * first
         self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config, kind) for i, kind in enumerate(kinds)]
+        self.final_norm = Norm(parameters, f"{prefix}final_norm", config.eps) if config.norm == "pre" else None
 
-    def forward(self, ids, lengths, keep=None):
-        """ids [S, B, T] padded on the right, lengths [S, B] -> [S, B, H] or [S, N, H].
+    def forward(self, ids, lengths, keep=None, masked=None):
+        """ids [S, B, T] padded on the right, lengths [S, B] -> [S, B, H], [S, N, H] or, at K tokens, [S, K, H].
 
-        keep: dropout masks in the order of `dropout.sites`; None: no dropout.
+        keep: dropout masks in the order of `dropout.sites`; None: no dropout. masked: a `chosen.Masked`.
         """
         copies, size, length = self.shape = ids.shape
         keep = itertools.repeat(None) if keep is None else iter(keep)
@@ -44,46 +51,48 @@ class StackedEncoder:
         self.rows = (ids + first_rows[:, None, None]).flatten()
         x = values.view(-1, width).index_select(0, self.rows).view(copies, size, length, width)
         self.relative = None
-        if self.config.positions == "absolute":
+        if self.config.has_absolute:
             places = self.parameters[f"{self.prefix}embeddings.position"][:, :length]
-            x.add_((places + self.parameters[f"{self.prefix}embeddings.segment"])[:, None])
-        else:
-            self.relative = Relative(self.parameters, f"{self.prefix}relative", length, self.config.max_positions)
-        x = self.norm.forward(x.view(copies, -1, width))
+            x.add_((places + self.parameters[self._segment] if self._segment else places)[:, None])
+        if self.config.positions in RELATIVE:
+            kind, name = RELATIVE[self.config.positions], f"{self.prefix}relative"
+            self.relative = kind(self.parameters, name, length, self.config)
+        x = x.view(copies, -1, width)
+        x = x if self.norm is None else self.norm.forward(x)
         self.kept = _rows(next(keep))
         x = x if self.kept is None else x * self.kept
         padding = torch.arange(length, device=ids.device) >= lengths[..., None]
         mask = torch.zeros(padding.shape, device=ids.device).masked_fill_(padding, LOWEST) if padding.any() else None
+        chosen = First(self.shape) if self.first else masked
         for block in self.blocks:
-            x = block.forward(x, self.shape, mask, keep, self.relative)
-        return x
+            x = block.forward(x, self.shape, mask, keep, self.relative, chosen if block is self.blocks[-1] else None)
+        return x if self.final_norm is None else self.final_norm.forward(x)
 
-    def backward(self, g) -> None:
-        """Write the gradients of all parameters, given that of the result."""
+    def backward(self, g, add: bool = False) -> None:
+        """Write the gradients of all parameters, given that of the result; add: to that of the token embeddings."""
+        g = g if self.final_norm is None else self.final_norm.backward(g)
         for block in reversed(self.blocks):
             g = block.backward(g)
-        g = self.norm.backward(g if self.kept is None else g.mul_(self.kept))
+        g = g if self.kept is None else g.mul_(self.kept)
+        g = g if self.norm is None else self.norm.backward(g)
         copies, size, length = self.shape
         if self.relative is not None:
             self.relative.write()
-        else:
+        if self.config.has_absolute:
             position = self.parameters.gradient_of(f"{self.prefix}embeddings.position")
             torch.sum(g.view(copies, size, length, -1), 1, out=position[:, :length])
             position[:, length:].zero_()
-            torch.sum(position, 1, keepdim=True, out=self.parameters.gradient_of(f"{self.prefix}embeddings.segment"))
-        self.parameters.gradient_of(f"{self.prefix}embeddings.word").zero_()
+            if self._segment:
+                torch.sum(position, 1, keepdim=True, out=self.parameters.gradient_of(self._segment))
+        if not add:
+            self.parameters.gradient_of(f"{self.prefix}embeddings.word").zero_()
         self.parameters.gradient.view(-1, self.parameters.width).index_add_(0, self.rows, g.flatten(0, 1))
 
-
-def affine(x, weight, bias):
-    """x [S, N, K], weight [S, M, K], bias [S, M] -> [S, N, M]."""
-    return torch.baddbmm(bias[:, None], x, weight.mT)
-
-
-def affine_gradients(g, x, weight_gradient, bias_gradient) -> None:
-    """Write the gradients of `affine`'s parameters, from g [S, N, M], that of its result."""
-    torch.bmm(g.mT, x, out=weight_gradient)
-    torch.sum(g, 1, out=bias_gradient)
+    @property
+    def _segment(self) -> str | None:
+        """The parameter that stands for BERT's only segment, where there is one."""
+        name = f"{self.prefix}embeddings.segment"
+        return name if name in self.parameters.shapes else None
 
 
 class Norm:
@@ -103,6 +112,7 @@ class Norm:
 
     def backward(self, g):
         x, y, mean, scale = self.saved
+        self.saved = None  # memory for what comes next
         width = x.shape[-1:]
         weight_gradient, bias_gradient = self.gradients
         if len(x) == 1:
@@ -121,45 +131,59 @@ class Block:
     """One encoder block; `attending` is one of `ATTENTION`."""
 
     def __init__(self, parameters, name: str, config, attending):
-        self.parameters, self.name = parameters, name
+        self.parameters, self.name, self.pre = parameters, name, config.norm == "pre"
         self.attention = attending(parameters, f"{name}.attention", config)
         self.attention_norm = Norm(parameters, f"{name}.attention_norm", config.eps)
         self.ffn_norm = Norm(parameters, f"{name}.ffn_norm", config.eps)
 
-    def forward(self, x, shape, mask, keep, relative=None):
-        """x [S, N, H] -> [S, N or B, H]; keep: an iterator over the dropout masks of attention, output, ffn."""
-        copies, size, length = shape
-        context = self.attention.forward(x, shape, mask, keep, relative)
-        residual = x if context.shape == x.shape else x.view(copies, size, length, -1)[:, :, 0]
+    def forward(self, x, shape, mask, keep, relative=None, chosen=None):
+        """x [S, N, H] -> the same, or what `chosen` takes of it.
+
+        keep: an iterator over the dropout masks of attention, output, ffn; relative: what attention is given of
+        distances; chosen: positions that the block is asked for (`models.stacked.chosen`), None: all.
+        """
+        normed = self.attention_norm.forward(x) if self.pre else x
+        asked = chosen if isinstance(chosen, Masked) else None  # attention from first positions is a class of its own
+        context = self.attention.forward(normed, shape, mask, keep, relative, asked)
+        residual, context = (x, context) if chosen is None else (chosen.take(x), chosen.spread(context))
         kept = _rows(next(keep))
-        y = affine(context, *self.parameters.pair(f"{self.name}.out"))
-        y = self.attention_norm.forward(dropped(residual, y, kept))
-        inner = affine(y, *self.parameters.pair(f"{self.name}.ffn_in"))
+        y = dropped(residual, affine(context, *self.parameters.pair(f"{self.name}.out")), kept)
+        if not self.pre:
+            y = self.attention_norm.forward(y)
+        read = self.ffn_norm.forward(y) if self.pre else y
+        inner = affine(read, *self.parameters.pair(f"{self.name}.ffn_in"))
         active = F.gelu(inner)
         kept_ffn = _rows(next(keep))
-        z = affine(active, *self.parameters.pair(f"{self.name}.ffn_out"))
-        self.saved = x.shape, context, kept, y, inner, active, kept_ffn, shape
-        return self.ffn_norm.forward(dropped(y, z, kept_ffn))
+        z = dropped(y, affine(active, *self.parameters.pair(f"{self.name}.ffn_out")), kept_ffn)
+        self.saved = normed.shape, context, kept, read, inner, active, kept_ffn, chosen
+        return z if self.pre else self.ffn_norm.forward(z)
 
     def backward(self, g):
         """Gradient of x, given that of the result."""
-        whole, context, kept, y, inner, active, kept_ffn, (copies, size, length) = self.saved
+        whole, context, kept, read, inner, active, kept_ffn, chosen = self.saved
+        self.saved = None  # memory for what comes next
         pair, gradients = self.parameters.pair, self.parameters.gradient_pair
-        g = self.ffn_norm.backward(g)
+        g = g if self.pre else self.ffn_norm.backward(g)
         dz = g if kept_ffn is None else g * kept_ffn
         affine_gradients(dz, active, *gradients(f"{self.name}.ffn_out"))
-        dinner = torch.bmm(dz, pair(f"{self.name}.ffn_out")[0])
+        dinner = input_gradient(dz, pair(f"{self.name}.ffn_out")[0])
         torch.ops.aten.gelu_backward.grad_input(dinner, inner, grad_input=dinner)
-        affine_gradients(dinner, y, *gradients(f"{self.name}.ffn_in"))
-        g = self.attention_norm.backward(g.baddbmm_(dinner, pair(f"{self.name}.ffn_in")[0]))
+        affine_gradients(dinner, read, *gradients(f"{self.name}.ffn_in"))
+        if self.pre:
+            g = g + self.ffn_norm.backward(input_gradient(dinner, pair(f"{self.name}.ffn_in")[0]))
+        else:
+            g = self.attention_norm.backward(input_gradient(dinner, pair(f"{self.name}.ffn_in")[0]).add_(g))
         dy = g if kept is None else g * kept
         affine_gradients(dy, context, *gradients(f"{self.name}.out"))
-        dcontext = torch.bmm(dy, pair(f"{self.name}.out")[0])
-        if g.shape != whole:
-            first, g = g, g.new_zeros(whole)
-            g.view(copies, size, length, -1)[:, :, 0] = first
-        self.attention.backward(dcontext, g)
-        return g
+        dcontext = input_gradient(dy, pair(f"{self.name}.out")[0])
+        if chosen is not None:
+            g, dcontext = chosen.put(g), chosen.gather(dcontext)
+        if not self.pre:
+            self.attention.backward(dcontext, g)
+            return g
+        normed = g.new_zeros(whole)
+        self.attention.backward(dcontext, normed)
+        return self.attention_norm.backward(normed).add_(g)
 
 
 def dropped(residual, x, keep):

@@ -1,8 +1,10 @@
 """The parameters of several copies of one model: one vector per copy, with gradients and AdamW's moments alongside."""
 
+from copy import copy
+
 import torch
 
-from masklab.optim.flat import adamw_
+from masklab.optim.flat import adamw_, sgd_
 
 
 class StackedParameters:
@@ -23,8 +25,35 @@ class StackedParameters:
         self.mean, self.square = torch.zeros_like(self.values), torch.zeros_like(self.values)
         self.updates = torch.zeros((), device=flat.device)
 
+    @classmethod
+    def of(cls, models, table: str) -> "StackedParameters":
+        """The parameters of `models` of one architecture, which are views of a row each from now on, gradients too."""
+        stacked = cls(dict(models[0].named_parameters()), len(models), table)
+        for row, model in enumerate(models):
+            for name, parameter in model.named_parameters():
+                stacked[name][row] = parameter.detach()
+        stacked.lend(models)
+        return stacked
+
+    def lend(self, models) -> None:
+        """Have the parameters of each of `models`, and their gradients, be views of a row each."""
+        for row, model in enumerate(models):
+            for name, parameter in model.named_parameters():
+                parameter.data, parameter.grad = self[name][row], self.gradient_of(name)[row]
+
+    def part(self, start: int, stop: int) -> "StackedParameters":
+        """The copies start .. stop - 1 alone, on the same memory."""
+        part = copy(self)
+        for name in ("values", "gradient", "mean", "square"):
+            setattr(part, name, getattr(self, name)[start:stop])
+        part._look()
+        return part
+
     def _lay_out(self, values):
         self.values, self.gradient = values, torch.zeros_like(values)
+        self._look()
+
+    def _look(self):
         self._views, self._gradient_views = self._view(self.values), self._view(self.gradient)
 
     def _view(self, matrix):
@@ -63,9 +92,23 @@ class StackedParameters:
         self.mean, self.square = self.mean[rows], self.square[rows]
         self._lay_out(self.values[rows])
 
-    def step(self, lr: float, weight_decay=0.0, clip: float | None = None, *, betas=(0.9, 0.999), eps=1e-8) -> None:
-        """One AdamW update of every copy with its gradient, clipped to norm `clip` by itself."""
+    def state(self) -> dict[str, torch.Tensor]:
+        """What a resumed run needs, by name."""
+        return {"values": self.values, "mean": self.mean, "square": self.square, "updates": self.updates}
+
+    @torch.no_grad()
+    def step(
+        self, lr, weight_decay=0.0, clip=None, *, kind="adamw", betas=(0.9, 0.999), eps=1e-8, momentum=0.0
+    ) -> torch.Tensor:
+        """One update of every copy with its gradient, clipped to norm `clip` by itself; the norms before, [S, 1].
+
+        As `optim.flat.FlatParameters.step`, but that the gradient is not zeroed.
+        """
+        norms = torch.linalg.vector_norm(self.gradient, dim=1, keepdim=True)
         if clip is not None:
-            norms = torch.linalg.vector_norm(self.gradient, dim=1, keepdim=True)
             self.gradient.mul_((clip / (norms + 1e-6)).clamp_(max=1))
-        adamw_(self, lr, weight_decay, betas, eps)
+        if kind == "sgd":
+            sgd_(self, lr, weight_decay, momentum)
+        else:
+            adamw_(self, lr, weight_decay, betas, eps)
+        return norms

@@ -1,0 +1,57 @@
+"""What a machine lacks (room on a disk, memory, rights) is no bug of a job: one line says what, and what helps."""
+
+import errno
+import os
+
+ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+OTHER = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE)
+# Libraries written in Rust and C++ raise their own errors, with the system's words in them.
+SAID = {os.strerror(number): number for number in (*ROOM, *OTHER)}
+MEMORY = ("can't allocate memory", "cannot allocate memory", "out of memory", "std::bad_alloc")
+# What to lower where a job runs out of memory.
+LOWER = {
+    "pretrain": "models.{recipe}.micro_batch (sequences per forward pass; a lower one begins the run anew)",
+    "causal_model": "causal_models.{causal}.batch_size",
+    "probe": "probes.{probe}.batch_size or max_length, where the probe has them",
+    "dictionary": "dictionaries.{dictionary}.sample or batch_size",
+}
+
+
+def lacking(error: BaseException, rule: str = "", **wildcards) -> str | None:
+    """One line for an error that says what the machine lacks; None for any other. rule, wildcards: of the job."""
+    if _is_of_memory(error):
+        what = LOWER.get(rule, "").format(**wildcards)
+        what = f"lower {what}, or give the job more memory" if what else "give the job more memory"
+        return f"out of memory ({_first(error)}); {what}; run the same command again to resume"
+    number = _number(error)
+    if number is None:
+        return None
+    file = getattr(error, "filename", None)
+    where = f"{file}: " if file else ""
+    if number in ROOM:
+        said = _first(error) if not file else os.strerror(number)
+        return f"{where}{said}: the disk is full, or a quota; make room and run the same command again to go on"
+    return f"{where}{os.strerror(number) if file else _first(error)}"
+
+
+def _is_of_memory(error):
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    text = str(error).lower()
+    return isinstance(error, RuntimeError | OSError) and any(words in text for words in MEMORY)
+
+
+def _number(error) -> int | None:
+    """The system's number of an error that is of the machine's; None if it is not."""
+    number = getattr(error, "errno", None) if isinstance(error, OSError) else None
+    if number is None:
+        text = str(error)
+        if isinstance(error, OSError) and "requested and" in text and "written" in text:  # numpy's tofile
+            return errno.ENOSPC
+        number = next((number for words, number in SAID.items() if words in text), None)
+    return number if number in (*ROOM, *OTHER) else None
+
+
+def _first(error) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0].rstrip(". ") if text else type(error).__name__

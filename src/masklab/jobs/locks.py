@@ -1,0 +1,18 @@
+"""Locks on files (flock), and file systems that have none: some parallel ones, mounted without."""
+
+import errno
+import fcntl
+
+NONE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
+
+
+def lock(file, shared: bool = False, wait: bool = False) -> bool:
+    """Lock an open file until it is closed. False: its file system has no locks. OSError: another process holds it."""
+    how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    try:
+        fcntl.flock(file, how if wait else how | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in NONE:
+            raise
+        return False
+    return True

@@ -1,0 +1,375 @@
+"""Faults done to a small workflow: `python tests/faults.py kill --times 100`, or `all` of them.
+
+Each fault is done in a new folder while the workflow runs; then the same command runs again until all is made, and
+`scores.parquet` must be that of a run that nothing disturbed, byte for byte. What stops a job is said in one line. The
+workflow goes from text over tokens, a model, its dictionary and codes to a second phase, fine-tuning, minimal
+pairs, a table and a figure. `disk` and `readonly` mount a small tmpfs and need the right to (root, or
+`unshare --map-root-user --mount`). Ends with status 1 if a fault left a mark.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+START = {"corpus": "text", "tokenizer": "text", "encoder": "tiny", "batch_size": 32, "save_minutes": 0.01}
+WORDS = ("red", "big", "old", "sad", "new", "shy", "wet", "odd")
+CONFIG = {
+    "extends": [],
+    "corpora": {"text": {"kind": "text", "files": ["words.txt"], "min_words": 1, "valid": 20, "test": 20}},
+    "tokenizers": {"text": {"corpus": "text", "vocab_size": 70, "max_length": 16}},
+    "encoders": {"tiny": {"layers": 1, "hidden": 16, "heads": 2, "max_positions": 16}},
+    "objectives": {"mlm": {"mlm": 1}, "mlsm": {"mlsm": 1}},
+    "models": {
+        "first": START | {"objective": "mlm", "steps": 300, "checkpoints": [150, 300]},
+        "second": START | {"objective": "mlsm", "steps": 60, "init": "first@300", "dictionary": "d", "codes": "stored"},
+    },
+    "dictionaries": {"d": {"model": "first@300", "layer": 1, "atoms": 32, "sample": 2000, "iterations": 30,
+                           "batch_size": 100}},
+    "tasks": {"t": {"kind": "label-files", "train": "t.jsonl", "valid": "t.jsonl"},
+              "p": {"kind": "pair-files", "files": ["p.jsonl"]}},
+    "probes": {"tune": {"kind": "finetune", "tasks": ["t"], "seeds": [1, 2], "epochs": 2, "max_length": 12},
+               "pairs": {"kind": "minimal_pairs", "tasks": ["p"]}},
+    "studies": {"s": {"panels": {"all": ["first", "second"]}, "probes": {"tune": "all", "pairs": "all"},
+                      "replicates": 2, "tables": ["comparison"], "figures": ["bars"]}},
+}  # fmt: skip
+SCORES = "results/scores.parquet"
+# A file of each rule, in the order in which they are made.
+FILES = ["corpora/text/train.parquet", "tokenizers/text/tokenizer.json", "tokens/text/text/meta.json",
+         "tasks/t/task.json", "models/first/r1/manifest.json", "dictionaries/d/r1/dictionary.safetensors",
+         "codes/d/r1/codes.json", "models/second/r1/manifest.json", "scores/tune/first/r1/all.parquet",
+         "scores.parquet", "facts.parquet", "tables/s/comparison.csv", "figures/s/bars.pdf", "report.html"]  # fmt: skip
+NOISE = ("Traceback", 'File "')
+
+
+def lay_down(folder: Path) -> Path:
+    """The workflow's config and data in a new folder."""
+    folder.mkdir(parents=True)
+    (folder / "config.yaml").write_text(yaml.safe_dump(CONFIG))
+    lines = [f"the {a} cat sees a {b} dog near the {c} house" for a in WORDS for b in WORDS for c in WORDS]
+    (folder / "words.txt").write_text("\n".join(lines) + "\n")
+    rows = [{"sentence": line, "label": number % 2} for number, line in enumerate(lines[:48])]
+    pairs = [{"sentence_good": line, "sentence_bad": " ".join(line.split()[::-1])} for line in lines[:20]]
+    for name, listed in (("t", rows), ("p", pairs)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in listed))
+    return folder
+
+
+def start(folder: Path, *arguments, output=None, environment=(), **how):
+    """Snakemake on the folder's workflow, in a session of its own."""
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2", *arguments]
+    command += ["--rerun-incomplete", "--directory", str(folder), "--configfile", str(folder / "config.yaml")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), **dict(environment)}
+    with open(output or os.devnull, "a") as file:
+        return subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True, **how
+        )
+
+
+def finish(folder: Path, *arguments, tries: int = 6, **how) -> list[int]:
+    """Run until it succeeds; the exit statuses. A Snakemake that was killed leaves its lock, which is taken away."""
+    statuses = []
+    while len(statuses) < tries:
+        start(folder, "--unlock").wait()
+        statuses.append(start(folder, *arguments, output=folder / "output", **how).wait())
+        if statuses[-1] == 0:
+            return statuses
+    raise AssertionError(f"{folder}: did not finish: {(folder / 'output').read_text()[-3000:]}")
+
+
+def kill_all(process) -> None:
+    """SIGKILL to a Snakemake and all that it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def jobs(folder: Path) -> dict[str, int]:
+    """Place of each job under way -> its process."""
+    found = {}
+    for path in (folder / "results/state/jobs").glob("*.json"):
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            said = json.loads(path.read_text())
+            if "failed" not in said and Path(f"/proc/{said['pid']}").exists():
+                found[path.stem] = said["pid"]
+    return found
+
+
+def same(folder: Path, whole: Path) -> None:
+    """The scores are those of the undisturbed run, byte for byte."""
+    assert (folder / SCORES).read_bytes() == (whole / SCORES).read_bytes(), f"{folder}: other scores"
+
+
+def quiet(folder: Path) -> None:
+    """No job and no Snakemake has left a traceback."""
+    for path in [folder / "output", *(folder / "results/logs").rglob("*.log")]:
+        text = path.read_text(errors="replace") if path.exists() else ""
+        assert not any(noise in text for noise in NOISE), f"{path}:\n{text[-2500:]}"
+
+
+def resumptions(folder: Path) -> int:
+    """Jobs whose last try went on from a state."""
+    logs = [path.read_text(errors="replace") for path in (folder / "results/logs").rglob("*.log")]
+    return sum("resuming at" in text or "going on after" in text for text in logs)
+
+
+# --- the faults ------------------------------------------------------------------------------------------------------
+
+
+def kill(place: Path, whole: Path, rng, times: int) -> str:
+    """SIGKILL to random jobs, and in one case of ten to Snakemake with all it has started, at random moments.
+
+    No job is killed more than three times in one run of the workflow, so that all rules have their turn.
+    """
+    folder, killed, turns, resumed = lay_down(place / "kill"), {}, {}, 0
+    process, done = start(folder, "--retries", "1000", output=folder / "output"), 0
+    while done < times:
+        time.sleep(rng.expovariate(1 / 1.5))
+        if process.poll() is not None:
+            if process.returncode == 0:  # all is made, and once more
+                same(folder, whole)
+                turns.clear()
+                resumed += resumptions(folder)
+                shutil.rmtree(folder / "results")
+                shutil.rmtree(folder / ".masklab", ignore_errors=True)
+            start(folder, "--unlock").wait()
+            process = start(folder, "--retries", "1000", output=folder / "output")
+            continue
+        if rng.random() < 0.1:
+            kill_all(process)
+            killed["snakemake"] = killed.get("snakemake", 0) + 1
+            done += 1
+        elif there := {name: process for name, process in jobs(folder).items() if turns.get(name, 0) < 3}:
+            name = rng.choice(sorted(there))
+            turns[name] = turns.get(name, 0) + 1
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(there[name], signal.SIGKILL)
+                kind = name.partition("~")[0]
+                killed[kind] = killed.get(kind, 0) + 1
+                done += 1
+    kill_all(process)
+    finish(folder)
+    resumed += resumptions(folder)
+    same(folder, whole)
+    left = [path for path in (folder / "results/state").rglob("*") if path.suffix in (".safetensors", ".tmp")]
+    assert not left, left
+    each = ", ".join(f"{count} {name}" for name, count in sorted(killed.items()))
+    return f"{done} kills ({each}); {resumed} of the jobs went on from a state in their last try"
+
+
+def term(place: Path, whole: Path, rng, times: int) -> str:
+    """SIGTERM to Snakemake and its jobs, as a terminal or a cluster sends it, at random moments."""
+    folder = lay_down(place / "term")
+    for _ in range(times):
+        process = start(folder, output=folder / "output")
+        time.sleep(rng.uniform(4, 14))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+        start(folder, "--unlock").wait()
+    finish(folder)
+    same(folder, whole)
+    return f"{times} times SIGTERM"
+
+
+def two(place: Path, whole: Path, rng, times: int) -> str:
+    """Two Snakemakes in one folder: one is refused; two folders that share a store at once: both make the same."""
+    folder = lay_down(place / "one")
+    first = start(folder, output=folder / "output")
+    while not (folder / ".snakemake/locks").is_dir() or not any((folder / ".snakemake/locks").iterdir()):
+        time.sleep(0.05)
+    second = start(folder, output=folder / "second").wait()
+    assert second != 0 and "lock" in (folder / "second").read_text().lower()
+    assert first.wait() == 0
+    same(folder, whole)
+    folders = [lay_down(place / name) for name in ("left", "right")]
+    shared = {"MASKLAB_STORE": str(place / "shared")}
+    running = [start(folder, output=folder / "output", environment=shared) for folder in folders]
+    assert [process.wait() for process in running] == [0, 0]
+    for folder in folders:
+        same(folder, whole)
+        quiet(folder)
+    return "the second was refused; two with one store agree"
+
+
+@contextlib.contextmanager
+def mounted(folder: Path, size: str):
+    """A tmpfs of a size at `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(folder: Path, left: int) -> Path:
+    """Fill a file system up to `left` bytes."""
+    filler = folder / "filler"
+    with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"\0" * 4096)
+    os.truncate(filler, max(0, filler.stat().st_size - left))
+    return filler
+
+
+def disk(place: Path, whole: Path, rng, times: int) -> str:
+    """Before each rule the disk of the results is full but for some kB; then there is room again."""
+    folder, refused = lay_down(place / "disk"), 0
+    with mounted(folder / "results", "64m"):
+        for file in FILES:
+            for left in (0, 8192):
+                filler = fill(folder / "results", left)
+                status = start(folder, f"results/{file}", output=folder / "output").wait()
+                refused += status != 0
+                quiet(folder)
+                filler.unlink()
+                start(folder, "--unlock").wait()
+            if refused:
+                text = (folder / "output").read_text()
+                assert "No space left" in text or "full" in text, text[-2500:]
+            finish(folder, f"results/{file}")
+        finish(folder)
+        quiet(folder)
+        same(folder, whole)
+    return f"{2 * len(FILES)} runs of {len(FILES)} rules on a full disk, {refused} refused in a line"
+
+
+def readonly(place: Path, whole: Path, rng, times: int) -> str:
+    """The results can be read and not written."""
+    folder = lay_down(place / "readonly")
+    with mounted(folder / "results", "64m") as results:
+        finish(folder, "results/tokens/text/text/meta.json")
+        subprocess.run(["mount", "-o", "remount,ro", str(results)], check=True)
+        status = start(folder, output=folder / "output").wait()
+        text = (folder / "output").read_text()
+        assert status != 0 and "Read-only file system" in text, text[-2500:]
+        subprocess.run(["mount", "-o", "remount,rw", str(results)], check=True)
+        finish(folder)
+        same(folder, whole)
+    return "refused, and made when it could be written again"
+
+
+HOOK = """
+import os, time
+fsync = os.fsync
+def logged(number):
+    fsync(number)
+    found = os.fstat(number if isinstance(number, int) else number.fileno())
+    with open({log!r}, "a") as file:
+        file.write(f"{{found.st_ino}} {{found.st_size}} {{found.st_mtime_ns}}\\n")
+os.fsync = logged
+sync = os.sync
+def all_logged():
+    sync()
+    with open({log!r}, "a") as file:
+        file.write(f"all {{time.time_ns()}}\\n")
+os.sync = all_logged
+"""
+
+
+def power(place: Path, whole: Path, rng, times: int) -> str:
+    """The power fails: all processes end, and what was written and not fsynced is cut or gone.
+
+    Each file of the results, of the store and of Snakemake that has changed since it was last fsynced is as before
+    (one in three), cut at a block (one in three), or empty.
+    """
+    folder, lost = lay_down(place / "power"), 0
+    hook = place / "hook"
+    hook.mkdir()
+    (hook / "sitecustomize.py").write_text(HOOK.format(log=str(place / "synced")))
+    path = {"PYTHONPATH": f"{hook}:{ROOT / 'src'}"}
+    for _ in range(times):
+        process = start(folder, output=folder / "output", environment=path)
+        time.sleep(rng.uniform(4, 25))
+        kill_all(process)
+        time.sleep(0.5)
+        log = place / "synced"
+        synced = set(log.read_text().splitlines()) if log.exists() else set()
+        until = max((int(line.split()[1]) for line in synced if line.startswith("all ")), default=0)
+        for file in [path for top in ("results", ".masklab", ".snakemake") for path in (folder / top).rglob("*")]:
+            with contextlib.suppress(OSError):
+                found = file.stat()
+                mark = f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+                if file.is_symlink() or not file.is_file() or mark in synced or found.st_ctime_ns < until:
+                    continue
+                how = rng.randrange(3)
+                if how:
+                    os.truncate(file, 0 if how == 1 else found.st_size // 2 // 4096 * 4096)
+                    lost += 1
+    finish(folder)
+    same(folder, whole)
+    return f"{times} times, {lost} files cut"
+
+
+def memory(place: Path, whole: Path, rng, times: int) -> str:
+    """A batch that is larger than the memory that a job may have."""
+    folder = lay_down(place / "memory")
+    large = json.loads(json.dumps(CONFIG))
+    large["corpora"]["text"] |= {"valid": 5, "test": 5}
+    large["encoders"]["tiny"] |= {"hidden": 4096, "heads": 4}
+    large["models"]["first"] |= {"batch_size": 480}
+    (folder / "config.yaml").write_text(yaml.safe_dump(large))
+    target = "results/models/first/r1/manifest.json"
+    finish(folder, "results/tokens/text/text/meta.json")
+
+    def little():
+        resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+
+    status = start(
+        folder, target, output=folder / "output", environment={"MASKLAB_WARM": "0"}, preexec_fn=little
+    ).wait()
+    text = (folder / "results/logs/models/first/r1.log").read_text()
+    assert status != 0 and "out of memory" in text and "lower models.first.micro_batch" in text, text
+    quiet(folder)
+    return next(line for line in text.splitlines() if "out of memory" in line)[:160]
+
+
+FAULTS = {"kill": (kill, 100), "term": (term, 3), "two": (two, 1), "disk": (disk, 1), "readonly": (readonly, 1),
+          "power": (power, 5), "memory": (memory, 1)}  # fmt: skip
+
+
+def main(arguments=None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("faults", nargs="+", choices=[*FAULTS, "all"])
+    parser.add_argument("--times", type=int, help="how often (kill 100, power 5, term 3)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--whole", type=Path, help="folder of an undisturbed run, made if it is not there")
+    parser.add_argument("--keep", action="store_true", help="leave the folders where they are")
+    options = parser.parse_args(arguments)
+    place, failed = Path(tempfile.mkdtemp(prefix="faults-")), 0
+    print(f"in {place}", flush=True)
+    began = time.monotonic()
+    whole = options.whole or place / "whole"
+    if not whole.exists():
+        finish(lay_down(whole))
+        quiet(whole)
+    print(f"undisturbed: {time.monotonic() - began:.0f} s", flush=True)
+    for name in FAULTS if "all" in options.faults else options.faults:
+        fault, times = FAULTS[name]
+        began = time.monotonic()
+        try:
+            said = fault(place, whole, random.Random(options.seed), options.times or times)
+        except (AssertionError, subprocess.CalledProcessError) as error:
+            failed, said = failed + 1, f"FAILED: {error}"
+        print(f"{name}: {said} ({time.monotonic() - began:.0f} s)", flush=True)
+    if not options.keep and not failed:
+        shutil.rmtree(place, ignore_errors=True)
+    print(f"faults that left a mark: {failed}")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""What a machine lacks is one line."""
+
+import errno
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from masklab.files import write_table
+from masklab.jobs.lacking import lacking
+
+
+def raised(action):
+    with pytest.raises(Exception) as caught:
+        action()
+    return caught.value
+
+
+@pytest.fixture
+def full():
+    """A device that is always full."""
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    return "/dev/full"
+
+
+def test_a_full_disk_in_the_words_of_every_library(full):
+    def text():
+        with open(full, "w") as file:
+            file.write("a" * 100_000)
+
+    def array():
+        with open(full, "wb", buffering=0) as file:
+            np.ones(1_000_000).tofile(file)
+
+    def table():
+        with open(full, "wb", buffering=0) as file, pa.ipc.new_stream(file, pa.schema([("a", pa.int64())])) as out:
+            out.write_table(pa.table({"a": range(1000)}))
+
+    for action in (text, array, table):
+        said = lacking(raised(action))
+        assert said and "make room and run the same command again" in said and "\n" not in said
+
+
+def test_safetensors_on_a_full_disk(tmp_path):
+    """In a process whose files may have 4 kB: safetensors maps or writes them in Rust."""
+    command = """
+import resource, signal, sys, torch
+from safetensors.torch import save_file
+from masklab.jobs.lacking import lacking
+tensors = {"a": torch.ones(100_000)}
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    save_file(tensors, sys.argv[1])
+except BaseException as error:
+    print(lacking(error))
+"""
+    done = subprocess.run([sys.executable, "-c", command, str(tmp_path / "a")], capture_output=True, text=True)
+    assert "make room and run the same command again" in done.stdout, done.stdout + done.stderr
+
+
+def test_out_of_memory_names_what_to_lower():
+    error = raised(lambda: torch.empty(1 << 50))
+    said = lacking(error, "pretrain", recipe="m", replicate="1")
+    assert said.startswith("out of memory (") and "lower models.m.micro_batch" in said and "\n" not in said
+    assert "probes.p.batch_size" in lacking(MemoryError(), "probe", probe="p", recipe="m")
+    assert lacking(MemoryError(), "corpus", corpus="c").count("give the job more memory") == 1
+
+
+def test_other_errors_are_bugs(tmp_path):
+    for error in (ValueError("a"), RuntimeError("shape"), FileNotFoundError(2, "gone", "a"), KeyError("disk")):
+        assert lacking(error) is None
+    said = lacking(PermissionError(errno.EACCES, "Permission denied", "results/a"))
+    assert said == "results/a: Permission denied"
+
+
+def test_a_table_that_does_not_fit_leaves_nothing_behind(tmp_path):
+    command = """
+import resource, signal, sys, numpy, pyarrow as pa
+from masklab.files import write_table
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+write_table(pa.table({"a": numpy.random.default_rng(1).random(100_000)}), sys.argv[1])
+"""
+    write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    before = (tmp_path / "a.parquet").read_bytes()
+    done = subprocess.run([sys.executable, "-c", command, str(tmp_path / "a.parquet")], capture_output=True, text=True)
+    assert done.returncode == 1 and "File too large" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+    assert (tmp_path / "a.parquet").read_bytes() == before
+
+
+def test_the_command_line_says_it_too(tmp_path, monkeypatch):
+    """`masklab grow` into a folder on a full disk."""
+    from masklab import cli
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(tmp_path / "new"))
+
+    monkeypatch.setitem(cli.COMMANDS, "tasks", full)
+    assert cli.main(["tasks"]) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space")
+def test_training_beyond_the_memory(tmp_path):
+    command = """
+import resource, sys, torch
+from masklab.jobs.lacking import lacking
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+try:
+    (torch.ones(40_000, 30_000) @ torch.ones(30_000, 2)).sum()
+except BaseException as error:
+    print(lacking(error, "pretrain", recipe="m"))
+"""
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
+    assert "lower models.m.micro_batch" in done.stdout, done.stdout + done.stderr

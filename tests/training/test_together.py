@@ -1,0 +1,248 @@
+"""Replicates that train side by side are the replicates that train alone, whatever happens to them on the way."""
+
+import dataclasses
+import os
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from runs import make_run, warm
+from safetensors.torch import load_file
+
+from masklab.config import read
+from masklab.config.schema import Encoder, Model, Objective
+from masklab.errors import MaskLabError
+from masklab.files import read_json
+from masklab.jobs import stacks as told
+from masklab.models.stacked import supports_masked
+from masklab.rng import replicate_seed
+from masklab.training import together
+from masklab.training.launch import launch
+from masklab.training.learner import Learner
+from masklab.training.side_by_side import stacks
+from masklab.training.stack import Stack
+from masklab.training.together import folder_of, take, train_together
+
+ABSOLUTE = {"positions": "absolute", "layers": 2, "hidden": 32, "heads": 2, "max_positions": 64, "init_range": 0.1}
+FORMS = {
+    "absolute": {},
+    "one block": {"layers": 1},
+    "disentangled": {"positions": "disentangled"},
+    "pre": {"norm": "pre", "dropout": 0.0},
+    "pre, no norm": {"norm": "pre", "embedding_norm": False, "tied_head": False},
+    "relative": {"positions": "relative", "relative_buckets": 8, "relative_distance": 16},
+    "relative alone": {"positions": "relative", "absolute": False, "relative_buckets": 8, "relative_distance": 16},
+    "none": {"positions": "none", "intermediate": 48},
+}
+KEYS = {"steps": 60, "checkpoints": [20, 60], "validate_every": 30, "masking": {"mask": 0.8, "random": 0.1}}
+
+
+def replicates(english, folder, count, form="absolute", **keys):
+    run = make_run(english, Encoder(**ABSOLUTE | FORMS[form]), folder, **KEYS | keys)
+    made = []
+    for k in range(1, count + 1):
+        places = {"output": run.output / f"r{k}", "state": run.state / f"r{k}"}
+        made.append(dataclasses.replace(run, replicate=k, seed=replicate_seed(1, k), **places))
+    return made
+
+
+def learners(runs):
+    made = [Learner(run) for run in runs]
+    for learner in made:
+        learner.model.train()
+    return made
+
+
+def weights(run) -> dict[str, dict]:
+    return {folder.name: load_file(folder / "model.safetensors") for folder in sorted(run.output.glob("step-*"))}
+
+
+def hashes(run) -> dict[str, str]:
+    return read_json(run.output / "manifest.json")["steps"]
+
+
+def metrics(run) -> pd.DataFrame:
+    return pd.read_parquet(run.output / "metrics.parquet").drop(columns="seconds")
+
+
+@pytest.mark.parametrize("rate", [0.15, 0.6, None], ids=["few", "many", "one"])
+@pytest.mark.parametrize("form", FORMS)
+def test_gradients_are_those_of_a_replicate_alone(english, tmp_path, form, rate):
+    """fp32, dropout on: within 1e-5 of the largest number of each gradient."""
+    masking = {"count": "one"} if rate is None else {"count": "bernoulli", "rate": rate}
+    runs = replicates(english, tmp_path, 3, form, masking=masking)
+    alone, stack = learners(runs), Stack(learners(runs))
+    for part, step in ((stack._parts, 0), (lambda shapes: [(0, 3)], 1), (lambda shapes: [(0, 1), (1, 3)], 2)):
+        stack._parts = part
+        stack.parameters.gradient.fill_(torch.nan)
+        rows = stack.gradients(step)
+        for learner, row, beside in zip(alone, rows, stack.learners, strict=True):
+            learner.flat.gradient.zero_()
+            wanted = learner.gradients(step)
+            assert row == pytest.approx(wanted, rel=1e-5) and list(row) == list(wanted)
+            for name, parameter in learner.model.named_parameters():
+                found = beside.model.get_parameter(name).grad
+                bound = 1e-5 * float(parameter.grad.abs().max()) + 1e-9
+                torch.testing.assert_close(found, parameter.grad, atol=bound, rtol=0, msg=f"{name}, step {step}")
+
+
+@pytest.mark.parametrize("how", [{}, {"clip": None, "kind": "sgd", "momentum": 0.5, "lr": 0.1}], ids=["adamw", "sgd"])
+def test_weights_are_those_of_a_replicate_alone(english, tmp_path, how):
+    """After 60 updates, fp32, dropout on: every weight within 1e-4, every loss within 1e-4 of itself.
+
+    But for biases of keys: they change no attention, so that their gradient is nothing but rounding, which AdamW takes
+    for a direction.
+    """
+    beside, alone = (
+        replicates(english, tmp_path / name, 3, optimiser={"lr": 2e-3, "warmup": 0.1} | how)
+        for name in ("beside", "alone")
+    )
+    train_together(beside[0], beside[1:])
+    for run in beside[1:] + alone:
+        launch(run)
+    for one, other in zip(beside, alone, strict=True):
+        found, wanted = weights(one), weights(other)
+        assert list(found) == list(wanted) == ["step-20", "step-60"]
+        for step, tensors in wanted.items():
+            for name, tensor in tensors.items():
+                if "key.bias" not in name:
+                    torch.testing.assert_close(found[step][name], tensor, atol=1e-4, rtol=0, msg=f"{step} {name}")
+        pd.testing.assert_frame_equal(metrics(one), metrics(other), rtol=1e-4)
+        manifest, of_other = (read_json(run.output / "manifest.json") for run in (one, other))
+        assert manifest["facts"].pop("together") == [1, 2, 3]
+        assert manifest["config"] == of_other["config"]
+        assert manifest["facts"]["parameters"] == of_other["facts"]["parameters"]
+    assert len({str(hashes(run)) for run in beside}) == 3
+    left = [path for path in beside[0].state.parent.rglob("*") if path.is_file() and path.name != "lock"]
+    assert not left
+
+
+def _start(runs, errors):
+    os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    for own in runs:  # as their jobs one after the other
+        if not (own.output / "manifest.json").exists():
+            launch(own, beside=[run for run in runs if run.replicate > own.replicate])
+
+
+def saved_step(file) -> int:
+    try:
+        return together.state.facts(file, together.KIND)["step"]
+    except Exception:
+        return 0
+
+
+def test_twenty_kills_and_the_same_weights(english, tmp_path):
+    """SIGKILL at 20 random moments of the job that trains three, or of the jobs that take what it made."""
+    keys = {"save_minutes": 1e-6, "steps": 80, "checkpoints": [30, 80]}
+    torn, whole = (replicates(english, tmp_path / name, 3, **keys) for name in ("torn", "whole"))
+    rng, errors = np.random.default_rng(3), tmp_path / "errors"
+    file, reached = folder_of(torn[0]) / together.FILE, []
+    for target in [0, 0, *np.sort(rng.choice(np.arange(2, 78), 17, replace=False)).tolist(), 80]:
+        process = warm.Process(target=_start, args=(torn, str(errors)), daemon=True)
+        process.start()
+        done = folder_of(torn[0]) / "r3.json"
+        while process.is_alive() and saved_step(file) < target and not (target == 80 and done.exists()):
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.01 if target else 0.2))
+        process.kill()
+        process.join()
+        reached.append(saved_step(file))
+    assert max(reached) >= 60 and len(set(reached)) > 10
+    for runs in (torn, whole):
+        process = warm.Process(target=_start, args=(runs, str(errors)), daemon=True)
+        process.start()
+        process.join()
+        assert process.exitcode == 0, errors.read_text()
+    assert [hashes(run) for run in torn] == [hashes(run) for run in whole]
+    for one, other in zip(torn, whole, strict=True):
+        pd.testing.assert_frame_equal(metrics(one), metrics(other), check_exact=True)
+
+
+def test_a_replicate_whose_loss_explodes_leaves_the_others(english, tmp_path, monkeypatch, caplog):
+    runs, fewer = (replicates(english, tmp_path / name, 3) for name in ("three", "two"))
+    judged = together.Trainer.judge
+
+    def judge(trainer, row):
+        if trainer.run.replicate == 1 and row["step"] == 7:
+            trainer._fail(7, "the loss is nan")
+        judged(trainer, row)
+
+    monkeypatch.setattr(together.Trainer, "judge", judge)
+    with caplog.at_level("INFO", "masklab"), pytest.raises(MaskLabError, match="the loss is nan at step 7"):
+        launch(runs[0], beside=runs[1:])  # its own job: it trains the others to the end, then itself alone, and fails
+    assert "r1 leaves the others and is left to its own job" in caplog.text
+    for run in runs[1:]:
+        launch(run)
+        assert read_json(run.output / "manifest.json")["facts"]["together"] == [2, 3]
+    train_together(fewer[1], fewer[2:])
+    launch(fewer[2])
+    for one, other in zip(runs[1:], fewer[1:], strict=True):
+        for name, tensor in weights(other)["step-60"].items():
+            if "key.bias" not in name:
+                torch.testing.assert_close(weights(one)["step-60"][name], tensor, atol=1e-4, rtol=0)
+
+
+def test_what_was_left_is_taken_only_by_whom_it_belongs_to(english, tmp_path, monkeypatch):
+    first, *others = replicates(english, tmp_path, 4)
+    (others[2].state).mkdir(parents=True)
+    (others[2].state / "code").write_text("another")
+    train_together(first, others)
+    changed = dataclasses.replace(others[0], model=others[0].model.model_copy(update={"batch_size": 16}))
+    assert not take(changed) and not take(others[0])  # once forgotten, it is gone
+    monkeypatch.setenv("MASKLAB_ANEW", "1")  # somebody wants it done again
+    monkeypatch.setenv(told.VARIABLE, "another run")
+    assert not take(others[1])
+    monkeypatch.delenv("MASKLAB_ANEW")
+    assert not take(others[2]) and not others[2].output.exists()  # made by other code
+
+
+def test_a_state_goes_on_with_those_it_is_of(english, tmp_path):
+    """Of three that were stopped half-way, one is asked for anew: the two others go on, a fourth trains by itself."""
+    runs = replicates(english, tmp_path, 4, save_minutes=1e-6)
+    folder = folder_of(runs[0])
+    stopped = together.Together([together._lent(run, folder) for run in runs[:3]], folder)
+    apply = stopped.stack.apply
+
+    def interrupted(rows):
+        apply(rows)
+        if rows[0]["step"] == 30:
+            stopped.interruption.receive(15)
+
+    stopped.stack.apply = interrupted
+    with pytest.raises(MaskLabError, match="stopped by signal 15 at step 30; the state of step 30 is saved"):
+        stopped.run_all()
+    changed = dataclasses.replace(runs[1], seed=5)
+    launch(runs[0], beside=[changed, *runs[2:]])
+    launch(runs[2])
+    for run in (runs[0], runs[2]):
+        assert read_json(run.output / "manifest.json")["facts"]["together"] == [1, 3]
+        assert list(metrics(run)["step"]) == [1, 10, 20, 30, 40, 50, 60]
+    assert not (runs[3].output / "manifest.json").exists() and not take(changed) and not take(runs[3])
+
+
+def test_a_replicate_that_somebody_else_trains_is_left_out(english, tmp_path):
+    runs = replicates(english, tmp_path, 3, steps=3, checkpoints=[3])
+    with together.state.locked(runs[1].state):
+        launch(runs[0], beside=runs[1:])
+    assert read_json(runs[0].output / "manifest.json")["facts"]["together"] == [1, 3]
+
+
+def test_which_recipes_of_the_default_run_train_side_by_side():
+    config = read()
+    found = {
+        name
+        for name, model in config.models.items()
+        if stacks(model, config.encoders[model.encoder], config.objectives[model.objective])
+    }
+    trained = {name for name, model in config.models.items() if model.steps and config.encoders[model.encoder].network}
+    alone = {name for name in trained - found}
+    assert {name for name in alone if not name.startswith(("mae-", "ib-hmm-"))} == set()
+    assert {"mae-mlm", "mae-80-10-10"} <= found and not {"mae-mae", "ib-hmm-l"} & found
+    model, encoder, mlm = config.models["dh-single-with"], config.encoders["dh"], Objective(mlm=1)
+    assert stacks(model, encoder, mlm)
+    for keys in ({"stack": False}, {"precision": "bf16"}, {"micro_batch": 8}, {"processes": 2}, {"steps": 0}):
+        assert not stacks(Model(**model.model_dump() | keys), encoder, mlm)
+    for keys in ({"hidden": 256}, {"attention_dropout": 0.2}, {"decoder": {}}, {"kind": "lstm"}):
+        assert not supports_masked(Encoder(**encoder.model_dump() | keys))

@@ -1,0 +1,101 @@
+"""Replicates of one recipe train side by side, in the job of one of them, where Snakemake itself runs the jobs.
+
+Each replicate keeps a job of its own, whose params and inputs know nothing of the others. What is changed is the order
+in which Snakemake's scheduler starts them: of the replicates of a recipe that are ready, one; the others when it has
+ended, and then they find their work done. It is told which ones these are (`masklab.jobs.stacks`). A recipe waits for
+replicates whose inputs are not yet made, as long as anything else is to be done. All that knows the scheduler's inside.
+"""
+
+import shutil
+
+from masklab.jobs import stacks
+from masklab.training.side_by_side import stacks as may_stack
+
+HOOKS = ("job_selector", "running")
+RULE = "pretrain"
+
+
+def install(workflow, config, pending) -> None:
+    """Have the scheduler of `workflow` start replicates so; pending: the jobs that this run needs."""
+    scheduler = workflow.scheduler
+    if not all(hasattr(scheduler, hook) for hook in HOOKS) or (config.device != "cpu" and _has_gpu(config)):
+        return
+    recipes = {}
+    for job in pending:
+        if job.rule.name == RULE and _may_stack(config, job.wildcards.recipe):
+            recipes.setdefault(job.wildcards.recipe, []).append(job)
+    groups = _groups(recipes, workflow.cores)
+    if groups:
+        stacks.begin()
+        scheduler.job_selector = Selector(workflow, scheduler, groups).select
+
+
+def _has_gpu(config) -> bool:
+    return config.device == "cuda" or shutil.which("nvidia-smi") is not None
+
+
+def _may_stack(config, recipe) -> bool:
+    model = config.models[recipe]
+    return may_stack(model, config.encoders[model.encoder], config.objectives[model.objective])
+
+
+def _groups(recipes, cores: int) -> dict:
+    """Job -> the jobs that are to train side by side, itself among them.
+
+    Where there are more cores than recipes, the replicates of a recipe are shared out, so that no core is idle.
+    """
+    parts = max(1, cores // max(1, len(recipes)))
+    groups = {}
+    for jobs in recipes.values():
+        jobs = sorted(jobs, key=lambda job: int(job.wildcards.replicate))
+        size = -(-len(jobs) // min(parts, len(jobs)))
+        for start in range(0, len(jobs), size):
+            group = jobs[start : start + size]
+            if len(group) > 1:
+                groups |= dict.fromkeys(group, group)
+    return groups
+
+
+class Selector:
+    """The scheduler's choice of jobs to start, which lets one job of a group through at a time."""
+
+    def __init__(self, workflow, scheduler, groups):
+        self.dag, self.scheduler, self.groups = workflow.dag, scheduler, groups
+        self.choose = scheduler.job_selector
+
+    def select(self, jobs):
+        """Jobs to start now, of those that are ready."""
+        trained = [job for job in jobs if any(map(self.dag.finished, self.groups.get(job, ())))]
+        for job in trained:  # nothing is left to be done but to take it, or to train alone what left its siblings
+            stacks.tell(job.wildcards.recipe, int(job.wildcards.replicate), [])
+        first = list(self.choose(trained)) if trained else []
+        return first + list(self._select([job for job in jobs if job not in trained], bool(first)))
+
+    def _select(self, jobs, others: bool):
+        """Of jobs none of whose group has ended; others: whether jobs are starting."""
+        free = [job for job in jobs if job not in self.groups]
+        ready = {id(self.groups[job]): self.groups[job] for job in jobs if job in self.groups}
+        ready = [group for group in ready.values() if not any(job in self.scheduler.running for job in group)]
+        whole = [group for group in ready if all(job in jobs or job in self.scheduler.failed for job in group)]
+        candidates = [*free, *(self._first(group, jobs) for group in whole)]
+        chosen = self.choose(candidates) if candidates else []
+        if not (chosen or others or self.scheduler.running) and len(whole) < len(ready):  # nothing else is to be done
+            chosen = self.choose([self._first(group, jobs) for group in ready])
+        return chosen
+
+    def _first(self, group, jobs):
+        """The job that trains those of its group that are ready."""
+        first, *others = [job for job in group if job in jobs]
+        stacks.tell(first.wildcards.recipe, int(first.wildcards.replicate), [_described(job) for job in others])
+        return first
+
+
+def _described(job) -> dict:
+    """What the script of one job needs to know to do the work of another."""
+    return {
+        "replicate": int(job.wildcards.replicate),
+        "config": job.params.config,
+        "input": {name: file if isinstance(file, str) else list(map(str, file)) for name, file in job.input.items()},
+        "manifest": str(job.output.manifest),
+        "state": job.params.state,
+    }
