@@ -1,9 +1,9 @@
 """Take from the store what a run lacks, just before Snakemake builds its graph of jobs, and say which targets are none.
 
-All that knows the inside of Snakemake's graph. Only the Snakemake that a person starts takes from the store, under three conditions: it runs jobs or (`-n`) says which it would
-run, nobody else works in the folder, and nothing is forced. It writes Snakemake's own metadata for what it links, so
-that a later change of config or inputs is noticed. Should a version of Snakemake lack one of the hooks, jobs still take
-from the store one by one as they begin.
+All that knows the inside of Snakemake's graph. Only the Snakemake that a person starts takes from the store, under
+three conditions: it runs jobs or (`-n`) says which it would run, nobody else works in the folder, and nothing is
+forced. It writes Snakemake's own metadata for what it links, so that a later change of config or inputs is noticed.
+Should a version of Snakemake lack one of the hooks, jobs still take from the store one by one as they begin.
 """
 
 import os
@@ -11,14 +11,15 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from snakemake.exceptions import InputFunctionException, MissingRuleException
+
 import leftovers
-from masklab.config.inherit import meant
 from masklab.errors import MaskLabError
 from masklab.files import settle
 from masklab.jobs import housekeeping, store
 from masklab.plan.reuse import Reused, reuse
 from refresh import SHOWN, write_pages
-from snakemake.exceptions import MissingRuleException
+from targets import is_ours, no_target
 
 HOOKS = ("_build_dag", "async_run", "is_main_process", "dag_settings")
 PENDING = Path(".masklab/linking")  # files that were linked and whose metadata is not yet written, a line each
@@ -40,8 +41,8 @@ def install(workflow, paths, options: str) -> None:
                     _register(workflow, {os.path.relpath(file) for file in reused.files}, pages)
             try:
                 build()
-            except MissingRuleException:
-                if message := _no_target(workflow, paths):
+            except (InputFunctionException, MissingRuleException):
+                if message := no_target(workflow, paths):
                     sys.exit(message)
                 raise
 
@@ -115,33 +116,7 @@ def _files(workflow, paths) -> list[str]:
         else:
             listed = [os.path.relpath(target)]
         files += [str(file) for file in listed]
-    return [file for file in files if _is_ours(paths, file)]
-
-
-def _no_target(workflow, paths) -> str:
-    """What is said of the first target that is neither a rule nor a file that anything makes; "": none is."""
-    for target in workflow.dag_settings.targets or ():
-        target = str(target)
-        if target in workflow._rules or Path(target).exists() or _is_ours(paths, os.path.relpath(target)):
-            continue
-        if close := meant(target, [*workflow._rules, *paths.everything()]):
-            return f"masklab: {target}: no such target{close}"
-        if "/" not in target:
-            studies = ", ".join(paths.config.studies) or "none"
-            return (
-                f"masklab: {target}: no such target; studies of this config: {studies}; a figure or table of one is"
-                " <study>_<name>, docs/targets.md lists the others"
-            )
-    return ""
-
-
-def _is_ours(paths, file) -> bool:
-    try:
-        rule, names = paths.job_of(file)
-        paths.inputs(rule, **names)
-    except (MaskLabError, KeyError, TypeError):
-        return False
-    return True
+    return [file for file in files if is_ours(paths, file)]
 
 
 def _register(workflow, linked, pages=None) -> None:

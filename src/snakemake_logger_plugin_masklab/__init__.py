@@ -27,8 +27,6 @@ def wrong_config() -> str | None:
     It is said in place of Snakemake's own message, a traceback where a file is missing. Whether it is YAML counts here;
     what it says is checked when the workflow has begun.
     """
-    if not isinstance(sys.exc_info()[1], Exception):
-        return None
     try:
         from masklab.config.layers import stack
         from masklab.errors import MaskLabError
@@ -81,7 +79,7 @@ class LogHandler(LogHandlerBase):
     def _emit(self, record):
         event, text = getattr(record, "event", None), record.getMessage()
         if event == LogEvent.ERROR and not (self.started or self.common_settings.verbose) and (said := wrong_config()):
-            self.stream.write(f"{said}\n")
+            sys.stderr.write(f"{said}\n")
         elif self.passes or event in (LogEvent.SHELLCMD, LogEvent.DEBUG_DAG):
             self.plain.handle(record)
         elif event == LogEvent.WORKFLOW_STARTED:

@@ -8,7 +8,10 @@ from masklab.config import fit, read
 from masklab.models.flops import count_parameters
 from masklab.plan.graph import opened
 
-HUGE = "encoders:\n  huge: {like: tiny, layers: 2000, hidden: 65536}\nmodels: {big: {like: strict-phase1, encoder: huge}}\n"
+HUGE = """encoders:
+  huge: {like: tiny, layers: 2000, hidden: 65536}
+models: {big: {like: strict-phase1, encoder: huge}}
+"""
 
 
 def test_an_encoder_that_no_machine_holds_is_noted_where_it_stands(tmp_path, monkeypatch):

@@ -149,10 +149,10 @@ def read_file(path: Path) -> Mapping:
 def _instead(path: Path) -> str:
     """What may have been meant by a config file that is not there, as the end of a message."""
     if path.suffix not in (".yaml", ".yml", ".json"):
-        return "; --configfile takes every word up to the next option: a target or a study stands before it"
-    beside = [file.name for file in path.parent.glob(f"*{path.suffix}")] if path.parent.is_dir() else []
-    close = difflib.get_close_matches(path.name, beside, n=1)
-    return f"; did you mean {shown(path.with_name(close[0]))}?" if close else ""
+        return "; --configfile takes every word up to the next option, so that targets stand before it"
+    beside = {file.stem: file for file in path.parent.glob(f"*{path.suffix}")} if path.parent.is_dir() else {}
+    close = difflib.get_close_matches(path.stem, beside, n=1)
+    return f"; did you mean {shown(beside[close[0]])}?" if close else ""
 
 
 def parse(text: str, file: str, lines: bool = True):

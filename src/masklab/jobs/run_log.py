@@ -213,10 +213,9 @@ class RunLog:
                     self.stream.write(line[: shutil.get_terminal_size().columns - 1])
                     self.stream.flush()
                     self.drawn = bool(line)
-                elif line:
-                    if now - self.shown >= EVERY:
-                        self.shown = now
-                        self.say(line)
+                elif line and now - self.shown >= EVERY:
+                    self.shown = now
+                    self.say(line)
 
     def _say_failures(self, after=0.0):
         """Say those that happened so many seconds ago."""
