@@ -206,7 +206,7 @@ def opened(files=(), values=(), data: bool = True) -> Paths:
     user's files that corpora and tasks name, too; what can be run, but perhaps not as meant, is in `notices`.
     Raises MaskLabError: mistakes with file, line and key, one a line.
     """
-    config = read(*files, values=values)
+    config = read(*files, values=values, also=[drawing.check_names])
     paths = Paths(config)
     paths.check()
     paths.notices = check_data(config) + notices(config) + too_large(config, partitions) if data else []

@@ -44,8 +44,9 @@ def main(arguments=None) -> int:
     _values(plan)
     plan.add_argument("--device", help="what computes: h100, a100, cpu, or an entry of --assume (this machine)")
     plan.add_argument("--assume", nargs="*", default=[], metavar="YAML", help="files laid over the assumptions")
-    plan.add_argument("--at-once", type=int, metavar="N",
-                      help="jobs that run side by side: adds the time (on this machine's CPU: as many as it has cores)")  # fmt: skip
+    plan.add_argument(
+        "--at-once", type=int, metavar="N", help="jobs side by side: adds the time (on this machine's CPU: its cores)"
+    )
     plan.add_argument("--actual", action="store_true", help="after a run: seconds planned and used, by rule")
     why = commands.add_parser("why", help="what changed since an artifact was made, so that it is to be made again")
     why.add_argument("artifact", help="a file of the results, or a target such as mlsm_figure3")

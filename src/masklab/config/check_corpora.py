@@ -63,7 +63,9 @@ def _asked(config, name, corpus) -> tuple[int, int, str | None]:
     readers = [
         (model.batch_size, recipe) for recipe, model in config.models.items() if model.corpus == name and model.steps
     ]
-    batch, recipe = max(readers, default=(1, None))
+    batch, recipe = max(
+        readers, default=(1, None), key=lambda one: one[0]
+    )  # of several the first, which others are like
     return corpus.valid + corpus.test, batch, recipe
 
 
