@@ -9,6 +9,7 @@ import pytest
 
 import snakemake_logger_plugin_masklab as plugin
 from masklab.cli import main
+from masklab.jobs import store
 from masklab.plan.graph import opened
 
 ROOT = Path(__file__).parents[1]
@@ -79,3 +80,23 @@ def test_a_target_that_is_none_is_a_line_with_what_was_meant(target, instead, fo
 def test_files_of_a_command_line():
     words = "-n target --configfile a.yaml b.yaml --cores 2 --config x=1 --configfiles=c.yaml d --configfile -n"
     assert plugin.configfiles(words.split()) == ["a.yaml", "b.yaml", "c.yaml"]
+
+
+def test_a_dry_run_beside_another_run_says_that_it_does_not_look(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(store.VARIABLE, raising=False)
+    opened()  # makes the modules of the workflow importable
+    from shared_work import _runs
+
+    forces = SimpleNamespace(forceall=False, forcetargets=False, forcerun=set())
+    persistence = SimpleNamespace(path=tmp_path / ".snakemake")
+    workflow = SimpleNamespace(dag_settings=forces, persistence=persistence, executor_plugin="dryrun", touch=False)
+    workflow.dryrun = True
+    (tmp_path / ".snakemake/locks").mkdir(parents=True)
+    assert _runs(workflow) == "dry"
+    (tmp_path / ".snakemake/locks/0.input.lock").touch()
+    assert _runs(workflow) == "" and not capsys.readouterr().err, "there is nothing to look at"
+    (tmp_path / ".masklab/store").mkdir(parents=True)
+    assert _runs(workflow) == "" and "another run holds this folder" in capsys.readouterr().err
+    workflow.dryrun = False
+    assert _runs(workflow) == "" and not capsys.readouterr().err, "Snakemake itself refuses"

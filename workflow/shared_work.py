@@ -58,10 +58,10 @@ def _runs(workflow) -> str:
         os.environ[store.ANEW] = "1"
         return ""
     if any(Path(workflow.persistence.path, "locks").glob("*.lock")):
-        if workflow.dryrun and store.folder() is not None:
+        if workflow.dryrun and store.folder() is not None and store.folder().is_dir():
             print(
-                "masklab: the store was not looked at: another run holds this folder, or was killed and left its lock"
-                " (snakemake --unlock)",
+                "masklab: the store was not looked at, so that more jobs are listed than may have to run: another run"
+                " holds this folder, or was killed and left its lock (snakemake --unlock)",
                 file=sys.stderr,
             )
         return ""
