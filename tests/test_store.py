@@ -177,7 +177,9 @@ def test_what_is_said_to_leave_is_what_leaves(tmp_path, monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     assert "these leave 14 days after" in housekeeping.described(kept)
     monkeypatch.setenv(VARIABLE, str(kept))
-    assert "leave" not in housekeeping.described(kept) and "stay, since MASKLAB_STORE" in housekeeping.described(kept)
+    assert "days after" not in housekeeping.described(kept) and "stay, since MASKLAB_STORE" in housekeeping.described(
+        kept
+    )
 
 
 def test_too_much_that_nobody_links_leaves_the_oldest_first(tmp_path):
