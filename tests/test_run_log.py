@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from masklab.jobs import provenance, remaining, underway
+from masklab.jobs import provenance, remaining, run_log, underway
 from masklab.jobs.code import Code
 from masklab.jobs.run_log import RunLog
 from masklab.jobs.status import status, table
@@ -96,6 +96,27 @@ def test_a_failure_is_told_last_whole_and_once(begun, tmp_path):
     assert "  log: results/logs/scores/1.log" in whole
     last = "    | the end of results/logs/scores/3.log:\n    | first\n    | last words\n"
     assert f"probe 3 (rule probe)\n  Slurm says: NODE_FAIL\n{last}" in whole
+
+
+def test_a_failure_that_ends_the_run_is_said_once(begun):
+    run, stream = begun
+    run.begins(1, "pre-training a r1", "pretrain", "results/logs/models/a/r1.log")
+    run.fails(1, "the loss exploded", [])
+    run.closes()
+    assert stream.getvalue().count("the loss exploded") == 1
+    assert "\npre-training a r1 (rule pretrain)\n  the loss exploded\n" in stream.getvalue()
+
+
+def test_a_failure_beside_jobs_that_go_on_is_said_soon(begun, monkeypatch):
+    monkeypatch.setattr(run_log, "SOON", 0.0)
+    run, stream = begun
+    for number in (1, 2):
+        run.begins(number, f"probe {number}", "probe", f"results/logs/scores/{number}.log")
+    run.fails(1, "no place to write", [])
+    until = time.monotonic() + 20
+    while "failed: probe 1: no place to write" not in stream.getvalue() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert lines(stream) == ["3 jobs to do", "failed: probe 1: no place to write"], "and no line of a job that runs"
 
 
 def test_a_job_that_is_tried_again_has_not_failed(begun):
