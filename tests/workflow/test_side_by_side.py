@@ -56,7 +56,7 @@ def test_a_killed_run_goes_on_with_the_same_weights(tmp_path, monkeypatch):
     folders = [tmp_path / name for name in ("torn", "whole")]
     for folder in folders:
         folder.mkdir()
-    torn, whole = folders
+    torn, _ = folders
     (torn / "config.yaml").write_text(yaml.safe_dump({"extends": []} | LONGER))
     place = torn / "results/state/models/base/together"
     command = [*running.COMMAND, "--directory", str(torn), "--configfile", str(torn / "config.yaml"), "--nolock"]
