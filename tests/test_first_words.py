@@ -55,7 +55,7 @@ def test_snakemake_says_it_in_one_line(folder):
 )
 def test_a_config_file_that_cannot_be_read_is_refused_as_masklab_check_does(files, line, folder, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["snakemake", "-n", "--configfile", *files])
-    assert plugin.wrong_config() == f"masklab: {line}"
+    assert plugin.wrong_config(str(folder)) == f"masklab: {line}"
     assert main(["check", *files]) == 1 and capsys.readouterr().err == f"masklab: {line}\n"
 
 
@@ -75,6 +75,14 @@ def test_a_target_that_is_none_is_a_line_with_what_was_meant(target, instead, fo
     asked = SimpleNamespace(targets=["question", "results/scores.parquet", target])
     workflow = SimpleNamespace(dag_settings=asked, _rules={"question": None, "all": None})
     assert no_target(workflow, paths) == f"masklab: {target}: no such target; {instead}"
+
+
+def test_an_error_of_another_kind_is_left_alone(folder, monkeypatch):
+    """Snakemake may be in another folder by then (`--directory`)."""
+    monkeypatch.setattr(sys, "argv", ["snakemake", "--configfile", "question.yaml", "--directory", "elsewhere"])
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    assert plugin.wrong_config(str(folder)) is None
 
 
 def test_files_of_a_command_line():

@@ -21,17 +21,17 @@ NOTHING = "Nothing to be done"
 CHATTER = ("Using profile", "Using workflow specific profile", "Building DAG of jobs", "Assuming unrestricted shared")
 
 
-def wrong_config() -> str | None:
+def wrong_config(folder: str) -> str | None:
     """What `masklab` says of the files of --configfile, which Snakemake reads before any code of ours; None: nothing.
 
     It is said in place of Snakemake's own message, a traceback where a file is missing. Whether it is YAML counts here;
-    what it says is checked when the workflow has begun.
+    what it says is checked when the workflow has begun. folder: where Snakemake was started, before any --directory.
     """
     try:
         from masklab.config.layers import stack
         from masklab.errors import MaskLabError
 
-        stack(configfiles(sys.argv[1:]))
+        stack([os.path.join(folder, file) for file in configfiles(sys.argv[1:])])
     except MaskLabError as error:
         return error.said
     except ImportError:
@@ -62,6 +62,7 @@ class LogHandler(LogHandlerBase):
         self.quiet = {kind.name.lower() for kind in common.quiet or ()}
         stream = sys.stdout if common.stdout else sys.stderr
         self.stream, self.run, self.started, self.seen = stream, None, False, set()
+        self.folder = os.getcwd()
         self.plain = ColorizingTextHandler(
             nocolor=common.nocolor,
             stream=stream,
@@ -78,7 +79,8 @@ class LogHandler(LogHandlerBase):
 
     def _emit(self, record):
         event, text = getattr(record, "event", None), record.getMessage()
-        if event == LogEvent.ERROR and not (self.started or self.common_settings.verbose) and (said := wrong_config()):
+        early = event == LogEvent.ERROR and not (self.started or self.common_settings.verbose)
+        if early and (said := wrong_config(self.folder)):
             sys.stderr.write(f"{said}\n")
         elif self.passes or event in (LogEvent.SHELLCMD, LogEvent.DEBUG_DAG):
             self.plain.handle(record)
