@@ -163,7 +163,7 @@ def test_scores_that_nobody_has_gathered_are_those_of_the_probes_files(runs):
 @pytest.mark.parametrize(
     ("changed", "clear", "said"),
     [
-        (1, 0, "1 differs, but no 95 % interval over replicates leaves out 0"),
+        (1, 0, "1 differs, not clearly: no 95 % interval over replicates leaves out 0"),
         (1, 1, "1 differs, clearly (*): its 95 % interval over replicates leaves out 0"),
         (2, 1, "2 differ, 1 of them clearly (*): the 95 % interval over replicates leaves out 0"),
         (40, 9, "40 differ, 9 of them clearly (*): the 95 % interval over replicates leaves out 0; by luck alone about"

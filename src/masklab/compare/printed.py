@@ -26,10 +26,10 @@ def told(comparison) -> str:
 
 
 def _lacking(table, runs) -> str:
-    have, its = ("have", "their configs") if len(runs) > 1 else ("has", "its config")
+    have, its, makes = ("have", "their configs", "make") if len(runs) > 1 else ("has", "its config", "makes")
     return (
         f"{table}: not compared; {' and '.join(runs)} {have} no {table}.parquet. `snakemake {table} --cores all` with"
-        f" {its} makes it, and before that whatever its studies lack"
+        f" {its} {makes} it, and before that whatever the studies lack"
     )
 
 
@@ -78,8 +78,11 @@ def _scores(frame):
 def _clearly(changed: int, clear: int) -> str:
     """How many measurements differ, and how many of these by more than replicates do."""
     interval = "95 % interval over replicates"
-    if changed == 1:
-        return f"1 differs, {f'clearly (*): its {interval}' if clear else f'but no {interval}'} leaves out 0"
+    if changed == 1 and clear:
+        return f"1 differs, clearly (*): its {interval} leaves out 0"
+    if not clear:
+        none = "1 differs, not" if changed == 1 else f"{changed:,} differ, none"
+        return f"{none} clearly: no {interval} leaves out 0"
     luck = f"; by luck alone about {changed // 20:,} would" if changed >= 20 else ""
     return f"{changed:,} differ, {clear:,} of them clearly (*): the {interval} leaves out 0{luck}"
 
