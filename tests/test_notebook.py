@@ -1,6 +1,7 @@
 """`import masklab`: what a notebook asks of models and results, on checkpoints made here and elsewhere."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ from masklab.config.schema import Encoder
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
+from masklab.scores.facts import COLUMNS as FACTS
 from masklab.scores.schema import COLUMNS, GATHERED, rows_to_frame
 
 SIZES = {"layers": 2, "hidden": 24, "heads": 2, "max_positions": 64, "init_range": 0.3}
@@ -52,6 +54,15 @@ def bert(english, tmp_path_factory):
     transformers.BertForMaskedLM(config).save_pretrained(folder)
     fast.save_pretrained(folder)
     return folder
+
+
+@pytest.mark.parametrize(
+    ("load", "columns"), [(masklab.load_scores, GATHERED), (masklab.load_facts, FACTS), (masklab.load_claims, CLAIMS)]
+)
+def test_help_says_what_the_columns_are(load, columns):
+    """As the notebook promises."""
+    stated = re.findall(r"\w+", " ".join(line.partition(": ")[0] for line in load.__doc__.splitlines()))
+    assert [column for column in columns if column not in stated] == []
 
 
 def test_the_import_is_light_until_something_is_used():

@@ -2,13 +2,15 @@
 
 import io
 import json
+import logging
 import subprocess
 import sys
 import time
 
 import pytest
 
-from masklab.jobs import remaining, underway
+from masklab.jobs import provenance, remaining, run_log, underway
+from masklab.jobs.code import Code
 from masklab.jobs.run_log import RunLog
 from masklab.jobs.status import status, table
 
@@ -50,6 +52,25 @@ def test_a_job_that_ends_is_a_line_and_mere_targets_are_none(begun):
     assert len(said) == 5
 
 
+def test_what_a_job_notes_for_a_person_is_said_when_it_has_ended(begun, caplog):
+    """And not what an earlier attempt has noted."""
+    run, stream = begun
+    job_log = "results/logs/tokenizers/t.log"
+    for number in (1, 2):
+        run.begins(number, "tokenizer t", "tokenizer", job_log)
+        if number == 1:
+            record = provenance.Record("tokenizer", {}, {}, Code.of({}), job_log)
+            logging.getLogger("masklab").warning("tokenizer: gives %d pieces", 3, extra={"note": True})
+            logging.getLogger("masklab").warning("of no interest")
+            record.finished([])
+            logging.getLogger("masklab").removeHandler(record.notes)
+        else:
+            run.running[number].began += 5
+        run.ends(number)
+    assert [line for line in lines(stream) if "note" in line] == ["note: tokenizer t: gives 3 pieces"]
+    assert "of no interest" not in stream.getvalue()
+
+
 def test_a_failure_is_told_last_whole_and_once(begun, tmp_path):
     """In the job's own words; a job that is killed has none, and the end of its log stands for them."""
     run, stream = begun
@@ -75,6 +96,27 @@ def test_a_failure_is_told_last_whole_and_once(begun, tmp_path):
     assert "  log: results/logs/scores/1.log" in whole
     last = "    | the end of results/logs/scores/3.log:\n    | first\n    | last words\n"
     assert f"probe 3 (rule probe)\n  Slurm says: NODE_FAIL\n{last}" in whole
+
+
+def test_a_failure_that_ends_the_run_is_said_once(begun):
+    run, stream = begun
+    run.begins(1, "pre-training a r1", "pretrain", "results/logs/models/a/r1.log")
+    run.fails(1, "the loss exploded", [])
+    run.closes()
+    assert stream.getvalue().count("the loss exploded") == 1
+    assert "\npre-training a r1 (rule pretrain)\n  the loss exploded\n" in stream.getvalue()
+
+
+def test_a_failure_beside_jobs_that_go_on_is_said_soon(begun, monkeypatch):
+    monkeypatch.setattr(run_log, "SOON", 0.0)
+    run, stream = begun
+    for number in (1, 2):
+        run.begins(number, f"probe {number}", "probe", f"results/logs/scores/{number}.log")
+    run.fails(1, "no place to write", [])
+    until = time.monotonic() + 20
+    while "failed: probe 1: no place to write" not in stream.getvalue() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert lines(stream) == ["3 jobs to do", "failed: probe 1: no place to write"], "and no line of a job that runs"
 
 
 def test_a_job_that_is_tried_again_has_not_failed(begun):

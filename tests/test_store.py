@@ -164,7 +164,22 @@ def test_what_nobody_links_leaves_in_time(tmp_path, made):
             file.write_bytes(content)
     assert housekeeping.tidy(root, now) == [], "not yet"
     assert housekeeping.tidy(root, now + 120 * 86400) == [loose.path] and kept.there and not loose.there
-    assert "1 artifacts" in housekeeping.described(root) and "by none: 0 B" in housekeeping.described(root)
+    assert "1 artifact, " in housekeeping.described(root) and "by none: 0 B" in housekeeping.described(root)
+
+
+def test_what_is_said_to_leave_is_what_leaves(tmp_path, monkeypatch):
+    """Nothing is ever removed from a store that somebody names."""
+    file = tmp_path / "made/manifest.json"
+    file.parent.mkdir()
+    file.write_bytes(LARGE)
+    keep(file.parent, tmp_path / "store/pretrain/a")
+    kept = tmp_path / "store"
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert "these leave 14 days after" in housekeeping.described(kept)
+    monkeypatch.setenv(VARIABLE, str(kept))
+    assert "days after" not in housekeeping.described(kept) and "stay, since MASKLAB_STORE" in housekeeping.described(
+        kept
+    )
 
 
 def test_too_much_that_nobody_links_leaves_the_oldest_first(tmp_path):

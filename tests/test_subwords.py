@@ -133,7 +133,7 @@ def test_scores_are_the_trainers():
 def test_small_corpus_gives_fewer_pieces(caplog):
     small = train(["a b", "b a"], 100)
     assert 5 < small.get_vocab_size() < 100
-    assert "vocab_size asks for 100" in caplog.text
+    assert "vocab_size asks for 100" in caplog.text and caplog.records[-1].note
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe", "wordpiece"])
@@ -141,6 +141,12 @@ def test_small_corpus_gives_fewer_pieces(caplog):
 def test_untrainable(texts, size, said, kind):
     with pytest.raises(MaskLabError, match=said):
         train(texts, size, kind)
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe", "wordpiece"])
+def test_a_vocabulary_of_special_tokens_alone_is_an_error(kind):
+    with pytest.raises(MaskLabError, match="no character of the corpus occurs 9 times"):
+        train(["abc abc", "cab"], 50, kind, rarest_character=9)
 
 
 def frequent_words_in_pieces(tokenizer, texts, count=60):

@@ -4,7 +4,6 @@ Names of partitions, an account and the like stand in slurm/profile.yaml. Only t
 """
 
 import functools
-import shutil
 import subprocess
 import sys
 
@@ -141,8 +140,11 @@ class Cluster:
         return self.doubled[(*key, attempt)]
 
     def planned_device(self) -> str:
-        """Entry of the plan's assumptions that comes nearest to what computes here."""
-        return "h100" if self.on_gpu and (self.submits or shutil.which("nvidia-smi")) else "cpu"
+        """Entry of the plan's assumptions that comes nearest to what computes here, or on the cluster's nodes."""
+        from masklab.plan import read_assumptions
+        from masklab.plan.here import device_here
+
+        return "h100" if self.on_gpu and self.submits else device_here(self.config, read_assumptions()["devices"])[0]
 
     def warn(self) -> None:
         """Say which partitions of the profile the cluster does not have."""

@@ -15,8 +15,9 @@ def look(paths, dry: bool) -> None:
     root, studies = Path(paths.root), paths.config.studies
     if others := _other_studies(root, studies):
         print(
-            f"masklab: {root} also holds {_named('study', 'studies', others)} of another config; the tables of the run"
-            f" keep {'it' if len(others) == 1 else 'them'} ({root}/made/studies/<study>.parquet removed: no longer)",
+            f"masklab: {root} also holds {_named('study', 'studies', others)} of another config, which the tables of"
+            f" the run keep; to drop {'it' if len(others) == 1 else 'one'}, remove"
+            f" {root}/made/studies/{others[0] if len(others) == 1 else '<study>'}.parquet",
             file=sys.stderr,
         )
     gone = [root / "claims" / f"{study}{end}" for study in studies if not studies[study].claims for end in CLAIMS]

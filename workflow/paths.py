@@ -5,9 +5,11 @@ import re
 from pathlib import Path
 
 from artifacts import Artifact, data, drawing, measuring, pages, training
+from cluster import partitions
 from masklab.config import read
 from masklab.config.check_data import check_data
 from masklab.config.faults import Faults
+from masklab.config.fit import too_large
 from masklab.config.measured import study_pairs
 from masklab.config.notices import notices
 from masklab.config.references import split_reference
@@ -204,10 +206,10 @@ def opened(files=(), values=(), data: bool = True) -> Paths:
     user's files that corpora and tasks name, too; what can be run, but perhaps not as meant, is in `notices`.
     Raises MaskLabError: mistakes with file, line and key, one a line.
     """
-    config = read(*files, values=values)
+    config = read(*files, values=values, also=[drawing.check_names])
     paths = Paths(config)
     paths.check()
-    paths.notices = check_data(config) + notices(config) if data else []
+    paths.notices = check_data(config) + notices(config) + too_large(config, partitions) if data else []
     return paths
 
 

@@ -1,9 +1,9 @@
-"""Take from the store what a run lacks, just before Snakemake builds its graph of jobs. All that knows its inside.
+"""Take from the store what a run lacks, just before Snakemake builds its graph of jobs, and say which targets are none.
 
-Only the Snakemake that a person starts does this, under three conditions: it runs jobs or (`-n`) says which it would
-run, nobody else works in the folder, and nothing is forced. It writes Snakemake's own metadata for what it links, so
-that a later change of config or inputs is noticed. Should a version of Snakemake lack one of the hooks, jobs still take
-from the store one by one as they begin.
+All that knows the inside of Snakemake's graph. Only the Snakemake that a person starts takes from the store, under
+three conditions: it runs jobs or (`-n`) says which it would run, nobody else works in the folder, and nothing is
+forced. It writes Snakemake's own metadata for what it links, so that a later change of config or inputs is noticed.
+Should a version of Snakemake lack one of the hooks, jobs still take from the store one by one as they begin.
 """
 
 import os
@@ -11,12 +11,15 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from snakemake.exceptions import InputFunctionException, MissingRuleException
+
 import leftovers
 from masklab.errors import MaskLabError
 from masklab.files import settle
 from masklab.jobs import housekeeping, store
 from masklab.plan.reuse import Reused, reuse
 from refresh import SHOWN, write_pages
+from targets import is_ours, no_target
 
 HOOKS = ("_build_dag", "async_run", "is_main_process", "dag_settings")
 PENDING = Path(".masklab/linking")  # files that were linked and whose metadata is not yet written, a line each
@@ -36,7 +39,12 @@ def install(workflow, paths, options: str) -> None:
                     shown = SHOWN & {job.rule for job in reused.taken}
                     pages = (lambda: write_pages(paths, options)) if shown else None
                     _register(workflow, {os.path.relpath(file) for file in reused.files}, pages)
-            build()
+            try:
+                build()
+            except (InputFunctionException, MissingRuleException):
+                if message := no_target(workflow, paths):
+                    sys.exit(message)
+                raise
 
         workflow._build_dag = look_and_build
 
@@ -50,6 +58,12 @@ def _runs(workflow) -> str:
         os.environ[store.ANEW] = "1"
         return ""
     if any(Path(workflow.persistence.path, "locks").glob("*.lock")):
+        if workflow.dryrun and store.folder() is not None and store.folder().is_dir():
+            print(
+                "masklab: the store was not looked at, so that more jobs are listed than may have to run: another run"
+                " holds this folder, or was killed and left its lock (snakemake --unlock)",
+                file=sys.stderr,
+            )
         return ""
     return "dry" if workflow.dryrun else "really"
 
@@ -102,16 +116,7 @@ def _files(workflow, paths) -> list[str]:
         else:
             listed = [os.path.relpath(target)]
         files += [str(file) for file in listed]
-    return [file for file in files if _is_ours(paths, file)]
-
-
-def _is_ours(paths, file) -> bool:
-    try:
-        rule, names = paths.job_of(file)
-        paths.inputs(rule, **names)
-    except (MaskLabError, KeyError, TypeError):
-        return False
-    return True
+    return [file for file in files if is_ours(paths, file)]
 
 
 def _register(workflow, linked, pages=None) -> None:

@@ -1,6 +1,7 @@
 """`masklab`: what a person asks outside the workflow."""
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -41,10 +42,10 @@ def main(arguments=None) -> int:
     plan.add_argument("studies", nargs="*", help="some of the config's studies; all by default")
     plan.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as given to snakemake (config.yaml)")
     _values(plan)
-    plan.add_argument("--device", default="h100", help="what computes: an entry of `devices` (h100, a100, cpu)")
+    plan.add_argument("--device", help="what computes: h100, a100, cpu, or an entry of --assume (this machine)")
     plan.add_argument("--assume", nargs="*", default=[], metavar="YAML", help="files laid over the assumptions")
     plan.add_argument(
-        "--at-once", type=int, default=None, metavar="N", help="jobs that run side by side: adds the time"
+        "--at-once", type=int, metavar="N", help="jobs side by side: adds the time (on this machine's CPU: its cores)"
     )
     plan.add_argument("--actual", action="store_true", help="after a run: seconds planned and used, by rule")
     why = commands.add_parser("why", help="what changed since an artifact was made, so that it is to be made again")
@@ -169,7 +170,10 @@ def _plan(options):
 
     config = opened(options.configfile, options.config).config
     plan = make_plan(config, options.device, options.studies, read_assumptions(*options.assume))
-    print(actual(plan, config) if options.actual else table(plan, config, options.at_once))
+    at_once = options.at_once
+    if at_once is None and plan.stands and not plan.device.is_gpu:
+        at_once = max(1, (os.cpu_count() or 1) // config.threads)
+    print(actual(plan, config) if options.actual else table(plan, config, at_once))
 
 
 def _why(options):

@@ -202,7 +202,18 @@ def _named(checkpoint) -> dict:
 
 
 def load_scores(run="results"):
-    """Every score of a run: a frame with the columns of `masklab.scores.schema.GATHERED`, of the same types always.
+    """Every score of a run: a frame of one number a row, with these columns, of the same types always.
+
+    study: that asks for the score; two studies that ask the same have a row each
+    recipe, replicate, step: which recipe or null was measured, which replicate of it, after so many updates
+    probe, task: what measured it, and on what: of minimal pairs `task/phenomenon`, of a loss the corpus
+    split: the part of the task or corpus that was scored, such as `test`
+    train_size: fine-tuning examples; 0 where nothing was fine-tuned
+    at: a coordinate that no other column holds, such as the offset of a slice of the loss; else NaN
+    layer: whose states were read, 0 for the embeddings; -1 where no layer was chosen
+    seed: of the probe, such as that of fine-tuning; 0 where it has none
+    metric, value: what was measured, such as `accuracy`, and the number; docs/columns.md lists the metrics
+    n: test items behind the value; of predictions the rank
 
     run: a folder of results. Raises MaskLabError where it has no scores.parquet, naming the target that makes it.
     """
@@ -212,7 +223,15 @@ def load_scores(run="results"):
 
 
 def load_facts(run="results"):
-    """Every fact of a run: noun, name, replicate (0: of all), key, value (a Python object), number (else NaN)."""
+    """Every fact of a run: a frame of one fact a row, with these columns.
+
+    noun, name: `recipe`, `corpus`, `task` or `probe`, and its name in the config
+    replicate: the one that it holds of; 0: all of them
+    key: what is stated, as a key of the config with dots: `objective.mae.delta`
+    value, number: the value, a Python object; the same where it is a number, else NaN
+
+    run: a folder of results. Raises MaskLabError where it has no facts.parquet, naming the target that makes it.
+    """
     import json
 
     from masklab.scores.facts import COLUMNS
@@ -223,7 +242,21 @@ def load_facts(run="results"):
 
 
 def load_claims(run="results"):
-    """Every claim of a run with its effect, interval and verdict: `masklab.claims.verdict.COLUMNS`."""
+    """Every claim of a run: a frame of one claim a row, with these columns.
+
+    study, claim, section, figure, text: whose claim it is, its name, where the paper says and shows it, the sentence
+    headline: whether it is one of the few claims that its study stands for
+    comparison, region, margin: the effect in words; where it lies if the sentence is true; what counts as equal
+    value, low, high, unit: the effect, its mean over replicates with its 95 % interval (NaN for one replicate)
+    replicates, items: replicates behind it; whether the interval covers the choice of test items too
+    p: the least level at which the claim is decided; NaN where it was not tested
+    verdict, why: supported, contradicted, inconclusive or untested; why, where it is one of the last two
+    corrected: the verdict after Holm's correction for the number of claims tested
+    needed: replicates that would decide an inconclusive claim with 80 % power; 1001: more than 1000; 0: unsaid
+    same_effect: the first claim of the study with this very effect; its own name where no other has it
+
+    run: a folder of results. Raises MaskLabError where it has no claims.parquet, naming the target that makes it.
+    """
     from masklab.claims.verdict import COLUMNS
 
     return _frame(run, "claims", COLUMNS)

@@ -19,6 +19,7 @@ log = logging.getLogger("masklab")
 
 # Of Unicode's private use, which text exchanged between people does not hold.
 END = "\uf8ff"
+FEW = 0.9  # of the pieces that are asked for: where a corpus gives less, the run says so
 
 
 def train(
@@ -35,15 +36,21 @@ def train(
     trainers must keep a piece for every character they see, and real text has thousands that occur once.
     candidates: of Unigram, the strings that may become pieces: those that occur at least twice in the `running` text
     (Kudo 2018, section 3.2), or among its `distinct` words.
-    A small corpus may give fewer pieces than asked for (logged). Equal texts give equal tokenizers.
-    MaskLabError if there is no text, or if `vocab_size` has no room for every character that occurs.
+    A small corpus may give fewer pieces than asked for (logged; far fewer: also said by the log of the run). Equal
+    texts give equal tokenizers. MaskLabError if there is no text, if `vocab_size` has no room for every character that
+    occurs, or if no piece is left but special tokens and the mark of a word.
     """
     # Stripped: a line ending would become a piece that no encoded text contains.
     lines = [text.strip() for text in texts]
-    if rarest_character > 1:
-        lines = _without_rare(lines, rarest_character)
     if not any(lines):
         raise MaskLabError("tokenizer: the corpus has no text to train on")
+    if rarest_character > 1:
+        lines = _without_rare(lines, rarest_character)
+        if not any(map(str.strip, lines)):
+            raise MaskLabError(
+                f"tokenizer: rarest_character: no character of the corpus occurs {rarest_character} times, so that"
+                " nothing is left to make pieces of"
+            )
     tokenizer = _untrained(kind, lowercase)
     if kind == "unigram":
         _train_unigram(tokenizer, lines, vocab_size, candidates == "running")
@@ -53,7 +60,8 @@ def train(
     else:
         _train_wordpiece(tokenizer, lines, vocab_size)
     if (pieces := tokenizer.get_vocab_size()) < vocab_size:
-        log.warning("tokenizer: the corpus gives %d pieces, vocab_size asks for %d", pieces, vocab_size)
+        few = {"note": pieces < FEW * vocab_size}
+        log.warning("tokenizer: the corpus gives %d pieces, vocab_size asks for %d", pieces, vocab_size, extra=few)
     tokenizer.post_processor = template()
     return tokenizer
 

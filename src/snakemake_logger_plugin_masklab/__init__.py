@@ -1,7 +1,8 @@
 """What Snakemake says of a run, handed on to `masklab.jobs.run_log`: `--logger masklab`, which profiles/default sets.
 
 Snakemake finds a logger by the name of its package. Dry runs, `--verbose` and what is said before a run starts are
-said as Snakemake says them. `masklab` is imported only then: the checkout that runs decides which one.
+said as Snakemake says them, but for a config file that cannot be read. `masklab` is imported only when it is needed:
+the checkout that runs decides which one.
 """
 
 import os
@@ -20,6 +21,37 @@ NOTHING = "Nothing to be done"
 CHATTER = ("Using profile", "Using workflow specific profile", "Building DAG of jobs", "Assuming unrestricted shared")
 
 
+def wrong_config(folder: str) -> str | None:
+    """What `masklab` says of the files of --configfile, which Snakemake reads before any code of ours; None: nothing.
+
+    It is said in place of Snakemake's own message, a traceback where a file is missing. Whether it is YAML counts here;
+    what it says is checked when the workflow has begun. folder: where Snakemake was started, before any --directory.
+    """
+    try:
+        from masklab.config.layers import stack
+        from masklab.errors import MaskLabError
+
+        stack([os.path.join(folder, file) for file in configfiles(sys.argv[1:])])
+    except MaskLabError as error:
+        return error.said
+    except ImportError:
+        pass
+    return None
+
+
+def configfiles(words: list[str]) -> list[str]:
+    """The files of `--configfile` on a command line of Snakemake: every word up to the next option."""
+    files, takes = [], False
+    for word in words:
+        if word.startswith("-"):
+            option, equals, file = word.partition("=")
+            takes = option in ("--configfile", "--configfiles") and not equals
+            files += [file] if equals and option.startswith("--configfile") else []
+        elif takes:
+            files.append(word)
+    return files
+
+
 class LogHandler(LogHandlerBase):
     """Log of a run for a person."""
 
@@ -30,6 +62,7 @@ class LogHandler(LogHandlerBase):
         self.quiet = {kind.name.lower() for kind in common.quiet or ()}
         stream = sys.stdout if common.stdout else sys.stderr
         self.stream, self.run, self.started, self.seen = stream, None, False, set()
+        self.folder = os.getcwd()
         self.plain = ColorizingTextHandler(
             nocolor=common.nocolor,
             stream=stream,
@@ -46,7 +79,10 @@ class LogHandler(LogHandlerBase):
 
     def _emit(self, record):
         event, text = getattr(record, "event", None), record.getMessage()
-        if self.passes or event in (LogEvent.SHELLCMD, LogEvent.DEBUG_DAG):
+        early = event == LogEvent.ERROR and not (self.started or self.common_settings.verbose)
+        if early and (said := wrong_config(self.folder)):
+            sys.stderr.write(f"{said}\n")
+        elif self.passes or event in (LogEvent.SHELLCMD, LogEvent.DEBUG_DAG):
             self.plain.handle(record)
         elif event == LogEvent.WORKFLOW_STARTED:
             self.started = True

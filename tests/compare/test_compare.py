@@ -7,7 +7,7 @@ import pytest
 from masklab.claims.verdict import COLUMNS as CLAIM
 from masklab.cli import main
 from masklab.compare import compare
-from masklab.compare.printed import told
+from masklab.compare.printed import _clearly, told
 from masklab.compare.scores import score_changes
 from masklab.errors import MaskLabError
 from masklab.files import read_json, write_json, write_parquet
@@ -146,9 +146,43 @@ def test_the_command_prints_and_writes(runs, capsys):
     assert "thre: no run lies in results/thre or thre (runs below results/: two)" in capsys.readouterr().err
 
 
+def test_scores_that_nobody_has_gathered_are_those_of_the_probes_files(runs):
+    """As after a run that asked for one figure."""
+    gathered = compare("results", "two").scores
+    table = runs / "results/two/scores.parquet"
+    of_one = pd.read_parquet(table).query("study == 'one'").drop(columns="study")
+    for (recipe, replicate), frame in of_one.groupby(["recipe", "replicate"]):
+        file = runs / f"results/two/scores/p/{recipe}/r{replicate}/all.parquet"
+        file.parent.mkdir(parents=True)
+        write_parquet(frame, file)
+        write_parquet(frame[:0], file.with_name("all.items.parquet"))
+    table.unlink()
+    pd.testing.assert_frame_equal(compare("results", "two").scores, gathered)
+
+
+@pytest.mark.parametrize(
+    ("changed", "clear", "said"),
+    [
+        (1, 0, "1 differs, not clearly: no 95 % interval over replicates leaves out 0"),
+        (1, 1, "1 differs, clearly (*): its 95 % interval over replicates leaves out 0"),
+        (2, 1, "2 differ, 1 of them clearly (*): the 95 % interval over replicates leaves out 0"),
+        (40, 9, "40 differ, 9 of them clearly (*): the 95 % interval over replicates leaves out 0; by luck alone about"
+                " 2 would"),
+    ],
+)  # fmt: skip
+def test_how_many_differ_in_words(changed, clear, said):
+    assert _clearly(changed, clear) == said
+
+
 def test_a_run_without_a_table_is_compared_in_the_others(runs):
     (runs / "results/two/claims.parquet").unlink()
     found = compare("results", "two")
-    assert found.claims is None and found.scores is not None and "claims: not compared" in told(found)
+    assert found.claims is None and found.scores is not None
+    assert "claims: not compared; two has no claims.parquet. `snakemake claims --cores all` with its config" in told(
+        found
+    )
+    (runs / "results/facts.parquet").unlink()
+    (runs / "results/two/facts.parquet").unlink()
+    assert "facts: not compared; results and two have no facts.parquet" in told(compare("results", "two"))
     with pytest.raises(MaskLabError, match="are one run"):
         compare("two", "results/two")

@@ -61,6 +61,13 @@ def model(batch_size, **tokenizer):
     }
 
 
+def several(top):
+    """A model and another one like it, whose name sorts after its own."""
+    return top | {
+        "models": top["models"] | {"mine-80-10-10": {"like": "mine", "masking": {"mask": 0.8, "random": 0.1}}}
+    }
+
+
 def both(one, top):
     return one[0] | top, one[1]
 
@@ -82,7 +89,9 @@ MISTAKES = {
     "budget": text(LONG, max_words=40),
     "packed": text(LONG, unit="packed", packed_words=200),
     "batch": both(text(LONG), model(32)),
+    "batch of several": both(text(LONG), several(model(32))),
     "characters": both(text(LONG), model(4, vocab_size=16)),
+    "rare characters": both(text(LONG), {"tokenizers": {"mine": {"corpus": "mine", "rarest_character": 1000}}}),
     "jsonl": text({"a.jsonl": lines([{"body": "a text of some words"}])}, files=["a.jsonl"]),
     "json": text({"a.json": "[\n{}\n]"}, files=["a.json"]),
     "pairs as text": text({"a.jsonl": lines([PAIR])}, files=["a.jsonl"]),

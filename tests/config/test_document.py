@@ -91,7 +91,9 @@ def test_check_passes_what_we_ship(file, capsys, monkeypatch):
     lines = said.splitlines()
     assert len(lines) < 30 and f"results  results/{config.run}".rstrip("/") + "/" in lines
     assert [line.split()[1] for line in lines if line.startswith("study")] == list(config.studies)
-    assert f"models {len(config.models)}" in said and "x 3 replicates" in said
+    own = [name for name, model in config.models.items() if name in config.raw["models"]]
+    assert f"models {len(own)}, " in said and len(own) < len(config.models), "nulls are not entries of the file"
+    assert "x 3 replicates, " in said and " nulls, " in said
 
 
 def test_the_default_is_short_and_its_parts_stand_alone():

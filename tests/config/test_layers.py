@@ -77,7 +77,7 @@ def test_circles_and_missing_files(write):
     write("extends: other.yaml")
     write("seed: 1\nextends:\n  - my.yaml", "other.yaml")
     assert said_of("my.yaml") == "other.yaml:3: extends: goes round in a circle: my.yaml -> other.yaml -> my.yaml"
-    assert said_of("none.yaml") == "none.yaml: No such file or directory"
+    assert said_of("none.yaml") == "none.yaml: no such file"
     write("extends:\n  - default\n  - none.yaml")
     assert said_of("my.yaml") == "my.yaml:3: extends: no such file: none.yaml"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from masklab.jobs.progress import Progress, Rate
 from masklab.jobs.state import locked
 from masklab.jobs.status import table
+from masklab.jobs.underway import Underway
 
 LONG = "strict-small-mlsm+mlm-with-a-name-longer-than-any-column-used-to-be"
 
@@ -40,6 +41,23 @@ def test_every_job_that_has_begun_and_not_ended_is_a_line(tmp_path, monkeypatch)
     assert len({line.index("running") for line in lines if "running" in line}) == 1, "columns are aligned"
     assert len({len(line) for line in lines[1:]}) == 1
     assert table(tmp_path / "empty") == "no job is under way"
+
+
+def test_a_training_that_stopped_itself_is_at_the_step_that_it_speaks_of(tmp_path, monkeypatch):
+    """Its status file is some seconds older, and so is the mean loss in it."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    state, log = tmp_path / "results/state/models/m/r1", "results/logs/models/m/r1.log"
+    state.mkdir(parents=True)
+    Progress("m", "steps", every=0, folder=state)(4, 500, loss=219727.0, tokens_per_second=1.0)
+    job = Underway("pretrain", {"recipe": "m"}, log)
+    job.failed("error: m: the loss exploded: 1.773e+04 at step 12")
+    job.file.close()
+    (row,) = [line for line in table(Path("results")).splitlines() if line.startswith("models/m/r1  ")]
+    assert row.split()[1:4] == ["failed", "4/500", "steps"], "of a failure of another kind nothing better is known"
+    (state / "stopped.json").write_text('{"step": 12}')
+    (row,) = [line for line in table(Path("results")).splitlines() if line.startswith("models/m/r1  ")]
+    assert row.split()[1:6] == ["failed", "12/500", "steps", "2%", "-"]
 
 
 def test_jobs_that_wait_in_slurm_are_lines_with_the_reason(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from artifacts import Artifact, of_kind
 from artifacts.measuring import score_files
 from masklab.config import kinds
-from masklab.config.faults import Faults
+from masklab.config.faults import Faults, Several
 from masklab.config.measured import study_pairs
 from masklab.config.replicates import measured_replicates
 from masklab.errors import MaskLabError
@@ -166,6 +166,16 @@ def labels(config, section: str, wildcards) -> dict[str, str]:
 def items(paths, study) -> dict[str, str]:
     """Every figure and table of a study, and its claims: name -> file."""
     return figures(paths, study) | tables(paths, study) | claims(paths, study)
+
+
+def check_names(config, study, declared) -> None:
+    """Figures and tables that a study names are ones that it can have; MaskLabError with a line for each other one."""
+    several = Several()
+    for section in ("figures", "tables"):
+        for name in getattr(declared, section):
+            with several.collect():
+                find(study, declared, section, name)
+    several.stop()
 
 
 def check(paths) -> None:

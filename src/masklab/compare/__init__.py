@@ -9,6 +9,7 @@ from masklab.compare.entries import config_changes
 from masklab.compare.scores import score_changes
 from masklab.errors import MaskLabError
 from masklab.files import read_table, write_csv
+from masklab.scores.schema import gather
 
 TABLES = ("facts", "scores", "claims")
 SHOWN = ("verdict", "corrected", "value", "low", "high", "replicates", "why")  # of a claim
@@ -20,7 +21,7 @@ class Comparison:
 
     config: entry, key, before, after. facts: noun, name, key, before, after (means over replicates of numbers).
     scores: see `score_changes`; rows that are equal too. claims: study, claim, text, and `SHOWN` of both runs.
-    only: table -> (what only the first run has, what only the second has).
+    only: table -> (what only the first run has, what only the second has). lacking: table -> the runs that lack it.
     """
 
     names: tuple[str, str]
@@ -29,6 +30,7 @@ class Comparison:
     scores: pd.DataFrame | None
     claims: pd.DataFrame | None
     only: dict[str, tuple[list[str], list[str]]]
+    lacking: dict[str, list[str]]
 
     def write(self, folder) -> list[Path]:
         """Write each table as CSV into a folder; the files."""
@@ -59,7 +61,11 @@ def compare(first: str, second: str, results="results") -> Comparison:
         compared["scores"], only["recipes measured"] = score_changes(*scores, shared_seeds=not _seeds_differ(config))
     if all(table is not None for table in claims):
         compared["claims"], only["claims"] = _claim_changes(*claims)
-    return Comparison((first, second), config, **compared, only=only)
+    tables = zip(TABLES, (facts, scores, claims), strict=True)
+    lacking = {
+        name: [run for run, table in zip((first, second), pair, strict=True) if table is None] for name, pair in tables
+    }
+    return Comparison((first, second), config, **compared, only=only, lacking=lacking)
 
 
 def run_folder(name: str, results="results") -> Path:
@@ -74,8 +80,12 @@ def run_folder(name: str, results="results") -> Path:
 
 
 def _table(root, name):
+    """A table of a run; scores that nobody has gathered yet from the files of its probes. None: it has none."""
     file = root / f"{name}.parquet"
-    return read_table(file).to_pandas() if file.exists() else None
+    if file.exists():
+        return read_table(file).to_pandas()
+    probed = [path for path in sorted(root.glob("scores/*/*/r*/*.parquet")) if not path.stem.endswith(".items")]
+    return gather(probed) if name == "scores" and probed else None
 
 
 def _seeds_differ(config) -> bool:

@@ -21,8 +21,16 @@ def told(comparison) -> str:
                 parts.append(f"{what} only in {name}: {_named(names)}")
     for name, tell in (("facts", _facts), ("scores", _scores), ("claims", _claims)):
         frame = getattr(comparison, name)
-        parts.append(f"{name}: not compared; a run has no {name}.parquet" if frame is None else tell(frame))
+        parts.append(_lacking(name, comparison.lacking[name]) if frame is None else tell(frame))
     return "\n\n".join(parts)
+
+
+def _lacking(table, runs) -> str:
+    have, its, makes = ("have", "their configs", "make") if len(runs) > 1 else ("has", "its config", "makes")
+    return (
+        f"{table}: not compared; {' and '.join(runs)} {have} no {table}.parquet. `snakemake {table} --cores all` with"
+        f" {its} {makes} it, and before that whatever the studies lack"
+    )
 
 
 def _config(frame):
@@ -47,10 +55,7 @@ def _scores(frame):
         return text
     last = changed[changed["step"] == changed.groupby(["recipe", "probe"])["step"].transform("max")]
     clear = int(changed["clear"].sum())
-    text += (
-        f"; of the {len(changed):,} others {clear:,} differ by a 95 % interval over replicates that leaves out 0 (*),"
-        f" as about {len(changed) // 20:,} would by luck alone. At the last checkpoint of each recipe:\n"
-    )
+    text += f"; {_clearly(len(changed), clear)}. At the last checkpoint of each recipe:\n"
     last = last.assign(size=last["difference"].abs()).sort_values(["clear", "size"], ascending=False, kind="stable")
     rows = pd.DataFrame(
         {
@@ -68,6 +73,18 @@ def _scores(frame):
         }
     )
     return text + _lines(rows.loc[:, [name for name in rows if (rows[name].astype(str) != "").any()]])
+
+
+def _clearly(changed: int, clear: int) -> str:
+    """How many measurements differ, and how many of these by more than replicates do."""
+    interval = "95 % interval over replicates"
+    if changed == 1 and clear:
+        return f"1 differs, clearly (*): its {interval} leaves out 0"
+    if not clear:
+        none = "1 differs, not" if changed == 1 else f"{changed:,} differ, none"
+        return f"{none} clearly: no {interval} leaves out 0"
+    luck = f"; by luck alone about {changed // 20:,} would" if changed >= 20 else ""
+    return f"{changed:,} differ, {clear:,} of them clearly (*): the {interval} leaves out 0{luck}"
 
 
 def _interval(row):

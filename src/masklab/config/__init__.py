@@ -43,13 +43,14 @@ __all__ = [
 ]
 
 
-def read(*files, values=()) -> Config:
+def read(*files, values=(), also=()) -> Config:
     """The checked configuration of config files laid over each other; of none: of the checkout's config.yaml.
 
     A file is laid over those that its `extends` names, and without any over config.yaml. values: `key=value` strings
-    that come on top, as snakemake's `--config` takes them. Raises MaskLabError, one line with file, line and key.
+    that come on top, as snakemake's `--config` takes them. also: further checks of a study (config, name, study), whose
+    errors are said together with those of its names. Raises MaskLabError: mistakes with file, line and key, one a line.
     """
-    return _checked(layered(files, values))
+    return _checked(layered(files, values), also)
 
 
 def load(raw: dict) -> Config:
@@ -57,7 +58,7 @@ def load(raw: dict) -> Config:
     return _checked(complete(raw))
 
 
-def _checked(raw) -> Config:
+def _checked(raw, also=()) -> Config:
     """The configuration that the layers add up to, its types, names and references checked."""
     code = raw.get("code") or []
     for at, file in enumerate(code):
@@ -70,7 +71,7 @@ def _checked(raw) -> Config:
         names = list(config.models), list(config.tasks)
         studies = {name: expand_models(study, *names) for name, study in config.studies.items()}
         config = config.model_copy(update={"studies": {name: study for name, study in studies.items() if study}})
-        check_references(config, Faults(raw))
+        check_references(config, Faults(raw), also)
         config = with_nulls(config)
         check_names(config)
         config._read = Read(raw)

@@ -63,7 +63,9 @@ def _asked(config, name, corpus) -> tuple[int, int, str | None]:
     readers = [
         (model.batch_size, recipe) for recipe, model in config.models.items() if model.corpus == name and model.steps
     ]
-    batch, recipe = max(readers, default=(1, None))
+    batch, recipe = max(
+        readers, default=(1, None), key=lambda one: one[0]
+    )  # of several the first, which others are like
     return corpus.valid + corpus.test, batch, recipe
 
 
@@ -153,7 +155,15 @@ def _check_pieces(config, name, texts, held_out) -> list[str]:
     """
     notes = []
     for tokenizer, entry in config.tokenizers.items():
-        if entry.kind in ("symbols", "folder") or entry.corpus != name or entry.sample:
+        if entry.kind in ("symbols", "folder") or entry.corpus != name:
+            continue
+        most = max(Counter(char for text in texts for char in text if not char.isspace()).values(), default=0)
+        if most < entry.rarest_character:
+            raise MaskLabError(
+                f"config: tokenizers.{tokenizer}.rarest_character: {entry.rarest_character} leaves nothing to make"
+                f" pieces of: no character of {name!r} occurs more than {most} times"
+            )
+        if entry.sample:
             continue
         read = [(text.lower() if entry.lowercase else text).replace("``", '"').replace("''", '"') for text in texts]
         seen = Counter(char for text in read for char in set(text))

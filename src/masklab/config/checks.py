@@ -8,7 +8,7 @@ from masklab.config.check_models import check_coded, check_model
 from masklab.config.check_tasks import check_length, check_probe, check_task
 from masklab.config.declared import SYMBOLIC, check_symbols, known, known_checkpoint
 from masklab.config.exact import WEIGHTLESS, check_floor, check_measurable
-from masklab.config.faults import Faults
+from masklab.config.faults import Faults, Several
 from masklab.config.growth import check_growth
 from masklab.config.inherit import hint, listed
 from masklab.config.names import name_problem
@@ -27,14 +27,15 @@ def check_names(config):
                 raise MaskLabError(f"config: {section}.{name}: {message}")
 
 
-def check_references(config, faults: Faults | None = None):
+def check_references(config, faults: Faults | None = None, also=()):
     """Every name stands for something, and what stands together fits.
 
     Stage by stage, since each takes for granted what those before it looked at; a stage says all that it finds.
-    faults: where they are kept, with the files that the config was read from. Raises MaskLabError.
+    faults: where they are kept, with the files that the config was read from. also: further checks of a study, called
+    as those here are. Raises MaskLabError.
     """
     faults = faults or Faults(config.raw)
-    for stage in _STAGES:
+    for stage in (*_STAGES, (("studies", _check_study), *(("studies", check) for check in also))):
         for section, check in stage:
             for name, entry in getattr(config, section).items():
                 with faults.collect():
@@ -144,39 +145,31 @@ def _links(config, path) -> str:
 
 
 def _check_study(config, name, study):
-    where = f"studies.{name}"
-    members = study_models(study)
+    """Names first, all of them, since what is measured takes them for granted."""
+    where, members, several = f"studies.{name}", study_models(study), Several()
     for model in study.extra:
-        known(config.models, model, f"{where}.extra")
+        with several.collect():
+            known(config.models, model, f"{where}.extra")
     for title, panel in study.panels.items():
         named = panel if isinstance(panel, dict) else {None: panel}
         for label, models in named.items():
             for model in [models] if isinstance(models, str) else models:
-                known(config.models, model, f"{where}.panels.{title}" + (f".{label}" if label else ""))
-        if isinstance(panel, dict) and len(set(panel.values())) < len(panel):
-            labels = {}
-            for label, model in panel.items():
-                labels.setdefault(model, []).append(label)
-            model, twice = next(item for item in labels.items() if len(item[1]) > 1)
-            raise MaskLabError(
-                f"config: {where}.panels.{title}: {model!r} has two labels, {' and '.join(map(repr, twice[:2]))}"
-            )
+                with several.collect():
+                    known(config.models, model, f"{where}.panels.{title}" + (f".{label}" if label else ""))
+        with several.collect():
+            _check_labels(panel, f"{where}.panels.{title}")
     if not members and study.probes:
-        raise MaskLabError(f"config: {where}.panels: no panel names a recipe{listed(config.models)}")
+        with several.collect():
+            raise MaskLabError(f"config: {where}.panels: no panel names a recipe{listed(config.models)}")
     for probe, models in study.probes.items():
-        if probe not in config.probes:
-            message = f"{probe!r} is not declared{hint(probe, config.probes)}"
-            if probe in config.tasks:
-                able = [name for name, entry in config.probes.items() if probe in entry.tasks]
-                such = f", such as {able[0]}" if able else ""
-                message = f"{probe!r} is a task; name the probe that measures it{such}"
-            raise MaskLabError(f"config: {where}.probes.{probe}: {message}")
-        for model in () if models == "all" else models:
-            if model not in members:
-                add = "; add it to a panel or to extra"
-                message = f"{model!r} is not a recipe of the study"
-                message += add if model in config.models else hint(model, members)
-                raise MaskLabError(f"config: {where}.probes.{probe}: {message}")
+        with several.collect():
+            _check_measured(config, probe, models, members, f"{where}.probes.{probe}")
+    for key, tasks in study.sets.items():
+        for task in tasks:
+            with several.collect():
+                known(config.tasks, task, f"{where}.sets.{key}")
+    several.stop()
+    for probe, models in study.probes.items():
         check_length(config, probe, members if models == "all" else models)
         for model in members if models == "all" else models:
             _check_symbols_of(config, probe, model, f"{where}.probes.{probe}")
@@ -184,9 +177,33 @@ def _check_study(config, name, study):
             check_measurable(config, probe, model, f"{where}.probes.{probe}")
             check_growth(config, probe, model, f"{where}.probes.{probe}")
             check_head(config, probe, model, f"{where}.probes.{probe}")
-    for key, tasks in study.sets.items():
-        for task in tasks:
-            known(config.tasks, task, f"{where}.sets.{key}")
+
+
+def _check_labels(panel, where):
+    """A recipe has one label in a panel."""
+    if not isinstance(panel, dict) or len(set(panel.values())) == len(panel):
+        return
+    labels = {}
+    for label, model in panel.items():
+        labels.setdefault(model, []).append(label)
+    model, twice = next(item for item in labels.items() if len(item[1]) > 1)
+    raise MaskLabError(f"config: {where}: {model!r} has two labels, {' and '.join(map(repr, twice[:2]))}")
+
+
+def _check_measured(config, probe, models, members, where):
+    """A probe of a study, and the recipes that it measures, are declared."""
+    if probe not in config.probes:
+        message = f"{probe!r} is not declared{hint(probe, config.probes)}"
+        if probe in config.tasks:
+            able = [name for name, entry in config.probes.items() if probe in entry.tasks]
+            such = f", such as {able[0]}" if able else ""
+            message = f"{probe!r} is a task; name the probe that measures it{such}"
+        raise MaskLabError(f"config: {where}: {message}")
+    for model in () if models == "all" else models:
+        if model not in members:
+            message = f"{model!r} is not a recipe of the study"
+            message += "; add it to a panel or to extra" if model in config.models else hint(model, members)
+            raise MaskLabError(f"config: {where}: {message}")
 
 
 def _check_symbols_of(config, probe, model, where):
@@ -212,5 +229,4 @@ _STAGES = (
     (("models", check_model),),
     (("dictionaries", _check_dictionary), ("models", check_coded), ("probes", check_probe)),
     (("models", _check_circle),),
-    (("studies", _check_study),),
 )

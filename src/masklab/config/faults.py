@@ -3,10 +3,10 @@
 import contextlib
 from collections import Counter
 
-from masklab.config.places import Fault, placed
+from masklab.config.places import Fault, Misfit, placed
 from masklab.errors import MaskLabError
 
-MOST = 5  # lines of an error
+MOST = 8  # lines of an error
 
 
 def together(faults) -> MaskLabError:
@@ -14,7 +14,27 @@ def together(faults) -> MaskLabError:
     faults = sorted(faults, key=lambda fault: (fault.place.file, fault.place.line or 0) if fault.place else ("", 0))
     lines = list(dict.fromkeys(map(str, faults)))
     more = len(lines) - MOST
-    return MaskLabError("\n".join([*lines[:MOST], *([f"... and {more} more like these"] if more > 0 else [])]))
+    return MaskLabError("\n".join([*lines[:MOST], *([f"... and {more} more"] if more > 0 else [])]))
+
+
+class Several:
+    """Errors of one entry that do not hang on each other, for those who look on: as one, a line each."""
+
+    def __init__(self):
+        self.lines, self.otherwise = [], {}
+
+    @contextlib.contextmanager
+    def collect(self):
+        try:
+            yield
+        except MaskLabError as error:
+            self.lines += str(error).split("\n")
+            self.otherwise |= getattr(error, "otherwise", {})
+
+    def stop(self):
+        """Raise what was found; nothing: go on."""
+        if self.lines:
+            raise Misfit("\n".join(self.lines), self.otherwise)
 
 
 class Faults:

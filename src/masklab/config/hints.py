@@ -8,6 +8,7 @@ from masklab.config.inherit import meant
 from masklab.config.schema import KINDED, SECTIONS, TOKENIZERS, Config, Entity, Model, Settings, Study
 
 MOST = 12  # names of a list
+KEYS = 40  # keys of a list
 
 # Options of Snakemake that people write into a config.
 SNAKEMAKE = {
@@ -25,6 +26,17 @@ ALIASES = {
     "vocab": "vocab_size", "max_len": "max_length", "max_seq_length": "max_length", "gradient_clip": "clip",
     "warmup_ratio": "warmup", "name": "run", "lines": "sentences",
 }  # fmt: skip
+# What a section counts otherwise.
+UNITS = {
+    ("models", "epochs"): "training is counted in updates: write steps",
+    ("causal_models", "epochs"): "training is counted in updates: write steps",
+    ("studies", "seeds"): "write replicates: each draws under a seed of its own",
+}
+# Sections whose key one that a section lacks may be, the likeliest first.
+ELSEWHERE = ("models", "studies", "probes", "encoders", "tokenizers", "corpora", "tasks")
+# Key of an entry -> the section whose entry it names, where a mapping may stand in its place.
+NAMING = {"corpus": "corpora", "tokenizer": "tokenizers", "encoder": "encoders", "objective": "objectives",
+          "embeddings": "embeddings", "dictionary": "dictionaries"}  # fmt: skip
 # What a mapping may look like: of a section, of a key.
 EXAMPLES = {
     "panels": "the title of each panel to its recipes, such as {all: [strict-mlm]}",
@@ -49,7 +61,7 @@ def cut(names, most: int = MOST) -> str:
 
 def unknown(key, names, where: str = "") -> str:
     """What is said of a key that is none of `names`."""
-    return f"unknown key{where}" + (slip(key, names) or f"; allowed: {cut(names)}")
+    return f"unknown key{where}" + (slip(key, names) or f"; allowed: {cut(names, KEYS)}")
 
 
 def slip(key, names) -> str:
@@ -85,7 +97,11 @@ def unknown_in(key, entity, names, section: str, top: bool, kind: str | None, st
     top: the mapping is the entry itself. kind: of the entry; stated: whether it says so itself.
     """
     where = f" for kind {kind!r}" if kind else ""
-    if close := slip(key, names):
+    if top and (unit := UNITS.get((section, ALIASES.get(key, key)))):
+        return f"unknown key{where}; {unit}"
+    others = [other for other in ELSEWHERE if other != section and _has(other, key)] if top else []
+    close = slip(key, names)
+    if close and (not others or meant(f"{key}s", names).endswith(f"'{key}s'?")):
         return f"unknown key{where}{close}"
     if top and entity is not None:
         if (kind or section == "tokenizers") and (others := _kinds_with(section, key)):
@@ -99,8 +115,17 @@ def unknown_in(key, entity, names, section: str, top: bool, kind: str | None, st
                     return f"unknown key{where}; write {name}: {{{inner}: ...}}"
         if key in Settings.model_fields:
             return f"unknown key{where}; it is a key of the whole config: write it at the top level"
+        if others:
+            return f"unknown key{where}; an entry of {' or '.join(others[:2])} has it"
         names = [*names, "like", "for"]
     return unknown(key, names, where)
+
+
+def _has(section: str, key: str) -> bool:
+    """Whether entries of a section have a key, those of one of its kinds at least."""
+    if section in KINDED or section == "tokenizers":
+        return bool(_kinds_with(section, key))
+    return key in get_args(Config.model_fields[section].annotation)[1].model_fields
 
 
 def _kinds_with(section: str, key: str) -> list[str]:
@@ -138,6 +163,21 @@ def keys_of(part) -> str:
 def values_of(key) -> str:
     """What a key that maps names must be, with an example."""
     return f"must map {EXAMPLES[key]}" if key in EXAMPLES else "must be a mapping of names to values"
+
+
+def name_of(key) -> str:
+    """What is said of a mapping in place of the name of an entry; nothing: the key names none."""
+    section = NAMING.get(str(key))
+    named = f"must be the name of an entry; declare the entry under {section} and write its name here"
+    return named if section else ""
+
+
+def several(key, values, fields) -> str:
+    """What to write in place of several values of a key that takes one. fields: keys beside it."""
+    written = f"{{{key}: [{', '.join(map(str, values))}]}}"
+    if "grid" in fields:
+        return f", not a list; to search several, write grid: {written}"
+    return f", not a list; for an entry of each, write for: {written} in the entry and '{{{key}}}' in its name and here"
 
 
 def number(text) -> str:

@@ -4,6 +4,7 @@
 and line that say it. Laying one over another and filling in families keep the places, so that an error can name them.
 """
 
+import difflib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -133,6 +134,8 @@ def read_file(path: Path) -> Mapping:
     """The top-level mapping of a YAML file; MaskLabError where there is none."""
     try:
         text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise MaskLabError(f"{shown(path)}: no such file{_instead(path)}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise MaskLabError(f"{shown(path)}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
     content = parse(text, str(path))
@@ -141,6 +144,15 @@ def read_file(path: Path) -> Mapping:
     if not isinstance(content, Mapping):
         raise MaskLabError(f"{shown(path)}: must be a mapping of keys to values, such as `run: mine`")
     return content
+
+
+def _instead(path: Path) -> str:
+    """What may have been meant by a config file that is not there, as the end of a message."""
+    if path.suffix not in (".yaml", ".yml", ".json"):
+        return "; --configfile takes every word up to the next option, so that targets stand before it"
+    beside = {file.stem: file for file in path.parent.glob(f"*{path.suffix}")} if path.parent.is_dir() else {}
+    close = difflib.get_close_matches(path.stem, beside, n=1)
+    return f"; did you mean {shown(beside[close[0]])}?" if close else ""
 
 
 def parse(text: str, file: str, lines: bool = True):
@@ -157,6 +169,8 @@ def parse(text: str, file: str, lines: bool = True):
     except yaml.MarkedYAMLError as error:
         end = text.rstrip().count("\n")
         marks = [mark for mark in (error.problem_mark, error.context_mark) if mark]
+        if "expected ',' or" in (error.problem or ""):
+            marks.reverse()  # where the { or [ stands; what comes after it was not expected
         mark = next((mark for mark in marks if mark.line <= end), marks[0] if marks else None)
         message = " ".join(str(part) for part in (error.context, error.problem) if part)
         message = next((plain for part, plain in _PLAINLY.items() if part in message), message)

@@ -11,7 +11,7 @@ SHIPPED = DEFAULT.parent
 
 def notices(config) -> list[str]:
     """A line for each, with file, line and key."""
-    return [*_left_out(config), *_empty(config), *_cut(config)]
+    return [*_left_out(config), *_empty(config), *_overruled(config), *_cut(config)]
 
 
 def _left_out(config):
@@ -34,6 +34,25 @@ def _empty(config):
                 if listed and part not in getattr(study, key) and place and place.file not in ours:
                     noun = names.partition(";")[0]
                     yield f"{place}: studies.{name}.{key}.{part}: is left out: no {noun} matches its patterns"
+
+
+def _overruled(config):
+    """Replicates that a user's file asks for, where studies of other files say their own."""
+    place, raw = place_of(config.raw, "replicates"), config.raw.get("studies") or {}
+    untouched = place is not None and place.file == str(DEFAULT) and config.replicates == 1  # as config.yaml is shipped
+    if place is None or place.file in _ours() or untouched:
+        return
+    saying = {}
+    for name, study in config.studies.items():
+        own = place_of(raw.get(name), "replicates")
+        if own is not None and own.file != place.file and study.replicates not in (None, config.replicates):
+            saying.setdefault(study.replicates, []).append(name)
+    for count, names in saying.items():
+        says = "says" if len(names) == 1 else "say"
+        yield (
+            f"{place}: replicates: {config.replicates} does not count for {', '.join(names)}, which {says} {count} in"
+            f" the study (studies.{names[0]}.replicates)"
+        )
 
 
 def _ours() -> set[str]:

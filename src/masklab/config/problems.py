@@ -110,6 +110,11 @@ def _problem(at, fault, entity, value, path) -> Problem:
         return Problem(place, _no_list(entity, at, value, fault["input"]))
     if kind == "string_type" and at and isinstance(at[-1], int) and (named := _named_by(at)):
         return Problem(place, f"must be the name of {named}" + got(fault["input"]))
+    if kind == "string_type" and isinstance(fault["input"], dict) and at and (told := hints.name_of(at[-1])):
+        return Problem(place, told)
+    if kind in ("float_type", "int_type") and isinstance(fault["input"], list) and at and isinstance(at[-1], str):
+        beside = _fields(entity, at[:-1], value)[0]
+        return Problem(place, f"must be {_WORDS[kind]}{hints.several(at[-1], fault['input'], beside)}")
     if kind == "dict_type":
         return Problem(place, hints.values_of(at[-1] if at else None) + got(fault["input"]))
     if kind in ("model_type", "model_attributes_type"):
@@ -223,6 +228,7 @@ def _fields(entity, at, value) -> tuple[list[str], dict]:
 
 
 def _entities(annotation):
+    annotation = bare(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Entity):
         return [annotation]
     return [entity for part in parts(annotation) for entity in _entities(part)]

@@ -1,5 +1,7 @@
 """A config in print: what a file declares, and where each key of an entry comes from."""
 
+from pathlib import Path
+
 from masklab.config import DEFAULT, layers, study_models
 from masklab.config.inherit import hint, meant
 from masklab.config.located import place_of, shown
@@ -9,12 +11,12 @@ from masklab.errors import MaskLabError
 
 def overview(config, files=()) -> str:
     """What a config declares, in a few lines; files: those that it was read from."""
-    lower = [shown(path) for path in layers.stack(files)]
+    given = [Path(path).expanduser().resolve() for path in files or [DEFAULT]]
     named = [shown(path) for path in files or [DEFAULT]]
-    below = [name for name in lower if name not in named]
+    below = [shown(path) for path in layers.stack(files) if path.resolve() not in given]
     lines = [f"config   {', '.join(named)}", *(f"    over {name}" for name in below)]
     lines += [f"results  results/{config.run}/" if config.run else "results  results/", ""]
-    counts = {section: len(getattr(config, section)) for section in SECTIONS}
+    counts = {section: len(config.raw.get(section) or ()) for section in SECTIONS}  # without nulls, which we derive
     lines += ["entries  " + ", ".join(f"{section} {count}" for section, count in counts.items() if count), ""]
     width = max((len(name) for name in config.studies), default=0)
     for name, study in config.studies.items():
@@ -22,6 +24,7 @@ def overview(config, files=()) -> str:
         counts = [config.models[m].replicates or study.replicates or config.replicates for m in recipes] or [1]
         some = f"{min(counts)} to " * (min(counts) < max(counts))
         parts = [f"{_count(len(recipes), 'recipe')} x {some}{_count(max(counts), 'replicate')}"]
+        parts += [_count(len(study.nulls), "null")] if study.nulls else []
         parts += [_count(len(study.probes), "probe")]
         parts += [_count(len(study.figures), "figure"), _count(len(study.tables), "table")]
         parts += ["claims" if study.claims == "all" else _count(len(study.claims), "claim")] if study.claims else []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from masklab.files import temporary_name
-from masklab.jobs.store import LISTING
+from masklab.jobs.store import LISTING, VARIABLE
 
 DAYS = 14  # an entry that no run links stays so long after it entered or was last taken
 BYTES = 20_000_000_000  # of such entries all together; beyond it the oldest leave first
@@ -79,7 +79,7 @@ def empty(store: Path | None) -> str:
     for one in kept:
         remove(one.path)
     freed = sum(one.size for one in kept if not one.linked)
-    return f"{store}: {len(kept):,} artifacts removed, {_size(freed)} freed"
+    return f"{store}: {_count(kept)} removed, {_size(freed)} freed"
 
 
 def described(store: Path | None) -> str:
@@ -89,15 +89,22 @@ def described(store: Path | None) -> str:
     kept = entries(store)
     if not kept:
         return f"{store}: empty"
-    lines = [f"{store}: {len(kept):,} artifacts, {_size(sum(one.size for one in kept))}"]
+    lines = [f"{store}: {_count(kept)}, {_size(sum(one.size for one in kept))}"]
     loose = sum(one.size for one in kept if not one.linked)
     lines.append(f"  linked by runs, at no cost: {_size(sum(one.size for one in kept) - loose)}")
-    lines.append(f"  by none: {_size(loose)}; these leave {DAYS} days after they were last of use")
+    leave = f"these leave {DAYS} days after they were last of use"
+    if os.environ.get(VARIABLE):
+        leave = f"these stay, since {VARIABLE} names the store"
+    lines.append(f"  by none: {_size(loose)}; {leave}")
     rules: dict[str, list[int]] = {}
     for one in kept:
         rules.setdefault(one.path.parent.name, []).append(one.size)
     lines += [f"  {rule:14}{len(sizes):6,}  {_size(sum(sizes))}" for rule, sizes in sorted(rules.items())]
     return "\n".join(lines)
+
+
+def _count(kept) -> str:
+    return f"{len(kept):,} artifact{'s' * (len(kept) != 1)}"
 
 
 def _size(count: float) -> str:

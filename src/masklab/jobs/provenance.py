@@ -6,6 +6,7 @@ the job whose log is `results/logs/<...>.log` is `results/made/<...>.json`: rule
 
 import contextlib
 import json
+import logging
 import os
 import resource
 import socket
@@ -98,8 +99,20 @@ def _marks(inputs):
     return {str(path): input_mark(path) for path in inputs}
 
 
+class Notes(logging.Handler):
+    """Keeps what a job logs with `extra={"note": True}`: what the person who runs it should see on the screen."""
+
+    def __init__(self):
+        super().__init__()
+        self.texts = []
+        self.addFilter(lambda record: getattr(record, "note", False))
+
+    def emit(self, record):
+        self.texts.append(record.getMessage())
+
+
 class Record:
-    """The record of one job.
+    """The record of one job. It holds the job's `notes`, if there are any, for the log of the run.
 
     Attempts that were stopped count: `seconds` is the time of all attempts at one config with one code.
 
@@ -109,6 +122,8 @@ class Record:
     def __init__(self, rule: str, wildcards: dict, config, code, log: str):
         self.path, self.began = record_path(log), time.time()
         self.facts = {"rule": rule, "wildcards": wildcards, "config": config, "code": code.modules}
+        self.notes = Notes()
+        logging.getLogger("masklab").addHandler(self.notes)
         try:
             before = read_json(self.path)
         except (MaskLabError, OSError):
@@ -135,8 +150,6 @@ class Record:
         now = time.time()
         seconds = self.before + now - self.began
         where = {"host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID"), "peak_mb": _peak()}
-        write_json(
-            {**self.facts, **facts, "seconds": seconds, "attempts": self.attempts + 1, "ended": now, **where},
-            self.path,
-            lasting=False,
-        )
+        notes = {"notes": self.notes.texts} if self.notes.texts else {}
+        times = {"seconds": seconds, "attempts": self.attempts + 1, "ended": now}
+        write_json({**self.facts, **facts, **times, **where, **notes}, self.path, lasting=False)

@@ -21,9 +21,9 @@ from masklab.jobs.progress import REFRESH, STATUS, duration
 from masklab.jobs.provenance import record_path
 
 RUN = "run.json"
-LONG = 10.0  # seconds after which a job that runs is worth a line of its own, where no line is drawn in place
 EVERY = 60.0  # seconds between lines that say how far the run is, where no line is drawn in place
 REDRAW = 0.5
+SOON = 5.0  # seconds after which a failure is said where nothing else happens: the end of a run says it whole
 TAIL = 15  # lines of a log that stand in for the message of a job that left none
 ROOM = 1 << 16  # bytes of free disk below which a job may have had no room for a word
 SUBMISSION = re.compile(r"\n\s*sbatch (call|script):.*", re.S)  # a hundred kilobytes
@@ -38,7 +38,6 @@ class Job:
     rule: str
     log: str | None
     began: float
-    said: bool = False
     slurm: str | None = None
 
     def progress(self) -> dict:
@@ -47,6 +46,13 @@ class Job:
             results, place = underway.split_log(self.log)
             with suppress(MaskLabError):
                 return read_json(results / "state" / place / STATUS)
+        return {}
+
+    def record(self) -> dict:
+        """What it has written down of itself; nothing where that is an earlier attempt's."""
+        with suppress(MaskLabError, TypeError):
+            record = read_json(record_path(self.log))
+            return record if record.get("ended", 0) >= self.began - 1 else {}
         return {}
 
     def why(self, told: str, logs: list[str]) -> str:
@@ -79,6 +85,7 @@ class RunLog:
         self.failed: dict[int, tuple[Job, str]] = {}
         self.finished: dict[str, int] = {}
         self.said: dict[str, int] = {}
+        self.unsaid: list[tuple[float, str]] = []  # failures, each with the time
         self.remaining = remaining.Remaining(self.began)
         self.results = None
         self.lock, self.over = threading.RLock(), threading.Event()
@@ -93,6 +100,7 @@ class RunLog:
 
     def begins(self, number: int, name: str, rule: str, log: str | None) -> None:
         with self.lock:
+            self._say_failures()
             if not self.clock.is_alive():
                 if remaining.JOBS:
                     self.stats = dict(Counter(remaining.JOBS.values()))
@@ -119,12 +127,14 @@ class RunLog:
             self.finished[job.rule] = self.finished.get(job.rule, 0) + 1
             seconds = time.time() - job.began
             self.remaining.finished(number, seconds)
+            record = job.record()
             if job.slurm:  # not the time in the queue
-                with suppress(MaskLabError, KeyError):
-                    seconds = read_json(record_path(job.log))["seconds"]
+                seconds = record.get("seconds", seconds)
             if self.events and job.log:
                 width = len(f"{self.total:,}")
                 self.say(f"{self.done:>{width},}/{self.total:,}  {job.name}: {_spoken(seconds)}")
+            for note in record.get("notes", ()):
+                self.say(f"note: {job.name}: {note.removeprefix(f'{job.rule}: ')}")
 
     def fails(self, number: int, told: str, logs: list[str]) -> None:
         """A job has failed; told: what Snakemake says of it; logs: its own, and where Slurm has written."""
@@ -137,11 +147,12 @@ class RunLog:
             line = in_a_line(why)
             self.said[line] = self.said.get(line, 0) + 1
             if self.said[line] == 1:
-                self.say(f"failed: {job.name}: {line}")
+                self.unsaid.append((time.time(), f"failed: {job.name}: {line}"))
 
     def again(self, number: int) -> None:
         """A job that has failed will be tried again."""
         with self.lock:
+            self._say_failures()
             job, why = self.failed.pop(number, (None, None))
             if job is not None and self.said[in_a_line(why)] == 1:
                 self.say(f"to be tried again: {job.name}")
@@ -192,6 +203,7 @@ class RunLog:
             with self.lock:
                 if self.over.is_set():
                     return
+                self._say_failures(SOON)
                 now = time.monotonic()
                 if now - self.left >= REFRESH:
                     self.left = now
@@ -201,17 +213,14 @@ class RunLog:
                     self.stream.write(line[: shutil.get_terminal_size().columns - 1])
                     self.stream.flush()
                     self.drawn = bool(line)
-                elif line:
-                    self._say_long()
-                    if now - self.shown >= EVERY:
-                        self.shown = now
-                        self.say(line)
+                elif line and now - self.shown >= EVERY:
+                    self.shown = now
+                    self.say(line)
 
-    def _say_long(self):
-        for job in self.running.values():
-            if self.events and job.log and not job.said and not job.slurm and time.time() - job.began >= LONG:
-                job.said = True
-                self.say(f"running since {time.strftime('%H:%M:%S', time.localtime(job.began))}: {job.name}")
+    def _say_failures(self, after=0.0):
+        """Say those that happened so many seconds ago."""
+        while self.unsaid and time.time() - self.unsaid[0][0] >= after:
+            self.say(self.unsaid.pop(0)[1])
 
     def _leave(self):
         """What `masklab status` reads."""

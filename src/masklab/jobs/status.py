@@ -19,6 +19,7 @@ from masklab.jobs.run_log import RUN, in_a_line
 HEADER = ("job", "is", "done", "loss", "tokens/s", "ETA", "since")
 LEFT = 2  # columns aligned left
 ORDER = ("running", "starting", "queued", "interrupted", "failed")
+REPORT = "stopped.json"  # beside a status file: why training stopped itself
 STOPPED = "stopped by signal"  # what a job says that saved its state and left because it was told to
 
 
@@ -55,6 +56,9 @@ def status(results: Path) -> dict:
         place = "/".join(part for part in path.parent.relative_to(results).parts if part != "state")
         row = rows.setdefault(place, {"is": "running" if running(path.parent) else "interrupted", "since": far["time"]})
         row |= {key: far[key] for key in ("done", "total", "unit", "loss") if key in far}
+        if row["is"] == "failed" and (step := _stopped(path, far["time"])) is not None:
+            row["done"] = step  # and the loss is in its message
+            row.pop("loss", None)
         if row["is"] == "running":
             per_second = far.get("rate") if far["unit"] == "tokens" else None
             row["tokens_per_second"] = far.get("tokens_per_second", per_second)
@@ -71,6 +75,15 @@ def status(results: Path) -> dict:
             rows[place] = {"is": "queued" if waits else "starting", "slurm_job": number, "reason": job["reason"]}
     listed = [{"job": place, **row} for place, row in rows.items()]
     return {"runs": runs, "jobs": sorted(listed, key=lambda row: (ORDER.index(row["is"]), row["job"]))}
+
+
+def _stopped(path, since) -> int | None:
+    """The step at which training stopped itself after its status file was written; None: it did not."""
+    report = path.with_name(REPORT)
+    try:
+        return read_json(report)["step"] if report.stat().st_mtime >= since else None
+    except (MaskLabError, OSError):
+        return None
 
 
 def _each(results, pattern):

@@ -7,6 +7,7 @@ from masklab.config import overlay
 from masklab.errors import MaskLabError
 from masklab.plan.costs import Cost, Costs, Device
 from masklab.plan.graph import LOCAL, Job, checkout_paths, graph
+from masklab.plan.here import device_here
 
 ASSUMPTIONS = Path(__file__).with_name("assumptions.yaml")
 
@@ -15,8 +16,10 @@ ASSUMPTIONS = Path(__file__).with_name("assumptions.yaml")
 class Plan:
     """jobs: key -> job, each after those it needs; costs: key -> its cost; device: what was assumed to compute.
 
+    stands: in words, what the device stands for if it is this machine's own; else "".
     guessed: corpora of text whose files are not there, so that their size is assumed.
-    of_study: study -> keys of its figures, tables and claims and of all that it measures, as far as they are planned.
+    of_study: study that was asked for -> keys of its figures, tables and claims and of all that it measures, as far as
+        they are planned.
     """
 
     jobs: dict[tuple, Job]
@@ -25,6 +28,7 @@ class Plan:
     assumptions: dict
     of_study: dict[str, list[tuple]]
     guessed: set[str]
+    stands: str = ""
 
     def total(self, keys=None) -> dict:
         """Sums over jobs (None: all), and `chain`: seconds of the longest chain of jobs that wait for each other."""
@@ -75,9 +79,11 @@ def read_assumptions(*files) -> dict:
     return merged
 
 
-def make_plan(config, device: str = "h100", studies=None, assumptions: dict | None = None) -> Plan:
-    """The plan of a configuration (or of some of its studies) on a device of the assumptions."""
-    assumptions = assumptions or read_assumptions()
+def make_plan(config, device: str | None = None, studies=None, assumptions: dict | None = None) -> Plan:
+    """The plan of a configuration (or of some of its studies) on a device of the assumptions; None: this machine's."""
+    assumptions, stands = assumptions or read_assumptions(), ""
+    if device is None:
+        device, stands = device_here(config, assumptions["devices"])
     if device not in assumptions["devices"]:
         raise MaskLabError(f"plan: no device {device!r}; known: {', '.join(assumptions['devices'])}")
     for study in studies or ():
@@ -92,7 +98,9 @@ def make_plan(config, device: str = "h100", studies=None, assumptions: dict | No
     costs = Costs(paths, machine, assumptions)
     of_study = {}
     for study, scores in paths.study_scores().items():
+        if studies and study not in studies:
+            continue
         wanted = [Job(*paths.job_of(path)).key for path in (*paths.items(study).values(), *scores)]
         of_study[study] = [key for key in wanted if key in jobs]
     planned = {key: costs.of(job) for key, job in jobs.items()}
-    return Plan(jobs, planned, machine, assumptions, of_study, costs.sizes.guessed)
+    return Plan(jobs, planned, machine, assumptions, of_study, costs.sizes.guessed, stands)

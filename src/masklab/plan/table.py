@@ -11,25 +11,40 @@ HEADER = ("", "jobs", "submitted", "GPU-hours", "CPU-hours", "tokens", "FLOPs", 
 
 def table(plan: Plan, config, at_once: int | None = None) -> str:
     """Studies and their union as a Markdown table. at_once: jobs side by side, which adds the elapsed time."""
-    sums = {name: plan.total(plan.study(name)) for name in config.studies if plan.of_study[name]} | {
-        "all": plan.total()
-    }
+    sums = {name: plan.total(plan.study(name)) for name in config.studies if plan.of_study.get(name)}
+    if len(sums) != 1 or plan.total()["jobs"] != next(iter(sums.values()))["jobs"]:
+        sums["all"] = plan.total()
     header = [*HEADER, *([f"elapsed, {at_once} at once"] if at_once else [])]
     rows = [_row(name, total, at_once) for name, total in sums.items()]
     lines = [_line(header), _line(["---", *["---:"] * (len(header) - 1)]), *map(_line, rows), ""]
-    lines.append(f"On {plan.device.name}; what is shared between studies counts in each and once in `all`.")
+    shared = "; what is shared between studies counts in each and once in `all`" if len(sums) > 1 else ""
+    lines.append(f"On {plan.device.name}{_other(plan)}{shared}.")
     lines.append(f"Assumed: {_assumed(plan)}")
     return "\n".join(lines)
 
 
+def _other(plan) -> str:
+    """What the device stands for, if nobody has named it, and how another is named."""
+    others = " or ".join(f"--device {name}" for name in plan.assumptions["devices"] if name != plan.device.name)
+    return f", {plan.stands} ({others} plans for another)" if plan.stands else ""
+
+
 def _row(name, total, at_once):
-    cells = [name, f"{total['jobs']:,}", f"{total['submitted']:,}", f"{total['gpu_hours']:,.1f}",
-             f"{total['cpu_hours']:,.1f}", f"{total['tokens']:.2e}", f"{total['flops']:.2e}",
-             f"{total['bytes'] / 1e9:,.1f} GB", duration(total["chain"])]  # fmt: skip
+    cells = [name, f"{total['jobs']:,}", f"{total['submitted']:,}", _short(total['gpu_hours']),
+             _short(total['cpu_hours']), f"{total['tokens']:.2e}", f"{total['flops']:.2e}",
+             _size(total['bytes']), duration(total["chain"])]  # fmt: skip
     if at_once:
         busy = 3600 * (total["gpu_hours"] + total["cpu_hours"]) / at_once
         cells.append(duration(max(total["chain"], busy)))
     return cells
+
+
+def _short(hours: float) -> str:
+    return f"{hours:,.1f}" if hours >= 1 else f"{hours:.2g}"
+
+
+def _size(count: float) -> str:
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
 def _line(cells):

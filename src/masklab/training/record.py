@@ -126,12 +126,14 @@ class Record:
         report = self.run.state / "stopped.json"
         write_json({"step": step, "fault": fault, "rows": rows, "last_good_step": self.saved}, report, lasting=False)
         self.metrics.write()
-        good = "that before the first update" if self.saved is None else f"of step {self.saved}, kept in {self.file}"
+        again = "the same command begins anew"
+        if self.saved is not None:
+            again = f"the same command goes on from the last good state, of step {self.saved}, kept in {self.file}"
         batch = f" (batch of step {step - 1}: rows {str(rows[:4])[1:-1]}, ..., all in {report})" if rows else ""
         return (
-            f"{self.run.name}: {fault} at step {step}{batch}; the last good state is {good}; run the same command"
-            " again to resume from it, or lower models.<model>.optimiser.lr, raise warmup or set optimiser.explosion,"
-            " and run again to begin anew"
+            f"{self.run.name}: {fault} at step {step}{batch}; the same settings lead there again: lower"
+            f" models.{self.run.name}.optimiser.lr, or raise warmup or explosion beside it; if the machine was at"
+            f" fault, {again}"
         )
 
     def finish(self, facts: dict) -> None:

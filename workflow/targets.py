@@ -1,0 +1,42 @@
+"""Which of the targets that somebody asks Snakemake for are none, and what may have been meant."""
+
+import os
+from pathlib import Path
+
+from masklab.config.inherit import meant
+from masklab.errors import MaskLabError
+
+
+def no_target(workflow, paths) -> str:
+    """What is said of the first target that is neither a rule nor a file that anything makes; "": none is."""
+    for target in map(str, workflow.dag_settings.targets or ()):
+        if not (target in workflow._rules or Path(target).exists() or is_ours(paths, os.path.relpath(target))):
+            return f"masklab: {target}: no such target; {_instead(target, list(workflow._rules), paths)}"
+    return ""
+
+
+def _instead(target, rules, paths) -> str:
+    """What to write in place of it."""
+    studies = sorted(paths.config.studies, key=len, reverse=True)
+    if study := next((name for name in studies if target.startswith(f"{name}_")), None):
+        items = list(paths.items(study))
+        close = meant(target.removeprefix(f"{study}_"), items).replace("mean '", f"mean '{study}_")
+        return close.removeprefix("; ") or f"study {study!r} has {', '.join(f'{study}_{item}' for item in items)}"
+    if close := meant(target, [*rules, *paths.everything()]):
+        return close.removeprefix("; ")
+    if "/" in target or "." in target:
+        return f"no job of this config makes that file; its results lie below {paths.root}/"
+    return (
+        f"studies of this config: {', '.join(paths.config.studies) or 'none'}; a figure or table of one is"
+        " <study>_<name>; docs/targets.md lists all targets"
+    )
+
+
+def is_ours(paths, file) -> bool:
+    """Whether a job of this config makes a file."""
+    try:
+        rule, names = paths.job_of(file)
+        paths.inputs(rule, **names)
+    except (MaskLabError, KeyError, TypeError):
+        return False
+    return True
