@@ -52,7 +52,8 @@ class Stack:
             means = dict(zip(["loss", *learner.terms.names], (values / each.masked).tolist(), strict=True))
             rate = rate_at(step, learner.config.steps, learner.config.optimiser)
             row = {"step": step + 1, "lr": rate, "tokens": each.tokens, "masked": each.masked}
-            rows.append(row | means | learner._once(step))
+            once = {name: float(worth) for name, worth in learner._once(step).items()}
+            rows.append(row | means | once)
         return rows
 
     def _parts(self, shapes):
