@@ -12,7 +12,7 @@ from runs import make_run
 from masklab.config.schema import Decoder, Masking, Objective
 from masklab.errors import MaskLabError
 from masklab.files import read_json
-from masklab.training import ahead, learner, loop, row
+from masklab.training import ahead, learner, loop, numbers
 from masklab.training.ahead import DEPTH, Ahead
 from masklab.training.distributed import Ranks
 from masklab.training.interruption import Interruption
@@ -29,7 +29,7 @@ def threads():
 def as_on_a_gpu(monkeypatch):
     """Batches are drawn ahead, and numbers read late, on the CPU too."""
     monkeypatch.setattr(learner, "pays", lambda device: True)
-    monkeypatch.setattr(loop, "lateness", lambda device: row.LATE)
+    monkeypatch.setattr(loop, "lateness", lambda device: numbers.LATE)
 
 
 def left(run):
@@ -58,7 +58,7 @@ def test_weights_and_metrics_are_those_of_a_run_that_draws_and_reads_at_once(
     runs = [make_run(english, encoder, tmp_path / name, **make) for name in ("plain", "ahead", "torn")]
     train(runs[0])
     monkeypatch.setattr(learner, "pays", lambda device: True)
-    monkeypatch.setattr(loop, "lateness", lambda device: row.LATE)
+    monkeypatch.setattr(loop, "lateness", lambda device: numbers.LATE)
     train(runs[1])
 
     class Stopped(Trainer):
@@ -234,5 +234,5 @@ def test_processes_on_gpus_agree_late_and_at_one_step(monkeypatch):
 
 
 def test_where_batches_are_drawn_ahead():
-    assert ahead.pays(torch.device("cuda")) and row.lateness(torch.device("cuda")) == row.LATE
-    assert row.lateness(torch.device("cpu")) == 0
+    assert ahead.pays(torch.device("cuda")) and numbers.lateness(torch.device("cuda")) == numbers.LATE
+    assert numbers.lateness(torch.device("cpu")) == 0

@@ -20,7 +20,7 @@ from masklab.optim.flat import FlatParameters
 from masklab.sparse.codes import CodeStore, write_codes
 from masklab.sparse.targets import Codes
 from masklab.tasks.encoding import Split
-from masklab.training import row
+from masklab.training import numbers
 from masklab.training.learner import Learner
 
 SIZES = {"layers": 2, "hidden": 32, "heads": 2, "max_positions": 64}
@@ -81,7 +81,7 @@ def updates(learner):
 @pytest.fixture
 def gpu(monkeypatch):
     """A GPU that updates do not wait for."""
-    monkeypatch.setattr(row, "sent", lambda values: lambda: [math.nan] * len(values))
+    monkeypatch.setattr(numbers, "sent", lambda values: lambda: [math.nan] * len(values))
     monkeypatch.setattr(torch, "manual_seed", lambda seed: None)
     return lambda: fake_gpu(monkeypatch, waits=False)
 

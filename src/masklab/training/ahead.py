@@ -15,7 +15,7 @@ DEPTH = 3  # batches that wait at most
 def pays(device: torch.device) -> bool:
     """Whether batches are drawn ahead where a model computes on `device`: on a GPU.
 
-    On a CPU the thread takes from the update's own threads what it saves them (docs/benchmarks.md).
+    On a CPU the thread would take from the update's own threads the time that it saves them.
     """
     return device.type != "cpu"
 

@@ -7,7 +7,7 @@ from collections import deque
 import torch
 
 from masklab.training.distributed import Ranks
-from masklab.training.row import lateness, sent
+from masklab.training.numbers import lateness, sent
 
 
 class Interruption:
@@ -15,7 +15,7 @@ class Interruption:
 
     number: the signal that this process got, 0 for none; everywhere: whether any process had got one when they last
     agreed; due: whether a process then said that a state is to be saved. Processes on GPUs hear of each other
-    `row.lateness` steps late, all at the same step. torchrun's own death, and with it that of whoever waits for the
+    `numbers.lateness` steps late, all at the same step. torchrun's own death, and with it that of whoever waits for the
     run, counts as SIGHUP.
     """
 

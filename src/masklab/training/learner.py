@@ -23,7 +23,7 @@ from masklab.training.ahead import Ahead, pays
 from masklab.training.arithmetic import settle
 from masklab.training.compiled import Compiled
 from masklab.training.distributed import Ranks
-from masklab.training.row import Row
+from masklab.training.numbers import Numbers
 from masklab.training.run import Run
 from masklab.training.start import initial_model, teacher
 from masklab.training.step import Step, masked_step
@@ -125,7 +125,7 @@ class Learner:
             output = self.terms.reader.forward(self.trained, batch)
         return self.terms.losses(batch, output, self.teacher)
 
-    def gradients(self, step: int) -> Row:
+    def gradients(self, step: int) -> Numbers:
         """Forward and backward of `step` (0-based); `flat.gradient` is then that of the mean loss, in all processes.
 
         The mean is over all masked tokens of the batch, in all micro-batches of all processes. Returns the row of the
@@ -133,7 +133,7 @@ class Learner:
         """
         whole, names = self.step(step), self.terms.names
         rate = optim.rate_at(step, self.config.steps, self.config.optimiser)
-        row = Row(step=step + 1, lr=rate, tokens=whole.tokens, masked=whole.masked)
+        row = Numbers(step=step + 1, lr=rate, tokens=whole.tokens, masked=whole.masked)
         self.flat.refresh()
         sums = torch.zeros(1 + len(names), dtype=torch.float64, device=self.device)
         for number, batch in zip(whole.numbers, whole.micro, strict=True):
@@ -167,7 +167,7 @@ class Learner:
 
     # --- the optimiser ---------------------------------------------------------
 
-    def apply(self, row: Row) -> None:
+    def apply(self, row: Numbers) -> None:
         """Make the update of `gradients`, at the learning rate of its `row`, which gets the gradient's norm."""
         how = self.config.optimiser
         norm = self.flat.step(
@@ -175,7 +175,7 @@ class Learner:
         )
         row.expect(["grad_norm"], norm[None])
 
-    def update(self, step: int) -> Row:
+    def update(self, step: int) -> Numbers:
         """One whole update (0-based), whatever its loss is: `gradients` and `apply`; returns its row."""
         row = self.gradients(step)
         self.apply(row)

@@ -1,8 +1,8 @@
 """The one pre-training loop: every objective, every study.
 
 A training step is read in three files: `loop` (when it is saved, validated, stopped), `learner` (losses, gradients, the
-update) and `step` (which tokens are hidden). On a GPU an update's numbers are read a few updates late (`row`), and at
-once before anything is written.
+update) and `step` (which tokens are hidden). On a GPU an update's numbers are read a few updates late (`numbers`), and
+at once before anything is written.
 """
 
 import contextlib
@@ -18,9 +18,9 @@ from masklab.training.guard import Guard
 from masklab.training.interruption import Interruption
 from masklab.training.learner import Learner
 from masklab.training.manifest import facts
+from masklab.training.numbers import Numbers, lateness
 from masklab.training.pace import Clock, Pace
 from masklab.training.record import Record
-from masklab.training.row import Row, lateness
 from masklab.training.run import Run
 from masklab.training.validation import Validation
 
@@ -94,7 +94,7 @@ class Trainer:
 
     # --- one step --------------------------------------------------------------
 
-    def update(self, step: int) -> Row:
+    def update(self, step: int) -> Numbers:
         """One update (0-based), its row; before it is made, the state may be saved and the run may stop.
 
         What is saved is the state before this update: its loss on this batch is known to be sound, and so is all that
@@ -113,7 +113,7 @@ class Trainer:
         self.apply(row)
         return row
 
-    def apply(self, row: Row) -> None:
+    def apply(self, row: Numbers) -> None:
         """Make the update of `row`; read the rows that are due to be."""
         self.learner.apply(row)
         self.unread.append(row)

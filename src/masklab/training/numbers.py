@@ -31,7 +31,7 @@ def sent(values: torch.Tensor) -> Callable[[], list]:
     return read
 
 
-class Row(dict):
+class Numbers(dict):
     """The row of an update by column. What its device has not computed yet is waited for when it is first asked for."""
 
     def __init__(self, *values, **more):
@@ -44,7 +44,7 @@ class Row(dict):
         if values.device.type == "cpu":
             self.read()
 
-    def read(self) -> "Row":
+    def read(self) -> "Numbers":
         """The same with all its numbers."""
         coming, self.coming = self.coming, []
         for names, values in coming:
