@@ -12,6 +12,8 @@ from runs import make_run
 from masklab.config.schema import Decoder, Masking, Objective
 from masklab.errors import MaskLabError
 from masklab.files import read_json
+from masklab.objectives import Term
+from masklab.tokenizers import MASK
 from masklab.training import ahead, learner, loop, numbers
 from masklab.training.ahead import DEPTH, Ahead
 from masklab.training.distributed import Ranks
@@ -117,7 +119,8 @@ def test_a_fault_that_is_seen_late_is_told_of_its_own_step_and_nothing_is_saved_
                 self.flat.gradient[3] = float("inf")
             return found
 
-    run = make_run(english, tiny_encoder, tmp_path, steps=40, log_every=1, checkpoints=[13, 40])
+    kept = [12, 40] if what == "loss" else [40]  # a checkpoint, or a state, is what is due first
+    run = make_run(english, tiny_encoder, tmp_path, steps=40, log_every=1, checkpoints=kept)
     trainer = Trainer(run)
     trainer.learner.__class__ = Broken
     save_after(trainer, [5, 13], monkeypatch)
@@ -210,6 +213,29 @@ def test_a_process_hides_its_own_rows_as_if_all_were_there(encoder, masking, eng
                 else:
                     assert found.shape == wanted.shape and (found == wanted).all()
     assert sum(read) == 32
+
+
+class Last(Term):
+    """A term that hides tokens in its own way, and knows nothing of parts."""
+
+    def corrupt(self, ids, lengths, masking, vocab_size, rng):
+        columns = lengths - 2 - (rng.random(len(ids)) < 0.5)
+        rows, shown = np.arange(len(ids)), ids.copy()
+        shown[rows, columns] = MASK
+        return shown, rows, columns, {"before": (rows, columns - 1)}
+
+
+def test_a_term_that_hides_whole_batches_is_given_whole_batches(english, tiny_encoder, tmp_path):
+    run = make_run(english, tiny_encoder, tmp_path, micro_batch=6)
+    learners = [Learner(run), *(Learner(run, Ranks(rank, 2)) for rank in range(2))]
+    for each in learners:
+        each.terms.reader = Last()
+    whole, *parts = (each.step(3) for each in learners)
+    found = [parts[number % 2].micro[number // 2] for number in range(6)]
+    assert [step.numbers for step in parts] == [[0, 2, 4], [1, 3, 5]] and {step.masked for step in parts} == {32}
+    for ours, theirs in zip(found, whole.micro, strict=True):
+        assert all(torch.equal(getattr(ours, name), getattr(theirs, name)) for name in ("ids", "at", "targets"))
+        assert torch.equal(ours.extra["before"], theirs.extra["before"])
 
 
 def test_processes_on_gpus_agree_late_and_at_one_step(monkeypatch):
