@@ -90,8 +90,9 @@ class Ours:
         """Tokens, seconds and places, padding among them, of one block."""
         synchronize()
         start, tokens, steps = time.perf_counter(), 0, range(self.step, self.step + self.updates)
-        for self.step in steps:
-            tokens += self.learner.update(self.step)["tokens"]
+        with self.learner.ahead(self.step):
+            for self.step in steps:
+                tokens += self.learner.update(self.step)["tokens"]
         synchronize()
         seconds, self.step = time.perf_counter() - start, steps.stop
         return tokens, seconds, sum(batch.ids.numel() for step in steps for batch in self.learner.batches(step))

@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 
 from masklab.errors import MaskLabError, Passing
-from masklab.jobs import provenance, state, store, warm
+from masklab.jobs import gpus, provenance, state, store, warm
 from masklab.jobs.lacking import lacking
 from masklab.jobs.progress import configure, cry
 from masklab.jobs.underway import Underway
@@ -101,8 +101,10 @@ def checkpoint(manifest, reference: str) -> Path:
     return Path(manifest).parent / f"step-{reference.rpartition('@')[2]}"
 
 
-def device(name: str) -> str:
-    """`auto` -> cuda where there is one, else cpu."""
+def device(name: str, count: int = 1) -> str:
+    """`auto` -> cuda where there is one, else cpu. Of several GPUs this job gets `count`, those that the fewest use."""
+    if name != "cpu":
+        gpus.take(count)
     if name != "auto":
         return name
     import torch

@@ -13,13 +13,13 @@ with job(snakemake):
     def run_of(replicate, config, files, manifest, state):
         """The run of one replicate of this job's recipe."""
         folder = {name: Path(path).parent for name, path in files.items() if name != "tasks"}
-        objective = Objective(config["objective"])
+        objective, model = Objective(config["objective"]), Model(**config["model"])
         return Run(
             name=snakemake.wildcards.recipe,
             replicate=int(replicate),
             phase=config["phase"],
             seed=config["seed"],
-            model=Model(**config["model"]),
+            model=model,
             encoder=Encoder(**config["encoder"]),
             objective=objective,
             tokens=folder["tokens"],
@@ -33,7 +33,7 @@ with job(snakemake):
             embeddings=folder.get("embeddings"),
             tasks={task: Path(path).parent for task, path in zip(objective.tasks, files.get("tasks", []), strict=True)},
             code=tuple(map(Path, snakemake.params.code.files)),
-            device=device(config["device"]),
+            device=device(config["device"], model.here),
         )
 
     names, params = snakemake.wildcards, snakemake.params

@@ -18,10 +18,17 @@ class Batch:
     extra: dict = field(default_factory=dict)  # what the objective's own `corrupt` and `arrange` say of it
 
     def to(self, device) -> "Batch":
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        values["extra"] = {name: _moved(value, device) for name, value in self.extra.items()}
-        return Batch(**{name: _moved(value, device) for name, value in values.items()})
+        """The batch on a device; a GPU's copies are under way when this returns, if the batch is pinned."""
+        return self._each(lambda tensor: tensor.to(device, non_blocking=True))
 
+    def pinned(self) -> "Batch":
+        """The batch in memory that a GPU reads by itself."""
+        return self._each(lambda tensor: tensor.pin_memory())
 
-def _moved(value, device):
-    return value.to(device, non_blocking=True) if isinstance(value, Tensor) else value
+    def _each(self, do) -> "Batch":
+        def of(value):
+            return do(value) if isinstance(value, Tensor) else value
+
+        values = {each.name: of(getattr(self, each.name)) for each in fields(self)}
+        values["extra"] = {name: of(value) for name, value in self.extra.items()}
+        return Batch(**values)

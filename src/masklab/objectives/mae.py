@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from masklab.masking import leaving
+from masklab.masking import hide, leaving
 from masklab.objectives.term import Term
 
 
@@ -19,17 +19,20 @@ class Mae(Term):
     def prepare(self, setup):
         self.decoder = setup.encoder.decoder
 
-    def corrupt(self, ids, lengths, masking, vocab_size, rng):
-        corrupted, rows, columns = super().corrupt(ids, lengths, masking, vocab_size, rng)
+    def corrupt(self, ids, lengths, masking, vocab_size, rng, part=None):
         if self.decoder is None:
-            return corrupted, rows, columns
-        gone = leaving(corrupted[rows, columns], rows, self.settings.delta, rng)
+            return super().corrupt(ids, lengths, masking, vocab_size, rng, part)
+        hidden = hide(lengths, int(lengths.max()), masking, vocab_size, rng, part)
+        rows, columns, count = hidden.rows, hidden.columns, len(hidden.all_rows)
+        gone = leaving(hidden, self.settings.delta, rng)
         extra = {"dropped": (rows[gone], columns[gone])}
         if self.settings.reset:
             extra["reset"] = rows[~gone], columns[~gone]
         if self.decoder.attention == "causal+cross":  # it predicts every token
-            rows, columns = (np.arange(ids.shape[1]) < lengths[:, None]).nonzero()
-        return corrupted, rows, columns, extra
+            own, count = lengths if part is None else lengths[part], int(lengths.sum())
+            rows, columns = (np.arange(ids.shape[1]) < own[:, None]).nonzero()
+        found = hidden.corrupt(ids), rows, columns, extra
+        return found if part is None else (*found, count)
 
     def arrange(self, batch):
         if self.decoder is not None:

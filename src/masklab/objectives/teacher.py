@@ -18,6 +18,11 @@ class Teacher:
         self.dictionary, self.layer, self.penalty, self.solver = dictionary, layer, penalty, solver
         self.store = store
 
+    def look_up(self, batch) -> None:
+        """Read the stored codes of a batch that is still on the CPU, where codes are stored."""
+        if self.store is not None:
+            batch.extra["codes"], batch.extra["code_values"] = self.store.gather(batch.positions)
+
     @torch.no_grad()
     def logits(self, batch):
         """Vocabulary logits at the masked positions, [N, V]."""
@@ -26,10 +31,9 @@ class Teacher:
     @torch.no_grad()
     def codes(self, batch):
         """L1-normalised sparse codes at the masked positions: (indices [N, m], values [N, m])."""
-        device = batch.ids.device
         if self.store is not None:
-            indices, values = self.store.gather(batch.positions)
-        else:
-            states = self.model.encode(batch.original, batch.lengths, layer=self.layer, at=batch.at).float()
-            indices, values = targets(lasso(unit_rows(states), self.dictionary, self.penalty, solver=self.solver))
-        return indices.to(device), values.to(device)
+            if "codes" not in batch.extra:
+                self.look_up(batch)
+            return tuple(batch.extra[name].to(batch.ids.device) for name in ("codes", "code_values"))
+        states = self.model.encode(batch.original, batch.lengths, layer=self.layer, at=batch.at).float()
+        return targets(lasso(unit_rows(states), self.dictionary, self.penalty, solver=self.solver))

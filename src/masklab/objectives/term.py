@@ -58,22 +58,32 @@ class Term:
 
         return maskable(lengths, masking)
 
-    def corrupt(self, ids: np.ndarray, lengths: np.ndarray, masking, vocab_size: int, rng: np.random.Generator):
+    def corrupt(
+        self, ids: np.ndarray, lengths: np.ndarray, masking, vocab_size: int, rng: np.random.Generator, part=None
+    ):
         """What a batch of sequences is shown as, and which tokens have a loss. All randomness comes from `rng`.
+
+        A term that overrides this may leave `part` out: each process then hides the tokens of the whole batch, and
+        takes its rows. On a GPU a thread of its own calls this, ahead of the update.
 
         Args:
             ids: [B, T] tokens, padded on the right, not to be changed.
             lengths: [B] tokens of each row, special tokens included.
             masking: the model's `config.schema.Masking`.
+            part: None, or the rows [P] of the batch, in ascending order, that are asked for and that `ids` [P, T]
+                holds; `lengths` are those of all. What is returned is theirs, and what it would be without `part`.
 
         Returns:
             (corrupted [B, T], rows [N], columns [N]), the tokens with a loss in row-major order; or a fourth too, a
             mapping of names to (rows [M], columns [M]) of further tokens: the flat positions of those that lie in a
-            micro-batch are then `batch.extra[name]`.
+            micro-batch are then `batch.extra[name]`. With `part` a fifth: how many tokens of the whole batch have a
+            loss.
         """
-        from masklab.masking import mask_batch
+        from masklab.masking import hide
 
-        return mask_batch(ids, lengths, masking, vocab_size, rng)
+        hidden = hide(lengths, int(lengths.max()), masking, vocab_size, rng, part)
+        found = hidden.corrupt(ids), hidden.rows, hidden.columns
+        return found if part is None else (*found, {}, len(hidden.all_rows))
 
     def arrange(self, batch: Batch) -> None:
         """Called on each micro-batch while it is on the CPU: may add to `batch.extra` what `forward` wants to know."""

@@ -44,8 +44,10 @@ class Windows:
     def batch(self, rows: np.ndarray):
         """(ids [B, T], lengths [B], labels [B, 3]) of `rows`, on the device, T = longest of them."""
         device, lengths = self.ids.device, self.lengths[rows]
-        ids = self.ids[torch.from_numpy(rows).to(device), : int(lengths.max())].long()
-        return ids, torch.from_numpy(lengths).to(device), torch.from_numpy(self.labels[rows]).to(device)
+        rows, counts, labels = (
+            torch.from_numpy(part).to(device, non_blocking=True) for part in (rows, lengths, self.labels[rows])
+        )
+        return self.ids[rows, : int(lengths.max())].long(), counts, labels
 
 
 def encode_windows(path, tokenizer, max_length: int, stride: int, max_question: int, device="cpu") -> Windows:

@@ -38,8 +38,10 @@ class Split:
         """(ids [B, T] long, lengths [B] long, labels [B] long) of `rows`, on the device, T = longest of them."""
         device = self.ids.device
         lengths = self.lengths[rows]
-        ids = self.ids[torch.from_numpy(rows).to(device), : int(lengths.max())].long()
-        return ids, torch.from_numpy(lengths).to(device), torch.from_numpy(self.labels[rows]).to(device)
+        rows, counts, labels = (
+            torch.from_numpy(part).to(device, non_blocking=True) for part in (rows, lengths, self.labels[rows])
+        )
+        return self.ids[rows, : int(lengths.max())].long(), counts, labels
 
 
 def encode_split(path, tokenizer, max_length: int, device="cpu", vocab_size: int | None = None) -> Split:

@@ -1,7 +1,7 @@
 """Data parallel training: what the processes of one run tell each other.
 
-Every process draws the whole batch of a step and its masks, which depend on (seed, step) alone, and
-computes its share of the micro-batches. Gradients are summed, and divided by the masked tokens of the
+The batch of a step and its masks depend on (seed, step) alone; every process draws and computes its share of the
+micro-batches. Gradients are summed, and divided by the masked tokens of the
 whole batch: the loss is the mean over all of them, whatever the number of processes. All processes then make
 the same update. Metrics, states and checkpoints are written by process 0.
 """
@@ -28,9 +28,10 @@ class Ranks:
         """Whether this process writes the files."""
         return self.rank == 0
 
-    def share(self, items: list) -> list:
-        """Those of `items`, in the same order in all processes, that this one works on."""
-        return items[self.rank :: self.size]
+    @property
+    def part(self) -> slice:
+        """Which micro-batches of an update this process works on."""
+        return slice(self.rank, None, self.size)
 
     def sum_(self, *tensors: torch.Tensor) -> None:
         """Add up each tensor over all processes, in place; every process gets the same bits."""

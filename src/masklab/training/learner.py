@@ -7,6 +7,8 @@ process or in several (`distributed`), the same micro-batches give the same loss
 to the rounding of their sum.
 """
 
+import contextlib
+
 import torch
 
 from masklab.batches import BatchPlan
@@ -17,9 +19,11 @@ from masklab.objectives.terms import Terms
 from masklab.optim import flat as optim
 from masklab.rng import generator, seed_at
 from masklab.tokens import TokenStore
+from masklab.training.ahead import Ahead, pays
 from masklab.training.arithmetic import settle
 from masklab.training.compiled import Compiled
 from masklab.training.distributed import Ranks
+from masklab.training.numbers import Numbers
 from masklab.training.run import Run
 from masklab.training.start import initial_model, teacher
 from masklab.training.step import Step, masked_step
@@ -52,6 +56,7 @@ class Learner:
         self.flat = optim.FlatParameters(self.model.parameters(), direct=True, low=low)
         self.plan = self._plan() if self.config.steps else None
         self.uniform = self.terms.uniform(self.vocab_size, atoms)
+        self._ahead = None
 
     def _plan(self):
         lengths = self.train_store.lengths
@@ -62,15 +67,40 @@ class Learner:
     # --- batches ---------------------------------------------------------------
 
     def step(self, step: int) -> Step:
-        """The micro-batches of `step`, on the CPU: the same in every process."""
+        """The micro-batches of `step` that this process works on, on the CPU."""
+        return self.draw(step) if self._ahead is None else self._ahead.take(step)
+
+    def draw(self, step: int) -> Step:
+        """`step`, drawn now. Its micro-batches are the same in any number of processes."""
         rng = generator(*self.run.address, "mask", step)
         rows = self.plan.batch(step)
         how = self.config.masking, self.vocab_size, self.config.micro, self.terms.reader
-        return masked_step(self.train_store, rows, rng, *how)
+        drawn = masked_step(self.train_store, rows, rng, *how, share=self.ranks.part)
+        for batch in drawn.micro if self.teacher is not None else ():
+            self.teacher.look_up(batch)
+        if self.device.type == "cuda":
+            drawn.micro = [batch.pinned() for batch in drawn.micro]
+        return drawn
+
+    @contextlib.contextmanager
+    def ahead(self, first: int):
+        """Meanwhile the steps from `first` on, which must be taken in turn, are drawn by a thread if that pays."""
+        if pays(self.device):
+            self._ahead = Ahead(self.draw, first, self.config.steps)
+        try:
+            yield
+        finally:
+            self.stop_ahead()
+
+    def stop_ahead(self) -> None:
+        """From now on each step is drawn when it is asked for."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead.close()
 
     def batches(self, step: int) -> list[Batch]:
-        """Those micro-batches of `step` that this process works on, on its device."""
-        return [batch.to(self.device) for batch in self.ranks.share(self.step(step).micro)]
+        """The micro-batches of `step` that this process works on, on its device."""
+        return [batch.to(self.device) for batch in self.step(step).micro]
 
     # --- losses and gradients --------------------------------------------------
 
@@ -95,28 +125,31 @@ class Learner:
             output = self.terms.reader.forward(self.trained, batch)
         return self.terms.losses(batch, output, self.teacher)
 
-    def gradients(self, step: int) -> dict:
+    def gradients(self, step: int) -> Numbers:
         """Forward and backward of `step` (0-based); `flat.gradient` is then that of the mean loss, in all processes.
 
         The mean is over all masked tokens of the batch, in all micro-batches of all processes. Returns the row of the
         update: its number (1-based), learning rate, tokens, masked tokens, mean loss and terms per masked token.
         """
         whole, names = self.step(step), self.terms.names
+        rate = optim.rate_at(step, self.config.steps, self.config.optimiser)
+        row = Numbers(step=step + 1, lr=rate, tokens=whole.tokens, masked=whole.masked)
         self.flat.refresh()
         sums = torch.zeros(1 + len(names), dtype=torch.float64, device=self.device)
-        for number, batch in self.ranks.share(list(enumerate(whole.micro))):
+        for number, batch in zip(whole.numbers, whole.micro, strict=True):
             self._seed("dropout", step, number)
             total, parts = self.loss_of(batch.to(self.device))
             (total / whole.masked).backward()
             sums += torch.stack([total.detach(), *(parts[name] for name in names)])
         once = self._once(step)
         self.ranks.sum_(self.flat.gradient, sums)
-        means = dict(zip(["loss", *names], (sums / whole.masked).tolist(), strict=True))
-        rate = optim.rate_at(step, self.config.steps, self.config.optimiser)
-        return {"step": step + 1, "lr": rate, "tokens": whole.tokens, "masked": whole.masked} | means | once
+        row.expect(["loss", *names], sums / whole.masked)
+        for name, worth in once.items():
+            row.expect([name], worth)
+        return row
 
-    def _once(self, step: int) -> dict:
-        """Add the gradients of terms that are added once per update; name -> what each is worth at `step`.
+    def _once(self, step: int) -> dict[str, torch.Tensor]:
+        """Add the gradients of terms that are added once per update; name -> what each is worth at `step`, [1].
 
         Process 0 does it for all. The row's `loss` is without them: that of the tokens must stay low.
         """
@@ -129,20 +162,20 @@ class Learner:
             if worth is not None:
                 sign = -1 if term.maximised else 1
                 (sign * term.settings.weight * worth).backward()
-                worths[term.name] = float(worth.detach())
+                worths[term.name] = worth.detach().reshape(1)
         return worths
 
     # --- the optimiser ---------------------------------------------------------
 
-    def apply(self, row: dict) -> None:
+    def apply(self, row: Numbers) -> None:
         """Make the update of `gradients`, at the learning rate of its `row`, which gets the gradient's norm."""
         how = self.config.optimiser
         norm = self.flat.step(
             row["lr"], how.weight_decay, how.clip, kind=how.kind, betas=how.betas, eps=how.eps, momentum=how.momentum
         )
-        row["grad_norm"] = float(norm)
+        row.expect(["grad_norm"], norm[None])
 
-    def update(self, step: int) -> dict:
+    def update(self, step: int) -> Numbers:
         """One whole update (0-based), whatever its loss is: `gradients` and `apply`; returns its row."""
         row = self.gradients(step)
         self.apply(row)

@@ -1,11 +1,13 @@
 """The one pre-training loop: every objective, every study.
 
 A training step is read in three files: `loop` (when it is saved, validated, stopped), `learner` (losses, gradients, the
-update) and `step` (which tokens are hidden).
+update) and `step` (which tokens are hidden). On a GPU an update's numbers are read a few updates late (`numbers`), and
+at once before anything is written.
 """
 
 import contextlib
 import math
+from collections import deque
 
 from masklab.config import checkpoints
 from masklab.errors import MaskLabError, Passing
@@ -16,7 +18,8 @@ from masklab.training.guard import Guard
 from masklab.training.interruption import Interruption
 from masklab.training.learner import Learner
 from masklab.training.manifest import facts
-from masklab.training.pace import Pace
+from masklab.training.numbers import Numbers, lateness
+from masklab.training.pace import Clock, Pace
 from masklab.training.record import Record
 from masklab.training.run import Run
 from masklab.training.validation import Validation
@@ -38,7 +41,8 @@ class Trainer:
     """One run from its first step, or the one it resumes at, to its last.
 
     learner: makes the updates; guard: judges their losses; validation: the loss on other sequences; record: the files,
-    written by process 0 alone; interruption: signals to stop.
+    written by process 0 alone; interruption: signals to stop; late: how many updates may have been made whose rows,
+    `unread`, have not been judged and reported.
 
     ranks: this process among those of the run; the default is a run in one process.
     """
@@ -51,21 +55,22 @@ class Trainer:
         self.guard = Guard(self.config.optimiser.explosion, self.learner.uniform)
         self.record = Record(run, sparse=[term.name for term in self.learner.terms.once])
         self.interruption = Interruption(self.ranks, self.learner.device)
+        self.pace, self.unread, self.late = Clock(), deque(), lateness(self.learner.device)
 
     # --- the whole run ---------------------------------------------------------
 
     def run_all(self) -> None:
         """Resume or begin, train to the last step, and write what a finished run leaves."""
         first = self.resume()
-        with self.interruption:
+        with self.interruption, self.learner.ahead(first):
             self.learner.model.train()
             self.pace = Pace(self.run, first, self.record.seconds, silent=not self.ranks.main)
             if first == 0:
                 self._start()
             for step in range(first, self.config.steps):
-                row = self.update(step)
-                self._report(row)
+                self.update(step)
                 self.interruption.watch_parent()
+            self.catch_up()
         if self.ranks.main:
             self.record.finish(self.facts())
 
@@ -89,33 +94,45 @@ class Trainer:
 
     # --- one step --------------------------------------------------------------
 
-    def update(self, step: int) -> dict:
+    def update(self, step: int) -> Numbers:
         """One update (0-based), its row; before it is made, the state may be saved and the run may stop.
 
-        What is saved is the state before this update: its loss on this batch is known to be sound.
+        What is saved is the state before this update: its loss on this batch is known to be sound, and so is all that
+        came before.
         """
         row = self.learner.gradients(step)
-        self.interruption.agree()
-        self.judge(row)
-        due = self.interruption.everywhere or self.record.due
-        if self.ranks.main and due and self.guard.calm(row["loss"]):
-            self.record.save(step, self.learner.flat, self.guard)
+        self.interruption.agree(self.record.due)
+        if self.interruption.everywhere or self.interruption.due or not self.late:
+            self.catch_up()
+            self.judge(row)
+            due = self.interruption.everywhere or self.record.due
+            if self.ranks.main and due and self.guard.calm(row["loss"]):
+                self.record.save(step, self.learner.flat, self.guard)
         if self.interruption.everywhere:
             self._stop(step)
         self.apply(row)
         return row
+
+    def apply(self, row: Numbers) -> None:
+        """Make the update of `row`; read the rows that are due to be."""
+        self.learner.apply(row)
+        self.unread.append(row)
+        self.catch_up(0 if self._validates(row["step"]) else self.late)
+
+    def catch_up(self, left: int = 0) -> None:
+        """Read, judge and report the rows of all updates but the last `left`; stop the run where one is at fault."""
+        while len(self.unread) > left:
+            row = self.unread.popleft().read()
+            self.judge(row)
+            self.guard.accept(row["loss"])
+            self.check_gradient(row)
+            self._report(row)
 
     def judge(self, row: dict) -> None:
         """Stop the run if the loss of `row` is not a number or has exploded (`guard`)."""
         fault = self.guard.fault(row["loss"], last=row["step"] == self.config.steps)
         if fault:
             self._fail(row["step"], fault)
-
-    def apply(self, row: dict) -> None:
-        """Make the update of `row`, and stop the run if its gradient was not finite."""
-        self.guard.accept(row["loss"])
-        self.learner.apply(row)
-        self.check_gradient(row)
 
     def check_gradient(self, row: dict) -> None:
         """Stop the run if the gradient of `row` was not finite."""
@@ -136,8 +153,7 @@ class Trainer:
         pace.tick(row)
         record.seconds = pace.seconds
         record.means.add(row)
-        keep = done in self.kept
-        validate = keep or (config.validate_every and done % config.validate_every == 0)
+        keep, validate = done in self.kept, self._validates(done)
         if validate or done % config.log_every == 0 or done == 1:
             loss = self._validated(done) if validate else math.nan
             record.metrics.append(record.means.take() | {"seconds": record.seconds, "valid_loss": loss})
@@ -146,6 +162,10 @@ class Trainer:
             self.validation.warn(done, loss)
         if pace.show(row):
             record.metrics.flush()
+
+    def _validates(self, done: int) -> bool:
+        """Whether the weights after `done` updates are validated: whenever they are kept, too."""
+        return done in self.kept or bool(self.config.validate_every and done % self.config.validate_every == 0)
 
     def _validated(self, done: int) -> float:
         """Validation loss, computed by process 0, which must be finite."""
@@ -166,6 +186,7 @@ class Trainer:
     def _fail(self, done: int, fault: str) -> None:
         """Stop a run that must not go on."""
         message = None
+        self.learner.stop_ahead()
         if self.ranks.main:
             rows = self.learner.plan.batch(done - 1).tolist() if done else []
             message = self.record.failed(done, fault, rows)

@@ -6,6 +6,24 @@ from masklab.jobs.progress import Progress, Rate
 from masklab.training.run import Run
 
 
+class Clock:
+    """The time of a run that shows nothing: it passes by `share` alone, where several runs share it."""
+
+    def __init__(self, seconds: float = 0.0):
+        self.seconds, self.last = seconds, time.monotonic()
+
+    def share(self, copies: int) -> None:
+        """An update of so many has just been made."""
+        now = time.monotonic()
+        self.seconds, self.last = self.seconds + (now - self.last) / copies, now
+
+    def tick(self, row: dict) -> None:
+        pass
+
+    def show(self, row: dict) -> bool:
+        return False
+
+
 class Pace:
     """The clock of a run from step `first` on.
 

@@ -12,6 +12,7 @@ from masklab.models.stacked.masked import WORD, StackedMaskedLM
 from masklab.models.stacked.parameters import StackedParameters
 from masklab.optim.flat import rate_at
 from masklab.rng import seed_at
+from masklab.training.numbers import Numbers
 
 CALLS = 2**14  # numbers in a hidden state whose layers take as long as the calls of one pass
 
@@ -41,7 +42,7 @@ class Stack:
         self.parameters.lend([learner.model for learner in self.learners])
         self.models = {}
 
-    def gradients(self, step: int) -> list[dict]:
+    def gradients(self, step: int) -> list[Numbers]:
         """`Learner.gradients` of every run: the row of each."""
         whole = [learner.step(step) for learner in self.learners]
         sums = []
@@ -52,7 +53,8 @@ class Stack:
             means = dict(zip(["loss", *learner.terms.names], (values / each.masked).tolist(), strict=True))
             rate = rate_at(step, learner.config.steps, learner.config.optimiser)
             row = {"step": step + 1, "lr": rate, "tokens": each.tokens, "masked": each.masked}
-            rows.append(row | means | learner._once(step))
+            once = {name: float(worth) for name, worth in learner._once(step).items()}
+            rows.append(Numbers(row | means | once))
         return rows
 
     def _parts(self, shapes):

@@ -1,7 +1,9 @@
 """The micro-batches of one update."""
 
-from dataclasses import dataclass
+import inspect
+from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch.nn import functional as F
 
@@ -14,36 +16,65 @@ PLAIN = Term()
 
 @dataclass
 class Step:
-    """One update's micro-batches, in order, with what they hold all together."""
+    """One update's micro-batches, in order, or those that one of several processes works on.
+
+    masked, tokens: of all micro-batches of the update; numbers: which of them these are.
+    """
 
     micro: list[Batch]
     masked: int  # tokens that have a loss
     tokens: int  # specials counted
+    numbers: list[int] = field(default_factory=list)
 
 
-def masked_step(store, rows, rng, masking, vocab_size: int, size: int, term: Term = PLAIN) -> Step:
+def masked_step(
+    store, rows, rng, masking, vocab_size: int, size: int, term: Term = PLAIN, share: slice = slice(None)
+) -> Step:
     """Hide tokens of the sequences `rows` of a `TokenStore` and cut them into micro-batches of `size`.
 
-    term: says how tokens are hidden (`Term.corrupt`) and micro-batches arranged. Masks are drawn for all rows
+    term: says how tokens are hidden (`Term.corrupt`) and micro-batches arranged. Masks are those of all rows drawn
     together, so that they do not depend on `size`. Padding is cut to each micro-batch's longest sequence, or a little
-    beyond it (`rounded`).
+    beyond it (`rounded`). share: which micro-batches are made; only their sequences are read, and hidden where the term
+    can do that.
     """
-    ids, lengths = store.batch(rows)
-    corrupted, row, column, *more = term.corrupt(ids.numpy(), lengths.numpy(), masking, vocab_size, rng)
-    corrupted, extra = torch.from_numpy(corrupted), more[0] if more else {}
-    positions = store.flat(rows, row, column)
+    spans = [(start, min(start + size, len(rows))) for start in range(0, len(rows), size)]
+    numbers = list(range(len(spans)))[share]
+    lengths = store.lengths[rows].astype(np.int64)
+    total, count = int(lengths.sum()), None
+    if len(numbers) < len(spans) and _takes_part(term):
+        part = np.concatenate([np.empty(0, np.int64), *(np.arange(*spans[number]) for number in numbers)])
+        ids = store.batch(rows[part])[0] if len(part) else torch.empty(0, 0, dtype=torch.long)
+        corrupted, row, column, more, count = term.corrupt(ids.numpy(), lengths, masking, vocab_size, rng, part=part)
+        rows, lengths = rows[part], lengths[part]
+        ends = np.cumsum([stop - start for start, stop in (spans[number] for number in numbers)]).tolist()
+        spans = list(zip([0, *ends], ends, strict=False))
+    else:
+        ids, _ = store.batch(rows)
+        corrupted, row, column, *more = term.corrupt(ids.numpy(), lengths, masking, vocab_size, rng)
+        more, count, spans = more[0] if more else {}, len(row), [spans[number] for number in numbers]
+    corrupted, lengths, positions = (
+        torch.from_numpy(corrupted),
+        torch.from_numpy(lengths),
+        store.flat(rows, row, column),
+    )
     micro = []
-    for start in range(0, len(rows), size):
-        stop = min(start + size, len(rows))
+    for start, stop in spans:
         width = min(rounded(int(lengths[start:stop].max())), store.longest)
         at, inside = _flat(row, column, start, stop, width)
-        original, shown = (F.pad(part[start:stop], (0, width - ids.shape[1]), value=PAD) for part in (ids, corrupted))
+        original, shown = (
+            F.pad(values[start:stop], (0, width - ids.shape[1]), value=PAD) for values in (ids, corrupted)
+        )
         targets = original.reshape(-1)[at]
         batch = Batch(shown, original, lengths[start:stop], at, targets, positions[inside])
-        batch.extra = {name: _flat(*tokens, start, stop, width)[0] for name, tokens in extra.items()}
+        batch.extra = {name: _flat(*tokens, start, stop, width)[0] for name, tokens in more.items()}
         term.arrange(batch)
         micro.append(batch)
-    return Step(micro, len(row), int(lengths.sum()))
+    return Step(micro, count, total, numbers)
+
+
+def _takes_part(term) -> bool:
+    """Whether a term can hide the tokens of some rows of a batch as if all were there."""
+    return "part" in inspect.signature(term.corrupt).parameters
 
 
 def rounded(width: int) -> int:

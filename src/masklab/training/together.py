@@ -25,6 +25,7 @@ from masklab.training.distributed import Ranks
 from masklab.training.interruption import Interruption
 from masklab.training.loop import Trainer, train
 from masklab.training.metrics_file import Means
+from masklab.training.pace import Clock
 from masklab.training.record import Record
 from masklab.training.run import Run
 from masklab.training.stack import Stack
@@ -113,24 +114,6 @@ def _lent(run, folder) -> Run:
     """A run whose files lie where its siblings' do until its own job takes them."""
     name = f"r{run.replicate}"
     return dataclasses.replace(run, output=folder / name, state=folder / "states" / name)
-
-
-class Clock:
-    """What a `Trainer` asks of a `Pace`, for one of several runs: time is shared out among them."""
-
-    def __init__(self, seconds: float = 0.0):
-        self.seconds, self.last = seconds, time.monotonic()
-
-    def share(self, copies: int) -> None:
-        """An update of so many has just been made."""
-        now = time.monotonic()
-        self.seconds, self.last = self.seconds + (now - self.last) / copies, now
-
-    def tick(self, row) -> None:
-        pass
-
-    def show(self, row) -> bool:
-        return False
 
 
 class Together:

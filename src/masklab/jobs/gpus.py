@@ -1,0 +1,81 @@
+"""Which GPU of this machine a job computes on, where nobody has given it one: jobs side by side spread over all.
+
+A job holds a lock on a slot of a GPU until its process ends, however it ends. Slots are filled in turn: nobody shares a
+GPU while another one is free. The locks lie in a folder of the machine, so that runs in different folders see each
+other's. Under Slurm a job has GPUs of its own, and nothing is chosen here.
+"""
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from masklab.jobs.locks import lock
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+SLOTS = 64  # jobs on one GPU, at most, that still spread
+_held = []  # open files of this process: their locks end with it
+
+
+def take(count: int = 1) -> None:
+    """Have this process, and those that it starts, see `count` GPUs of those that it sees: the least used ones.
+
+    To be called before torch looks for a GPU. Does nothing under Slurm, without GPUs, or with fewer than `count`.
+    """
+    if "SLURM_JOB_ID" in os.environ or _held:
+        return
+    seen = visible()
+    if len(seen) > max(count, 1):
+        files, chosen = least_used(seen, count, _folder())
+        _held.extend(files)
+        os.environ[VISIBLE] = ",".join(chosen)
+
+
+def visible() -> list[str]:
+    """GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them; empty without any."""
+    given = os.environ.get(VISIBLE)
+    if given is not None:
+        return [name.strip() for name in given.split(",") if name.strip() and name.strip() != "-1"]
+    try:
+        shown = subprocess.run(
+            ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"], capture_output=True, text=True, timeout=60
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return shown.stdout.split() if shown.returncode == 0 else []
+
+
+def least_used(gpus: list[str], count: int, folder: Path) -> tuple[list, list[str]]:
+    """Lock a slot of each of `count` GPUs: (the open files that hold the locks, the GPUs in the order given).
+
+    Where files cannot be locked, the first `count` of them.
+    """
+    files, chosen = [], []
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        for slot in range(SLOTS):
+            for gpu in gpus:
+                if gpu not in chosen and len(chosen) < count and (file := _locked(folder / f"{gpu}.{slot}")):
+                    files.append(file)
+                    chosen.append(gpu)
+            if len(chosen) == count:
+                break
+    chosen += [gpu for gpu in gpus if gpu not in chosen][: count - len(chosen)]
+    return files, sorted(chosen, key=gpus.index)
+
+
+def _locked(path):
+    """The file at `path`, open and locked, or None where another process holds it."""
+    file = open(path, "a")  # noqa: SIM115 - it stays open as long as the process lives
+    try:
+        if lock(file):
+            return file
+    except OSError:
+        pass
+    file.close()
+    return None
+
+
+def _folder() -> Path:
+    return Path(tempfile.gettempdir()) / f"masklab-gpus-{os.getuid()}"
