@@ -39,8 +39,8 @@ FORMS = {
 KEYS = {"steps": 60, "checkpoints": [20, 60], "validate_every": 30, "masking": {"mask": 0.8, "random": 0.1}}
 
 
-def replicates(english, folder, count, form="absolute", **keys):
-    run = make_run(english, Encoder(**ABSOLUTE | FORMS[form]), folder, **KEYS | keys)
+def replicates(english, folder, count, form="absolute", encoder=(), **keys):
+    run = make_run(english, Encoder(**ABSOLUTE | FORMS[form] | dict(encoder)), folder, **KEYS | keys)
     made = []
     for k in range(1, count + 1):
         places = {"output": run.output / f"r{k}", "state": run.state / f"r{k}"}
@@ -69,13 +69,12 @@ def metrics(run) -> pd.DataFrame:
 
 @pytest.mark.parametrize("rate", [0.15, 0.6, None], ids=["few", "many", "one"])
 @pytest.mark.parametrize("form", FORMS)
-def test_gradients_are_those_of_a_replicate_alone(english, tmp_path, form, rate):
+def test_gradients_are_those_of_the_ordinary_loop(english, tmp_path, form, rate):
     """fp32, dropout on: within 1e-5 of the largest number of each gradient."""
     masking = {"count": "one"} if rate is None else {"count": "bernoulli", "rate": rate}
     runs = replicates(english, tmp_path, 3, form, masking=masking)
     alone, stack = learners(runs), Stack(learners(runs))
-    for part, step in ((stack._parts, 0), (lambda shapes: [(0, 3)], 1), (lambda shapes: [(0, 1), (1, 3)], 2)):
-        stack._parts = part
+    for step in range(3):
         stack.parameters.gradient.fill_(torch.nan)
         rows = stack.gradients(step)
         for learner, row, beside in zip(alone, rows, stack.learners, strict=True):
@@ -86,6 +85,44 @@ def test_gradients_are_those_of_a_replicate_alone(english, tmp_path, form, rate)
                 found = beside.model.get_parameter(name).grad
                 bound = 1e-5 * float(parameter.grad.abs().max()) + 1e-9
                 torch.testing.assert_close(found, parameter.grad, atol=bound, rtol=0, msg=f"{name}, step {step}")
+
+
+def company(english, folder, form, **keys):
+    """Stacks of five replicates, of some of them, and of each alone."""
+    several = {}
+    for members in ([0, 1, 2, 3, 4], [3, 4], [4, 0, 2], [0], [1], [2], [3], [4]):
+        runs = replicates(english, folder, 5, form, **keys)
+        several[tuple(members)] = Stack(learners([runs[k] for k in members]))
+    return several
+
+
+def assert_alike(several, steps):
+    """Make some updates: every replicate has one loss, one gradient and one set of weights, whoever is beside it."""
+    passes = set()
+    for step in range(steps):
+        found = {}
+        for members, stack in several.items():
+            parts, stack._parts = stack._parts, lambda *given, of=stack._parts: passes.update(map(len, of(*given))) or of(*given)
+            rows = stack.gradients(step)
+            stack._parts = parts
+            gradients = stack.parameters.gradient.clone()
+            stack.apply(rows)
+            for k, row, gradient, values in zip(members, rows, gradients, stack.parameters.values, strict=True):
+                found.setdefault(k, []).append((row, gradient, values.clone()))
+        for (row, gradient, values), *others in found.values():
+            for other in others:
+                assert row == other[0]
+                assert torch.equal(gradient, other[1])
+                assert torch.equal(values, other[2])
+    return passes
+
+
+@pytest.mark.parametrize("rate", [0.15, 0.6, None], ids=["few", "many", "one"])
+@pytest.mark.parametrize("form", FORMS)
+def test_gradients_are_those_of_a_replicate_alone_to_the_bit(english, tmp_path, form, rate):
+    masking = {"count": "one"} if rate is None else {"count": "bernoulli", "rate": rate}
+    passes = assert_alike(company(english, tmp_path, form, masking=masking), 4)
+    assert max(passes) > 1 and min(passes) == 1
 
 
 @pytest.mark.parametrize("how", [{}, {"clip": None, "kind": "sgd", "momentum": 0.5, "lr": 0.1}], ids=["adamw", "sgd"])

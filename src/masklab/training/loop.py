@@ -14,11 +14,11 @@ from masklab.training import arithmetic
 from masklab.training.distributed import Ranks, joined
 from masklab.training.guard import Guard
 from masklab.training.interruption import Interruption
-from masklab.training.learner import Learner
 from masklab.training.manifest import facts
 from masklab.training.pace import Pace
 from masklab.training.record import Record
 from masklab.training.run import Run
+from masklab.training.stack import learner_of
 from masklab.training.validation import Validation
 
 
@@ -46,7 +46,7 @@ class Trainer:
     def __init__(self, run: Run, ranks: Ranks | None = None):
         self.run, self.config, self.ranks = run, run.model, ranks or Ranks()
         self.kept = checkpoints(self.config)
-        self.learner = Learner(run, self.ranks)
+        self.learner = learner_of(run, self.ranks)
         self.validation = Validation(self.learner)
         self.guard = Guard(self.config.optimiser.explosion, self.learner.uniform)
         self.record = Record(run, sparse=[term.name for term in self.learner.terms.once])
