@@ -14,6 +14,7 @@ from masklab.training import arithmetic
 from masklab.training.distributed import Ranks, joined
 from masklab.training.guard import Guard
 from masklab.training.interruption import Interruption
+from masklab.training.learner import Learner
 from masklab.training.manifest import facts
 from masklab.training.pace import Pace
 from masklab.training.record import Record
@@ -40,13 +41,14 @@ class Trainer:
     learner: makes the updates; guard: judges their losses; validation: the loss on other sequences; record: the files,
     written by process 0 alone; interruption: signals to stop.
 
-    ranks: this process among those of the run; the default is a run in one process.
+    ranks: this process among those of the run; the default is a run in one process. learner: the default is the one that
+    the recipe and the kind of device say (`stack.learner_of`).
     """
 
-    def __init__(self, run: Run, ranks: Ranks | None = None):
+    def __init__(self, run: Run, ranks: Ranks | None = None, learner: Learner | None = None):
         self.run, self.config, self.ranks = run, run.model, ranks or Ranks()
         self.kept = checkpoints(self.config)
-        self.learner = learner_of(run, self.ranks)
+        self.learner = learner or learner_of(run, self.ranks)
         self.validation = Validation(self.learner)
         self.guard = Guard(self.config.optimiser.explosion, self.learner.uniform)
         self.record = Record(run, sparse=[term.name for term in self.learner.terms.once])

@@ -4,7 +4,8 @@ The job of one replicate trains those of its siblings that the same run needs an
 lies below `<state of the recipe>/together/` until each replicate's own job takes what it finds there as its own
 (`take`): `r<k>/` as `results/models/<recipe>/r<k>/`, `r<k>.json` with the fingerprint that says whose it is. The
 state of all is one file, so that no kill can part them. A replicate whose loss explodes leaves the others; its own job
-trains it alone, and says so.
+trains it alone, and says so. What a replicate leaves does not depend on who trained beside it, to the last bit
+(`training.stack`), and names nobody but itself.
 """
 
 import contextlib
@@ -23,6 +24,7 @@ from masklab.jobs import stacks, state, store
 from masklab.jobs.progress import Progress, Rate
 from masklab.training.distributed import Ranks
 from masklab.training.interruption import Interruption
+from masklab.training.learner import Learner
 from masklab.training.loop import Trainer, train
 from masklab.training.metrics_file import Means
 from masklab.training.record import Record
@@ -147,7 +149,7 @@ class Together:
                     shutil.rmtree(place, ignore_errors=True)
             for place in (run.output, run.state):
                 place.mkdir(parents=True, exist_ok=True)
-        self.trainers = [Trainer(run) for run in runs]
+        self.trainers = [Trainer(run, learner=Learner(run)) for run in runs]
         self.stack = Stack([trainer.learner for trainer in self.trainers])
         self.name, self.config = runs[0].name, runs[0].model
         self.replicates = [run.replicate for run in runs]
@@ -272,7 +274,7 @@ class Together:
         for trainer in self.trainers:
             run = trainer.run
             others = [k for k in self.replicates if k != run.replicate]
-            trainer.record.finish(trainer.facts() | {"together": self.replicates})
+            trainer.record.finish(trainer.facts())
             mark = {"fingerprint": trainer.record.fingerprint, "with": others, "run": stacks.run()}
             write_json(mark, run.output.with_name(f"{run.output.name}.json"))
         self.file.unlink(missing_ok=True)

@@ -24,8 +24,9 @@ def affine(x, weight, bias=None, rows=None):
     if _alike(rows, x):
         return _affine(x, weight, bias)
     y = x.new_zeros(*x.shape[:2], weight.shape[1])
-    for copy, count in _each(rows):
-        y[copy, :count] = _affine(x[copy, :count], weight[copy], None if bias is None else bias[copy])
+    for copy, count in enumerate(rows):
+        only = slice(copy, copy + 1)
+        y[copy, :count] = _affine(_first(x, copy, count), weight[only], None if bias is None else bias[only])[0]
     return y
 
 
@@ -34,18 +35,21 @@ def input_gradient(g, weight, rows=None):
     if _alike(rows, g):
         return _product(g, weight)
     y = g.new_zeros(*g.shape[:2], weight.shape[2])
-    for copy, count in _each(rows):
-        y[copy, :count] = _product(g[copy, :count], weight[copy])
+    for copy, count in enumerate(rows):
+        y[copy, :count] = _product(_first(g, copy, count), weight[copy : copy + 1])[0]
     return y
 
 
 def affine_gradients(g, x, weight_gradient, bias_gradient, rows=None) -> None:
     """Write the gradients of `affine`'s parameters, from g [S, N, M], that of its result."""
-    parts = [(slice(None), None)] if _alike(rows, x) else _each(rows)
-    for copy, count in parts:
-        with _library(x[copy, :count], g.shape[2]):
-            torch.bmm(g[copy, :count].mT, x[copy, :count], out=weight_gradient[copy])
-        torch.sum(g[copy, :count], 1, out=bias_gradient[copy])
+    if not _alike(rows, x):
+        for copy, count in enumerate(rows):
+            into = (gradient[copy : copy + 1] for gradient in (weight_gradient, bias_gradient))
+            affine_gradients(_first(g, copy, count), _first(x, copy, count), *into)
+        return
+    with _library(x, g.shape[2]):
+        torch.bmm(g.mT, x, out=weight_gradient)
+    torch.sum(g, 1, out=bias_gradient)
 
 
 def _affine(x, weight, bias):
@@ -62,8 +66,9 @@ def _alike(rows, x) -> bool:
     return rows is None or all(count == x.shape[1] for count in rows)
 
 
-def _each(rows):
-    return [(slice(copy, copy + 1), count) for copy, count in enumerate(rows)]
+def _first(x, copy: int, count: int):
+    """The first rows of one copy, [1, count, ...], with the strides of a copy alone: oneDNN's choice hangs on them too."""
+    return x[copy, :count][None]
 
 
 def _library(x, outer: int):
