@@ -231,7 +231,7 @@ def _start(runs, errors):
 
 def saved_step(file) -> int:
     try:
-        return together.state.facts(file, together.KIND)["step"]
+        return together.saved._read(file)[0].facts["step"]
     except Exception:
         return 0
 
@@ -288,7 +288,7 @@ def test_a_replicate_whose_loss_explodes_leaves_the_others(english, tmp_path, mo
 def test_what_was_left_is_taken_only_by_whom_it_belongs_to(english, tmp_path, monkeypatch):
     first, *others = replicates(english, tmp_path, 4)
     (others[2].state).mkdir(parents=True)
-    (others[2].state / "code").write_text("another")
+    (others[2].state / "code").write_text('{"code": {"another": "1"}, "versions": {}}')
     train_together(first, others)
     changed = dataclasses.replace(others[0], model=others[0].model.model_copy(update={"batch_size": 16}))
     assert not take(changed) and not take(others[0])  # once forgotten, it is gone
