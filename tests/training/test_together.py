@@ -91,7 +91,7 @@ def test_gradients_are_those_of_the_ordinary_loop(english, tmp_path, form, rate)
 def company(english, folder, form, **keys):
     """Stacks of five replicates, of some of them, and of each alone."""
     several = {}
-    for members in ([0, 1, 2, 3, 4], [3, 4], [4, 0, 2], [0], [1], [2], [3], [4]):
+    for members in ([0, 1, 2, 3, 4], [4, 2], [0], [2], [4]):
         runs = replicates(english, folder, 5, form, **keys)
         several[tuple(members)] = Stack(learners([runs[k] for k in members]))
     return several
@@ -119,12 +119,17 @@ def assert_alike(several, steps):
 def test_gradients_are_those_of_a_replicate_alone_to_the_bit(english, tmp_path, form, rate):
     masking = {"count": "one"} if rate is None else {"count": "bernoulli", "rate": rate}
     several = company(english, tmp_path, form, masking=masking)
-    assert_alike(several, 3)
+    assert_alike(several, 2)
     assert {None, 0} & {first for first, size in several[0, 1, 2, 3, 4].models if size > 1}  # some have shared a pass
 
 
-@pytest.mark.parametrize("library", ["as here", "MKL", "two threads"])
-@pytest.mark.parametrize("hidden, heads, batch_size", [(16, 4, 8), (48, 3, 24), (64, 2, 64)])
+@pytest.mark.parametrize(
+    "hidden, heads, batch_size, library",
+    [
+        *((*shape, library) for shape in [(16, 4, 8), (48, 3, 24), (64, 2, 64)] for library in ("as here", "MKL")),
+        (32, 2, 32, "two threads"),
+    ],
+)
 def test_no_shape_tells_a_replicate_who_is_beside_it(
     english, tmp_path, hidden, heads, batch_size, library, monkeypatch, request
 ):
@@ -174,14 +179,13 @@ def left(run) -> tuple[bytes, pd.DataFrame]:
     return (run.output / "manifest.json").read_bytes(), metrics(run)
 
 
-@pytest.mark.parametrize("how", [{}, {"optimiser": {"kind": "sgd", "momentum": 0.5, "lr": 0.1}}], ids=["adamw", "sgd"])
-def test_what_a_replicate_leaves_does_not_tell_its_company(english, tmp_path, how, caplog):
+def test_what_a_replicate_leaves_does_not_tell_its_company(english, tmp_path, caplog):
     """Whole runs, byte for byte: alone, in twos, all five, and stopped in the company of some to go on with others."""
     caplog.set_level("INFO", "masklab")
-    companies = [[[1], [2], [3], [4], [5]], [[1, 2], [3, 4], [5]], [[1, 2, 3, 4, 5]], [[5, 3, 1], [4, 2]]]
-    found = []
+    companies, found = [[[1], [2], [3], [4], [5]], [[2, 5], [3, 4], [1]], [[1, 2, 3, 4, 5]]], []
+    short = {"steps": 24, "checkpoints": [8, 24], "log_every": 6}
     for number, company in enumerate(companies):
-        runs = replicates(english, tmp_path / str(number), 5, **how)
+        runs = replicates(english, tmp_path / str(number), 5, **short)
         for members in company:
             own, *others = (runs[k - 1] for k in members)
             launch(own, beside=others)
@@ -189,8 +193,8 @@ def test_what_a_replicate_leaves_does_not_tell_its_company(english, tmp_path, ho
                 assert not (run.output / "manifest.json").exists()
                 launch(run)
         found.append([left(run) for run in runs])
-    runs = replicates(english, tmp_path / "torn", 5, save_minutes=1e-6, **how)
-    stop_at(30, runs[:3])
+    runs = replicates(english, tmp_path / "torn", 5, **short)
+    stop_at(11, runs[:3])
     launch(runs[0], beside=[dataclasses.replace(runs[1], seed=5), runs[2]])
     launch(runs[2])
     launch(runs[1], beside=runs[3:])
@@ -199,11 +203,11 @@ def test_what_a_replicate_leaves_does_not_tell_its_company(english, tmp_path, ho
     for k, run in enumerate(runs):
         manifest, rows = left(run)
         for company in found:
-            assert company[k][0].replace(b'"save_minutes": 0.5', b'"save_minutes": 1e-06') == manifest
+            assert company[k][0] == manifest
             pd.testing.assert_frame_equal(company[k][1], rows, check_exact=True)
-    assert "m: r1, r2, r3, r4, r5 train side by side, from step 0 of 60" in caplog.text
-    assert "m: r1, r3 train side by side, from step 30 of 60" in caplog.text
-    assert "m: r2, r4, r5 train side by side, from step 0 of 60" in caplog.text
+    for said in ("r1, r2, r3, r4, r5 train side by side, from step 0", "r1, r3 train side by side, from step 11"):
+        assert f"m: {said} of 24" in caplog.text
+    assert "m: r2, r4, r5 train side by side, from step 0 of 24" in caplog.text
 
 
 def stop_at(step, runs) -> None:
@@ -273,7 +277,8 @@ def test_a_replicate_whose_loss_explodes_leaves_the_others(english, tmp_path, mo
         judged(trainer, row)
 
     monkeypatch.setattr(together.Trainer, "judge", judge)
-    with caplog.at_level("INFO", "masklab"), pytest.raises(MaskLabError, match="the loss is nan at step 7"):
+    caplog.set_level("INFO", "masklab")
+    with pytest.raises(MaskLabError, match="the loss is nan at step 7"):
         launch(runs[0], beside=runs[1:])  # its own job: it trains the others to the end, then itself alone, and fails
     assert "r1 leaves the others and is left to its own job" in caplog.text
     for run in runs[1:]:
