@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import time
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -39,8 +40,8 @@ FORMS = {
 KEYS = {"steps": 60, "checkpoints": [20, 60], "validate_every": 30, "masking": {"mask": 0.8, "random": 0.1}}
 
 
-def replicates(english, folder, count, form="absolute", **keys):
-    run = make_run(english, Encoder(**ABSOLUTE | FORMS[form]), folder, **KEYS | keys)
+def replicates(english, folder, count, form="absolute", encoder=(), **keys):
+    run = make_run(english, Encoder(**ABSOLUTE | FORMS[form] | dict(encoder)), folder, **KEYS | keys)
     made = []
     for k in range(1, count + 1):
         places = {"output": run.output / f"r{k}", "state": run.state / f"r{k}"}
@@ -69,13 +70,12 @@ def metrics(run) -> pd.DataFrame:
 
 @pytest.mark.parametrize("rate", [0.15, 0.6, None], ids=["few", "many", "one"])
 @pytest.mark.parametrize("form", FORMS)
-def test_gradients_are_those_of_a_replicate_alone(english, tmp_path, form, rate):
+def test_gradients_are_those_of_the_ordinary_loop(english, tmp_path, form, rate):
     """fp32, dropout on: within 1e-5 of the largest number of each gradient."""
     masking = {"count": "one"} if rate is None else {"count": "bernoulli", "rate": rate}
     runs = replicates(english, tmp_path, 3, form, masking=masking)
     alone, stack = learners(runs), Stack(learners(runs))
-    for part, step in ((stack._parts, 0), (lambda shapes: [(0, 3)], 1), (lambda shapes: [(0, 1), (1, 3)], 2)):
-        stack._parts = part
+    for step in range(3):
         stack.parameters.gradient.fill_(torch.nan)
         rows = stack.gradients(step)
         for learner, row, beside in zip(alone, rows, stack.learners, strict=True):
@@ -88,15 +88,71 @@ def test_gradients_are_those_of_a_replicate_alone(english, tmp_path, form, rate)
                 torch.testing.assert_close(found, parameter.grad, atol=bound, rtol=0, msg=f"{name}, step {step}")
 
 
+def company(english, folder, form, **keys):
+    """Stacks of five replicates, of some of them, and of each alone."""
+    several = {}
+    for members in ([0, 1, 2, 3, 4], [4, 2], [0], [2], [4]):
+        runs = replicates(english, folder, 5, form, **keys)
+        several[tuple(members)] = Stack(learners([runs[k] for k in members]))
+    return several
+
+
+def assert_alike(several, steps):
+    """Make some updates: every replicate has one loss, one gradient and one set of weights, whoever is beside it."""
+    for step in range(steps):
+        found = {}
+        for members, stack in several.items():
+            rows = stack.gradients(step)
+            gradients = stack.parameters.gradient.clone()
+            stack.apply(rows)
+            for k, row, gradient, values in zip(members, rows, gradients, stack.parameters.values, strict=True):
+                found.setdefault(k, []).append((row, gradient, values.clone()))
+        for (row, gradient, values), *others in found.values():
+            for other in others:
+                assert row == other[0]
+                assert torch.equal(gradient, other[1])
+                assert torch.equal(values, other[2])
+
+
+@pytest.mark.parametrize("rate", [0.15, 0.6, None], ids=["few", "many", "one"])
+@pytest.mark.parametrize("form", FORMS)
+def test_gradients_are_those_of_a_replicate_alone_to_the_bit(english, tmp_path, form, rate):
+    masking = {"count": "one"} if rate is None else {"count": "bernoulli", "rate": rate}
+    several = company(english, tmp_path, form, masking=masking)
+    assert_alike(several, 2)
+    assert {None, 0} & {first for first, size in several[0, 1, 2, 3, 4].models if size > 1}  # some have shared a pass
+
+
+@pytest.mark.parametrize(
+    "hidden, heads, batch_size, library",
+    [
+        *((*shape, library) for shape in [(16, 4, 8), (48, 3, 24), (64, 2, 64)] for library in ("as here", "MKL")),
+        (32, 2, 32, "two threads"),
+    ],
+)
+def test_no_shape_tells_a_replicate_who_is_beside_it(
+    english, tmp_path, hidden, heads, batch_size, library, monkeypatch, request
+):
+    if library == "MKL":
+        for module in ("models.products", "models.stacked.products"):
+            monkeypatch.setattr(f"masklab.{module}.prefers_onednn", lambda: False)
+    elif library == "two threads":
+        request.addfinalizer(partial(torch.set_num_threads, torch.get_num_threads()))
+        torch.set_num_threads(2)
+    shape = {"hidden": hidden, "heads": heads}
+    how = {"clip": None, "kind": "sgd", "momentum": 0.5, "lr": 0.1} if heads == 3 else {}
+    assert_alike(company(english, tmp_path, "absolute", encoder=shape, batch_size=batch_size, optimiser=how), 2)
+
+
 @pytest.mark.parametrize("how", [{}, {"clip": None, "kind": "sgd", "momentum": 0.5, "lr": 0.1}], ids=["adamw", "sgd"])
-def test_weights_are_those_of_a_replicate_alone(english, tmp_path, how):
+def test_weights_are_those_of_the_ordinary_loop(english, tmp_path, how):
     """After 60 updates, fp32, dropout on: every weight within 1e-4, every loss within 1e-4 of itself.
 
     But for biases of keys: they change no attention, so that their gradient is nothing but rounding, which AdamW takes
     for a direction.
     """
     beside, alone = (
-        replicates(english, tmp_path / name, 3, optimiser={"lr": 2e-3, "warmup": 0.1} | how)
+        replicates(english, tmp_path / name, 3, optimiser={"lr": 2e-3, "warmup": 0.1} | how, stack=name == "beside")
         for name in ("beside", "alone")
     )
     train_together(beside[0], beside[1:])
@@ -111,12 +167,63 @@ def test_weights_are_those_of_a_replicate_alone(english, tmp_path, how):
                     torch.testing.assert_close(found[step][name], tensor, atol=1e-4, rtol=0, msg=f"{step} {name}")
         pd.testing.assert_frame_equal(metrics(one), metrics(other), rtol=1e-4)
         manifest, of_other = (read_json(run.output / "manifest.json") for run in (one, other))
-        assert manifest["facts"].pop("together") == [1, 2, 3]
+        assert manifest["config"]["model"].pop("stack") and not of_other["config"]["model"].pop("stack")
         assert manifest["config"] == of_other["config"]
         assert manifest["facts"]["parameters"] == of_other["facts"]["parameters"]
     assert len({str(hashes(run)) for run in beside}) == 3
     left = [path for path in beside[0].state.parent.rglob("*") if path.is_file() and path.name != "lock"]
     assert not left
+
+
+def left(run) -> tuple[bytes, pd.DataFrame]:
+    return (run.output / "manifest.json").read_bytes(), metrics(run)
+
+
+def test_what_a_replicate_leaves_does_not_tell_its_company(english, tmp_path, caplog):
+    """Whole runs, byte for byte: alone, in twos, all five, and stopped in the company of some to go on with others."""
+    caplog.set_level("INFO", "masklab")
+    companies, found = [[[1], [2], [3], [4], [5]], [[2, 5], [3, 4], [1]], [[1, 2, 3, 4, 5]]], []
+    short = {"steps": 24, "checkpoints": [8, 24], "log_every": 6}
+    for number, company in enumerate(companies):
+        runs = replicates(english, tmp_path / str(number), 5, **short)
+        for members in company:
+            own, *others = (runs[k - 1] for k in members)
+            launch(own, beside=others)
+            for run in others:
+                assert not (run.output / "manifest.json").exists()
+                launch(run)
+        found.append([left(run) for run in runs])
+    runs = replicates(english, tmp_path / "torn", 5, **short)
+    stop_at(11, runs[:3])
+    launch(runs[0], beside=[dataclasses.replace(runs[1], seed=5), runs[2]])
+    launch(runs[2])
+    launch(runs[1], beside=runs[3:])
+    launch(runs[3])
+    launch(runs[4])
+    for k, run in enumerate(runs):
+        manifest, rows = left(run)
+        for company in found:
+            assert company[k][0] == manifest
+            pd.testing.assert_frame_equal(company[k][1], rows, check_exact=True)
+    for said in ("r1, r2, r3, r4, r5 train side by side, from step 0", "r1, r3 train side by side, from step 11"):
+        assert f"m: {said} of 24" in caplog.text
+    assert "m: r2, r4, r5 train side by side, from step 0 of 24" in caplog.text
+
+
+def stop_at(step, runs) -> None:
+    """Train some side by side and stop after so many updates."""
+    folder = folder_of(runs[0])
+    stopped = together.Together([together._lent(run, folder) for run in runs], folder)
+    apply = stopped.stack.apply
+
+    def interrupted(rows):
+        apply(rows)
+        if rows[0]["step"] == step:
+            stopped.interruption.receive(15)
+
+    stopped.stack.apply = interrupted
+    with pytest.raises(MaskLabError, match=f"stopped by signal 15 at step {step}; the state of step {step} is saved"):
+        stopped.run_all()
 
 
 def _start(runs, errors):
@@ -128,7 +235,7 @@ def _start(runs, errors):
 
 def saved_step(file) -> int:
     try:
-        return together.state.facts(file, together.KIND)["step"]
+        return together.saved._read(file)[0].facts["step"]
     except Exception:
         return 0
 
@@ -170,24 +277,23 @@ def test_a_replicate_whose_loss_explodes_leaves_the_others(english, tmp_path, mo
         judged(trainer, row)
 
     monkeypatch.setattr(together.Trainer, "judge", judge)
-    with caplog.at_level("INFO", "masklab"), pytest.raises(MaskLabError, match="the loss is nan at step 7"):
+    caplog.set_level("INFO", "masklab")
+    with pytest.raises(MaskLabError, match="the loss is nan at step 7"):
         launch(runs[0], beside=runs[1:])  # its own job: it trains the others to the end, then itself alone, and fails
     assert "r1 leaves the others and is left to its own job" in caplog.text
     for run in runs[1:]:
         launch(run)
-        assert read_json(run.output / "manifest.json")["facts"]["together"] == [2, 3]
+    assert "was trained side by side with r2" in caplog.text
     train_together(fewer[1], fewer[2:])
     launch(fewer[2])
     for one, other in zip(runs[1:], fewer[1:], strict=True):
-        for name, tensor in weights(other)["step-60"].items():
-            if "key.bias" not in name:
-                torch.testing.assert_close(weights(one)["step-60"][name], tensor, atol=1e-4, rtol=0)
+        assert hashes(one) == hashes(other)
 
 
 def test_what_was_left_is_taken_only_by_whom_it_belongs_to(english, tmp_path, monkeypatch):
     first, *others = replicates(english, tmp_path, 4)
     (others[2].state).mkdir(parents=True)
-    (others[2].state / "code").write_text("another")
+    (others[2].state / "code").write_text('{"code": {"another": "1"}, "versions": {}}')
     train_together(first, others)
     changed = dataclasses.replace(others[0], model=others[0].model.model_copy(update={"batch_size": 16}))
     assert not take(changed) and not take(others[0])  # once forgotten, it is gone
@@ -198,35 +304,26 @@ def test_what_was_left_is_taken_only_by_whom_it_belongs_to(english, tmp_path, mo
     assert not take(others[2]) and not others[2].output.exists()  # made by other code
 
 
-def test_a_state_goes_on_with_those_it_is_of(english, tmp_path):
+def test_a_state_goes_on_with_those_it_is_of(english, tmp_path, caplog):
     """Of three that were stopped half-way, one is asked for anew: the two others go on, a fourth trains by itself."""
+    caplog.set_level("INFO", "masklab")
     runs = replicates(english, tmp_path, 4, save_minutes=1e-6)
-    folder = folder_of(runs[0])
-    stopped = together.Together([together._lent(run, folder) for run in runs[:3]], folder)
-    apply = stopped.stack.apply
-
-    def interrupted(rows):
-        apply(rows)
-        if rows[0]["step"] == 30:
-            stopped.interruption.receive(15)
-
-    stopped.stack.apply = interrupted
-    with pytest.raises(MaskLabError, match="stopped by signal 15 at step 30; the state of step 30 is saved"):
-        stopped.run_all()
+    stop_at(30, runs[:3])
     changed = dataclasses.replace(runs[1], seed=5)
     launch(runs[0], beside=[changed, *runs[2:]])
     launch(runs[2])
+    assert "m: r1, r3 train side by side, from step 30 of 60" in caplog.text
     for run in (runs[0], runs[2]):
-        assert read_json(run.output / "manifest.json")["facts"]["together"] == [1, 3]
         assert list(metrics(run)["step"]) == [1, 10, 20, 30, 40, 50, 60]
     assert not (runs[3].output / "manifest.json").exists() and not take(changed) and not take(runs[3])
 
 
-def test_a_replicate_that_somebody_else_trains_is_left_out(english, tmp_path):
+def test_a_replicate_that_somebody_else_trains_is_left_out(english, tmp_path, caplog):
+    caplog.set_level("INFO", "masklab")
     runs = replicates(english, tmp_path, 3, steps=3, checkpoints=[3])
     with together.state.locked(runs[1].state):
         launch(runs[0], beside=runs[1:])
-    assert read_json(runs[0].output / "manifest.json")["facts"]["together"] == [1, 3]
+    assert "was trained side by side with r3" in caplog.text
 
 
 def test_which_recipes_of_the_default_run_train_side_by_side():

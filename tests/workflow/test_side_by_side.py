@@ -30,10 +30,8 @@ def made(folder, recipe, k) -> dict:
 def test_one_job_trains_all_and_more_replicates_remake_none(tmp_path):
     running.snakemake(tmp_path, CONFIG, *manifests(RECIPES, [1, 2, 3]))
     for recipe in RECIPES:
-        facts = [made(tmp_path, recipe, k)["facts"] for k in (1, 2, 3)]
-        assert [fact["together"] for fact in facts] == [[1, 2, 3]] * 3
-    taken = (tmp_path / "results/logs/models/base/r2.log").read_text()
-    assert "was trained side by side with r1, r3" in taken and "starting" not in taken
+        taken = (tmp_path / f"results/logs/models/{recipe}/r2.log").read_text()
+        assert "was trained side by side with r1, r3" in taken and "starting" not in taken
     before = [made(tmp_path, recipe, k) for recipe in RECIPES for k in (1, 2, 3)]
     said = running.snakemake(tmp_path, CONFIG, "--dry-run", *manifests(RECIPES, [1, 2, 3, 4, 5]))
     assert {line for line in messages(said) if line.startswith("pre-training")} == {
@@ -41,13 +39,27 @@ def test_one_job_trains_all_and_more_replicates_remake_none(tmp_path):
     }
     running.snakemake(tmp_path, CONFIG, *manifests(RECIPES, [1, 2, 3, 4, 5]))
     assert before == [made(tmp_path, recipe, k) for recipe in RECIPES for k in (1, 2, 3)]
-    assert [made(tmp_path, "next", k)["facts"]["together"] for k in (4, 5)] == [[4, 5]] * 2
-    alone = changed(models={"base": {"stack": False}})  # changes nothing that is made
-    said = running.snakemake(tmp_path, alone, "--dry-run", *manifests(RECIPES, [1, 2, 3, 4, 5]))
-    assert not messages(said)
-    running.snakemake(tmp_path, alone, *manifests(["base"], [6, 7, 8]))
-    assert not any("together" in made(tmp_path, "base", k)["facts"] for k in (6, 7, 8))
+    assert "was trained side by side with r5" in (tmp_path / "results/logs/models/next/r4.log").read_text()
     assert not list(tmp_path.glob("results/state/models/*/together/r*"))
+    alone = changed(models={"base": {"stack": False}})
+    said = running.snakemake(tmp_path, alone, "--dry-run", *manifests(["base"], [1, 2]))
+    assert {"pre-training base r1", "pre-training base r2"} <= set(messages(said))
+    running.snakemake(tmp_path, alone, *manifests(["base"], [1, 2]))
+    assert not any("side by side" in log.read_text() for log in tmp_path.glob("results/logs/models/base/r[12].log"))
+
+
+def test_who_trains_beside_a_replicate_changes_nothing_that_it_leaves(tmp_path, monkeypatch):
+    """On one core and on two, and one replicate after the other: the same manifests, byte for byte."""
+    monkeypatch.setenv("MASKLAB_STORE", "off")
+    found = {}
+    for how, runs in {"one core": [[1, 2, 3]], "two cores": [[1, 2, 3]], "raised": [[2], [1, 3]]}.items():
+        folder = tmp_path / how
+        folder.mkdir()
+        for replicates in runs:
+            cores = ["--cores", "2" if how == "two cores" else "1"]
+            running.snakemake(folder, CONFIG, *cores, *manifests(["base"], replicates))
+        found[how] = [(folder / path).read_bytes() for path in manifests(["base"], [1, 2, 3])]
+    assert found["one core"] == found["two cores"] == found["raised"]
 
 
 def test_a_killed_run_goes_on_with_the_same_weights(tmp_path, monkeypatch):

@@ -33,7 +33,7 @@ class Pretrain(Artifact):
     def settings(self, recipe, replicate):
         model, dictionary = self.config.models[recipe], dictionary_of(self.config, recipe)
         return self.paths.common(int(replicate)) | {
-            "model": model.model_dump(mode="json", exclude={"replicates", "stack"}),
+            "model": model.model_dump(mode="json", exclude={"replicates"}),
             "encoder": self.config.encoders[model.encoder].model_dump(mode="json"),
             "objective": self.config.objectives[model.objective].model_dump(mode="json"),
             "dictionary": dictionary and self.config.dictionaries[dictionary].model_dump(mode="json"),

@@ -59,6 +59,14 @@ def begin(folder, code: Code) -> None:
         pass
 
 
+def begin_as(folder, other) -> None:
+    """`begin` a folder by what began another, where that is known."""
+    if now := made_by(other):
+        _begun[os.path.abspath(folder)] = now
+        with locked(folder):
+            pass
+
+
 def made_by(folder) -> dict | None:
     """What began the work in a state folder, {"code": part -> fingerprint, "versions"}; None if it does not say."""
     try:

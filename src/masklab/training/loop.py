@@ -22,6 +22,7 @@ from masklab.training.numbers import Numbers, lateness
 from masklab.training.pace import Clock, Pace
 from masklab.training.record import Record
 from masklab.training.run import Run
+from masklab.training.stack import learner_of
 from masklab.training.validation import Validation
 
 
@@ -44,13 +45,14 @@ class Trainer:
     written by process 0 alone; interruption: signals to stop; late: how many updates may have been made whose rows,
     `unread`, have not been judged and reported.
 
-    ranks: this process among those of the run; the default is a run in one process.
+    ranks: this process among those of the run; the default is a run in one process. learner: the default is the one that
+    the recipe and the kind of device say (`stack.learner_of`).
     """
 
-    def __init__(self, run: Run, ranks: Ranks | None = None):
+    def __init__(self, run: Run, ranks: Ranks | None = None, learner: Learner | None = None):
         self.run, self.config, self.ranks = run, run.model, ranks or Ranks()
         self.kept = checkpoints(self.config)
-        self.learner = Learner(run, self.ranks)
+        self.learner = learner or learner_of(run, self.ranks)
         self.validation = Validation(self.learner)
         self.guard = Guard(self.config.optimiser.explosion, self.learner.uniform)
         self.record = Record(run, sparse=[term.name for term in self.learner.terms.once])

@@ -62,7 +62,7 @@ class Record:
         run, self.made_of, self.clock = self.run, self.what(), time.monotonic()
         for folder in (run.state, run.output):
             folder.mkdir(parents=True, exist_ok=True)
-        found = saved.load(self.file, self.made_of, self._unusable)
+        found = saved.load(self.file, self.made_of, self.unusable)
         if found is None:
             state.clear(run.state)
             write_run(run, run.state / "run.json")
@@ -77,10 +77,10 @@ class Record:
         self.seconds, self.saved, self.kept = facts["seconds"], facts["step"], facts["checkpoints"]
         self.means = Means(*facts["means"], self.means.sparse)
         log.info("%s: resuming at step %d of %d", run.name, facts["step"], run.model.steps)
-        self._go_on(facts["ways"])
+        self.go_on(facts["ways"])
         return facts["step"]
 
-    def _unusable(self, facts) -> str | None:
+    def unusable(self, facts) -> str | None:
         """Why a run cannot go on from a state with these facts: a checkpoint from before is no longer there, whole."""
         for step, mark in facts["checkpoints"].items():
             folder = self.run.output / f"step-{step}"
@@ -88,7 +88,7 @@ class Record:
                 return f"{folder} is not what the run had written"
         return None
 
-    def _go_on(self, ways):
+    def go_on(self, ways):
         """Say what of the way in which the run goes has changed; the manifest will say it too."""
         if changed := saved.difference(ways[-1], self.ways[-1]):
             last_bits = any(ways[-1][key] != self.ways[-1][key] for key in ROUNDING)

@@ -1,27 +1,47 @@
 """One update of several runs of one recipe at once: their models as one stacked model, gradients by hand.
 
-Each run draws its own batches, masks, dropout and initial weights, at the addresses that it has alone, so its weights
-are those of the run alone up to rounding. What is done once in a while (validation, checkpoints, terms that are added
-once per update) goes through each run's own model, whose parameters are a row of the stack.
+Each run draws its own batches, masks, dropout and initial weights, at the addresses that it has alone. Its weights are,
+to the last bit, those that it has alone, where it is a stack of one (`Alone`), and up to rounding those of the ordinary
+loop: copies share an operation only where it has the same shape for each, which is a function of the copy's own batch,
+and no operation sums over copies. What is done once in a while (validation, checkpoints, terms that are added once per
+update) goes through each run's own model, whose parameters are a row of the stack.
 """
 
 import torch
 
 from masklab.models.encoder import Output
-from masklab.models.stacked.masked import WORD, StackedMaskedLM
+from masklab.models.linear import ROWS
+from masklab.models.stacked.masked import WORD, StackedMaskedLM, laid_out
 from masklab.models.stacked.parameters import StackedParameters
 from masklab.optim.flat import rate_at
 from masklab.rng import seed_at
+from masklab.training.distributed import Ranks
+from masklab.training.learner import Learner
 from masklab.training.numbers import Numbers
+from masklab.training.run import Run
+from masklab.training.side_by_side import stacks
 
 CALLS = 2**14  # numbers in a hidden state whose layers take as long as the calls of one pass
 
 
 class Row:
-    """The parameters of one run among those of a stack; what of `FlatParameters` is asked for besides updates."""
+    """The parameters of one run among those of a stack, as `FlatParameters` has them; the stack makes the updates."""
 
-    def __init__(self, model):
-        self.values = torch.empty(sum(parameter.numel() for parameter in model.parameters()), device="meta")
+    def __init__(self, parameters: StackedParameters, row: int):
+        count = sum(shape.numel() for shape in parameters.shapes.values())
+        self.values, self.gradient, self.mean, self.square = (
+            getattr(parameters, name)[row, :count] for name in ("values", "gradient", "mean", "square")
+        )
+        self.updates = parameters.updates
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """What a resumed run needs, by name."""
+        return {"values": self.values, "mean": self.mean, "square": self.square, "updates": self.updates}
+
+    def load(self, state: dict[str, torch.Tensor]) -> None:
+        """Take over what `state` returned."""
+        for name, tensor in self.state().items():
+            tensor.copy_(state[name])
 
 
 class Stack:
@@ -31,23 +51,35 @@ class Stack:
         self.learners = list(learners)
         models = [learner.model for learner in self.learners]
         self.parameters = StackedParameters.of(models, WORD)
-        for learner in self.learners:
-            learner.flat = Row(learner.model)
-        self.models = {}
+        first = self.learners[0]
+        unit = CALLS // (2 * first.model.config.hidden * first.config.batch_size)
+        self.unit = 1 << max(0, unit.bit_length() - 1)  # lengths are multiples of it: half of what calls cost at most
+        self._begin()
+
+    def _begin(self):
+        for row, learner in enumerate(self.learners):
+            learner.flat = Row(self.parameters, row)
+        self.models, self.scratch = {}, None
 
     def keep(self, copies: list[int]) -> None:
         """Go on with these alone."""
         self.learners = [self.learners[copy] for copy in copies]
         self.parameters.keep(copies)
         self.parameters.lend([learner.model for learner in self.learners])
-        self.models = {}
+        self._begin()
 
     def gradients(self, step: int) -> list[Numbers]:
         """`Learner.gradients` of every run: the row of each."""
         whole = [learner.step(step) for learner in self.learners]
-        sums = []
-        for start, stop in self._parts([each.micro[0].ids.shape for each in whole]):
-            sums += self._forward_and_backward(start, stop, whole[start:stop], step)
+        layouts = [
+            laid_out(each.micro[0], self.unit, learner.train_store.longest)
+            for each, learner in zip(whole, self.learners, strict=True)
+        ]
+        sums = [None] * len(whole)
+        for copies in self._parts(layouts, len(whole[0].micro[0].ids)):
+            found = self._forward_and_backward(copies, [whole[copy] for copy in copies], layouts[copies[0]], step)
+            for copy, each in zip(copies, found, strict=True):
+                sums[copy] = each
         rows = []
         for learner, each, values in zip(self.learners, whole, sums, strict=True):
             means = dict(zip(["loss", *learner.terms.names], (values / each.masked).tolist(), strict=True))
@@ -57,28 +89,27 @@ class Stack:
             rows.append(Numbers(row | means | once))
         return rows
 
-    def _parts(self, shapes):
-        """Copies that go through one pass, (start, stop) of each: what calls and padded places cost is least so.
+    def _parts(self, layouts, size: int) -> list[list[int]]:
+        """Copies that go through one pass: those whose batches of `size` rows are laid out alike.
 
-        A pass costs its calls and the places of its batches, which are padded to the longest of its copies. shapes: of
-        each copy's batch.
+        Not where their rows would begin at odd places in memory, and not with several threads, which share out the work
+        of one copy otherwise than that of many: there every copy has a pass of its own.
         """
-        calls, best = CALLS / self.learners[0].model.config.hidden, [(0.0, [])]  # of the first 0, 1, ... copies
-        for stop in range(1, len(shapes) + 1):
-            ways = []
-            for start, (cost, parts) in enumerate(best):
-                rows, longest = map(max, zip(*shapes[start:stop], strict=True))
-                ways.append((cost + calls + (stop - start) * rows * longest, [*parts, (start, stop)]))
-            best.append(min(ways))
-        return best[-1][1]
+        if torch.get_num_threads() > 1:
+            return [[copy] for copy in range(len(layouts))]
+        parts = {}
+        for copy, layout in enumerate(layouts):
+            together = size * layout[0] % ROWS == 0
+            parts.setdefault(layout if together else copy, []).append(copy)
+        return list(parts.values())
 
-    def _forward_and_backward(self, start, stop, whole, step):
+    def _forward_and_backward(self, copies, whole, layout, step):
         """Write the gradients of some copies; their summed losses, total and terms, float64 each."""
-        model, learners = self._model(start, stop), self.learners[start:stop]
+        model, learners = self._model(copies), [self.learners[copy] for copy in copies]
         batches = [each.micro[0] for each in whole]
         seeds = [seed_at(*learner.run.address, "dropout", step, 0) for learner in learners]
         with torch.no_grad():
-            logits, latent = model.forward(batches, seeds)
+            logits, latent = model.forward(batches, layout, seeds)
         for_logits, for_latent = (None if part is None else torch.zeros_like(part) for part in (logits, latent))
         sums = []
         for copy, (learner, each, batch) in enumerate(zip(learners, whole, batches, strict=True)):
@@ -92,13 +123,30 @@ class Stack:
             sums.append(torch.stack([total.detach(), *(parts[name] for name in learner.terms.names)]).double())
         with torch.no_grad():
             model.backward(for_logits, for_latent)
+            if not _neighbours(copies):
+                for copy, gradient in zip(copies, model.parameters.gradient, strict=True):
+                    self.parameters.gradient[copy] = gradient
         return sums
 
-    def _model(self, start, stop):
-        if (start, stop) not in self.models:
-            parameters = self.parameters.part(start, stop)
-            self.models[start, stop] = StackedMaskedLM(parameters, self.learners[0].model.config)
-        return self.models[start, stop]
+    def _model(self, copies):
+        """The model of some copies: on the memory of the stack, or with a copy of their weights."""
+        beside = _neighbours(copies)
+        key = (copies[0] if beside else None, len(copies))
+        if key not in self.models:
+            start = copies[0] if beside else 0
+            whole = self.parameters if beside else self._aside()
+            self.models[key] = StackedMaskedLM(whole.part(start, start + len(copies)), self.learners[0].model.config)
+        model = self.models[key]
+        if not beside:
+            for values, copy in zip(model.parameters.values, copies, strict=True):
+                values.copy_(self.parameters.values[copy])
+        return model
+
+    def _aside(self):
+        """Room for the weights and gradients of copies that do not lie one after the other."""
+        if self.scratch is None:
+            self.scratch = self.parameters.like()
+        return self.scratch
 
     def apply(self, rows: list[dict]) -> None:
         """`Learner.apply` of every run."""
@@ -107,3 +155,28 @@ class Stack:
         norms = self.parameters.step(rows[0]["lr"], how.weight_decay, how.clip, **settings)
         for row, norm in zip(rows, norms[:, 0].tolist(), strict=True):
             row["grad_norm"] = norm
+
+
+class Alone(Learner):
+    """A learner of a recipe that stacks, as a stack of one: the numbers of a run do not depend on who is beside it."""
+
+    def __init__(self, run: Run, ranks: Ranks | None = None):
+        super().__init__(run, ranks)
+        self.stack = Stack([self])
+
+    def gradients(self, step: int) -> dict:
+        (row,) = self.stack.gradients(step)
+        return row
+
+    def apply(self, row: dict) -> None:
+        self.stack.apply([row])
+
+
+def learner_of(run: Run, ranks: Ranks | None = None) -> Learner:
+    """What makes the updates of a run: its recipe and the kind of its device decide."""
+    hand_written = run.device == "cpu" and stacks(run.model, run.encoder, run.objective)
+    return Alone(run, ranks) if hand_written else Learner(run, ranks)
+
+
+def _neighbours(copies) -> bool:
+    return copies == list(range(copies[0], copies[0] + len(copies)))

@@ -4,7 +4,8 @@ The job of one replicate trains those of its siblings that the same run needs an
 lies below `<state of the recipe>/together/` until each replicate's own job takes what it finds there as its own
 (`take`): `r<k>/` as `results/models/<recipe>/r<k>/`, `r<k>.json` with the fingerprint that says whose it is. The
 state of all is one file, so that no kill can part them. A replicate whose loss explodes leaves the others; its own job
-trains it alone, and says so.
+trains it alone, and says so. What a replicate leaves does not depend on who trained beside it, to the last bit
+(`training.stack`), and names nobody but itself.
 """
 
 import contextlib
@@ -15,24 +16,22 @@ import shutil
 import time
 from pathlib import Path
 
-from safetensors.torch import load_file
-
-from masklab.errors import MaskLabError
-from masklab.files import read_json, write_json
-from masklab.jobs import stacks, state, store
+from masklab.errors import MaskLabError, Passing
+from masklab.files import fingerprint, read_json, write_json
+from masklab.jobs import saved, stacks, state, store
 from masklab.jobs.progress import Progress, Rate
 from masklab.training.distributed import Ranks
 from masklab.training.interruption import Interruption
+from masklab.training.learner import Learner
 from masklab.training.loop import Trainer, train
 from masklab.training.metrics_file import Means
 from masklab.training.pace import Clock
-from masklab.training.record import Record
+from masklab.training.record import ROWS, Record
 from masklab.training.run import Run
 from masklab.training.stack import Stack
 
 log = logging.getLogger("masklab")
 FOLDER, FILE = "together", "state.safetensors"
-KIND = "together"  # stands for a fingerprint in the state of several runs, which holds one of each
 
 
 def folder_of(run: Run) -> Path:
@@ -51,7 +50,7 @@ def take(run: Run) -> bool:
         return False
     said = read_json(mark)
     of_now = not os.environ.get(store.ANEW) or said["run"] == stacks.run()
-    fits = of_now and said["fingerprint"] == Record(run).mark() and _code(folder) == _code(run.state)
+    fits = of_now and said["fingerprint"] == mark_of(run) and state.made_by(folder) == state.made_by(run.state)
     if fits:
         for old in run.output.glob("step-*"):
             shutil.rmtree(old)
@@ -66,9 +65,9 @@ def take(run: Run) -> bool:
     return fits
 
 
-def _code(folder) -> str | None:
-    file = folder / state.CODE
-    return file.read_text() if file.is_file() else None
+def mark_of(run: Run) -> str:
+    """Fingerprint of what the weights of a run are made of."""
+    return fingerprint(Record(run).what())
 
 
 def train_together(own: Run, others: list[Run]) -> None:
@@ -78,8 +77,7 @@ def train_together(own: Run, others: list[Run]) -> None:
         MaskLabError: as `training.loop.train` does for `own`; it was stopped.
     """
     folder = folder_of(own)
-    if (own.state / state.CODE).is_file():
-        state.begin(folder, _code(own.state))
+    state.begin_as(folder, own.state)
     with contextlib.ExitStack() as locks:
         for held in (own.state, folder):
             locks.enter_context(state.locked(held))
@@ -89,25 +87,35 @@ def train_together(own: Run, others: list[Run]) -> None:
                 locks.enter_context(state.locked(run.state))
                 runs.append(run)
         wanted = {run.replicate: run for run in runs if run is own or not (folder / f"r{run.replicate}.json").exists()}
-        members, saved = _members(folder, wanted, own.replicate)
-        if len(members) > 1 or saved is not None:
-            Together([_lent(wanted[k], folder) for k in members], folder, saved).run_all()
+        members, begun = _members(folder, wanted, own.replicate)
+        if len(members) > 1 or begun is not None:
+            Together([_lent(wanted[k], folder) for k in members], folder, begun).run_all()
     if not take(own):
         train(own)
 
 
-def _members(folder, wanted, own) -> tuple[list[int], dict | None]:
-    """Replicates to train side by side, and the facts of their state where there is one to go on from.
+def _members(folder, wanted, own) -> tuple[list[int], saved.Saved | None]:
+    """Replicates to train side by side, and their state where there is one to go on from.
 
     A state decides by itself: whoever is not in it has left it, or has been asked for later.
     """
-    saved = state.facts(folder / FILE, KIND)
-    if saved is not None:
-        known = [k for k in saved["replicates"] if k in wanted and saved["marks"][str(k)] == Record(wanted[k]).mark()]
-        if known:
-            return (known, saved) if own in known else ([], None)
-        (folder / FILE).unlink()
-    return sorted(wanted), None
+    marks = {str(k): mark_of(run) for k, run in wanted.items()}
+
+    def known(facts):
+        """Those of a state that can go on from it."""
+        same = [k for k in facts["replicates"] if marks.get(str(k)) == facts["marks"][str(k)]]
+        return [k for k in same if Record(_lent(wanted[k], folder)).unusable(facts["runs"][str(k)]) is None]
+
+    def usable(facts):
+        return None if known(facts) else "it is of no replicate that is to be trained"
+
+    begun = saved.load(folder / FILE, {}, usable)
+    if begun is None:
+        for file in (folder / FILE, saved.previous(folder / FILE)):
+            file.unlink(missing_ok=True)
+        return sorted(wanted), None
+    members = known(begun.facts)
+    return (members, begun) if own in members else ([], None)
 
 
 def _lent(run, folder) -> Run:
@@ -119,27 +127,28 @@ def _lent(run, folder) -> Run:
 class Together:
     """Several runs from their first step, or the one they resume at, to their last.
 
-    saved: facts of their state, None to begin. A run that must not go on is dropped (`_drop`).
+    begun: their state, None to begin. A run that must not go on is dropped (`_drop`).
     """
 
-    def __init__(self, runs: list[Run], folder: Path, saved: dict | None = None):
-        self.file, self.saved = folder / FILE, saved
+    def __init__(self, runs: list[Run], folder: Path, begun: saved.Saved | None = None):
+        self.file, self.begun = folder / FILE, begun
         for run in runs:
-            if saved is None:
+            if begun is None:
                 for place in (run.output, run.state):
                     shutil.rmtree(place, ignore_errors=True)
             for place in (run.output, run.state):
                 place.mkdir(parents=True, exist_ok=True)
-        self.trainers = [Trainer(run) for run in runs]
+        self.trainers = [Trainer(run, learner=Learner(run)) for run in runs]
         self.stack = Stack([trainer.learner for trainer in self.trainers])
         self.name, self.config = runs[0].name, runs[0].model
         self.replicates = [run.replicate for run in runs]
+        self.marks = {str(run.replicate): mark_of(run) for run in runs}
         self.interruption = Interruption(Ranks(), self.trainers[0].learner.device)
         self.rate, self.clock = Rate(), time.monotonic()
 
     def run_all(self) -> None:
         """Resume or begin, train to the last step, and leave what each run leaves, for its own job to take."""
-        first = self._resume() if self.saved else self._begin()
+        first = self._resume() if self.begun else 0
         said = ", ".join(f"r{k}" for k in self.replicates)
         log.info("%s: %s train side by side, from step %d of %d", self.name, said, first, self.config.steps)
         progress = Progress(self.name, "steps", start=first, folder=folder_of(self.trainers[0].run))
@@ -159,25 +168,20 @@ class Together:
                 progress(step + 1, self.config.steps, loss=loss, tokens_per_second=self.rate.value)
         self._finish()
 
-    def _begin(self) -> int:
-        for trainer in self.trainers:
-            trainer.record.fingerprint = trainer.record.mark()
-        return 0
-
     def _resume(self) -> int:
-        facts, tensors = self.saved, load_file(self.file)
+        facts, tensors = self.begun.facts, self.begun.tensors
         rows = [facts["replicates"].index(k) for k in self.replicates]
         for name, tensor in self.stack.parameters.state().items():
             tensor.copy_(tensors[name][rows] if tensor.dim() else tensors[name])
         for trainer in self.trainers:
-            said, record = facts["runs"][str(trainer.run.replicate)], trainer.record
-            record.fingerprint = record.mark()
-            record.metrics.load(facts["step"])
-            if len(record.metrics) != said["rows"]:
-                raise MaskLabError(f"{record.metrics.path}: rows are missing: remove {self.file.parent} to begin anew")
+            name, record = str(trainer.run.replicate), trainer.record
+            said = facts["runs"][name]
+            record.metrics.fill({column: tensors[f"r{name}.{ROWS}{column}"] for column in said["columns"]})
             trainer.guard.load(said["guard"])
-            record.seconds, record.saved = said["seconds"], facts["step"]
+            record.seconds, record.saved, record.kept = said["seconds"], facts["step"], said["checkpoints"]
             record.means = Means(*said["means"], record.means.sparse)
+            record.go_on(said["ways"])
+        self.begun = None  # memory for what comes next
         return facts["step"]
 
     # --- one step --------------------------------------------------------------
@@ -230,33 +234,35 @@ class Together:
 
     def _save(self, step: int) -> None:
         """Keep the state of all runs after `step` updates."""
-        runs = {}
+        runs, tensors = {}, dict(self.stack.parameters.state())
         for trainer in self.trainers:
-            record = trainer.record
-            record.metrics.write()
-            runs[str(trainer.run.replicate)] = {
-                "rows": len(record.metrics), "seconds": record.seconds, "guard": trainer.guard.state(),
-                "means": [record.means.sums, record.means.last],
+            record, name = trainer.record, str(trainer.run.replicate)
+            columns = record.metrics.columns()
+            tensors |= {f"r{name}.{ROWS}{column}": values for column, values in columns.items()}
+            runs[name] = {
+                "columns": list(columns), "seconds": record.seconds, "guard": trainer.guard.state(),
+                "means": [record.means.sums, record.means.last], "checkpoints": record.kept, "ways": record.ways,
             }  # fmt: skip
-            record.saved = step
-        marks = {str(trainer.run.replicate): trainer.record.fingerprint for trainer in self.trainers}
-        facts = {"fingerprint": KIND, "step": step, "replicates": self.replicates, "marks": marks, "runs": runs}
-        state.save(self.file, self.stack.parameters.state(), **facts)
+        facts = {"step": step, "replicates": self.replicates, "marks": self.marks, "runs": runs}
+        if saved.attempt(self.file, tensors, {}, **facts):
+            for trainer in self.trainers:
+                trainer.record.saved = step
         self.clock = time.monotonic()
 
     def _stop(self, step: int) -> None:
-        saved = self.trainers[0].record.saved if self.trainers else None
-        saved = "nothing was saved" if saved is None else f"the state of step {saved} is saved"
+        kept = self.trainers[0].record.saved if self.trainers else None
+        kept = "nothing was saved" if kept is None else f"the state of step {kept} is saved"
         number = self.interruption.number
-        raise MaskLabError(f"{self.name}: stopped by signal {number} at step {step}; {saved}, run again to resume")
+        raise Passing(f"{self.name}: stopped by signal {number} at step {step}; {kept}, run again to resume")
 
     def _finish(self) -> None:
         """Every run leaves what a finished run leaves; the state goes last."""
         for trainer in self.trainers:
             run = trainer.run
             others = [k for k in self.replicates if k != run.replicate]
-            trainer.record.finish(trainer.facts() | {"together": self.replicates})
-            mark = {"fingerprint": trainer.record.fingerprint, "with": others, "run": stacks.run()}
+            trainer.record.finish(trainer.facts())
+            mark = {"fingerprint": self.marks[str(run.replicate)], "with": others, "run": stacks.run()}
             write_json(mark, run.output.with_name(f"{run.output.name}.json"))
-        self.file.unlink(missing_ok=True)
+        for file in (self.file, saved.previous(self.file)):
+            file.unlink(missing_ok=True)
         shutil.rmtree(self.file.parent / "states", ignore_errors=True)

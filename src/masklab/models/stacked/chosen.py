@@ -36,21 +36,22 @@ class Masked:
     """The positions that tokens are predicted at, in some rows more than in others.
 
     Attention works on M queries per row, laid out as `models.attention.plan_queries` does for a model alone; all else
-    works on K rows per copy, the most that any copy predicts, up to the next multiple of `ROWS`. What a row or a copy
-    lacks repeats a position; nothing may come back from there but zeros.
+    works on K rows per copy, the most of `own`: what a copy predicts, up to the next multiple of `ROWS`. What a row or
+    a copy lacks repeats a position; nothing may come back from there but zeros.
 
     at: per copy, flat positions b T_s + t in its own batch of B rows of T_s tokens; longest: T_s of each copy;
-    shape: (S, B, T). counts: tokens that each copy predicts; queries: M of each copy as a model alone has it.
+    shape: (S, B, T); width: M. counts: tokens that each copy predicts; queries: M of each copy as a model alone has it.
     """
 
-    def __init__(self, at, longest, shape):
+    def __init__(self, at, longest, shape, width: int):
         copies, size, length = self.shape = shape
+        self.width = width
         self.counts = [len(one) for one in at]
         plans = [_slots(np.asarray(one), own, size) for one, own in zip(at, longest, strict=True)]
         self.queries = [most for *_, most in plans]
-        self.width = max(self.queries)
         slots = np.zeros((copies, size, self.width), np.int64)
-        self.most = -(-max(self.counts) // ROWS) * ROWS  # K
+        self.own = [-(-count // ROWS) * ROWS for count in self.counts]
+        self.most = max(self.own)  # K
         rows, back = (np.zeros((copies, self.most), np.int64) for _ in range(2))
         for copy, (row, column, slot, own) in enumerate(plans):
             if slot is column:  # from everywhere
@@ -89,12 +90,24 @@ class Masked:
         return x.index_add_(0, index, g.flatten(0, 1)).view(len(g), rows, -1)
 
 
+def queries(at, own: int, length: int) -> int:
+    """M in rows of `length` for the tokens at flat positions `at` of rows of `own`: one of few numbers, enough."""
+    most = _most(np.bincount(np.asarray(at) // own), own)
+    return 1 if most == 1 else length // 2 if most <= length // 2 else length
+
+
+def _most(counts, length: int) -> int:
+    """M as a model alone has it, counts [<= B] tokens of rows of `length`: all positions where that is about as fast."""
+    most = int(counts.max(initial=0))
+    return length if most == 0 or 2 * most > length else most
+
+
 def _slots(at, length: int, size: int):
     """(row, column, slot, M) of the tokens at flat positions `at` [K]: a slot is one of the M queries of its row."""
     row, column = np.divmod(at, length)
     counts = np.bincount(row, minlength=size)
-    most = int(counts.max())
-    if len(at) == 0 or 2 * most > length:
+    most = _most(counts, length)
+    if most == length:
         return row, column, column, length
     order = np.argsort(row, kind="stable")
     slot = np.empty(len(row), np.int64)

@@ -28,32 +28,29 @@ def masked_sites(config, size: int, length: int, queries: int, tokens: int) -> l
     return [*shapes[:-3], (config.heads, size, queries, max(length, 16)), *[(1, tokens, config.hidden)] * 2]
 
 
-def keep_masks(seeds, shapes, p: float) -> list[torch.Tensor]:
+def keep_masks(seeds, shapes, p: float, whole=None) -> list[torch.Tensor]:
     """Masks [S, ...], one per site: 0 with probability p (rounded to a multiple of 2^-16), else 1 / (1 - p).
 
-    seeds: S seeds; shapes: per copy, its sites' shapes. Where they differ, masks have the largest, and a copy's own
-    lies in the first places of every axis; one of two axes (distances) in the middle of the first. The numbers of a
-    copy are those that `models.dropout.keep_mask` draws after `torch.manual_seed(seed)`, whatever the others are.
+    seeds: S seeds; shapes: per copy, its sites' shapes; whole: those of the masks, None: the largest. A copy's own lies
+    in the first places of every axis, one of two axes (distances) in the middle of the first, among zeros. The numbers
+    of a copy are those that `models.dropout.keep_mask` draws after `torch.manual_seed(seed)`, whatever the others are.
     """
     sizes = [[(torch.Size(shape).numel() + 3) // 4 for shape in own] for own in shapes]
     bits = torch.empty(len(seeds), max(map(sum, sizes)), dtype=torch.int64)
     for row, seed, own in zip(bits, seeds, sizes, strict=True):
         row[: sum(own)].random_(-(2**63), None, generator=torch.Generator().manual_seed(seed))
     keep = scaled_keep(bits.view(torch.int16), p)
-    if all(own == shapes[0] for own in shapes):
-        return [
-            keep[:, at : at + torch.Size(shape).numel()].unflatten(1, shape)
-            for shape, at in zip(shapes[0], _starts(sizes[0]), strict=True)
-        ]
-    largest = [tuple(map(max, zip(*site, strict=True))) for site in zip(*shapes, strict=True)]
-    masks = [torch.zeros(len(seeds), *shape) for shape in largest]
-    for copy, (own, counts) in enumerate(zip(shapes, sizes, strict=True)):
-        for mask, shape, at in zip(masks, own, _starts(counts), strict=True):
-            start = (mask.shape[1] - shape[0]) // 2 if len(shape) == 2 else 0
-            place = mask[(copy, slice(start, start + shape[0]), *map(slice, shape[1:]))]
-            place.copy_(keep[copy, at : at + torch.Size(shape).numel()].view(shape))
+    whole = whole or [tuple(map(max, zip(*site, strict=True))) for site in zip(*shapes, strict=True)]
+    masks = []
+    for site, shape in enumerate(whole):
+        places = [(own[site], sum(counts[:site]) * 4) for own, counts in zip(shapes, sizes, strict=True)]
+        if all(place == (shape, places[0][1]) for place in places):
+            start = places[0][1]
+            masks.append(keep[:, start : start + torch.Size(shape).numel()].unflatten(1, shape))
+            continue
+        masks.append(torch.zeros(len(seeds), *shape))
+        for copy, (own, start) in enumerate(places):
+            first = (shape[0] - own[0]) // 2 if len(shape) == 2 else 0
+            place = masks[-1][(copy, slice(first, first + own[0]), *map(slice, own[1:]))]
+            place.copy_(keep[copy, start : start + torch.Size(own).numel()].view(own))
     return masks
-
-
-def _starts(sizes):
-    return [4 * sum(sizes[:index]) for index in range(len(sizes))]

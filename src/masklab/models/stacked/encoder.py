@@ -28,16 +28,17 @@ class StackedEncoder:
     """`MaskedLM.encode` of every copy, at all positions, at the first of each row or at masked ones.
 
     parameters: `StackedParameters` that hold the encoder's, named as in `MaskedLM` after `prefix`; the token
-    embeddings are its table. first: at the first position of each row, by an attention of its own.
+    embeddings are its table. first: at the first position of each row, by an attention of its own. apart: as `Norm`.
     """
 
-    def __init__(self, parameters, config, first: bool, prefix: str = "encoder."):
+    def __init__(self, parameters, config, first: bool, prefix: str = "encoder.", apart: bool = False):
         self.parameters, self.prefix, self.config, self.first = parameters, prefix, config, first
-        self.norm = Norm(parameters, f"{prefix}embeddings.norm", config.eps) if config.embedding_norm else None
+        name, eps = f"{prefix}embeddings.norm", config.eps
+        self.norm = Norm(parameters, name, eps, apart) if config.embedding_norm else None
         everywhere, from_first = ATTENTION[config.positions]
         kinds = [everywhere] * (config.layers - first) + [from_first] * first
-        self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config, kind) for i, kind in enumerate(kinds)]
-        self.final_norm = Norm(parameters, f"{prefix}final_norm", config.eps) if config.norm == "pre" else None
+        self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config, kind, apart) for i, kind in enumerate(kinds)]
+        self.final_norm = Norm(parameters, f"{prefix}final_norm", eps, apart) if config.norm == "pre" else None
 
     def forward(self, ids, lengths, keep=None, masked=None):
         """ids [S, B, T] padded on the right, lengths [S, B] -> [S, B, H], [S, N, H] or, at K tokens, [S, K, H].
@@ -66,7 +67,7 @@ class StackedEncoder:
         chosen = First(self.shape) if self.first else masked
         for block in self.blocks:
             x = block.forward(x, self.shape, mask, keep, self.relative, chosen if block is self.blocks[-1] else None)
-        return x if self.final_norm is None else self.final_norm.forward(x)
+        return x if self.final_norm is None else self.final_norm.forward(x, masked and masked.own)
 
     def backward(self, g, add: bool = False) -> None:
         """Write the gradients of all parameters, given that of the result; add: to that of the token embeddings."""
@@ -96,14 +97,26 @@ class StackedEncoder:
 
 
 class Norm:
-    """Layer norm of x [S, N, H] with weight and bias [S, H]; remembers what its gradient needs."""
+    """Layer norm of x [S, N, H] with weight and bias [S, H]; remembers what its gradient needs.
 
-    def __init__(self, parameters, name: str, eps: float):
-        self.eps = eps
+    apart: each copy by itself, so that it has the very numbers of a copy alone, whatever number of them there is.
+    """
+
+    def __init__(self, parameters, name: str, eps: float, apart: bool = False):
+        self.eps, self.apart = eps, apart
         self.weight, self.bias = parameters.pair(name)
         self.gradients = parameters.gradient_pair(name)
 
-    def forward(self, x):
+    def forward(self, x, rows=None):
+        """rows: how many first rows of each copy count, where copies are apart; the others become zeros."""
+        if self.apart:
+            rows = [x.shape[1]] * len(x) if rows is None else rows
+            found = [
+                torch.native_layer_norm(own[:count], own.shape[1:], weight, bias, self.eps)
+                for own, count, weight, bias in zip(x, rows, self.weight, self.bias, strict=True)
+            ]
+            self.saved = x, [each[1:] for each in found]
+            return stacked([each[0] for each in found], x)
         width, alone = x.shape[-1:], len(x) == 1  # one copy: torch's kernel applies weight and bias as well
         given = (self.weight[0], self.bias[0]) if alone else (None, None)
         y, mean, scale = torch.native_layer_norm(x, width, *given, self.eps)
@@ -111,8 +124,20 @@ class Norm:
         return y if alone else torch.addcmul(self.bias[:, None], y, self.weight[:, None])
 
     def backward(self, g):
-        x, y, mean, scale = self.saved
-        self.saved = None  # memory for what comes next
+        saved, self.saved = self.saved, None  # memory for what comes next
+        return self._backward_apart(g, *saved) if self.apart else self._backward(g, *saved)
+
+    def _backward_apart(self, g, x, found):
+        width, backs = x.shape[-1:], []
+        for copy, (mean, scale) in enumerate(found):
+            given = x[copy, : len(mean)], width, mean, scale, self.weight[copy], self.bias[copy], [True, True, True]
+            back, *parts = torch.ops.aten.native_layer_norm_backward(g[copy, : len(mean)], *given)
+            backs.append(back)
+            for gradient, part in zip(self.gradients, parts, strict=True):
+                gradient[copy] = part
+        return stacked(backs, x)
+
+    def _backward(self, g, x, y, mean, scale):
         width = x.shape[-1:]
         weight_gradient, bias_gradient = self.gradients
         if len(x) == 1:
@@ -130,11 +155,11 @@ class Norm:
 class Block:
     """One encoder block; `attending` is one of `ATTENTION`."""
 
-    def __init__(self, parameters, name: str, config, attending):
+    def __init__(self, parameters, name: str, config, attending, apart: bool = False):
         self.parameters, self.name, self.pre = parameters, name, config.norm == "pre"
         self.attention = attending(parameters, f"{name}.attention", config)
-        self.attention_norm = Norm(parameters, f"{name}.attention_norm", config.eps)
-        self.ffn_norm = Norm(parameters, f"{name}.ffn_norm", config.eps)
+        self.attention_norm = Norm(parameters, f"{name}.attention_norm", config.eps, apart)
+        self.ffn_norm = Norm(parameters, f"{name}.ffn_norm", config.eps, apart)
 
     def forward(self, x, shape, mask, keep, relative=None, chosen=None):
         """x [S, N, H] -> the same, or what `chosen` takes of it.
@@ -146,36 +171,35 @@ class Block:
         asked = chosen if isinstance(chosen, Masked) else None  # attention from first positions is a class of its own
         context = self.attention.forward(normed, shape, mask, keep, relative, asked)
         residual, context = (x, context) if chosen is None else (chosen.take(x), chosen.spread(context))
+        rows, pair = asked and asked.own, self.parameters.pair
         kept = _rows(next(keep))
-        y = dropped(residual, affine(context, *self.parameters.pair(f"{self.name}.out")), kept)
+        y = dropped(residual, affine(context, *pair(f"{self.name}.out"), rows), kept)
         if not self.pre:
-            y = self.attention_norm.forward(y)
-        read = self.ffn_norm.forward(y) if self.pre else y
-        inner = affine(read, *self.parameters.pair(f"{self.name}.ffn_in"))
+            y = self.attention_norm.forward(y, rows)
+        read = self.ffn_norm.forward(y, rows) if self.pre else y
+        inner = affine(read, *pair(f"{self.name}.ffn_in"), rows)
         active = F.gelu(inner)
         kept_ffn = _rows(next(keep))
-        z = dropped(y, affine(active, *self.parameters.pair(f"{self.name}.ffn_out")), kept_ffn)
-        self.saved = normed.shape, context, kept, read, inner, active, kept_ffn, chosen
-        return z if self.pre else self.ffn_norm.forward(z)
+        z = dropped(y, affine(active, *pair(f"{self.name}.ffn_out"), rows), kept_ffn)
+        self.saved = normed.shape, context, kept, read, inner, active, kept_ffn, chosen, rows
+        return z if self.pre else self.ffn_norm.forward(z, rows)
 
     def backward(self, g):
         """Gradient of x, given that of the result."""
-        whole, context, kept, read, inner, active, kept_ffn, chosen = self.saved
+        whole, context, kept, read, inner, active, kept_ffn, chosen, rows = self.saved
         self.saved = None  # memory for what comes next
         pair, gradients = self.parameters.pair, self.parameters.gradient_pair
         g = g if self.pre else self.ffn_norm.backward(g)
         dz = g if kept_ffn is None else g * kept_ffn
-        affine_gradients(dz, active, *gradients(f"{self.name}.ffn_out"))
-        dinner = input_gradient(dz, pair(f"{self.name}.ffn_out")[0])
+        affine_gradients(dz, active, *gradients(f"{self.name}.ffn_out"), rows)
+        dinner = input_gradient(dz, pair(f"{self.name}.ffn_out")[0], rows)
         torch.ops.aten.gelu_backward.grad_input(dinner, inner, grad_input=dinner)
-        affine_gradients(dinner, read, *gradients(f"{self.name}.ffn_in"))
-        if self.pre:
-            g = g + self.ffn_norm.backward(input_gradient(dinner, pair(f"{self.name}.ffn_in")[0]))
-        else:
-            g = self.attention_norm.backward(input_gradient(dinner, pair(f"{self.name}.ffn_in")[0]).add_(g))
+        affine_gradients(dinner, read, *gradients(f"{self.name}.ffn_in"), rows)
+        dread = input_gradient(dinner, pair(f"{self.name}.ffn_in")[0], rows)
+        g = g + self.ffn_norm.backward(dread) if self.pre else self.attention_norm.backward(dread.add_(g))
         dy = g if kept is None else g * kept
-        affine_gradients(dy, context, *gradients(f"{self.name}.out"))
-        dcontext = input_gradient(dy, pair(f"{self.name}.out")[0])
+        affine_gradients(dy, context, *gradients(f"{self.name}.out"), rows)
+        dcontext = input_gradient(dy, pair(f"{self.name}.out")[0], rows)
         if chosen is not None:
             g, dcontext = chosen.put(g), chosen.gather(dcontext)
         if not self.pre:
@@ -184,6 +208,18 @@ class Block:
         normed = g.new_zeros(whole)
         self.attention.backward(dcontext, normed)
         return self.attention_norm.backward(normed).add_(g)
+
+
+def stacked(parts, like):
+    """Rows of each copy [N_s, H] as one tensor [S, N, H] as long as `like`, zeros behind the fewer ones."""
+    if len(parts) == 1:
+        return parts[0][None]
+    if all(len(part) == like.shape[1] for part in parts):
+        return torch.stack(parts)
+    y = torch.zeros_like(like)
+    for own, part in zip(y, parts, strict=True):
+        own[: len(part)] = part
+    return y
 
 
 def dropped(residual, x, keep):

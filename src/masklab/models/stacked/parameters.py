@@ -1,18 +1,21 @@
 """The parameters of several copies of one model: one vector per copy, with gradients and AdamW's moments alongside."""
 
+import math
 from copy import copy
 
 import torch
 
 from masklab.optim.flat import adamw_, sgd_
 
+LANES = 32  # numbers in a step of torch's vectorised loops: so rows of every copy are cut into them alike
+
 
 class StackedParameters:
     """S copies of named parameters as rows of one matrix.
 
     values, gradient [S, n]; mean, square [S, n] and updates []: AdamW's state. A copy's parameters lie one after
-    the other, the table `table` [rows, width] first, n being a multiple of its width: its row r of copy s is row
-    s n / width + r of `values.view(-1, width)`.
+    the other, the table `table` [rows, width] first, then zeros: n is a multiple of its width and of `LANES`. Row r of
+    the table of copy s is row s n / width + r of `values.view(-1, width)`.
     """
 
     def __init__(self, start: dict[str, torch.Tensor], copies: int, table: str):
@@ -20,7 +23,7 @@ class StackedParameters:
         self.shapes = {name: tensor.shape for name, tensor in start.items()}
         self.width = start[table].shape[-1]
         flat = torch.cat([tensor.detach().flatten() for tensor in start.values()])
-        flat = torch.nn.functional.pad(flat, (0, -len(flat) % self.width))
+        flat = torch.nn.functional.pad(flat, (0, -len(flat) % math.lcm(self.width, LANES)))
         self._lay_out(flat.expand(copies, -1).contiguous())
         self.mean, self.square = torch.zeros_like(self.values), torch.zeros_like(self.values)
         self.updates = torch.zeros((), device=flat.device)
@@ -48,6 +51,13 @@ class StackedParameters:
             setattr(part, name, getattr(self, name)[start:stop])
         part._look()
         return part
+
+    def like(self) -> "StackedParameters":
+        """Room for as many copies, without an optimiser's state."""
+        made = copy(self)
+        made.mean = made.square = self.mean[:, :0]
+        made._lay_out(torch.zeros_like(self.values))
+        return made
 
     def _lay_out(self, values):
         self.values, self.gradient = values, torch.zeros_like(values)
@@ -104,7 +114,7 @@ class StackedParameters:
 
         As `optim.flat.FlatParameters.step`, but that the gradient is not zeroed.
         """
-        norms = torch.linalg.vector_norm(self.gradient, dim=1, keepdim=True)
+        norms = torch.stack([torch.linalg.vector_norm(row) for row in self.gradient])[:, None]  # as of one copy alone
         if clip is not None:
             self.gradient.mul_((clip / (norms + 1e-6)).clamp_(max=1))
         if kind == "sgd":

@@ -1,6 +1,9 @@
 """Products of stacked matrices with weights, by whichever library is faster on this processor.
 
 S copies, N rows, K inner width, M outer width
+
+What a copy gets depends on its own numbers alone, not on the copies beside it: copies that have fewer rows than others
+(`rows`) have products of their own, and which library makes a product is decided by the size of one copy's.
 """
 
 import contextlib
@@ -10,26 +13,65 @@ import torch
 from masklab.models.linear import ROWS
 from masklab.models.products import onednn, prefers_onednn
 
-
-def affine(x, weight, bias=None):
-    """x [S, N, K], weight [S, M, K], bias [S, M] or None -> [S, N, M]."""
-    with _library(x):
-        return torch.bmm(x, weight.mT) if bias is None else torch.baddbmm(bias[:, None], x, weight.mT)
+SMALLEST = 2**12  # multiplications above which torch lets oneDNN have a product
 
 
-def input_gradient(g, weight):
+def affine(x, weight, bias=None, rows=None):
+    """x [S, N, K], weight [S, M, K], bias [S, M] or None -> [S, N, M].
+
+    rows: how many first rows of each copy count; the others become zeros. None: all.
+    """
+    if _alike(rows, x):
+        return _affine(x, weight, bias)
+    y = x.new_zeros(*x.shape[:2], weight.shape[1])
+    for copy, count in enumerate(rows):
+        only = slice(copy, copy + 1)
+        y[copy, :count] = _affine(_first(x, copy, count), weight[only], None if bias is None else bias[only])[0]
+    return y
+
+
+def input_gradient(g, weight, rows=None):
     """g [S, N, M], weight [S, M, K] -> gradient of `affine`'s x, [S, N, K]."""
-    with _library(g):
-        return torch.bmm(g, weight)
+    if _alike(rows, g):
+        return _product(g, weight)
+    y = g.new_zeros(*g.shape[:2], weight.shape[2])
+    for copy, count in enumerate(rows):
+        y[copy, :count] = _product(_first(g, copy, count), weight[copy : copy + 1])[0]
+    return y
 
 
-def affine_gradients(g, x, weight_gradient, bias_gradient) -> None:
+def affine_gradients(g, x, weight_gradient, bias_gradient, rows=None) -> None:
     """Write the gradients of `affine`'s parameters, from g [S, N, M], that of its result."""
-    with _library(x):
+    if not _alike(rows, x):
+        for copy, count in enumerate(rows):
+            into = (gradient[copy : copy + 1] for gradient in (weight_gradient, bias_gradient))
+            affine_gradients(_first(g, copy, count), _first(x, copy, count), *into)
+        return
+    with _library(x, g.shape[2]):
         torch.bmm(g.mT, x, out=weight_gradient)
     torch.sum(g, 1, out=bias_gradient)
 
 
-def _library(x):
+def _affine(x, weight, bias):
+    with _library(x, weight.shape[1]):
+        return torch.bmm(x, weight.mT) if bias is None else torch.baddbmm(bias[:, None], x, weight.mT)
+
+
+def _product(g, weight):
+    with _library(g, weight.shape[2]):
+        return torch.bmm(g, weight)
+
+
+def _alike(rows, x) -> bool:
+    return rows is None or all(count == x.shape[1] for count in rows)
+
+
+def _first(x, copy: int, count: int):
+    """The first rows of one copy, [1, count, ...], with the strides of a copy alone: oneDNN's choice hangs on them too."""
+    return x[copy, :count][None]
+
+
+def _library(x, outer: int):
     """oneDNN compiles a kernel for every number of rows: it is given multiples of `ROWS` only."""
-    return onednn() if x.shape[1] % ROWS == 0 and prefers_onednn() else contextlib.nullcontext()
+    fits = x.shape[1] % ROWS == 0 and x.shape[1] * x.shape[2] * outer > SMALLEST
+    return onednn() if fits and prefers_onednn() else contextlib.nullcontext()
