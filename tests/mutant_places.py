@@ -1,0 +1,40 @@
+"""Where `mutants.py` changes something: the numerical modules, the tests that should notice, and what no test can."""
+
+# Module below src/masklab -> arguments of pytest: the fastest tests that should notice.
+MODULES = {
+    "intervals.py": ["test_statistics.py"],
+    "spectrum.py": ["test_spectrum.py"],
+    "probes/rank.py": ["probes/test_rank.py", "-k", "svd_of_held and bert"],
+    "masking.py": ["training/test_masking.py", "training/test_autoencoder.py", "-k", "masking or stay"],
+    "config/schema/objectives.py": ["config/test_objectives_config.py", "models/test_flops.py"],
+    "optim/flat.py": ["training/test_optim.py", "models/test_direct.py"],
+    "optim/direct.py": ["models/test_direct.py"],
+    "training/guard.py": ["training/test_guard.py", "-k", "explosion or goes_on or calm"],
+    "objectives/cross_entropy.py": ["objectives/test_cross_entropy.py"],
+    "objectives/kd.py": ["objectives/test_terms.py", "-k", "not imported"],
+    "objectives/mlsm.py": ["objectives/test_terms.py", "-k", "not imported"],
+    "objectives/terms.py": ["objectives/test_terms.py", "objectives/test_own_term.py", "-k", "not imported"],
+    "objectives/adversarial.py": ["objectives/test_adversarial.py"],
+    "objectives/mae.py": ["training/test_autoencoder.py", "-k", "not run"],
+    "scores/metrics.py": ["scores/test_metrics.py", "scores/test_items.py"],
+    "scores/estimate.py": ["scores/test_estimate.py", "scores/test_correlations.py"],
+    "scores/reading.py": ["scores/test_reading_words.py", "claims/test_verdict.py", "-k", "not thousand and not power"],
+    "scores/results.py": ["scores/test_results.py", "scores/test_resampled_results.py"],
+    "claims/verdict.py": ["claims/test_verdict.py", "-k", "not thousand and not power"],
+    "claims/effects.py": ["claims/test_verdict.py", "-k", "not thousand and not power"],
+    "claims/values.py": ["claims/test_verdict.py", "claims/test_equal_loss.py", "-k", "not thousand and not power"],
+    "claims/power.py": ["claims/test_power.py"],
+    "sparse/lasso.py": ["sparse/test_lasso.py", "-k", "not brute and not optimality and not spams"],
+    "sparse/dictionary.py": ["sparse/test_dictionary.py", "-k", "coordinate or accumulate or replaced or draws or permutations or errors"],
+    "corpora/markov/entropy.py": ["corpora/test_markov_law.py"],
+    "corpora/markov/law.py": ["corpora/test_markov_law.py"],
+    "corpora/hmm/law.py": ["corpora/test_hmm.py"],
+    "corpora/pcfg/chart.py": ["corpora/test_pcfg_law.py", "-k", "recursive or some_places or refused or memory"],
+    "corpora/pcfg/law.py": ["corpora/test_pcfg_law.py", "-k", "recursive or some_places or refused or memory"],
+    "corpora/pcfg/batched_law.py": ["corpora/test_pcfg_batched.py"],
+    "curvature/trace.py": ["curvature/test_trace.py", "-k", "hessian and pre or covariance or fair"],
+    "curvature/per_example.py": ["curvature/test_per_example.py"],
+    "curvature/slices.py": ["curvature/test_slices.py"],
+}
+# Module -> changed line, as the command prints it -> why it changes no result.
+EQUIVALENT: dict[str, dict[str, str]] = {}
