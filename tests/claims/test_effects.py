@@ -124,7 +124,11 @@ def test_an_effect_has_the_replicates_that_all_its_parts_have(found):
 
 def test_what_rounding_leaves():
     rank = Reading("a", "rank")
-    assert rounding(rank) ** 2 == pytest.approx(1 / 12) == pytest.approx(rounding(rank.of("b", metric="rank_centred")) ** 2)
+    assert (
+        rounding(rank) ** 2
+        == pytest.approx(1 / 12)
+        == pytest.approx(rounding(rank.of("b", metric="rank_centred")) ** 2)
+    )
     assert rounding(Sum(((2.0, rank), (-3.0, rank), (1.0, A)))) ** 2 == pytest.approx(13 / 12)
     assert rounding(rank.of("a", over="layer", reduce="slope")) == 0 == rounding(Ratio(rank, rank))
 
@@ -133,12 +137,13 @@ def test_words():
     assert difference(A, B, 0.1).words(VIEW) == "A - B - 0.1: accuracy on t"
     assert Sum(((-2.0, A),)).words(VIEW) == "- 2 × A, accuracy on t"
     assert Sum(((1.0, A), (0.5, B), (-1.0, C))).words(VIEW) == "A + 0.5 × B - C: accuracy on t"
+    assert Sum(((0.0, A), (-1.0, B))).words(VIEW) == "0 × A - B: accuracy on t"
     assert Ratio(A, B, 0.25).words(VIEW) == "A / B - 1 - 0.25: accuracy on t"
     nested = Sum(((1.0, Slope((A, B), (0, 1), "x")), (-1.0, Slope((C, D), (0, 1), "x"))), 0.5)
     assert nested.words(VIEW) == "(slope in x of accuracy on t) - (slope in x of accuracy on t) - 0.5"
     assert difference(A, A.of("a", step=10)).words(VIEW) == "last checkpoint - step 10: A, accuracy on t"
     assert difference(A, A.of("a", splits=("away",))).words(VIEW) == "it - away: A, accuracy on t"
-    assert Growth((A, B)).words(VIEW) == "B - A: accuracy on t"
+    assert Growth((A, C, B)).words(VIEW) == "B - A: accuracy on t"
     assert Growth((A,)).words(VIEW) == "A: accuracy on t, less that of the smallest at its loss"
     assert Median((A, B)).words(VIEW) == "median of (A: accuracy on t), (B: accuracy on t)"
     assert Least((A, B, C)).words(VIEW).count("(") == 3
@@ -155,7 +160,7 @@ def test_words():
 
 
 def test_units():
-    units = {Sum(((1.0, A),)): "accuracy", Ratio(A, B): "share", Least((A, B)): "accuracy", Growth((A, B)): "accuracy",
-             Slope((A, B), (0, 1), "x"): "accuracy per x", Correlation((A,), (B,)): "correlation",
+    units = {Sum(((1.0, A),)): "accuracy", Ratio(A, B): "share", Least((A,)): "accuracy", Growth((A,)): "accuracy",
+             Slope((A,), (0,), "x"): "accuracy per x", Correlation((A,), (B,)): "correlation",
              Correlation((A,), (B,), "R2"): "R2", Crossing(A, None, B, 80): "share"}  # fmt: skip
     assert {effect: effect.unit(VIEW) for effect in units} == units

@@ -4,8 +4,10 @@ import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
+from scipy.special import rel_entr, softmax
 
 from masklab.config import kinds
 from masklab.config.schema import Encoder, Objective, Weight
@@ -33,6 +35,34 @@ def test_uniform_predictions():
 
     assert uniform(500, 0, mlm=1) == pytest.approx(math.log(500))
     assert uniform(500, 48, mlm=1, mlsm=0.5) == pytest.approx(math.log(500) + 0.5 * math.log(48))
+
+
+def test_distillation_is_the_divergence_at_its_temperature():
+    """KL(softmax(teacher / T) || softmax(student / T)) of each token, by SciPy; terms are summed by their weights."""
+    rng = np.random.default_rng(2)
+    teacher, student, latent = rng.normal(size=(5, 500)) * 3, rng.normal(size=(5, 500)), rng.normal(size=(5, 48))
+    codes = np.tile([3, 7, 40], (5, 1)), np.tile([0.5, 0.3, 0.2], (5, 1))
+
+    class Teacher:
+        def logits(self, batch):
+            return torch.from_numpy(teacher)
+
+        def codes(self, batch):
+            return torch.from_numpy(codes[0]), torch.from_numpy(codes[1]).float()
+
+    output = type("Output", (), {"logits": torch.from_numpy(student), "latent": torch.from_numpy(latent)})
+    terms = Terms(Objective(kd={"temperature": 2.5, "weight": 3}, mlsm=0.25, mlm=2), SETUP)
+    batch = Batch(*[None] * 4, targets=torch.arange(5), positions=None)
+    total, parts = terms.losses(batch, output, Teacher())
+    kd = rel_entr(softmax(teacher / 2.5, 1), softmax(student / 2.5, 1)).sum(1)
+    mlsm = rel_entr([0.5, 0.3, 0.2], softmax(latent, 1)[:, [3, 7, 40]]).sum(1)
+    mlm = -np.log(softmax(student, 1)[range(5), range(5)])
+    assert {name: float(part) for name, part in parts.items()} == pytest.approx(
+        {"kd": kd.sum(), "mlsm": mlsm.sum(), "mlm": mlm.sum()}, rel=1e-5
+    )
+    assert float(total) == pytest.approx(3 * kd.sum() + 0.25 * mlsm.sum() + 2 * mlm.sum(), rel=1e-5)
+    each = terms.per_token[terms.names.index("kd")].loss(batch, output, Teacher())
+    np.testing.assert_allclose(each.numpy(), kd, rtol=1e-5)
 
 
 def test_only_the_modules_of_its_own_terms_are_imported():

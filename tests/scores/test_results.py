@@ -32,7 +32,14 @@ def rows():
     for recipe, replicate, step in itertools.product("abn", (1, 2, 3), STEPS):
         at = {"recipe": recipe, "replicate": replicate, "step": step}
         for task, split, size, seed in itertools.product("tu", ("test", "away"), SIZES, (1, 2, 3)):
-            more = {"probe": "p", "task": task, "split": split, "train_size": size, "seed": seed, "n": size + len(split)}
+            more = {
+                "probe": "p",
+                "task": task,
+                "split": split,
+                "train_size": size,
+                "seed": seed,
+                "n": size + len(split),
+            }
             found.append(at | more | {"metric": "mcc", "value": rng.random()})
         for layer in LAYERS:
             more = {"probe": "r", "task": "c", "split": "masked", "layer": layer, "metric": "rank"}
@@ -170,7 +177,9 @@ def test_nulls_and_facts(rows, found):
     np.testing.assert_allclose(nulls["random"].scalar[:, 0], by_hand(rows, recipe="n", **LAST))
     pairs = Reading("a", tasks=("blimp",))
     assert (found.majority(pairs).data == 0.5).all() and found.of_pairs(pairs) and not found.of_pairs(BOTH)
-    assert not found.of_pairs(RANK) and found.majority(RANK) is None and found.majority(pairs.of("a", form="log")) is None
+    assert (
+        not found.of_pairs(RANK) and found.majority(RANK) is None and found.majority(pairs.of("a", form="log")) is None
+    )
     assert found.null(BOTH.of("b"), "majority") is None
     assert found.majority(BOTH.of("a", over="train_size")).data.shape == (3, 5, 1)
     assert (found.fact("a", "steps"), found.fact("a", "flops"), found.fact("n", "flops")) == (40, 4.0, None)
