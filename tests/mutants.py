@@ -124,7 +124,8 @@ def prepare(place: Path) -> None:
     os.environ |= {"PYTHONPATH": str(place / "src"), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     sys.dont_write_bytecode = True
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() not in (ROOT / "src", ROOT / "tests")]
-    for name in ("pytest", "torch", "scipy.stats", "scipy.optimize", "pandas", "sklearn.metrics", "sklearn.linear_model",
+    for name in ("pytest", "torch", "scipy.stats", "scipy.optimize", "pandas", "sklearn.metrics",
+                 "sklearn.linear_model",
                  "safetensors.torch", "pydantic", "pyarrow.parquet", "transformers", "torch.func", "hypothesis",
                  "statsmodels.stats.multitest"):  # fmt: skip
         __import__(name)
@@ -163,9 +164,7 @@ def main(arguments=None) -> int:
                     print(f"{module}:{line}: {before}\n    -> {after}", flush=True)
                 else:
                     here[1] += 1
-            tried, noticed, equivalent = (
-                all_ + one for all_, one in zip((tried, noticed, equivalent), here, strict=True)
-            )
+            tried, noticed, equivalent = tried + here[0], noticed + here[1], equivalent + here[2]
             print(f"{module}: {here[0]} mutants, {here[1]} noticed, {here[2]} equivalent; "
                   f"tests {seconds:.0f} s, all {time.monotonic() - began:.0f} s", flush=True)  # fmt: skip
     share = noticed / max(tried - equivalent, 1)

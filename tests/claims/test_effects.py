@@ -124,11 +124,8 @@ def test_an_effect_has_the_replicates_that_all_its_parts_have(found):
 
 def test_what_rounding_leaves():
     rank = Reading("a", "rank")
-    assert (
-        rounding(rank) ** 2
-        == pytest.approx(1 / 12)
-        == pytest.approx(rounding(rank.of("b", metric="rank_centred")) ** 2)
-    )
+    assert rounding(rank) ** 2 == pytest.approx(1 / 12)
+    assert rounding(rank.of("b", metric="rank_centred")) == rounding(rank)
     assert rounding(Sum(((2.0, rank), (-3.0, rank), (1.0, A)))) ** 2 == pytest.approx(13 / 12)
     assert rounding(rank.of("a", over="layer", reduce="slope")) == 0 == rounding(Ratio(rank, rank))
 

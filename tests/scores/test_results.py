@@ -177,9 +177,8 @@ def test_nulls_and_facts(rows, found):
     np.testing.assert_allclose(nulls["random"].scalar[:, 0], by_hand(rows, recipe="n", **LAST))
     pairs = Reading("a", tasks=("blimp",))
     assert (found.majority(pairs).data == 0.5).all() and found.of_pairs(pairs) and not found.of_pairs(BOTH)
-    assert (
-        not found.of_pairs(RANK) and found.majority(RANK) is None and found.majority(pairs.of("a", form="log")) is None
-    )
+    assert not found.of_pairs(RANK) and found.majority(RANK) is None
+    assert found.majority(pairs.of("a", form="log")) is None
     assert found.null(BOTH.of("b"), "majority") is None
     assert found.majority(BOTH.of("a", over="train_size")).data.shape == (3, 5, 1)
     assert (found.fact("a", "steps"), found.fact("a", "flops"), found.fact("n", "flops")) == (40, 4.0, None)
