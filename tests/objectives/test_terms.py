@@ -10,7 +10,7 @@ import torch
 from scipy.special import rel_entr, softmax
 
 from masklab.config import kinds
-from masklab.config.schema import Encoder, Objective, Weight
+from masklab.config.schema import Encoder, Masking, Objective, Weight
 from masklab.errors import MaskLabError
 from masklab.objectives import Setup, Term
 from masklab.objectives.batch import Batch
@@ -63,6 +63,26 @@ def test_distillation_is_the_divergence_at_its_temperature():
     assert float(total) == pytest.approx(3 * kd.sum() + 0.25 * mlsm.sum() + 2 * mlm.sum(), rel=1e-5)
     each = terms.per_token[terms.names.index("kd")].loss(batch, output, Teacher())
     np.testing.assert_allclose(each.numpy(), kd, rtol=1e-5)
+
+
+def test_an_autoencoder_predicts_what_is_there_and_keeps_what_is_left():
+    """A causal decoder predicts every token that is not padding; a batch is as wide as the most that a row keeps."""
+    encoder = Encoder(layers=1, hidden=8, heads=1, decoder={"layers": 1, "attention": "causal+cross"})
+    (term,) = Terms(Objective(mae=1), Setup(encoder, 500, "tokens", "tokenizer")).per_token
+    ids, lengths = np.full((3, 9), 7), np.array([9, 4, 6])
+    _, rows, columns, extra = term.corrupt(ids, lengths, Masking(rate=0.5), 500, np.random.default_rng(1))
+    assert list(zip(rows, columns, strict=True)) == [(r, c) for r, n in enumerate(lengths) for c in range(n)]
+    assert np.bincount(extra["dropped"][0]).tolist() == [4, 2, 3]
+
+    def width(*dropped):
+        shown, extra = torch.zeros(3, 9), {"dropped": torch.tensor(dropped)}
+        batch = Batch(shown, shown, torch.from_numpy(lengths), *[None] * 3, extra=extra)
+        term.arrange(batch)
+        return batch.extra["width"]
+
+    first, second, third = (np.arange(9 * r, 9 * r + n).tolist() for r, n in enumerate(lengths))
+    assert width(0, 8) == 7 and width(*first) == 6 and width(*first, *third[:3]) == 4 and width(*first, *third) == 4
+    assert width(*first, *second[:3], *third) == 1 == width(*first, *second, *third)
 
 
 def test_only_the_modules_of_its_own_terms_are_imported():
