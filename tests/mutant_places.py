@@ -52,6 +52,10 @@ MODULES = {
 # Module -> changed line, as the command prints it -> why it changes no result.
 LAST = "+1 is the last axis of a matrix, as -1 is"
 EQUIVALENT: dict[str, dict[str, str]] = {
+    "optim/direct.py": {
+        "if torch.compiler.is_compiling() and (not is_direct(table)):": "both ways give the same gradients",
+    },
+    "curvature/trace.py": {"p = logits.softmax(+1)": LAST},
     "claims/power.py": {
         "return float(np.clip((inside + outside) @ _WEIGHTS / 2, 0, 2))": "a probability, above 1 by rounding at most",
     },

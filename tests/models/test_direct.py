@@ -70,3 +70,12 @@ def test_without_a_place_to_add_to_autograd_has_it():
     marked.zero_grad(set_to_none=True)
     loss_of(marked, 0).backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in marked.parameters())
+
+
+def test_every_row_has_its_gradient_where_autograd_carries_it():
+    table = torch.nn.Parameter(torch.randn(4, 3))
+    table.grad = torch.zeros(4, 3)
+    direct.mark(table)
+    found = direct.lookup(torch.tensor([[0, 1], [1, 3]]), table)
+    (gradient,) = torch.autograd.grad(found.sum(), table, create_graph=True)
+    assert gradient[:, 0].tolist() == [1, 2, 0, 1] and not table.grad.any()

@@ -68,6 +68,15 @@ def test_fixed_counts_by_arithmetic():
     assert maskable([2, 3], Masking(count="bernoulli")).tolist() == [False, True]
 
 
+def test_masks_alone_need_no_further_draws():
+    """A stream goes on after one draw per position, so that later batches see the same masks."""
+    ids, lengths = batch([40, 20, 7])
+    ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    mask_batch(ids, lengths, Masking(), 50, ours)
+    theirs.random(ids.shape)
+    assert ours.random() == theirs.random()
+
+
 def test_random_tokens_are_all_others_but_special_ones_alike():
     ids, lengths = batch([42] * 2000, vocab=30)
     masking = Masking(mask=0.2, random=0.5)
