@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-CLAIMS = (".parquet", ".csv", ".md")
+CLAIMS = (".parquet", ".csv", ".md", ".html")
 
 
 def look(paths, dry: bool) -> None:

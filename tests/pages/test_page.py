@@ -194,6 +194,43 @@ def test_a_study_of_which_nothing_was_made_stands_last_in_a_line(tmp_path):
         assert shown.index("Studies that this folder has nothing of") < shown.index("snakemake --cores all mae")
 
 
+def test_a_study_of_another_config_stays_on_the_page(made, tmp_path):
+    for part in ("figures", "tables", "claims", "made"):
+        shutil.copytree(made / part, tmp_path / part)
+    write_json({"config": {"view": {"study": "mae", "title": "A title of old"}}}, tmp_path / "made/claims/mae.json")
+    other = outline(config_of(figures=[], tables=[], claims=[]))
+    other["studies"][0] |= {"name": "other", "title": "Does it guess better?", "question": ""}
+    write(tmp_path, other)
+    parsed, readme = page(tmp_path), (tmp_path / "README.md").read_text()
+    for shown in (" ".join(parsed.text.split()), readme):
+        assert re.search(r"1 (\*\*)?study", shown) and "Nothing was made" not in shown and "A title of old" in shown
+        assert shown.index("of another config".capitalize() if shown is readme else "of another config") > 0
+        assert "mae_figure4" not in shown and "Does it guess better? " in shown and "better?." not in shown
+    claims = [link["href"] for link in parsed.all("a") if link["href"].startswith("claims/mae")]
+    assert len(parsed.all("img")) == 2 and claims and " supported" in readme
+
+
+def test_a_study_of_scores_alone_is_one_of_the_folder(tmp_path):
+    import pandas as pd
+
+    (tmp_path / "made/studies").mkdir(parents=True)
+    pd.DataFrame({"value": [0.5, 0.6, 0.7]}).to_parquet(tmp_path / "made/studies/mae.parquet")
+    write(tmp_path, outline(config_of(figures=[], tables=[], claims=[])))
+    for shown in (" ".join(page(tmp_path).text.split()), (tmp_path / "README.md").read_text()):
+        assert "1 study" in shown and "Nothing was made" not in shown and "folder has nothing" not in shown
+        assert "scores only" in shown and "Scores only: 3 of them" in shown
+
+
+def test_the_job_that_writes_the_page_counts_itself(made):
+    from masklab.pages.made import made as recorded
+
+    before = recorded(made)["jobs"]
+    assert recorded(made, job=True)["jobs"] == before + 1
+    write_json({"finished": True, "ended": 10.0, "seconds": 1.0}, made / "made/report.json")
+    assert recorded(made, job=True)["jobs"] == recorded(made)["jobs"] == before + 1
+    (made / "made/report.json").unlink()
+
+
 def test_a_broken_figure_and_broken_claims_do_no_harm(made, tmp_path):
     for file in ("figures/mae/figure4.png", "claims/mae.parquet"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)

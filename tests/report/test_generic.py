@@ -1,6 +1,8 @@
 """The table and the figures of any study, on the scores of one under a name of its own."""
 
 import copy
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +10,9 @@ import pytest
 import synthetic
 from drawn import all_is_in_view, nothing_overlaps
 from masklab.config import layered, load, overlay, plain
-from masklab.report.cells import TIDY
+from masklab.report import generic
+from masklab.report.cells import TIDY, markdown
+from masklab.scores.estimate import estimate
 from masklab.studies import find, items
 
 RAW = plain(layered())
@@ -53,3 +57,33 @@ def test_comparison(config, results):
     cells = table[table["label"] == "MLM"].set_index(["panel", "row"])["value"]
     assert cells["strict", "mean of glue"] == pytest.approx(cells["strict"][["acceptability", "sentiment"]].mean())
     assert "null: untrained" in set(table["label"])
+
+
+def test_comparison_says_how_far_recipes_are_from_the_first(config, results):
+    """Within replicates, whose intervals are those of differences and not those of the cells."""
+    item = find("平滑", config.studies["平滑"], "tables", "comparison")
+    chosen = item.choose(results.view)
+    small = item.function()(results, {"strict-small": chosen["strict-small"]})
+    first, *others = chosen["strict-small"]["sentiment"]
+    apart = small[small["mark"] == "difference"]
+    assert set(apart["label"]) == {f"{other} − {first}" for other in others} and set(apart["recipe"]) == {""}
+    own = [results.values(chosen["strict-small"]["sentiment"][label]).scalar[:, 0] for label in (others[0], first)]
+    row = apart[(apart["row"] == "sentiment") & (apart["label"] == f"{others[0]} − {first}")].iloc[0]
+    expected = estimate(own[0] - own[1])
+    assert [row["value"], row["low"], row["high"]] == pytest.approx([expected.value, expected.low, expected.high])
+    text = markdown(small)
+    assert (
+        f"| {row['value']:+.3f} ± {row['half']:.3f} |" in text and "an interval without 0 tells the two apart" in text
+    )
+    assert "difference" not in set(item.function()(results, {"strict": chosen["strict"]})["mark"])  # five recipes
+
+
+def test_a_set_of_one_task_is_a_row_of_its_name_and_bars_say_their_items(config, results):
+    study = config.studies["平滑"]
+    view = replace(results.view, sets={"Sentiment": ["sentiment"], "others": ["blimp", "acceptability"]})
+    assert list(generic.rows(view)) == ["Sentiment", "blimp", "acceptability", "mean of others"]
+    figure, data = find("平滑", study, "figures", "bars").draw(results)
+    ticks = [tick.get_text() for axes in figure.axes for tick in axes.get_xticklabels()]
+    counts = data.groupby("row")["n"].max()
+    told = dict(re.sub(r" \((accuracy|MCC)\)", "", tick).split("\nn = ") for tick in ticks)
+    assert counts.nunique() > 1 and told == {row: f"{count:,}" for row, count in counts.items()}

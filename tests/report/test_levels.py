@@ -55,17 +55,25 @@ def test_levels_of_several_are_the_highest_of_each():
     assert math.isnan(levels.together([]).highest()) and levels.keys([Levels()]) == {}
 
 
-@pytest.mark.parametrize(("count", "kind"), [(2, "band"), (5, "bar")])
-def test_intervals_are_named_in_the_legend(count, kind):
+@pytest.mark.parametrize(("count", "steps", "kind"), [(2, 3, "band"), (2, 2, "bar"), (2, 1, "bar"), (5, 3, "bar")])
+def test_intervals_are_seen_and_named_in_the_legend(count, steps, kind):
+    """A band over one checkpoint has no width, and one over two says nothing of what is between them."""
     values = {name: [0.8, 0.82, 0.84] for name in "abcde"[:count]}
     readings = {name: Reading(name, tasks=("rte",), step="all", over="step") for name in values}
     axes = style.new_figure(3, 2).subplots()
-    data, _ = marks.curves(axes, results(values), readings, style.looks(readings))
-    assert marks.kind_of([count]) == kind and list(marks.interval_key([data], kind)) == ["95 % interval"]
+    found = results(values, steps=tuple(range(1, steps + 1)))
+    data, _ = marks.curves(axes, found, readings, style.looks(readings))
+    for drawn in axes.collections:
+        box = drawn.get_paths()[0].get_extents()
+        assert box.height == pytest.approx((data["high"] - data["low"])[0]) and (box.width > 0) == (kind == "band")
+    assert marks.kind_of(found, [readings.values()]) == kind and list(marks.interval_key([data], kind)) == [
+        "95 % interval"
+    ]
     assert len(axes.collections) == count  # one band, or one set of bars, each
     assert marks.interval_key([data.assign(low=math.nan)], kind) == {}
     assert marks.note([data]) == "mean with its 95 % interval over 3 replicates; n = 100 test items"
     assert marks.note([data.assign(replicates=1)], "") == "one replicate, no interval"
+    assert marks.note([data], beside=True).endswith("test items; marks at one x are drawn side by side")
 
 
 def test_notes():

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from masklab.report.cells import TIDY, markdown, write_table
@@ -16,16 +17,22 @@ TASKS = {"mrpc": "f1", "cola": "mcc", "stsb": "spearman", "rte": "accuracy"}
 SHARES = {"majority": 0.68, "majority_f1": 0.81}
 
 
-def results(values: dict, task="rte", nulls=None, kind="finetune") -> Results:
-    """Scores of recipes on one task: name -> value by replicate; nulls: kind -> the same, for every recipe."""
+def results(values: dict, task="rte", nulls=None, kind="finetune", steps=(9,)) -> Results:
+    """Scores of recipes on one task: name -> value by replicate; nulls: kind -> the same, for every recipe.
+
+    steps: the checkpoints, at all of which a recipe scores the same.
+    """
     nulls, metric = nulls or {}, TASKS[task]
     rows = []
     for recipe, own in {**values, **nulls}.items():
         for replicate, value in enumerate(own, 1):
-            shared = {"recipe": recipe, "replicate": replicate, "step": 9, "probe": "p", "task": task, "split": "test",
-                      "n": 100}  # fmt: skip
-            extra = SHARES if kind == "finetune" else {}
-            rows += [{**shared, "metric": name, "value": share} for name, share in ({metric: value} | extra).items()]
+            shared = {"recipe": recipe, "replicate": replicate, "probe": "p", "task": task, "split": "test", "n": 100}
+            told = {metric: value} | (SHARES if kind == "finetune" else {})
+            rows += [
+                {**shared, "step": step, "metric": name, "value": share}
+                for step in (steps if recipe in values else steps[-1:])
+                for name, share in told.items()
+            ]
     facts = {"steps": 9, "corpus": "c", "corpus.redrawn": False}
     view = View(
         "s",
@@ -33,7 +40,7 @@ def results(values: dict, task="rte", nulls=None, kind="finetune") -> Results:
         recipes={name: facts for name in (*values, *nulls)},
         nulls={name: {kind: kind for kind in nulls} for name in values},
         tasks={
-            task: {"metric": metric, "kind": "label-files" if kind == "finetune" else "english-pairs", "redrawn": False}
+            task: {"metric": metric, "kind": "label-files" if kind == "finetune" else "pair-files", "redrawn": False}
         },
         probes={"p": {"kind": kind, "tasks": [task], "recipes": [*values, *nulls]}},
     )
@@ -95,7 +102,10 @@ def test_a_cell_that_is_not_shown_to_be_above_a_null_says_so():
     found = marks(values, nulls={"bag-of-words": [0.74, 0.75, 0.75]})
     assert found == {"A": "unlearned", "B": "", "null: bag-of-words": "", "null: majority": ""}
     text = markdown(table(values, nulls={"bag-of-words": [0.74, 0.75, 0.75]}))
-    assert "| 0.787 ± 0.249 † | 0.803 ± 0.014 |" in text and "†: not shown to be above every null of its row" in text
+    assert (
+        "| 0.787 [0.538, 1.000] † | 0.803 ± 0.014 |" in text
+        and "†: not shown to be above every null of its row" in text
+    )
 
 
 def test_the_note_says_what_cells_are(tmp_path):
@@ -104,15 +114,41 @@ def test_the_note_says_what_cells_are(tmp_path):
     text = (tmp_path / "t.md").read_text()
     assert text.startswith("**(a) panel**, after 9 updates\n") and list(found.columns) == TIDY
     assert "Mean ± half the width of the 95 % interval over 3 replicates." in text
-    assert "Bold: better than every other cell of its row" in text and "test items behind a value" in text
+    assert "Bold: better than every other score of its row" in text and "test items behind a value" in text
     none = markdown(table({"a": [0.9, 0.8, 0.85], "b": [0.79, 0.83, 0.82]}))
     assert "Bold (here none is): better" in none
 
 
 def test_intervals_lie_within_what_a_score_can_be():
-    """± is half the width of the whole interval; its ends are cut."""
+    """± is half the width of the whole interval; where it would lie beyond them, its ends are written, cut."""
     for task, least in (("rte", 0.0), ("cola", -1.0), ("stsb", -1.0)):
         for sign in (1, -1) if least else (1,):
             own = table({"a": [sign * value for value in (0.999, 0.9, 0.98)], "b": [0.7, 0.7, 0.7]}, task).iloc[0]
             assert least <= own["low"] < own["value"] < own["high"] <= 1
             assert own["value"] == pytest.approx(sign * np.mean([0.999, 0.9, 0.98]))
+
+
+def test_no_interval_of_a_table_is_wider_than_the_metric():
+    """Of two replicates that are far apart, of nulls as of recipes; an interval that is not cut is half a width."""
+    values, nulls = {"a": [0.8, 0.4], "b": [0.70, 0.71]}, {"untrained": [0.2, 0.6]}
+    text = markdown(table(values, nulls=nulls))
+    assert "| 0.600 [0.000, 1.000] † | 0.705 ± 0.064 † | 0.400 [0.000, 1.000] |" in text
+    assert "[a, b]: the interval where its ends" in text and "Fisher" not in text
+    assert "| 0.400 [-1.000, 1.000] † |" in markdown(table({"a": [0.8, 0.0]}, "cola", nulls=nulls))
+    ranked = table({"a": [0.8, 0.4, 0.6]}, "stsb")
+    assert "Fisher's scale" in markdown(ranked) and ranked["low"][0] < ranked["value"][0] - ranked["half"][0]
+    assert "[a, b]" not in markdown(table({"a": [0.8, 0.81], "b": [0.70, 0.71]}))
+
+
+def test_below_the_majority_is_said_of_what_an_interval_shows():
+    """A mean a little below it is no more than not above it."""
+    near, below = [0.679, 0.684, 0.674], [0.60, 0.61, 0.60]
+    assert marks({"a": near, "b": below}) == {"A": "unlearned", "B": "< majority", "null: majority": ""}
+    assert marks({"a": [0.67], "b": [0.69]}) == {"A": "< majority", "B": "", "null: majority": ""}
+
+
+def test_tables_of_losses_say_that_they_are_not_compared():
+    found = table({"a": [0.9, 0.91, 0.92], "b": [0.7, 0.7, 0.7]})
+    assert "losses" not in markdown(found)
+    loss = found.assign(row="Loss", metric="loss", majority=math.nan, mark="")
+    assert "Only scores of tasks are bold or marked, losses" in markdown(pd.concat([found, loss], ignore_index=True))

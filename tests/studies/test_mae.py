@@ -216,8 +216,8 @@ def test_tables(name, exact, config):
         return
     if name == "table1":
         assert cells["English", "Average", "MAE-LM"] == pytest.approx(0.83)
-        assert cells["English", "mae-answers (EM)", "MLM"] == pytest.approx(0.8)
-        assert cells["English", "mae-answers (F1)", "MLM"] == pytest.approx(0.85)
+        assert cells["English", "answers (exact match)", "MLM"] == pytest.approx(0.8)
+        assert cells["English", "answers (F1)", "MLM"] == pytest.approx(0.85)
         # MCC and Spearman 0, accuracy .5
         assert cells["English", "Average", "null: majority"] == pytest.approx(0.5 / 3)
     if name == "table2":
@@ -226,8 +226,8 @@ def test_tables(name, exact, config):
         assert cells["Decoder size", "Answer extraction", "more-layers"] == pytest.approx(0.82)
         assert list(table["panel"].unique()) == list(GROUPS)
     if name == "table3":
-        assert cells["Effective rank", "Pretrained", "MAE-LM"] == 30 + 3 * 4
-        assert cells["Effective rank, centred", "Pretrained", "MLM"] == 30 + 4 - 2
+        assert cells["Effective rank", "Pre-trained", "MAE-LM"] == 30 + 3 * 4
+        assert cells["Effective rank, centred", "Pre-trained", "MLM"] == 30 + 4 - 2
     assert any(label.startswith("null: ") for label in table["label"])
 
 

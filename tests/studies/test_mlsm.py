@@ -103,7 +103,7 @@ def test_row_names(config):
     view = View.of(config, "mlsm")
     assert row_names(view, ["blimp/anaphor_agreement", "sentiment", "control_main_verb"]) == {
         "blimp/anaphor_agreement": "anaphor agreement", "sentiment": "sentiment",
-        "control_main_verb": "control_main_verb (control)",
+        "control_main_verb": "main verb (control)",
     }  # fmt: skip
     assert set(row_names(view, ["a/x", "b/x"]).values()) == {"a: x", "b: x"}
 

@@ -7,4 +7,4 @@ from _job import job
 with job(snakemake):
     from masklab.pages.write import write
 
-    write(Path(snakemake.output.html).parent, snakemake.params.config["outline"], snakemake.params.options)
+    write(Path(snakemake.output.html).parent, snakemake.params.config["outline"], snakemake.params.options, job=True)

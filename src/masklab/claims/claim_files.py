@@ -57,7 +57,7 @@ def _study(frame):
     yield f"\nAfter Holm's correction: {corrected}. {_shared(frame)}{EXPLAINED}\n"
     if frame["headline"].any():
         yield _table("What it stands for", frame[frame["headline"]])
-    for section, rows in frame.groupby("section", sort=False):
+    for section, rows in frame[~frame["headline"]].groupby("section", sort=False):
         yield _table(section, rows)
 
 
@@ -74,21 +74,22 @@ def _verdict(row):
 
 
 def _table(title, rows) -> str:
+    shown = (rows["figure"] != "").any()
     lines = [
         f"## {escaped(title)}\n",
-        "| verdict | the sentence | shown in | tested | claimed | value | replicates |",
-        "| --- | --- | --- | --- | --- | ---: | ---: |",
-        *(_line(row) for row in rows.itertuples()),
+        f"| verdict | the sentence |{' shown in |' if shown else ''} tested | claimed | value | replicates |",
+        f"| --- | --- |{' --- |' if shown else ''} --- | --- | ---: | ---: |",
+        *(_line(row, shown) for row in rows.itertuples()),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _line(row):
+def _line(row, shown):
     value = "–" if pd.isna(row.value) else f"{row.value:+.3f}"
     if not pd.isna(row.low):
         value += f" [{row.low:+.3f}, {row.high:+.3f}]" + (" (i)" if row.items else "")
     verdict = _verdict(row) + (f": {row.why}" if row.why else "")
     needs = f"more than {MOST}" if row.needed > MOST else f"{row.needed}"
     count = str(row.replicates) + (f" (needs {needs})" if row.needed else "")
-    cells = (verdict, row.text, row.figure, row.comparison, region(row), value, count)
+    cells = (verdict, row.text, *([row.figure] if shown else []), row.comparison, region(row), value, count)
     return "| " + " | ".join(map(escaped, cells)) + " |"

@@ -157,5 +157,5 @@ def _is_above(estimated: Estimate) -> bool:
 
 
 def _said(estimated: Estimate) -> str:
-    interval = "" if estimated.replicates < 2 else f" [{estimated.low:.3g}, {estimated.high:.3g}]"
-    return f"{estimated.value:.3g}{interval}"
+    interval = "" if estimated.replicates < 2 else f" [{estimated.low:+.3f}, {estimated.high:+.3f}]"
+    return f"{estimated.value:+.3f}{interval}"

@@ -64,7 +64,7 @@ CLAIMS_MEAN = {
 CELLS_MEAN = {
     "panel": "the part of the table",
     "row": "the row",
-    "recipe": "the recipe in the cell; empty for nulls",
+    "recipe": "the recipe in the cell; empty for nulls and differences",
     "label": "the column",
     "step": "the checkpoint",
     "metric": "what `value` is: the table below",
@@ -76,7 +76,8 @@ CELLS_MEAN = {
     "items": "whether the interval covers the choice of test items too",
     "n": "test items behind it",
     "majority": "what always giving one answer scores; empty where that is not known",
-    "mark": "`best` of its row by a paired interval, or why it is no result (at the majority, at chance)",
+    "mark": "`best` of its row by a paired interval, or why it is no result (at the majority, at chance); `difference`:"
+    " of two recipes within replicates",
 }
 METRICS = {
     "accuracy": "share of right answers; of minimal pairs, of those whose grammatical half is the likelier",

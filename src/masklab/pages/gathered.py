@@ -1,5 +1,6 @@
 """What the pages show, gathered from the folder of results: what is there, and how to make what is not."""
 
+import contextlib
 import os
 import re
 from pathlib import Path
@@ -8,11 +9,13 @@ from urllib.parse import quote
 from masklab.claims.claim_files import gather
 from masklab.claims.summary import MEANING, counts, effect, headlines, in_general, reasons, region
 from masklab.errors import MaskLabError
+from masklab.files import read_json
 from masklab.markdown import html
 from masklab.pages.columns import FILES
 from masklab.pages.made import made
 from masklab.pages.thumbnails import thumbnail
 from masklab.pages.wording import command, title
+from masklab.scores.kept import kept_rows
 
 COLUMNS = Path(__file__).parents[3] / "docs/columns.md"
 ENDS = {
@@ -22,22 +25,24 @@ ENDS = {
 }
 
 
-def gathered(root, outline: dict, options: str = "", outdated=()) -> dict:
+def gathered(root, outline: dict, options: str = "", outdated=(), job: bool = False) -> dict:
     """What the templates read. root: the folder of results; outline: `outline.outline`; options: `wording.options`.
 
-    outdated: names of targets whose files were made from another configuration or by other code.
+    outdated: names of targets whose files were made from another configuration or by other code. job: whether a job
+    writes them.
     """
     root = Path(root)
     declared = [_study(root, study, options, set(outdated)) for study in outline["studies"]]
     studies = [study for study in declared if study["begun"]]
+    others = [study for name in _others(root, outline) if (study := _other(root, name))["begun"]]
     return {
         "run": outline["run"],
         "folder": root.as_posix(),
         "command": command("", options),
-        "scale": _scale_of_all(studies),
-        "studies": studies,
+        "scale": _scale_of_all(studies, others),
+        "studies": [*studies, *others],
         "waiting": [study for study in declared if not study["begun"]],
-        "made": made(root),
+        "made": made(root, job),
         "meaning": MEANING,
         "data": _data(root),
         "columns": FILES,
@@ -55,13 +60,49 @@ def _study(root, study, options, outdated):
         "scale": _scale(study["scale"]),
         "command": command(name, options),
         "claims": _claims(root, name, options) if study["claims"] else None,
+        "other": False,
+        "scores": kept_rows(root / "made", name),
     }
     for section in ("figures", "tables"):
         about[section] = [
             _part(root, section, name, item, said, options, outdated) for item, said in study[section].items()
         ]
-    about["begun"] = any(part["files"] for part in [*about["figures"], *about["tables"], about["claims"]] if part)
+    about["drawn"] = any(part["files"] for part in [*about["figures"], *about["tables"], about["claims"]] if part)
+    about["begun"] = about["drawn"] or bool(about["scores"])
     return about
+
+
+def _others(root, outline) -> list[str]:
+    """Studies that the folder holds something of, and the config does not declare, by name."""
+    found = {file.stem for folder in ("made/studies", "claims") for file in (root / folder).glob("*.parquet")}
+    found |= {folder.name for section in ENDS for folder in (root / section).glob("*/") if any(folder.glob("*.*"))}
+    return sorted(found - {study["name"] for study in outline["studies"]})
+
+
+def _other(root, name):
+    """A study of another config: what lies there of it, without commands, which that config would know."""
+    sections = {section: _made_of(root, section, name) for section in ("figures", "tables")}
+    study = {"name": name, "title": _title_of(root, name), "question": "", "scale": "", "claims": True, **sections}
+    about = _study(root, study, "", set()) | {"other": True, "command": ""}
+    for part in [*about["figures"], *about["tables"], about["claims"]]:
+        part["command"] = ""
+    return about if about["claims"]["files"] else about | {"claims": None}
+
+
+def _made_of(root, section, study) -> dict[str, str]:
+    """Figures or tables of a study that lie in the folder; nobody says in words what they show."""
+    first = next(iter(ENDS[section]))
+    return {file.stem: "" for file in sorted((root / section / study).glob(f"*.{first}"))}
+
+
+def _title_of(root, study) -> str:
+    """The title that a study had when something was made of it; "" where nobody knows."""
+    for file in sorted([*root.glob(f"made/*/{study}/*.json"), root / f"made/claims/{study}.json"]):
+        with contextlib.suppress(MaskLabError, KeyError, TypeError):
+            view = read_json(file)["config"]["view"]
+            if view["study"] == study:
+                return view["title"]
+    return ""
 
 
 def _scale(text):
@@ -72,10 +113,10 @@ def _scale(text):
     return {"mark": mark.strip(), "said": said.strip(), "text": text}
 
 
-def _scale_of_all(studies) -> str:
+def _scale_of_all(studies, others) -> str:
     """The scales of all studies in a sentence or two: "Scale: toy." and what they all say last, of their verdicts."""
     if not studies:
-        return "Nothing was made yet."
+        return "" if others else "Nothing was made yet."
     marks: dict[str, list[str]] = {}
     for study in studies:
         marks.setdefault(study["scale"]["mark"] or "not stated", []).append(study["name"])

@@ -10,18 +10,20 @@ from masklab.errors import MaskLabError
 from masklab.files import read_json
 
 
-def made(root) -> dict | None:
+def made(root, job: bool = False) -> dict | None:
     """`jobs`, `began` and `ended` in words, `hours` of computing, `hosts`, `versions`; None where no job is recorded.
 
-    root: the folder of results; records lie below `made/`.
+    root: the folder of results; records lie below `made/`. job: whether a job writes the page, which counts itself: its
+    record is written when it has ended.
     """
-    records = [record for path in sorted(Path(root, "made").rglob("*.json")) if (record := _record(path))]
+    found = {path: record for path in sorted(Path(root, "made").rglob("*.json")) if (record := _record(path))}
+    records = list(found.values())
     if not records:
         return None
     last = max(records, key=lambda record: record["ended"])
     first = min(record["ended"] - record["seconds"] for record in records)
     return {
-        "jobs": len(records),
+        "jobs": len(records) + (job and Path(root, "made/report.json") not in found),
         "began": _words(first),
         "ended": _words(last["ended"]),
         "computing": duration(sum(record["seconds"] for record in records)),

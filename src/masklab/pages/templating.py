@@ -28,6 +28,7 @@ def _environment(suffix) -> Environment:
     shared = {"loader": FileSystemLoader(TEMPLATES), "trim_blocks": True, "lstrip_blocks": True}
     environment = Environment(autoescape=True, **shared) if suffix == ".html" else Environment(finalize=_text, **shared)
     environment.filters["style"] = lambda name: Markup((TEMPLATES / name).read_text(encoding="utf-8"))
+    environment.filters["closed"] = lambda text: text if str(text).endswith((".", "?", "!", "…")) else f"{text}."
     environment.filters["code"] = lambda text: Markup(f"<code>{escaped(text)}</code>")  # in Markdown, in tables too
     return environment
 

@@ -6,8 +6,8 @@ from masklab.pages.gathered import gathered
 from masklab.pages.templating import fill
 
 
-def write(root, outline: dict, options: str = "", outdated=()) -> None:
+def write(root, outline: dict, options: str = "", outdated=(), job: bool = False) -> None:
     """Write both pages of `root`, the folder of results; arguments as `gathered.gathered` takes them."""
-    about = gathered(root, outline, options, outdated)
+    about = gathered(root, outline, options, outdated, job)
     fill(Path(root, "report.html"), "report.html", about)
     fill(Path(root, "README.md"), "readme.md", about)

@@ -26,14 +26,15 @@ NAMES = {
 }  # metrics as they are written; fmt: skip
 WHOLE = {"parameters", "hidden", "heads", "layers", "intermediate"}  # metrics that are counts
 COARSE = {"rank", "rank centred", "trace", "trace embedded"}  # metrics that are tens and hundreds
+APART = "difference"  # the mark of a cell that is a difference of two others
 NULL = "null: "  # how the labels of columns of nulls begin
 # Marks of cells that are no result -> what is said of them under the table.
 MARKS = {
+    "unlearned": "†: not shown to be above every null of its row (95 % interval of the difference within replicates).",
     "= majority": "(= majority): what always giving one answer scores, in every replicate.",
-    "< majority": "(< majority): below what always giving one answer scores.",
+    "< majority": "(< majority): below what always giving one answer scores, by that interval too.",
     "= chance": "(= chance): what guessing scores, in every replicate.",
-    "< chance": "(< chance): below what guessing scores.",
-    "unlearned": "†: not shown to be above every null of its row (interval of the difference within replicates).",
+    "< chance": "(< chance): below what guessing scores, by that interval too.",
 }
 
 
@@ -123,6 +124,12 @@ def note(frame: pd.DataFrame) -> str:
         return ""
     marks, labels = set(frame["mark"]), set(frame["label"])
     said = [f"{notes.interval(measured['replicates'], measured['items'].any()).capitalize()}."]
+    if any(_uneven(each, _digits(each)) for each in measured.itertuples()):
+        ranked = measured["metric"].isin({"pearson", "spearman"}).any()
+        why = ", or of a correlation with ratings, which has it on Fisher's scale" if ranked else ""
+        said.append(
+            f"[a, b]: the interval where its ends do not lie ± half from the mean: cut to what a score can be{why}."
+        )
     if measured["n"].any():
         said.append("n: test items behind a value of one replicate.")
     if measured["majority"].notna().any():
@@ -131,10 +138,14 @@ def note(frame: pd.DataFrame) -> str:
         else:
             none = "" if "best" in marks else " (here none is)"
             said.append(
-                f"Bold{none}: better than every other cell of its row, nulls among them; the 95 % interval of each"
+                f"Bold{none}: better than every other score of its row, nulls among them; the 95 % interval of each"
                 f" difference within replicates, of which {FEWEST} or more are needed, lies above 0."
             )
+        if measured.loc[measured["recipe"] != "", "majority"].isna().any():
+            said.append("Only scores of tasks are bold or marked, losses, ranks and traces are not.")
     said += [text for mark, text in MARKS.items() if mark in marks]
+    if APART in marks:
+        said.append("A − B: the difference within replicates; an interval without 0 tells the two apart.")
     if any(label.startswith(NULL) for label in labels):
         said.append(
             "Null: what the same measurement gives where nothing was learned, the best of its kind for the recipes of a"
@@ -145,7 +156,7 @@ def note(frame: pd.DataFrame) -> str:
     if f"{NULL}chance" in labels:
         said.append("Chance: guessing which of a pair is the better one.")
     if "score" in set(frame["metric"]):
-        said.append("Score: the mean over tasks that have different metrics.")
+        said.append("Score: the mean over tasks of different metrics, each in its own.")
     return " ".join(said)
 
 
@@ -162,9 +173,29 @@ def _cell(each, digits):
         return "–"
     if each.metric in WHOLE:
         return f"{each.value:,.0f}"
-    digits = 1 if each.metric in COARSE else digits
-    value = f"{round(each.value, digits) + 0.0:.{digits}f}"  # no -0.000
+    digits = _digits(each, digits)
+    value, low, high = (_number(number, digits, each.mark == APART) for number in (each.value, each.low, each.high))
     text = f"**{value}**" if each.mark == "best" else value
-    text = text if pd.isna(each.half) else f"{text} ± {each.half:.{digits}f}"
-    shown = {"": "", "best": "", "unlearned": " †"}.get(each.mark, f" ({each.mark})")
+    if _uneven(each, digits):
+        text += f" [{low}, {high}]"
+    elif not pd.isna(each.half):
+        text += f" ± {each.half:.{digits}f}"
+    shown = {"": "", "best": "", APART: "", "unlearned": " †"}.get(each.mark, f" ({each.mark})")
     return text + shown
+
+
+def _digits(each, digits=3):
+    return 1 if each.metric in COARSE else digits
+
+
+def _number(value, digits, signed=False):
+    """With so many digits, and no -0.000."""
+    return f"{round(value, digits) + 0.0:{'+' if signed else ''}.{digits}f}"
+
+
+def _uneven(each, digits) -> bool:
+    """Whether an interval lies otherwise about its mean than "± half" says, to the last digit shown."""
+    if pd.isna(each.half) or each.metric in WHOLE:
+        return False
+    ends = each.value - each.low, each.high - each.value
+    return max(abs(end - each.half) for end in ends) > 0.6 * 10**-digits

@@ -1,16 +1,28 @@
 """Drawing of the table and figures that suit any study (`masklab.report.generic`)."""
 
 import pandas as pd
+from matplotlib.patheffects import withStroke
 
 from masklab.report import levels, style
+from masklab.report.cells import tidy
 from masklab.report.marks import curves as marks_curves
-from masklab.report.marks import interval_key, kind_of, note, score_limits, step_axis, unit, write_note
-from masklab.report.rows import table_of
+from masklab.report.marks import interval_key, kind_of, measured, note, score_limits, step_axis, unit, write_note
+from masklab.report.rows import differences, row_cells
+
+MOST = 3  # differences of a panel that are shown: more columns are no table
+HALO = [withStroke(linewidth=2.6, foreground="white")]  # intervals are seen on dark bars too
 
 
 def comparison(results, chosen) -> pd.DataFrame:
-    """Every recipe on every task and set of tasks, with the best null of each kind."""
-    return table_of(results, chosen)
+    """Every recipe on every task and set of tasks, its difference to the first one, the best null of each kind."""
+    cells = []
+    for panel, lines in chosen.items():
+        several = len({label for readings in lines.values() for label in readings}) - 1 <= MOST
+        for row, readings in lines.items():
+            own = row_cells(results, readings, panel, row)
+            apart = differences(results, readings, panel, row) if several else []
+            cells += [*own[: len(readings)], *apart, *own[len(readings) :]]
+    return tidy(cells)
 
 
 def bars(results, chosen):
@@ -25,32 +37,38 @@ def bars(results, chosen):
     data, drawn = [], []
     for index, (axes, (panel, lines)) in enumerate(zip(grid, chosen.items(), strict=True)):
         labels = list(dict.fromkeys(label for readings in lines.values() for label in readings))
-        measured = unit(results, [reading for readings in lines.values() for reading in readings.values()])
+        shared = unit(results, [reading for readings in lines.values() for reading in readings.values()])
+        counts = {results.items_behind(reading) for readings in lines.values() for reading in readings.values()}
         width, names = 0.8 / len(labels), []
         for place, (row, readings) in enumerate(lines.items()):
             drawn.append(levels.levels(results, readings.values()))
             levels.draw(axes, drawn[-1], (place - 0.45, place + 0.45))
             own = unit(results, readings.values())
-            names.append(row if own == measured else f"{row} ({own})")
+            name = row if own == shared else f"{row} ({own})"
+            items = max(results.items_behind(reading) for reading in readings.values())
+            names.append(f"{name}\nn = {items:,}" if len(counts) > 1 else name)
             for label, reading in readings.items():
                 frame = results.summary(reading)
                 x = place + (labels.index(label) - (len(labels) - 1) / 2) * width
                 look = {"color": looks[label]["color"], "hatch": hatches[label], "edgecolor": "white", "linewidth": 0}
                 axes.bar(x, frame["value"], width=0.92 * width, zorder=2, **look)
                 if frame["low"].notna().all():
-                    axes.vlines(x, frame["low"], frame["high"], color="0.25", linewidth=1, zorder=3)
+                    axes.vlines(
+                        x, frame["low"], frame["high"], color="0.25", linewidth=1.1, zorder=3, path_effects=HALO
+                    )
                 about = {"panel": panel, "row": row, "label": label, "recipe": reading.recipe, "metric": own}
                 data.append(frame.assign(**about, **drawn[-1].columns()))
         tilted = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if len(lines) > 3 else {}
         axes.set_xticks(range(len(lines)), names, **tilted)
         axes.set_xlim(-0.6, len(lines) - 0.4)
-        axes.set_ylabel(measured)
+        axes.set_ylabel(shared)
         axes.axhline(0, color="0.3", linewidth=0.6)
         style.panel_title(axes, panel, index if len(chosen) > 1 else None)
     handles = {label: style.patch(look["color"], hatch=hatches[label]) for label, look in looks.items()}
     handles |= interval_key(data, "bar") | levels.keys(drawn)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.4)
-    write_note(figure, note(data))
+    counts = {n for frame in data for n in frame["n"]}
+    write_note(figure, note(data) if len(counts) == 1 else f"{note(data, '')}; n: test items")
     return figure, pd.concat(data, ignore_index=True)
 
 
@@ -61,13 +79,13 @@ def curves(results, chosen):
     down = -(-len(cells) // across)
     figure, grid = style.grid(down, across, 2.0 * down)
     looks = style.looks(label for _, _, readings in cells for label in readings)
-    drawn, handles, sets, kind = [], {}, {}, kind_of(len(readings) for *_, readings in cells)
+    drawn, handles, sets, kind = [], {}, {}, kind_of(results, [readings.values() for *_, readings in cells])
     for index, (axes, (panel, name, readings)) in enumerate(zip(grid.ravel(), cells, strict=False)):
         frame, own = marks_curves(axes, results, readings, looks, kind)
         handles |= dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
         step_axis(axes, frame["x"])
         axes.set_xlim(left=0, right=1.06 * frame["x"].max() or 1)
-        axes.set_ylabel(unit(results, readings.values()))
+        axes.set_ylabel(measured(results, readings.values()))
         title = name if len(chosen) == 1 else f"{panel}: {name}"
         style.panel_title(axes, title, index if len(cells) > 1 else None)
         drawn.append((frame.assign(panel=panel, set=name), own))
@@ -81,5 +99,5 @@ def curves(results, chosen):
     data = [frame for frame, _ in drawn]
     handles |= interval_key(data, kind) | levels.keys(own for _, own in drawn)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, note(data))
+    write_note(figure, note(data, beside=kind == "bar" and len(looks) > 1))
     return figure, pd.concat(data, ignore_index=True).rename(columns={"x": "step"})

@@ -1,7 +1,8 @@
 """The table and the two figures that suit any study: its recipes beside each other, on its tasks, with their nulls.
 
-`comparison` has a row per task and per set of tasks, `bars` shows the same, `curves` the means over a set of tasks (or
-over each task, where the study has no sets) against the updates. Light: the drawing is `masklab.report.compare`.
+`comparison` has a row per task and per set of tasks, and the difference of each recipe to the first of its panel;
+`bars` shows the same, `curves` the means over a set of tasks (or over each task, where the study has no sets) against
+the updates. Light: the drawing is `masklab.report.compare`.
 """
 
 from masklab.errors import MaskLabError
@@ -11,13 +12,28 @@ from masklab.scores.view import View
 
 
 def rows(view: View) -> dict[str, tuple[str, ...]]:
-    """Row -> its tasks: the tasks of every set and, of sets with several, their mean; else every task measured."""
+    """Row -> its tasks: those of every set and their mean, a set of one task by its name; else every task measured."""
     tasks_of: dict[str, tuple[str, ...]] = {}
     for name, tasks in view.sets.items():
-        tasks_of |= {task: (task,) for task in tasks}
+        tasks_of |= {name: tuple(tasks)} if len(tasks) == 1 else {task: (task,) for task in tasks}
         if len(tasks) > 1:
             tasks_of[f"mean of {name}"] = tuple(tasks)
     return tasks_of or {task: (task,) for facts in view.probes.values() for task in facts["tasks"]}
+
+
+def groups(view: View) -> dict[str, tuple[str, ...]]:
+    """Name -> tasks: the sets of the study; of one without sets, every task."""
+    return {name: tuple(tasks) for name, tasks in view.sets.items() if tasks} or rows(view)
+
+
+def pairs(view: View) -> list[tuple[str, str, str]]:
+    """(panel, recipe, the first recipe of that panel), each two recipes once."""
+    found: dict[frozenset, tuple[str, str, str]] = {}
+    for title, members in view.panels.items():
+        first, *others = dict.fromkeys(members.values())
+        for other in others:
+            found.setdefault(frozenset((first, other)), (title, other, first))
+    return list(found.values())
 
 
 def comparison(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
@@ -36,10 +52,9 @@ def comparison(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
 
 def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
     """Panel -> set of tasks -> label -> curve over updates."""
-    groups = {name: tuple(tasks) for name, tasks in view.sets.items() if tasks} or rows(view)
     readings = {}
     for title, members in view.panels.items():
-        for name, tasks in groups.items():
+        for name, tasks in groups(view).items():
             for label, recipe in members.items():
                 reading = Reading(recipe, tasks=tasks, step="all", over="step")
                 if reading.measured(view):
@@ -50,11 +65,23 @@ def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
 
 
 FIGURES = {
-    "bars": Item("masklab.report.compare:bars", comparison, caption="The recipes beside each other, task by task."),
-    "curves": Item("masklab.report.compare:curves", curves, caption="Mean scores over the updates of pre-training."),
+    "bars": Item(
+        "masklab.report.compare:bars",
+        comparison,
+        caption="Each recipe's score on each task, beside what always giving one answer and the best null score there.",
+    ),
+    "curves": Item(
+        "masklab.report.compare:curves",
+        curves,
+        caption="Each recipe's score at each checkpoint of its pre-training, beside the majority or chance and the best"
+        " null.",
+    ),
 }
 TABLES = {
     "comparison": Item(
-        "masklab.report.compare:comparison", comparison, caption="The recipes beside each other, task by task."
+        "masklab.report.compare:comparison",
+        comparison,
+        caption="Each recipe's score on each task, its difference from the first recipe of the panel within replicates,"
+        " and what the nulls score.",
     )
 }

@@ -15,23 +15,29 @@ from masklab.scores.results import Results
 
 SPAN = 0.2  # least range of an axis of scores: less is a look at noise
 BANDS = 3  # curves of which each still has a band; more of them have bars side by side
+POINTS = 3  # of a curve that has a band: between two there is nothing to see, and of one a band has no width
 APART = 2.2  # points between the bars of two curves at one place
 LOG = " (log scale)"
+BESIDE = "marks at one x are drawn side by side"
 
 
 def band(axes, frame, look, name=None, x="x"):
-    """A curve of `Results.summary` with its interval as a band; returns the line."""
-    frame = frame.sort_values(x)
-    (line,) = axes.plot(frame[x], frame["value"], label=name, **look)
+    """A curve of `Results.summary` with its interval as a band, one of few points with bars; returns the line."""
+    frame, look = frame.sort_values(x), {"label": name} | look
+    if len(frame) < POINTS:
+        return bars(axes, frame[x], frame, **look)
+    (line,) = axes.plot(frame[x], frame["value"], **look)
     known = frame.dropna(subset=["low"])
     if len(known):
         axes.fill_between(known[x], known["low"], known["high"], color=look["color"], alpha=0.15, linewidth=0)
     return line
 
 
-def kind_of(counts) -> str:
-    """How intervals of a figure are drawn whose panels have so many curves: "band", or of many "bar"."""
-    return "band" if max(counts) <= BANDS else "bar"
+def kind_of(results: Results, panels) -> str:
+    """How intervals of a figure are drawn whose panels have these curves: "band", or "bar" of many or of short ones."""
+    panels = [list(readings) for readings in panels]
+    points = [results.values(reading).data.shape[1] for readings in panels for reading in readings]
+    return "band" if max(map(len, panels)) <= BANDS and min(points) >= POINTS else "bar"
 
 
 def curves(axes, results: Results, readings: dict, looks: dict, kind=None) -> tuple[pd.DataFrame, levels.Levels]:
@@ -43,16 +49,21 @@ def curves(axes, results: Results, readings: dict, looks: dict, kind=None) -> tu
     frames = []
     for number, (label, reading) in enumerate(readings.items()):
         frame = results.summary(reading)
-        if (kind or kind_of([len(readings)])) == "band":
-            band(axes, frame, looks[label], label)
-        else:
-            frame = frame.sort_values("x")
-            bars(axes, frame["x"], frame, (number - (len(readings) - 1) / 2) * APART, label=label, **looks[label])
+        how = kind or kind_of(results, [readings.values()])
+        curve(axes, frame, looks[label] | {"label": label}, how, (number, len(readings)))
         frames.append(frame.assign(label=label, recipe=reading.recipe))
     own = levels.levels(results, readings.values())
     levels.draw(axes, own)
     score_limits(axes, results, readings.values(), frames, [own])
     return pd.concat(frames, ignore_index=True).assign(**own.columns()), own
+
+
+def curve(axes, frame, look, kind: str, place: tuple[int, int], x="x"):
+    """A curve with its intervals as `kind` says; place: which of how many it is, of which bars lie side by side."""
+    if kind == "band":
+        return band(axes, frame, look, x=x)
+    frame, (number, count) = frame.sort_values(x), place
+    return bars(axes, frame[x], frame, (number - (count - 1) / 2) * APART, **look)
 
 
 def aside(axes, points: float):
@@ -84,16 +95,17 @@ def hollow(axes, x, y, look) -> None:
               label="_hollow")  # fmt: skip
 
 
-def note(frames, what: str = "test items") -> str:
+def note(frames, what: str = "test items", beside: bool = False) -> str:
     """How many replicates and items stand behind what is drawn, and what the intervals are.
 
-    what: what n counts; "": nothing that a reader could count.
+    what: what n counts; "": nothing that a reader could count. beside: whether curves were moved aside.
     """
     frames = list(frames)
     counts = {count for frame in frames for count in frame["replicates"]}
     said = notes.interval(counts, any(frame["items"].any() for frame in frames), "mean with its 95 % interval")
     numbers = notes.amount({n for frame in frames if "n" in frame for n in frame["n"]}, what) if what else ""
-    return f"{said}; n = {numbers}" if numbers else said
+    said += f"; n = {numbers}" if numbers else ""
+    return f"{said}; {BESIDE}" if beside else said
 
 
 def interval_key(frames, *kinds: str) -> dict:
@@ -134,6 +146,15 @@ def score_limits(axes, results: Results, readings, frames, at=()) -> None:
     """Room for scores and the levels `at`, over a range of at least `SPAN` and within what they can be."""
     signed = {reading.unit(results.view) for reading in readings} & {"mcc", "pearson", "spearman", "score"}
     limits(axes, frames, at, least=-1.02 if signed else -0.02, most=1.02, span=SPAN)
+
+
+def measured(results: Results, readings, width: int = 24) -> str:
+    """What an axis of readings shows: their metric, or of a mean over tasks of several which it is of."""
+    metrics = sorted({named(metric.replace("_", " ")) for each in readings for metric in each.metrics(results.view)})
+    if unit(results, readings) != "score" or len(metrics) < 2:
+        return unit(results, readings)
+    metrics = [metric.replace(" ", "\N{NO-BREAK SPACE}") for metric in metrics]
+    return textwrap.fill(f"mean of {', '.join(metrics[:-1])} and {metrics[-1]}", width)
 
 
 def unit(results: Results, readings) -> str:

@@ -24,8 +24,8 @@ def place_labels(figure, axes, x, y, texts, fontsize=7.0, lines=(), color="0.15"
     }
     _, _, notes, leaders = textalloc.allocate(
         axes, x[order], y[order], [str(texts[i]) for i in order], x_scatter=x, y_scatter=y, **segments,
-        textsize=fontsize, textcolor=color, linecolor="0.6", linewidth=0.5, margin=0.006, min_distance=0.012,
-        max_distance=0.18, parse_math=False,
+        textsize=fontsize, textcolor=color, linecolor="0.3", linewidth=0.6, margin=0.006, min_distance=0.012,
+        max_distance=0.18, nbr_candidates=600, parse_math=False,
     )  # fmt: skip
     for leader in leaders:
         leader.set_label("_leader")

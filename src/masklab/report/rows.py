@@ -9,8 +9,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from masklab.report.cells import NULL, cell, filled, tidy
-from masklab.scores.estimate import Estimate, estimate
+from masklab.report.cells import APART, NULL, cell, filled, tidy
+from masklab.scores.estimate import Estimate
 from masklab.scores.reading import FEWEST, Reading
 from masklab.scores.results import Results, Values, difference
 
@@ -49,8 +49,21 @@ def row_cells(results: Results, readings: dict[str, Reading], panel: str, row: s
         shown = "best" if label == best else marks.get(label, "")
         cells.append(cell(results, reading, panel, row, label, metric) | {"majority": level, "mark": shown})
     for kind, own in nulls.items():
-        made = _null(own, next(iter(readings.values())).rounding)
+        made = _null(results, own, next(iter(readings.values())))
         cells.append(filled(made, panel, row, "", f"{NULL}{kind}", metric))
+    return cells
+
+
+def differences(results: Results, readings: dict[str, Reading], panel: str, row: str) -> list[dict]:
+    """Cells of what each reading of a row is above the first: the mean of the differences within replicates."""
+    (first, base), *others = readings.items()
+    cells = []
+    for label, reading in others:
+        apart = difference(results.values(reading), results.values(base))
+        if apart is not None:
+            (low, high), (least, most) = results.limits(reading), results.limits(base)
+            metric, apart = reading.unit(results.view), apart.within(low - most, high - least)
+            cells.append(filled(apart, panel, row, "", f"{label} − {first}", metric) | {"mark": APART})
     return cells
 
 
@@ -59,9 +72,9 @@ def is_scored(readings) -> bool:
     return all(reading.tasks and reading.metric not in NO_SCORE for reading in readings)
 
 
-def _null(own: Values, rounding) -> Estimate:
-    """Mean of a null; the majority of one test set has no interval, since there is nothing to vary."""
-    made = estimate(own.data.mean(1), rounding)
+def _null(results, own: Values, reading) -> Estimate:
+    """Mean of a null of a reading; the majority of one test set has no interval, since there is nothing to vary."""
+    made = results.estimated(own.data.mean(1), reading)
     return Estimate(made.value, math.nan, math.nan, replicates=made.replicates) if made.half < EQUAL else made
 
 
@@ -106,8 +119,9 @@ def best_of(values: dict[str, Values]) -> str | None:
 def mark(results: Results, reading: Reading, own: Values, nulls: dict[str, Values]) -> str:
     """How a cell is marked that is no result: at the majority, below it, or not shown to be above a null of its row.
 
-    "= majority" or "< majority" ("chance" of pairs); "unlearned": the interval of the difference to some null, over
-    replicates, is not above 0; "" otherwise. With one replicate the values themselves are compared.
+    "= majority" or "< majority" ("chance" of pairs): equal in every replicate, or the interval of the difference lies
+    below 0; "unlearned": the interval of the difference to some null, the majority among them, is not above 0; ""
+    otherwise. With one replicate the values themselves are compared.
     """
     majority = results.majority(reading)
     if majority is not None:
@@ -115,7 +129,8 @@ def mark(results: Results, reading: Reading, own: Values, nulls: dict[str, Value
         apart = own.at(shared).scalar[:, 0] - majority.at(shared).scalar[:, 0]
         if len(apart) and np.abs(apart).max() < EQUAL:
             return f"= {called(results, reading)}"
-        if len(apart) and apart.mean() <= EQUAL:
+        gain = difference(own, majority)
+        if gain is not None and (gain.value if gain.replicates < 2 else gain.high) < 0:
             return f"< {called(results, reading)}"
     gains = (difference(own, null) for null in nulls.values())
     return "unlearned" if any(gain is not None and not above(gain) for gain in gains) else ""

@@ -21,6 +21,17 @@ def held(made, declared) -> list[str]:
     return sorted(file.stem for file in Path(made, FOLDER).glob("*.parquet") if file.stem not in declared)
 
 
+def kept_rows(made, study) -> int:
+    """How many scores of a study its run holds; 0 where none were gathered."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_metadata(Path(made, FOLDER, f"{study}.parquet")).num_rows
+    except (OSError, pa.ArrowException):
+        return 0
+
+
 def with_kept_scores(frame, made, declared):
     """Scores of the declared studies with those of the others; remembers the former for configs to come."""
     made, columns = Path(made), list(frame.columns)

@@ -163,6 +163,14 @@ def base(task: str) -> str:
     return task.partition("/")[0]
 
 
+def task_names(tasks: Iterable[str]) -> dict[str, str]:
+    """Task -> how a row calls it: without what all of them begin with ("mae-"), with spaces for underscores."""
+    tasks = list(dict.fromkeys(tasks))
+    first, dash, _ = tasks[0].partition("-") if tasks else ("", "", "")
+    shared = first + dash if dash and len(tasks) > 1 and all(task.startswith(first + dash) for task in tasks) else ""
+    return {task: task.removeprefix(shared).replace("_", " ") for task in tasks}
+
+
 def _tasks(reading, view):
     """Tasks in words: names of the sets that they make up in turn, and of other tasks; or how many they are."""
     rest, names = reading.tasks, []

@@ -106,18 +106,24 @@ class Results:
         that of any other metric with limits is cut to them. (So is Matthews's, a correlation too: small test sets give
         it a value of 1, which Fisher's scale does not have.)
         """
-        return self._estimated(self.values(reading).scalar, reading)
+        return self.estimated(self.values(reading).scalar, reading)
 
-    def _estimated(self, values, reading) -> Estimate:
+    def estimated(self, values, reading: Reading) -> Estimate:
+        """Mean and interval of values [R] or [R, 1 + B] of what a reading measures."""
         metrics = reading.metrics(self.view) if reading.form == "value" and reading.reduce is None else set()
         correlations = bool(metrics) and metrics <= CORRELATIONS
         made = estimate(values, reading.rounding, FISHER if correlations else PLAIN)
-        if not made.replicates or not metrics <= LIMITS.keys():
+        if not made.replicates:
             return made
         mean = float(values[:, 0].mean())
         made = replace(made, value=mean, low=min(made.low, mean), high=max(made.high, mean)) if correlations else made
-        limits = [LIMITS[metric] for metric in metrics]
-        return made.within(min(low for low, _ in limits), max(high for _, high in limits))
+        return made.within(*self.limits(reading))
+
+    def limits(self, reading: Reading) -> tuple[float, float]:
+        """The least and the most that what a reading measures can be; infinite where nobody knows."""
+        metrics = reading.metrics(self.view) if reading.form == "value" and reading.reduce is None else {None}
+        known = [LIMITS.get(metric, (-math.inf, math.inf)) for metric in metrics]
+        return min(low for low, _ in known), max(high for _, high in known)
 
     def summary(self, reading: Reading) -> pd.DataFrame:
         """One row per point of a curve, or one: x, value, low, high, spread, replicates, items (whether they count), n.
@@ -127,7 +133,7 @@ class Results:
         measured = self.values(reading)
         rows = []
         for point in range(measured.data.shape[1]) if len(measured.replicates) else ():
-            mean = self._estimated(measured.data[:, point], reading)
+            mean = self.estimated(measured.data[:, point], reading)
             if math.isfinite(mean.value):
                 x = math.nan if measured.x is None else measured.x[point]
                 rows.append((x, mean.value, mean.low, mean.high, mean.spread, mean.replicates, mean.items))
@@ -339,7 +345,8 @@ class Results:
     def _is_pairs(self, reading, task):
         if "/" in task or set(reading.kinds()) == {"minimal_pairs"}:
             return True
-        return "pairs" in str(self.view.tasks[base(task)].get("kind", ""))
+        rows = self._picked(reading.of(reading.recipe, tasks=(task,)))
+        return set(self._columns["kind"][rows]) == {"minimal_pairs"}
 
     # --- items -------------------------------------------------------------------------
 

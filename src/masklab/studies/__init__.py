@@ -16,6 +16,7 @@ from masklab.errors import MaskLabError
 from masklab.report import generic
 from masklab.report.item import Item
 from masklab.scores.view import View
+from masklab.studies import comparisons
 
 WINGS = {
     "mlsm": "masklab.studies.mlsm",
@@ -76,8 +77,10 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
         raise MaskLabError(f"config: studies.{name}.claims: {twice!r} names two claims")
     where = f"config: studies.{name}.claims"
     if study.claims == "all" and not every:
-        wing = "" if wing_of(name, study) else f"; it has no `wing` ({', '.join(WINGS)}) to bring any"
-        raise MaskLabError(f"{where}: no claim can be tested on the study's recipes and tasks{wing}")
+        none = "no claim can be tested on the study's recipes and tasks"
+        if not wing_of(name, study):
+            none += "; no panel has two recipes that one probe measures on the same tasks, to be compared"
+        raise MaskLabError(f"{where}: {none}")
     for claim in study.claims if study.claims != "all" else ():
         if claim not in known:
             there = choices(claim, known, "there are")
@@ -97,9 +100,9 @@ def headed(claims: list[Claim], headline: list[str]) -> list[Claim]:
 
 
 def every_claim(wing: str | None, view: View) -> list[Claim]:
-    """Every claim on a view: those of a wing, those of a user's files."""
+    """Every claim on a view: those of a wing and of a user's files; without any of these, comparisons of recipes."""
     wing_module = _wing(wing)
     claims = list(wing_module.claims(view)) if wing_module else []
     for kind in kinds.known("claims").values():
         claims += kind.make(view)
-    return claims
+    return claims if claims or wing else comparisons.claims(view)

@@ -42,7 +42,8 @@ class Study(Entity):
     figures: list[str] = Field([], description="Figures of this study to draw.")
     tables: list[str] = Field([], description="Tables of this study to make.")
     claims: list[str] | Literal["all"] = Field(
-        [], description="Claims to test; `all`: those that the study's recipes and tasks allow."
+        [],
+        description="Claims to test; `all`: those that the study's recipes and tasks allow. Without a wing or claims of your own these say of each recipe that it does better than the first of its panel, on each of the sets (or, without sets, on each task).",
     )
     headline: list[str] = Field(
         [],

@@ -1,18 +1,24 @@
 """What each figure and table of the wing shows, in a sentence or two, as it stands beside it."""
 
 CURVES = "accuracy by test domain against their number"
+DOMAINS = (
+    "A and B: the two forms that each synset can be spelt in; D1 and D2: the two chains that sequences of synsets are"
+    " drawn from. w/ DH: pre-trained on text in which both forms of a synset have the same contexts; w/o DH: each chain"
+    " keeps to one form"
+)
 HALF, NONE, SOME = "half of them from B-D2", "all of them from A-D1", "a tenth of them from B-D2"
 FIGURES = {
     "figure1": "How a sequence comes about: two walks over synsets, spelt with and without the property.",
-    "figure2": f"Fine-tuning examples, {HALF}: {CURVES}.",
-    "figure3a": f"Fine-tuning examples, {NONE}: {CURVES}.",
-    "figure3b": f"Fine-tuning examples, {SOME}: {CURVES}.",
-    "figure5a": f"Features of several tokens from one alphabet; fine-tuning examples, {HALF}: {CURVES}.",
-    "figure5b": f"Features of several tokens from alphabets of their own; fine-tuning examples, {HALF}: {CURVES}.",
-    "figure6": "Figures 2, 3a and 3b together.",
-    "figure7": f"Features of several tokens; fine-tuning examples, {NONE} or {SOME}: {CURVES}.",
+    "figure2": f"Fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
+    "figure3a": f"Fine-tuning examples, {NONE}: {CURVES}. {DOMAINS}.",
+    "figure3b": f"Fine-tuning examples, {SOME}: {CURVES}. {DOMAINS}.",
+    "figure5a": f"Features of several tokens from one alphabet; fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
+    "figure5b": f"Features of several tokens from two alphabets; fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
+    "figure6": f"Figures 2, 3a and 3b together. {DOMAINS}.",
+    "figure7": f"Features of several tokens; fine-tuning examples, {NONE} or {SOME}: {CURVES}. {DOMAINS}.",
 }
 TABLES = {
-    f"table{name}": f"The numbers of Figure {name}, with intervals." for name in ("2", "3a", "3b", "5a", "5b", "7")
+    f"table{name}": f"The numbers of Figure {name}, with intervals. {DOMAINS}."
+    for name in ("2", "3a", "3b", "5a", "5b", "7")
 }
 TABLES |= {"losses": "Loss of each pre-trained model, the least possible loss, and the gap between them."}

@@ -48,6 +48,7 @@ LINES = {
 }
 COLUMNS = {"MLMs": (WITH, WITHOUT), "CBOW and scratch": (CBOW, SCRATCH), "nulls": (SHUFFLED, BAG)}
 APART = 2.5  # points between the intervals of two curves at one size
+SAID = "A, B: forms of a synset; D1, D2: chains; DH: both forms have the same contexts"
 CHANCE = {"D1": (0, (1, 2.5)), "D2": (0, (5, 2.5))}
 
 
@@ -111,7 +112,7 @@ def transfer(results, chosen):
     _legend(figure, data)
     several = [spelling_in_words(spelling) for spelling, _ in chosen if spelling != "single"]
     said = f"features of {several[0]}; " if len(set(several)) == 1 and len(chosen) == len(several) else ""
-    write_note(figure, f"{said}{note([data], 'test sequences of a domain')}")
+    write_note(figure, f"{SAID}; {said}{note([data], 'test sequences of a domain', beside=True)}")
     order = ["spelling", "share", "mix", "start", "recipe", "task", "domain", "x", "value", "low", "high", "spread"]
     order += ["replicates", "items", "n", "majority"]
     return figure, data[order].rename(columns={"x": "train_size"})

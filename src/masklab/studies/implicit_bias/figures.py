@@ -165,6 +165,12 @@ def name_of(row):
     return count(row["parameters"]) if row["parameters"] else row["label"]
 
 
+def size_of(results, recipe) -> str:
+    """A recipe by its label and its parameters: "l (107K parameters)"."""
+    parameters = results.fact(recipe, "parameters")
+    return results.view.label(recipe) + (f" ({count(parameters)} parameters)" if parameters else "")
+
+
 def figure2(results, chosen):
     """Loss and accuracy at the end of pre-training against model size, and the size at which the loss saturates."""
     return _against_size(results, chosen, "sizes", loss=True)

@@ -12,6 +12,7 @@ from masklab.errors import MaskLabError
 from masklab.report import style
 from masklab.report.marks import LOG, band, interval_key, note, write_note
 from masklab.scores.estimate import estimate
+from masklab.studies.implicit_bias.figures import size_of
 
 EARLY, LATE = {"color": "#D55E00", "linestyle": (0, (4, 1.6))}, {"color": "#0072B2", "linestyle": "-"}
 SOLUTIONS = {1: ("(1) transferable", "#0072B2", "o"), 2: ("(2) memorised", "#D55E00", "s")}
@@ -22,15 +23,16 @@ def figure4(results, chosen):
 
     A replicate's curve is the mean over its directions.
     """
-    label = results.view.label
     recipe = next(recipe for recipe, _ in chosen["own"])
     early, late = (_rise(results, chosen["own"][recipe, which]) for which in ("first", "last"))
     if early["step"].iloc[0] == late["step"].iloc[0]:
         raise MaskLabError("scores: Figure 4 needs two checkpoints of a recipe, measured by one landscape probe")
-    parts = {f"Checkpoints of {label(recipe)}": {f"after {f['step'].iloc[0]:,} updates": f for f in (early, late)}}
+    parts = {
+        f"Checkpoints of {size_of(results, recipe)}": {f"after {f['step'].iloc[0]:,} updates": f for f in (early, late)}
+    }
     for (small, _), reading in list(chosen["grown"].items())[:1]:
-        grown = {f"{label(small)}, grown to {label(recipe)}": _rise(results, reading)}
-        parts["Model size"] = grown | {f"{label(recipe)} as trained": late}
+        grown = {f"{size_of(results, small)}, grown": _rise(results, reading)}
+        parts["A small model grown to a large one's size"] = grown | {f"{size_of(results, recipe)}, as trained": late}
     figure = style.new_figure(style.FULL if len(parts) == 2 else style.COLUMN, 2.4)
     grid, data = figure.subplots(1, len(parts), squeeze=False, sharey=True)[0], []
     for index, (axes, (title, curves)) in enumerate(zip(grid, parts.items(), strict=True)):

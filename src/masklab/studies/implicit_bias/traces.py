@@ -4,6 +4,7 @@ import math
 import textwrap
 
 import numpy as np
+from matplotlib.colors import to_rgba
 
 from masklab.claims.effects import Correlation
 from masklab.claims.verdict import effect_estimate
@@ -89,7 +90,8 @@ def _against_trace(results, chosen, metric, name):
         both = both.assign(**{f"{part}_trace": traces[part].to_numpy() for part in ("value", "low", "high")})
         look, apart = {"color": COLORS[kind], "marker": "o"}, both[~both["equal"]]
         arms = {f"{axis}err": _arms(both, end) for axis, end in (("x", "_trace"), ("y", ""))}
-        axes.errorbar(both["value_trace"], both["value"], **arms, linestyle="", markersize=5, elinewidth=0.9, **look)
+        pale = {"ecolor": to_rgba(COLORS[kind], 0.45), "elinewidth": 0.9}  # so that text may cross them
+        axes.errorbar(both["value_trace"], both["value"], **arms, linestyle="", markersize=5, **pale, **look)
         hollow(axes, apart["value_trace"], apart["value"], look)
         slope, start = regression(both[both["equal"]])
         r = correlated(results, [chosen[kind][name] for name in both.loc[both["equal"], "recipe"]], task, metric)
@@ -149,6 +151,6 @@ def correlated(results, members, task, metric) -> Estimate:
 def _r(r, sizes) -> str:
     """A correlation in words."""
     if not r.replicates:
-        return f"no r: {sizes} size{'s' if sizes != 1 else ''} at equal loss"
+        return "r: too few sizes at equal loss"
     interval = f" [{r.low:.2f}, {r.high:.2f}]" if r.replicates > 1 else ""
     return f"r = {r.value:.2f}{interval}, {sizes} sizes"

@@ -16,6 +16,6 @@ FIGURES = {
     "figure4": Item("masklab.studies.mae.figures:figure4", select.figure4),
 }
 TABLES = {
-    name: Item("masklab.report.compare:comparison", getattr(select, name))
+    name: Item("masklab.report.rows:table_of", getattr(select, name))
     for name in ("table1", "table2", "table3", "losses")
 }

@@ -12,9 +12,12 @@ from masklab.report.marks import (
     band,
     bars,
     cost_axis,
+    curve,
     interval_key,
     key,
+    kind_of,
     limits,
+    measured,
     note,
     score_limits,
     unit,
@@ -42,10 +45,10 @@ def _titled(axes, chosen, title, said, letters):
     style.panel_title(axes, said if len(chosen) == 1 else f"{title}: {said}" if said else title, next(letters))
 
 
-def _finished(figure, data, handles, *kinds, what="test items"):
+def _finished(figure, data, handles, *kinds, what="test items", beside=False):
     handles = handles | interval_key(data, *kinds)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, note(data, what))
+    write_note(figure, note(data, what, beside))
     return figure, pd.concat(data, ignore_index=True)
 
 
@@ -119,6 +122,7 @@ def figure3(results, chosen):
     figure, grid = style.grid(len(chosen), len(COSTS), HEIGHT * len(chosen), sharey="row")
     looks = style.looks(label for curves in chosen.values() for label in curves)
     data, drawn, letters = [], [], iter(range(grid.size))
+    kind = kind_of(results, [[own["score"] for own in curves.values()] for curves in chosen.values()])
     for row, (title, curves) in zip(grid, chosen.items(), strict=True):
         readings = [own["score"] for own in curves.values()]
         scores = dict(zip(curves, map(results.summary, readings), strict=True))
@@ -126,10 +130,12 @@ def figure3(results, chosen):
         last = float(scores[mlm].sort_values("x")["value"].iloc[-1])
         drawn.append(levels.levels(results, readings))
         for axes, cost in zip(row, COSTS, strict=True):
+            apart = [] if cost != "tokens" else list(curves)  # recipes of one batch size read as many at a step
             for label, own in curves.items():
                 costs = results.summary(own[cost]).set_index("x")["value"]
                 frame = scores[label].assign(cost=scores[label]["x"].map(costs)).dropna(subset=["cost"])
-                band(axes, frame, looks[label], x="cost")
+                place = (apart.index(label), len(apart)) if apart else (0, 1)
+                curve(axes, frame, looks[label], kind, place, x="cost")
                 about = {"panel": title, "label": label, "recipe": own[cost].recipe, "metric": cost, "last": last}
                 data.append(frame.assign(**about, **drawn[-1].columns()).rename(columns={"x": "step"}))
             axes.axhline(last, zorder=1, label="_last", **LAST)
@@ -140,7 +146,7 @@ def figure3(results, chosen):
         row[0].set_ylabel(f"{unit(results, readings).capitalize()} after fine-tuning")
     handles = dict(key(label, **look) for label, look in looks.items())
     handles |= dict([key(f"{mlm}, last checkpoint", **LAST)]) | levels.keys(drawn)
-    return _finished(figure, data, handles, "band")
+    return _finished(figure, data, handles, kind, beside=kind == "bar")
 
 
 def figure4(results, chosen):
@@ -156,9 +162,9 @@ def figure4(results, chosen):
                 continue
             frame = pd.concat([_described(results, title, reading) for reading in own[what]], ignore_index=True)
             frame["delta"] = [results.view.fact(recipe, DELTA) for recipe in frame["recipe"]]
-            level, measured = levels.levels(results, own[what]), unit(results, own[what])
-            curve, mlm = frame.dropna(subset=["delta"]), frame[frame["delta"].isna()]
-            handles["masked autoencoder"] = bars(axes, curve["delta"], curve, **AUTOENCODER)
+            level, metric = levels.levels(results, own[what]), unit(results, own[what])
+            shares, mlm = frame.dropna(subset=["delta"]), frame[frame["delta"].isna()]
+            handles["masked autoencoder"] = bars(axes, shares["delta"], shares, **AUTOENCODER)
             for each in mlm.itertuples():
                 handles[f"{each.label}, no decoder"] = axes.axhline(each.value, zorder=1, label="_mlm", **LAST)
                 axes.axhspan(each.low, each.high, color=LAST["color"], alpha=0.08, linewidth=0)
@@ -166,9 +172,9 @@ def figure4(results, chosen):
             score_limits(axes, results, own[what], [frame], [level])
             axes.set_xlim(-0.08, 1.08)
             axes.set_xlabel("δ, share of [MASK]s in the encoder")
-            axes.set_ylabel(measured)
+            axes.set_ylabel(measured(results, own[what]))
             _titled(axes, chosen, title, TITLES[what], letters)
-            data.append(frame.assign(tasks=what, metric=measured, **level.columns()).drop(columns="x"))
+            data.append(frame.assign(tasks=what, metric=metric, **level.columns()).drop(columns="x"))
             drawn.append(level)
     return _finished(figure, data, handles | levels.keys(drawn), "bar", "band")
 

@@ -6,7 +6,7 @@ ablations: recipes that differ from MAE-LM in one thing. Other recipes of a pane
 """
 
 from masklab.errors import MaskLabError
-from masklab.scores.reading import Reading, needs
+from masklab.scores.reading import Reading, needs, task_names
 from masklab.scores.view import View
 
 MLM, MAE, CORRUPTED = COMPARED = ("MLM", "MAE-LM", "80/10/10")
@@ -235,12 +235,14 @@ def table1(view: View) -> dict:
     def choose(panel):
         names, rows = panel.labelled(COMPARED), {}
         about = panel.tasks(names.values())
+        called = task_names(task for tasks in about.values() for task in tasks)
         for task in about.get("sentences", ()):
-            rows[task] = {"tasks": (task,)}
+            rows[called[task]] = {"tasks": (task,)}
         if rows:
             rows["Average"] = {"tasks": about["sentences"]}
         for task in about.get("answers", ()):
-            rows |= {f"{task} ({said})": {"tasks": (task,), "metric": m} for said, m in (("EM", "exact"), ("F1", "f1"))}
+            measures = (("exact match", "exact"), ("F1", "f1"))
+            rows |= {f"{called[task]} ({said})": {"tasks": (task,), "metric": m} for said, m in measures}
         return {row: {label: score(name, **which) for label, name in names.items()} for row, which in rows.items()}
 
     return every(view, choose)
@@ -277,9 +279,9 @@ def table3(view: View) -> dict:
         except MaskLabError:
             about = {}
         for metric, said in zip(RANKS, ("Effective rank", "Effective rank, centred"), strict=True):
-            rows = {"Pretrained": {label: rank(name, "unmasked", metric, layers="last") for label, name in names}}
-            for task in (task for tasks in about.values() for task in tasks):
-                rows[f"After {task}"] = {label: score(name, (task,), metric) for label, name in names}
+            rows = {"Pre-trained": {label: rank(name, "unmasked", metric, layers="last") for label, name in names}}
+            for task, called in task_names(task for tasks in about.values() for task in tasks).items():
+                rows[f"After {called}"] = {label: score(name, (task,), metric) for label, name in names}
             parts[panel.heading(said)] = rows
         return parts
 

@@ -2,7 +2,8 @@
 
 FIGURES = {
     "figure1": "What MLM predicts for one masked word (tokens), and what MLSM predicts for it (latent properties).",
-    "figure2": "Minimal pairs by phenomenon at the end of pre-training: MLSM+MLM (vertical) against MLSM (horizontal).",
+    "figure2": "Minimal pairs by phenomenon at the end of pre-training: MLSM+MLM (vertical) against MLSM (horizontal)."
+    " A line leads from a label to its point where it stands apart.",
     "figure3": "Accuracy on minimal pairs over the updates of the second phase.",
     "figure4": "Mean score on the labelled tasks of the GLUE kind over the updates of the second phase.",
     "figure5": "Mean score on tasks of the MSGS kind, ambiguous and control, over the updates of the second phase.",

@@ -33,11 +33,15 @@ def split_up(results, reading) -> list[str]:
 
 def row_names(view, tasks) -> dict[str, str]:
     """Task -> how it is called: "blimp/anaphor_agreement" -> "anaphor agreement"; controls say that they are."""
-    short = {task: task.partition("/")[2].replace("_", " ") or task for task in tasks}
+    short = {task: (task.partition("/")[2] or task).replace("_", " ") for task in tasks}
     twice = {name for name in short.values() if list(short.values()).count(name) > 1}
     controls = view.sets.get(CONTROL, ())
     return {
-        task: f"{base(task)}: {name}" if name in twice else f"{name} (control)" if task in controls else name
+        task: f"{base(task)}: {name}"
+        if name in twice
+        else f"{name.removeprefix('control ')} (control)"
+        if task in controls
+        else name
         for task, name in short.items()
     }
 
@@ -97,7 +101,8 @@ def curves(results, chosen):
     grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     looks = style.looks(label for lines in chosen.values() for label in lines if label is not None)
     data, drawn, handles = [], [], {}
-    kind = marks.kind_of(sum(label is not None for label in lines) for lines in chosen.values())
+    curves = [[each for label, each in lines.items() if label is not None] for lines in chosen.values()]
+    kind = marks.kind_of(results, curves)
     for index, (axes, (panel, lines)) in enumerate(zip(grid, chosen.items(), strict=False)):
         told = {label: reading for label, reading in lines.items() if label is not None}
         frame, own = marks.curves(axes, results, told, looks, kind)
@@ -123,7 +128,8 @@ def curves(results, chosen):
     ordered |= marks.interval_key(data, kind, *(["bar"] if START in handles else []))
     ordered |= levels.keys(drawn)
     style.legend_below(figure, list(ordered.values()), list(ordered), handlelength=3)
-    marks.write_note(figure, marks.note(data, "test pairs" if what == "phenomena" else "test items"))
+    items = "test pairs" if what == "phenomena" else "test items"
+    marks.write_note(figure, marks.note(data, items, beside=kind == "bar" and len(looks) > 1))
     return figure, pd.concat(data, ignore_index=True).rename(columns={"x": "updates"})
 
 
