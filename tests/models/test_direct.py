@@ -79,3 +79,14 @@ def test_every_row_has_its_gradient_where_autograd_carries_it():
     found = direct.lookup(torch.tensor([[0, 1], [1, 3]]), table)
     (gradient,) = torch.autograd.grad(found.sum(), table, create_graph=True)
     assert gradient[:, 0].tolist() == [1, 2, 0, 1] and not table.grad.any()
+
+
+def test_only_a_marked_parameter_with_a_gradient_is_direct():
+    plain, marked, without = (torch.nn.Parameter(torch.zeros(2)) for _ in range(3))
+    plain.grad, marked.grad = torch.zeros(2), torch.zeros(2)
+    direct.mark(marked)
+    direct.mark(without)
+    assert [bool(direct.is_direct(each)) for each in (plain, marked, without)] == [False, True, False]
+    elsewhere = torch.nn.Parameter(torch.zeros(2, device="meta"))
+    direct.mark(elsewhere)
+    assert not elsewhere.is_direct
