@@ -43,7 +43,7 @@ def test_streamed_equals_in_memory():
     matrix = drawn(1000, 12, 3) + 1e4
     energy = np.linalg.svd(matrix, compute_uv=False) ** 2
     centred = np.linalg.svd(matrix - matrix.mean(0), compute_uv=False) ** 2
-    halves = streamed(matrix[:300], [1, 299]) + streamed(matrix[300:], [700]) + Gram()
+    halves = streamed(matrix[:300], [1, 299]) + streamed(matrix[300:], [1, 699]) + Gram()
     for gram in (streamed(matrix, [1000]), streamed(matrix, [1, 0, 13, 986]), halves, Gram() + halves):
         assert gram.count == 1000
         np.testing.assert_allclose(gram.eigenvalues(), energy, rtol=0, atol=1e-8 * energy[0])

@@ -48,3 +48,4 @@ def test_two_groups_have_an_error_and_one_has_none():
     assert mean_and_error([1.0, 3.0], [0, 1]) == pytest.approx((2.0, 1.0))
     mean, error = mean_and_error([1.0, 3.0], [0, 0])
     assert mean == 2 and np.isnan(error)
+    assert np.isnan(mean_and_error([1.0] + [0.0] * 48, [0] * 49)[1])  # 49 times 1/49 is not 1: not infinite either

@@ -66,6 +66,7 @@ def test_verdicts_follow_the_interval():
     apart = {"a": [0.81, 0.83, 0.82], "b": [0.71, 0.70, 0.72]}
     found = one(BETTER, results(apart))
     assert found["verdict"] == "supported" and found["value"] == pytest.approx(0.11) and found["replicates"] == 3
+    assert found["needed"] == 0
     assert one(SAME, results(apart))["verdict"] == "contradicted"
     other = Claim("worse", "1", "F", "a is worse", difference(A, B), "below 0")
     assert one(other, results(apart))["verdict"] == "contradicted"
@@ -79,7 +80,7 @@ def test_fewer_than_three_replicates_decide_nothing():
     for count in (1, 2):
         found = one(BETTER, results({"a": [0.81, 0.83][:count], "b": [0.71, 0.70][:count]}))
         assert found["verdict"] == "inconclusive" and "nothing is decided by fewer than 3" in found["why"]
-        assert math.isnan(found["p"])
+        assert math.isnan(found["p"]) and (found["needed"] > 2) == (count == 2)
 
 
 def test_recipes_are_compared_on_the_replicates_that_both_have():

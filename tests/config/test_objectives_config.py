@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import pytest
+from pydantic import ValidationError
 
 from masklab.config import document, kinds, load, overlay
 from masklab.config.references import phase
@@ -88,6 +89,11 @@ def test_a_number_is_short_for_a_weight_and_what_is_written_comes_back():
 def test_a_share_of_the_masks_leaves_an_autoencoders_encoder():
     masking = Masking(mask=0.8, random=0.1)
     assert Objective(mlm=1).leaving(masking) == 0
+    assert Objective(mlm=1).terms["mlm"].besides() == (0, 1)
+    foe = {"task": "p", "support": 3, "query": 2, "every": 4}
+    assert Objective(mlm=1, adversarial=foe).terms["adversarial"].besides() == (5, 4)
+    with pytest.raises(ValidationError):
+        Objective.model_validate(5)
     assert Objective(mae={"delta": 0.25}).leaving(masking) == pytest.approx(0.75 * 0.8)
 
 

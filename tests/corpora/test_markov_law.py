@@ -123,6 +123,30 @@ def test_an_impossible_sequence_is_refused():
     bad = [pair for pair in np.ndindex(8, 8) if all(chain.matrix()[pair] == 0 for chain in chains)]
     with pytest.raises(MaskLabError, match="sequence 0: impossible"):
         law.posterior(np.array([[*bad[0], HIDDEN]]), np.array([[False, False, True]]))
+    good = next(pair for pair in np.ndindex(8, 8) if all(chain.matrix()[pair] > 0 for chain in chains[:1]))
+    several = np.array([[*good, HIDDEN], [*good, HIDDEN], [*bad[0], HIDDEN]])
+    with pytest.raises(MaskLabError, match="sequence 2: impossible"):
+        law.posterior(several, several == HIDDEN)
+
+
+@pytest.mark.parametrize("distributional", [True, False])
+def test_conditionals_are_ratios_of_joint_probabilities(distributional):
+    """Each token given all others: its sequence's probability over the sum of those with any token in its place."""
+    config = Chains(synsets=8)
+    law, rng = law_of(config, distributional), np.random.default_rng(1)
+    sequences = []
+    while len(sequences) < 5:
+        drawn = rng.integers(0, law.symbols, (500, 4))
+        sequences += drawn[np.isfinite(law.log_probability(drawn))].tolist()
+    sequences = np.array(sequences[:5])
+    found = law.conditionals(sequences)
+    for row, column in np.ndindex(*sequences.shape):
+        each = np.repeat(sequences[row : row + 1], law.symbols, 0)
+        each[:, column] = np.arange(law.symbols)
+        joint = np.exp(law.log_probability(each))
+        np.testing.assert_allclose(found[row, column], joint / joint.sum(), atol=1e-12)
+    with pytest.raises(MaskLabError, match="one length"):
+        law.conditionals(sequences, [4, 4, 3, 4, 4])
 
 
 def test_long_sequences_do_not_underflow():

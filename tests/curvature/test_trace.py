@@ -140,6 +140,8 @@ def test_scores_have_the_covariance_of_a_label():
     torch.testing.assert_close(v.T @ v / len(v), wanted, rtol=0, atol=1e-12)
     v = trace.label_scores(logits.expand(100_000, -1), (torch.arange(100_000) + 0.5) / 100_000)
     torch.testing.assert_close(v.T @ v / len(v), wanted, rtol=0, atol=1e-4)
+    last = trace.label_scores(logits, torch.ones(1))  # a uniform that rounding made 1 is of the last label
+    torch.testing.assert_close(last[0], torch.tensor([0, 0, 0, 0, 1.0], dtype=torch.float64) - p)
 
 
 def test_signs_are_fair_and_repeatable():

@@ -70,3 +70,23 @@ def test_without_a_place_to_add_to_autograd_has_it():
     marked.zero_grad(set_to_none=True)
     loss_of(marked, 0).backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in marked.parameters())
+
+
+def test_every_row_has_its_gradient_where_autograd_carries_it():
+    table = torch.nn.Parameter(torch.randn(4, 3))
+    table.grad = torch.zeros(4, 3)
+    direct.mark(table)
+    found = direct.lookup(torch.tensor([[0, 1], [1, 3]]), table)
+    (gradient,) = torch.autograd.grad(found.sum(), table, create_graph=True)
+    assert gradient[:, 0].tolist() == [1, 2, 0, 1] and not table.grad.any()
+
+
+def test_only_a_marked_parameter_with_a_gradient_is_direct():
+    plain, marked, without = (torch.nn.Parameter(torch.zeros(2)) for _ in range(3))
+    plain.grad, marked.grad = torch.zeros(2), torch.zeros(2)
+    direct.mark(marked)
+    direct.mark(without)
+    assert [bool(direct.is_direct(each)) for each in (plain, marked, without)] == [False, True, False]
+    elsewhere = torch.nn.Parameter(torch.zeros(2, device="meta"))
+    direct.mark(elsewhere)
+    assert not elsewhere.is_direct

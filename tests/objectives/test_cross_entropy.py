@@ -49,3 +49,11 @@ def test_gradients_are_given_once():
 def test_half_precision_is_computed_in_full():
     logits = torch.randn(5, 11).bfloat16()
     assert token_cross_entropy(logits, torch.zeros(5, dtype=torch.long)).dtype == torch.float32
+
+
+def test_elsewhere_than_on_cpus_it_is_torchs_own_in_full_precision():
+    """By a device that holds no numbers: what runs on CPUs alone would look at them."""
+    for dtype, computed in ((torch.bfloat16, torch.float32), (torch.float64, torch.float64)):
+        targets = torch.zeros(3, dtype=torch.long, device="meta")
+        losses = token_cross_entropy(torch.empty(3, 4, dtype=dtype, device="meta"), targets)
+        assert losses.shape == (3,) and losses.dtype == computed

@@ -4,11 +4,13 @@ import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
+from scipy.special import rel_entr, softmax
 
 from masklab.config import kinds
-from masklab.config.schema import Encoder, Objective, Weight
+from masklab.config.schema import Encoder, Masking, Objective, Weight
 from masklab.errors import MaskLabError
 from masklab.objectives import Setup, Term
 from masklab.objectives.batch import Batch
@@ -33,6 +35,54 @@ def test_uniform_predictions():
 
     assert uniform(500, 0, mlm=1) == pytest.approx(math.log(500))
     assert uniform(500, 48, mlm=1, mlsm=0.5) == pytest.approx(math.log(500) + 0.5 * math.log(48))
+
+
+def test_distillation_is_the_divergence_at_its_temperature():
+    """KL(softmax(teacher / T) || softmax(student / T)) of each token, by SciPy; terms are summed by their weights."""
+    rng = np.random.default_rng(2)
+    teacher, student, latent = rng.normal(size=(5, 500)) * 3, rng.normal(size=(5, 500)), rng.normal(size=(5, 48))
+    codes = np.tile([3, 7, 40], (5, 1)), np.tile([0.5, 0.3, 0.2], (5, 1))
+
+    class Teacher:
+        def logits(self, batch):
+            return torch.from_numpy(teacher)
+
+        def codes(self, batch):
+            return torch.from_numpy(codes[0]), torch.from_numpy(codes[1]).float()
+
+    output = type("Output", (), {"logits": torch.from_numpy(student), "latent": torch.from_numpy(latent)})
+    terms = Terms(Objective(kd={"temperature": 2.5, "weight": 3}, mlsm=0.25, mlm=2), SETUP)
+    batch = Batch(*[None] * 4, targets=torch.arange(5), positions=None)
+    total, parts = terms.losses(batch, output, Teacher())
+    kd = rel_entr(softmax(teacher / 2.5, 1), softmax(student / 2.5, 1)).sum(1)
+    mlsm = rel_entr([0.5, 0.3, 0.2], softmax(latent, 1)[:, [3, 7, 40]]).sum(1)
+    mlm = -np.log(softmax(student, 1)[range(5), range(5)])
+    assert {name: float(part) for name, part in parts.items()} == pytest.approx(
+        {"kd": kd.sum(), "mlsm": mlsm.sum(), "mlm": mlm.sum()}, rel=1e-5
+    )
+    assert float(total) == pytest.approx(3 * kd.sum() + 0.25 * mlsm.sum() + 2 * mlm.sum(), rel=1e-5)
+    each = terms.per_token[terms.names.index("kd")].loss(batch, output, Teacher())
+    np.testing.assert_allclose(each.numpy(), kd, rtol=1e-5)
+
+
+def test_an_autoencoder_predicts_what_is_there_and_keeps_what_is_left():
+    """A causal decoder predicts every token that is not padding; a batch is as wide as the most that a row keeps."""
+    encoder = Encoder(layers=1, hidden=8, heads=1, decoder={"layers": 1, "attention": "causal+cross"})
+    (term,) = Terms(Objective(mae=1), Setup(encoder, 500, "tokens", "tokenizer")).per_token
+    ids, lengths = np.full((3, 9), 7), np.array([9, 4, 6])
+    _, rows, columns, extra = term.corrupt(ids, lengths, Masking(rate=0.5), 500, np.random.default_rng(1))
+    assert list(zip(rows, columns, strict=True)) == [(r, c) for r, n in enumerate(lengths) for c in range(n)]
+    assert np.bincount(extra["dropped"][0]).tolist() == [4, 2, 3]
+
+    def width(*dropped):
+        shown, extra = torch.zeros(3, 9), {"dropped": torch.tensor(dropped)}
+        batch = Batch(shown, shown, torch.from_numpy(lengths), *[None] * 3, extra=extra)
+        term.arrange(batch)
+        return batch.extra["width"]
+
+    first, second, third = (np.arange(9 * r, 9 * r + n).tolist() for r, n in enumerate(lengths))
+    assert width(0, 8) == 7 and width(*first) == 6 and width(*first, *third[:3]) == 4 and width(*first, *third) == 4
+    assert width(*first, *second[:3], *third) == 1 == width(*first, *second, *third)
 
 
 def test_only_the_modules_of_its_own_terms_are_imported():

@@ -3,7 +3,7 @@ import pytest
 import scipy.stats
 from sklearn import metrics as sk
 
-from masklab.scores.metrics import CLASSES, accuracy, f1, majority, majority_f1, mcc, pearson, spearman, tally
+from masklab.scores.metrics import CLASSES, accuracy, f1, majority, majority_f1, mcc, pearson, ranks, spearman, tally
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])
@@ -62,3 +62,10 @@ def test_correlations_are_scipys():
         assert spearman(truth, truth * 3 - 1) == pytest.approx(1)
     assert pearson([1, 1, 1], [1, 2, 3]) == 0 == spearman([1, 2, 3], [4, 4, 4])
     assert pearson([0.1] * 3, [1, 2, 3]) == 0  # whose mean is not 0.1 in floating point
+
+
+def test_ranks_are_scipys_and_one_item_is_a_share():
+    values = [3.0, 1.0, 3.0, 2.0, 3.0, 1.0]
+    assert ranks(values).tolist() == scipy.stats.rankdata(values).tolist()
+    one = tally([1], [1], 2)
+    assert accuracy(one) == 1 == majority(one) == f1(one) and one.total == 1

@@ -1,7 +1,10 @@
 """What a reading is called."""
 
+import pytest
+
 from masklab.claims.effects import Least, difference
-from masklab.scores.reading import Reading
+from masklab.errors import MaskLabError
+from masklab.scores.reading import Reading, leaves, needs, nulls_of
 from masklab.scores.view import View
 
 VIEW = View(
@@ -35,3 +38,56 @@ def test_of_many_parts_the_first_and_the_last_are_said():
     first, second, _, last = (f"(A - B: accuracy on g, step {k})" for k in (1, 2, 3, 4))
     assert Least(tuple(gaps[:2])).words(VIEW) == f"least of {first}, {second}"
     assert Least(tuple(gaps)).words(VIEW) == f"least of 4: {first}, ..., {last}"
+
+
+PANELS = View(
+    "s",
+    panels={"one": {"A": "a"}, "two": {"B": "b", "A again": "a"}},
+    nulls={"a": {"majority": None, "random": "n", "bag": "m"}},
+    tasks={"g": {"metric": "f_1"}, "h": {"metric": "f_1"}},
+    probes={
+        "p": {"kind": "finetune", "tasks": ["g"], "recipes": ["a", "n"]},
+        "r": {"kind": "rank", "tasks": [], "recipes": ["a", "n"]},
+        "l": {"kind": "loss", "tasks": [], "recipes": ["a"]},
+    },
+)
+
+
+def test_every_part_in_words_and_in_units():
+    g = Reading("a", tasks=("g",))
+    assert g.words(PANELS) == "A: f 1 on g, in one" and g.of("b").words(PANELS) == "B: f 1 on g, in two"
+    assert Reading("a", "rank", splits=("x", "y"), layers=3).words(VIEW) == "A: rank, x + y, layer 3"
+    assert said("g", sizes=40, seeds="median", layers="last") == "A: accuracy on g, 40 examples, last layer"
+    assert said("g", sizes="large", layers="deep", step=5) == "A: accuracy on g, large sizes, deep layers, step 5"
+    assert said("g", layers="first", step="converged") == "A: accuracy on g, embeddings, as it converged"
+    assert said("g", form="log", over="step", reduce="slope") == "A: log slope of accuracy on g"
+    assert g.of("a", over="step", reduce="slope").unit(PANELS) == "f 1 per update"
+    assert g.of("a", over="train_size", reduce="slope").unit(PANELS) == "f 1 per doubling"
+    assert g.of("a", over="layer", reduce="slope").unit(PANELS) == "f 1 per layer"
+    assert g.of("a", over="layer", reduce="roughness").unit(PANELS) == "f 1"
+    assert Reading("a", "gap", form="share of the floor").unit(PANELS) == "share of the floor"
+    assert Reading("a", "trace", form="log").unit(PANELS) == "log trace"
+    assert g.of("a", step=5).plain() == g.plain() | {"step": 5}
+    assert g.plain() == {"recipe": "a", "tasks": ["g"]} | dict(step="last", sizes="all", seeds="mean", form="value")
+
+
+def test_which_probes_a_reading_needs():
+    g, rank, loss = Reading("a", tasks=("g",)), Reading("a", "rank"), Reading("a", "loss")
+    assert (g.needs(PANELS), rank.needs(PANELS)) == ([("p", "a")], [("r", "a")])
+    assert rank.of("a", step="converged").needs(PANELS) == [("r", "a"), ("l", "a")]
+    assert rank.of("a", form="share of the floor").needs(PANELS) == [("r", "a"), ("l", "a")]
+    assert loss.measured(PANELS) and not loss.of("n").measured(PANELS)
+    with pytest.raises(MaskLabError, match=r"no loss probe of the study measures n$"):
+        loss.of("n").needs(PANELS)
+    with pytest.raises(MaskLabError, match=r"measures a on h$"):
+        Reading("a", tasks=("g", "h")).needs(PANELS)
+    with pytest.raises(MaskLabError, match="a reading of 'weight' must say which kind of probe measures it"):
+        Reading("a", "weight").kinds()
+    assert Reading("a", "weight", probe="rank").needs(PANELS) == [("r", "a")]
+    assert set(nulls_of(g, PANELS)) == {"majority", "random"} and nulls_of(g, PANELS)["majority"] == g
+    assert nulls_of(rank, PANELS) == {"random": rank.of("n")} and nulls_of(g.of("b"), PANELS) == {}
+    assert nulls_of(g.of("a", metric="rank", step="first"), PANELS) == {"random": g.of("n", metric="rank")}
+    structure = {"x": [g, (rank, "text")], "y": difference(g, loss), "z": None, "n": 3}
+    assert leaves(structure) == [g, rank, loss] and leaves("text") == []
+    assert needs(structure, PANELS) == [("p", "a"), ("p", "n"), ("r", "a"), ("r", "n"), ("l", "a")]
+    assert needs(structure, PANELS, with_nulls=False) == [("p", "a"), ("r", "a"), ("l", "a")]

@@ -47,6 +47,36 @@ def test_guard_state_goes_on_where_it_was():
     assert other.state() == one.state() and len(one.state()["high"]) == WINDOW
 
 
+def test_calm_is_far_from_high_and_rarely_was_high():
+    guard = Guard(3.0, 5.0)
+    guard.accept(4.0)  # the level is that of guesses, 5: high above 15, calm up to 10
+    assert guard.level == 5 and guard.calm(10.0) and not guard.calm(10.1)
+    assert not guard.calm(math.nan) and not guard.calm(math.inf)
+    for _ in range(6):
+        assert guard.calm(1.0)
+        guard.accept(15.1)
+    assert not guard.calm(1.0)  # six of twenty
+    free = Guard(None, 5.0)
+    free.accept(1e9)
+    assert free.calm(1e12) and not free.calm(math.inf) and free.fault(1e12) is None
+
+
+def test_explosion_in_words_and_after_the_last_update():
+    guard = Guard(2.0, 5.0)
+    for _ in range(3):
+        guard.accept(1.0)
+    assert guard.fault(10.0, last=True) is None and guard.fault(10.1) is None
+    assert guard.fault(12.5, last=True) == "the loss exploded: 12.5, 2.5 x that of uniform guesses (5)"
+    assert guard.fault(math.inf) == "the loss is inf"
+    for _ in range(WINDOW):
+        guard.accept(10.1)
+    assert guard.fault(1.0) and guard.fault(1.0, last=True) and WINDOW == 20
+    ended = Guard(2.0, 5.0)
+    for loss in [1.0] * 9 + [10.1] * 10:
+        ended.accept(loss)
+    assert ended.fault(10.0) is None and ended.fault(10.1)  # ten of twenty, eleven of twenty
+
+
 @pytest.mark.parametrize(
     "optimiser",
     [

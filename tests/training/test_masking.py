@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from masklab.config.schema import Masking
-from masklab.masking import mask_batch, maskable, masked_count
+from masklab.masking import FIRST_PIECE, leaving, mask_batch, maskable, masked_count
 from masklab.tokenizers import MASK
 
 
@@ -54,6 +54,55 @@ def test_bernoulli_rate_within_four_standard_errors():
     _, rows, _ = mask_batch(ids, lengths, Masking(count="bernoulli"), 50, np.random.default_rng(3))
     n = 4000 * 20
     assert abs(len(rows) - 0.15 * n) < 4 * np.sqrt(n * 0.15 * 0.85)
+
+
+def test_fixed_counts_by_arithmetic():
+    """floor(.15 x length) (one above a whole number but for rounding counts), and what must stay visible."""
+    lengths = np.array([2, 3, 4, 7, 20, 40, 512])
+    assert masked_count(lengths, Masking(rate=0.15)).tolist() == [0, 0, 0, 1, 3, 6, 76]
+    assert masked_count(lengths, Masking(rate=0.99)).tolist() == [0, 1, 2, 5, 18, 38, 506]
+    assert masked_count(lengths, Masking(rate=0.99, specials=True)).tolist() == [1, 2, 3, 6, 19, 39, 506]
+    assert masked_count([3], Masking(rate=0.1, count="rounded"), np.array([0.69])).tolist() == [0]
+    assert masked_count([3], Masking(rate=0.1, count="rounded"), np.array([0.71])).tolist() == [1]
+    assert masked_count([10, 20], Masking(rate=0.29 + 0.01)).tolist() == [3, 6]
+    assert maskable([2, 3], Masking(count="bernoulli")).tolist() == [False, True]
+
+
+def test_masks_alone_need_no_further_draws():
+    """A stream goes on after one draw per position, so that later batches see the same masks."""
+    ids, lengths = batch([40, 20, 7])
+    ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    mask_batch(ids, lengths, Masking(), 50, ours)
+    theirs.random(ids.shape)
+    assert ours.random() == theirs.random()
+
+
+def test_random_tokens_are_all_others_but_special_ones_alike():
+    ids, lengths = batch([42] * 2000, vocab=30)
+    masking = Masking(mask=0.2, random=0.5)
+    corrupted, rows, columns = mask_batch(ids, lengths, masking, 30, np.random.default_rng(7))
+    shown, was = corrupted[rows, columns], ids[rows, columns]
+    drawn = np.bincount(shown[(shown != MASK) & (shown != was)], minlength=30)[FIRST_PIECE:]
+    expected = len(rows) * 0.5 / 25 * 24 / 25
+    assert FIRST_PIECE == 5 and abs(drawn - expected).max() < 4.5 * np.sqrt(expected)
+    assert abs((shown == MASK).mean() - 0.2) < 4 * np.sqrt(0.16 / len(rows))
+
+
+def test_only_masks_leave_and_a_share_of_each_row_stays():
+    """Of a row's m [MASK]s floor(delta m + U) stay: m (1 - delta) leave on average, each alike; other tokens never."""
+    rng, rounds = np.random.default_rng(8), 4000
+    shown = np.array([MASK, 9, MASK, MASK, MASK, MASK + 1, MASK, MASK, 9])
+    rows = np.array([0, 0, 0, 2, 2, 2, 2, 2, 5])
+    gone = np.stack([leaving(shown, rows, 0.3, rng) for _ in range(rounds)])
+    assert not gone[:, shown != MASK].any()
+    share = gone[:, shown == MASK].mean(0)
+    assert abs(share - 0.7).max() < 4.5 * np.sqrt(0.21 / rounds)
+    for row, count in ((0, 2), (2, 4)):
+        stay = count - gone[:, rows == row].sum(1)
+        assert set(stay) == {np.floor(0.3 * count), np.floor(0.3 * count) + 1}
+        assert abs(stay.mean() - 0.3 * count) < 4 * np.sqrt(0.25 / rounds)
+    assert leaving(shown, rows, 0.0, rng).tolist() == (shown == MASK).tolist()
+    assert not leaving(shown, rows, 1.0, rng).any()
 
 
 @pytest.mark.parametrize("mask,random", [(0.8, 0.1), (0.0, 1.0), (0.0, 0.0)])

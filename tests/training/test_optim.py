@@ -46,3 +46,17 @@ def test_flat_updates_equal_torch(kind, momentum):
         peer.zero_grad()
     for ours, theirs in zip(networks[0].parameters(), networks[1].parameters(), strict=True):
         assert torch.allclose(ours, theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize("clip", [1e-6, 5e-6, 1.0])
+def test_small_gradients_are_clipped_as_by_torch(clip):
+    """Its 1e-6 beside the norm counts where gradients are as small; a plain step of SGD shows what is left."""
+    gradient, weight = torch.tensor([3e-6, -4e-6]), torch.nn.Parameter(torch.zeros(2))
+    flat = FlatParameters([weight])
+    flat.gradient.copy_(gradient)
+    assert float(flat.step(1.0, clip=clip, kind="sgd")) == pytest.approx(5e-6)
+    torchs = torch.nn.Parameter(torch.zeros(2))
+    torchs.grad = gradient.clone()
+    torch.nn.utils.clip_grad_norm_([torchs], clip)
+    torch.testing.assert_close(weight.detach(), -torchs.grad, rtol=1e-6, atol=0)
+    assert not flat.gradient.any() and not flat.mean.any()

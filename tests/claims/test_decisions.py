@@ -1,0 +1,110 @@
+"""What an estimate decides, at which level, and how many replicates would: against t tests of SciPy."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from masklab.claims.effects import Correlation, difference
+from masklab.claims.power import MOST, needed
+from masklab.claims.verdict import _corrected, _count, _least_level, _needed, decided, effect_estimate
+from masklab.scores.estimate import FISHER, Estimate, estimate
+from masklab.scores.reading import Reading
+from masklab.scores.results import Results
+from masklab.scores.schema import rows_to_frame
+from masklab.scores.view import View
+
+INF = math.inf
+
+
+@pytest.mark.parametrize(
+    ("interval", "bounds", "verdict", "edge"),
+    [
+        ((0.1, 0.9), (0.0, 1.0), "supported", ""),
+        ((0.0, 0.9), (0.0, 1.0), "inconclusive", "0"),
+        ((0.1, 1.0), (0.0, 1.0), "inconclusive", "1"),
+        ((-0.1, 1.1), (0.0, 1.0), "inconclusive", "0"),
+        ((-0.5, 0.0), (0.0, 1.0), "contradicted", ""),
+        ((1.0, 1.5), (0.0, 1.0), "contradicted", ""),
+        ((0.1, 9.0), (0.0, INF), "supported", ""),
+        ((-9.0, 0.0), (-INF, 0.5), "supported", ""),
+        ((-9.0, 0.5), (-INF, 0.5), "inconclusive", "0.5"),
+        ((0.4, 0.8), (-INF, 0.5), "inconclusive", "0.5"),
+    ],
+)
+def test_a_region_is_open(interval, bounds, verdict, edge):
+    why = f"the interval holds {edge}" if edge else ""
+    assert decided(Estimate(sum(interval) / 2, *interval), bounds) == (why, verdict)
+
+
+@pytest.mark.parametrize("shift", [-0.06, -0.02, 0.0, 0.013, 0.05])
+def test_levels_are_those_of_t_tests(shift):
+    values = shift + np.array([0.003, -0.011, 0.008, 0.004])
+    made = estimate(values)
+
+    def p(bound, side):
+        return stats.ttest_1samp(values, bound, alternative=side).pvalue
+
+    for bound in (0.0, 0.01):
+        two = stats.ttest_1samp(values, bound).pvalue
+        assert _least_level(made, (bound, INF)) == pytest.approx(two, rel=1e-9)
+        assert _least_level(made, (-INF, bound)) == pytest.approx(two, rel=1e-9)
+    inside = 2 * max(p(-0.02, "greater"), p(0.02, "less"))
+    outside = 2 * min(p(-0.02, "less"), p(0.02, "greater"))
+    assert _least_level(made, (-0.02, 0.02)) == pytest.approx(min(inside, outside, 1.0), rel=1e-9)
+
+
+def test_the_replicates_that_are_needed():
+    rng = np.random.default_rng(1)
+    values = 0.02 + 0.01 * rng.normal(size=(4, 1)) + 0.004 * rng.normal(size=(1, 50))
+    for data, items in ((values[:, :1], 0.0), (values, values[:, 1:].mean(0).std(ddof=1))):
+        for bounds in ((0.0, INF), (-0.03, 0.03), (-INF, 0.015)):
+            spread = data[:, 0].std(ddof=1)
+            wanted = needed(data[:, 0].mean(), spread, bounds, items, 3)
+            assert _needed(estimate(data), bounds) == (wanted or MOST + 1)
+    assert _needed(estimate([0.01, -0.01, 0.001, -0.001]), (0.0, INF)) == MOST + 1 == 1001
+    r = np.array([0.5, 0.7, 0.3])
+    wanted = needed(np.arctanh(r).mean(), np.arctanh(r).std(ddof=1), (np.arctanh(0.2), INF), 0.0, 3)
+    assert _needed(estimate(r, scale=FISHER), (0.2, INF)) == wanted > 3
+
+
+def test_holms_correction_by_its_definition():
+    p = [0.001, 0.02, np.nan, 0.013, 0.2]
+    verdicts = ["supported", "contradicted", "untested", "supported", "inconclusive"]
+    frame = pd.DataFrame({"p": p, "verdict": verdicts})
+    order, kept = np.argsort(p)[:4], set()
+    for rank, index in enumerate(order):
+        if p[index] > 0.05 / (4 - rank):
+            break
+        kept.add(index)
+    expected = [v if i in kept or v == "untested" else "inconclusive" for i, v in enumerate(verdicts)]
+    assert _corrected(frame) == expected
+    nothing = frame.iloc[[2]]
+    assert _corrected(nothing) == ["untested"]
+    assert (_count(1), _count(2)) == ("one replicate", "2 replicates")
+
+
+def test_correlations_are_averaged_on_fishers_scale():
+    rng, points = np.random.default_rng(2), 9
+    y, x = rng.normal(size=(2, 3, points)).cumsum(2)
+    rows = [
+        {"recipe": recipe, "replicate": r + 1, "step": s, "probe": "r", "task": "c", "split": "test", "n": 9,
+         "metric": "rank", "value": values[r, s]}
+        for recipe, values in (("a", x), ("b", y)) for r in range(3) for s in range(points)
+    ]  # fmt: skip
+    probes = {"r": {"kind": "rank", "tasks": [], "recipes": ["a", "b"]}}
+    found = Results(View("s", recipes={"a": {}, "b": {}}, probes=probes), rows_to_frame(rows))
+    curves = [Reading(name, "rank", step="all", over="step") for name in "ab"]
+    r = np.array([np.corrcoef(x[i], y[i])[0, 1] for i in range(3)])
+    made = effect_estimate(Correlation((curves[1],), (curves[0],)), found)
+    z = np.arctanh(r)
+    low, high = np.tanh(stats.t.interval(0.95, 2, z.mean(), stats.sem(z)))
+    assert (made.value, made.low, made.high) == pytest.approx((np.tanh(z.mean()), low, high))
+    share = effect_estimate(Correlation((curves[1],), (curves[0],), "R2", 0.25), found)
+    assert share.value == pytest.approx(np.tanh(np.arctanh(np.abs(r)).mean()) ** 2 - 0.25)
+    last = [Reading(name, "rank") for name in "ab"]
+    ranks = effect_estimate(difference(last[0], last[1]), found)
+    assert ranks.spread == pytest.approx(max((x - y)[:, -1].std(ddof=1), np.sqrt(2 / 12)))
+    assert effect_estimate(Reading("nobody", "rank"), found).replicates == 0

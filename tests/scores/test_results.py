@@ -1,0 +1,207 @@
+"""What readings pick and how it is summed up, against the same rows in plain pandas and numpy."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from masklab.errors import MaskLabError
+from masklab.scores.reading import Reading
+from masklab.scores.results import NOTHING, Results, difference
+from masklab.scores.schema import rows_to_frame
+from masklab.scores.view import View
+
+SIZES, STEPS, LAYERS = (100, 200, 400, 800, 1600), (10, 20, 40), range(6)
+GAPS = {10: 1.0, 20: 0.21, 40: 0.2}  # of a floor of 2
+
+
+def view(**more):
+    kinds = {"p": "linear_probe", "r": "rank", "l": "loss", "c": "cost", "m": "minimal_pairs"}
+    tasks = {"t": {"metric": "mcc", "redrawn": False}, "u": {"metric": "mcc", "redrawn": False},
+             "blimp": {"metric": "accuracy", "kind": "pairs"}}  # fmt: skip
+    measured = {"p": ["t", "u"], "m": ["blimp"]}
+    probes = {n: {"kind": kind, "tasks": measured.get(n, []), "recipes": ["a", "b", "n"]} for n, kind in kinds.items()}
+    nulls = {"a": {"majority": None, "random": "n"}}
+    return View("s", recipes={"a": {"steps": 40}, "b": {}, "n": {}}, tasks=tasks, probes=probes, nulls=nulls, **more)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng, found = np.random.default_rng(3), []
+    for recipe, replicate, step in itertools.product("abn", (1, 2, 3), STEPS):
+        at = {"recipe": recipe, "replicate": replicate, "step": step}
+        for task, split, size, seed in itertools.product("tu", ("test", "away"), SIZES, (1, 2, 3)):
+            more = {
+                "probe": "p",
+                "task": task,
+                "split": split,
+                "train_size": size,
+                "seed": seed,
+                "n": size + len(split),
+            }
+            found.append(at | more | {"metric": "mcc", "value": rng.random()})
+        for layer in LAYERS:
+            more = {"probe": "r", "task": "c", "split": "masked", "layer": layer, "metric": "rank"}
+            found.append(at | more | {"value": 1 + rng.random()})
+        for metric, value in (("gap", GAPS[step]), ("floor", 2.0)):
+            found.append(at | {"probe": "l", "task": "c", "split": "test", "metric": metric, "value": value})
+        found.append(at | {"probe": "c", "task": "c", "split": "train", "metric": "flops", "value": 7.0 * step})
+        for phenomenon in ("x", "y"):
+            found.append(at | {"probe": "m", "task": f"blimp/{phenomenon}", "split": "test", "metric": "accuracy",
+                               "value": rng.random()})  # fmt: skip
+    return rows_to_frame([{"n": 1} | row for row in found])
+
+
+@pytest.fixture(scope="module")
+def found(rows):
+    return Results(view(), rows, models={("a", 1): {"flops": 3.0}, ("a", 2): {"flops": 5.0}, ("b", 1): {"flops": 9.0}})
+
+
+def by_hand(rows, recipe="a", metric="mcc", how="mean", **kept):
+    """[3] by replicate: the mean (or median) over seeds, then the mean over everything else."""
+    rows = rows[(rows["recipe"] == recipe) & (rows["metric"] == metric)]
+    for column, values in kept.items():
+        rows = rows[rows[column].isin(values)]
+    cells = rows.groupby(["replicate", "task", "split", "train_size", "layer", "step"])["value"].agg(how)
+    return cells.groupby("replicate").mean().to_numpy()
+
+
+LAST = {"step": [40], "split": ["test"], "task": ["t", "u"]}
+RANKS = {"metric": "rank", "split": ["masked"], "step": [40]}
+BOTH, RANK = Reading("a", tasks=("t", "u")), Reading("a", "rank", splits=("masked",))
+
+
+@pytest.mark.parametrize(
+    ("reading", "kept"),
+    [
+        (BOTH, LAST),
+        (Reading("b", tasks=("t", "u")), LAST | {"recipe": "b"}),
+        (BOTH.of("a", seeds="median"), LAST | {"how": "median"}),
+        (BOTH.of("a", splits=("test", "away")), LAST | {"split": ["test", "away"]}),
+        (BOTH.of("a", tasks=("u",)), LAST | {"task": ["u"]}),
+        (BOTH.of("a", step="first"), LAST | {"step": [10]}),
+        (BOTH.of("a", step=20), LAST | {"step": [20]}),
+        (BOTH.of("a", step="all"), LAST | {"step": STEPS}),
+        (BOTH.of("a", step="converged"), LAST | {"step": [20]}),
+        (BOTH.of("a", sizes=400), LAST | {"train_size": [400]}),
+        (BOTH.of("a", sizes="small"), LAST | {"train_size": SIZES[:3]}),
+        (BOTH.of("a", sizes="large"), LAST | {"train_size": SIZES[3:]}),
+        (BOTH.of("a", sizes="largest"), LAST | {"train_size": SIZES[4:]}),
+        (RANK, RANKS),
+        (RANK.of("a", layers=2), RANKS | {"layer": [2]}),
+        (RANK.of("a", layers="first"), RANKS | {"layer": [0]}),
+        (RANK.of("a", layers="last"), RANKS | {"layer": [5]}),
+        (RANK.of("a", layers="all"), RANKS | {"layer": [1, 2, 3, 4, 5]}),
+        (RANK.of("a", layers="shallow"), RANKS | {"layer": [1, 2]}),
+        (RANK.of("a", layers="deep"), RANKS | {"layer": [4, 5]}),
+        (Reading("a", "flops"), {"metric": "flops", "step": [40]}),
+        (Reading("a", tasks=("blimp",)), {"metric": "accuracy", "step": [40]}),
+        (Reading("a", tasks=("blimp/x",)), {"metric": "accuracy", "step": [40], "task": ["blimp/x"]}),
+    ],
+)
+def test_a_reading_picks_its_rows(rows, found, reading, kept):
+    values = found.values(reading)
+    assert values.replicates == (1, 2, 3) and values.x is None
+    np.testing.assert_allclose(values.scalar[:, 0], by_hand(rows, **kept), rtol=1e-12)
+
+
+def test_forms_of_a_value(rows, found):
+    np.testing.assert_allclose(found.values(RANK.of("a", form="log")).scalar[:, 0], np.log(by_hand(rows, **RANKS)))
+    assert found.values(Reading("a", "gap", form="share of the floor")).scalar[:, 0] == pytest.approx([0.1] * 3)
+    assert found.values(Reading("a", "gap", form="share of the floor", step="first")).scalar[0] == pytest.approx(0.5)
+    assert found.values(Reading("a", "gap", step="converged")).scalar[0] == pytest.approx(0.21)
+    later = found.values(Reading("a", "gap", step="since converged", over="step"))
+    assert later.x.tolist() == [20, 40] and later.data[0, :, 0] == pytest.approx([0.21, 0.2])
+
+
+@pytest.mark.parametrize(("over", "at"), [("train_size", SIZES), ("step", STEPS), ("layer", LAYERS)])
+def test_curves_their_slopes_and_their_roughness(rows, found, over, at):
+    reading = {"train_size": BOTH, "step": BOTH.of("a", step="all"), "layer": RANK.of("a", layers=None)}[over]
+    kept = {"train_size": LAST, "step": LAST, "layer": RANKS}[over]
+    curve = found.values(reading.of("a", over=over))
+    truth = np.stack([by_hand(rows, **kept | {over: [value]}) for value in at], 1)
+    assert curve.x.tolist() == list(at)
+    np.testing.assert_allclose(curve.data[:, :, 0], truth, rtol=1e-12)
+    with pytest.raises(ValueError):
+        _ = curve.scalar
+    x = np.log2(at) if over == "train_size" else np.array(at, float)
+    slope = found.values(reading.of("a", over=over, reduce="slope")).scalar[:, 0]
+    np.testing.assert_allclose(slope, [np.polyfit(x, y, 1)[0] for y in truth], rtol=1e-9)
+    rough = found.values(reading.of("a", over=over, reduce="roughness")).scalar[:, 0]
+    lines = [[np.interp(x[i], x[[i - 1, i + 1]], y[[i - 1, i + 1]]) for i in range(1, len(x) - 1)] for y in truth]
+    np.testing.assert_allclose(rough, np.abs(truth[:, 1:-1] - lines).mean(1), rtol=1e-9)
+
+
+def test_short_curves_have_no_slope_and_no_roughness(rows):
+    kept = Results(view(), rows[rows["step"].isin([10, 40])])
+    curve = BOTH.of("a", step="all", over="step")
+    assert np.isfinite(kept.values(curve.of("a", reduce="slope")).scalar).all()
+    assert np.isnan(kept.values(curve.of("a", reduce="roughness")).scalar).all()
+    short = Results(view(), rows[rows["step"] == 40]).values(curve.of("a", reduce="slope"))
+    assert short.scalar.shape == (3, 1) and np.isnan(short.scalar).all()
+
+
+def test_a_summary_of_a_number_and_of_a_curve(rows, found):
+    values = by_hand(rows, **LAST)
+    summary = found.summary(BOTH)
+    assert summary["value"].tolist() == pytest.approx([values.mean()]) and summary["x"].isna().all()
+    assert summary["n"].tolist() == [2 * (1600 + 4)]  # of each task's test split, the items of one size
+    assert (summary["replicates"].item(), summary["items"].item()) == (3, False)
+    assert found.summary(BOTH.of("a", over="train_size"))["x"].tolist() == list(SIZES)
+    with pytest.raises(MaskLabError, match="nothing was measured of"):
+        found.summary(Reading("a", "loss"))
+    assert found.values(Reading("a", "loss")) is NOTHING and not len(found.rows(Reading("a", "loss")))
+    assert found.items_behind(Reading("a", "loss")) == 0 and NOTHING.data.shape == (0, 1, 1)
+
+
+def test_an_interval_ends_where_its_metric_does():
+    at = {"recipe": "a", "step": 1, "probe": "m", "task": "blimp/x", "split": "test", "metric": "accuracy", "n": 9}
+    rows = rows_to_frame([at | {"replicate": r, "value": v} for r, v in enumerate((0.4, 1.0, 0.9), 1)])
+    made = Results(view(), rows).estimate(Reading("a", tasks=("blimp/x",)))
+    assert made.high == 1 and 0 <= made.low < made.value == pytest.approx(2.3 / 3)
+
+
+def test_differences_are_taken_within_replicates(rows, found):
+    both = difference(found.values(BOTH), found.values(BOTH.of("b")))
+    gaps = by_hand(rows, **LAST) - by_hand(rows, recipe="b", **LAST)
+    assert both.value == pytest.approx(gaps.mean()) and both.spread == pytest.approx(gaps.std(ddof=1))
+    assert difference(found.values(BOTH), NOTHING) is None
+    turned = found.values(BOTH).at([3, 1])
+    assert turned.replicates == (3, 1) and (turned.data == found.values(BOTH).data[[2, 0]]).all()
+
+
+def test_nulls_and_facts(rows, found):
+    nulls = found.nulls(BOTH)
+    assert set(nulls) == {"majority", "random"} and (nulls["majority"].data == 0).all()  # Matthews's
+    np.testing.assert_allclose(nulls["random"].scalar[:, 0], by_hand(rows, recipe="n", **LAST))
+    pairs = Reading("a", tasks=("blimp",))
+    assert (found.majority(pairs).data == 0.5).all() and found.of_pairs(pairs) and not found.of_pairs(BOTH)
+    assert not found.of_pairs(RANK) and found.majority(RANK) is None
+    assert found.majority(pairs.of("a", form="log")) is None
+    assert found.null(BOTH.of("b"), "majority") is None
+    assert found.majority(BOTH.of("a", over="train_size")).data.shape == (3, 5, 1)
+    assert (found.fact("a", "steps"), found.fact("a", "flops"), found.fact("n", "flops")) == (40, 4.0, None)
+
+
+def test_what_lies_within_the_saturation_is_at_equal_loss(rows, found):
+    assert found.gaps("a") == pytest.approx({10: 0.5, 20: 0.105, 40: 0.1}) and found.gaps("nobody") == {}
+    assert found.saturated({"p": 0.11, "q": 0.1, "r": 0.1101}) == ["p", "q"]
+    worse = rows.copy()
+    worse.loc[(worse["recipe"] == "b") & (worse["metric"] == "gap"), "value"] += 0.03
+    assert Results(view(), worse).at_equal_loss("abn") == ["a", "n"] and found.at_equal_loss("abn") == ["a", "b", "n"]
+
+
+def test_a_task_or_a_split_that_is_lacking_is_not_left_out_of_a_mean(rows):
+    kept = rows[~((rows["task"] == "u") & (rows["recipe"] == "a"))]
+    assert not Results(view(), kept).values(BOTH).replicates
+    assert Results(view(), kept).values(BOTH.of("b")).replicates == (1, 2, 3)
+    partly = rows[~((rows["task"] == "u") & (rows["replicate"] == 2))]
+    assert np.isnan(Results(view(), partly).values(BOTH).scalar[:, 0]).tolist() == [False, True, False]
+    assert not Results(view(), rows).values(BOTH.of("a", splits=("test", "nowhere"))).replicates
+
+
+def test_two_probes_of_one_thing_are_refused(rows):
+    again = pd.concat([rows, rows[(rows["task"] == "t") & (rows["step"] == 40)].head(1)])
+    with pytest.raises(MaskLabError, match=r"two probes measured a at step 40 on t \(mcc\)"):
+        Results(view(), again).values(BOTH.of("a", splits=("test", "away")))
