@@ -141,9 +141,9 @@ def _tasks(options):
     from masklab.corpora.english.labelled_tasks import RECIPES
     from masklab.corpora.english.pairs import PHENOMENA
 
-    widest = max(map(len, RECIPES))
+    wide = 2 + max(map(len, RECIPES))
     for name, recipe in RECIPES.items():
-        print(f"{name:{widest + 2}}{recipe.group:16}{recipe.description}")
+        print(f"{name:{wide}}{recipe.group:16}{recipe.description}")
     print(f"\nminimal pairs: {', '.join(PHENOMENA)}")
 
 

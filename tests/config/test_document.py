@@ -11,6 +11,7 @@ from masklab.cli import main
 from masklab.config import kinds, layered, plain, read
 from masklab.config.document import READING, keys
 from masklab.config.schema import KINDED, SECTIONS
+from masklab.corpora.english.labelled_tasks import RECIPES
 from masklab.studies.listing import names
 
 ROOT = Path(__file__).parents[2]
@@ -100,3 +101,9 @@ def test_the_default_is_short_and_its_parts_stand_alone():
     assert len((ROOT / "config.yaml").read_text().splitlines()) < 60
     for path in sorted((ROOT / "src/masklab/studies").glob("*/*.yaml")):
         assert read(path).studies and plain(layered([path]))
+
+
+def test_the_names_of_tasks_stand_in_a_column_of_their_own(capsys):
+    assert main(["tasks"]) == 0
+    recipes = capsys.readouterr().out.partition("\n\n")[0].splitlines()
+    assert {line.split()[0] for line in recipes} == set(RECIPES)
