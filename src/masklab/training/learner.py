@@ -79,7 +79,8 @@ class Learner:
         for batch in drawn.micro if self.teacher is not None else ():
             self.teacher.look_up(batch)
         if self.device.type == "cuda":
-            drawn.micro = [batch.pinned() for batch in drawn.micro]
+            with torch.cuda.device(self.device):  # a thread begins with the first GPU, whichever is this process's
+                drawn.micro = [batch.pinned() for batch in drawn.micro]
         return drawn
 
     @contextlib.contextmanager
