@@ -41,8 +41,8 @@ class Trainer:
     learner: makes the updates; guard: judges their losses; validation: the loss on other sequences; record: the files,
     written by process 0 alone; interruption: signals to stop.
 
-    ranks: this process among those of the run; the default is a run in one process. learner: the default is the one that
-    the recipe and the kind of device say (`stack.learner_of`).
+    ranks: this process among those of the run; the default is a run in one process. learner: the default is what the
+    recipe and the kind of device say (`stack.learner_of`).
     """
 
     def __init__(self, run: Run, ranks: Ranks | None = None, learner: Learner | None = None):

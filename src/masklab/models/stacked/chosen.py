@@ -97,7 +97,7 @@ def queries(at, own: int, length: int) -> int:
 
 
 def _most(counts, length: int) -> int:
-    """M as a model alone has it, counts [<= B] tokens of rows of `length`: all positions where that is about as fast."""
+    """M as a model alone has it, counts [<= B] tokens of rows of `length`: all positions where that is as fast."""
     most = int(counts.max(initial=0))
     return length if most == 0 or 2 * most > length else most
 
