@@ -45,8 +45,8 @@ class Trainer:
     written by process 0 alone; interruption: signals to stop; late: how many updates may have been made whose rows,
     `unread`, have not been judged and reported.
 
-    ranks: this process among those of the run; the default is a run in one process. learner: the default is the one
-    that the recipe and the kind of device say (`stack.learner_of`).
+    ranks: this process among those of the run; the default is a run in one process. learner: the default is what the
+    recipe and the kind of device say (`stack.learner_of`).
     """
 
     def __init__(self, run: Run, ranks: Ranks | None = None, learner: Learner | None = None):

@@ -67,7 +67,7 @@ def _alike(rows, x) -> bool:
 
 
 def _first(x, copy: int, count: int):
-    """The first rows of one copy, [1, count, ...], strides as of a copy alone: oneDNN's choice hangs on them."""
+    """The first rows of one copy, [1, count, ...], with the strides of a copy alone: oneDNN looks at them too."""
     return x[copy, :count][None]
 
 
