@@ -48,9 +48,10 @@ MODULES = {
 # Module -> changed line, as the command prints it -> why it changes no result.
 LAST = "+1 is the last axis of a matrix, as -1 is"
 EQUIVALENT: dict[str, dict[str, str]] = {
+    "sparse/lasso.py": {"if workers <= 2:": "how many threads share the rows changes no code"},
     "scores/metrics.py": {
-        "return np.where(scale > 1, covariance / np.where(scale > 0, scale, 1), 0.0)": "where it is not 0 it is 2 or more",
-        "return np.where(scale > 0, covariance / np.where(scale > 1, scale, 1), 0.0)": "where it is not 0 it is 2 or more",
+        "return np.where(scale > 1, covariance / np.where(scale > 0, scale, 1), 0.0)": "where not 0 it is 2 or more",
+        "return np.where(scale > 0, covariance / np.where(scale > 1, scale, 1), 0.0)": "where not 0 it is 2 or more",
         "return np.where(scale > 0, covariance / np.where(scale > 0, scale, 2), 0.0)": "what it divides is not shown",
     },
     "scores/estimate.py": {
