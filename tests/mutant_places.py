@@ -33,7 +33,7 @@ MODULES = {
     "sparse/dictionary.py": [
         "sparse/test_dictionary.py",
         "-k",
-        "coordinate or accumulate or replaced or draws or permutations or errors",
+        "coordinate or accumulate or replaced or draws or permutations or errors or resume",
     ],
     "corpora/markov/entropy.py": ["corpora/test_markov_law.py"],
     "corpora/markov/law.py": ["corpora/test_markov_law.py"],

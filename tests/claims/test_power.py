@@ -18,7 +18,7 @@ ABOVE, EQUAL = (0.0, math.inf), (-0.02, 0.02)
 @pytest.mark.parametrize("size", [0.0, 0.5, 1.0, 2.0])
 def test_a_difference_is_the_t_test(count, size):
     wanted = TTestPower().power(size, count, 0.05)
-    assert power(count, size, 1.0, ABOVE) == pytest.approx(wanted, abs=3e-3)
+    assert power(count, size, 1.0, ABOVE) == pytest.approx(wanted, abs=2e-3)
 
 
 @pytest.mark.parametrize("bounds", [ABOVE, EQUAL, (-math.inf, 0.02), (-0.02, math.inf)])
