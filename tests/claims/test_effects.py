@@ -107,6 +107,8 @@ def test_only_recipes_at_the_lowest_loss_of_all(found):
     assert found.at_equal_loss(RECIPES) == ["b", "c", "d"]  # .09, .06 and .05 of the floor
     assert at_equal_loss(Growth((A, B, C, D)), found) == Growth((B, D))
     assert at_equal_loss(Growth((A, D)), found) == Growth((D,)) and at_equal_loss(A, found) is A
+    unmeasured = Results(VIEW, found.scores[found.scores["metric"] == "accuracy"])
+    assert at_equal_loss(Growth((A, B, C)), unmeasured) == Growth((C,))
     both = Correlation((A, B, C), (B, C, D), equal_loss=True)
     kept = at_equal_loss(both, found)
     assert (kept.ys, kept.xs) == ((B, C), (C, D))

@@ -74,3 +74,14 @@ def test_an_effect_at_the_margin_is_called_equal_in_a_fortieth(count):
     rng = np.random.default_rng(count)
     false = [decided(estimate(0.02 + 0.01 * rng.normal(size=count)), EQUAL)[1] == "supported" for _ in range(4000)]
     assert np.mean(false) <= 0.025 + 3 * math.sqrt(0.025 * 0.975 / 4000)
+
+
+@pytest.mark.parametrize(("count", "items"), [(3, 0.3), (3, 1.0), (6, 0.2)])
+def test_a_power_that_is_given_by_many_draws(count, items):
+    """Interval by interval as `estimate` makes it, of an estimated spread and a known error over items."""
+    rng, dof, effect = np.random.default_rng(count), count - 1, 2.0
+    s2 = rng.chisquare(dof, 300_000) / dof / count
+    mean = effect + math.sqrt(1 / count + items**2) * rng.normal(size=len(s2))
+    error = np.sqrt(s2 + items**2)
+    half = np.maximum(stats.t.ppf(0.975, error**4 / (s2**2 / dof)) * error, stats.t.ppf(0.975, dof) * np.sqrt(s2))
+    assert power(count, effect, 1.0, ABOVE, items) == pytest.approx(np.mean(abs(mean) > half), abs=3e-3)

@@ -129,6 +129,26 @@ def test_an_impossible_sequence_is_refused():
         law.posterior(several, several == HIDDEN)
 
 
+def test_noise_by_the_definition_of_the_channel():
+    """P(token | seen) over all sequences, each visible token with its share of random ones, by Bayes' rule."""
+    law = law_of(Chains(synsets=4), True)
+    rate, mask, random, size = 0.4, 0.5, 0.3, law.symbols
+    every = np.array(list(np.ndindex(size, size, size)))
+    joint, rng = np.exp(law.log_probability(every)), np.random.default_rng(2)
+    visible = rate * random / size + np.eye(size) * (1 - rate + rate * (1 - mask - random))
+    chosen = random / size + np.eye(size) * (1 - mask - random)
+    for _ in range(20):
+        seen, column = every[rng.choice(len(every), p=joint)].copy(), int(rng.integers(3))
+        seen[(column + 1) % 3] = rng.choice([HIDDEN, *range(size)])
+        weights = joint.copy()
+        for at, token in enumerate(seen):
+            if token != HIDDEN:
+                weights *= (chosen if at == column else visible)[every[:, at], token]
+        truth = np.bincount(every[:, column], weights, minlength=size)
+        found = law.posterior(seen[None], np.arange(3)[None] == column, Channel(rate, mask, random))
+        np.testing.assert_allclose(found[0], truth / truth.sum(), atol=1e-12)
+
+
 @pytest.mark.parametrize("distributional", [True, False])
 def test_conditionals_are_ratios_of_joint_probabilities(distributional):
     """Each token given all others: its sequence's probability over the sum of those with any token in its place."""

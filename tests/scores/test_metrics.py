@@ -69,3 +69,9 @@ def test_ranks_are_scipys_and_one_item_is_a_share():
     assert ranks(values).tolist() == scipy.stats.rankdata(values).tolist()
     one = tally([1], [1], 2)
     assert accuracy(one) == 1 == majority(one) == f1(one) and one.total == 1
+
+
+def test_matthews_of_few_items():
+    """Against scikit-learn, where the squares under the root are as small as they can be."""
+    for labels, given in (([0, 1], [0, 1]), ([0, 1], [1, 0]), ([0, 1, 1], [0, 0, 1]), ([0, 0], [0, 1])):
+        assert mcc(tally(labels, given, 2)) == pytest.approx(sk.matthews_corrcoef(labels, given))

@@ -4,7 +4,7 @@ import pytest
 
 from masklab.claims.effects import Least, difference
 from masklab.errors import MaskLabError
-from masklab.scores.reading import Reading, leaves, needs, nulls_of
+from masklab.scores.reading import Reading, leaves, needs, nulls_of, task_names
 from masklab.scores.view import View
 
 VIEW = View(
@@ -91,3 +91,10 @@ def test_which_probes_a_reading_needs():
     assert leaves(structure) == [g, rank, loss] and leaves("text") == []
     assert needs(structure, PANELS) == [("p", "a"), ("p", "n"), ("r", "a"), ("r", "n"), ("l", "a")]
     assert needs(structure, PANELS, with_nulls=False) == [("p", "a"), ("r", "a"), ("l", "a")]
+
+
+def test_names_of_tasks_lack_what_all_begin_with():
+    assert task_names(["mae-a_b", "mae-c", "mae-c"]) == {"mae-a_b": "a b", "mae-c": "c"}
+    assert task_names(["mae-a"]) == {"mae-a": "mae-a"} and task_names([]) == {}
+    assert task_names(["mae-a", "b-c"]) == {"mae-a": "mae-a", "b-c": "b-c"}
+    assert task_names(["a_b", "c"]) == {"a_b": "a b", "c": "c"}

@@ -125,6 +125,18 @@ def test_accumulate_is_the_mean_of_outer_products():
     torch.testing.assert_close(b, dense.T @ x / 50)
 
 
+def test_how_much_is_kept_as_statistics_accumulate():
+    """A plain mean of all vectors until there are MEMORY per atom; then Mairal's rho over the iterations."""
+    size, atoms = 10, 80
+    filled = module.MEMORY * atoms // size
+    for i in (1, filled // 2, filled - 1):
+        assert module._keep(i, size, atoms) == pytest.approx(i / (i + 1))
+    late = filled * 100
+    assert module._keep(late, size, atoms) == pytest.approx(1 - module.FORGETTING / (late + 1))
+    assert module._keep(filled, size, atoms) == pytest.approx(1 - size / (module.MEMORY * atoms))
+    assert module._keep(0, 10**6, 1) == 0  # a batch above all memory is all there is
+
+
 def test_unused_and_duplicate_atoms_are_replaced():
     x = vectors(40, 8)
     d_t = x[:6].clone()

@@ -165,3 +165,12 @@ def test_errors():
 def test_unit_rows():
     x = torch.tensor([[3.0, 4.0], [0.0, 0.0]])
     torch.testing.assert_close(unit_rows(x), torch.tensor([[0.6, 0.8], [0.0, 0.0]]))
+
+
+def test_the_objective_of_many_rows_is_its_formula():
+    """More rows than are dense at once."""
+    generator = torch.Generator().manual_seed(3)
+    x, atoms = torch.randn(4200, 3, generator=generator), torch.randn(3, 5, generator=generator)
+    dense = torch.rand(4200, 5, generator=generator) * (torch.rand(4200, 5, generator=generator) < 0.5)
+    truth = ((x - dense @ atoms.T) ** 2).sum(1) / 2 + 0.3 * dense.sum(1)
+    torch.testing.assert_close(objective(x, atoms, Codes.of_dense(dense), 0.3).float(), truth)
