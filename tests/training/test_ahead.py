@@ -120,7 +120,7 @@ def test_a_fault_that_is_seen_late_is_told_of_its_own_step_and_nothing_is_saved_
             return found
 
     kept = [12, 40] if what == "loss" else [40]  # a checkpoint, or a state, is what is due first
-    run = make_run(english, tiny_encoder, tmp_path, steps=40, log_every=1, checkpoints=kept)
+    run = make_run(english, tiny_encoder, tmp_path, steps=40, log_every=1, checkpoints=kept, stack=False)
     trainer = Trainer(run)
     trainer.learner.__class__ = Broken
     save_after(trainer, [5, 13], monkeypatch)

@@ -25,16 +25,18 @@ def test_a_row_is_the_mean_over_masked_tokens():
     assert means.sums == {} and means.last == {}
 
 
-def test_a_file_grows_and_forgets_what_is_beyond_a_step(tmp_path):
+def test_a_file_grows_and_goes_on_from_the_rows_of_a_state(tmp_path):
     rows = [row | {"valid_loss": float("nan")} for row in updates(9)]
     file = MetricsFile(tmp_path / "m.parquet")
     file.write()
     assert not file.path.exists(), "no rows, no file"
-    for row in rows[:6]:
+    for done, row in enumerate(rows[:6], 1):
         file.append(row)
         file.write()
+        if done == 4:
+            state = file.columns()
     again = MetricsFile(tmp_path / "m.parquet")
-    again.load(4)
+    again.fill(state)
     for row in rows[4:]:
         again.append(row)
     assert len(again) == 9
