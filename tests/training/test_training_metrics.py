@@ -25,7 +25,7 @@ def test_a_row_is_the_mean_over_masked_tokens():
     assert means.sums == {} and means.last == {}
 
 
-def test_a_file_grows_and_forgets_what_is_beyond_a_step(tmp_path):
+def test_a_file_grows_and_goes_on_from_the_rows_of_a_state(tmp_path):
     rows = [row | {"valid_loss": float("nan")} for row in updates(9)]
     file = MetricsFile(tmp_path / "m.parquet")
     file.write()
@@ -34,7 +34,7 @@ def test_a_file_grows_and_forgets_what_is_beyond_a_step(tmp_path):
         file.append(row)
         file.write()
     again = MetricsFile(tmp_path / "m.parquet")
-    again.load(4)
+    again.fill({name: column[:4] for name, column in file.columns().items()})
     for row in rows[4:]:
         again.append(row)
     assert len(again) == 9
