@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from masklab.config.schema import Masking
-from masklab.masking import FIRST_PIECE, leaving, mask_batch, maskable, masked_count
+from masklab.masking import FIRST_PIECE, Hidden, leaving, mask_batch, maskable, masked_count
 from masklab.tokenizers import MASK
 
 
@@ -93,7 +93,8 @@ def test_only_masks_leave_and_a_share_of_each_row_stays():
     rng, rounds = np.random.default_rng(8), 4000
     shown = np.array([MASK, 9, MASK, MASK, MASK, MASK + 1, MASK, MASK, 9])
     rows = np.array([0, 0, 0, 2, 2, 2, 2, 2, 5])
-    gone = np.stack([leaving(shown, rows, 0.3, rng) for _ in range(rounds)])
+    hidden = Hidden(rows, shown == MASK, None, None, rows, np.arange(len(rows)))
+    gone = np.stack([leaving(hidden, 0.3, rng) for _ in range(rounds)])
     assert not gone[:, shown != MASK].any()
     share = gone[:, shown == MASK].mean(0)
     assert abs(share - 0.7).max() < 4.5 * np.sqrt(0.21 / rounds)
@@ -101,8 +102,8 @@ def test_only_masks_leave_and_a_share_of_each_row_stays():
         stay = count - gone[:, rows == row].sum(1)
         assert set(stay) == {np.floor(0.3 * count), np.floor(0.3 * count) + 1}
         assert abs(stay.mean() - 0.3 * count) < 4 * np.sqrt(0.25 / rounds)
-    assert leaving(shown, rows, 0.0, rng).tolist() == (shown == MASK).tolist()
-    assert not leaving(shown, rows, 1.0, rng).any()
+    assert leaving(hidden, 0.0, rng).tolist() == (shown == MASK).tolist()
+    assert not leaving(hidden, 1.0, rng).any()
 
 
 @pytest.mark.parametrize("mask,random", [(0.8, 0.1), (0.0, 1.0), (0.0, 0.0)])

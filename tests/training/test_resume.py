@@ -128,5 +128,5 @@ def test_metrics_grow_while_a_run_goes(english, tiny_encoder, tmp_path, monkeypa
     monkeypatch.setattr(loop, "Trainer", Watched)
     with pytest.raises(MaskLabError, match=r"stopped by signal 15 at step 30; the state of step 30 is saved"):
         train(run)
-    assert seen[0] == 0 and len(set(seen)) > 5 and seen == sorted(seen)
+    assert seen[0] == 0 and len(set(seen)) > 2 and seen == sorted(seen)
     assert len(pd.read_parquet(run.state / "metrics.parquet")) == 30
