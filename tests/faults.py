@@ -9,6 +9,7 @@ pairs, a table and a figure. `disk` and `readonly` mount a small tmpfs and need 
 
 import argparse
 import contextlib
+import hashlib
 import json
 import os
 import random
@@ -263,13 +264,17 @@ def readonly(place: Path, whole: Path, rng, times: int) -> str:
 
 
 HOOK = """
-import os, time
+import hashlib, os, stat, time
 fsync = os.fsync
 def logged(number):
     fsync(number)
-    found = os.fstat(number if isinstance(number, int) else number.fileno())
-    with open({log!r}, "a") as file:
-        file.write(f"{{found.st_ino}} {{found.st_size}} {{found.st_mtime_ns}}\\n")
+    number = number if isinstance(number, int) else number.fileno()
+    found = os.fstat(number)
+    if stat.S_ISREG(found.st_mode):
+        with open(f"/proc/self/fd/{{number}}", "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        with open({log!r}, "a") as file:
+            file.write(f"{{found.st_ino}} {{digest}}\\n")
 os.fsync = logged
 sync = os.sync
 def all_logged():
@@ -283,8 +288,8 @@ os.sync = all_logged
 def power(place: Path, whole: Path, rng, times: int) -> str:
     """The power fails: all processes end, and what was written and not fsynced is cut or gone.
 
-    Each file of the results, of the store and of Snakemake that has changed since it was last fsynced is as before
-    (one in three), cut at a block (one in three), or empty.
+    Each file of the results, of the store and of Snakemake whose bytes have changed since it was last fsynced is as
+    before (one in three), cut at a block (one in three), or empty. A time that was changed loses no byte.
     """
     folder, lost = lay_down(place / "power"), 0
     hook = place / "hook"
@@ -302,8 +307,9 @@ def power(place: Path, whole: Path, rng, times: int) -> str:
         for file in [path for top in ("results", ".masklab", ".snakemake") for path in (folder / top).rglob("*")]:
             with contextlib.suppress(OSError):
                 found = file.stat()
-                mark = f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
-                if file.is_symlink() or not file.is_file() or mark in synced or found.st_ctime_ns < until:
+                if file.is_symlink() or not file.is_file() or found.st_ctime_ns < until:
+                    continue
+                if f"{found.st_ino} {hashlib.sha256(file.read_bytes()).hexdigest()}" in synced:
                     continue
                 how = rng.randrange(3)
                 if how:
