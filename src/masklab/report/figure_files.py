@@ -1,5 +1,6 @@
 """Figures on disk: PDF, PNG and the data drawn, without dates or versions, so that equal scores give equal bytes."""
 
+import io
 import logging
 
 import matplotlib
@@ -19,7 +20,9 @@ def write_figure(figure: Figure, data: pd.DataFrame, stem) -> None:
     logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells what it leaves out of every font
     with matplotlib.rc_context(RC | {"font.family": families()}):
         for kind, metadata in undated.items():
+            drawn = io.BytesIO()  # a full disk would make matplotlib fail with something else than an OSError
+            figure.savefig(drawn, format=kind, metadata=metadata)
             with atomic(f"{stem}.{kind}") as temporary:
-                figure.savefig(temporary, format=kind, metadata=metadata)
+                temporary.write_bytes(drawn.getbuffer())
     write_parquet(data, f"{stem}.parquet")
     write_csv(data, f"{stem}.csv")
