@@ -41,6 +41,7 @@ onstart:
         and not workflow.deployment_settings.deployment_method
     ):
         warm.start(min(settings.threads, workflow.cores))
+        warm_scripts.install()
     if workflow.local_exec and not workflow.touch and not workflow.deployment_settings.deployment_method:
         side_by_side.install(workflow, settings, pending)
     jobs = {workflow.dag.jobid(job): (job.rule.name, dict(job.wildcards.items())) for job in pending if job.log}

@@ -6,6 +6,7 @@ sys.path.insert(0, str(Path(workflow.basedir, "src")))
 sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
 import side_by_side
+import warm_scripts
 from masklab.jobs import provenance, remaining, warm
 from masklab.config import load, plain
 from masklab.errors import MaskLabError

@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 
 from masklab.errors import MaskLabError, Passing
-from masklab.jobs import gpus, provenance, state, store, warm
+from masklab.jobs import gpus, provenance, state, store
 from masklab.jobs.lacking import lacking
 from masklab.jobs.progress import configure, cry
 from masklab.jobs.underway import Underway
@@ -26,7 +26,6 @@ def job(snakemake):
     An artifact that lies in the store is taken from it, and the body does not run. After the body nothing can fail the
     job: what cannot be written down or kept in the store is a warning.
     """
-    warm.hand_over()
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ[variable] = str(threads(snakemake.threads))
     gc.set_threshold(50_000)  # imports make objects that stay: looking through them for garbage takes time

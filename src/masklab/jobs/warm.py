@@ -1,10 +1,10 @@
 """A warm process whose forks are the jobs of a local run: it imports torch once, which takes every cold job 1 to 2 s.
 
-Snakemake starts a Python for every script. That one (`hand_over`) sends its environment, folder and open files to the
-warm process (`serve`), which has imported what jobs import, but nothing of MaskLab's, and never used it: no thread
-runs and no library holds a state. Two forks later the script runs there as it would have here. In between stands a
-process that waits for both ends: a script that is killed takes its job along, and a job's exit status is its script's.
-If that process is killed itself, the kernel kills the job (PR_SET_PDEATHSIG) and the script fails.
+Snakemake would start a Python for every script. In its place (`run`) it sends its environment, folder and open files
+to the warm process (`serve`), which has imported what jobs import, but nothing of MaskLab's, and never used it: no
+thread runs and no library holds a state. Two forks later the script runs there as a Python of its own would run it. In
+between stands a process that waits for both ends: if Snakemake is killed, it kills the job. If it is killed itself, the
+kernel kills the job (PR_SET_PDEATHSIG), which has failed then.
 
 Only on Linux, only where Snakemake itself runs the jobs, and not within a container; else jobs start cold.
 `MASKLAB_WARM=0` in the environment turns it off.
@@ -24,6 +24,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from contextlib import suppress
 from importlib import import_module
@@ -35,25 +36,26 @@ PRELOADED = (
     "scipy.special", "matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf",
     "snakemake.script",
 )  # fmt: skip
+_server = None  # the warm process that this one has started
 SIZE = struct.Struct("!q")  # of the request; also an exit status
 POLL = 1.0  # seconds between looks at whether Snakemake is still there
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 
 
 def start(threads: int) -> None:
-    """Start a warm process for jobs of `threads` threads, which ends with this one; scripts find it by `VARIABLE`.
+    """Start a warm process for jobs of `threads` threads, which ends with this one; `run` finds it by `VARIABLE`.
 
     The libraries that compute read their number of threads when they are loaded, so other jobs start cold.
     """
+    global _server
     if os.environ.get(VARIABLE) == "0" or not hasattr(os, "pidfd_open"):
         return
     folder = tempfile.mkdtemp(prefix="masklab-")  # readable by its owner alone
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = str(Path(folder, str(threads)))
-    counts = ("OMP", "GOTO", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")  # what Snakemake sets for a script
-    environment = os.environ | {f"{name}_NUM_THREADS": str(threads) for name in counts}
+    environment = os.environ | _counts(threads)
     environment["JE_ARROW_MALLOC_CONF"] = "background_thread:false"  # the one thread that imports would start
-    subprocess.Popen(
+    _server = subprocess.Popen(
         [sys.executable, "-P", "-m", "masklab.jobs.warm", path, str(os.getpid())],
         stdin=subprocess.DEVNULL,
         env=environment,
@@ -61,42 +63,64 @@ def start(threads: int) -> None:
     os.environ[VARIABLE] = path
 
 
-def hand_over() -> None:
-    """Have a warm process run this script and leave with its exit status; return if there is none."""
-    path = os.environ.pop(VARIABLE, "")
-    if Path(path).name != os.environ.get("OMP_NUM_THREADS"):
-        return
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        connection.connect(path)
-    except OSError:  # it is not ready yet
-        return
+def run(script: str, threads: int, variables=None) -> int | None:
+    """Run a script in the warm process, with this process's environment, folder and open files: its exit status.
+
+    threads: of the job; variables: laid over the environment. None, and nothing was run, if no warm process is there
+    or it is one for another number of threads. Waits for one that is still starting.
+    """
+    path = os.environ.get(VARIABLE, "")
+    if Path(path).name != str(threads):
+        return None
+    connection = _connection(path)
+    if connection is None:
+        return None
+    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
     request = {
-        "script": sys.argv[0],
+        "script": script,
         "folder": os.getcwd(),
-        "path": sys.path,
-        "environment": dict(os.environ),
+        "environment": environment | _counts(threads) | (variables or {}),
         "umask": _umask(),
     }
     sent = json.dumps(request).encode()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the job as well
-    signal.signal(signal.SIGTERM, lambda *_: connection.send(b"T"))
-    try:
-        socket.send_fds(connection, [SIZE.pack(len(sent))], [0, 1, 2])
-        connection.sendall(sent)
-        status = connection.recv(SIZE.size)
-    except OSError:
-        status = b""
+    with connection:
+        try:
+            socket.send_fds(connection, [SIZE.pack(len(sent))], [0, 1, 2])
+            connection.sendall(sent)
+            status = connection.recv(SIZE.size)
+        except OSError:
+            status = b""
     if len(status) < SIZE.size:
         sys.stderr.write("masklab: the warm process ended before this job did\n")
-        os._exit(1)
-    os._exit(SIZE.unpack(status)[0])
+        return 1
+    return SIZE.unpack(status)[0]
+
+
+def _counts(threads: int) -> dict[str, str]:
+    """What Snakemake sets in the environment of a script of so many threads."""
+    libraries = ("OMP", "GOTO", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")
+    return {f"{name}_NUM_THREADS": str(threads) for name in libraries}
+
+
+def _connection(path: str):
+    """A connection to the warm process at the socket `path`; None if there is none and none is starting."""
+    while True:
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(path)
+            return connection
+        except OSError:
+            connection.close()
+            if _server is None or _server.poll() is not None:
+                return None
+            time.sleep(0.02)
 
 
 def serve(path: str, parent: int) -> dict | None:
-    """Answer `hand_over`s at the socket `path` until the process `parent` ends; a fork returns with the job to run."""
+    """Answer `run`s at the socket `path` until the process `parent` ends; a fork returns with the job to run."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how those in between ended
+    path_of_modules = list(sys.path)  # imports add to it
     for name in PRELOADED:
         with suppress(ImportError):
             import_module(name)
@@ -114,14 +138,14 @@ def serve(path: str, parent: int) -> dict | None:
             connection, _ = listener.accept()
             if os.fork() == 0:
                 listener.close()
-                return _between(connection)
+                return _between(connection) | {"path": path_of_modules}
             connection.close()
     shutil.rmtree(Path(path).parent, ignore_errors=True)
     return None
 
 
 def _between(connection) -> dict:
-    """Fork the job and wait for it and for the script that handed it over; only the job returns."""
+    """Fork the job and wait for it and for the process that handed it over; only the job returns."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     connection.setblocking(True)
@@ -142,8 +166,8 @@ def _between(connection) -> dict:
     for file in files:
         os.close(file)
     ended = os.pidfd_open(job)
-    while ended not in select.select([connection, ended], [], [])[0]:
-        os.kill(job, signal.SIGTERM if connection.recv(1) else signal.SIGKILL)
+    if ended not in select.select([connection, ended], [], [])[0]:  # Snakemake has ended
+        os.kill(job, signal.SIGKILL)
     status = os.waitstatus_to_exitcode(os.waitpid(job, 0)[1])
     with suppress(OSError):
         connection.sendall(SIZE.pack(status if status >= 0 else 128 - status))
@@ -186,7 +210,7 @@ def _become(job):
     os.umask(job["umask"])
     os.environ.clear()
     os.environ.update(job["environment"])
-    sys.path[:] = job["path"]
+    sys.path[:] = [str(Path(job["script"]).resolve().parent), *job["path"]]
     sys.argv = [job["script"]]
     tempfile.tempdir = None
     for name in [name for name in sys.modules if name.partition(".")[0] == "masklab"]:
@@ -194,9 +218,9 @@ def _become(job):
 
 
 def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+    """This process's; asking the system for it would change it for a moment, for other threads too."""
+    with open("/proc/self/status") as status:
+        return int(next(line for line in status if line.startswith("Umask:")).split()[1], 8)
 
 
 if __name__ == "__main__":
