@@ -158,3 +158,23 @@ def test_without_a_warm_process_scripts_run_all_the_same(begin, tmp_path, monkey
     warm.start(1)
     assert os.environ[warm.VARIABLE] == "0"
     assert begin("print('here')", **{warm.VARIABLE: "0"}).communicate()[0] == "here\n"
+
+
+PRELOADED = """
+import sys
+from masklab.jobs import preloaded
+marks = preloaded.load()
+name = "masklab.config.kinds"
+file, time, size = marks[name]
+preloaded.fresh(marks)
+kept = name in sys.modules
+preloaded.fresh(marks | {name: CHANGED})
+print(kept, [module for module in sys.modules if module.partition(".")[0] == "masklab"], "torch" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("changed", ["(file, time + 1, size)", "(file, time, size + 1)", "(file + 'x', time, size)"])
+def test_a_job_runs_the_code_of_its_own_moment(changed):
+    code = PRELOADED.replace("CHANGED", changed)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True [] True\n"

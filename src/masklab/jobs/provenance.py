@@ -5,6 +5,7 @@ the job whose log is `results/logs/<...>.log` is `results/made/<...>.json`: rule
 """
 
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -25,6 +26,11 @@ SMALL = 1_000_000  # bytes; Snakemake's `--max-checksum-file-size`
 
 def versions() -> dict[str, str]:
     """Versions of the packages that do the work."""
+    return dict(_installed())
+
+
+@functools.cache  # 4 ms each
+def _installed():
     installed = {}
     for name in PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):

@@ -1,10 +1,10 @@
-"""A warm process whose forks are the jobs of a local run: it imports torch once, which takes every cold job 1 to 2 s.
+"""A warm process whose forks are the jobs of a local run: it imports once what takes every cold job 1 to 3 s.
 
 Snakemake would start a Python for every script. In its place (`run`) it sends its environment, folder and open files
-to the warm process (`serve`), which has imported what jobs import, but nothing of MaskLab's, and never used it: no
-thread runs and no library holds a state. Two forks later the script runs there as a Python of its own would run it. In
-between stands a process that waits for both ends: if Snakemake is killed, it kills the job. If it is killed itself, the
-kernel kills the job (PR_SET_PDEATHSIG), which has failed then.
+to the warm process (`serve`), which has imported what jobs import (`preloaded`) and never used it: no thread runs and
+no library holds a state. Two forks later the script runs there as a Python of its own would run it. In between stands
+a process that waits for both ends: if Snakemake is killed, it kills the job. If it is killed itself, the kernel kills
+the job (PR_SET_PDEATHSIG), which has failed then.
 
 Only on Linux, only where Snakemake itself runs the jobs, and not within a container; else jobs start cold.
 `MASKLAB_WARM=0` in the environment turns it off.
@@ -27,15 +27,11 @@ import tempfile
 import time
 import traceback
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 
+from masklab.jobs import preloaded
+
 VARIABLE = "MASKLAB_WARM"
-PRELOADED = (
-    "torch", "safetensors.torch", "tokenizers", "pyarrow.parquet", "pyarrow.compute", "pandas", "pydantic",
-    "scipy.special", "matplotlib.figure", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf",
-    "snakemake.script",
-)  # fmt: skip
 _server = None  # the warm process that this one has started
 SIZE = struct.Struct("!q")  # of the request; also an exit status
 POLL = 1.0  # seconds between looks at whether Snakemake is still there
@@ -121,9 +117,7 @@ def serve(path: str, parent: int) -> dict | None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how those in between ended
     path_of_modules = list(sys.path)  # imports add to it
-    for name in PRELOADED:
-        with suppress(ImportError):
-            import_module(name)
+    marks = preloaded.load()
     gc.collect()
     gc.freeze()
     listener = socket.socket(socket.AF_UNIX)
@@ -138,7 +132,7 @@ def serve(path: str, parent: int) -> dict | None:
             connection, _ = listener.accept()
             if os.fork() == 0:
                 listener.close()
-                return _between(connection) | {"path": path_of_modules}
+                return _between(connection) | {"path": path_of_modules, "marks": marks}
             connection.close()
     shutil.rmtree(Path(path).parent, ignore_errors=True)
     return None
@@ -213,8 +207,7 @@ def _become(job):
     sys.path[:] = [str(Path(job["script"]).resolve().parent), *job["path"]]
     sys.argv = [job["script"]]
     tempfile.tempdir = None
-    for name in [name for name in sys.modules if name.partition(".")[0] == "masklab"]:
-        del sys.modules[name]  # the code of today
+    preloaded.fresh(job["marks"])
 
 
 def _umask() -> int:
