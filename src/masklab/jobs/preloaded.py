@@ -9,6 +9,8 @@ import sys
 from contextlib import suppress
 from importlib import import_module
 
+from masklab.jobs import provenance
+
 LIBRARIES = (
     "torch", "safetensors.torch", "tokenizers", "pyarrow.parquet", "pyarrow.compute", "pandas", "pydantic",
     "scipy.special", "scipy.stats", "matplotlib.figure", "matplotlib.backends.backend_agg",
@@ -16,8 +18,8 @@ LIBRARIES = (
 )  # fmt: skip
 PACKAGE = "masklab"
 MODULES = (
-    "jobs.gpus", "jobs.lacking", "jobs.progress", "jobs.provenance", "jobs.stacks", "jobs.state", "jobs.store",
-    "jobs.underway", "training.launch", "probes.checkpoints", "report.cells", "report.figure_files", "scores.load",
+    "jobs.gpus", "jobs.lacking", "jobs.progress", "jobs.stacks", "jobs.state", "jobs.store", "jobs.underway",
+    "training.launch", "probes.checkpoints", "report.cells", "report.figure_files", "scores.load",
     "studies", "tasks.encoding",
 )  # fmt: skip
 KINDS = ("probes", "terms")
@@ -30,11 +32,9 @@ def load() -> dict[str, tuple[str, int, int]]:
             import_module(name)
     for name in MODULES:
         import_module(f"{PACKAGE}.{name}")
-    from masklab.config import kinds
-    from masklab.jobs import provenance
-
+    ours = import_module(f"{PACKAGE}.config.kinds").OURS
     for section in KINDS:
-        for kind in kinds.OURS[section].values():
+        for kind in ours[section].values():
             kind.entity(), kind.function()
     provenance.versions()
     return {name: _mark(module.__file__) for name, module in _ours()}
