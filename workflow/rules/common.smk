@@ -5,6 +5,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(workflow.basedir, "src")))
 sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
+import inside_snakemake
 import side_by_side
 from masklab.jobs import provenance, remaining, warm
 from masklab.config import load, plain
