@@ -163,9 +163,7 @@ def test_every_symbol_as_root_recursive_or_not(case):
                 wanted[found, symbol] += p
         found = law.root_inside(rows, np.full(len(rows), length))
         assert found.shape == wanted.shape
-        np.testing.assert_allclose(
-            found / found.sum(1, keepdims=True), wanted / wanted.sum(1, keepdims=True), atol=1e-12
-        )
+        np.testing.assert_allclose(shares(found), shares(wanted), atol=1e-12)
 
 
 @pytest.mark.parametrize("width", [1, 2, 3])
@@ -183,18 +181,14 @@ def test_nodes_over_the_first_words_recursive(width):
                         counted[symbol] += p * (at == 0 and wide == width)
             rows.append([*words, *[0] * (max(lengths) - length)])
             posterior.append(counted)
-        found, wanted = law_prefix(rules, rows, lengths, width), np.array(posterior)
+        found, wanted = Law(rules).prefix_posterior(rows, lengths, width), np.array(posterior)
         assert (found.sum(1) > 0).tolist() == (wanted.sum(1) > 0).tolist()
         some = wanted.sum(1) > 0
-        np.testing.assert_allclose(
-            found[some] / found[some].sum(1, keepdims=True),
-            wanted[some] / wanted[some].sum(1, keepdims=True),
-            atol=1e-12,
-        )
+        np.testing.assert_allclose(shares(found[some]), shares(wanted[some]), atol=1e-12)
 
 
-def law_prefix(rules, rows, lengths, width):
-    return Law(rules).prefix_posterior(rows, lengths, width)
+def shares(scores):
+    return scores / scores.sum(1, keepdims=True)
 
 
 def test_entropies_recursive_by_enumeration():

@@ -213,9 +213,13 @@ def test_what_cannot_be_coded_is_one_line():
     dictionary = atoms(4, 6)
     bad = vectors(5, 4)
     bad[3, 1] = torch.nan
-    for x, penalty, said in ((bad, 1.0, "row 3 of the vectors to code is not finite"), (bad[:2], 0.0, "must be above"),
-                             (bad[:2], -1.0, "must be above"), (bad[:, :3], 1.0, r"shape \[5, 3\], expected \[n, 4\]"),
-                             (bad[0], 1.0, r"shape \[4\], expected \[n, 4\] for a dictionary of shape \[4, 6\]")):  # fmt: skip
+    for x, penalty, said in (
+        (bad, 1.0, "row 3 of the vectors to code is not finite"),
+        (bad[:2], 0.0, "must be above 0"),
+        (bad[:2], -1.0, "must be above 0"),
+        (bad[:, :3], 1.0, r"shape \[5, 3\], expected \[n, 4\]"),
+        (bad[0], 1.0, r"shape \[4\], expected \[n, 4\] for a dictionary of shape \[4, 6\]"),
+    ):
         with pytest.raises(MaskLabError, match=said):
             lasso(x, dictionary, penalty)
     assert unit_rows(torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1e-8]])).tolist() == [
