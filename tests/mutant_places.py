@@ -4,7 +4,7 @@
 MODULES = {
     "intervals.py": ["test_statistics.py"],
     "spectrum.py": ["test_spectrum.py"],
-    "probes/rank.py": ["probes/test_rank.py", "-k", "svd_of_held and bert"],
+    "probes/rank.py": ["probes/test_rank.py", "-k", "svd_of_held and bert or progress"],
     "masking.py": ["training/test_masking.py"],
     "config/schema/objectives.py": ["config/test_objectives_config.py", "models/test_flops.py"],
     "inside_torch.py": ["test_inside_torch.py"],
