@@ -2,6 +2,7 @@
 #   make                 set up .venv, then run the default workflow
 #   make test            set up .venv, then run every check, and every test but those of the workflow as a whole
 #   make test-workflow   the rest: the real workflow, run in temporary folders
+#   make test-newest     the tests with the newest versions that pyproject.toml allows, in an environment of its own
 # PYTHON chooses the interpreter, VENV the environment, TORCH_INDEX a wheel index for torch
 # (e.g. https://download.pytorch.org/whl/cpu for the smaller CPU build).
 PYTHON ?= python3
@@ -22,14 +23,28 @@ test: $(VENV)/.done
 test-workflow: $(VENV)/.done
 	$(BIN)/pytest -m workflow
 
+test-newest:
+	rm -rf $(VENV)-newest
+	$(PYTHON) -m venv $(VENV)-newest
+	$(VENV)-newest/bin/python -m pip install --quiet $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable ".[hub,test]"
+	$(VENV)-newest/bin/python -m pip list
+	$(VENV)-newest/bin/pytest -n 2 --dist loadfile -m "not workflow" --deselect tests/test_dependencies.py
+
 setup: $(VENV)/.done
 
-$(VENV)/.done: envs/lock.txt envs/lock-no-deps.txt pyproject.toml
+LOCKED = $(BIN)/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation --use-pep517
+CUDA = import sys, importlib.metadata as m; sys.exit(not any(r.startswith("nvidia-") for r in m.requires("torch")))
+
+# Every file is checked by its hash, but for a build of torch from TORCH_INDEX, which that index vouches for.
+$(VENV)/.done: $(wildcard envs/lock*.txt) pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "MaskLab needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -r envs/lock.txt
-	$(BIN)/python -m pip install --quiet --no-deps -r envs/lock-no-deps.txt --editable .
+	$(if $(TORCH_INDEX),$(BIN)/python -m pip install --quiet --no-deps --index-url $(TORCH_INDEX) $$(grep -o '^torch==[0-9.]*' envs/lock.txt))
+	$(LOCKED) -r envs/lock-build.txt
+	$(LOCKED) -r envs/lock.txt
+	if $(BIN)/python -c '$(CUDA)'; then $(LOCKED) -r envs/lock-cuda.txt; fi
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-.PHONY: run test test-workflow setup
+.PHONY: run test test-workflow test-newest setup
 .DEFAULT_GOAL := run

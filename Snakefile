@@ -2,7 +2,7 @@
 # README.md lists the targets a person asks for. The way of the data: ARCHITECTURE.md.
 from snakemake.utils import min_version
 
-min_version("9.19")
+min_version("9.27.1")
 
 
 # Only used with `--sdm apptainer`: the environment of envs/ in an image.
@@ -26,13 +26,8 @@ include: "workflow/rules/pages.smk"
 report: "workflow/report/run.rst"
 
 
-# Snakemake's limit of 100 jobs a second, its default, asks for another round of scheduling a second after each round,
-# and every job that ends begins such a chain: after 200 jobs 200 rounds a second, each looking at every input of every
-# ready job, which keeps a core busy. A limit that somebody asked for stays.
 onstart:
-    limit = workflow.scheduling_settings.max_jobs_per_timespan
-    if limit is None or limit.max_jobs >= 100 * limit.timespan:
-        workflow.scheduler.job_rate_limiter = None
+    inside_snakemake.calm(workflow)
     pending = list(workflow.dag.needrun_jobs())
     if (
         len(pending) >= 10
@@ -41,13 +36,13 @@ onstart:
         and not workflow.deployment_settings.deployment_method
     ):
         warm.start(min(settings.threads, workflow.cores))
-        warm_scripts.install()
+        inside_snakemake.run_scripts(warm.run)
     if workflow.local_exec and not workflow.touch and not workflow.deployment_settings.deployment_method:
         side_by_side.install(workflow, settings, pending)
     jobs = {workflow.dag.jobid(job): (job.rule.name, dict(job.wildcards.items())) for job in pending if job.log}
     remaining.expect(jobs, plain(settings.raw), cluster.planned_device())
     if not workflow.local_exec:
-        watch(workflow.scheduler._executor)
+        watch(inside_snakemake.executor(workflow))
         remember_code(job.params.code for job in pending if "code" in job.params.keys())
 
 

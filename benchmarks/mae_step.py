@@ -73,7 +73,7 @@ def main():
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(args.threads))
     import torch
 
-    from masklab.memory import keep_freed_memory
+    from masklab.inside_libc import keep_freed_memory
     from masklab.models.flops import training_flops
 
     keep_freed_memory()  # as every job of the workflow does

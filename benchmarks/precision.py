@@ -18,7 +18,7 @@ import torch
 
 from masklab.config.schema import Encoder, EnglishCorpus, Model, Objective
 from masklab.corpora import generate
-from masklab.memory import keep_freed_memory
+from masklab.inside_libc import keep_freed_memory
 from masklab.subwords import train
 from masklab.tokens import write_tokens
 from masklab.training.learner import Learner

@@ -33,7 +33,7 @@ from torch.utils.data import Dataset
 
 from masklab.config.schema import Encoder, Model, Objective
 from masklab.files import write_json
-from masklab.memory import keep_freed_memory
+from masklab.inside_libc import keep_freed_memory
 from masklab.models.flops import flops_per_token
 from masklab.models.huggingface import export_config
 from masklab.tokenizers import CLS, MASK, PAD, SEP, SPECIALS, UNK

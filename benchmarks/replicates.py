@@ -23,7 +23,7 @@ import torch
 from pretraining_throughput import write_corpus
 
 from masklab.config.schema import Encoder, Model, Objective
-from masklab.memory import keep_freed_memory
+from masklab.inside_libc import keep_freed_memory
 from masklab.rng import replicate_seed
 from masklab.training.learner import Learner
 from masklab.training.run import Run

@@ -40,6 +40,15 @@ def test_the_catalogue_is_told_what_it_asks_for():
     assert all(isinstance(value, bool) for value in deployment.values())
 
 
+def test_a_job_tries_the_newest_versions_every_week():
+    (path,) = (ROOT / ".github/workflows").glob("*.yml")
+    workflow = yaml.safe_load(path.read_text())
+    assert "schedule" in workflow[True] and workflow["permissions"] == {"contents": "read"}  # YAML's `on` is true
+    (command,) = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+    target = command.split()[1]
+    assert command.startswith("make ") and f"\n{target}:" in (ROOT / "Makefile").read_text()
+
+
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
 def test_a_form_of_an_issue_is_one(path):
     form = yaml.safe_load(path.read_text())

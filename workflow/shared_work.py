@@ -1,9 +1,10 @@
 """Take from the store what a run lacks, just before Snakemake builds its graph of jobs, and say which targets are none.
 
-All that knows the inside of Snakemake's graph. Only the Snakemake that a person starts takes from the store, under
+Only the Snakemake that a person starts takes from the store, under
 three conditions: it runs jobs or (`-n`) says which it would run, nobody else works in the folder, and nothing is
-forced. It writes Snakemake's own metadata for what it links, so that a later change of config or inputs is noticed.
-Should a version of Snakemake lack one of the hooks, jobs still take from the store one by one as they begin.
+forced. It has Snakemake's own metadata written for what it links, so that a later change of config or inputs is
+noticed. Should a version of Snakemake lack what that needs (`inside_snakemake`), jobs still take from the store one by
+one as they begin.
 """
 
 import os
@@ -11,8 +12,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from snakemake.exceptions import InputFunctionException, MissingRuleException
-
+import inside_snakemake
 import leftovers
 from masklab.errors import MaskLabError
 from masklab.files import settle
@@ -21,32 +21,27 @@ from masklab.plan.reuse import Reused, reuse
 from refresh import SHOWN, write_pages
 from targets import is_ours, no_target
 
-HOOKS = ("_build_dag", "async_run", "is_main_process", "dag_settings")
 PENDING = Path(".masklab/linking")  # files that were linked and whose metadata is not yet written, a line each
 
 
 def install(workflow, paths, options: str) -> None:
     """Have `workflow` look in the store just before it builds its graph of jobs. options: for the pages of results."""
-    if not all(hasattr(type(workflow), hook) or hasattr(workflow, hook) for hook in HOOKS):
+    if not inside_snakemake.able("take", workflow=workflow) or not workflow.is_main_process:
         return
-    if workflow.is_main_process:
-        build = workflow._build_dag
 
-        def look_and_build():
-            if runs := _runs(workflow):
-                leftovers.look(paths, runs == "dry")
-                if store.folder() is not None and (reused := _look(workflow, paths, runs == "dry")).files:
-                    shown = SHOWN & {job.rule for job in reused.taken}
-                    pages = (lambda: write_pages(paths, options)) if shown else None
-                    _register(workflow, {os.path.relpath(file) for file in reused.files}, pages)
-            try:
-                build()
-            except (InputFunctionException, MissingRuleException):
-                if message := no_target(workflow, paths):
-                    sys.exit(message)
-                raise
+    def look():
+        if runs := _runs(workflow):
+            leftovers.look(paths, runs == "dry")
+            if store.folder() is not None and (reused := _look(workflow, paths, runs == "dry")).files:
+                shown = SHOWN & {job.rule for job in reused.taken}
+                pages = (lambda: write_pages(paths, options)) if shown else None
+                _register(workflow, {os.path.relpath(file) for file in reused.files}, pages)
 
-        workflow._build_dag = look_and_build
+    def otherwise():
+        if message := no_target(workflow, paths):
+            sys.exit(message)
+
+    inside_snakemake.before_graph(workflow, look, otherwise)
 
 
 def _runs(workflow) -> str:
@@ -110,7 +105,7 @@ def _files(workflow, paths) -> list[str]:
     asked = workflow.dag_settings.targets or [workflow.default_target]
     files = []
     for target in asked:
-        if target in workflow._rules:
+        if target in inside_snakemake.rules(workflow):
             rule = workflow.get_rule(target)
             listed = list(rule.output) or [file for file in rule.input if not callable(file)]
         else:
@@ -124,18 +119,14 @@ def _register(workflow, linked, pages=None) -> None:
 
     pages: writes the pages of results, where these show what was linked and are not themselves asked for.
     """
-    dag, decide = workflow.dag, workflow.dag.update_needrun
 
-    async def note_and_decide(*arguments, **named):
-        dag.update_needrun = decide
-        for job in list(dag.jobs):
-            if job.output and all(str(file) in linked for file in job.output):
-                await workflow.persistence.finished(job)
+    def noted():
         os.sync()  # once for all that was linked: till then a loss of power leaves them in `PENDING`
         PENDING.unlink(missing_ok=True)
-        decided = await decide(*arguments, **named)
-        if pages and not any(job.rule.name == "pages" for job in dag.jobs):
-            pages()
         return decided
 
-    dag.update_needrun = note_and_decide
+    def decided(jobs):
+        if pages and not any(job.rule.name == "pages" for job in jobs):
+            pages()
+
+    inside_snakemake.before_deciding(workflow, linked, noted)

@@ -3,22 +3,24 @@
 Each replicate keeps a job of its own, whose params and inputs know nothing of the others. What is changed is the order
 in which Snakemake's scheduler starts them: of the replicates of a recipe that are ready, one; the others when it has
 ended, and then they find their work done. It is told which ones these are (`masklab.jobs.stacks`). A recipe waits for
-replicates whose inputs are not yet made, as long as anything else is to be done. All that knows the scheduler's inside.
+replicates whose inputs are not yet made, as long as anything else is to be done.
 """
 
 import shutil
 
+import inside_snakemake
 from masklab.jobs import stacks
 from masklab.training.side_by_side import stacks as may_stack
 
-HOOKS = ("job_selector", "running")
 RULE = "pretrain"
 
 
 def install(workflow, config, pending) -> None:
     """Have the scheduler of `workflow` start replicates so; pending: the jobs that this run needs."""
     scheduler = workflow.scheduler
-    if not all(hasattr(scheduler, hook) for hook in HOOKS) or (config.device != "cpu" and _has_gpu(config)):
+    if config.device != "cpu" and _has_gpu(config):
+        return
+    if not inside_snakemake.able("beside", workflow=workflow, scheduler=scheduler, dag=workflow.dag):
         return
     recipes = {}
     for job in pending:
@@ -27,7 +29,7 @@ def install(workflow, config, pending) -> None:
     groups = _groups(recipes, workflow.cores)
     if groups:
         stacks.begin()
-        scheduler.job_selector = Selector(workflow, scheduler, groups).select
+        inside_snakemake.select_jobs(workflow, lambda choose: Selector(workflow, scheduler, groups, choose).select)
 
 
 def _has_gpu(config) -> bool:
@@ -59,9 +61,8 @@ def _groups(recipes, cores: int) -> dict:
 class Selector:
     """The scheduler's choice of jobs to start, which lets one job of a group through at a time."""
 
-    def __init__(self, workflow, scheduler, groups):
-        self.dag, self.scheduler, self.groups = workflow.dag, scheduler, groups
-        self.choose = scheduler.job_selector
+    def __init__(self, workflow, scheduler, groups, choose):
+        self.dag, self.scheduler, self.groups, self.choose = workflow.dag, scheduler, groups, choose
 
     def select(self, jobs):
         """Jobs to start now, of those that are ready."""

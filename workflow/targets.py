@@ -3,15 +3,17 @@
 import os
 from pathlib import Path
 
+import inside_snakemake
 from masklab.config.inherit import meant
 from masklab.errors import MaskLabError
 
 
 def no_target(workflow, paths) -> str:
     """What is said of the first target that is neither a rule nor a file that anything makes; "": none is."""
+    rules = inside_snakemake.rules(workflow)
     for target in map(str, workflow.dag_settings.targets or ()):
-        if not (target in workflow._rules or Path(target).exists() or is_ours(paths, os.path.relpath(target))):
-            return f"masklab: {target}: no such target; {_instead(target, list(workflow._rules), paths)}"
+        if not (target in rules or Path(target).exists() or is_ours(paths, os.path.relpath(target))):
+            return f"masklab: {target}: no such target; {_instead(target, rules, paths)}"
     return ""
 
 

@@ -1,12 +1,13 @@
 """What Snakemake's slurm executor does not do by itself: look often, give up lost jobs, keep from hopeless attempts.
 
-These are methods and fields of Snakemake and its plugins that no interface promises: `tests/test_requests.py` fails
-where an upgrade has renamed one.
+These are methods and fields that no interface promises (`inside_snakemake`); `tests/test_requests.py` fails where an
+upgrade has renamed one.
 """
 
 import asyncio
 import time
 
+import inside_snakemake
 from masklab.jobs import queued, underway
 
 LOOK = 15.0  # seconds between looks at the queue, at most
@@ -20,6 +21,8 @@ def watch(executor) -> None:
     and long enough for a controller to forget those that have ended. For a job that the controller no longer knows,
     because it died before it had written that down, it waits for ever. And it submits a job again whatever it said.
     """
+    if executor is None or not inside_snakemake.able("slurm", executor=executor):
+        return
     look, report, known = executor.check_active_jobs, executor.report_job_error, {}
 
     async def sleep():
@@ -41,7 +44,7 @@ def watch(executor) -> None:
 
     def report_job_error(submitted, msg=None, **more):
         if recurs(submitted.job, submitted.external_jobid):
-            submitted.job._attempt = submitted.job.restart_times + 1  # the setter would ask for other resources
+            inside_snakemake.give_up(submitted.job)
         report(submitted, msg, **more)
 
     executor.sleep, executor.check_active_jobs, executor.report_job_error = sleep, check_active_jobs, report_job_error

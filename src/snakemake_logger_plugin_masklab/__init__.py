@@ -5,6 +5,7 @@ said as Snakemake says them, but for a config file that cannot be read. `masklab
 the checkout that runs decides which one.
 """
 
+import logging
 import os
 import re
 import sys
@@ -52,23 +53,31 @@ def configfiles(words: list[str]) -> list[str]:
     return files
 
 
-class LogHandler(LogHandlerBase):
-    """Log of a run for a person."""
-
-    def __post_init__(self):
+def as_snakemake(common, stream) -> logging.Handler:
+    """What writes as Snakemake does. No interface promises these classes of its; without them messages stand alone."""
+    try:
         from snakemake.logging import ColorizingTextHandler, DefaultFilter, DefaultFormatter
 
-        common = self.common_settings
-        self.quiet = {kind.name.lower() for kind in common.quiet or ()}
-        stream = sys.stdout if common.stdout else sys.stderr
-        self.stream, self.run, self.started, self.seen = stream, None, False, set()
-        self.folder = os.getcwd()
-        self.plain = ColorizingTextHandler(
+        return ColorizingTextHandler(
             nocolor=common.nocolor,
             stream=stream,
             formatter=DefaultFormatter(common.quiet, common.show_failed_logs),
             filter=DefaultFilter(common.quiet, common.debug_dag, common.verbose, common.dryrun, common.printshellcmds),
         )
+    except (ImportError, TypeError, AttributeError):
+        return logging.StreamHandler(stream)
+
+
+class LogHandler(LogHandlerBase):
+    """Log of a run for a person."""
+
+    def __post_init__(self):
+        common = self.common_settings
+        self.quiet = {kind.name.lower() for kind in common.quiet or ()}
+        stream = sys.stdout if common.stdout else sys.stderr
+        self.stream, self.run, self.started, self.seen = stream, None, False, set()
+        self.folder = os.getcwd()
+        self.plain = as_snakemake(common, stream)
         self.passes = common.dryrun or common.verbose or common.debug_dag or "all" in self.quiet
 
     def emit(self, record):

@@ -85,3 +85,42 @@ def test_a_power_that_is_given_by_many_draws(count, items):
     error = np.sqrt(s2 + items**2)
     half = np.maximum(stats.t.ppf(0.975, error**4 / (s2**2 / dof)) * error, stats.t.ppf(0.975, dof) * np.sqrt(s2))
     assert power(count, effect, 1.0, ABOVE, items) == pytest.approx(np.mean(abs(mean) > half), abs=3e-3)
+
+
+def integrated(count, effect, spread, bounds, items):
+    """The same probability by adaptive quadrature over the estimated spread, with SciPy's distributions."""
+    from scipy.integrate import quad
+
+    dof, true = count - 1, math.sqrt(spread**2 / count + items**2)
+
+    def decides(q):
+        s2 = spread**2 * stats.chi2.ppf(q, dof) / dof / count
+        error = math.sqrt(s2 + items**2)
+        half = max(stats.t.ppf(0.975, error**4 / (s2**2 / dof)) * error, stats.t.ppf(0.975, dof) * math.sqrt(s2))
+        low, high = bounds
+        law = stats.norm(effect, true)
+        inside = max(law.cdf(high - half) - law.cdf(low + half), 0.0)
+        return inside + law.cdf(low - half) + law.sf(high + half)
+
+    return quad(decides, 1e-9, 1 - 1e-9, epsabs=1e-8, limit=400)[0]
+
+
+@pytest.mark.parametrize("bounds", [ABOVE, (-math.inf, 0.4), (-0.5, 0.7)])
+@pytest.mark.parametrize("case", [(2, 0.3, 0.5, 0.0), (3, 0.9, 0.2, 0.1), (7, 0.1, 0.3, 0.05), (30, 0.4, 1.0, 0.02)])
+def test_a_power_that_is_given_by_quadrature(case, bounds):
+    count, effect, spread, items = case
+    wanted = integrated(count, effect, spread, bounds, items)
+    assert power(count, effect, spread, bounds, items) == pytest.approx(wanted, abs=3e-4)
+
+
+def test_the_power_given_no_spread():
+    assert power(1, 5.0, 0.1, ABOVE) == 0 == power(0, 5.0, 0.1, ABOVE)
+    assert [power(3, effect, 0.0, EQUAL) for effect in (-0.02, 0.0, 0.02, 0.03, -0.5)] == [0, 1, 0, 1, 1]
+
+
+@pytest.mark.parametrize("fewest", [2, 3, 5])
+@pytest.mark.parametrize("size", [0.2, 0.5, 0.8, 1.5, 6.0])
+def test_the_fewest_replicates_given_one_by_one(size, fewest):
+    found = needed(size, 1.0, ABOVE, fewest=fewest)
+    assert power(found, size, 1.0, ABOVE) >= 0.8
+    assert found == fewest or (found > fewest and power(found - 1, size, 1.0, ABOVE) < 0.8)

@@ -95,11 +95,14 @@ def test_a_share_of_the_masks_leaves_an_autoencoders_encoder():
     with pytest.raises(ValidationError):
         Objective.model_validate(5)
     assert Objective(mae={"delta": 0.25}).leaving(masking) == pytest.approx(0.75 * 0.8)
+    assert Objective(mae={"delta": 1.0}).leaving(masking) == 0 and Objective(mae=1).leaving(masking) == 0.8
 
 
 def test_terms_stand_in_the_schema_and_in_the_table_of_keys():
     written = Config.model_json_schema()["$defs"]["Objective"]["properties"]
     assert set(written) == set(kinds.OURS["terms"])
+    number, _, nothing = written["mlm"]["anyOf"]
+    assert number == {"type": "number", "minimum": 0} and nothing == {"type": "null"}
     assert "temperature" in written["kd"]["anyOf"][1]["properties"]
     assert "### `objectives.<name>.kd`: KL(" in (table := document.keys()) and "`temperature`" in table
 

@@ -142,3 +142,38 @@ def test_bad_input_is_one_line():
         load({"hmms": {"h": {"states": 7, "blocks": 4}}})
     with pytest.raises(MaskLabError, match=r"corpora\.c\.hmm: 'i' is not declared; did you mean 'hi'"):
         load({"hmms": {"hi": {}}, "corpora": {"c": {"kind": "hmm", "hmm": "i"}}})
+
+
+def test_the_entropy_and_its_error_are_of_all_chunks(monkeypatch):
+    """Of sentences of several lengths, more than are taken at a time, word by word from the enumerated law."""
+    import masklab.corpora.hmm.law as module
+
+    model, rng = draw_model(SMALL, 1), generator(1, "entropy")
+    sequences, lengths = model.sample(25, 4, rng)[0].astype(int), rng.integers(1, 5, size=25)
+    values, groups = [], []
+    for row, length in enumerate(lengths):
+        p = brute(model, sequences[row, :length])[0]
+        values += (-(p * np.log(np.where(p > 0, p, 1))).sum(1)).tolist()
+        groups += [row] * length
+    wanted = mean_and_error(values, groups)
+    whole = Law(model).conditionals(sequences, lengths)
+    for chunk in (module.CHUNK, 10, 7):
+        monkeypatch.setattr(module, "CHUNK", chunk)
+        assert Law(model).mlm_entropy(sequences, lengths) == pytest.approx(wanted, rel=1e-12)
+        np.testing.assert_allclose(Law(model).conditionals(sequences, lengths), whole, atol=1e-15)
+
+
+def test_sentences_of_one_length_need_no_lengths():
+    model = draw_model(SMALL, 1)
+    words = model.sample(6, 3, generator(1, "whole"))[0].astype(int)
+    law = Law(model)
+    for ways in (law.conditionals, law.hidden):
+        np.testing.assert_array_equal(ways(words), ways(words, np.full(6, 3)))
+    assert law.mlm_entropy(words) == law.mlm_entropy(words, np.full(6, 3))
+    for wrong, said in (([4] * 6, "must be 1 to 3"), ([0] * 6, "must be 1 to 3")):
+        with pytest.raises(MaskLabError, match=said):
+            law.conditionals(words, wrong)
+    for wrong in (words - 6, words + 6):
+        with pytest.raises(MaskLabError, match="must be 0 to 5"):
+            law.hidden(wrong)
+    assert law.conditionals(np.zeros((0, 3), int)).shape == (0, 3, 6)

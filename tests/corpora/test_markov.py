@@ -1,5 +1,8 @@
 """Chains, walks and features against their definitions."""
 
+import itertools
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,7 +10,7 @@ from masklab import symbols
 from masklab.config.schema import Chains, MarkovCorpus
 from masklab.corpora import generate
 from masklab.corpora.markov.chains import draw_chains, walk
-from masklab.corpora.markov.entropy import entropy_rate, push, sequence_entropy
+from masklab.corpora.markov.entropy import edge_entropy, entropy_rate, push, sequence_entropy
 from masklab.corpora.markov.features import draw_features
 from masklab.errors import MaskLabError
 from masklab.rng import generator
@@ -171,3 +174,53 @@ def test_walks_start_anywhere():
     (chain, _) = draw_chains(SMALL, 1)
     starts = np.bincount(walk(chain, 20_000, 1, generator(1, "w"))[:, 0], minlength=20)
     assert np.abs(starts - 1000).max() < 4.5 * np.sqrt(950)
+
+
+@pytest.mark.parametrize("distributional", [True, False])
+def test_entropies_of_several_chains_by_brute_force(distributional):
+    """Of (chain, walk, forms): every path of every chain, and a bit for each form where it is free."""
+    chains = draw_chains(Chains(synsets=4, chains=3, seed=2), 1)
+    for length in (1, 2, 3):
+        total = 0.0
+        for chain in chains:
+            matrix = chain.matrix()
+            for path in np.ndindex(*[4] * length):
+                p = np.prod([matrix[a, b] for a, b in itertools.pairwise(path)]) / 4 / 3
+                total -= p * np.log(p) if p else 0
+        wanted = total + distributional * length * np.log(2)
+        assert sequence_entropy(chains, length, distributional) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_entropies_of_edges_and_what_a_step_moves():
+    """Edges to one node are no choice; certain edges have no entropy; mass goes where the edges lead."""
+    targets = np.array([[1, 2], [0, 0], [2, 1]])
+
+    def chain(first):
+        class Made(SimpleNamespace):
+            def __len__(self):
+                return 3
+
+        return Made(probabilities=np.array([first, 1 - first]), targets=targets)
+
+    entropy = -(0.3 * np.log(0.3) + 0.7 * np.log(0.7))
+    assert edge_entropy(chain(0.3)) == pytest.approx([entropy, 0, entropy])
+    assert edge_entropy(chain(1.0)) == pytest.approx([0, 0, 0])
+    assert push(chain(0.3), np.array([0.5, 0.2, 0.3])) == pytest.approx(
+        [0.2, 0.5 * 0.3 + 0.3 * 0.7, 0.5 * 0.7 + 0.3 * 0.3]
+    )
+    matrix = np.array([[0, 0.3, 0.7], [1, 0, 0], [0, 0.7, 0.3]])
+    values, vectors = np.linalg.eig(matrix.T)
+    stationary = np.real(vectors[:, np.argmin(abs(values - 1))])
+    stationary /= stationary.sum()
+    assert entropy_rate(chain(0.3)) == pytest.approx(stationary @ [entropy, 0, entropy], abs=1e-9)
+    # after so many lazy steps, from a uniform start, whether or not it has settled
+    weights = np.full(3, 1 / 3)
+    for _ in range(3):
+        weights = (weights + weights @ matrix) / 2
+    assert entropy_rate(chain(0.3), steps=3) == pytest.approx(weights @ [entropy, 0, entropy], abs=1e-14)
+    coarse = np.full(3, 1 / 3)
+    while True:
+        coarse, before = (coarse + coarse @ matrix) / 2, coarse
+        if np.abs(coarse - before).max() < 0.02:
+            break
+    assert entropy_rate(chain(0.3), tolerance=0.02) == pytest.approx(coarse @ [entropy, 0, entropy], abs=1e-14)

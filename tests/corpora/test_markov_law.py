@@ -242,3 +242,40 @@ def test_errors_of_grouped_values():
         means.append(mean)
         errors.append(error)
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.15)
+
+
+def test_long_sequences_have_posteriors_too():
+    """Words in the middle of 1,500 are told by their neighbours alone, as in a window of 61 around them."""
+    config = Chains(synsets=6, edges="released", copies=2, chains=2)
+    corpus = MarkovCorpus(kind="markov", chains=config, distributional=True, sequences=2, valid=1, test=1, length=1500)
+    tokens = symbols.rows(generate(corpus, "c", 1)["train"]["symbols"])[0].reshape(-1, 1500).astype(int)
+    law = Law(draw_chains(config, 1)[:1], 6, True)  # of one chain, so that what is far away tells nothing of it
+    tokens = tokens[np.isfinite(law.log_probability(tokens))][:1]
+    targets = np.zeros(tokens.shape, bool)
+    targets[:, [0, 700, 1499]] = True
+    seen = np.where(targets, HIDDEN, tokens)
+    found = law.posterior(seen, targets)
+    np.testing.assert_allclose(found.sum(1), 1)
+    window = slice(670, 731)
+    near = law.posterior(seen[:, window], targets[:, window])
+    np.testing.assert_allclose(found[1], near[0], atol=1e-9)
+
+
+def test_how_many_sequences_are_taken_at_a_time(monkeypatch):
+    """As many as their messages have room for; and those of a wrong one in a later batch are counted from the first."""
+    import masklab.corpora.markov.law as module
+
+    law, blind = law_of(Chains(synsets=8), True), Channel(0.0, 0.0, 1.0)
+    nodes, sizes = max(len(chain) for chain in law.chains), []
+    whole = law._posterior
+    monkeypatch.setattr(law, "_posterior", lambda seen, *rest: sizes.append(len(seen)) or whole(seen, *rest))
+    monkeypatch.setattr(module, "MEMORY", 3 * nodes * 4 + 1)
+    tokens = np.array(list(np.ndindex(8, 8, 8, 8)))
+    tokens = tokens[np.isfinite(law.log_probability(tokens))][:7]
+    law.posterior(tokens, np.ones((7, 4), bool), blind)
+    assert sizes == [3, 3, 1]
+    assert law.posterior(tokens[:0], np.ones((0, 4), bool)).shape == (0, law.symbols)
+    sizes.clear()
+    monkeypatch.setattr(module, "MEMORY", 1)
+    law.posterior(tokens[:2], np.ones((2, 4), bool), blind)
+    assert sizes == [1, 1]

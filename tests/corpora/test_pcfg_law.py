@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from derivations import sentences
+from derivations import derivations, sentences
 
 from masklab import symbols
 from masklab.config.schema import Grammar, PcfgCorpus
@@ -144,3 +144,107 @@ def test_bad_sequences_are_refused():
     with pytest.raises(MaskLabError, match="lengths must be 1 to 2, got 3 to 3"):
         law.conditionals([[0, 1]], [3])
     assert law.log_probability([[1, 1]], [2])[0] == -np.inf
+
+
+@CASES
+def test_every_symbol_as_root_recursive_or_not(case):
+    """Inside scores of all symbols, and both tables of entropies, against derivations; up to a factor of each row."""
+    rules = rules_of(case)
+    law = Law(rules)
+    for length in (1, 2, 3):
+        table = sentences(rules, length)
+        rows = np.array(list(table))[:40]
+        if not len(rows):
+            continue
+        wanted = np.zeros((len(rows), len(rules)))
+        for symbol in range(len(rules)):
+            for p, words, _ in derivations(rules, length, np.eye(len(rules))[symbol]):
+                found = (rows == words).all(1)
+                wanted[found, symbol] += p
+        found = law.root_inside(rows, np.full(len(rows), length))
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(shares(found), shares(wanted), atol=1e-12)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_nodes_over_the_first_words_recursive(width):
+    """Pr(a node with this symbol is over them | all words), up to a factor of each row, in sentences of two lengths."""
+    rules = rules_of(RECURSIVE)
+    for lengths in ([4, 3, 4, 4], [3, 3, 3]):
+        rows, posterior = [], []
+        for number, length in enumerate(lengths):
+            words = sorted(sentences(rules, length))[7 * number + 1]
+            counted = np.zeros(len(rules))
+            for p, found, nodes in derivations(rules, length):
+                if found == words:
+                    for symbol, at, wide in nodes:
+                        counted[symbol] += p * (at == 0 and wide == width)
+            rows.append([*words, *[0] * (max(lengths) - length)])
+            posterior.append(counted)
+        found, wanted = Law(rules).prefix_posterior(rows, lengths, width), np.array(posterior)
+        assert (found.sum(1) > 0).tolist() == (wanted.sum(1) > 0).tolist()
+        some = wanted.sum(1) > 0
+        np.testing.assert_allclose(shares(found[some]), shares(wanted[some]), atol=1e-12)
+
+
+def shares(scores):
+    return scores / scores.sum(1, keepdims=True)
+
+
+def test_entropies_recursive_by_enumeration():
+    """Of more sentences than are taken at a time, of several lengths: each position's entropy from the sentences."""
+    law, tables = Law(rules_of(RECURSIVE)), {n: sentences(rules_of(RECURSIVE), n) for n in (2, 3)}
+    entropies = {}
+    for length, table in tables.items():
+        for words in table:
+            each = []
+            for t in range(length):
+                p = np.array([table.get((*words[:t], v, *words[t + 1 :]), 0.0) for v in range(law.symbols)])
+                p = p[p > 0] / p.sum()
+                each.append(-(p * np.log(p)).sum())
+            entropies[words] = each
+    rng, every = np.random.default_rng(1), list(entropies)
+    drawn = [every[i] for i in rng.integers(len(every), size=700)]
+    lengths = np.array([len(words) for words in drawn])
+    rows = np.array([[*words, *[0] * (3 - len(words))] for words in drawn])
+    found, sums = law.mlm_entropy(rows, lengths), np.array([sum(entropies[words]) for words in drawn])
+    means = sums / lengths
+    assert found["per_sentence"] == pytest.approx(means.mean(), abs=1e-12)
+    assert found["per_sentence_se"] == pytest.approx(means.std(ddof=1) / 700**0.5, rel=1e-9)
+    assert found["per_token"] == pytest.approx(sums.sum() / lengths.sum(), abs=1e-12) and len(set(lengths)) == 2
+
+
+def test_many_sentences_of_a_length_are_one_by_one_recursive(monkeypatch):
+    """More than a thread takes at a time, and not a multiple of the sentences that are computed side by side."""
+    import masklab.corpora.pcfg.law as module
+
+    rules = rules_of(RECURSIVE)
+    every = {n: np.array(list(sentences(rules, n))) for n in (1, 2, 3, 4)}
+    rng = np.random.default_rng(2)
+    lengths = rng.choice([2, 3, 4], size=61)
+    rows = np.zeros((61, 4), int)
+    for row, length in enumerate(lengths):
+        rows[row, :length] = every[length][rng.integers(len(every[length]))]
+    alone = [Law(rules).conditionals(rows[i : i + 1], lengths[i : i + 1])[0] for i in range(0, 61, 7)]
+    singly = [Law(rules).log_probability(rows[i : i + 1], lengths[i : i + 1])[0] for i in range(0, 61, 7)]
+    for part in (module.PART, module.LANES, 3):
+        monkeypatch.setattr(module, "PART", part)
+        for threads in (1, 3):
+            law = Law(rules)
+            np.testing.assert_array_equal(law.conditionals(rows, lengths, threads)[::7], alone)
+            np.testing.assert_array_equal(law.log_probability(rows, lengths, threads)[::7], singly)
+
+
+def test_what_is_refused_at_its_limits():
+    law = Law(parse_rules("S A B 1\nA a 1\nB b 1\n", "test"))
+    for columns in ([-1], [2]):
+        with pytest.raises(MaskLabError, match="columns: must be 0 or more and below"):
+            law.conditionals_at([[0, 1]], [2], [0], columns)
+    assert law.conditionals_at([[0, 1]], [2], [0, 0], [0, 1]).tolist() == [[1, 0], [0, 1]]
+    assert law.conditionals_at([[0, 1]], [2], [], []).shape == (0, 2)
+    with pytest.raises(MaskLabError, match="symbols must be 0 to 1, got -1 to 1"):
+        law.conditionals([[-1, 1]], [2])
+    with pytest.raises(MaskLabError, match="lengths must be 1 to 2, got 0 to 2"):
+        law.conditionals([[0, 1], [0, 1]], [0, 2])
+    assert law.conditionals([[0, 1, -7]], [2]).shape == (1, 3, 2), "what is past the end does not count"
+    assert law.conditionals(np.zeros((0, 3)), []).shape == (0, 3, 2)

@@ -90,7 +90,9 @@ def test_a_layer_that_is_not_seen_is_an_error(monkeypatch):
         norms(*batch, lambda logits: [logits])
 
 
-@pytest.mark.parametrize("shape", [(1, 6, 8), (3, 40, 40), (9, 4, 5)], ids=["one", "gram", "laid out"])
+@pytest.mark.parametrize(
+    "shape", [(1, 6, 8), (2, 6, 8), (3, 40, 40), (9, 4, 5)], ids=["one", "two", "gram", "laid out"]
+)
 def test_linear_norm_by_either_way(shape):
     length, i, o = shape
     x, d = torch.randn(2, length, i).double(), torch.randn(2, length, o).double()

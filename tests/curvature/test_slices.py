@@ -94,3 +94,40 @@ def test_losses_are_means_over_sentences(world):
     direction = slices.random_direction(model, "gaussian", torch.Generator().manual_seed(1))
     found = slices.slice_loss(model, direction, [-0.3, 0.0, 0.3], parts)
     assert found[1] == pytest.approx(truth, rel=1e-12) and min(found[0], found[2]) != found[1]
+
+
+def test_parameters_that_the_loss_does_not_touch_stay(world):
+    """One more of them changes nothing: neither the direction nor the trace."""
+    model, ids, lengths, at = world
+    batches = [(ids, lengths, at, trace.random_signs(np.random.default_rng(1), B, V))]
+    before, norms = slices.top_direction(model, batches), trace.summed_norms(model, *batches[0])
+    model.register_parameter("untouched", torch.nn.Parameter(torch.ones(3, 2, dtype=torch.float64)))
+    found = slices.top_direction(model, batches)
+    assert not found.pop("untouched").any() and found.keys() == before.keys()
+    assert all(torch.equal(found[name], before[name]) for name in before)
+    assert torch.equal(trace.summed_norms(model, *batches[0]), norms)
+
+
+def test_filters_keep_the_directions_of_their_rows(world):
+    """Each row is the normal numbers of that seed, made as long as the weights' row."""
+    model = world[0]
+    drawn = slices.random_direction(model, "gaussian", torch.Generator().manual_seed(1))
+    scaled = slices.random_direction(model, "filter", torch.Generator().manual_seed(1))
+    for name, parameter in counted(model).items():
+        if parameter.dim() > 1:
+            rows, weights = drawn[name].flatten(1), parameter.detach().flatten(1)
+            wanted = rows / rows.norm(dim=1)[:, None] * weights.norm(dim=1)[:, None]
+            torch.testing.assert_close(scaled[name].flatten(1), wanted)
+
+
+def test_a_slice_is_the_loss_at_moved_weights(world):
+    model, ids, lengths, at = world
+    labels = torch.arange(B) % 6 + 5
+    direction = slices.random_direction(model, "gaussian", torch.Generator().manual_seed(1))
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    (found,) = slices.slice_loss(model, direction, [0.25], [(ids, lengths, at, labels)])
+    assert all(torch.equal(parameter, before[name]) for name, parameter in model.named_parameters())
+    weights = before | {name: before[name] + 0.25 * step for name, step in direction.items()}
+    logits = torch.func.functional_call(model, weights, (ids, lengths), {"at": at}).logits
+    wanted = -logits.log_softmax(-1)[torch.arange(B), labels].mean()
+    assert found == pytest.approx(float(wanted), rel=1e-10)

@@ -15,6 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from masklab.config.schema import Encoder
 from masklab.curvature import trace
 from masklab.curvature.per_example import SquaredNorms, counted
+from masklab.curvature.width import EXPONENTS, exponent
 from masklab.models.encoder import MaskedLM
 
 V, T, B = 11, 6, 12
@@ -149,3 +150,50 @@ def test_signs_are_fair_and_repeatable():
     assert signs.shape == (300, 77) and set(signs.unique().tolist()) == {-1.0, 1.0}
     assert abs(float(signs.mean())) < 4 / (300 * 77) ** 0.5
     assert torch.equal(signs, trace.random_signs(np.random.default_rng(1), 300, 77))
+
+
+def test_summed_gradients_are_those_of_eight_sentences_at_a_time():
+    """Laid out: gradients of J'v of sentences 0 to 7 and 8 to 11, by what a parameter is; and which is which."""
+    model, ids, lengths, at = saturated(positions="disentangled")
+    signs, parameters = trace.random_signs(np.random.default_rng(3), B, V), counted(model)
+    found, columns = trace.squared_norms(model, [(ids, lengths, at, signs)]), at - torch.arange(B) * T
+    wanted = torch.zeros(2, 3, dtype=torch.float64)
+    for part, rows in enumerate((range(8), range(8, B))):
+        total = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
+        for row in rows:
+            logits = model(ids[row : row + 1], lengths[row : row + 1], at=columns[row : row + 1]).logits
+            p, s = logits.detach().softmax(1), signs[row : row + 1].double()
+            v = p.sqrt() * s - p * (p.sqrt() * s).sum()
+            for name, gradient in zip(total, torch.autograd.grad(logits, parameters.values(), v), strict=True):
+                total[name] += gradient
+        for name, gradient in total.items():
+            place = EXPONENTS.index(exponent(name, gradient.dim(), model.config.tied_head))
+            wanted[part, place] += gradient.square().sum() / len(rows)
+    assert found.dtype == torch.float64 and (wanted > 0).all()
+    torch.testing.assert_close(found, wanted, rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize(("count", "width"), [(1, 1), (1, 8), (3, 3), (5, 7), (4, 16)])
+def test_signs_are_fair_bits_of_the_generator(count, width):
+    size = -(-count * width // 8)
+    bits = [int(bit) for byte in np.random.default_rng(1).bytes(size) for bit in f"{byte:08b}"]
+    ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    found = trace.random_signs(ours, count, width)
+    assert found.dtype == torch.float32 and found.flatten().tolist() == [2 * bit - 1 for bit in bits][: count * width]
+    theirs.bytes(size)
+    assert ours.integers(1 << 60) == theirs.integers(1 << 60)
+
+
+def test_a_label_of_the_covariance_is_drawn_by_its_share():
+    logits = torch.log(torch.tensor([[1.0, 2.0, 5.0], [4.0, 4.0, 0.0]]))
+    p = torch.tensor([[0.125, 0.25, 0.625], [0.5, 0.5, 0.0]])
+    for uniforms, labels in (([0.0, 0.49], [0, 0]), ([0.1249, 0.51], [0, 1]), ([0.1251, 0.99], [1, 1]),
+                             ([0.374, 0.0], [1, 0]), ([0.376, 0.0], [2, 0]), ([0.999, 0.0], [2, 0])):  # fmt: skip
+        wanted = torch.nn.functional.one_hot(torch.tensor(labels), 3) - p
+        torch.testing.assert_close(trace.label_scores(logits, torch.tensor(uniforms)), wanted)
+
+
+def test_hiding_is_of_one_token_and_fair_to_others():
+    ids, at = trace.hide(torch.arange(12).view(3, 4) + 50, torch.tensor([0, 3, 2]))
+    assert at.tolist() == [0, 7, 10] and (ids == trace.MASK).nonzero().tolist() == [[0, 0], [1, 3], [2, 2]]
+    assert (ids != torch.arange(12).view(3, 4) + 50).sum() == 3

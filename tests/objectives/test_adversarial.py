@@ -151,3 +151,22 @@ def test_a_resumed_run_is_the_uninterrupted_one(table, tmp_path):
 def test_too_few_rows_is_one_line(table):
     with pytest.raises(MaskLabError, match=r"support 290 \+ query 40 rows are more than the 300 training rows"):
         adversary(table, support=290)
+    assert len(adversary(table, support=260).split) == 300  # just enough
+
+
+def test_a_task_without_labels_is_one_line(table, tmp_path):
+    (tmp_path / "task.json").write_text('{"kind": "pairs"}')
+    found = Adversarial(SETTINGS)
+    found.name = "adversarial"
+    with pytest.raises(MaskLabError, match=r"adversarial.task: 'task' holds pairs; it must hold labels"):
+        found.prepare(Setup(ENCODER, 9, table.tokens, table.root / "tokenizer", {"task": tmp_path}))
+
+
+def test_the_term_stands_in_every_so_manieth_update(table):
+    """And the model is as it trains afterwards, dropout and all; without dropout the error is one number."""
+    foe, model = adversary(table, every=3), load_checkpoint(table.folders["bert"]).train()
+    assert [foe.per_update(model, step, generator(1, "x")) is None for step in range(7)] == [False, True, True] * 2 + [
+        False
+    ]
+    first, second = (foe.per_update(model, 0, generator(1, "x")).item() for _ in range(2))
+    assert first == second and model.training

@@ -57,3 +57,21 @@ def test_elsewhere_than_on_cpus_it_is_torchs_own_in_full_precision():
         targets = torch.zeros(3, dtype=torch.long, device="meta")
         losses = token_cross_entropy(torch.empty(3, 4, dtype=dtype, device="meta"), targets)
         assert losses.shape == (3,) and losses.dtype == computed
+
+
+@pytest.mark.parametrize(("dtype", "computed"), [(torch.float64, torch.float64), (torch.bfloat16, torch.float32)])
+def test_a_compiled_model_has_torchs_own(monkeypatch, dtype, computed):
+    """Which can be differentiated twice, as ours cannot."""
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    logits = torch.randn(5, 7).to(dtype).requires_grad_()
+    losses = token_cross_entropy(logits, torch.arange(5))
+    assert losses.dtype == computed
+    (gradient,) = torch.autograd.grad(losses.sum(), logits, create_graph=True)
+    assert gradient.requires_grad
+    torch.testing.assert_close(losses, F.cross_entropy(logits.to(computed), torch.arange(5), reduction="none"))
+
+
+def test_on_cpus_it_is_ours():
+    assert type(token_cross_entropy(torch.randn(2, 3, requires_grad=True), torch.zeros(2).long()).grad_fn).__name__ == (
+        "TokenCrossEntropyBackward"
+    )

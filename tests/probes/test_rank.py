@@ -144,3 +144,25 @@ def test_lines_are_cut_to_the_positions_of_any_encoder(english, tmp_path, name):
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")
     counts = [min(len(tokenizer(text)["input_ids"]), cut) - 2 for text in [*first, "long " * 80]]
     assert {row["n"] for row in rows if row["split"] == "unmasked"} == {sum(counts)}
+
+
+def test_progress_is_said_in_sequences_and_batches_do_not_matter(english, tmp_path):
+    folder(english, tmp_path / "m", "bert")
+    found = []
+    for size in (7, 40):
+        said = []
+        probe = RankProbe(kind="rank", sequences=20, batch_size=size)
+        context = Context(
+            probe,
+            tmp_path / "m",
+            tokens=english / "tokens",
+            name="r",
+            progress=lambda *done, said=said: said.append(done),
+        )
+        found.append(pd.DataFrame(run(context)))
+        assert said == [(done, 20) for done in ([7, 14, 20] if size == 7 else [20])]
+    own = found[0][found[0]["split"] == "unmasked"]
+    other = found[1][found[1]["split"] == "unmasked"]
+    assert own["n"].tolist() == other["n"].tolist() and own["value"].to_numpy() == pytest.approx(
+        other["value"].to_numpy()
+    )

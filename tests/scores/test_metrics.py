@@ -75,3 +75,31 @@ def test_matthews_of_few_items():
     """Against scikit-learn, where the squares under the root are as small as they can be."""
     for labels, given in (([0, 1], [0, 1]), ([0, 1], [1, 0]), ([0, 1, 1], [0, 0, 1]), ([0, 0], [0, 1])):
         assert mcc(tally(labels, given, 2)) == pytest.approx(sk.matthews_corrcoef(labels, given))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_every_small_case_equals_scikit_learn(classes):
+    """All labels and answers of 1, 2 and 3 items."""
+    import itertools
+    import warnings
+
+    for size in (1, 2, 3):
+        for labels in itertools.product(range(classes), repeat=size):
+            for given in itertools.product(range(classes), repeat=size):
+                counts, how = tally(labels, given, classes), {"average": "binary" if classes == 2 else "macro"}
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    wanted = sk.f1_score(labels, given, zero_division=0, **how), sk.matthews_corrcoef(labels, given)
+                assert f1(counts) == pytest.approx(wanted[0]), (labels, given)
+                assert mcc(counts) == pytest.approx(wanted[1]), (labels, given)
+                best = max(np.bincount(labels))
+                assert majority(counts) == pytest.approx(best / size)
+                answer = 1 if classes == 2 else int(np.bincount(labels).argmax())
+                always = tally(labels, [answer] * size, classes)
+                assert majority_f1(counts) == pytest.approx(f1(always))
+
+
+def test_a_correlation_of_numbers_too_small_to_square_is_none():
+    assert pearson([0.0, 1e-200], [0.0, 1e-200]) == 0
+    nothing = np.array([], int)
+    assert accuracy(tally(nothing, nothing, 2)) == 0 == majority(tally(nothing, nothing, 3))

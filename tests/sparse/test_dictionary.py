@@ -173,3 +173,82 @@ def test_errors(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "spams", None)
     with pytest.raises(MaskLabError, match="pip install spams-bin"):
         learn(vectors(10, 4), 5, PENALTY, 1, 5, backend="spams")
+
+
+def test_as_many_vectors_as_atoms_are_enough_errors_none():
+    x = vectors(12, 6, types=12)
+    assert learn(x, 12, PENALTY, iterations=2, batch_size=4).shape == (6, 12)
+
+
+def test_batches_are_the_permutations_cut_draws():
+    """In order, over the ends of epochs: the epochs' permutations one after another, by their own addresses."""
+    from masklab import rng
+
+    whole = np.concatenate([rng.generator(3, "dictionary", "order", epoch).permutation(7) for epoch in range(6)])
+    for size in (1, 3, 7, 10, 16):
+        for i in range(2):
+            found = module._batch(i, 7, size, 3)
+            assert found.tolist() == whole[i * size : (i + 1) * size].tolist()
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (9, 5), (64, 12)])
+def test_accumulate_adds_to_what_is_there(shape):
+    k, d = shape
+    x, dictionary = vectors(30, d), torch.nn.functional.normalize(torch.randn(d, k), dim=0)
+    codes = lasso(x, dictionary, PENALTY)
+    a, b = torch.rand(k, k), torch.rand(k, d)
+    dense, wanted = codes.dense(k), (a.clone(), b.clone())
+    module._accumulate(a, b, codes, x)
+    torch.testing.assert_close(a, wanted[0] + dense.T @ dense / 30)
+    torch.testing.assert_close(b, wanted[1] + dense.T @ x / 30)
+
+
+def test_which_atoms_are_replaced():
+    """Used just above the limit, alike just below it: kept. More of them than vectors: as many as there are."""
+    d_t = torch.eye(4)
+    a = torch.diag(torch.tensor([1e-6, 1.01e-6, 1.0, 0.0]))
+    gram = torch.eye(4)
+    gram[1, 2] = gram[2, 1] = 0.9999
+    before, x = d_t.clone(), vectors(9, 4)
+    module._replace(d_t, a, torch.ones(4, 4), gram, x, np.random.default_rng(0))
+    assert (d_t != before).any(1).tolist() == [True, False, False, True]
+    gram[1, 2] = gram[2, 1] = 0.99995
+    d_t, a = torch.eye(4), torch.eye(4)
+    module._replace(d_t, a, b := torch.ones(4, 4), gram, x, np.random.default_rng(0))
+    assert (d_t != before).any(1).tolist() == [False, False, True, False]  # the later of the two
+    assert a[2].tolist() == [0] * 4 == a[:, 2].tolist() and b.sum(1).tolist() == [4, 4, 0, 4]
+    d_t, a = torch.eye(4), torch.zeros(4, 4)
+    module._replace(d_t, a, torch.ones(4, 4), torch.eye(4), x[:2], np.random.default_rng(0))
+    assert (d_t != before).any(1).tolist() == [True, True, False, False]
+    assert sorted(map(tuple, d_t[:2].tolist())) == sorted(map(tuple, x[:2].tolist()))
+
+
+def test_iterations_by_the_algorithm_written_out():
+    """Learning against its parts put together here: codes, forgetting, statistics, replacement, update."""
+    from masklab import rng
+    from masklab.sparse.lasso import Dictionary
+
+    x, k, size = vectors(90, 8), 16, 20
+    d_t, a, b = module.initial(x, k, 2).T.contiguous(), torch.zeros(k, k), torch.zeros(k, 8)
+    for i in range(23):
+        batch, dictionary = x[module._batch(i, 90, size, 2)], Dictionary(d_t.T)
+        dense = lasso(batch, dictionary, PENALTY, tolerance=module.CODE_TOLERANCE).dense(k)
+        keep = module._keep(i, size, k)
+        a, b = keep * a + (1 - keep) * 0 + dense.T @ dense / size, keep * b + dense.T @ batch / size
+        if i in (9, 19):
+            module._replace(d_t, a, b, dictionary.gram, batch, rng.generator(2, "dictionary", "replace", i))
+        module._update(d_t, a, b)
+    seen = []
+    found = learn(x, k, PENALTY, 23, size, 2, progress=lambda *said: seen.append(said))
+    torch.testing.assert_close(found, d_t.T, atol=2e-4, rtol=1e-3)
+    assert seen == [(i + 1, 23) for i in range(23)]
+
+
+def test_a_state_resume_keeps_is_saved_no_more_often_than_asked(tmp_path):
+    x = vectors(60, 8)
+    learn(x, 8, PENALTY, 6, 10, state_folder=tmp_path, save_seconds=1000)
+    assert not (tmp_path / "learning.safetensors").exists()
+    learn(x, 8, PENALTY, 1, 10, state_folder=tmp_path, save_seconds=0)
+    assert not (tmp_path / "learning.safetensors").exists(), "the last iteration is the result's"
+    learn(x, 8, PENALTY, 2, 10, state_folder=tmp_path, save_seconds=0)
+    assert (tmp_path / "learning.safetensors").exists()

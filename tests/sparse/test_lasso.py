@@ -174,3 +174,54 @@ def test_the_objective_of_many_rows_is_its_formula():
     dense = torch.rand(4200, 5, generator=generator) * (torch.rand(4200, 5, generator=generator) < 0.5)
     truth = ((x - dense @ atoms.T) ** 2).sum(1) / 2 + 0.3 * dense.sum(1)
     torch.testing.assert_close(objective(x, atoms, Codes.of_dense(dense), 0.3).float(), truth)
+
+
+@pytest.mark.parametrize("solver", ["exact", "fista"])
+@pytest.mark.parametrize("n", [511, 512, 513, 1024, 1100])
+def test_any_number_of_vectors_is_coded(n, solver):
+    """Around the size that is held at once: each row as it is alone."""
+    x, dictionary = vectors(n, 6), atoms(6, 10)
+    codes = lasso(x, dictionary, PENALTY, solver)
+    assert len(codes) == n
+    some = torch.tensor([0, 1, 300, 510, n - 1])
+    alone = torch.cat([lasso(x[row : row + 1], dictionary, PENALTY, solver).dense(10) for row in some])
+    torch.testing.assert_close(codes.dense(10)[some], alone, atol=1e-5, rtol=1e-4)
+
+
+def test_objectives_of_many_rows_are_those_of_each():
+    """By the formula, past the rows that are laid out at once."""
+    x, dictionary = vectors(4099, 3), atoms(3, 4)
+    codes = lasso(x, dictionary, PENALTY)
+    dense = codes.dense(4).double()
+    wanted = (x.double() - dense @ dictionary.T.double()).square().sum(1) / 2 + PENALTY * dense.sum(1)
+    found = objective(x, dictionary, codes, PENALTY)
+    torch.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-15)
+    assert objective(x[:0], dictionary, Codes.of_dense(torch.zeros(0, 4)), PENALTY).dtype == torch.float64
+
+
+@pytest.mark.parametrize(("d", "k"), [(3, 5), (5, 3), (4, 4)])
+def test_the_step_is_one_over_the_largest_eigenvalue(d, k):
+    for scale in (1.0, 0.01):
+        matrix = scale * atoms(d, k)
+        prepared = Dictionary(matrix.double())
+        assert prepared.step == pytest.approx(1 / float(torch.linalg.svdvals(matrix)[0] ** 2), rel=1e-4)
+        torch.testing.assert_close(prepared.gram, matrix.T @ matrix)
+    assert Dictionary(torch.zeros(d, k)).step == pytest.approx(1e12, rel=1e-3)
+
+
+def test_what_cannot_be_coded_is_one_line():
+    dictionary = atoms(4, 6)
+    bad = vectors(5, 4)
+    bad[3, 1] = torch.nan
+    for x, penalty, said in (
+        (bad, 1.0, "row 3 of the vectors to code is not finite"),
+        (bad[:2], 0.0, "must be above 0"),
+        (bad[:2], -1.0, "must be above 0"),
+        (bad[:, :3], 1.0, r"shape \[5, 3\], expected \[n, 4\]"),
+        (bad[0], 1.0, r"shape \[4\], expected \[n, 4\] for a dictionary of shape \[4, 6\]"),
+    ):
+        with pytest.raises(MaskLabError, match=said):
+            lasso(x, dictionary, penalty)
+    assert unit_rows(torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1e-8]])).tolist() == [
+        [0, 0], pytest.approx([0.6, 0.8]), pytest.approx([0, 1])
+    ]  # fmt: skip

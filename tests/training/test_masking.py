@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from masklab.config.schema import Masking
-from masklab.masking import FIRST_PIECE, Hidden, leaving, mask_batch, maskable, masked_count
+from masklab.masking import FIRST_PIECE, Hidden, hide, leaving, mask_batch, maskable, masked_count
 from masklab.tokenizers import MASK
 
 
@@ -132,3 +132,41 @@ def test_rounded_counts_have_the_exact_mean_and_reach_special_tokens():
     _, rows, columns = mask_batch(ids, lengths, inner, 50, np.random.default_rng(6))
     assert (rows < 400).all() and columns.min() >= 1 and columns.max() <= 510
     assert maskable(np.array([2, 3, 9]), inner).tolist() == [False, True, True]
+
+
+MASKINGS = {
+    "floor": Masking(),
+    "one": Masking(count="one"),
+    "bernoulli": Masking(count="bernoulli", rate=0.4),
+    "rounded": Masking(count="rounded", rate=0.37, specials=True),
+    "noise": Masking(count="bernoulli", rate=0.5, mask=0.6, random=0.2),
+    "fixed noise": Masking(rate=0.5, mask=0.6, random=0.2),
+}
+PARTS = [[0], [6], [2, 3, 4], [0, 2, 3, 6], [1, 4, 6], [], [0, 1, 2, 3, 4, 5, 6]]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=str)
+@pytest.mark.parametrize("masking", MASKINGS.values(), ids=MASKINGS)
+def test_some_rows_get_what_they_get_among_all(masking, part):
+    """Tokens, places and what leaves, row by row; and the stream goes on as if all had been worked on."""
+    ids, lengths = batch([12, 20, 7, 9, 31, 12, 8], vocab=40)
+    ours, theirs = np.random.default_rng(3), np.random.default_rng(3)
+    some = hide(lengths, ids.shape[1], masking, 40, ours, np.array(part, int))
+    every = hide(lengths, ids.shape[1], masking, 40, theirs)
+    np.testing.assert_array_equal(some.corrupt(ids[part]), every.corrupt(ids)[part])
+    mine = np.isin(every.rows, part)
+    np.testing.assert_array_equal(np.array(part, int)[some.rows], every.rows[mine])
+    np.testing.assert_array_equal(some.columns, every.columns[mine])
+    np.testing.assert_array_equal(some.all_rows, every.rows)
+    np.testing.assert_array_equal(some.of(every.columns), every.columns[mine])
+    for delta in (0.0, 0.4, 1.0):
+        np.testing.assert_array_equal(leaving(some, delta, ours), leaving(every, delta, theirs)[mine])
+    assert ours.random() == theirs.random()
+
+
+def test_what_is_shown_of_a_hidden_token():
+    """[MASK], another token, or itself; the least other token is the first that is not special."""
+    ids = np.array([[0, 7, 8, 9, 1], [0, 5, 6, 1, 3]])
+    rows, columns = np.array([0, 0, 1]), np.array([1, 3, 2])
+    hidden = Hidden(rows, np.array([True, False, False]), np.array([-1, 5, -1]), None, rows, columns)
+    assert hidden.corrupt(ids).tolist() == [[0, MASK, 8, 5, 1], [0, 5, 6, 1, 3]] and ids[0, 1] == 7

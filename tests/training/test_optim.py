@@ -1,11 +1,12 @@
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
 from transformers import get_constant_schedule_with_warmup, get_linear_schedule_with_warmup
 
 from masklab.config.schema import Optimiser
-from masklab.optim.flat import FlatParameters, rate_at
+from masklab.optim.flat import FlatParameters, rate_at, warm_updates
 
 
 @pytest.mark.parametrize("warmup", [{"warmup": 0.1}, {"warmup": 0.7, "warmup_steps": 20}])
@@ -60,3 +61,53 @@ def test_small_gradients_are_clipped_as_by_torch(clip):
     torch.nn.utils.clip_grad_norm_([torchs], clip)
     torch.testing.assert_close(weight.detach(), -torchs.grad, rtol=1e-6, atol=0)
     assert not flat.gradient.any() and not flat.mean.any()
+
+
+@pytest.mark.parametrize(("warm", "steps"), [(0, 1), (1, 1), (1, 2), (2, 2), (9, 10), (10, 10), (3, 5)])
+@pytest.mark.parametrize("schedule", ["linear", "constant"])
+def test_short_schedules_equal_transformers(schedule, warm, steps):
+    """As long as the warm-up or one longer, where a division by 0 is kept away; and past the end."""
+    config = Optimiser(lr=0.5, schedule=schedule, warmup=0.3, warmup_steps=warm)
+    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=config.lr)
+    linear = schedule == "linear"
+    peer = (get_linear_schedule_with_warmup if linear else get_constant_schedule_with_warmup)(
+        optimiser, warm, *[steps] * linear
+    )
+    for step in range(steps + 2):
+        assert rate_at(step, steps, config) == pytest.approx(peer.get_last_lr()[0], abs=1e-12)
+        optimiser.step()
+        peer.step()
+
+
+def test_the_warm_up_is_a_rounded_share_unless_it_is_given():
+    assert warm_updates(25, Optimiser(warmup=0.3)) == 8 and warm_updates(25, Optimiser(warmup=0.3, warmup_steps=0)) == 0
+    assert warm_updates(25, SimpleNamespace(warmup=0.1)) == 2
+
+
+def test_a_model_begins_anew():
+    weight = torch.nn.Parameter(torch.ones(3))
+    flat = FlatParameters([weight])
+    flat.gradient.fill_(2.0)
+    flat.step(0.1)
+    flat.gradient.fill_(1.0)
+    kept = {name: tensor.clone() for name, tensor in flat.state().items()}
+    flat.restart(torch.tensor([5.0, 6.0, 7.0]))
+    assert weight.tolist() == [5, 6, 7] and not any(t.any() for t in (flat.gradient, flat.mean, flat.square))
+    assert flat.updates == 0
+    flat.load(kept)
+    assert flat.updates == 1 and torch.equal(weight, kept["values"]) and flat.mean.any() and flat.square.any()
+
+
+@pytest.mark.parametrize("low", [True, False])
+def test_copies_are_those_of_the_last_refresh(low):
+    first, second = torch.nn.Parameter(torch.rand(2, 3)), torch.nn.Parameter(torch.rand(4))
+    flat = FlatParameters([first, second], low=low)
+    assert (flat.low is None) == (not low) and not hasattr(first, "is_direct")
+    flat.values.add_(1.0)
+    if low:
+        assert not torch.equal(second.low, second.detach().bfloat16())
+    flat.refresh()
+    if low:
+        assert torch.equal(first.low, first.detach().bfloat16()) and torch.equal(second.low, second.detach().bfloat16())
+        assert first.low.shape == first.shape
+    assert FlatParameters([second], direct=True).gradient.shape == (4,) and second.is_direct

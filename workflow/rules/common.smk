@@ -5,8 +5,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(workflow.basedir, "src")))
 sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
+import inside_snakemake
 import side_by_side
-import warm_scripts
 from masklab.jobs import provenance, remaining, warm
 from masklab.config import load, plain
 from masklab.errors import MaskLabError

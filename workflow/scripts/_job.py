@@ -9,11 +9,11 @@ import traceback
 from pathlib import Path
 
 from masklab.errors import MaskLabError, Passing
+from masklab.inside_libc import keep_freed_memory
 from masklab.jobs import gpus, provenance, state, store
 from masklab.jobs.lacking import lacking
 from masklab.jobs.progress import configure, cry
 from masklab.jobs.underway import Underway
-from masklab.memory import keep_freed_memory
 
 log = logging.getLogger("masklab")
 

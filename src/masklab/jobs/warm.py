@@ -11,7 +11,6 @@ Only on Linux, only where Snakemake itself runs the jobs, and not within a conta
 """
 
 import atexit
-import ctypes
 import gc
 import json
 import os
@@ -29,13 +28,13 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
+from masklab.inside_libc import can_end_with, end_with
 from masklab.jobs import preloaded
 
 VARIABLE = "MASKLAB_WARM"
 _server = None  # the warm process that this one has started
 SIZE = struct.Struct("!q")  # of the request; also an exit status
 POLL = 1.0  # seconds between looks at whether Snakemake is still there
-PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 
 
 def start(threads: int) -> None:
@@ -44,7 +43,7 @@ def start(threads: int) -> None:
     The libraries that compute read their number of threads when they are loaded, so other jobs start cold.
     """
     global _server
-    if os.environ.get(VARIABLE) == "0" or not hasattr(os, "pidfd_open"):
+    if os.environ.get(VARIABLE) == "0" or not (hasattr(os, "pidfd_open") and can_end_with()):
         return
     folder = tempfile.mkdtemp(prefix="masklab-")  # readable by its owner alone
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -170,8 +169,7 @@ def _between(connection) -> dict:
 
 def _end_with(parent: int) -> None:
     """Have the kernel kill this process when `parent`, which forked it, ends."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before the kernel knew
+    if not end_with() or os.getppid() != parent:  # it ended before the kernel knew
         os._exit(1)
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from masklab.inside_torch import has_onednn_linear, onednn_linear
 from masklab.models import products
 from masklab.optim import direct, low
 
@@ -39,15 +40,11 @@ def _product(x, weight, bias):
         return F.linear(x, weight, bias)
     rows, rest = len(x), len(x) % ROWS
     if rest and len(weight) > x.shape[1]:  # x is the narrower one: copy it
-        return _by_onednn(F.pad(x, (0, 0, 0, ROWS - rest)), weight, bias)[:rows]
+        return onednn_linear(F.pad(x, (0, 0, 0, ROWS - rest)), weight, bias)[:rows]
     if rest:
         parts = [F.linear(x[rows - rest :], weight, bias)]
-        return torch.cat([_by_onednn(x[: rows - rest], weight, bias), *parts] if rows > rest else parts)
-    return _by_onednn(x, weight, bias)
-
-
-def _by_onednn(x, weight, bias):
-    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+        return torch.cat([onednn_linear(x[: rows - rest], weight, bias), *parts] if rows > rest else parts)
+    return onednn_linear(x, weight, bias)
 
 
 def _back(gradient, weight):
@@ -109,8 +106,8 @@ class LowLinear(torch.autograd.Function):
         ctx.rows, ctx.copy = rows, copy
         ctx.save_for_backward(x, weight, bias)
         bias = None if bias is None else low.of(bias)
-        if hasattr(torch.ops.mkldnn, "_linear_pointwise"):
-            return _by_onednn(x, copy, bias)[:rows]
+        if has_onednn_linear():
+            return onednn_linear(x, copy, bias)[:rows]
         return F.linear(x, copy, bias)[:rows]
 
     @staticmethod

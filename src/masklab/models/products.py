@@ -14,6 +14,8 @@ from pathlib import Path
 
 import torch
 
+from masklab import inside_torch
+
 
 @functools.cache
 def prefers_onednn() -> bool:
@@ -24,7 +26,7 @@ def prefers_onednn() -> bool:
         return False
     if "AuthenticAMD" not in known or "avx512" not in known or not torch.backends.mkldnn.is_available():
         return False
-    return hasattr(torch.ops.mkldnn, "_linear_pointwise") and _exact()
+    return inside_torch.has_onednn_linear() and _exact()
 
 
 def _exact() -> bool:
@@ -44,9 +46,7 @@ def library() -> str:
 
 def has_bf16() -> bool:
     """Whether this CPU multiplies bf16 numbers faster than fp32 ones: AVX-512 bf16 or AMX."""
-    return torch.backends.mkldnn.is_available() and (
-        torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    )
+    return torch.backends.mkldnn.is_available() and inside_torch.has_bf16()
 
 
 @contextlib.contextmanager

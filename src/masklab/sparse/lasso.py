@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from masklab.errors import MaskLabError
+from masklab.inside_torch import version
 from masklab.sparse import batched_lasso
 from masklab.sparse.targets import Codes
 
@@ -52,8 +53,9 @@ def prepare(dictionary: "Tensor | Dictionary") -> Dictionary:
     global _latest
     if isinstance(dictionary, Dictionary):
         return dictionary
-    if _latest is None or _latest[0]() is not dictionary or _latest[1] != dictionary._version:
-        _latest = (weakref.ref(dictionary), dictionary._version, Dictionary(dictionary))
+    now = version(dictionary)
+    if _latest is None or _latest[0]() is not dictionary or _latest[1] != now:
+        _latest = (weakref.ref(dictionary), now, Dictionary(dictionary))
     return _latest[2]
 
 

@@ -12,8 +12,8 @@ import os
 import sys
 
 from masklab.errors import MaskLabError
+from masklab.inside_libc import keep_freed_memory
 from masklab.jobs.progress import configure
-from masklab.memory import keep_freed_memory
 
 
 def main(arguments=None) -> int:

@@ -4,10 +4,11 @@ Word i of a sentence is drawn from Pr(x_i | x_<i), the model's distribution over
 sentence, renormalised. Sentences of `length` words end there.
 """
 
-import copy
 from dataclasses import dataclass
 
 import torch
+
+from masklab.inside_torch import shallow_copy
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,7 @@ class Restricted:
     """Any Hugging Face causal model whose output matrix is cut to the rows of the words, and the end after them."""
 
     def __init__(self, causal, rules: Rules):
-        self.rules, self.model = rules, copy.copy(causal)  # the caller's model keeps its own head
-        self.model._modules = dict(causal._modules)
+        self.rules, self.model = rules, shallow_copy(causal)  # the caller's model keeps its own head
         head = causal.get_output_embeddings()
         rows = torch.tensor([*rules.ids, *([rules.end] if rules.end is not None else [])], device=head.weight.device)
         cut = torch.nn.Linear(head.weight.shape[1], len(rows), bias=getattr(head, "bias", None) is not None)

@@ -7,6 +7,7 @@ import math
 
 import torch
 
+from masklab.inside_torch import softmax_backward
 from masklab.models.attention import short_softmax
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient
 
@@ -110,7 +111,7 @@ class AbsoluteAttention(Attention):
         dweights = torch.bmm(g, v.mT)
         if keep is not None:
             dweights.mul_(keep[..., : shape[2]].reshape(dweights.shape))
-        dscores = torch._softmax_backward_data(dweights, weights, -1, weights.dtype)
+        dscores = softmax_backward(dweights, weights)
         if relative is not None:
             relative.add_gradient(dscores.view(shape[0], self.heads, shape[1], -1, shape[2]), chosen)
         dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
@@ -164,7 +165,7 @@ class FirstAbsoluteAttention(AbsoluteAttention):
         dweights = torch.baddbmm(dtotal, dz, x.mT)
         if keep is not None:
             dweights.mul_(keep)
-        dscores = torch._softmax_backward_data(dweights, weights, -1, weights.dtype).mul_(self.scale)
+        dscores = softmax_backward(dweights, weights).mul_(self.scale)
         du = torch.bmm(dscores, x).view(copies, size, self.heads, -1).transpose(1, 2)  # [S, n, B, H]
         dq = torch.matmul(du, wk.mT)
         dwk.copy_(torch.matmul(q.mT, du))

@@ -7,6 +7,7 @@ import math
 
 import torch
 
+from masklab.inside_torch import softmax_backward
 from masklab.models.positions import shift
 from masklab.models.stacked.attention import Attention, product, softmax
 
@@ -68,7 +69,7 @@ class DisentangledAttention(Attention):
         dweights = torch.bmm(g, v.mT)
         if keep is not None:
             dweights.mul_(keep[..., : shape[2]].reshape(dweights.shape))
-        dscores = torch._softmax_backward_data(dweights, weights, -1, weights.dtype)
+        dscores = softmax_backward(dweights, weights)
         dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
         dkeys, dqueries = self.terms_backward(dscores, q, k, keys, queries, dq, dk)
         self.project_backward(self.everywhere(dq, shape), dk, torch.bmm(kept.mT, g), x, dx, chosen)

@@ -1,13 +1,11 @@
 """A local run starts no Python for its jobs: Snakemake's scripts run in the warm process."""
 
-import inspect
 import os
 import subprocess
 
 import pytest
 import running
 import yaml
-from snakemake.script import PythonScript
 
 from masklab.jobs import warm
 
@@ -53,8 +51,3 @@ def test_no_python_is_started_for_a_job(tmp_path):
 @pytest.mark.workflow
 def test_jobs_start_cold_where_the_environment_asks_for_it(tmp_path):
     assert len(started(tmp_path, **{warm.VARIABLE: "0"})) == len(NAMES)
-
-
-def test_snakemake_starts_scripts_where_they_are_taken_from_it():
-    """`workflow/warm_scripts.py` takes the place of this method; without it every job starts cold, and slowly."""
-    assert list(inspect.signature(PythonScript.execute_script).parameters) == ["self", "fname", "edit"]

@@ -1,11 +1,18 @@
-"""The C library's memory allocator, set for training on CPUs."""
+"""What Python does not offer of the C library and the kernel: each with a guard, and False where it is not there.
+
+The allocator is glibc's, set for training on CPUs; `end_with` is Linux'. Without the one memory is asked for again and
+again, without the other jobs start cold (`masklab.jobs.warm`).
+"""
 
 import ctypes
+import signal
+import sys
 
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3  # malloc.h
 MADV_HUGEPAGE = 14  # sys/mman.h
 GIB, HUGE_PAGE = 2**30, 2**21
 HEAP = GIB // 2
+PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 
 
 def keep_freed_memory() -> bool:
@@ -35,3 +42,13 @@ def _ask_for_huge_pages(libc) -> None:
         first = -(-block // HUGE_PAGE) * HUGE_PAGE
         libc.madvise(first, (block + HEAP - first) // HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE)
         libc.free(block)
+
+
+def can_end_with() -> bool:
+    """Whether `end_with` can be asked for."""
+    return sys.platform == "linux" and hasattr(ctypes.CDLL(None), "prctl")
+
+
+def end_with() -> bool:
+    """Have the kernel kill this process when the one that forked it ends; returns whether it will."""
+    return can_end_with() and ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL) == 0

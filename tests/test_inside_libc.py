@@ -8,7 +8,7 @@ import pytest
 
 COUNT = """
 import resource, sys
-from masklab.memory import keep_freed_memory
+from masklab.inside_libc import keep_freed_memory
 if sys.argv[1] == "keep" and not keep_freed_memory():
     sys.exit("not kept")
 for _ in range(3):
