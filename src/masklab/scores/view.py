@@ -152,6 +152,14 @@ class View:
         a, b = self.recipes[left], self.recipes[right]
         return {key for key in a.keys() | b.keys() if key not in NAMES and a.get(key) != b.get(key)}
 
+    def counts(self, pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
+        """Recipe -> how many replicates (probe, recipe) pairs are about: fewer where a probe asks only the first."""
+        counts: dict[str, int] = {}
+        for probe, recipe in pairs:
+            most = self.probes[probe].get("replicates", self.replicates[recipe])
+            counts[recipe] = max(counts.get(recipe, 0), min(most, self.replicates[recipe]))
+        return counts
+
     def measured_by(self, recipe: str, kinds: Iterable[str] = (), tasks: Iterable[str] = ()) -> list[str]:
         """Probes of the study that measure a recipe: of these kinds (any), on some of these tasks (any)."""
         kinds, tasks = set(kinds), set(tasks)
