@@ -50,7 +50,8 @@ class Figure(_OfAStudy):
         try:
             return item, item.part(self.view(study))
         except MaskLabError as error:
-            raise MaskLabError(f"config: studies.{study}.{self.section}: {name}: {error}") from None
+            without = f"(or leave {name} out of {self.section})"
+            raise MaskLabError(f"config: studies.{study}.{self.section}: {name}: {error} {without}") from None
 
     def inputs(self, **names):
         """Also training splits of corpora; those of replicate 1 where each replicate has its own."""

@@ -72,8 +72,8 @@ def _lacking(view) -> str:
         has = ", ".join(f"{name!r} ({facts['kind']})" for name, facts in view.probes.items()) or "none"
         return (
             f"{said}; it compares what a probe of kind {kinds} says, and the study's probes are: {has}; add one of"
-            " these kinds, or leave it out: what other probes measure is in scores.csv, and a figure or table of your"
-            " own can show it (docs/your-own-study.md)"
+            " these kinds; what other probes measure is in scores.csv, and a figure or table of your own can show it,"
+            " as docs/your-own-study.md says"
         )
     if not any(recipe in view.members for facts in there.values() for recipe in facts["recipes"]):
         name, facts = next(iter(there.items()))

@@ -129,9 +129,11 @@ class View:
         return [name for name, facts in self.tasks.items() if _fits(facts, where)]
 
     def tasks_of(self, name: str) -> tuple[str, ...]:
-        """Tasks of a set; MaskLabError if the study has no such set."""
-        if not self.sets.get(name):
+        """Tasks of a set; MaskLabError if the study has no such set, or nothing in it."""
+        if name not in self.sets:
             raise MaskLabError(f"the study has no set {name!r} of tasks; it has {', '.join(self.sets) or 'none'}")
+        if not self.sets[name]:
+            raise MaskLabError(f"the study's set {name!r} of tasks is empty")
         return tuple(self.sets[name])
 
     def label(self, recipe: str, panel: str | None = None) -> str:
