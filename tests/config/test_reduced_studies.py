@@ -1,4 +1,4 @@
-"""The shipped studies with a part taken out: each is checked, or refused in lines that name the study, whatever lacks."""
+"""The shipped studies with a part taken out: each is checked, or refused in lines that name it, whatever lacks."""
 
 import copy
 

@@ -194,6 +194,8 @@ def number(text) -> str:
 
 
 def share(key, value) -> str:
-    """How a share that was written in percent is written; else nothing."""
+    """How a share that was written in percent, or as a count of updates, is written; else nothing."""
+    if key == "warmup" and isinstance(value, int) and value > 1:
+        return f"; for updates, write warmup_steps: {value}"
     in_percent = key in ("rate", "mask", "random", "dropout") and isinstance(value, int | float) and 1 < value < 100
     return f"; {value:g} % is written {value / 100:g}" if in_percent else ""
