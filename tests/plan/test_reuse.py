@@ -1,6 +1,7 @@
 """What a run takes from the store before anything runs, on artifacts and records written as jobs write them."""
 
 import copy
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,24 @@ def test_one_figure_after_one_change_of_the_default_run(tmp_path, monkeypatch):
     every = [job for job in graph(after, after.everything()).values() if job.rule == "probe"]
     shown = {(job.names["recipe"], job.names["replicate"]) for job in every if job.names["probe"] == "figure1"}
     assert shown == {("strict-mlm", "1"), ("strict-mlsm", "1")}
+
+
+def test_a_whole_study_after_one_change_of_the_default_run():
+    """docs/made-again.md has the numbers: what depends on the penalty, by way of params or of inputs, and how often."""
+    files, penalty = [str(Path(__file__).parents[2] / "config.yaml")], "dictionaries={strict: {penalty: 0.1}}"
+    for replicates, made_again in ((3, 36), (1, 20)):
+        study = f"studies={{mlsm: {{replicates: {replicates}}}}}"
+        before, after = opened(files, [study]), opened(files, [study, penalty])
+        changed: Counter = Counter()
+        keys = set()
+        for key, job in graph(after, after.items("mlsm").values()).items():
+            same = before.settings(job.rule, **job.names) == after.settings(job.rule, **job.names)
+            if not same or keys & set(job.needs):
+                keys.add(key)
+                changed[job.rule] += 1
+        drawn = {"figure": 6, "table": 4, "study_claims": 1}
+        each = {"dictionary": 1, "codes": 1, "pretrain": 2, "probe": 4}
+        by_replicate = {rule: count * replicates for rule, count in each.items()}
+        by_replicate["probe"] += 1  # of Figure 1
+        assert changed == drawn | by_replicate and sum(changed.values()) == made_again
+        assert f" leaves {made_again}" in Path(__file__).parents[2].joinpath("docs/made-again.md").read_text()

@@ -10,7 +10,7 @@ HEADER = ("", "jobs", "submitted", "GPU-hours", "CPU-hours", "tokens", "FLOPs", 
 
 
 def table(plan: Plan, at_once: int | None = None) -> str:
-    """What was asked for and all of it, as a Markdown table. at_once: jobs side by side, which adds the elapsed time."""
+    """What was asked for and its union, in Markdown. at_once: jobs side by side, which adds the elapsed time."""
     sums = {name: plan.total(plan.study(name)) for name in plan.of_study if plan.of_study[name]}
     if len(sums) != 1 or plan.total()["jobs"] != next(iter(sums.values()))["jobs"]:
         sums["all"] = plan.total()
