@@ -39,7 +39,7 @@ def main(arguments=None) -> int:
     plan = commands.add_parser(
         "plan", help="jobs, GPU-hours, tokens, FLOPs, disk and longest chain before anything runs"
     )
-    plan.add_argument("studies", nargs="*", help="some of the config's studies; all by default")
+    plan.add_argument("studies", nargs="*", help="studies, or figures and tables of them; all by default")
     plan.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as given to snakemake (config.yaml)")
     _values(plan)
     plan.add_argument("--device", help="what computes: h100, a100, cpu, or an entry of --assume (this machine)")
@@ -173,7 +173,7 @@ def _plan(options):
     at_once = options.at_once
     if at_once is None and plan.stands and not plan.device.is_gpu:
         at_once = max(1, (os.cpu_count() or 1) // config.threads)
-    print(actual(plan, config) if options.actual else table(plan, config, at_once))
+    print(actual(plan, config) if options.actual else table(plan, at_once))
 
 
 def _why(options):

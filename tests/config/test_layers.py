@@ -80,6 +80,10 @@ def test_circles_and_missing_files(write):
     assert said_of("none.yaml") == "none.yaml: no such file"
     write("extends:\n  - default\n  - none.yaml")
     assert said_of("my.yaml") == "my.yaml:3: extends: no such file: none.yaml"
+    for name, meant in (("first", "first"), ("evenning", "evening")):  # as in the checkout, in a folder elsewhere
+        write(f"extends: presets/{name}.yaml")
+        there = f"MaskLab's is {DEFAULT.parent.resolve() / 'presets' / meant}.yaml"
+        assert said_of("my.yaml") == f"my.yaml:1: extends: no such file: presets/{name}.yaml; {there}"
 
 
 def test_values_of_the_command_line_come_on_top(write):

@@ -53,9 +53,12 @@ CONFIG = {
         ({"objectives": {"foe": {"mlm": -1}}}, "objectives.foe.mlm: must be at least 0"),
         (
             {"objectives": {"foe": {"mlm": "much"}}},
-            "objectives.foe.mlm: must be a mapping of keys to values",
+            "objectives.foe.mlm: must be a weight, such as 1, or a mapping with it",
         ),
-        ({"objectives": {"foe": {"mlm": True}}}, "objectives.foe.mlm: must be a mapping of keys to values"),
+        (
+            {"objectives": {"foe": {"mlm": True}}},
+            "objectives.foe.mlm: must be a weight, such as 1, or a mapping with it",
+        ),
         ({"objectives": {"foe": {"mae": 1}}}, "objectives.foe: mlm and mae exclude each other: they are one loss on"),
         ({"objectives": {"foe": {"kd": 1}}}, "models.m.init: objective 'foe' needs a teacher, given as model@step"),
         (

@@ -131,14 +131,27 @@ def test_assumptions_can_be_laid_over_and_wrong_ones_are_one_line(tmp_path):
         read_assumptions(faster)
     with pytest.raises(MaskLabError, match="no device 'b200'; known: h100, a100, cpu"):
         make_plan(load(RAW), "b200")
-    with pytest.raises(MaskLabError, match="no study 'c'; declared: a, b"):
+    with pytest.raises(MaskLabError, match="no study, and no figure or table of one, is called 'c'; studies: a, b"):
         make_plan(load(RAW), "cpu", ["c"])
+
+
+def test_a_plan_of_one_figure():
+    study = RAW["studies"]["b"] | {"figures": ["bars"], "tables": ["comparison"], "sets": {"x": ["p"]}}
+    config = load(RAW | {"studies": {"a": RAW["studies"]["a"], "b": study}})
+    plan = make_plan(config, "cpu", ["b_bars"])
+    assert {key for key in plan.jobs if key[0] in ("probe", "figure", "table")} == {
+        ("probe", "tune", "first", "1", "all"),
+        ("figure", "b", "bars"),
+    }
+    assert table(plan).splitlines()[2].startswith(f"| b_bars | {len(plan.jobs)} |")
+    with pytest.raises(MaskLabError, match=r"called 'b_bar'; did you mean 'b_bars'\?"):
+        make_plan(config, "cpu", ["b_bar"])
 
 
 def test_the_table_and_what_was_used(tmp_path):
     config = load(RAW)
     plan = make_plan(config, "cpu")
-    lines = table(plan, config, at_once=2).splitlines()
+    lines = table(plan, at_once=2).splitlines()
     assert [line.split(" | ")[0].strip("| ") for line in lines[2:5]] == ["a", "b", "all"]
     assert "elapsed, 2 at once" in lines[0] and "Assumed: " in lines[-1]
     with pytest.raises(MaskLabError, match="no job of this config has ended yet"):

@@ -1,6 +1,7 @@
 """What a run takes from the store before anything runs, on artifacts and records written as jobs write them."""
 
 import copy
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from masklab.config import load
 from masklab.files import read_json
 from masklab.jobs import state, store
 from masklab.jobs.provenance import Record
-from masklab.plan.graph import checkout_paths, graph
+from masklab.plan.graph import checkout_paths, graph, opened
 from masklab.plan.reuse import reuse
 
 
@@ -32,7 +33,13 @@ def made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(store.VARIABLE, raising=False)
     paths = paths_of()
-    for job in graph(paths, target(paths)).values():
+    make(paths, target(paths))
+    return paths
+
+
+def make(paths, targets):
+    """Every job that targets need, as if it had run, in the folder and in its store."""
+    for job in graph(paths, targets).values():
         for file in job.files:
             Path(file).parent.mkdir(parents=True, exist_ok=True)
             Path(file).write_text(f"{job.key}")
@@ -42,7 +49,6 @@ def made(tmp_path, monkeypatch):
         )
         entry = store.entry(job.rule, job.names, settings, code, job.reads)
         store.publish(entry, job.rule, job.files)
-    return paths
 
 
 def rules(jobs):
@@ -104,3 +110,39 @@ def test_a_stopped_job_s_state_is_forgotten_where_its_artifact_is_taken(made):
     (left / "state.safetensors").touch()
     reuse(paths, key.files)
     assert not list(left.glob("*.safetensors"))
+
+
+def test_one_figure_after_one_change_of_the_default_run(tmp_path, monkeypatch):
+    """Another penalty of a dictionary: Figure 1, which shows one replicate, needs one job of a kind and no more."""
+    files = [str(Path(__file__).parents[2] / "config.yaml")]
+    before, after = opened(files), opened(files, ["run=penalty", "dictionaries={strict: {penalty: 0.1}}"])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(store.VARIABLE, raising=False)
+    make(before, [before.items("mlsm")["figure1"]])
+    found = reuse(after, [after.items("mlsm")["figure1"]], dry=True)
+    assert [job.rule for job in found.left] == ["dictionary", "codes", "pretrain", "probe", "figure"]
+    assert all(job.names.get("replicate", "1") == "1" for job in [*found.left, *found.taken])
+    every = [job for job in graph(after, after.everything()).values() if job.rule == "probe"]
+    shown = {(job.names["recipe"], job.names["replicate"]) for job in every if job.names["probe"] == "figure1"}
+    assert shown == {("strict-mlm", "1"), ("strict-mlsm", "1")}
+
+
+def test_a_whole_study_after_one_change_of_the_default_run():
+    """docs/made-again.md has the numbers: what depends on the penalty, by way of params or of inputs, and how often."""
+    files, penalty = [str(Path(__file__).parents[2] / "config.yaml")], "dictionaries={strict: {penalty: 0.1}}"
+    for replicates, made_again in ((3, 36), (1, 20)):
+        study = f"studies={{mlsm: {{replicates: {replicates}}}}}"
+        before, after = opened(files, [study]), opened(files, [study, penalty])
+        changed: Counter = Counter()
+        keys = set()
+        for key, job in graph(after, after.items("mlsm").values()).items():
+            same = before.settings(job.rule, **job.names) == after.settings(job.rule, **job.names)
+            if not same or keys & set(job.needs):
+                keys.add(key)
+                changed[job.rule] += 1
+        drawn = {"figure": 6, "table": 4, "study_claims": 1}
+        each = {"dictionary": 1, "codes": 1, "pretrain": 2, "probe": 4}
+        by_replicate = {rule: count * replicates for rule, count in each.items()}
+        by_replicate["probe"] += 1  # of Figure 1
+        assert changed == drawn | by_replicate and sum(changed.values()) == made_again
+        assert f" leaves {made_again}" in Path(__file__).parents[2].joinpath("docs/made-again.md").read_text()

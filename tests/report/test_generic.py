@@ -10,9 +10,11 @@ import pytest
 import synthetic
 from drawn import all_is_in_view, nothing_overlaps
 from masklab.config import layered, load, overlay, plain
+from masklab.errors import MaskLabError
 from masklab.report import generic
 from masklab.report.cells import TIDY, markdown
 from masklab.scores.estimate import estimate
+from masklab.scores.view import View
 from masklab.studies import find, items
 
 RAW = plain(layered())
@@ -87,3 +89,28 @@ def test_a_set_of_one_task_is_a_row_of_its_name_and_bars_say_their_items(config,
     counts = data.groupby("row")["n"].max()
     told = dict(re.sub(r" \((accuracy|MCC)\)", "", tick).split("\nn = ") for tick in ticks)
     assert counts.nunique() > 1 and told == {row: f"{count:,}" for row, count in counts.items()}
+
+
+def lacking(**changes):
+    """What is said of a study that has nothing to compare."""
+    raw = overlay(copy.deepcopy(RAW), {"extends": []})
+    study = raw["studies"]["mlsm"] | {"figures": [], "tables": [], "claims": [], "headline": [], "nulls": []} | changes
+    raw["probes"]["far"] = {"kind": "loss"}
+    config = load(raw | {"studies": {"平滑": study}})
+    with pytest.raises(MaskLabError) as caught:
+        find("平滑", config.studies["平滑"], "tables", "comparison").needs(View.of(config, "平滑"))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_nothing_to_compare_is_said_with_what_to_do():
+    said = lacking(probes={"far": "all"})
+    assert "finetune or linear_probe or minimal_pairs" in said and "the study's probes are: 'far' (loss)" in said
+    assert "docs/your-own-study.md" in said
+    assert "are: none;" in lacking(probes={})
+    said = lacking(probes={"minimal-pairs": ["strict-phase1"]})
+    assert (
+        "'minimal-pairs' measures strict-phase1: name recipes of the panels" in said and "`minimal-pairs: all`" in said
+    )
+    said = lacking(probes={"minimal-pairs": "all"}, sets={"glue": ["sentiment"]})
+    assert "its sets name sentiment, and its probes measure blimp" in said

@@ -8,8 +8,7 @@ from artifacts import Artifact, of_kind
 from artifacts.measuring import score_files
 from masklab.config import kinds
 from masklab.config.faults import Faults, Several
-from masklab.config.measured import study_pairs
-from masklab.config.replicates import measured_replicates
+from masklab.config.measured import replicates_of, study_pairs
 from masklab.errors import MaskLabError
 from masklab.pages.wording import title
 from masklab.scores.view import View
@@ -51,7 +50,8 @@ class Figure(_OfAStudy):
         try:
             return item, item.part(self.view(study))
         except MaskLabError as error:
-            raise MaskLabError(f"config: studies.{study}.{self.section}: {name}: {error}") from None
+            without = f"(or leave {name} out of {self.section})"
+            raise MaskLabError(f"config: studies.{study}.{self.section}: {name}: {error} {without}") from None
 
     def inputs(self, **names):
         """Also training splits of corpora; those of replicate 1 where each replicate has its own."""
@@ -127,11 +127,11 @@ class Facts(Artifact):
 
     def models(self) -> list[tuple[str, int]]:
         """Replicates of the recipes that studies measure."""
-        counts = {}
+        measured = {}
         for study in self.config.studies:
-            for _, recipe in study_pairs(self.config, study):
-                counts[recipe] = max(counts.get(recipe, 0), measured_replicates(self.config, study, recipe))
-        return [(recipe, k) for recipe, count in counts.items() for k in range(1, count + 1)]
+            for _, recipe, k in replicates_of(self.config, study, study_pairs(self.config, study)):
+                measured.setdefault(recipe, set()).add(k)
+        return [(recipe, k) for recipe, replicates in measured.items() for k in sorted(replicates)]
 
     def inputs(self):
         return {"models": [f"{self.paths.folder('models', name, k)}/manifest.json" for name, k in self.models()]}

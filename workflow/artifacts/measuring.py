@@ -34,7 +34,7 @@ class Probe(Artifact):
     def settings(self, probe, recipe, replicate, unit):
         settings = self.config.probes[probe]
         steps, tasks = units(settings, self.config.models[recipe])[unit]
-        plain = settings.model_dump(mode="json", exclude={"split", "pack"})
+        plain = settings.model_dump(mode="json", exclude={"split", "pack", "replicates"})
         return self.paths.common(int(replicate)) | {"probe": plain | {"steps": steps, "tasks": tasks}}
 
     def roots(self, probe, recipe, replicate, unit):

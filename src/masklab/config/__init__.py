@@ -155,6 +155,8 @@ def _said(raw, faults: list[Problem]) -> MaskLabError:
         keys = [part for part in as_written(place, path) if not isinstance(part, int)]
         if place is not None and place.empty and value is None and message.endswith(got(None)):
             message = f"is empty; it {message.removesuffix(got(None))}"
+        elif value is None and message.startswith("must map ") and message.endswith(got(None)):
+            message += "; to remove one of its names, write {name: null}"
         items = "".join(f"item {part + 1}: " for part in path if isinstance(part, int))
         same = (place, keys[-1], message) if place else (*keys, message)
         lines.setdefault(same, Fault(place, ".".join(map(spelt, keys)), items + message))

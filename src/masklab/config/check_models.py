@@ -100,7 +100,8 @@ def check_model(config, name, model):
             )
     if model.init is not None:
         teacher = known_checkpoint(config, model.init, f"{where}.init")
-        if (teacher.encoder, teacher.tokenizer) != (model.encoder, model.tokenizer):
+        declared = teacher.encoder in config.encoders and teacher.tokenizer in config.tokenizers  # else said of it
+        if declared and (teacher.encoder, teacher.tokenizer) != (model.encoder, model.tokenizer):
             differs = "encoder" if teacher.encoder != model.encoder else "tokenizer"
             theirs, own = getattr(teacher, differs), getattr(model, differs)
             raise Misfit(

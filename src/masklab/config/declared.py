@@ -11,7 +11,10 @@ SYMBOLIC = {"markov", "hmm", "pcfg", "causal"}  # kinds of corpora whose splits 
 def known(names, name, where):
     """MaskLabError where a name is none of those declared."""
     if name not in names:
-        raise MaskLabError(f"config: {where}: {name!r} is not declared{hint(name, names)}")
+        said = hint(name, names)
+        if where.endswith(".tokenizer") and "did you mean" not in said:
+            said += "; one made elsewhere is declared there too: {kind: folder, folder: <its folder>}"
+        raise MaskLabError(f"config: {where}: {name!r} is not declared{said}")
 
 
 def known_checkpoint(config, reference, where):

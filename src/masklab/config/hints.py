@@ -24,7 +24,7 @@ ALIASES = {
     "num_heads": "heads", "num_attention_heads": "heads", "hidden_size": "hidden", "intermediate_size": "intermediate",
     "max_steps": "steps", "init_from": "init", "optimizer": "optimiser", "mask_rate": "rate", "masking_rate": "rate",
     "vocab": "vocab_size", "max_len": "max_length", "max_seq_length": "max_length", "gradient_clip": "clip",
-    "warmup_ratio": "warmup", "name": "run", "lines": "sentences",
+    "warmup_ratio": "warmup", "name": "run", "lines": "sentences", "lambda": "penalty",
 }  # fmt: skip
 # What a section counts otherwise.
 UNITS = {
@@ -46,7 +46,7 @@ EXAMPLES = {
 ENTRIES = {
     "corpora": "{kind: english, sentences: 1000}", "tokenizers": "{vocab_size: 1000}", "encoders": "{layers: 2}",
     "objectives": "{mlm: 1}", "optimisers": "{lr: 0.001}", "models": "{steps: 400}", "optimiser": "{lr: 0.001}",
-    "masking": "{rate: 0.15}", "studies": "{panels: {all: [strict-mlm]}}", "mlm": "{weight: 1}",
+    "masking": "{rate: 0.15}", "studies": "{panels: {all: [strict-mlm]}}",
     "decoder": "{layers: 2}", "tasks": "{pairs: 50}", "probes": "{epochs: 3}", "grid": "{lr: [0.001, 0.0001]}",
 }  # fmt: skip
 # Names of entries in examples, where they change one that there is.
@@ -157,6 +157,8 @@ def entries_of(section: str) -> str:
 def keys_of(part) -> str:
     """What an entry, or a key of one, must be, with an example. part: its section, or the key."""
     example = ENTRIES.get(str(part))
+    if part in kinds.known("terms"):
+        return "must be a weight, such as 1, or a mapping with it, such as {weight: 1}"
     return "must be a mapping of keys to values" + (f", such as {example}" if example else "")
 
 
@@ -189,3 +191,11 @@ def number(text) -> str:
     if re.fullmatch(r"\d+(\.\d+)?\s*%", text):
         return f"; write {float(text.rstrip('% ')) / 100:g}"
     return ""
+
+
+def share(key, value) -> str:
+    """How a share that was written in percent, or as a count of updates, is written; else nothing."""
+    if key == "warmup" and isinstance(value, int) and value > 1:
+        return f"; for updates, write warmup_steps: {value}"
+    in_percent = key in ("rate", "mask", "random", "dropout") and isinstance(value, int | float) and 1 < value < 100
+    return f"; {value:g} % is written {value / 100:g}" if in_percent else ""

@@ -1,5 +1,6 @@
 """Which files make up a config, in which order: `extends:`, `--configfile`, `--config`."""
 
+import difflib
 from pathlib import Path
 
 from masklab.config.expand import expanded
@@ -59,7 +60,7 @@ class _Stack:
         if path in self.layers:
             return
         if named_at is not None and not path.is_file():
-            raise wrong(named_at, "extends", f"no such file: {shown(path)}")
+            raise wrong(named_at, "extends", f"no such file: {shown(path)}{_preset(path)}")
         raw = read_file(path)
         self.open.append(path)
         if "extends" in raw:
@@ -70,6 +71,13 @@ class _Stack:
             self.add(DEFAULT, None)
         self.open.pop()
         self.layers[path] = _with_code(raw, path.parent)
+
+
+def _preset(path: Path) -> str:
+    """The preset of MaskLab that a file which is not there may have been meant to be, as the end of a message."""
+    presets = {file.stem: file.resolve() for file in DEFAULT.parent.glob("presets/*.yaml")}
+    close = difflib.get_close_matches(path.stem, presets, n=1, cutoff=0.8)
+    return f"; MaskLab's is {presets[close[0]]}" if close else ""
 
 
 def _listed(raw: Mapping, key: str) -> list[tuple[str, Place | None]]:

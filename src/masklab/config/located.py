@@ -187,8 +187,8 @@ def parse(text: str, file: str, lines: bool = True):
 
 # What is most often meant by messages of the YAML parser.
 _PLAINLY = {
-    "mapping values are not allowed": "a second ': ' in one line, or a line that is indented too far; text with ': '"
-    " in it needs quotes",
+    "mapping values are not allowed": "a second ': ' in one line, a line that is indented too far, or a line above"
+    " without its ':'; text with ': ' in it needs quotes",
     "quoted scalar found unexpected end": "a quote is opened and never closed",
     "expected ',' or '}'": "a { is never closed, or a comma is missing in it",
     "expected ',' or ']'": "a [ is never closed, or a comma is missing in it",

@@ -23,5 +23,11 @@ def replicates_of(config, study: str, pairs) -> list[tuple[str, str, int]]:
     return [
         (probe, recipe, replicate)
         for probe, recipe in pairs
-        for replicate in range(1, measured_replicates(config, study, recipe) + 1)
+        for replicate in range(1, _asked(config, study, probe, recipe) + 1)
     ]
+
+
+def _asked(config, study, probe, recipe):
+    most = getattr(config.probes[probe], "replicates", None)  # of a probe that shows examples
+    count = measured_replicates(config, study, recipe)
+    return count if most is None else min(count, most)

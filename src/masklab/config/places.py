@@ -158,11 +158,17 @@ def _changed(raw, path, place, why, otherwise) -> tuple[Place, list[str]] | None
     def speaks(key):
         return bool(re.search(rf"\b{re.escape(key[-1])}\b", why))
 
-    return max(best, key=lambda one: (".".join(one[1]) in otherwise, speaks(one[1]), one[1][-1] in NAMES))
+    def names(key):
+        return any(part in NAMES or part == "probes" for part in key[2:])
+
+    return max(best, key=lambda one: (".".join(one[1]) in otherwise, speaks(one[1]), names(one[1])))
 
 
 def _leaves(value, path):
-    """(place, key) of every value in a mapping."""
+    """(place, key) of every value in a mapping, and of what null removed from it."""
+    for key, place in getattr(value, "places", {}).items():
+        if key not in value:
+            yield place, [*path, key]
     for key, item in value.items():
         if isinstance(item, dict) and item:
             yield from _leaves(item, [*path, key])

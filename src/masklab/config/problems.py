@@ -121,8 +121,9 @@ def _problem(at, fault, entity, value, path) -> Problem:
         return Problem(place, hints.keys_of((*path[:1], *at)[-1] if path or at else "") + got(fault["input"]))
     if kind in _BOUNDS:
         sign, words = _BOUNDS[kind]
-        message = f"must be {words} {number(context[sign])}"
-    elif kind == "string_type" and not isinstance(fault["input"], dict | list | None):
+        bound = f"must be {words} {number(context[sign])}{got(fault['input'])}"
+        return Problem(place, bound + hints.share(at[-1] if at else "", fault["input"]))
+    if kind == "string_type" and not isinstance(fault["input"], dict | list | None):
         message = "must be text; put it in quotes"
     elif kind in _WORDS:
         message = f"must be {_WORDS[kind]}"

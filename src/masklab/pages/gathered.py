@@ -1,6 +1,5 @@
 """What the pages show, gathered from the folder of results: what is there, and how to make what is not."""
 
-import contextlib
 import os
 import re
 from pathlib import Path
@@ -18,6 +17,7 @@ from masklab.pages.wording import command, title
 from masklab.scores.kept import kept_rows
 
 COLUMNS = Path(__file__).parents[3] / "docs/columns.md"
+WORDS = "made/words.json"  # study -> the title and the question that a page showed last
 ENDS = {
     "figures": {"pdf": "PDF", "png": "PNG", "csv": "CSV", "parquet": "Parquet"},
     "tables": {"md": "Markdown", "html": "HTML", "csv": "CSV", "parquet": "Parquet"},
@@ -82,7 +82,8 @@ def _others(root, outline) -> list[str]:
 def _other(root, name):
     """A study of another config: what lies there of it, without commands, which that config would know."""
     sections = {section: _made_of(root, section, name) for section in ("figures", "tables")}
-    study = {"name": name, "title": _title_of(root, name), "question": "", "scale": "", "claims": True, **sections}
+    words = words_kept(root).get(name, {})
+    study = {"name": name, "title": "", "question": "", **words, "scale": "", "claims": True, **sections}
     about = _study(root, study, "", set()) | {"other": True, "command": ""}
     for part in [*about["figures"], *about["tables"], about["claims"]]:
         part["command"] = ""
@@ -95,14 +96,13 @@ def _made_of(root, section, study) -> dict[str, str]:
     return {file.stem: "" for file in sorted((root / section / study).glob(f"*.{first}"))}
 
 
-def _title_of(root, study) -> str:
-    """The title that a study had when something was made of it; "" where nobody knows."""
-    for file in sorted([*root.glob(f"made/*/{study}/*.json"), root / f"made/claims/{study}.json"]):
-        with contextlib.suppress(MaskLabError, KeyError, TypeError):
-            view = read_json(file)["config"]["view"]
-            if view["study"] == study:
-                return view["title"]
-    return ""
+def words_kept(root) -> dict[str, dict[str, str]]:
+    """`WORDS` of a folder of results; empty where none were kept, or they cannot be read."""
+    try:
+        kept = read_json(Path(root, WORDS))
+    except MaskLabError:
+        return {}
+    return {name: words for name, words in kept.items() if isinstance(words, dict)} if isinstance(kept, dict) else {}
 
 
 def _scale(text):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from masklab.config import overlay
+from masklab.config.inherit import meant
 from masklab.errors import MaskLabError
 from masklab.plan.costs import Cost, Costs, Device
 from masklab.plan.graph import LOCAL, Job, checkout_paths, graph
@@ -19,7 +20,7 @@ class Plan:
     stands: in words, what the device stands for if it is this machine's own; else "".
     guessed: corpora of text whose files are not there, so that their size is assumed.
     of_study: study that was asked for -> keys of its figures, tables and claims and of all that it measures, as far as
-        they are planned.
+        they are planned; or a figure's or table's target -> its key.
     """
 
     jobs: dict[tuple, Job]
@@ -80,27 +81,38 @@ def read_assumptions(*files) -> dict:
 
 
 def make_plan(config, device: str | None = None, studies=None, assumptions: dict | None = None) -> Plan:
-    """The plan of a configuration (or of some of its studies) on a device of the assumptions; None: this machine's."""
+    """The plan of a configuration on a device of the assumptions; None: this machine's.
+
+    studies: some of its studies, or figures, tables and claims of these by their targets (`mlsm_figure1`); else all.
+    """
     assumptions, stands = assumptions or read_assumptions(), ""
     if device is None:
         device, stands = device_here(config, assumptions["devices"])
     if device not in assumptions["devices"]:
         raise MaskLabError(f"plan: no device {device!r}; known: {', '.join(assumptions['devices'])}")
-    for study in studies or ():
-        if study not in config.studies:
-            raise MaskLabError(f"plan: no study {study!r}; declared: {', '.join(config.studies)}")
     paths = checkout_paths(config)
-    targets = [path for study in studies or config.studies for path in paths.items(study).values()]
+    asked = {name: _files(paths, name) for name in studies or config.studies}
+    targets = [path for files in asked.values() for path in files]
     if not studies:
         targets = [*paths.everything(), paths.result("scores.parquet")]
     jobs = graph(paths, targets)
     machine = Device(device, assumptions["devices"][device])
     costs = Costs(paths, machine, assumptions)
-    of_study = {}
-    for study, scores in paths.study_scores().items():
-        if studies and study not in studies:
-            continue
-        wanted = [Job(*paths.job_of(path)).key for path in (*paths.items(study).values(), *scores)]
-        of_study[study] = [key for key in wanted if key in jobs]
+    of_study, scores = {}, paths.study_scores()
+    for name, files in asked.items():
+        wanted = [Job(*paths.job_of(path)).key for path in (*files, *scores.get(name, ()))]
+        of_study[name] = [key for key in wanted if key in jobs]
     planned = {key: costs.of(job) for key, job in jobs.items()}
     return Plan(jobs, planned, machine, assumptions, of_study, costs.sizes.guessed, stands)
+
+
+def _files(paths, name) -> list[str]:
+    """What is made for a study, or for a figure, table or the claims of one, by the name of its target."""
+    studies = paths.config.studies
+    if name in studies:
+        return list(paths.items(name).values())
+    targets = {f"{study}_{item}": file for study in studies for item, file in paths.items(study).items()}
+    if name not in targets:
+        close = meant(name, [*studies, *targets]) or f"; studies: {', '.join(studies)}"
+        raise MaskLabError(f"plan: no study, and no figure or table of one, is called {name!r}{close}")
+    return [targets[name]]

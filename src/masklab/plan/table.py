@@ -9,9 +9,9 @@ from masklab.plan.graph import checkout_paths
 HEADER = ("", "jobs", "submitted", "GPU-hours", "CPU-hours", "tokens", "FLOPs", "disk", "longest chain")
 
 
-def table(plan: Plan, config, at_once: int | None = None) -> str:
-    """Studies and their union as a Markdown table. at_once: jobs side by side, which adds the elapsed time."""
-    sums = {name: plan.total(plan.study(name)) for name in config.studies if plan.of_study.get(name)}
+def table(plan: Plan, at_once: int | None = None) -> str:
+    """What was asked for and its union, in Markdown. at_once: jobs side by side, which adds the elapsed time."""
+    sums = {name: plan.total(plan.study(name)) for name in plan.of_study if plan.of_study[name]}
     if len(sums) != 1 or plan.total()["jobs"] != next(iter(sums.values()))["jobs"]:
         sums["all"] = plan.total()
     header = [*HEADER, *([f"elapsed, {at_once} at once"] if at_once else [])]

@@ -7,7 +7,7 @@ the updates. Light: the drawing is `masklab.report.compare`.
 
 from masklab.errors import MaskLabError
 from masklab.report.item import Item
-from masklab.scores.reading import Reading
+from masklab.scores.reading import TASK_PROBES, Reading
 from masklab.scores.view import View
 
 
@@ -46,7 +46,7 @@ def comparison(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
                 if reading.measured(view):
                     readings.setdefault(title, {}).setdefault(row, {})[label] = reading
     if not readings:
-        raise MaskLabError("no probe of the study measures a recipe of its panels on a task")
+        raise MaskLabError(_lacking(view))
     return readings
 
 
@@ -60,8 +60,31 @@ def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
                 if reading.measured(view):
                     readings.setdefault(title, {}).setdefault(name, {})[label] = reading
     if not readings:
-        raise MaskLabError("no probe of the study measures a recipe of its panels on a task")
+        raise MaskLabError(_lacking(view))
     return readings
+
+
+def _lacking(view) -> str:
+    """Why a study has nothing to compare, and what to write instead."""
+    there = {name: facts for name, facts in view.probes.items() if facts["kind"] in TASK_PROBES}
+    kinds, said = " or ".join(TASK_PROBES), "no probe of the study measures a recipe of its panels on a task"
+    if not there:
+        has = ", ".join(f"{name!r} ({facts['kind']})" for name, facts in view.probes.items()) or "none"
+        return (
+            f"{said}; it compares what a probe of kind {kinds} says, and the study's probes are: {has}; add one of"
+            " these kinds; what other probes measure is in scores.csv, and a figure or table of your own can show it,"
+            " as docs/your-own-study.md says"
+        )
+    if not any(recipe in view.members for facts in there.values() for recipe in facts["recipes"]):
+        name, facts = next(iter(there.items()))
+        listed = ", ".join(facts["recipes"])
+        return f"{said}; {name!r} measures {listed}: name recipes of the panels there (`{name}: all` measures them all)"
+    measured = dict.fromkeys(task for facts in there.values() for task in facts["tasks"])
+    shown = dict.fromkeys(task for tasks in rows(view).values() for task in tasks)
+    return (
+        f"{said}; its sets name {', '.join(shown)}, and its probes measure {', '.join(measured)}: name the same tasks"
+        " in `sets`, or leave `sets` out"
+    )
 
 
 FIGURES = {

@@ -54,9 +54,7 @@ class Item:
         shown = [name for name in view.recipes if view.recipes[name]["corpus"] in corpora]
         part = view.only([*(recipe for _, recipe in pairs), *shown], tasks, [probe for probe, _ in pairs])
         # of what is there for its corpus alone nothing is read; nothing is tested, so no margin
-        read = {recipe for _, recipe in pairs}
-        counts = {name: count for name, count in part.replicates.items() if name in read}
-        part = replace(part, replicates=counts, margin=None)
+        part = replace(part, replicates=part.counts(pairs), margin=None)
         if leaves(self.choose(part)) != leaves(chosen):
             raise MaskLabError("chooses other readings from the part of the study that it shows")
         return part

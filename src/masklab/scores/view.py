@@ -129,9 +129,11 @@ class View:
         return [name for name, facts in self.tasks.items() if _fits(facts, where)]
 
     def tasks_of(self, name: str) -> tuple[str, ...]:
-        """Tasks of a set; MaskLabError if the study has no such set."""
-        if not self.sets.get(name):
+        """Tasks of a set; MaskLabError if the study has no such set, or nothing in it."""
+        if name not in self.sets:
             raise MaskLabError(f"the study has no set {name!r} of tasks; it has {', '.join(self.sets) or 'none'}")
+        if not self.sets[name]:
+            raise MaskLabError(f"the study's set {name!r} of tasks is empty")
         return tuple(self.sets[name])
 
     def label(self, recipe: str, panel: str | None = None) -> str:
@@ -151,6 +153,14 @@ class View:
         """Keys in which two recipes differ, names of entries left out."""
         a, b = self.recipes[left], self.recipes[right]
         return {key for key in a.keys() | b.keys() if key not in NAMES and a.get(key) != b.get(key)}
+
+    def counts(self, pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
+        """Recipe -> how many replicates (probe, recipe) pairs are about: fewer where a probe asks only the first."""
+        counts: dict[str, int] = {}
+        for probe, recipe in pairs:
+            most = self.probes[probe].get("replicates", self.replicates[recipe])
+            counts[recipe] = max(counts.get(recipe, 0), min(most, self.replicates[recipe]))
+        return counts
 
     def measured_by(self, recipe: str, kinds: Iterable[str] = (), tasks: Iterable[str] = ()) -> list[str]:
         """Probes of the study that measure a recipe: of these kinds (any), on some of these tasks (any)."""

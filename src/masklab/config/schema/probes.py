@@ -112,6 +112,9 @@ class PredictionProbe(CorpusProbe):
     kind: Literal["prediction"]
     sentence: str = Field(description="A sentence with exactly one [MASK].")
     top: Count = Field(8, description="Entries kept of each distribution.")
+    replicates: Count = Field(
+        1, description="Replicates of each recipe that are asked, the first ones, if there are as many."
+    )
 
 
 class LossProbe(CorpusProbe):

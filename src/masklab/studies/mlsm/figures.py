@@ -68,8 +68,7 @@ def figure1(results, chosen):
         axes.set_xlabel(f"Probability (all others: {_short(max(0.0, 1 - rows['probability'].sum()))})")
         style.panel_title(axes, f"{label}: {names[index]}", index)
     figure.suptitle(f"“{data['task'].iloc[0]}”", fontsize=9, parse_math=False)
-    count = max(results.view.replicates[name] for name in data["recipe"])
-    write_note(figure, f"replicate {data['replicate'].iloc[0]} of {count}, after its last update")
+    write_note(figure, f"replicate {data['replicate'].iloc[0]} alone, after its last update")
     return figure, data
 
 

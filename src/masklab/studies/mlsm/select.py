@@ -121,7 +121,7 @@ def table(averages: dict[str, tuple[str, ...]], metric: str | None = None):
                 told = {label: Reading(name, metric, tasks) for label, name in members.items()}
                 if readings := {label: reading for label, reading in told.items() if reading.measured(view)}:
                     by_panel.setdefault(title, {})[row] = readings
-        return by_panel or _unmeasured(*averages.values())
+        return by_panel or _unmeasured(dict.fromkeys(name for sets in averages.values() for name in sets))
 
     return choose
 
