@@ -15,8 +15,11 @@ ROOT = Path(__file__).parents[1]
 def test_what_changes_nothing_is_a_mutant_and_has_a_reason(module):
     """A line that was rewritten since would hide nothing, and say so to nobody."""
     source = (ROOT / "src/masklab" / module).read_text(encoding="utf-8")
-    possible = {changed(source, mutated(source, number)[0]) for number in range(len(places(ast.parse(source))))}
-    assert set(EQUIVALENT[module]) <= possible and all(EQUIVALENT[module].values())
+    missing = set(EQUIVALENT[module])
+    for number in range(len(places(ast.parse(source)))):
+        if missing:
+            missing.discard(changed(source, mutated(source, number)[0]))
+    assert not missing and all(EQUIVALENT[module].values())
 
 
 def test_the_tests_beside_a_module_are_there():
