@@ -7,7 +7,6 @@ MODULES = {
     "probes/rank.py": ["probes/test_rank.py", "-k", "svd_of_held and bert or progress"],
     "masking.py": ["training/test_masking.py"],
     "config/schema/objectives.py": ["config/test_objectives_config.py", "models/test_flops.py"],
-    "inside_torch.py": ["test_inside_torch.py"],
     "optim/flat.py": ["training/test_optim.py", "models/test_direct.py"],
     "optim/direct.py": ["models/test_direct.py"],
     "training/guard.py": ["training/test_guard.py", "-k", "explosion or goes_on or calm"],
@@ -48,28 +47,91 @@ MODULES = {
 }
 # Module -> changed line, as the command prints it -> why it changes no result.
 LAST = "+1 is the last axis of a matrix, as -1 is"
+MEASURE = "a number drawn from [0, 1) is equal to another with a probability of 2^-53"
+SPACE = "a chart has 4 rows or more; memory that is made anew holds the same"
+WAYS = "which of two ways is taken; both give the norm"
+THREADS = "how many threads share the rows changes no code"
+DIVIDED = "a factor of all states, which the division by their sum takes out"
 EQUIVALENT: dict[str, dict[str, str]] = {
+    "masking.py": {
+        "hidden = _inner(lengths, width, masking) & (draw <= masking.rate)": MEASURE,
+        "swapped = (fate > masking.mask) & (fate < masking.mask + masking.random)": MEASURE,
+        "swapped = (fate >= masking.mask) & (fate <= masking.mask + masking.random)": MEASURE,
+        "return Hidden(all_rows, fate <= masking.mask, swapped, mine, rows, columns)": MEASURE,
+        "order = np.argsort(np.where(_inner(own, width, masking), draw, 3.0), axis=1)": "any number above 1 is last",
+        "spare = rng.random(batch) if masking.count == 'rounded' else 1.0": "used for that count alone",
+        "swapped = np.where(swapped, rng.integers(FIRST_PIECE, vocab_size, len(all_rows)), -2)": "any negative number",
+        "shown = np.where(swapped <= 0, ids[self.rows, self.columns], swapped)": "ids shown are 5 or more, none is -1",
+        "shown = np.where(swapped < 1, ids[self.rows, self.columns], swapped)": "ids shown are 5 or more, none is -1",
+        "for run in np.split(part, np.flatnonzero(np.diff(part) >= 1) + 1) if len(part) else ():": (
+            "rows drawn one by one are those drawn together"
+        ),
+    },
+    "optim/flat.py": {"return config.lr * step / max(2, warm)": "a warm-up of one update has the rate 0"},
+    "corpora/pcfg/law.py": {
+        "if kept.get('rows', +1) < plan.rows:": SPACE,
+        "if kept.get('rows', -2) < plan.rows:": SPACE,
+        "if kept.get('rows', -1) <= plan.rows:": SPACE,
+    },
+    "curvature/per_example.py": {
+        "add(f'{name}.bias', 1, d.sum(1).square().sum(+1))": LAST,
+        "add(f'{name}.weight', 1, (d * normal).sum(1).square().sum(+1))": LAST,
+        "add(f'{name}.bias_ih_l0', 1, 2 * d.sum(1).square().sum(+1))": LAST,
+        "add('embeddings.segment', 2, d.sum(1).square().sum(+1))": LAST,
+        "add('embeddings.word', 2, 2 * (v.gather(1, ids) * (d @ transformed[:, :, None])[..., 0]).sum(+1))": LAST,
+        "length = v.square().sum(+1)": LAST,
+        "add('embeddings.word' if self.tied else 'head.weight', 2, length * transformed.square().sum(+1))": LAST,
+        "i, f, g, o = torch.addmm(gates[:, t], h, back).chunk(4, +1)": LAST,
+        "if length / (i + o) < i * o:": WAYS,
+        "if length * (i - o) < i * o:": WAYS,
+        "if length * (i + o) <= i * o:": WAYS,
+        "if length * (i + o) < i / o:": WAYS,
+    },
     "corpora/markov/law.py": {
         "distribution[here] = (joint / np.where(total > 0, total, 2)).T": "what it divides is 0",
     },
-    "sparse/lasso.py": {"if workers <= 2:": "how many threads share the rows changes no code"},
+    "sparse/lasso.py": {
+        "if workers <= 2:": THREADS,
+        "workers = min(torch.get_num_threads(), +(-len(x) // 64))": THREADS,
+        "workers = min(torch.get_num_threads(), -(+len(x) // 64))": THREADS,
+        "workers = min(torch.get_num_threads(), -(-len(x) // 65))": THREADS,
+        "workers = min(torch.get_num_threads(), -(-len(x) * 64))": THREADS,
+        "bounds = [len(x) * i // max(workers, 2) for i in range(workers + 1)]": "one worker needs no bounds",
+        "return F.normalize(x, dim=+1, eps=1e-09)": LAST,
+        "chunk = CHUNK.get(x.device.type, 8193)": "both devices have their own",
+    },
+    "corpora/hmm/law.py": {
+        "state = np.full((count, len(transition)), 1 * len(transition))": DIVIDED,
+        "state = np.full((count, len(transition)), 2 / len(transition))": DIVIDED,
+        "groups.append(start - row)": "rows of the sentences have numbers of their own all the same",
+    },
     "scores/metrics.py": {
+        "scores = 2 * counts.hits / np.maximum(either, 2)": "a class that occurs once has no hit",
         "return np.where(scale > 1, covariance / np.where(scale > 0, scale, 1), 0.0)": "where not 0 it is 2 or more",
         "return np.where(scale > 0, covariance / np.where(scale > 1, scale, 1), 0.0)": "where not 0 it is 2 or more",
         "return np.where(scale > 0, covariance / np.where(scale > 0, scale, 2), 0.0)": "what it divides is not shown",
     },
     "scores/estimate.py": {
         "if over_items > 1e-24 * max(2.0, mean * mean):": "24 digits below what is measured",
+        "over_items = float(values[:, 1:].mean(0).var(ddof=1)) if draws >= 1 else 0.0": "of one draw it is NaN",
     },
     "optim/direct.py": {
+        "return (None, torch.ops.aten.embedding_dense_backward(gradient, ids, len(table), -2, False))": "no id is negative",  # noqa: E501
         "if torch.compiler.is_compiling() and (not is_direct(table)):": "both ways give the same gradients",
     },
-    "curvature/trace.py": {"p = logits.softmax(+1)": LAST},
+    "curvature/trace.py": {
+        "p = logits.softmax(+1)": LAST,
+        "return v - p * v.sum(+1, keepdim=True)": LAST,
+        "y = torch.searchsorted(p.cumsum(+1), uniforms[:, None].to(p.dtype) * p.sum(-1, keepdim=True), right=True)": LAST,  # noqa: E501
+        "y = torch.searchsorted(p.cumsum(-1), uniforms[:, None].to(p.dtype) * p.sum(+1, keepdim=True), right=True)": LAST,  # noqa: E501
+    },
     "claims/power.py": {
         "return float(np.clip((inside + outside) @ _WEIGHTS / 2, 0, 2))": "a probability, above 1 by rounding at most",
     },
     "objectives/cross_entropy.py": {
         "tiny = (chosen <= TINY).nonzero()[:, 0]": "at the limit both ways of computing agree",
+        "p = torch.softmax(logits, +1)": LAST,
+        "exact = torch.log_softmax(logits[tiny], +1).gather(1, targets[tiny, None])[:, 0]": LAST,
     },
     "objectives/kd.py": {
         "target = F.log_softmax(teacher.logits(batch).float() / temperature, +1)": LAST,

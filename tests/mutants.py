@@ -10,6 +10,7 @@ Each mutant is tried in a fork of one process that has imported the libraries (n
 
 import argparse
 import ast
+import functools
 import gc
 import os
 import random
@@ -75,8 +76,13 @@ def mutated(source: str, number: int) -> tuple[str, int, str]:
 
 def changed(source: str, text: str) -> str:
     """The lines of a mutant that its module lacks."""
-    sound = set(ast.unparse(ast.parse(source)).splitlines())
+    sound = _lines(source)
     return " ".join(line.strip() for line in text.splitlines() if line not in sound)
+
+
+@functools.cache
+def _lines(source: str) -> frozenset[str]:
+    return frozenset(ast.unparse(ast.parse(source)).splitlines())
 
 
 def survives(module: str, text: str, tests: list[str], place: Path, seconds: float) -> bool:
