@@ -20,8 +20,9 @@ class Pretrain(Artifact):
         }
         if model.embeddings:
             files["embeddings"] = paths.folder("embeddings", model.embeddings, k) + "/vectors.npy"
-        if model.init:
-            files["init"] = paths.manifest(model.init, k)
+        for key in ("init", "teacher"):
+            if reference := getattr(model, key):
+                files[key] = paths.manifest(reference, k)
         if objective.tasks:
             files["tasks"] = [paths.task(task, k) for task in objective.tasks]
         if dictionary := dictionary_of(self.config, recipe):
