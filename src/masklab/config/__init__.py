@@ -22,6 +22,7 @@ from masklab.config.places import Fault, located
 from masklab.config.problems import MISSING, Problem, booleans, got, problems
 from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
 from masklab.config.schema import SECTIONS, Config, Read, Settings, entry_class
+from masklab.config.sources import below
 from masklab.errors import MaskLabError
 
 __all__ = [
@@ -101,7 +102,7 @@ def _typed(raw) -> Config:
         faults.append(Problem(("run",), message))
     if faults:
         raise _said(raw, faults)
-    return Config.model_construct(**settings.__dict__, **sections)
+    return below(Config.model_construct(**settings.__dict__, **sections))
 
 
 def _entry(section, name, entries, faults):

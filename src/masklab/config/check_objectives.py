@@ -4,7 +4,7 @@ from masklab.config.inherit import hint
 from masklab.config.references import split_reference, symbols_of
 from masklab.errors import MaskLabError
 
-PAIRS = ("english-pairs", "pair-files")
+PAIRS = ("english-pairs", "pair-files", "babylm-pairs")
 
 
 def check_objective(config, name, objective):
