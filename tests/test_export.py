@@ -61,7 +61,7 @@ def exported(results, tmp_path_factory):
 def blimp(tmp_path_factory):
     """Minimal pairs as BLiMP's files have them, one file a paradigm; the folder of the release."""
     root = tmp_path_factory.mktemp("blimp")
-    frame = build(EnglishPairs(kind="english-pairs", pairs=20), "b", 1)[0]["test"]
+    frame = build(EnglishPairs(kind="english-pairs", pairs=5), "b", 1)[0]["test"]
     (root / "blimp_filtered").mkdir()
     for paradigm, rows in frame.groupby("paradigm"):
         lines = [
@@ -105,7 +105,7 @@ def test_blimp_equals_a_plain_loop_over_transformers_paradigm_by_paradigm(export
                 [plain_score(model, tokenizer, pair[f"sentence_{side}"]) for side in ("good", "bad")] for pair in pairs
             ]
             theirs[file.stem] = np.mean([good >= bad for good, bad in scored])
-    assert ours == pytest.approx(theirs) and len(theirs) >= 12 and len(set(theirs.values())) > 4
+    assert ours == pytest.approx(theirs) and len(theirs) >= 12 and len(set(theirs.values())) > 2
 
 
 def test_what_the_pipelines_load_is_there(exported):

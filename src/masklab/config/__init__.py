@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from masklab.config import kinds
+from masklab.config.adopted import with_adopted
 from masklab.config.checks import check_names, check_references
 from masklab.config.exact import is_exact
 from masklab.config.expand import expand_models
@@ -66,6 +67,7 @@ def _checked(raw, also=()) -> Config:
         if not Path(file).is_file():
             raise wrong(place_of(code, at), "code", f"no such file: {shown(file)}")
     kinds.load(code)
+    raw = with_adopted(raw)
     config = _typed(raw)
     config._read = Read(raw)
     with located(raw):

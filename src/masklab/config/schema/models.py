@@ -69,6 +69,10 @@ class Model(Entity):
     tokenizer: str
     encoder: str
     objective: str
+    folder: str | None = Field(
+        None,
+        description="A model made elsewhere: a Hugging Face folder of a masked language model, or its name in Hugging Face's cache. It is measured as it is (`steps: 0`); `tokenizer`, `encoder` and `objective` follow from it. `corpus` is the one that probes of loss and rank read.",
+    )
     init: str | None = Field(None, description="`model@step` to start from (phase 2). None: from scratch.")
     teacher: str | None = Field(
         None,
