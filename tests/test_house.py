@@ -25,7 +25,7 @@ FLOORS = [
     ["probes"],
     ["claims", "report"],
     ["studies"],
-    ["own", "pages", "plan", "notebook", "new"],
+    ["own", "pages", "plan", "notebook", "export", "new"],
     ["compare"],
     ["cli", "template"],
 ]

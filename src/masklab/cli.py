@@ -66,6 +66,13 @@ def main(arguments=None) -> int:
     grow.add_argument("--width", type=int, default=1, help="how many times as wide (1)")
     grow.add_argument("--layers", type=int, help="layers of the larger model (as many as the smaller one has)")
     grow.add_argument("--output", required=True, help="folder to write")
+    export = commands.add_parser("export", help="a trained model as a folder that evaluation pipelines load")
+    export.add_argument("model", help="recipe@step, recipe/r2@step; recipe: all checkpoints; or a checkpoint's folder")
+    export.add_argument("folder", help="a new folder")
+    export.add_argument("--run", default="", help="name of the run, below results/ (none)")
+    export.add_argument(
+        "--full-width", action="store_true", help="latent logits behind the vocabulary's, as Berend (2023) published"
+    )
     new = commands.add_parser("new", help="a folder with a study of your own that runs: config, Python file, README")
     new.add_argument("folder", help="a new or an empty folder")
     options = parser.parse_args(arguments)
@@ -241,6 +248,13 @@ def _grow(options):
     grow_folder(options.folder, options.output, options.width, options.layers)
 
 
+def _export(options):
+    from masklab.export import export
+
+    for folder in export(options.model, options.folder, Path("results") / options.run, options.full_width):
+        print(folder)
+
+
 def _new(options):
     from masklab.new import new
 
@@ -250,6 +264,7 @@ def _new(options):
 COMMANDS = {
     "check": _check,
     "config": _config,
+    "export": _export,
     "grow": _grow,
     "new": _new,
     "status": _status,

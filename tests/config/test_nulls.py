@@ -251,7 +251,10 @@ def test_a_name_that_is_taken_is_said():
     [
         ({"models": {"words": {"steps": 5}}}, "models.words.steps: an encoder of words is not trained; set steps: 0"),
         ({"models": {"words": {"processes": 2}}}, "models.words.steps: an encoder of words is not trained"),
-        ({"models": {"words": {"init": "words@0"}}}, "models.words: an encoder of words takes no init, embeddings"),
+        (
+            {"models": {"words": {"init": "words@0"}}},
+            "models.words: an encoder of words takes no init, teacher, embeddings",
+        ),
         ({"dictionaries": {"d": {"model": "words@0", "layer": 0}}}, "d.model: an encoder of words has no hidden"),
         ({"studies": {"s": {"probes": {"rank": ["words"]}}}}, "'words' is an encoder of words, which rank probes"),
         ({"studies": {"s": {"probes": {"trace": ["words"]}}}}, "which curvature probes cannot measure; loss,"),

@@ -133,5 +133,10 @@ def test_phases_count_the_links_behind_a_model():
     later = {"objective": "mlm", "init": "start@10"}
     config = load(overlay(CONFIG, {"models": {"m": later, "n": CONFIG["models"]["m"] | later | {"init": "m@10"}}}))
     assert [phase(config, name) for name in ("start", "m", "n")] == [0, 1, 2]
+    pupil = {"objective": "learn", "teacher": "m@10"}
+    raw = overlay(CONFIG, {"objectives": {"learn": {"kd": 1}}, "models": {"m": later}})
+    models = {"n": CONFIG["models"]["m"] | pupil, "o": CONFIG["models"]["m"] | pupil | {"init": "start@10"}}
+    config = load(overlay(raw, {"models": models}))
+    assert [phase(config, name) for name in ("n", "o")] == [2, 2], "the longer way counts"
     with pytest.raises(MaskLabError, match=r"models.m.init: goes round in a circle: m -> start -> m"):
         load(overlay(CONFIG, {"models": {"m": later, "start": {"init": "m@10"}}}))

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from transformers import AutoModelForMaskedLM
@@ -152,3 +153,50 @@ def test_too_long_a_sentence_and_wrong_tasks_are_named(make_checkpoint, write_pa
     labels = write_task("y", [("a", None, 0)], classes=2)
     with pytest.raises(MaskLabError, match="'y' holds labels; a minimal_pairs probe needs pairs"):
         run(Context(probe=probe, checkpoint=folder, tasks={"y": labels}))
+
+
+# --- text that is given, items of several sentences --------------------------------
+
+
+def naive_rest(folder, text, given):
+    """As the pipeline of 2025 does it: tokens whose characters end beyond the given text, one at a time."""
+    model, tokenizer = AutoModelForMaskedLM.from_pretrained(folder).eval(), load_tokenizer(folder)
+    encoding, total = tokenizer.encode(text), 0.0
+    for position, (_, end) in enumerate(encoding.offsets):
+        if end > len(given):
+            masked = torch.tensor([encoding.ids])
+            masked[0, position] = MASK
+            with torch.no_grad():
+                logits = model(input_ids=masked).logits[0, position]
+            total += logits.log_softmax(-1)[encoding.ids[position]].item()
+    return total
+
+
+GIVEN = [("The cat sees", " the dog."), ("The dog ", "sleeps."), ("", "The cat sleeps."), ("The cat sl", "eeps.")]
+
+
+def test_what_is_given_is_read_and_not_scored(make_checkpoint):
+    folder = make_checkpoint()
+    model, tokenizer = load_checkpoint(folder), load_tokenizer(folder)
+    texts, given = [start + end for start, end in GIVEN], [start for start, _ in GIVEN]
+    found = pseudo_log_likelihood(model, tokenizer, texts, given=given)
+    wanted = [naive_rest(folder, text, start) for text, start in zip(texts, given, strict=True)]
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+    whole = pseudo_log_likelihood(model, tokenizer, texts)
+    assert (found[:2] > whole[:2]).all() and found[2] == pytest.approx(whole[2], abs=1e-4)
+    assert pseudo_log_likelihood(model, tokenizer, texts[:1], given=texts[:1]) == [0], "nothing is left to score"
+
+
+def test_an_item_is_right_if_the_good_sentence_beats_every_other(make_checkpoint, write_pairs, sentences):
+    folder = make_checkpoint(seed=5)
+    texts = sentences(40)
+    items_of = [texts[at : at + 4] for at in range(0, 40, 4)]  # the first of four is right
+    rows = [("a", good, bad) for good, *others in items_of for bad in others]
+    task = write_pairs("x", rows)
+    frame = pd.read_parquet(task / "test.parquet")
+    frame.assign(item=np.repeat(np.arange(10), 3), given="").to_parquet(task / "test.parquet")
+    probe = MinimalPairsProbe(kind="minimal_pairs", tasks=["x"])
+    found = run(Context(probe=probe, checkpoint=folder, tasks={"x": task}))
+    scored = pseudo_log_likelihood(load_checkpoint(folder), load_tokenizer(folder), texts).reshape(10, 4)
+    wanted = (scored[:, 0] >= scored[:, 1:].max(1)).mean()
+    assert 0 < wanted < 1 and found[0]["value"] == pytest.approx(wanted) and found[0]["n"] == 10

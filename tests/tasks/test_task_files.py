@@ -221,8 +221,8 @@ def test_pair_limit_is_per_file_and_random(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ([pair(0), {"sentence_good": "x"}], "line 2: 'sentence_bad' is missing"),
-        ([{"sentence_good": "", "sentence_bad": "y"}], "line 1: 'sentence_good' is missing or empty"),
+        ([pair(0), {"sentence_good": "x"}], "line 2: no field 'sentence_bad'; fields: sentence_good"),
+        ([{"sentence_good": "", "sentence_bad": "y"}], "line 1: 'sentence_good' is empty; a pair"),
         ([], "no pairs"),
     ],
 )

@@ -75,6 +75,6 @@ def test_a_phase_without_a_start_is_refused(english, tiny_encoder, tmp_path):
     run = make_run(english, tiny_encoder, tmp_path)
     for wrong in ({"phase": 1}, {"init": tmp_path}):
         with pytest.raises(
-            MaskLabError, match=r"m: phase .: a run has a phase above 0 if it has `init`, and only then"
+            MaskLabError, match=r"m: phase .: a run has a phase above 0 if it has `init` or `teacher`, and on"
         ):
             dataclasses.replace(run, **wrong)

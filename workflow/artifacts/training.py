@@ -1,5 +1,7 @@
 """Pre-trained models, dictionaries of their hidden states, codes of a corpus under a dictionary."""
 
+from pathlib import Path
+
 from artifacts import Artifact, of_kind
 from masklab.config import kinds, split_reference
 from masklab.config.references import phase
@@ -20,8 +22,11 @@ class Pretrain(Artifact):
         }
         if model.embeddings:
             files["embeddings"] = paths.folder("embeddings", model.embeddings, k) + "/vectors.npy"
-        if model.init:
-            files["init"] = paths.manifest(model.init, k)
+        for key in ("init", "teacher"):
+            if reference := getattr(model, key):
+                files[key] = paths.manifest(reference, k)
+        if model.folder:
+            files |= self._adopted(model)
         if objective.tasks:
             files["tasks"] = [paths.task(task, k) for task in objective.tasks]
         if dictionary := dictionary_of(self.config, recipe):
@@ -29,6 +34,11 @@ class Pretrain(Artifact):
             if model.codes == "stored":
                 files["codes"] = paths.codes(dictionary, k)
         return files
+
+    def _adopted(self, model) -> dict:
+        """The weights of a model made elsewhere, where they are one file."""
+        weights = Path(self.config.encoders[model.encoder].folder) / "model.safetensors"
+        return {"weights": str(weights)} if weights.is_file() else {}
 
     def settings(self, recipe, replicate):
         model, dictionary = self.config.models[recipe], dictionary_of(self.config, recipe)

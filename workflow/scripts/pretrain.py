@@ -26,7 +26,7 @@ with job(snakemake):
             tokenizer=folder["tokenizer"],
             output=Path(manifest).parent,
             state=Path(state),
-            init=checkpoint(files["init"], config["model"]["init"]) if config["model"]["init"] else None,
+            **{key: checkpoint(files[key], config["model"][key]) for key in ("init", "teacher") if key in files},
             dictionary=folder.get("dictionary"),
             dictionary_config=Dictionary(**config["dictionary"]) if config["dictionary"] else None,
             codes=folder.get("codes"),

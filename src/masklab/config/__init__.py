@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from masklab.config import kinds
+from masklab.config.adopted import with_adopted
 from masklab.config.checks import check_names, check_references
 from masklab.config.exact import is_exact
 from masklab.config.expand import expand_models
@@ -22,6 +23,7 @@ from masklab.config.places import Fault, located
 from masklab.config.problems import MISSING, Problem, booleans, got, problems
 from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
 from masklab.config.schema import SECTIONS, Config, Read, Settings, entry_class
+from masklab.config.sources import below
 from masklab.errors import MaskLabError
 
 __all__ = [
@@ -65,6 +67,7 @@ def _checked(raw, also=()) -> Config:
         if not Path(file).is_file():
             raise wrong(place_of(code, at), "code", f"no such file: {shown(file)}")
     kinds.load(code)
+    raw = with_adopted(raw)
     config = _typed(raw)
     config._read = Read(raw)
     with located(raw):
@@ -101,7 +104,7 @@ def _typed(raw) -> Config:
         faults.append(Problem(("run",), message))
     if faults:
         raise _said(raw, faults)
-    return Config.model_construct(**settings.__dict__, **sections)
+    return below(Config.model_construct(**settings.__dict__, **sections))
 
 
 def _entry(section, name, entries, faults):

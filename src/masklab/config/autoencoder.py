@@ -25,11 +25,12 @@ def check_autoencoder(config, where, model, encoder, objective):
             f"config: {where}.encoder: {model.encoder!r} has a causal decoder, which takes no term with a teacher (kd,"
             " mlsm) and no reset"
         )
-    if objective.needs("teacher") and model.init is not None:
-        teacher = config.models[split_reference(model.init, f"{where}.init")[0]]
+    key = "init" if model.teacher is None else "teacher"
+    if objective.needs("teacher") and (reference := getattr(model, key)) is not None:
+        teacher = config.models[split_reference(reference, f"{where}.{key}")[0]]
         if config.encoders[teacher.encoder].decoder is not None:
             raise MaskLabError(
-                f"config: {where}.init: {model.init} is saved without its decoder: as a teacher it predicts no tokens"
+                f"config: {where}.{key}: {reference} is saved without its decoder: as a teacher it predicts no tokens"
             )
 
 

@@ -7,12 +7,13 @@ from masklab.config.check_corpora import check_text
 from masklab.config.check_tokenizers import check_folder
 from masklab.config.faults import Faults
 from masklab.config.inherit import choices, listed
+from masklab.config.pair_rows import BLIMP, item_of
 from masklab.config.places import noted
 from masklab.config.references import law_entry
 from masklab.config.sources import expand, missing, named
 from masklab.errors import MaskLabError
 from masklab.errors import listed as names
-from masklab.lines import COMPRESSED, format_of
+from masklab.lines import COMPRESSED, format_of, stem_of
 
 # Columns of GLUE's own files; CoLA's have no header line.
 GLUE = {
@@ -25,7 +26,6 @@ GLUE = {
     "rte": ("sentence1", "sentence2", "label"),
 }
 TABLES = (".jsonl", ".json", ".tsv", ".csv", ".parquet")
-PAIR = ("sentence_good", "sentence_bad")
 
 
 def check_data(config) -> list[str]:
@@ -102,24 +102,14 @@ def _check_pairs(config, where, task):
     """Minimal pairs have two sentences each."""
     for pattern in task.files:
         for file in expand(pattern):
-            key = f"config: {where}.files"
+            key = _key(f"config: {where}", task, pattern)
             try:
                 if format_of(file) not in data.JSON:
                     raise MaskLabError(f"{file}: pair-files are json lines (.jsonl, .json), one pair a line")
-                rows = data.objects(file, data.head(file).lines)
-                for number, row in enumerate(rows, 1):
-                    _check_pair(file, number, row)
+                for number, row in enumerate(data.objects(file, data.head(file).lines), 1):
+                    item_of(file, number, row, stem_of(file), task.group_by)
             except MaskLabError as error:
                 raise MaskLabError(f"{key}: {data.of_pattern(pattern, file, error)}") from None
-
-
-def _check_pair(file, number, row):
-    for column in PAIR:
-        if column not in row:
-            kind = "; the file looks like a labelled task (kind: label-files)" if "label" in row else ""
-            raise MaskLabError(f"{file}: line {number}: no field {column!r}; fields: {names(row)}{kind}")
-        if not isinstance(row[column], str) or not row[column].strip():
-            raise MaskLabError(f"{file}: line {number}: {column!r} is empty; a pair needs both sentences")
 
 
 def _check_labels(config, where, task):
@@ -129,7 +119,7 @@ def _check_labels(config, where, task):
         if (pattern := getattr(task, split)) is None:
             continue
         file = expand(pattern)[0]
-        key = f"config: {where}.{split}"
+        key = _key(f"config: {where}", task, pattern)
         try:
             if format_of(file) not in TABLES:
                 raise MaskLabError(
@@ -142,8 +132,17 @@ def _check_labels(config, where, task):
             _check_columns(f"config: {where}", column, getattr(task, column), file, found, task)
         if not found.rows:
             raise MaskLabError(f"{key}: {file}: has a header line and no rows")
-        labels[split] = [_label(key, file, number, row, task.label) for number, row in enumerate(found.rows, 1)]
+        kept = task.where.get(split, {})
+        for column in kept:
+            _check_columns(f"config: {where}", f"where.{split}", column, file, found, task)
+        labels[split] = [
+            _label(key, file, number, row, task.label)
+            for number, row in enumerate(found.rows, 1)
+            if data.is_kept(row, kept)
+        ]
         whole[split] = found.whole
+        if found.whole and not labels[split]:
+            raise MaskLabError(f"config: {where}.where.{split}: {file}: no row is kept")
     known = set(labels["train"])
     if whole["train"] and len(known) < 2:
         raise MaskLabError(
@@ -157,7 +156,7 @@ def _check_labels(config, where, task):
                     f"config: {where}.{split}: {getattr(task, split)}: row {number}: label {label!r} does not occur in"
                     f" training; labels: {names(sorted(known, key=str))}"
                 )
-    if task.train in (task.valid, task.test):
+    if task.train in (task.valid, task.test) and not task.where:
         return [f"{where}: trains on the file that it is measured on, {task.train}"]
     return []
 
@@ -169,7 +168,7 @@ def _check_columns(where, key, template, file, found, task):
     for column in re.findall(r"\{([^{}]+)\}", template) if "{" in template else [template]:
         if column not in found.columns:
             there = choices(column, found.columns, "columns", 30)
-            if PAIR[0] in found.columns:
+            if BLIMP in found.columns:
                 there = "; the file looks like minimal pairs (kind: pair-files)" + listed(found.columns, what="columns")
             elif any(_is_value(name) for name in found.columns) and task.columns is None:
                 there = "; the first line looks like data: name the columns with `columns:`"
@@ -235,3 +234,4 @@ def _check_squad(config, where, task):
 
 
 _CHECKS = {"pair-files": _check_pairs, "label-files": _check_labels, "glue": _check_glue, "squad": _check_squad}
+_CHECKS |= {"babylm-pairs": _check_pairs, "babylm-labels": _check_labels}

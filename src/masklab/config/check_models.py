@@ -32,8 +32,9 @@ def check_model(config, name, model):
                 f" its tokenizer {model.tokenizer!r}",
             },
         )
-    if model.init is not None:
-        known_checkpoint(config, model.init, f"{where}.init")
+    for key in ("init", "teacher"):
+        if (reference := getattr(model, key)) is not None:
+            known_checkpoint(config, reference, f"{where}.{key}")
     check_autoencoder(config, where, model, encoder, objective)
     check_objectives.check_model(config, model, objective, where)
     if not encoder.network:

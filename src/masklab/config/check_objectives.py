@@ -1,10 +1,10 @@
 """What the terms of objectives ask of the rest of the config: teachers, dictionaries, tasks. One line per fault."""
 
 from masklab.config.inherit import hint
-from masklab.config.references import symbols_of
+from masklab.config.references import split_reference, symbols_of
 from masklab.errors import MaskLabError
 
-PAIRS = ("english-pairs", "pair-files")
+PAIRS = ("english-pairs", "pair-files", "babylm-pairs")
 
 
 def check_objective(config, name, objective):
@@ -19,10 +19,36 @@ def check_objective(config, name, objective):
             raise MaskLabError(f"{where}: {task!r} is a task of pairs; it must have labels")
 
 
+def _check_teacher(config, model, objective, taught, where):
+    """Something is learned from the teacher, which predicts the same tokens, and has the states that are coded."""
+    if not taught:
+        raise MaskLabError(f"config: {where}: no term of objective {model.objective!r} learns from a teacher")
+    teacher = config.models[split_reference(model.teacher, where)[0]]
+    if teacher.tokenizer != model.tokenizer:
+        raise MaskLabError(
+            f"config: {where}: {model.teacher} must have the same tokenizer; its own is {teacher.tokenizer!r}, not"
+            f" {model.tokenizer!r}"
+        )
+    if objective.needs("teacher") and not config.encoders[teacher.encoder].network:
+        raise MaskLabError(f"config: {where}: {model.teacher} has no network; a teacher is one that is trained")
+    if objective.needs("codes") and model.dictionary in config.dictionaries:
+        coded = config.dictionaries[model.dictionary].model
+        if coded != model.teacher:
+            raise MaskLabError(
+                f"config: {where}: dictionary {model.dictionary!r} codes the states of {coded}, not of {model.teacher}"
+            )
+
+
 def check_model(config, model, objective, where):
     """The model has the teacher and the dictionary that terms read, and the symbols of its corpus are their tasks'."""
-    if (objective.needs("teacher") or objective.needs("codes")) and model.init is None:
-        raise MaskLabError(f"config: {where}.init: objective {model.objective!r} needs a teacher, given as model@step")
+    taught = objective.needs("teacher") or objective.needs("codes")
+    if taught and model.init is None and model.teacher is None:
+        raise MaskLabError(
+            f"config: {where}.init: objective {model.objective!r} needs a teacher, given as model@step; or give it as"
+            " `teacher`, and start from new weights"
+        )
+    if model.teacher is not None:
+        _check_teacher(config, model, objective, taught, f"{where}.teacher")
     if objective.needs("codes") and model.dictionary is None:
         raise MaskLabError(f"config: {where}.dictionary: objective {model.objective!r} needs a dictionary")
     for task in objective.tasks:

@@ -6,16 +6,18 @@ from masklab.config.references import LAWS, named_law, stated_rows
 from masklab.errors import MaskLabError
 
 # What rows of a kind of task hold; a user's kind may hold any of these.
-HOLDS = {"english-pairs": "pairs", "pair-files": "pairs", "english-ratings": "ratings"}
+HOLDS = {"english-pairs": "pairs", "pair-files": "pairs", "babylm-pairs": "pairs", "english-ratings": "ratings"}
 HOLDS |= {"english-spans": "spans", "squad": "spans"}
-HOLDS |= dict.fromkeys(("english-labels", "label-files", "patterns", "hmm", "pcfg", "restricted-labels"), "labels")
+HOLDS |= dict.fromkeys(
+    ("english-labels", "label-files", "babylm-labels", "patterns", "hmm", "pcfg", "restricted-labels"), "labels"
+)
 # What a kind of probe measures.
 MEASURES = {
     "minimal_pairs": ("pairs",),
     "finetune": ("labels", "ratings", "spans"),
     "linear_probe": ("labels",),
 }
-TEXTS = ("english-labels", "label-files")  # kinds whose texts a causal corpus's words can be kept of
+TEXTS = ("english-labels", "label-files", "babylm-labels")  # kinds whose texts a causal corpus's words can be kept of
 
 
 def holds(task) -> str | None:

@@ -111,7 +111,7 @@ def _check_dictionary(config, name, dictionary):
 
 
 def _check_circle(config, name, model):
-    """No model is made from itself, by way of `init` and dictionaries."""
+    """No model is made from itself, by way of `init`, teachers and dictionaries."""
     waiting = [[name]]
     while waiting:
         path = waiting.pop()
@@ -119,11 +119,7 @@ def _check_circle(config, name, model):
             if source == name:
                 if min([*path], key=list(config.models).index) != name:
                     return  # said of the first of them
-                key = (
-                    "init"
-                    if model.init and split_reference(model.init, "")[0] in (*path[1:2], source)
-                    else "dictionary"
-                )
+                key = _link(model, (*path[1:2], source)) or "dictionary"
                 raise MaskLabError(
                     f"config: models.{name}.{key}: goes round in a circle: {_links(config, [*path, name])}"
                 )
@@ -131,13 +127,18 @@ def _check_circle(config, name, model):
                 waiting.append([*path, source])
 
 
+def _link(model, sources) -> str | None:
+    """The key by which a recipe starts or learns from one of `sources`; None: neither."""
+    links = {key: getattr(model, key) for key in ("init", "teacher")}
+    return next((key for key, link in links.items() if link and split_reference(link, "")[0] in sources), None)
+
+
 def _links(config, path) -> str:
     """Recipes in a circle, with the dictionaries between them."""
     between = []
     for recipe, source in itertools.pairwise(path):
         model, dictionary = config.models[recipe], dictionary_of(config, recipe)
-        starts = model.init and split_reference(model.init, "")[0] == source
-        between.append([f"dictionaries.{dictionary}"] if dictionary and not starts else [])
+        between.append([f"dictionaries.{dictionary}"] if dictionary and not _link(model, (source,)) else [])
     if not any(between):
         return " -> ".join(path)
     links = [link for recipe, more in zip(path[:-1], between, strict=True) for link in (f"models.{recipe}", *more)]

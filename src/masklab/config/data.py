@@ -151,6 +151,22 @@ def _flat(row: dict, prefix: str = "") -> dict:
     return flat
 
 
+def is_kept(row, where: dict) -> bool:
+    """Whether a row has the value, or one of the values, that `where` says of each column.
+
+    As texts, so that what a TSV holds equals what json lines hold.
+    """
+    return all(_spelt(row.get(key)) in _wanted(value) for key, value in where.items())
+
+
+def _wanted(value) -> set[str]:
+    return {_spelt(each) for each in (value if isinstance(value, list) else [value])}
+
+
+def _spelt(value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def of_pattern(pattern: str, file: str, error: MaskLabError) -> str:
     """What is wrong with a file, beginning with the pattern that stands for it."""
     which = "" if pattern == file else f" ({file})"

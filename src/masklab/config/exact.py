@@ -55,8 +55,8 @@ def check_weightless(config, model, encoder, where):
         raise MaskLabError(
             f"config: {where}.corpus: a lookup table needs a corpus with exact conditionals; {model.corpus!r} has none"
         )
-    if model.init or model.embeddings or model.dictionary:
-        raise MaskLabError(f"config: {where}: {what} takes no init, embeddings or dictionary")
+    if model.init or model.teacher or model.embeddings or model.dictionary:
+        raise MaskLabError(f"config: {where}: {what} takes no init, teacher, embeddings or dictionary")
 
 
 def measures_words(config, probe) -> bool:

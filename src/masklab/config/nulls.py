@@ -119,7 +119,8 @@ def _nulls(config, study) -> dict[str, list[_Null]]:
         text = model.corpus, model.tokenizer, model.masking
         shared = {"untrained": (*text, model.encoder), "shuffled": (recipe,)}
         shared |= dict.fromkeys(WORDS, (*text, encoder.max_positions))
-        has = {"untrained": encoder.network, "shuffled": encoder.network and model.steps > 0}
+        ours = encoder.network and encoder.kind != "folder"
+        has = {"untrained": ours, "shuffled": ours and model.steps > 0}
         has |= dict.fromkeys(WORDS, encoder.kind != "words")
         nulls[recipe] = [
             _Null(f"{kind}.{namesake}", kind, namesake)

@@ -12,9 +12,9 @@ from masklab.errors import MaskLabError
 # Key of an entry -> the section whose entries it names.
 NAMES = {
     "corpus": "corpora", "tokenizer": "tokenizers", "encoder": "encoders", "objective": "objectives",
-    "embeddings": "embeddings", "dictionary": "dictionaries", "init": "models", "model": "models", "task": "tasks",
-    "tasks": "tasks", "chains": "chains", "grammar": "grammars", "hmm": "hmms", "causal": "causal_models",
-    "panels": "models", "extra": "models", "sets": "tasks",
+    "embeddings": "embeddings", "dictionary": "dictionaries", "init": "models", "teacher": "models", "model": "models",
+    "task": "tasks", "tasks": "tasks", "chains": "chains", "grammar": "grammars", "hmm": "hmms",
+    "causal": "causal_models", "panels": "models", "extra": "models", "sets": "tasks",
 }  # fmt: skip
 
 

@@ -57,17 +57,26 @@ def resolved(config, entity) -> dict:
 
 
 def phase(config, name) -> int:
-    """How many `init` links lie behind a model: 0 from scratch, 1 for what starts from such a one, and so on.
+    """How many links lie behind a model: 0 from scratch, 1 for what starts or learns from such a one, and so on.
+
+    A link is `init`, or `teacher`; where a model has both, the longer way counts.
 
     Raises:
         MaskLabError: the links lead back to a model they have passed.
     """
-    passed = [name]
-    while (init := config.models[passed[-1]].init) is not None:
-        passed.append(split_reference(init, f"models.{passed[-1]}.init")[0])
-        if passed[-1] in passed[:-1]:
-            raise MaskLabError(f"config: models.{name}.init: goes round in a circle: {' -> '.join(passed)}")
-    return len(passed) - 1
+    return _phase(config, (name,))
+
+
+def _phase(config, passed) -> int:
+    model, later = config.models[passed[-1]], []
+    for key in ("init", "teacher"):
+        if (reference := getattr(model, key)) is not None:
+            source = split_reference(reference, f"models.{passed[-1]}.{key}")[0]
+            if source in passed:
+                way = " -> ".join([*passed, source])
+                raise MaskLabError(f"config: models.{passed[0]}.{key}: goes round in a circle: {way}")
+            later.append(1 + _phase(config, (*passed, source)))
+    return max(later, default=0)
 
 
 def checkpoints(model) -> list[int]:

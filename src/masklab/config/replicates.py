@@ -85,10 +85,10 @@ def trained_replicates(config) -> dict[str, int]:
 
 
 def sources_of(config, recipe: str) -> list[str]:
-    """Recipes whose replicate k the replicate k of a recipe is made from: that of `init`, that of its dictionary."""
-    init, dictionary, recipes = config.models[recipe].init, dictionary_of(config, recipe), []
-    if init:
-        recipes.append(split_reference(init, f"models.{recipe}.init")[0])
+    """Recipes whose replicate k the replicate k of a recipe is made from: of `init`, teacher and dictionary."""
+    model, dictionary = config.models[recipe], dictionary_of(config, recipe)
+    links = {key: getattr(model, key) for key in ("init", "teacher")}
+    recipes = [split_reference(link, f"models.{recipe}.{key}")[0] for key, link in links.items() if link]
     if dictionary:
         reference = config.dictionaries[dictionary].model
         recipes.append(split_reference(reference, f"dictionaries.{dictionary}.model")[0])

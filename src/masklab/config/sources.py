@@ -5,6 +5,33 @@ from pathlib import Path
 
 from masklab.errors import MaskLabError
 
+PATHS = ("files", "train", "valid", "test", "file", "folder")  # keys of entries that name files of the user's
+
+
+def below(config):
+    """The config with the relative paths of its corpora, tokenizers and tasks as paths from its `data` folder."""
+    if not config.data:
+        return config
+    root = Path(config.data).expanduser()
+    sections = {}
+    for section in ("corpora", "tokenizers", "tasks"):
+        entries = getattr(config, section)
+        sections[section] = {name: _moved(entry, root) for name, entry in entries.items()}
+    return config.model_copy(update=sections)
+
+
+def _moved(entry, root):
+    found = {key: value for key in PATHS if (value := getattr(entry, key, None)) and isinstance(value, str | list)}
+    moved = {
+        key: [_from(root, each) for each in value] if isinstance(value, list) else _from(root, value)
+        for key, value in found.items()
+    }
+    return entry.model_copy(update=moved) if moved else entry
+
+
+def _from(root, path: str) -> str:
+    return path if not path.strip() or path.startswith("~") else str(root / path)
+
 
 def named(entity) -> list[str]:
     """File names and globs of a corpus, task or law, as written; empty for generated ones."""

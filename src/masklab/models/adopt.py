@@ -11,8 +11,11 @@ import torch
 from tokenizers import Tokenizer
 
 from masklab.errors import MaskLabError
+from masklab.files import read_json
 from masklab.foreign_tokenizers import renumbered
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
+from masklab.models.foreign import adopt_whole
+from masklab.models.huggingface import import_config
 from masklab.tokenizers import SPECIALS
 
 
@@ -35,9 +38,13 @@ def is_foreign(folder) -> bool:
 def adopt(folder, output) -> None:
     """Write the folder of an encoder to the folder `output`, with our special tokens.
 
+    An architecture that we do not have stays one of transformers (`masklab.models.foreign`).
+
     Raises:
-        MaskLabError: an architecture we do not have, a tokenizer that is not fast or lacks one of the five tokens.
+        MaskLabError: no masked language model, a tokenizer that is not fast or lacks one of the five tokens.
     """
+    if not _is_ours(folder):
+        return adopt_whole(folder, output)
     model = load_checkpoint(folder)
     tokenizer, order = renumbered(folder, model.vocab_size)
     for tensor in (model.embeddings.word, model.head.weight, model.head.bias):
@@ -46,3 +53,13 @@ def adopt(folder, output) -> None:
     # the loss probe masks as a model was trained to: of one made elsewhere as the defaults say
     save_checkpoint(model, output, metadata={"adopted": str(folder), "config": {"model": {"masking": {}}}})
     tokenizer.save(str(Path(output) / "tokenizer.json"))
+
+
+def _is_ours(folder) -> bool:
+    """Whether config.json describes an architecture that our encoder has."""
+    path = Path(folder) / "config.json"
+    try:
+        import_config(read_json(path), path)
+    except MaskLabError:
+        return False
+    return True

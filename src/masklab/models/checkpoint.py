@@ -23,6 +23,7 @@ from masklab.models.huggingface import export_config, import_config
 from masklab.models.weights import export_weights, import_weights, plain_copy, word_names
 
 DECODER = ("decoder.", "head.")
+FOREIGN = "adopted.json"  # in folders of models of transformers that have no place in our encoder
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 MODELING = "masklab.models.modeling_masklab"  # a file to copy: it imports transformers and is never imported
 
@@ -91,12 +92,17 @@ def load_checkpoint(folder, device="cpu") -> MaskedLM:
     """Read a folder written by `save_checkpoint` or by transformers' `save_pretrained` of the same classes.
 
     The model is in training mode, as any new module. Its latent head and its decoder come from
-    latent.safetensors and decoder.safetensors where the folder has them.
+    latent.safetensors and decoder.safetensors where the folder has them. Of a model of an architecture that is not
+    ours, adopted as it was, it is a `masklab.models.foreign.ForeignMaskedLM`.
 
     Raises:
         MaskLabError: a file is missing or broken, or config.json describes an encoder we do not have.
     """
     folder = Path(folder)
+    if (folder / FOREIGN).is_file():
+        from masklab.models.foreign import load_foreign
+
+        return load_foreign(folder, device)
     values = read_json(folder / "config.json")
     config, vocab_size = import_config(values, folder / "config.json")
     weights = _read(folder / "model.safetensors")

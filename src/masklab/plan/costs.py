@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from masklab.config import checkpoints
+from masklab.config import checkpoints, split_reference
 from masklab.config.replicates import split_instance, trained_replicates
 from masklab.config.schema import Encoder
 from masklab.config.units import units
@@ -119,6 +119,12 @@ class Costs:
             self.parameters[key] = count_parameters(self.config.encoders[encoder], vocab, latent)
         return self.parameters[key]
 
+    def teacher(self, model) -> str:
+        """Encoder of the model that a recipe learns from: that of `teacher`, else its own, with which it starts."""
+        if model.teacher is None:
+            return model.encoder
+        return self.config.models[split_reference(model.teacher, "teacher")[0]].encoder
+
     def _pretrain(self, recipe):
         entry = self.config.models[recipe]
         encoder, objective = self.config.encoders[entry.encoder], self.config.objectives[entry.objective]
@@ -129,8 +135,9 @@ class Costs:
         flops = pretraining_flops(encoder, objective, entry.masking, vocab, entry.batch_size, length, latent)
         passes = 1.0
         if objective.needs("teacher") or (objective.needs("codes") and entry.codes == "on-the-fly"):  # on each batch
-            flops += forward_flops(encoder, vocab, entry.batch_size, length, mean_masks(entry.masking, length))
-            passes += 1 / 3
+            teacher = self.config.encoders[self.teacher(entry)]
+            flops += forward_flops(teacher, vocab, entry.batch_size, length, mean_masks(entry.masking, length))
+            passes += teacher.layers / encoder.layers / 3
         for rows, every in (term.besides() for term in objective.terms.values()):
             if rows:  # read whole, now and then
                 flops += training_flops(encoder, 0, rows, length, length) / every

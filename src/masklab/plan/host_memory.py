@@ -78,7 +78,7 @@ class Memory:
         size = min(entry.micro, entry.batch_size)
         needed = self._network(entry.encoder, vocab, latent, size, length, read, entry.here)
         if self.config.objectives[entry.objective].needs("teacher"):
-            needed += entry.here * FLOAT * self.costs.parameters_of(entry.encoder, vocab, 0)
+            needed += entry.here * FLOAT * self.costs.parameters_of(self.costs.teacher(entry), vocab, 0)
         return needed
 
     def _causal_model(self, causal):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from masklab.config.references import stated_sequences
+from masklab.config.schema import LabelFiles, PairFiles
 from masklab.plan.text_sizes import corpus_size, pairs, task_size
 
 # Tokens of a line (specials counted) at every twentieth quantile of 290,000 lines of Simple English Wikipedia,
@@ -108,7 +109,7 @@ class Sizes:
         entry = self.config.tasks[task]
         if counts:
             train, valid, test = counts["train"], counts["valid"], counts["test"]
-        elif entry.kind == "label-files" and (found := task_size(entry, "train")):
+        elif isinstance(entry, LabelFiles) and (found := task_size(entry, "train")):
             train, valid, test = found[0], *(self._held_out(entry, split, found[0]) for split in ("valid", "test"))
         elif getattr(entry, "train", None) is not None and not isinstance(entry.train, str):
             domains = 4 if entry.kind == "patterns" else 1
@@ -127,7 +128,7 @@ class Sizes:
     def task_length(self, task: str, longest: int, tokenizer: str | None = None) -> float:
         """Mean tokens of an example. tokenizer: that of the model that reads it."""
         entry = self.config.tasks[task]
-        if tokenizer and entry.kind == "label-files" and (found := task_size(entry, "train")):
+        if tokenizer and isinstance(entry, LabelFiles) and (found := task_size(entry, "train")):
             frame = 2 if entry.text_b is None else 3
             return min(longest, found[1] * self.tokens_per_word(tokenizer) + frame)
         if (length := getattr(entry, "length", None)) is not None:
@@ -139,7 +140,7 @@ class Sizes:
         counts = _read(self.paths.task(task, 1)).get("phenomena")
         if counts:
             return sum(counts.values())
-        if self.config.tasks[task].kind == "pair-files" and (found := pairs(self.config.tasks[task])):
+        if isinstance(self.config.tasks[task], PairFiles) and (found := pairs(self.config.tasks[task])):
             return found
         per_phenomenon = getattr(self.config.tasks[task], "pairs", None)
         return per_phenomenon * self.assumed["phenomena"] if per_phenomenon else self.assumed["pairs"]

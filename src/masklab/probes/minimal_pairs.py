@@ -9,6 +9,10 @@ tie never hangs on rounding. Of words without a network the score is the sum of 
 tokens' log unigram probabilities; there all pairs tie that differ in order alone, and
 a tie counts as 1/2, as a guess would.
 
+Where a task says what is `given` (EWoK, entity tracking), the tokens of that text are read and not scored: a token
+counts if its characters reach beyond it. Where an item has several bad sentences it is right if the good one scores
+higher than each of them.
+
 Two accuracies, each with its outcomes pair by pair: with the softmax over the
 vocabulary, which is the score as defined, and over vocabulary plus latent logits
 ("full width"), which is what the paper's exported models were scored with.
@@ -24,19 +28,22 @@ from masklab.files import read_table
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.words import is_words, load_words
 from masklab.probes.outcomes import of_items
-from masklab.tasks.encoding import content_ids
+from masklab.tasks.encoding import content_ends, content_ids
 from masklab.tokenizers import CLS, MASK, SEP, load_tokenizer
 
 
 def pseudo_log_likelihood(
-    model, tokenizer, sentences, batch_tokens=16384, full_width=False, device="cpu"
+    model, tokenizer, sentences, batch_tokens=16384, full_width=False, device="cpu", given=None
 ) -> np.ndarray:
     """Sum of log p(token | the other tokens) of each sentence, in nats, [n] float64.
 
+    given: for each sentence the text that it begins with and that is not scored; None: all of each is.
     full_width: normalise over vocabulary and latent logits together. A sentence longer than the
     model's positions raises MaskLabError: cut, its two versions could become equal.
     """
-    return _scores(model, tokenizer, sentences, batch_tokens, device)[int(full_width)]
+    sentences = list(sentences)
+    rows = scored_ids(tokenizer, sentences, given)
+    return _scores(model, rows, sentences, batch_tokens, device)[int(full_width)]
 
 
 def measure(context) -> list[dict]:
@@ -49,71 +56,94 @@ def measure(context) -> list[dict]:
             places.setdefault(f"{name}/{row['phenomenon']}", []).append(len(pairs))
             pairs.append(row)
     sentences = [pair[kind] for kind in ("good", "bad") for pair in pairs]
+    ids = scored_ids(tokenizer, sentences, [pair.get("given", "") for pair in pairs] * 2)
     if is_words(context.checkpoint):
-        good, bad = np.split(unigram_scores(load_words(context.checkpoint), tokenizer, sentences), 2)
+        good, bad = np.split(unigram_scores(load_words(context.checkpoint), ids), 2)
         outcomes = [(good > bad) + (good == bad) / 2] * 2
     else:
         model = load_checkpoint(context.checkpoint, context.device)
-        scores = _scores(model, tokenizer, sentences, context.probe.batch_tokens, context.device, context.progress)
+        scores = _scores(model, ids, sentences, context.probe.batch_tokens, context.device, context.progress)
         good, bad = np.split(scores, 2, axis=1)
         outcomes = good >= bad
     rows = []
     for metric, right in zip(("accuracy", "accuracy_full_width"), outcomes, strict=True):
         for task, group in places.items():
-            rows += of_items(right[group], metric, task=task, split="test")
+            rows += of_items(_of_items(right[group], [pairs[at] for at in group]), metric, task=task, split="test")
     return rows
 
 
-def unigram_scores(words, tokenizer, sentences) -> np.ndarray:
-    """Sum of the log probabilities of each sentence's tokens, whatever stands around them, in nats, [n] float64.
+def _of_items(right, pairs):
+    """Whether each item is right: all of its pairs are. Pairs without a number are an item each."""
+    if "item" not in pairs[0]:
+        return right
+    _, first = np.unique([pair["item"] for pair in pairs], return_index=True)  # the pairs of an item stand together
+    return np.minimum.reduceat(np.asarray(right, float), np.sort(first))
 
-    Exactly equal for sentences of the same tokens in another order, or of others that are as frequent.
+
+def scored_ids(tokenizer, sentences, given=None) -> list[tuple[int, list[int]]]:
+    """(number of the first token that is scored, ids without [CLS] and [SEP]) of each sentence.
+
+    given: for each sentence the text that it begins with; tokens that end within it are not scored. None: none is.
+    """
+    rows = content_ids(tokenizer, sentences)
+    firsts = [0] * len(rows)
+    partly = [at for at, text in enumerate(given or ()) if text]
+    for at, ends in zip(partly, content_ends(tokenizer, [sentences[at] for at in partly]), strict=True):
+        firsts[at] = next((number for number, end in enumerate(ends) if end > len(given[at])), len(ends))
+    return list(zip(firsts, rows, strict=True))
+
+
+def unigram_scores(words, rows) -> np.ndarray:
+    """Sum of the log probabilities of each sentence's scored tokens, whatever stands around them, in nats, [n] float64.
+
+    rows: of `scored_ids`. Exactly equal for the same tokens in another order, or for others that are as frequent.
     """
     logs = words.logs
-    return np.array([math.fsum(logs[ids]) for ids in content_ids(tokenizer, list(sentences))])
+    return np.array([math.fsum(logs[ids[first:]]) for first, ids in rows])
 
 
-def _scores(model, tokenizer, sentences, batch_tokens, device, progress=None) -> np.ndarray:
-    """Scores [2, n]: softmax over the vocabulary, and over vocabulary plus latent logits."""
-    sentences = list(sentences)
-    rows = content_ids(tokenizer, sentences)
+def _scores(model, rows, sentences, batch_tokens, device, progress=None) -> np.ndarray:
+    """Scores [2, n] of `scored_ids`: softmax over the vocabulary, and over vocabulary plus latent logits."""
     unique: dict[tuple, int] = {}
-    place = np.array([unique.setdefault(tuple(row), len(unique)) for row in rows], dtype=np.int64)
-    longest = max(map(len, unique), default=0) + 2
+    place = np.array([unique.setdefault((first, *ids), len(unique)) for first, ids in rows], dtype=np.int64)
+    longest = max(map(len, unique), default=1) + 1
     if longest > model.config.max_positions:
-        text = sentences[next(i for i, row in enumerate(rows) if len(row) == longest - 2)]
+        text = sentences[next(i for i, (_, ids) in enumerate(rows) if len(ids) == longest - 2)]
         raise MaskLabError(
             f"minimal pairs: {text[:40]!r}... has {longest} tokens; the model takes {model.config.max_positions}"
         )
     by_length: dict[int, list] = {}
-    for ids, index in unique.items():
-        if ids:
-            by_length.setdefault(len(ids), []).append((index, ids))
+    for (first, *ids), index in unique.items():
+        if first < len(ids):
+            by_length.setdefault(len(ids), []).append((index, first, ids))
     scores = np.zeros((2, len(unique)))
     done, total = 0, sum(length * len(group) for length, group in by_length.items())
     model.eval()
     for length, group in sorted(by_length.items(), reverse=True):
-        index, ids = (np.array(part) for part in zip(*group, strict=True))
-        scores[:, index] = _score_equal_length(model, ids, batch_tokens, device)
+        index, first, ids = (np.array(part) for part in zip(*group, strict=True))
+        scores[:, index] = _score_equal_length(model, ids, first, batch_tokens, device)
         done += length * len(group)
         if progress:
             progress(done, total)
     return scores[:, place]
 
 
-def _score_equal_length(model, ids, batch_tokens, device) -> np.ndarray:
-    """Scores [2, S] of `ids` [S, L], no padding. Equal masked copies (of a pair's two versions) run once."""
-    sentences, length = ids.shape
-    copies = np.repeat(ids[:, None].astype(np.int32), length, axis=1)
-    copies[:, range(length), range(length)] = MASK
-    copies = copies.reshape(-1, length)
+def _score_equal_length(model, ids, scored, batch_tokens, device) -> np.ndarray:
+    """Scores [2, S] of `ids` [S, L], no padding, from token `scored` [S] on.
+
+    Equal masked copies (of a pair's two versions) run once.
+    """
+    length = ids.shape[1]
+    sentence, place = np.nonzero(np.arange(length) >= scored[:, None])
+    copies = ids[sentence].astype(np.int32)
+    copies[np.arange(len(copies)), place] = MASK
     # The masked column belongs to the key: a text may hold a [MASK] of its own.
-    keys = np.column_stack([np.tile(np.arange(length, dtype=np.int32), sentences), copies])
+    keys = np.column_stack([place.astype(np.int32), copies])
     keys = keys.view(np.dtype((np.void, keys.itemsize * (length + 1)))).ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(inverse, kind="stable")  # copies, grouped by the masked input they share
     bounds = np.searchsorted(inverse[order], np.arange(len(first) + 1))
-    target = ids.ravel()
+    target = ids[sentence, place]
     logp = np.zeros((2, len(copies)))
     # At least 8 tokens a row in the budget: very short rows would fill memory with logits instead.
     rows = max(1, batch_tokens // max(8, length + 2))
@@ -122,10 +152,11 @@ def _score_equal_length(model, ids, batch_tokens, device) -> np.ndarray:
         batch = np.full((stop - start, length + 2), CLS)
         batch[:, 1:-1], batch[:, -1] = copies[first[start:stop]], SEP
         members = order[bounds[start] : bounds[stop]]
-        column = 1 + first[start:stop] % length
+        column = 1 + place[first[start:stop]]
         vocabulary, full = _log_probabilities(model, batch, column, inverse[members] - start, target[members], device)
         logp[0, members], logp[1, members] = vocabulary, full
-    return logp.reshape(2, sentences, length).sum(-1)
+    # every sentence has a token that is scored; its copies stand together
+    return np.add.reduceat(logp, np.flatnonzero(np.diff(sentence, prepend=-1)), axis=1)
 
 
 @torch.inference_mode()

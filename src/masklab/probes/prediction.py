@@ -15,7 +15,7 @@ from masklab.tokenizers import CLS, MASK, SEP, load_tokenizer
 from masklab.tokens import TokenStore
 
 HOLE = "[MASK]"
-MARK = "▁"
+MARKS = "▁Ġ"  # of a word's beginning: ours, and that of byte pairs
 LABEL_TOKENS = 3
 MIN_COUNT = 5  # rarer tokens have no reliable mean coefficient
 CHUNK = 1 << 24  # code entries read at a time
@@ -64,9 +64,12 @@ def predict(model, ids: list[int], device="cpu"):
 
 
 def shown(tokenizer, token: int) -> str:
-    """A token as a reader expects it: without the word mark (unless it is nothing else)."""
+    """A token as a reader expects it: without the word mark (unless it is nothing else).
+
+    A row of a model that its tokenizer has no token for (models made elsewhere have some) is shown as its number.
+    """
     piece = tokenizer.id_to_token(int(token))
-    return piece.lstrip(MARK) or piece
+    return f"#{token}" if piece is None else piece.lstrip(MARKS) or piece
 
 
 def top_tokens(codes, tokens, atoms, vocab_size: int, count=LABEL_TOKENS, chunk=CHUNK) -> list[list[int]]:

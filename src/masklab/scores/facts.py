@@ -12,7 +12,7 @@ from masklab.config.references import checkpoints, law_entry, named_law, phase
 from masklab.config.replicates import is_redrawn
 
 # Keys of a recipe that name entries: what the entries say follows under the same key with a dot.
-NAMES = ("corpus", "tokenizer", "encoder", "objective", "dictionary", "embeddings", "init")
+NAMES = ("corpus", "tokenizer", "encoder", "objective", "dictionary", "embeddings", "init", "teacher")
 WITHOUT_NETWORK = ("kind", "order", "max_positions")  # keys of an encoder that one without a network has
 # Keys of a recipe that cannot change a result.
 SPEED = ("log_every", "validate_every", "save_minutes", "micro_batch", "processes", "nodes", "compile", "replicates")
@@ -60,7 +60,9 @@ def recipe_facts(config, name: str) -> dict:
     facts |= _entry("tokenizer", model.tokenizer, config.tokenizers[model.tokenizer])
     facts |= _encoder(model.encoder, config.encoders[model.encoder])
     facts |= _entry("objective", model.objective, objective) | {"objective.terms": list(objective.terms)}
-    facts |= {"init": model.init, "embeddings": model.embeddings}
+    taught = objective.needs("teacher") or objective.needs("codes")
+    facts |= {"init": model.init, "teacher": model.teacher or model.init if taught else None}
+    facts |= {"embeddings": model.embeddings}
     if model.embeddings:
         facts |= _entry("embeddings", model.embeddings, config.embeddings[model.embeddings])
     if objective.needs("codes"):

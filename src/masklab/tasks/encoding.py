@@ -1,5 +1,6 @@
 """A labelled split as arrays: tokenised once, padded, ready to be cut into batches."""
 
+import contextlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,11 +126,25 @@ def _domains(table, path):
 
 def content_ids(tokenizer, texts: list[str]) -> list[list[int]]:
     """Ids of each text without [CLS] and [SEP], encoded as the token arrays are."""
-    as_text, tokenizer.encode_special_tokens = tokenizer.encode_special_tokens, True
-    try:
+    with _as_text(tokenizer):
         return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+
+
+def content_ends(tokenizer, texts: list[str]) -> list[list[int]]:
+    """The character after the last one of each token of `content_ids`."""
+    with _as_text(tokenizer):
+        encodings = tokenizer.encode_batch(texts, add_special_tokens=False)
+    return [[end for _, end in encoding.offsets] for encoding in encodings]
+
+
+@contextlib.contextmanager
+def _as_text(tokenizer):
+    """Meanwhile what looks like a special token is text."""
+    before, tokenizer.encode_special_tokens = tokenizer.encode_special_tokens, True
+    try:
+        yield
     finally:
-        tokenizer.encode_special_tokens = as_text
+        tokenizer.encode_special_tokens = before
 
 
 def _join(a, b, max_length):

@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from masklab.config.data import is_kept
 from masklab.errors import MaskLabError, in_one_line, listed
 from masklab.lines import COMPRESSED, READ_ERRORS, format_of, open_bytes, read_blocks, read_json_lines
 from masklab.rng import generator
 from masklab.tasks import label_facts
+from masklab.tasks.pair_files import as_released
 
 FORMATS = (".jsonl", ".json", ".tsv", ".csv", ".parquet")
 
@@ -20,16 +22,15 @@ def label_files(config, name, seed):
     """Build a labels task; the training labels, sorted, become 0..n-1."""
     files = {"train": config.train, "valid": config.valid, "test": config.test or config.valid}
     files = {split: Path(file).expanduser() for split, file in files.items()}
-    splits, values = {}, {}
+    splits, values, places = {}, {}, {}
     for split, file in files.items():
-        rows = read_rows(file, config.columns)
-        if rows.empty:
-            raise MaskLabError(f"{file}: no rows")
+        rows = kept_rows(read_rows(file, config.columns), config.where.get(split), file)
         values[split] = _labels(rows, config.label, file, f"{split} split of tasks.{name}")
-        texts = {"text_a": fill(rows, config.text_a, file), "text_b": [None] * len(rows)}
+        places[split] = rows.index
+        texts = {"text_a": fill(rows, config.text_a, file), "text_b": pd.Series(None, rows.index, object)}
         if config.text_b is not None:
             texts["text_b"] = fill(rows, config.text_b, file)
-        splits[split] = pd.DataFrame(texts).astype("string")
+        splits[split] = pd.DataFrame(texts).reset_index(drop=True).astype("string")
     try:
         names = sorted(set(values["train"]))
     except TypeError:
@@ -38,14 +39,39 @@ def label_files(config, name, seed):
         raise MaskLabError(f"{files['train']}: every row has the label {names[0]!r}; a task needs at least two")
     numbers = {value: number for number, value in enumerate(names)}
     for split, frame in splits.items():
-        for row, value in enumerate(values[split], 1):
+        for row, value in zip(places[split], values[split], strict=True):
             if value not in numbers:
-                raise MaskLabError(f"{files[split]}: row {row}: label {value!r} does not occur in training ({names})")
+                raise MaskLabError(
+                    f"{files[split]}: row {row + 1}: label {value!r} does not occur in training ({names})"
+                )
         frame["label"] = np.array([numbers[value] for value in values[split]], np.int64)
     if config.limit and config.limit < len(splits["train"]):
         order = generator(seed, name, "limit", config.seed).permutation(len(splits["train"]))
         splits["train"] = splits["train"].iloc[np.sort(order[: config.limit])].reset_index(drop=True)
     return splits, label_facts(splits, names, config.text_b is not None, config.metric)
+
+
+def babylm_labels(config, name, seed):
+    """A labelled task of a BabyLM release; `as_released` in task.json: whether its files have the release's lines."""
+    splits, facts = label_files(config, name, seed)
+    return splits, facts | {"as_released": as_released(config, [config.train, config.valid], name)}
+
+
+def kept_rows(rows: pd.DataFrame, where: dict | None, file) -> pd.DataFrame:
+    """The rows that have the values that `where` says, under the numbers that they have in the file."""
+    if rows.empty:
+        raise MaskLabError(f"{file}: no rows")
+    rows = rows.reset_index(drop=True)
+    for column in where or ():
+        if column not in rows.columns:
+            raise MaskLabError(f"{file}: no column {column!r}; columns: {listed(rows.columns)}")
+    if where:
+        columns = [*where]
+        records = rows[columns].to_dict("records")
+        rows = rows[[is_kept(record, where) for record in records]]
+    if rows.empty:
+        raise MaskLabError(f"{file}: no row is kept; where: {where}")
+    return rows
 
 
 def read_rows(file, columns=None) -> pd.DataFrame:
@@ -84,12 +110,12 @@ def _text(file) -> io.StringIO:
 def fill(rows: pd.DataFrame, template: str, file) -> pd.Series:
     """One text per row: a column's name stands for the column, `{name}` inside a template for its value."""
     parts = re.split(r"\{([^{}]+)\}", template) if "{" in template else ["", template, ""]
-    texts = pd.Series([parts[0]] * len(rows), dtype=object)
+    texts = pd.Series([parts[0]] * len(rows), rows.index, dtype=object)
     for column, literal in zip(parts[1::2], parts[2::2], strict=True):
         texts = texts + _column(rows, column, file).map(str) + literal
     empty = np.flatnonzero(texts.str.strip() == "")
     if len(empty):
-        raise MaskLabError(f"{file}: row {empty[0] + 1}: {template!r} is empty")
+        raise MaskLabError(f"{file}: row {rows.index[empty[0]] + 1}: {template!r} is empty")
     return texts
 
 
@@ -99,14 +125,15 @@ def _column(rows, column, file):
     values = rows[column].astype(object)
     missing = np.flatnonzero(values.isna())
     if len(missing):
-        raise MaskLabError(f"{file}: row {missing[0] + 1}: {column!r} is missing")
+        raise MaskLabError(f"{file}: row {rows.index[missing[0]] + 1}: {column!r} is missing")
     return values
 
 
 def _labels(rows, column, file, split) -> list:
     """Labels as whole numbers or strings; GLUE writes -1 where it withholds them."""
-    values = [_label(value, file, row) for row, value in enumerate(_column(rows, column, file), 1)]
-    withheld = [row for row, value in enumerate(values, 1) if value == -1]
+    numbers = [index + 1 for index in rows.index]
+    values = [_label(value, file, row) for row, value in zip(numbers, _column(rows, column, file), strict=True)]
+    withheld = [row for row, value in zip(numbers, values, strict=True) if value == -1]
     if len(withheld) == len(values):
         raise MaskLabError(f"{file}: {split} has no labels (-1 in every row)")
     if withheld:

@@ -34,6 +34,10 @@ def launch(run: Run, log=None, beside=()) -> None:
         from masklab.training.unigram import write_words
 
         return write_words(run)
+    if run.encoder.kind == "folder":
+        from masklab.training.adopted_run import write_adopted
+
+        return write_adopted(run)
     run.state.mkdir(parents=True, exist_ok=True)
     if run.model.processes == 1 or "RANK" in os.environ:
         from masklab.training.loop import train

@@ -49,6 +49,7 @@ class Record:
         run, model = self.run, {key: value for key, value in self.resolved["model"].items() if key not in WAY}
         inputs = {"tokens": fingerprint(read_json(run.tokens / "meta.json"))}
         files = {"tokenizer": (run.tokenizer, "tokenizer.json"), "init": (run.init, "model.safetensors")}
+        files |= {"teacher": (run.teacher, "model.safetensors")}
         files |= {"dictionary": (run.dictionary, "dictionary.safetensors"), "codes": (run.codes, "codes.json")}
         files |= {"embeddings": (run.embeddings, "vectors.npy")}
         files |= {f"tasks.{name}": (folder, "train.parquet") for name, folder in run.tasks.items()}

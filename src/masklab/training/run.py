@@ -17,8 +17,8 @@ from masklab.files import read_json, write_json
 class Run:
     """One pre-training run: its resolved configuration and where its files lie.
 
-    seed: of the replicate (`masklab.rng.replicate_seed`); phase: how many `init` links lie behind the recipe. Both are
-    part of every random address, `name` is of none.
+    seed: of the replicate (`masklab.rng.replicate_seed`); phase: how many recipes lie behind this one, by `init` or
+    `teacher`. Both are part of every random address, `name` is of none.
     """
 
     name: str
@@ -30,7 +30,8 @@ class Run:
     tokenizer: Path  # folder of the tokenizer, copied into every checkpoint
     output: Path  # results/models/<recipe>/r<replicate>
     state: Path  # where the resumable state lies while it runs
-    init: Path | None = None  # checkpoint to start from, and the teacher
+    init: Path | None = None  # checkpoint to start from
+    teacher: Path | None = None  # checkpoint to learn from; None: `init`
     dictionary: Path | None = None  # folder of the dictionary
     dictionary_config: Dictionary | None = None
     codes: Path | None = None  # folder of the stored codes
@@ -39,12 +40,13 @@ class Run:
     code: tuple[Path, ...] = ()  # files of one's own that register terms
     device: str = "cpu"
     replicate: int = 1
-    phase: int = 0  # how many `init` links lie behind it
+    phase: int = 0  # how many recipes lie behind it
 
     def __post_init__(self):
-        if (self.phase > 0) != (self.init is not None):
+        if (self.phase > 0) != (self.init is not None or self.teacher is not None):
             raise MaskLabError(
-                f"{self.name}: phase {self.phase}: a run has a phase above 0 if it has `init`, and only then"
+                f"{self.name}: phase {self.phase}: a run has a phase above 0 if it has `init` or `teacher`, and only"
+                " then"
             )
 
     @property
@@ -61,7 +63,7 @@ class Run:
 
 
 ENTITIES = {"model": Model, "encoder": Encoder, "objective": Objective, "dictionary_config": Dictionary}
-PATHS = ("tokens", "tokenizer", "output", "state", "init", "dictionary", "codes", "embeddings")
+PATHS = ("tokens", "tokenizer", "output", "state", "init", "teacher", "dictionary", "codes", "embeddings")
 
 
 def write_run(run: Run, path) -> None:

@@ -32,7 +32,8 @@ def initial_model(run: Run, vocab_size: int, atoms: int) -> MaskedLM:
 def teacher(run: Run, device: torch.device):
     """The `masklab.objectives.teacher.Teacher` of a run on its device, or None if no term needs one.
 
-    Sparse codes are gathered from those stored (`codes: stored`), or computed from the model and the dictionary.
+    It is the checkpoint `run.teacher`, else the one that the run starts from. Sparse codes are gathered from those
+    stored (`codes: stored`), or computed from the model and the dictionary.
     """
     needs_codes, needs_model = run.objective.needs("codes"), run.objective.needs("teacher")
     if not needs_codes and not needs_model:
@@ -48,7 +49,7 @@ def teacher(run: Run, device: torch.device):
     elif needs_codes:
         dictionary = load_file(run.dictionary / "dictionary.safetensors")["D"].to(device)
     if needs_model or (needs_codes and not stored):
-        model = load_checkpoint(run.init).to(device)
+        model = load_checkpoint(run.teacher or run.init).to(device)
     made = run.dictionary_config
     coding = {} if made is None else {"layer": made.layer, "penalty": made.penalty, "solver": made.solver}
     return Teacher(model, dictionary, store=store, **coding)

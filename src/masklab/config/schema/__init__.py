@@ -38,6 +38,8 @@ from masklab.config.schema.probes import (
 )
 from masklab.config.schema.studies import Study
 from masklab.config.schema.tasks import (
+    BabylmLabels,
+    BabylmPairs,
     EnglishLabels,
     EnglishPairs,
     EnglishRatings,
@@ -73,6 +75,10 @@ class Settings(Entity):
         description="Name of the run; artifacts lie under results/<run>/. Empty: results/ itself.",
     )
     seed: int = Field(1, ge=0, description="Root of every random stream.")
+    data: str = Field(
+        "",
+        description="Folder that the relative paths of corpora, tokenizers and tasks start from. Empty: the folder that the run is in.",
+    )
     threads: Count = Field(1, description="CPU threads of a job that trains or measures.")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="`auto`: a GPU where there is one.")
     replicates: Count = Field(

@@ -25,10 +25,11 @@ class Decoder(Entity):
 class Encoder(Entity):
     """A bidirectional encoder with a masked-language-model head."""
 
-    kind: Literal["transformer", "lstm", "lookup", "words"] = Field(
+    kind: Literal["transformer", "lstm", "lookup", "words", "folder"] = Field(
         "transformer",
-        description="`lstm`: bidirectional LSTM layers with residuals in the place of attention and feed-forward; `lookup`: no network but the table of the corpus's exact conditionals (steps: 0), every other key unused; `words`: no network, a token is its one-hot vector and a masked one is predicted by how often each token occurs in training (steps: 0), every key but `order` and `max_positions` unused.",
+        description="`folder`: a model made elsewhere, which a recipe with `folder` stands for; `lstm`: bidirectional LSTM layers with residuals in the place of attention and feed-forward; `lookup`: no network but the table of the corpus's exact conditionals (steps: 0), every other key unused; `words`: no network, a token is its one-hot vector and a masked one is predicted by how often each token occurs in training (steps: 0), every key but `order` and `max_positions` unused.",
     )
+    folder: str | None = Field(None, description="For `folder`: the Hugging Face folder.")
     order: bool = Field(
         True, description="For `words`: the one-hot vectors of a sequence are kept in order; false: they are counted."
     )
@@ -89,7 +90,7 @@ class Encoder(Entity):
 
     def problem(self) -> str | None:
         """`key: what is wrong` where values do not fit together, else None."""
-        if not self.network:
+        if not self.network or self.kind == "folder":
             return None
         if self.kind == "lstm":
             if self.positions not in ("absolute", "none"):

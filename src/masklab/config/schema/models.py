@@ -69,8 +69,14 @@ class Model(Entity):
     tokenizer: str
     encoder: str
     objective: str
-    init: str | None = Field(
-        None, description="`model@step` to start from (phase 2); also the teacher. None: from scratch."
+    folder: str | None = Field(
+        None,
+        description="A model made elsewhere: a Hugging Face folder of a masked language model, or its name in Hugging Face's cache. It is measured as it is (`steps: 0`); `tokenizer`, `encoder` and `objective` follow from it. `corpus` is the one that probes of loss and rank read.",
+    )
+    init: str | None = Field(None, description="`model@step` to start from (phase 2). None: from scratch.")
+    teacher: str | None = Field(
+        None,
+        description="`model@step` that terms with a teacher learn from: a model of the same tokenizer, frozen. None: `init`. With a teacher and no `init` a recipe is of the teacher's next phase and starts from new weights (Berend 2023, section 2.2: the variant that was tried and dropped).",
     )
     shuffle: bool = Field(
         False, description="Permute the numbers within each tensor of `init`: its statistics without its knowledge."

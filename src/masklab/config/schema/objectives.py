@@ -12,7 +12,7 @@ from masklab.config.schema.base import Count, Entity, Share
 class Weight(Entity):
     """What every term has: its weight in the sum. The settings of a term of one's own derive from this class.
 
-    needs: what the term reads besides the batch: "teacher" (the logits of the `init` model), "codes" (sparse codes,
+    needs: what the term reads besides the batch: "teacher" (the logits of the `teacher` model, else of `init`), "codes" (sparse codes,
         from a dictionary), "task" (the rows of the labelled task that its key `task` names).
     predicts: whether it has a loss for each masked token; else it is added once per update.
     reads: whether it brings its own way of hiding tokens, or of reading them; an objective has at most one such term.
@@ -40,7 +40,7 @@ class Mlm(Weight):
 
 
 class Kd(Weight):
-    """KL(teacher's vocabulary distribution || student's); the teacher is the `init` model, on the unmasked sequence."""
+    """KL(teacher's vocabulary distribution || student's); the teacher (`teacher`, else `init`) reads the unmasked sequence."""
 
     needs: ClassVar = ("teacher",)
 
@@ -48,7 +48,7 @@ class Kd(Weight):
 
 
 class Mlsm(Weight):
-    """KL(L1-normalised sparse code || student's latent distribution); the codes are the `init` model's."""
+    """KL(L1-normalised sparse code || student's latent distribution); the codes are those of a dictionary."""
 
     needs: ClassVar = ("codes",)
 

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from masklab.config import babylm
 from masklab.config.schema.base import Count, Drawn, Kinds, Share
 from masklab.config.schema.laws import Chains, Grammar, HiddenMarkov
 
@@ -12,6 +13,7 @@ Phenomenon = Literal[
     "filler_gap", "irregular_forms", "island_effects", "npi_licensing", "quantifiers", "subject_verb_agreement",
     "subject_aux_inversion",
 ]  # fmt: skip
+Cell = str | int | float | bool
 Recipe = Literal[
     "acceptability", "sentiment", "entailment", "paraphrase", "control_main_verb", "control_control_raising",
     "control_syntactic_category", "control_lexical_content", "control_relative_position", "main_verb_lexical_content",
@@ -30,16 +32,30 @@ class EnglishPairs(Drawn):
 
 
 class PairFiles(Drawn):
-    """Minimal pairs from BLiMP's json lines (sentence_good, sentence_bad, linguistics_term or file name)."""
+    """Minimal pairs from json lines: BLiMP's (sentence_good, sentence_bad, linguistics_term or the file's name, UID), EWoK's (Context1, Target1, Target2, Domain), entity tracking's (input_prefix, options, numops)."""
 
     kind: Literal["pair-files"]
     files: list[str] = Field(description="Files or globs.")
-    group_by: Literal["phenomenon", "file"] = Field(
+    group_by: Literal["phenomenon", "paradigm", "file"] = Field(
         "phenomenon",
-        description="`phenomenon`: the `linguistics_term` of each line, else the file's name; `file`: one group per file.",
+        description="`phenomenon`: the `linguistics_term` of each line, EWoK's domain, else the file's name; `paradigm`: the `UID` of each line, else the same; `file`: one group per file.",
     )
     limit: Count | None = Field(None, description="At most this many pairs per file, drawn at random. None: all.")
     seed: int = Field(1, ge=0)
+
+
+class BabylmPairs(PairFiles):
+    """Minimal pairs of a BabyLM evaluation: the files that its release has in `folder`, read as `pair-files`."""
+
+    kind: Literal["babylm-pairs"]
+    task: Literal["blimp", "supplement", "ewok", "entity-tracking"]
+    folder: str = Field(description="The release's folder: `filter-data` of 2023, `evaluation_data/full_eval` of 2025.")
+    release: Literal[2023, 2025] = 2023
+
+    @model_validator(mode="before")
+    @classmethod
+    def _files(cls, value):
+        return _released(value, babylm.pairs)
 
 
 class EnglishLabels(Drawn):
@@ -67,9 +83,39 @@ class LabelFiles(Drawn):
     text_b: str | None = Field(None, description="Column or template of the second sentence. None: single sentences.")
     label: str = "label"
     columns: list[str] | None = Field(None, description="Column names of files without a header line.")
+    where: dict[Literal["train", "valid", "test"], dict[str, Cell | list[Cell]]] = Field(
+        {},
+        description="Rows that a split keeps: those with this value, or one of these, in each column named. One file can so be read whole for one purpose and in part for another: MSGS selects on all rows of its validation file and is scored on those with `{test: {condition: test}}`.",
+    )
     metric: Literal["accuracy", "mcc", "f1"] = "accuracy"
     limit: Count | None = Field(None, description="At most this many training rows, drawn at random. None: all.")
     seed: int = Field(1, ge=0)
+
+
+class BabylmLabels(LabelFiles):
+    """A labelled task of a BabyLM evaluation, GLUE's or MSGS's: the files that its release has in `folder`, read as `label-files`."""
+
+    kind: Literal["babylm-labels"]
+    task: Literal[(*babylm.TEXTS, *babylm.MSGS)]
+    folder: str = Field(description="The release's folder: `filter-data` of 2023, `evaluation_data/full_eval` of 2025.")
+    release: Literal[2023, 2025] = 2023
+
+    @model_validator(mode="before")
+    @classmethod
+    def _files(cls, value):
+        return _released(value, babylm.labels)
+
+
+def _released(value, keys):
+    """An entry of a BabyLM task with the keys that its files are read by, as far as it does not say them itself."""
+    if not isinstance(value, dict):
+        return value
+    task, folder, release = (
+        value.get(key, default) for key, default in (("task", ""), ("folder", ""), ("release", 2023))
+    )
+    if not (isinstance(task, str) and isinstance(folder, str) and release in babylm.RELEASES):
+        task = ""  # the checks of single keys say what is wrong
+    return keys(task, str(folder).rstrip("/") or "/", release) | value
 
 
 class EnglishRatings(Drawn):

@@ -15,9 +15,13 @@ BLIMP, GLUE, CONTROL, AMBIGUOUS = "blimp", "glue", "msgs-control", "msgs-ambiguo
 
 
 def objective_of(facts: dict) -> str | None:
-    """What a trained recipe learns, by its loss terms whatever their weights: "MLSM+MLM"; None: it is not trained."""
+    """What a trained recipe learns, by its loss terms whatever their weights: "MLSM+MLM"; None: it is not trained.
+
+    One that learns from a teacher and starts from new weights is another: "KD, new weights".
+    """
     terms = sorted(facts["objective.terms"], key=lambda term: (term == "mlm", term))
-    return "+".join(terms).upper() if facts["steps"] else None
+    anew = ", new weights" if facts["teacher"] and not facts["init"] else ""
+    return "+".join(terms).upper() + anew if facts["steps"] else None
 
 
 def objectives(view: View, panel: str) -> dict[str, str]:
@@ -46,8 +50,11 @@ def tasks_of(view: View, sets) -> tuple[str, ...]:
 
 
 def start_of(view: View, recipes) -> tuple[str, int] | None:
-    """(recipe of phase 1, step) that all of some recipes start from; None if there is none, or several."""
-    starts = {view.fact(name, "init") for name in recipes}
+    """(recipe of phase 1, step) that some recipes start from; None if there is none, or several.
+
+    Those that start from new weights do not count.
+    """
+    starts = {view.fact(name, "init") for name in recipes} - {None}
     name, _, step = (starts.pop() or "").rpartition("@") if len(starts) == 1 else ("", "", "")
     return (name, int(step)) if name in view.recipes else None
 

@@ -1,0 +1,106 @@
+"""Models made elsewhere: what a recipe with `folder` stands for. Light: its config.json is read with the config.
+
+    models:
+      bert: {folder: bert-base-uncased, corpus: strict}
+
+is a recipe of no update whose encoder and tokenizer are entries of their own (`adopted.bert`), read from that folder; a
+name is looked up in Hugging Face's cache. Nothing is downloaded.
+"""
+
+import json
+from pathlib import Path
+
+from masklab.config.located import overlay, place_of, wrong
+from masklab.errors import MaskLabError
+
+PREFIX = "adopted."
+OBJECTIVE = f"{PREFIX}mlm"
+LONGEST = 512  # tokens of a sequence that the derived tokenizer keeps at most
+# Keys of config.json in the words of different architectures.
+SIZES = {
+    "hidden": ("hidden_size", "dim", "d_model"),
+    "layers": ("num_hidden_layers", "n_layers"),
+    "heads": ("num_attention_heads", "n_heads"),
+    "intermediate": ("intermediate_size", "hidden_dim"),
+    "max_positions": ("max_position_embeddings",),
+}
+# Architectures whose first position is the one after that of padding.
+AFTER_PADDING = ("roberta", "xlm-roberta", "camembert", "data2vec-text", "esm", "mpnet", "roberta-prelayernorm")
+# Those whose own classifiers have a gelu where BERT's has a tanh.
+GELU = {"deberta": "disentangled", "deberta-v2": "disentangled", "electra": "none", "modernbert": "none"}
+
+
+def with_adopted(raw: dict) -> dict:
+    """The config with the entries that its recipes with `folder` stand for."""
+    added = {}
+    for name, entry in (raw.get("models") or {}).items():
+        if not isinstance(entry, dict) or not isinstance(entry.get("folder"), str):
+            continue
+        try:
+            folder = found(entry["folder"], raw.get("data"))
+            sizes = shape(folder)
+        except MaskLabError as error:
+            raise wrong(place_of(entry, "folder"), ("models", name, "folder"), str(error)) from None
+        own = f"{PREFIX}{name}"
+        stated = {"tokenizer": own, "encoder": own, "objective": OBJECTIVE, "steps": 0}
+        added.setdefault("models", {})[name] = {key: value for key, value in stated.items() if entry.get(key) is None}
+        added.setdefault("encoders", {})[own] = {"kind": "folder", "folder": str(folder), **sizes}
+        longest = min(LONGEST, sizes["max_positions"])
+        added.setdefault("tokenizers", {})[own] = {"kind": "folder", "folder": str(folder), "max_length": longest}
+        added["objectives"] = {OBJECTIVE: {"mlm": 1}}
+    return overlay(raw, added) if added else raw
+
+
+def found(name: str, data=None) -> Path:
+    """The folder of a model: a path, or the name of one in Hugging Face's cache. MaskLabError: there is neither."""
+    path = Path(name).expanduser()
+    if data and not path.is_absolute():
+        path = Path(data).expanduser() / path
+    if (path / "config.json").is_file():
+        return path.resolve()
+    if path.exists():
+        raise MaskLabError(f"{name!r} holds no config.json; name the folder of a model")
+    if cached := _cached(name):
+        return cached
+    raise MaskLabError(
+        f"{name!r} is no folder and not in Hugging Face's cache; `hf download {name}` puts a model there"
+    )
+
+
+def _cached(name: str) -> Path | None:
+    if name.count("/") > 1 or name.startswith((".", "/", "~")):
+        return None
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        file = try_to_load_from_cache(name, "config.json")
+    except HFValidationError:
+        return None
+    return Path(file).parent if isinstance(file, str) else None
+
+
+def shape(folder) -> dict:
+    """Keys of an `Encoder` that config.json says, in whatever words. MaskLabError: it does not say how large it is."""
+    file = Path(folder) / "config.json"
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise MaskLabError(f"{file}: cannot be read ({error})") from None
+    sizes = {}
+    for key, names in SIZES.items():
+        number = next((values[name] for name in names if type(values.get(name)) is int), None)
+        if number is None and key in ("hidden", "layers", "heads"):
+            raise MaskLabError(f"{file}: has no {names[0]}; it must be an encoder's")
+        if number is not None:
+            sizes[key] = number
+    kind = values.get("model_type")
+    sizes.setdefault("max_positions", LONGEST)
+    if kind in AFTER_PADDING and type(pad := values.get("pad_token_id", 1)) is int:
+        sizes["max_positions"] -= pad + 1
+    dropout = values.get("hidden_dropout_prob", values.get("dropout", values.get("mlp_dropout", 0.0)))
+    return sizes | {
+        "positions": GELU.get(kind, "absolute"),
+        "dropout": float(dropout or 0.0),
+        "init_range": float(values.get("initializer_range") or 0.02),
+    }

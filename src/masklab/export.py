@@ -1,0 +1,206 @@
+"""`masklab export`: a trained model as the folder that evaluation pipelines load, with a card from its own record.
+
+The folder is a Hugging Face repository as BabyLM's pipelines of 2023, 2024 and 2025 and the language-model evaluation
+harness read it: config.json, model.safetensors (fp32), a fast tokenizer in the form that transformers 4.27 to 5 read
+alike, README.md. Without a step every kept checkpoint is beside the last one, in a folder that is named as the pipeline
+of 2025 calls the revision: `chck_3M` after about three million words, of which earlier phases are part.
+"""
+
+import shutil
+from pathlib import Path
+
+import pyarrow.compute as pc
+
+from masklab.errors import MaskLabError
+from masklab.files import atomic_folder, read_json, read_table
+from masklab.markdown import escaped
+
+MILLION = 1_000_000
+
+
+def export(reference: str, folder, results="results", full_width: bool = False) -> list[Path]:
+    """Write a model to `folder`, which must be new or empty; returns the folders to load from, the main one first.
+
+    Args:
+        reference: `recipe@step` of replicate 1, `recipe/r2@step`, or `recipe` for all checkpoints, the last as the
+            main one; or the folder of a checkpoint.
+        results: folder of the run.
+        full_width: the latent logits stand behind those of the vocabulary, as in the checkpoints that Berend (2023)
+            published; scores are then those of the softmax over both.
+
+    Raises:
+        MaskLabError: no such model, one without a network or made elsewhere, a folder that holds something.
+    """
+    target, results = Path(folder), Path(results)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise MaskLabError(f"{folder}: exists; name a new folder")
+    steps = _steps(reference, results)
+    main = steps[-1]
+    for step in steps:
+        _check(step)
+    cards = [card(step, results, full_width) for step in steps]
+    names = _revisions(steps, results) if len(steps) > 1 else []
+    with atomic_folder(target) as made:
+        _write(main, made, cards[-1], full_width)
+        for name, step, text in zip(names, steps, cards, strict=False):
+            _write(step, made / name, text, full_width)
+    return [target, *(target / name for name in names)]
+
+
+def _steps(reference: str, results: Path) -> list[Path]:
+    """Folders of the checkpoints that are meant, in the order of their steps."""
+    if (Path(reference) / "config.json").is_file():
+        return [Path(reference)]
+    name, _, step = reference.partition("@")
+    recipe, _, replicate = name.partition("/r")
+    folder = results / "models" / recipe / f"r{replicate or 1}"
+    manifest = folder / "manifest.json"
+    if not manifest.is_file():
+        models = results / "models"
+        there = ", ".join(sorted(path.name for path in models.iterdir())) if models.is_dir() else "none"
+        raise MaskLabError(f"{reference}: no finished model in {folder}; recipes there: {there}")
+    kept = sorted(map(int, read_json(manifest)["steps"]))
+    if step and (not step.isdecimal() or int(step) not in kept):
+        raise MaskLabError(f"{reference}: no step {step!r}; {recipe} keeps {', '.join(map(str, kept))}")
+    return [folder / f"step-{number}" for number in ([int(step)] if step else kept)]
+
+
+def _check(step: Path) -> None:
+    if not (step / "model.safetensors").is_file():
+        raise MaskLabError(f"{step}: holds no weights; a model without a network cannot be loaded by others")
+    if not (step / "masklab.json").is_file() or "adopted" in read_json(step / "masklab.json"):
+        raise MaskLabError(f"{step}: was made elsewhere; export is of models that were trained here")
+
+
+def _write(step: Path, target: Path, text: str, full_width: bool) -> None:
+    if full_width:
+        from masklab.models.checkpoint import load_checkpoint, save_checkpoint
+
+        metadata = read_json(step / "masklab.json")
+        save_checkpoint(
+            load_checkpoint(step), target, tokenizer_folder=step, metadata=metadata, keep_latent_logits=True
+        )
+    else:
+        shutil.copytree(step, target, dirs_exist_ok=True)
+    (target / "README.md").write_text(text, encoding="utf-8")
+
+
+def _revisions(steps: list[Path], results: Path) -> list[str]:
+    """Names of the folders of checkpoints: by millions of words, where these tell them apart; else by their steps."""
+    counts = [words_seen(read_json(step / "masklab.json")["config"], _number(step), results) for step in steps]
+    if None not in counts:
+        names = [f"chck_{round(count / MILLION)}M" for count in counts]
+        if len(set(names)) == len(names) and "chck_0M" not in names:
+            return names
+    return [step.name for step in steps]
+
+
+def _number(step: Path) -> int:
+    return read_json(step / "masklab.json")["step"]
+
+
+def words_seen(config: dict, step: int, results) -> float | None:
+    """Whitespace-separated words that a model has read by a step, its earlier phases included.
+
+    config: as it stands in masklab.json. A sequence counts with the mean of its corpus, as often as it was read.
+    None: the corpus, or that of an earlier phase, no longer lies in the folder of results, or holds no text.
+    """
+    model, results = config["model"], Path(results)
+    before = 0.0
+    if init := model.get("init"):
+        recipe, _, at = init.rpartition("@")
+        earlier = results / "models" / recipe / f"r{config['replicate']}" / f"step-{at}" / "masklab.json"
+        found = words_seen(read_json(earlier)["config"], int(at), results) if earlier.is_file() else None
+        if found is None:
+            return None
+        before = found
+    corpus = results / "corpora" / model["corpus"]
+    places = [path for path in (corpus, corpus / f"r{config['replicate']}") if (path / "train.parquet").is_file()]
+    table = read_table(places[0] / "train.parquet") if places else None
+    if table is None or "text" not in table.column_names or not len(table):
+        return None
+    words = pc.sum(pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(table["text"])))).as_py()
+    return before + step * model["batch_size"] * words / len(table)
+
+
+# --- the card -----------------------------------------------------------------
+
+
+def card(step: Path, results, full_width: bool = False) -> str:
+    """README.md of a checkpoint: what it is, how it was trained, what it scores, how it is loaded."""
+    made = read_json(step / "masklab.json")
+    config = made["config"]
+    manifest = read_json(step.parent / "manifest.json") if (step.parent / "manifest.json").is_file() else {}
+    facts = manifest.get("facts", {})
+    custom = "auto_map" in read_json(step / "config.json")
+    head = ["---", "library_name: transformers", "pipeline_tag: fill-mask", "tags: [masklab]", "---", ""]
+    name = f"{made['model']}, replicate {config['replicate']}, step {made['step']}"
+    lines = [*head, f"# {escaped(name)}", "", "Pre-trained with MaskLab. All below is from the run's own record.", ""]
+    lines += ["| | |", "| --- | --- |"]
+    lines += [f"| {key} | {escaped(str(value))} |" for key, value in _rows(made, config, facts, results) if value]
+    lines += ["", "```python", "from transformers import AutoModelForMaskedLM, AutoTokenizer", ""]
+    argument = ", trust_remote_code=True" if custom else ""
+    lines += [f'model = AutoModelForMaskedLM.from_pretrained("<this folder>"{argument})']
+    lines += ['tokenizer = AutoTokenizer.from_pretrained("<this folder>")', "```", ""]
+    if full_width:
+        lines += ["Its logits are those of the vocabulary, then those of the latent properties.", ""]
+    elif (step / "latent.safetensors").is_file():
+        lines += ["The head of the latent properties lies in latent.safetensors; transformers does not read it.", ""]
+    if scores := _scores(made, config, results):
+        lines += ["| task | metric | value |", "| --- | --- | ---: |"]
+        lines += [f"| {escaped(task)} | {escaped(metric)} | {value:.4f} |" for task, metric, value in scores]
+        lines += ["", "Values are means over phenomena or paradigms and over seeds of fine-tuning.", ""]
+    return "\n".join(lines)
+
+
+def _rows(made, config, facts, results):
+    model, encoder, masking = config["model"], config["encoder"], config["model"]["masking"]
+    words = words_seen(config, made["step"], results)
+    optimiser = model["optimiser"]
+    yield "objective", " + ".join(f"{term['weight']:g} {name}" for name, term in config["objective"].items())
+    yield "corpus", model["corpus"]
+    yield "starts from", model.get("init")
+    yield "learns from", model.get("teacher")
+    yield "updates", f"{made['step']:,} of {model['steps']:,}, {model['batch_size']:,} sequences each"
+    yield "words read", words and f"{words:,.0f}"
+    yield (
+        "masking",
+        f"{masking['rate']:g} ({masking['count']}), {masking['mask']:g} [MASK], {masking['random']:g} random",
+    )
+    yield (
+        "optimiser",
+        f"{optimiser['kind']}, rate {optimiser['lr']:g}, {optimiser['schedule']},"
+        f" weight decay {optimiser['weight_decay']:g}",
+    )
+    yield "precision", model["precision"]
+    yield (
+        "encoder",
+        f"{encoder['kind']}, {encoder['layers']} layers of {encoder['hidden']}, {encoder['heads']} heads,"
+        f" {encoder['positions']} positions, {encoder['norm']}-norm, up to {encoder['max_positions']} tokens",
+    )
+    yield "parameters", facts.get("parameters") and f"{facts['parameters']:,}"
+    yield "vocabulary", facts.get("vocab_size") and f"{facts['vocab_size']:,}"
+    loss = (facts.get("valid_loss") or {}).get(str(made["step"]))
+    yield "validation loss", loss and f"{loss:.4f} nats a masked token"
+    yield "of word frequencies", facts.get("unigram_loss") and f"{facts['unigram_loss']:.4f}"
+    yield "seed", str(config["seed"])
+
+
+def _scores(made, config, results) -> list[tuple[str, str, float]]:
+    """(task, metric, mean) of what the run has measured of this very checkpoint, on test splits."""
+    path = Path(results) / "scores.parquet"
+    if not path.is_file():
+        return []
+    table = read_table(path)
+    own = {"recipe": made["model"], "replicate": config["replicate"], "step": made["step"], "split": "test"}
+    for column, value in own.items():
+        table = table.filter(pc.equal(table[column], value))
+    values = {}
+    for row in table.to_pylist():
+        metric = row["metric"]
+        if metric in ("accuracy", "accuracy_full_width", "mcc", "f1", "pearson", "spearman", "exact"):
+            values.setdefault((row["task"].partition("/")[0], metric), {}).setdefault(row["task"], []).append(
+                row["value"]
+            )
+    means = {key: [sum(each) / len(each) for each in tasks.values()] for key, tasks in values.items()}
+    return [(*key, sum(each) / len(each)) for key, each in sorted(means.items())]

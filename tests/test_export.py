@@ -1,0 +1,203 @@
+"""Exported models: what transformers loads from them is the model, score for score."""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from checked_run import run as measured
+from masklab.cli import main
+from masklab.config.schema import Dictionary, EnglishPairs, MinimalPairsProbe, Objective, entry
+from masklab.errors import MaskLabError
+from masklab.export import export, words_seen
+from masklab.files import read_json, read_table, write_table
+from masklab.models.checkpoint import load_checkpoint, save_checkpoint
+from masklab.models.encoder import MaskedLM
+from masklab.probes import Context
+from masklab.scores.schema import rows_to_table
+from masklab.tasks import build, write_task
+from masklab.training.loop import train
+
+sys.path.append(str(Path(__file__).parent / "training"))
+from runs import make_run
+
+
+@pytest.fixture(scope="module")
+def results(english, tiny_encoder, tmp_path_factory):
+    """A folder of results: a corpus, phase 1 and a phase that starts from it, r1 of each."""
+    root = tmp_path_factory.mktemp("export") / "results"
+    write_table(read_table(english / "corpora" / "train.parquet"), root / "corpora" / "c" / "train.parquet")
+
+    def made(name, **changes):
+        model = {
+            "steps": 40,
+            "checkpoints": [20, 40],
+            "optimiser": {"lr": 5e-3},
+            "init": changes.pop("reference", None),
+        }
+        one = make_run(english, tiny_encoder, root, name=name, **model)
+        one = dataclasses.replace(one, output=root / "models" / name / "r1", state=root / "state" / name, **changes)
+        train(one)
+        return one
+
+    first = made("phase1")
+    made("phase2", reference="phase1@40", init=first.output / "step-40", phase=1)
+    return root
+
+
+@pytest.fixture(scope="module")
+def exported(results, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported") / "model"
+    export("phase2@40", folder, results)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def blimp(tmp_path_factory):
+    """Minimal pairs as BLiMP's files have them, one file a paradigm; the folder of the release."""
+    root = tmp_path_factory.mktemp("blimp")
+    frame = build(EnglishPairs(kind="english-pairs", pairs=5), "b", 1)[0]["test"]
+    (root / "blimp_filtered").mkdir()
+    for paradigm, rows in frame.groupby("paradigm"):
+        lines = [
+            {"sentence_good": row.good, "sentence_bad": row.bad, "field": "syntax", "UID": paradigm,
+             "linguistics_term": row.phenomenon}
+            for row in rows.itertuples()
+        ]  # fmt: skip
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (root / "blimp_filtered" / f"{paradigm}.jsonl").write_text(text)
+    return root
+
+
+def plain_score(model, tokenizer, sentence):
+    """As the pipeline of 2025: each token with characters is masked on its own, its log probability taken."""
+    encoded = tokenizer(sentence, return_offsets_mapping=True)
+    total = 0.0
+    for place, (_, end) in enumerate(encoded["offset_mapping"]):
+        if end > 0:
+            ids = torch.tensor([encoded["input_ids"]])
+            ids[0, place] = tokenizer.mask_token_id
+            mask = torch.tensor([encoded["attention_mask"]])
+            logits = model(input_ids=ids, attention_mask=mask)["logits"][0, place]
+            total += logits.log_softmax(-1)[encoded["input_ids"][place]].item()
+    return total
+
+
+def test_blimp_equals_a_plain_loop_over_transformers_paradigm_by_paradigm(exported, results, blimp, tmp_path):
+    task = entry("tasks", {"kind": "babylm-pairs", "task": "blimp", "folder": str(blimp), "release": 2025})
+    write_task(tmp_path / "blimp", *build(task, "blimp", 1))
+    probe = MinimalPairsProbe(kind="minimal_pairs", tasks=["blimp"])
+    checkpoint = results / "models" / "phase2" / "r1" / "step-40"
+    rows = measured(Context(probe=probe, checkpoint=checkpoint, tasks={"blimp": tmp_path / "blimp"}))
+    ours = {row["task"].partition("/")[2]: row["value"] for row in rows if row["metric"] == "accuracy"}
+    model = transformers.AutoModelForMaskedLM.from_pretrained(exported).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(exported)
+    theirs = {}
+    with torch.no_grad():
+        for file in sorted((blimp / "blimp_filtered").iterdir()):
+            pairs = [json.loads(line) for line in file.read_text().splitlines()]
+            scored = [
+                [plain_score(model, tokenizer, pair[f"sentence_{side}"]) for side in ("good", "bad")] for pair in pairs
+            ]
+            theirs[file.stem] = np.mean([good >= bad for good, bad in scored])
+    assert ours == pytest.approx(theirs) and len(theirs) >= 12 and len(set(theirs.values())) > 2
+
+
+def test_what_the_pipelines_load_is_there(exported):
+    names = {path.name for path in exported.iterdir()}
+    assert {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md"} <= names
+    classifier = transformers.AutoModelForSequenceClassification.from_pretrained(exported, num_labels=3)
+    plain = transformers.AutoModel.from_pretrained(exported)
+    tokens = transformers.AutoProcessor.from_pretrained(exported)("The cat sleeps.", return_tensors="pt")
+    ids = {key: tokens[key] for key in ("input_ids", "attention_mask")}
+    assert classifier(**ids).logits.shape == (1, 3) and plain(**ids)[0].shape[:2] == ids["input_ids"].shape
+
+
+def test_all_checkpoints_are_named_by_millions_of_words_or_by_steps(results, tmp_path, monkeypatch):
+    table = read_table(results / "corpora" / "c" / "train.parquet")
+    words = sum(len(text.split()) for text in table["text"].to_pylist()) / len(table)
+    config = read_json(results / "models" / "phase2" / "r1" / "step-20" / "masklab.json")["config"]
+    assert words_seen(config, 20, results) == pytest.approx(words * 32 * (40 + 20)), "phase 1 counts"
+    assert words_seen(config, 20, tmp_path) is None
+    found = export("phase2", tmp_path / "small", results)
+    assert [path.name for path in found] == ["small", "step-20", "step-40"]
+    monkeypatch.setattr("masklab.export.MILLION", 1_000)
+    found = export("phase2/r1", tmp_path / "large", results)
+    assert [path.name for path in found] == [
+        "large",
+        f"chck_{round(words * 1.92)}M",
+        f"chck_{round(words * 2.56)}M",
+    ]
+    same = [(tmp_path / "large" / name / "model.safetensors").read_bytes() for name in ("", found[-1].name)]
+    assert same[0] == same[1]
+    transformers.AutoModelForMaskedLM.from_pretrained(found[1])
+
+
+def test_the_card_is_the_runs_own_record(results, tmp_path):
+    shared = {"probe": "pairs", "task": "blimp/binding", "split": "test", "n": 9}
+    rows = [
+        {**shared, "recipe": recipe, "replicate": 1, "step": 40, "metric": "accuracy", "value": value}
+        for recipe, value in (("phase2", 0.625), ("phase1", 0.1))
+    ]
+    table = rows_to_table(rows)
+    write_table(table, tmp_path / "with" / "scores.parquet")
+    for name in ("models", "corpora"):
+        (tmp_path / "with" / name).symlink_to(results / name)
+    export("phase2@40", tmp_path / "out", tmp_path / "with")
+    text = (tmp_path / "out" / "README.md").read_text()
+    manifest = read_json(results / "models" / "phase2" / "r1" / "manifest.json")
+    for said in (
+        "| objective | 1 mlm |", "| starts from | phase1@40 |", "| updates | 40 of 40, 32 sequences each |",
+        f"| parameters | {manifest['facts']['parameters']:,} |", "| seed | 1 |", "| blimp | accuracy | 0.6250 |",
+        f"| validation loss | {manifest['facts']['valid_loss']['40']:.4f} nats a masked token |",
+    ):  # fmt: skip
+        assert said in text
+    assert "0.1000" not in text and "| learns from" not in text
+
+
+def test_latent_logits_stand_behind_the_vocabulary_where_asked_for(english, tiny_encoder, results, tmp_path):
+    model = MaskedLM(tiny_encoder, 500, 16, generator=torch.Generator().manual_seed(1))
+    one = make_run(english, tiny_encoder, tmp_path, objective=Objective(mlsm=1, mlm=1), steps=4)
+    one = dataclasses.replace(one, dictionary_config=Dictionary(model="m@4", layer=1, atoms=16))
+    metadata = {"model": "m", "step": 4, "config": one.resolved()}
+    save_checkpoint(model, tmp_path / "step-4", tokenizer_folder=english / "tokenizer", metadata=metadata)
+    export(str(tmp_path / "step-4"), tmp_path / "wide", results, full_width=True)
+    export(str(tmp_path / "step-4"), tmp_path / "plain", results)
+    wide, plain = (
+        transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / name).eval() for name in ("wide", "plain")
+    )
+    ids = torch.tensor([[0, 9, 4, 12, 1]])
+    with torch.no_grad():
+        output = load_checkpoint(tmp_path / "step-4").eval()(ids, torch.tensor([5]))
+        torch.testing.assert_close(plain(ids).logits[0], output.logits, atol=1e-4, rtol=1e-4)
+        whole = torch.cat([output.logits, output.latent], 1)
+        torch.testing.assert_close(wide(ids).logits[0], whole, atol=1e-4, rtol=1e-4)
+    assert "those of the latent properties" in (tmp_path / "wide" / "README.md").read_text()
+    assert "1 mlm + 1 mlsm" in (tmp_path / "plain" / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("nosuch@40", "nosuch@40: no finished model in .*; recipes there: phase1, phase2"),
+        ("phase2@30", "phase2@30: no step '30'; phase2 keeps 20, 40"),
+        ("phase2/r2@40", "no finished model in .*phase2/r2; recipes"),
+    ],
+)
+def test_what_cannot_be_exported_is_a_line(reference, said, results, tmp_path):
+    with pytest.raises(MaskLabError, match=said):
+        export(reference, tmp_path / "out", results)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_says_what_it_wrote_and_overwrites_nothing(results, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(results.parent)
+    assert main(["export", "phase2@20", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'out'}\n"
+    assert main(["export", "phase2@20", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err == f"masklab: {tmp_path / 'out'}: exists; name a new folder\n"

@@ -1,0 +1,71 @@
+"""A teacher apart from the start: new weights, the phase of the teacher's pupils, and nothing else of it."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from runs import make_run
+from torch.nn import functional as F
+
+from masklab.config.schema import Objective
+from masklab.models.checkpoint import load_checkpoint
+from masklab.training.learner import Learner
+from masklab.training.loop import train
+
+
+@pytest.fixture(scope="module")
+def phase1(english, tiny_encoder, tmp_path_factory):
+    run = make_run(english, tiny_encoder, tmp_path_factory.mktemp("phase1"), name="phase1", steps=12)
+    train(run)
+    return run.output / "step-12"
+
+
+@pytest.fixture(scope="module")
+def learners(phase1, english, tiny_encoder, tmp_path_factory):
+    """Recipes of a second phase: KD with copied weights, KD with new ones, MLM with copied ones."""
+
+    def learner(name, objective, **links):
+        run = make_run(english, tiny_encoder, tmp_path_factory.mktemp(name), name=name, objective=objective)
+        return Learner(dataclasses.replace(run, phase=1, **links))
+
+    return {
+        "copied": learner("copied", Objective(kd=1), init=phase1),
+        "anew": learner("anew", Objective(kd=1), teacher=phase1),
+        "mlm": learner("mlm", Objective(mlm=1), init=phase1),
+    }  # fmt: skip
+
+
+def test_recipes_of_the_second_phase_share_batches_and_masks(learners):
+    anew = learners["anew"]
+    for other in ("copied", "mlm"):
+        for step in (0, 7):
+            assert np.array_equal(anew.plan.batch(step), learners[other].plan.batch(step))
+            for ours, theirs in zip(anew.step(step).micro, learners[other].step(step).micro, strict=True):
+                assert torch.equal(ours.ids, theirs.ids) and torch.equal(ours.at, theirs.at)
+
+
+def test_it_starts_from_new_weights(learners, phase1, english, tiny_encoder, tmp_path):
+    assert not torch.equal(learners["anew"].flat.values, learners["copied"].flat.values)
+    first = Learner(make_run(english, tiny_encoder, tmp_path)).flat.values
+    assert not torch.equal(learners["anew"].flat.values, first), "not those that phase 1 began with"
+    assert learners["anew"].flat.values.std() == pytest.approx(float(first.std()), rel=0.05)
+
+
+def test_its_loss_is_the_divergence_from_the_teacher(learners, phase1):
+    anew = learners["anew"]
+    anew.model.eval()
+    batch = anew.batches(3)[0]
+    total, _ = anew.loss_of(batch)
+    with torch.no_grad():
+        target = F.log_softmax(load_checkpoint(phase1).eval()(batch.original, batch.lengths, at=batch.at).logits, -1)
+        student = F.log_softmax(anew.model(batch.ids, batch.lengths, at=batch.at).logits, -1)
+    assert total.item() == pytest.approx((target.exp() * (target - student)).sum().item(), rel=1e-4)
+
+
+def test_the_state_of_a_run_belongs_to_its_teacher(learners, phase1):
+    from masklab.training.record import Record
+
+    inputs = Record(learners["anew"].run).what()["inputs"]
+    assert "teacher" in inputs and "init" not in inputs
+    assert inputs["teacher"] == Record(learners["copied"].run).what()["inputs"]["init"]
