@@ -8,6 +8,7 @@ sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 import side_by_side
 from masklab.jobs import provenance, remaining, warm
 from masklab.config import load, plain
+from masklab.config.masks import PATTERN as MASKS
 from masklab.errors import MaskLabError
 from masklab.pages.wording import options as options_of
 from cluster import SITE, Cluster
@@ -49,6 +50,7 @@ wildcard_constraints:
     embeddings=pattern(settings.embeddings),
     recipe=pattern(settings.models),
     dictionary=pattern(settings.dictionaries),
+    masks=MASKS,
     replicate=r"[1-9]\d*",
     probe=pattern(settings.probes),
     unit=r"[^/]+(?<!\.items)",
