@@ -5,8 +5,6 @@ import running
 from running import jobs
 from test_replicates_workflow import CONFIG
 
-from masklab.config.inherit import lay
-from masklab.config.located import Mapping
 from masklab.files import read_json
 
 pytestmark = pytest.mark.workflow
@@ -16,7 +14,7 @@ LAID = {"models": MODELS, "objectives": {"both": {"mlsm": 1, "mlm": 1}}}
 
 
 def test_codes_of_what_is_hidden_give_the_same_weights(tmp_path):
-    config = lay(Mapping(CONFIG), Mapping(LAID))
+    config = running.laid(CONFIG, LAID)
     targets = [f"results/models/{name}/r2/manifest.json" for name in ("next", *MODELS)]
     planned = jobs(running.snakemake(tmp_path, config, "--dry-run", *targets))
     assert (planned["codes"], planned["masked_codes"]) == (1, 2)  # two recipes hide the same
