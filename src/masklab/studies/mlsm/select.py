@@ -15,9 +15,13 @@ BLIMP, GLUE, CONTROL, AMBIGUOUS = "blimp", "glue", "msgs-control", "msgs-ambiguo
 
 
 def objective_of(facts: dict) -> str | None:
-    """What a trained recipe learns, by its loss terms whatever their weights: "MLSM+MLM"; None: it is not trained."""
+    """What a trained recipe learns, by its loss terms whatever their weights: "MLSM+MLM"; None: it is not trained.
+
+    One that has a teacher and does not start from it says so: "KD from new weights".
+    """
     terms = sorted(facts["objective.terms"], key=lambda term: (term == "mlm", term))
-    return "+".join(terms).upper() if facts["steps"] else None
+    new = " from new weights" if facts.get("teacher") and not facts.get("init") else ""
+    return "+".join(terms).upper() + new if facts["steps"] else None
 
 
 def objectives(view: View, panel: str) -> dict[str, str]:
