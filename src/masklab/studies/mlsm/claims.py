@@ -12,7 +12,7 @@ from functools import partial
 from masklab.claims.claim import Claim
 from masklab.scores.reading import leaves
 from masklab.scores.view import View
-from masklab.studies.mlsm import printed
+from masklab.studies.mlsm import published
 from masklab.studies.mlsm.gaps import FULL, LARGE, SMALL, Lacking, Scores
 from masklab.studies.mlsm.select import AMBIGUOUS, BLIMP, CONTROL, GLUE, JOINT, KD, KD_MLM, MLM, MLSM
 
@@ -30,7 +30,7 @@ def claims(view: View) -> list[Claim]:
                 effect = make()
             except Lacking:
                 continue
-            paper = printed.of(make)
+            paper = published.of(make)
             text += "" if paper is None else f" (its own tables: {paper:+.4f})"
             read = {task for reading in leaves(effect) for task in reading.tasks}
             controls = tuple(view.sets[CONTROL]) if read & set(view.sets.get(AMBIGUOUS, ())) else ()

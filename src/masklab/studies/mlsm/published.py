@@ -1,6 +1,6 @@
 """What the paper's own tables say of its sentences: differences of its printed averages. Light: no pandas.
 
-`printed.csv` holds the cells of Tables 1 to 3 as printed. Of a sentence that its own numbers contradict this shows it;
+`published.csv` holds the cells of Tables 1 to 3 as printed. Of a sentence that its own numbers contradict this shows it;
 of checkpoints other than the last the paper prints no numbers.
 """
 
@@ -11,7 +11,7 @@ from statistics import mean, median
 
 from masklab.studies.mlsm.select import AMBIGUOUS, BLIMP, CONTROL, GLUE
 
-FILE = Path(__file__).with_name("printed.csv")
+FILE = Path(__file__).with_name("published.csv")
 PANELS = {"large": "strict", "small": "strict-small"}
 TABLES = {BLIMP: "1", GLUE: "2", CONTROL: "3", AMBIGUOUS: "3"}
 
