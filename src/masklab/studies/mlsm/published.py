@@ -1,7 +1,7 @@
 """What the paper's own tables say of its sentences: differences of its printed averages. Light: no pandas.
 
-`published.csv` holds the cells of Tables 1 to 3 as printed. Of a sentence that its own numbers contradict this shows it;
-of checkpoints other than the last the paper prints no numbers.
+`published.csv` holds the cells of Tables 1 to 3 as printed. So a sentence that the paper's own numbers contradict is
+seen to be one; of checkpoints before the last the paper prints no numbers.
 """
 
 import csv

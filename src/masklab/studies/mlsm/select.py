@@ -76,10 +76,14 @@ def predictions(view: View) -> dict[str, Reading]:
     return {split: Reading(name, "probability", probe="prediction", splits=(split,)) for split, name in shown}
 
 
-def joint_and_latent(view: View) -> dict[str, list[tuple[Reading, Reading]]]:
-    """Figure 2: panel -> (MLSM, MLSM+MLM)."""
-    title, *names = pair(view, MLSM, JOINT, "minimal_pairs")
-    return {title: [tuple(Reading(name, tasks=tasks_of(view, [BLIMP])) for name in names)]}
+def joint_and_latent(metric: str | None = None):
+    """`Item.choose` of Figure 2: panel -> (MLSM, MLSM+MLM)."""
+
+    def choose(view: View) -> dict[str, list[tuple[Reading, Reading]]]:
+        title, *names = pair(view, MLSM, JOINT, "minimal_pairs")
+        return {title: [tuple(Reading(name, metric, tasks_of(view, [BLIMP])) for name in names)]}
+
+    return choose
 
 
 def joint_and_others(view: View) -> dict[str, list[tuple[Reading, Reading]]]:
@@ -97,16 +101,17 @@ def joint_and_others(view: View) -> dict[str, list[tuple[Reading, Reading]]]:
     return pairs
 
 
-def curves(*sets: str):
+def curves(*sets: str, metric: str | None = None):
     """`Item.choose` of Figures 3 to 5: panel -> label -> curve over updates, and None -> where phase 2 starts."""
 
     def choose(view: View):
         tasks, by_panel = tasks_of(view, sets), {}
         for title, members in view.panels.items():
-            told = {label: Reading(name, tasks=tasks, step="all", over="step") for label, name in members.items()}
+            read = {"metric": metric, "tasks": tasks}
+            told = {label: Reading(name, **read, step="all", over="step") for label, name in members.items()}
             lines = {label: reading for label, reading in told.items() if reading.measured(view)}
             start = start_of(view, [reading.recipe for reading in lines.values()])
-            if lines and start and (first := Reading(start[0], tasks=tasks, step=start[1])).measured(view):
+            if lines and start and (first := Reading(start[0], **read, step=start[1])).measured(view):
                 lines[None] = first
             by_panel |= {title: lines} if lines else {}
         return by_panel or _unmeasured(sets)
