@@ -9,7 +9,8 @@ import sys
 
 from masklab.jobs import queued, underway
 
-MINUTES = {"pretrain": 1440, "causal_model": 1440, "codes": 480, "dictionary": 240, "probe": 240}  # others: 60
+MINUTES = {"pretrain": 1440, "causal_model": 1440, "codes": 480, "masked_codes": 480, "dictionary": 240,
+           "probe": 240}  # others: 60  # fmt: skip
 COMPUTE = tuple(MINUTES)  # rules whose jobs ask for a GPU, where the config wants one
 SITE = ("slurm_partition", "gpu_partition", "node_mem_mb")  # of the default resources of slurm/profile.yaml
 STEP = 500  # MB that requests are rounded up to

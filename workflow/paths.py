@@ -30,6 +30,7 @@ RULES: dict[str, type[Artifact]] = {
     "pretrain": training.Pretrain,
     "dictionary": training.Dictionary,
     "codes": training.Codes,
+    "masked_codes": training.MaskedCodes,
     "probe": measuring.Probe,
     "scores": measuring.Scores,
     "figure": drawing.Figure,
@@ -138,8 +139,9 @@ class Paths:
     def dictionary(self, name, replicate) -> str:
         return self.folder("dictionaries", name, replicate) + "/dictionary.safetensors"
 
-    def codes(self, name, replicate) -> str:
-        return self.folder("codes", name, replicate) + "/codes.json"
+    def codes(self, name, replicate, masks: str | None = None) -> str:
+        """Facts of the codes of a corpus: of all its tokens, or of those that some masks hide."""
+        return self.folder("codes", f"{name}/{masks}" if masks else name, replicate) + "/codes.json"
 
     def manifest(self, reference: str, replicate: int) -> str:
         """Manifest of the model of `recipe@step`."""

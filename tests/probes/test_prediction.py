@@ -74,6 +74,21 @@ def test_top_tokens_equal_brute_force(coded, chunk):
     assert (counts[(counts > 0)] < 5).any()  # the rule for rare tokens is exercised
 
 
+def test_top_tokens_of_codes_of_some_tokens(coded):
+    """As if the corpus were the tokens that have a code."""
+    folder, dense, ids = coded
+    some = np.flatnonzero(np.random.default_rng(1).random(len(ids)) < 0.6)
+    position, atom = np.nonzero(dense[some])
+    np.save(folder / "train.positions.npy", some)
+    np.save(folder / "train.indptr.npy", np.searchsorted(position, np.arange(len(some) + 1)))
+    np.save(folder / "train.indices.npy", atom.astype(np.uint16))
+    np.save(folder / "train.values.npy", dense[some][position, atom])
+    found = top_tokens(folder, folder, [3], int(ids.max()) + 1, count=4)[0]
+    counts = np.bincount(ids[some])
+    means = {i: dense[some][ids[some] == i, 3].astype(float).mean() for i in range(len(counts)) if counts[i] >= 5}
+    assert found == sorted(means, key=means.get, reverse=True)[:4]
+
+
 def test_a_mask_is_cut_like_a_word_in_its_place(make_tokenizer):
     tokenizer = make_tokenizer()
     word = tokenizer.encode(SENTENCE.replace("[MASK]", "cat")).ids

@@ -132,3 +132,32 @@ def test_learned_on_hidden_states_as_good_as_spams(model, store, truth):
         dictionary = learn(train, 64, 0.05, 60, 100, seed=1, backend=backend)
         values.append(objective(test, dictionary, lasso(test, dictionary, 0.05), 0.05).mean().item())
     assert values[0] < 1.01 * values[1], values
+
+
+def test_codes_of_some_tokens_are_those_of_all_to_the_last_bit(model, store, truth, tmp_path):
+    dictionary = learn(truth, 48, 0.05, 30, 100, seed=1)
+    only = np.random.default_rng(3).random(len(store.ids)) < 0.15
+    only[store.offsets[20] : store.offsets[40]] = False  # whole batches without any
+
+    def run(folder, **kwargs):
+        sizes = {"chunk_tokens": 200, "batch_tokens": 60}
+        code_corpus(model, store, dictionary, LAYER, 0.05, "exact", folder, "train", **sizes, **kwargs)
+        return CodeStore(folder, "train")
+
+    calls = []
+    for name, kwargs in (("all", {}), ("some", {"only": only})):
+        calls.append(count_encodes(model, lambda name=name, kwargs=kwargs: run(tmp_path / name, **kwargs)))
+    whole, some = CodeStore(tmp_path / "all", "train"), CodeStore(tmp_path / "some", "train")
+    assert calls[1] < calls[0] and len(some) == only.sum() and len(some.indices) < 0.2 * len(whole.indices)
+    wanted = np.flatnonzero(only)[::-1]
+    for a, b in zip(whole.gather(wanted), some.gather(wanted), strict=True):
+        assert torch.equal(a, b)
+    with pytest.raises(MaskLabError, match=f"token {np.flatnonzero(~only)[0]} has none"):
+        some.gather(np.arange(len(only)))
+    # another choice does not go on from the chunks of this one
+    kept = {"state_folder": tmp_path / "state"}
+    run(tmp_path / "first", only=only, **kept)
+    again = run(tmp_path / "again", only=~only, **kept)
+    assert torch.equal(again.gather(np.flatnonzero(~only))[1], whole.gather(np.flatnonzero(~only))[1])
+    none = run(tmp_path / "none", only=np.zeros_like(only))
+    assert len(none) == 0 and none.gather(np.zeros(0, np.int64))[0].shape == (0, 1)

@@ -2,7 +2,6 @@
 
 import copy
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,16 +18,16 @@ from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame
 from masklab.scores.view import View
 from masklab.studies import claims_of, find
-from masklab.studies.mlsm import FIGURES, TABLES
+from masklab.studies.mlsm import FIGURES, TABLES, published
 from masklab.studies.mlsm.figures import row_names
 from masklab.studies.mlsm.select import JOINT, KD, KD_MLM, MLM, MLSM, objective_of, objectives, start_of, tracks
 
 RAW = plain(layered())
-PUBLISHED = Path(__file__).parent / "published_mlsm.csv"  # Table 1 of Berend (2023), as printed
+PUBLISHED = published.FILE  # Tables 1 to 3 of Berend (2023), as printed
 # Score after the last update on (pairs, fine-tuned, control, ambiguous), by the size of the corpus and the objective.
-LARGE = {MLM: (0.75, 0.80, 0.8, -0.3), MLSM: (0.60, 0.803, 0.82, -0.28), JOINT: (0.77, 0.806, 0.85, -0.25),
+LARGE = {MLM: (0.75, 0.80, 0.8, -0.3), MLSM: (0.65, 0.803, 0.82, -0.28), JOINT: (0.77, 0.806, 0.85, -0.25),
          KD: (0.70, 0.78, 0.8, -0.3), KD_MLM: (0.74, 0.79, 0.81, -0.29)}  # fmt: skip
-SMALL = {MLM: (0.68, 0.70, 0.6, -0.5), JOINT: (0.72, 0.75, 0.7, -0.4), KD_MLM: (0.70, 0.71, 0.62, -0.49)}
+SMALL = {MLM: (0.68, 0.70, 0.6, -0.5), JOINT: (0.72, 0.73, 0.7, -0.4), KD_MLM: (0.70, 0.71, 0.62, -0.49)}
 RISE = {MLM: 0.04, JOINT: 0.03}  # how much lower the score is before the first update, on a straight line
 
 
@@ -52,10 +51,11 @@ def world(cell):
     if cell["null"] or not (tuned or cell["kind"] == "minimal_pairs"):
         return None
     if facts["phase"] == 0:
-        return 0.65
+        return 0.68
     objective = objective_of(facts)
     at = 0 if not tuned else 1 if cell["metric"] == "accuracy" else 2 if task.startswith("control") else 3
     last = (LARGE if facts["corpus.sentences"] > 2000 else SMALL)[objective][at]
+    last -= 0.05 * (objective == MLSM and cell["metric"] == "accuracy_full_width")  # its latent logits are in the way
     return last - RISE.get(objective, 0.04) * (1 - cell["step"] / cell["last"])
 
 
@@ -200,11 +200,11 @@ def recipe_of(config, column):
 
 def test_the_published_pairs(config):
     """Table 1 as printed: its means, 14 of 17 phenomena above the diagonal of Figure 2, and labels that are clear."""
-    printed = pd.read_csv(PUBLISHED, index_col="row")
+    cells = pd.read_csv(PUBLISHED, index_col="row").query("table == 1").drop(columns="table")
     rows = [
         {"recipe": recipe_of(config, column), "replicate": 1, "step": 400, "probe": "minimal-pairs", "split": "test",
-         "task": f"blimp/{row.replace(' ', '_')}", "metric": metric, "value": printed.loc[row, column], "n": 100}
-        for column in printed for row in printed.index for metric in ("accuracy", "accuracy_full_width")
+         "task": f"blimp/{row.replace(' ', '_')}", "metric": metric, "value": cells.loc[row, column], "n": 100}
+        for column in cells for row in cells.index for metric in ("accuracy", "accuracy_full_width")
     ]  # fmt: skip
     results = Results(View.of(config, "mlsm"), rows_to_frame(rows))
     table = shown(config, results, "tables", "table1")
@@ -235,7 +235,8 @@ def test_tables(name, config, exact):
     at = {"table1": 0, "table1_full_width": 0, "table2": 1}.get(name)
     if at is not None:
         for label, values in LARGE.items():
-            assert cells["strict", "Average", label] == pytest.approx(values[at])
+            polluted = 0.05 * (name == "table1_full_width" and label == MLSM)
+            assert cells["strict", "Average", label] == pytest.approx(values[at] - polluted)
         assert cells["strict", "Average", least] == 0.5
         return
     for panel, world in (("strict", LARGE), ("strict-small", SMALL)):
@@ -252,31 +253,82 @@ def test_the_paper_is_supported_by_scores_of_its_shape(config, results):
     found = claims(config, results)
     assert found.index.is_unique and found["headline"].sum() == 3 and (found["replicates"] == 3).all()
     rest = found[found["verdict"] != "supported"]
-    assert rest.empty, rest[["verdict", "value", "low", "high", "why"]].to_string()
+    assert set(rest.index) == {"pollution-only"}, rest[["verdict", "value", "low", "high", "why"]].to_string()
+    assert set(rest["verdict"]) == {"contradicted"}  # this one is not in the paper
 
 
 def test_claims_in_numbers(config, exact):
     found = claims(config, exact)
     value = found["value"]
-    assert value["joint-over-mlsm"] == pytest.approx(0.77 - 0.60)
+    assert value["joint-over-mlsm"] == pytest.approx(0.77 - 0.65)
     assert value["small-joint-more"] == pytest.approx((0.72 - 0.68) - (0.77 - 0.75))
-    assert value["mlsm-fades"] == pytest.approx(0.60 - 0.04 * 0.8 - 0.65)
+    assert value["mlsm-fades"] == pytest.approx(0.65 - 0.04 * 0.8 - 0.68)
     assert value["joint-near-mlm-everywhere"] == pytest.approx(0.02)
     assert value["more-early-small-blimp"] == pytest.approx(0.01 * 0.8)
     # MLSM+MLM passes .68, MLM's last score, at its first checkpoint; MLM at its last.
     assert value["sooner-small-blimp"] == pytest.approx(80 / 400 - 1)
     # .77 - .03 (1 - t / 400) reaches .75 at t = 400 / 3
     assert value["sooner-large-blimp"] == pytest.approx(1 / 3 - 1)
-    assert value["glue-gap-less"] == pytest.approx(0.17 - 0.003)
+    assert value["glue-gap-less"] == pytest.approx(0.12 - 0.003)
+    assert value["pollution"] == pytest.approx(0.05) and value["pollution-only"] == pytest.approx(0.65 - 0.75)
+    assert value["joint-over-mlsm-by-0.122"] == pytest.approx(0.12 - 0.122)
+    assert value["boost-linguistic"] == pytest.approx(0.04 - 0.03)
+    # MLM gains .01 more than MLSM+MLM over the whole; the checkpoints are at 80, 240 and 400 of 400
+    assert value["msgs-small-most-early"] == pytest.approx(0.01 * (240 - 80) / 400)
 
 
-def test_models_that_learned_nothing_decide_nothing(config):
+def test_sentences_stand_beside_what_the_paper_prints(config, exact):
+    """The differences of its own averages: two of its sentences on GLUE have the other sign there."""
+    text = claims(config, exact)["text"]
+    printed = text[text.str.contains("its own tables")].str.extract(r"([-+]\d\.\d+)\)$")[0]
+    said = printed.astype(float).to_dict()
+    assert said["joint-over-mlsm"] == 0.1223 and said["small-joint-over-mlm"] == 0.0073
+    assert said["glue-joint-over-mlsm"] == -0.0016 and said["mlsm-tunes-glue"] == -0.0045
+    assert said["glue-gap-less"] == 0.1239 and said["msgs-small-more-at-the-end"] == pytest.approx(0.06, abs=1e-3)
+    assert said["synergy-msgs"] == 0.0049 and "glue-similar" not in said and "mlsm-fades" not in said
+
+
+ASIDE = {"large": -0.04, "strict-kd-new": -0.05}
+
+
+def aside_config():
+    """The study with what its paper tried aside: a larger vocabulary, KD from new weights."""
+    change = {
+        "tokenizers": {"large": {"like": "strict", "vocab_size": 4000}},
+        "models": {
+            "large": {"like": "strict-phase1", "tokenizer": "large"},
+            "strict-kd-new": {"like": "strict-kd"},
+        },
+    }
+    return config_of(change, extra=["strict-phase1", "strict-small-phase1", *ASIDE])
+
+
+def test_what_the_paper_tried_aside():
+    def level(cell):
+        if cell["recipe"] in ASIDE and cell["metric"] == "accuracy":
+            return (0.68 if cell["recipe"] == "large" else 0.70) + ASIDE[cell["recipe"]]
+        return world(cell)
+
+    config = aside_config()
+    results = synthetic.results(config, "mlsm", level, noise=0)
+    assert not any(name.startswith("kd-copied") for name in claims(config, results).index)
+    results.view.recipes["strict-kd-new"] |= {"init": None, "teacher": "strict-phase1@800"}
+    found = claims(config, results)
+    assert found["value"]["kd-copied-blimp"] == pytest.approx(0.05)
+    assert found["value"]["vocabulary-blimp"] == pytest.approx(0.04)
+
+
+def test_models_that_learned_nothing_decide_nothing():
     def level(cell):
         pairs, metric = cell["kind"] == "minimal_pairs", cell["metric"]
         return 0.5 if pairs or metric == "accuracy" else 0.0 if metric == "mcc" else None
 
+    config = aside_config()
     for learned in (False, True):  # neither the language nor tasks; the language alone
-        found = claims(config, synthetic.results(config, "mlsm", level, learned=learned, seed=3))
+        results = synthetic.results(config, "mlsm", level, learned=learned, seed=3)
+        results.view.recipes["strict-kd-new"] |= {"init": None, "teacher": "strict-phase1@800"}
+        found = claims(config, results)
+        assert {"kd-copied-glue", "vocabulary-blimp", "pollution-only", "msgs-small-most-early"} <= set(found.index)
         assert not {"supported", "contradicted"} & set(found["verdict"])
         assert learned or set(found["verdict"]) == {"untested"}
 

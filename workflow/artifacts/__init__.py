@@ -5,10 +5,13 @@ Asked while the workflow is parsed and by `masklab plan` and `masklab why`: ligh
 
 import re
 
+from masklab.config.masks import PATTERN as MASKS
+
 INSTANCE = r"[^/]+(?:/r[1-9]\d*)?"  # an entry, or one replicate's draw of it
 WILDCARDS = {
     **dict.fromkeys(("corpus", "tokenizer", "causal", "task"), INSTANCE),
     "replicate": r"[1-9]\d*",
+    "masks": MASKS,
     "sequences": r"\d+",
     "unit": r"[^/]+?",
 }

@@ -1,9 +1,9 @@
 """Scores: of one probe on one replicate of a recipe, and of all together."""
 
 from artifacts import Artifact, of_kind
+from artifacts.training import codes_of
 from masklab.config import is_exact, kinds
 from masklab.config.measured import replicates_of
-from masklab.config.replicates import dictionary_of
 from masklab.config.schema import CorpusProbe
 from masklab.config.units import units
 
@@ -21,9 +21,8 @@ class Probe(Artifact):
             "manifest": self.paths.folder("models", recipe, k) + "/manifest.json",
             "tasks": [self.paths.task(task, k) for task in units(settings, model)[unit][1]],
         }
-        dictionary = dictionary_of(self.config, recipe)
-        if settings.kind == "prediction" and dictionary and model.codes == "stored":
-            files["codes"] = self.paths.codes(dictionary, k)
+        if settings.kind == "prediction" and (codes := codes_of(self.paths, recipe, k)):
+            files["codes"] = codes
         if isinstance(settings, CorpusProbe):
             files["tokens"] = tokens
         if is_exact(self.config, probe, recipe):

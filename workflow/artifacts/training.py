@@ -4,6 +4,7 @@ from pathlib import Path
 
 from artifacts import Artifact, of_kind
 from masklab.config import kinds, split_reference
+from masklab.config.masks import masks_called, masks_of, name_of
 from masklab.config.references import phase
 from masklab.config.replicates import dictionary_of
 
@@ -31,8 +32,8 @@ class Pretrain(Artifact):
             files["tasks"] = [paths.task(task, k) for task in objective.tasks]
         if dictionary := dictionary_of(self.config, recipe):
             files["dictionary"] = paths.dictionary(dictionary, k)
-            if model.codes == "stored":
-                files["codes"] = paths.codes(dictionary, k)
+            if codes := codes_of(paths, recipe, k):
+                files["codes"] = codes
         return files
 
     def _adopted(self, model) -> dict:
@@ -53,6 +54,15 @@ class Pretrain(Artifact):
     def roots(self, recipe, replicate):
         terms = self.config.objectives[self.config.models[recipe].objective].terms
         return [COPIED, *(part for name in terms for part in of_kind(kinds.find("terms", name)))]
+
+
+def codes_of(paths, recipe: str, replicate: int) -> str | None:
+    """The codes that a recipe reads from disk; None: it reads none, or computes them itself."""
+    model, dictionary = paths.config.models[recipe], dictionary_of(paths.config, recipe)
+    if not dictionary or model.codes == "on-the-fly":
+        return None
+    masks = name_of(masks_of(paths.config, recipe)) if model.codes == "masked" else None
+    return paths.codes(dictionary, replicate, masks)
 
 
 class Dictionary(Artifact):
@@ -77,3 +87,19 @@ class Codes(Dictionary):
     def inputs(self, dictionary, replicate):
         files = super().inputs(dictionary, replicate)
         return files | {"dictionary": self.paths.dictionary(dictionary, int(replicate))}
+
+
+class MaskedCodes(Codes):
+    place, script = "codes/{dictionary}/{masks}/r{replicate}", "masked_codes.py"
+
+    def inputs(self, dictionary, masks, replicate):
+        recipe = split_reference(self.config.dictionaries[dictionary].model, f"dictionaries.{dictionary}.model")[0]
+        tokenizer = self.paths.tokenizer(self.config.models[recipe].tokenizer, int(replicate))
+        return super().inputs(dictionary, replicate) | {"tokenizer": tokenizer}
+
+    def settings(self, dictionary, masks, replicate):
+        return super().settings(dictionary, replicate) | {"masks": masks_called(self.config, dictionary, masks)}
+
+    def roots(self, dictionary, masks, replicate):
+        reader = masks_called(self.config, dictionary, masks)["reader"]
+        return of_kind(kinds.find("terms", reader["term"])) if reader else []

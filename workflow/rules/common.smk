@@ -9,6 +9,7 @@ import inside_snakemake
 import side_by_side
 from masklab.jobs import provenance, remaining, warm
 from masklab.config import load, plain
+from masklab.config.masks import PATTERN as MASKS
 from masklab.errors import MaskLabError
 from masklab.pages.wording import options as options_of
 from cluster import SITE, Cluster
@@ -50,6 +51,7 @@ wildcard_constraints:
     embeddings=pattern(settings.embeddings),
     recipe=pattern(settings.models),
     dictionary=pattern(settings.dictionaries),
+    masks=MASKS,
     replicate=r"[1-9]\d*",
     probe=pattern(settings.probes),
     unit=r"[^/]+(?<!\.items)",

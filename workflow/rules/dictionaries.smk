@@ -1,4 +1,5 @@
-# recipe@step -> dictionary of its hidden states -> sparse codes of its corpus; replicate k of each from replicate k.
+# recipe@step -> dictionary of its hidden states -> sparse codes of its corpus, or of those
+# tokens that the masks of a recipe will hide; replicate k of each from replicate k.
 
 
 rule dictionary:
@@ -50,3 +51,32 @@ rule codes:
         "codes of the corpus under dictionary {wildcards.dictionary} r{wildcards.replicate}"
     script:
         "../scripts/codes.py"
+
+
+rule masked_codes:
+    input:
+        unpack(needs("masked_codes")),
+    output:
+        arrays=multiext(
+            R("codes/{dictionary}/{masks}/r{replicate}/"),
+            "train.indptr.npy",
+            "train.indices.npy",
+            "train.values.npy",
+            "train.positions.npy",
+        ),
+        facts=R("codes/{dictionary}/{masks}/r{replicate}/codes.json"),
+    log:
+        R("logs/codes/{dictionary}/{masks}/r{replicate}.log"),
+    threads: settings.threads
+    resources:
+        **cluster.asks("masked_codes"),
+        gpu=cluster.gpus(),
+        cpus_per_task=settings.threads,
+    params:
+        config=settings_of("masked_codes"),
+        code=code_of("masked_codes"),
+        state=R("state/codes/{dictionary}/{masks}/r{replicate}"),
+    message:
+        "codes of what is hidden, under dictionary {wildcards.dictionary} r{wildcards.replicate}"
+    script:
+        "../scripts/masked_codes.py"

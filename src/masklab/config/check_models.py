@@ -120,8 +120,8 @@ def check_coded(config, name, model):
     known(config.dictionaries, model.dictionary, f"{where}.dictionary")
     reference = f"dictionaries.{model.dictionary}.model"
     coded = known_checkpoint(config, config.dictionaries[model.dictionary].model, reference)
-    if model.codes == "stored" and (coded.corpus, coded.tokenizer) != (model.corpus, model.tokenizer):
+    if model.codes != "on-the-fly" and (coded.corpus, coded.tokenizer) != (model.corpus, model.tokenizer):
         raise MaskLabError(
-            f"config: {where}.codes: 'stored' needs the dictionary's own corpus and tokenizer"
+            f"config: {where}.codes: {model.codes!r} needs the dictionary's own corpus and tokenizer"
             f" ({coded.corpus}, {coded.tokenizer}); use 'on-the-fly'"
         )

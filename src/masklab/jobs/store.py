@@ -31,8 +31,8 @@ VARIABLE, DEFAULT, OFF = "MASKLAB_STORE", ".masklab/store", "off"
 ANEW = "MASKLAB_ANEW"  # set where somebody asks for work to be done again (snakemake --forcerun): nothing is taken
 # Rules whose artifact is all that lies in a folder, and those whose artifact is a few files of one. What gathers a
 # whole run in one table is quick to make and the same in no two runs.
-FOLDERS = ("corpus", "tokenizer", "tokens", "embeddings", "pretrain", "dictionary", "codes", "task",
-           "causal_model", "conditionals")  # fmt: skip
+FOLDERS = ("corpus", "tokenizer", "tokens", "embeddings", "pretrain", "dictionary", "codes", "masked_codes",
+           "task", "causal_model", "conditionals")  # fmt: skip
 WRITTEN = (".parquet", ".csv", ".md", ".html")
 FILES = {"probe": (".parquet", ".items.parquet"), "figure": (".pdf", ".png", ".parquet", ".csv"),
          "table": WRITTEN, "study_claims": WRITTEN}  # fmt: skip

@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 
 from masklab.config import checkpoints, split_reference
+from masklab.config.masks import masks_called
 from masklab.config.replicates import split_instance, trained_replicates
-from masklab.config.schema import Encoder
+from masklab.config.schema import Encoder, Masking
 from masklab.config.units import units
 from masklab.models.flops import count_parameters, mean_masks, pretraining_flops, training_flops
 from masklab.models.flops import forward_flops as encoder_flops
@@ -196,6 +197,17 @@ class Costs:
         return Cost(
             self.start + seconds, int(self.device.is_gpu), flops, stored=6 * self.assumed["code_entries"] * tokens
         )
+
+    def _masked_codes(self, dictionary, masks):
+        """As `_codes`, of the tokens that are hidden; every sequence of a batch is read."""
+        entry, masks = self.config.dictionaries[dictionary], masks_called(self.config, dictionary, masks)
+        encoder, tokens, length = self.source(dictionary)
+        epochs = masks["steps"] * masks["batch_size"] * length / max(tokens, 1)
+        share = 1 - (1 - mean_masks(Masking(**masks["masking"]), length) / length) ** epochs
+        seconds, flops = self._states(encoder, tokens, length)
+        seconds += share * tokens / self._coded_per_second(entry)
+        stored = 6 * self.assumed["code_entries"] * share * tokens
+        return Cost(self.start + seconds, int(self.device.is_gpu), flops, stored=stored)
 
     def _coded_per_second(self, entry):
         """Vectors coded per second; the work of a lasso grows with the atoms, and is stated for 1000."""

@@ -102,6 +102,9 @@ class Memory:
         block = 3 * FLOAT * entry.batch_size * entry.atoms + entry.atoms**2 * FLOAT
         return block + (CONTEXT if self.on_gpu else 32 * activations(encoder, length) / 3)
 
+    def _masked_codes(self, dictionary, masks):
+        return self._codes(dictionary)
+
     def _probe(self, probe, recipe, unit):
         entry, model = self.config.probes[probe], self.config.models[recipe]
         encoder = self.config.encoders[model.encoder]

@@ -80,8 +80,9 @@ def top_tokens(codes, tokens, atoms, vocab_size: int, count=LABEL_TOKENS, chunk=
     """
     store, stored = TokenStore(tokens, "train"), CodeStore(codes, "train")
     ids = store.ids
-    if len(stored) != len(ids):
+    if stored.positions is None and len(stored) != len(ids):
         raise MaskLabError(f"{codes}: {len(stored)} codes for the {len(ids)} tokens of {tokens}")
+    coded = stored.positions  # None: all are
     indices = stored.indices
     slot = np.full(max(int(max(atoms)), int(indices.max(initial=0))) + 1, -1)
     slot[atoms] = np.arange(len(atoms))
@@ -90,9 +91,9 @@ def top_tokens(codes, tokens, atoms, vocab_size: int, count=LABEL_TOKENS, chunk=
         slots = slot[indices[start : start + chunk]]
         hit = np.flatnonzero(slots >= 0)
         position = np.searchsorted(stored.indptr, start + hit, side="right") - 1
-        cell = slots[hit] * vocab_size + ids[position]
+        cell = slots[hit] * vocab_size + ids[position if coded is None else coded[position]]
         sums += np.bincount(cell, weights=stored.values[start : start + chunk][hit], minlength=len(sums))
-    counts = store.counts(vocab_size)
+    counts = store.counts(vocab_size) if coded is None else np.bincount(ids[coded], minlength=vocab_size)
     means = np.where(counts >= MIN_COUNT, sums.reshape(len(atoms), vocab_size) / np.maximum(counts, 1), 0)
     return [[token for token in _largest(row, count) if row[token] > 0] for row in means]
 

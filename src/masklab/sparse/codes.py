@@ -12,19 +12,24 @@ from masklab.errors import MaskLabError
 from masklab.files import atomic
 from masklab.sparse.targets import Codes, pad
 
+POSITIONS = "positions"
 PARTS = ("indices", "values", "indptr")  # indptr comes last: where it lies, the others are complete
 
 
-def write_codes(folder, split: str, blocks: Iterable[Codes], atoms: int) -> dict:
+def write_codes(folder, split: str, blocks: Iterable[Codes], atoms: int, positions=None) -> dict:
     """Write blocks of codes, one after another, to `<split>.{indptr,indices,values}.npy`; returns rows and entries.
 
     indptr int64, indices uint16 (int32 from 65,536 atoms), values float32. Memory holds one block and indptr.
+    positions: tokens whose codes these are, ascending [rows], written to `<split>.positions.npy`; None: all tokens.
     """
     folder = Path(folder)
     dtypes = {"indices": np.dtype(np.uint16 if atoms < 65536 else np.int32), "values": np.dtype(np.float32)}
     indptr, entries = [np.zeros(1, np.int64)], 0
     with ExitStack() as stack:
         paths = {part: stack.enter_context(atomic(folder / f"{split}.{part}.npy")) for part in reversed(PARTS)}
+        if positions is not None:
+            with open(stack.enter_context(atomic(folder / f"{split}.{POSITIONS}.npy")), "wb") as file:
+                np.save(file, positions.astype(np.int64))
         with ExitStack() as opened:
             files = {part: opened.enter_context(open(paths[part], "wb")) for part in dtypes}
             for part, dtype in dtypes.items():
@@ -52,7 +57,8 @@ def _write_header(file, dtype, count):
 class CodeStore:
     """The codes of one split: row p is the code of the token at flat position p of the token store.
 
-    `indptr`, `indices`, `values` are memory maps; values are the raw lasso coefficients.
+    `indptr`, `indices`, `values` are memory maps; values are the raw lasso coefficients. `positions` [rows]: the tokens
+    that have a code, ascending, where only some have; row i is then the code of token positions[i]. None: all have.
     """
 
     def __init__(self, folder, split: str):
@@ -66,6 +72,10 @@ class CodeStore:
         for part in ("indices", "values"):
             if len(getattr(self, part)) != self.indptr[-1]:
                 raise MaskLabError(f"{paths[part]}: {len(getattr(self, part))} entries, expected {self.indptr[-1]}")
+        some = Path(folder) / f"{split}.{POSITIONS}.npy"
+        self.positions = np.load(some, mmap_mode="r") if some.is_file() else None
+        if self.positions is not None and len(self.positions) != len(self):
+            raise MaskLabError(f"{some}: {len(self.positions)} positions for {len(self)} codes")
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -74,10 +84,13 @@ class CodeStore:
         """Targets at flat positions [N] (any order, repeats allowed): (indices [N, m], values [N, m]) on the CPU.
 
         L1-normalised and padded, see `masklab.sparse.targets.pad`.
+
+        Raises:
+            MaskLabError: a token has no code.
         """
-        positions = np.asarray(positions)
-        starts = self.indptr[positions]
-        counts = self.indptr[positions + 1] - starts
+        rows = self._rows(np.asarray(positions))
+        starts = self.indptr[rows]
+        counts = self.indptr[rows + 1] - starts
         ends = np.cumsum(counts)
         total = int(ends[-1]) if len(ends) else 0
         places = np.repeat(starts - ends + counts, counts) + np.arange(total)
@@ -86,3 +99,14 @@ class CodeStore:
             torch.from_numpy(self.indices[places].astype(np.int64)),
             torch.from_numpy(np.ascontiguousarray(self.values[places])),
         )
+
+    def _rows(self, positions):
+        """Rows of the codes of tokens."""
+        if self.positions is None:
+            return positions
+        rows = np.searchsorted(self.positions, positions)
+        known = self.positions[np.minimum(rows, len(self) - 1)] if len(self) else np.full(len(rows), -1)
+        missing = np.flatnonzero(known != positions)
+        if len(missing):
+            raise MaskLabError(f"codes: token {positions[missing[0]]} has none: they were made for other masks")
+        return rows

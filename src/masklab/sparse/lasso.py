@@ -61,7 +61,12 @@ def prepare(dictionary: "Tensor | Dictionary") -> Dictionary:
 
 @torch.no_grad()
 def lasso(
-    x: Tensor, dictionary: "Tensor | Dictionary", penalty: float, solver: str = "exact", tolerance: float = 1e-6
+    x: Tensor,
+    dictionary: "Tensor | Dictionary",
+    penalty: float,
+    solver: str = "exact",
+    tolerance: float = 1e-6,
+    only: Tensor | None = None,
 ) -> Codes:
     """Non-negative lasso codes of the rows of x, on x's device.
 
@@ -73,6 +78,8 @@ def lasso(
             `fista`: the released code's 100 unchecked iterations with step 1 / lambda_max(D D^T).
         tolerance: duality gap, relative to the objective, at which `exact` stops. It also stops where
             single precision allows no improvement (gaps of about 5e-6).
+        only: rows to code, [n] bool; the codes of others are left out. By `exact` on a CPU each is, to the last bit,
+            what it is where all are coded.
 
     Raises:
         MaskLabError: shapes do not fit, a value is not finite, or the solver is unknown.
@@ -93,21 +100,31 @@ def lasso(
         raise MaskLabError(f"row {int((~squares.isfinite()).nonzero()[0])} of the vectors to code is not finite")
     exact = _exact_cpu if x.device.type == "cpu" else batched_lasso.solve
     solve = fista if solver == "fista" else exact
-    chunk = CHUNK.get(x.device.type, 8192)
-    parts = [
-        solve(xs, sq, dictionary, penalty, tolerance)
-        for xs, sq in zip(x.split(chunk), squares.split(chunk), strict=True)
-    ]
+    parts = []
+    for start in range(0, max(1, len(x)), chunk := CHUNK.get(x.device.type, 8192)):
+        rows = slice(start, start + chunk)
+        xs, sq, wanted = x[rows], squares[rows], None if only is None else only[rows]
+        if wanted is None:
+            parts.append(solve(xs, sq, dictionary, penalty, tolerance))
+        elif solve is _exact_cpu and bool(wanted.any()):
+            parts.append(solve(xs, sq, dictionary, penalty, tolerance, wanted))
+        elif bool(wanted.any()):
+            parts.append(solve(xs[wanted], sq[wanted], dictionary, penalty, tolerance))
+    if not parts:
+        return Codes.of_dense(x.new_zeros(0, k))
     return parts[0] if len(parts) == 1 else Codes.cat(parts)
 
 
-def _exact_cpu(x, squares, dictionary, penalty, tolerance) -> Codes:
+def _exact_cpu(x, squares, dictionary, penalty, tolerance, only=None) -> Codes:
     from masklab.sparse.active_set import solve  # numba takes half a second
 
-    correlations, gram = (x @ dictionary.matrix).numpy(), dictionary.gram.numpy()
-    squares, limit = squares.numpy(), min(dictionary.matrix.shape)
-    workers = min(torch.get_num_threads(), -(-len(x) // 64))
-    bounds = [len(x) * i // max(workers, 1) for i in range(workers + 1)]
+    correlations, gram = x @ dictionary.matrix, dictionary.gram.numpy()
+    if only is not None:  # after the product, whose rounding depends on the number of its rows
+        correlations, squares = correlations[only], squares[only]
+    correlations, squares, limit = correlations.numpy(), squares.numpy(), min(dictionary.matrix.shape)
+    count = len(squares)
+    workers = min(torch.get_num_threads(), -(-count // 64))
+    bounds = [count * i // max(workers, 1) for i in range(workers + 1)]
 
     def part(i):
         rows = slice(bounds[i], bounds[i + 1])

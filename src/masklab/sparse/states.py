@@ -1,5 +1,6 @@
 """Hidden states of a corpus: samples for dictionary learning, and the codes of every token."""
 
+import hashlib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -21,13 +22,14 @@ CHUNK_TOKENS = 65536
 
 @torch.no_grad()
 def hidden_states(
-    model, store, rows, layer: int, batch_tokens: int = BATCH_TOKENS, device="cpu"
+    model, store, rows, layer: int, batch_tokens: int = BATCH_TOKENS, device="cpu", only=None
 ) -> Iterator[tuple[np.ndarray, Tensor]]:
     """Hidden states of `layer` at all tokens but [CLS] and [SEP] of the sequences `rows`, unmasked.
 
     Yields (positions [n] in `store.ids`, unit vectors [n, d] float32 on `device`), shortest sequences first, in
     batches of at most `batch_tokens` tokens (at least one sequence). `model` is a MaskedLM on `device`, put in eval
-    mode; `store` a TokenStore.
+    mode; `store` a TokenStore. only: tokens that are asked for, [tokens] bool; batches without any are left out, and
+    the others stay as they are, since the rounding of a state depends on the batch that it is in.
     """
     model.eval()
     rows = np.asarray(rows)
@@ -42,9 +44,11 @@ def hidden_states(
         columns = torch.arange(ids.shape[1])
         at = ((columns > 0) & (columns < lengths[:, None] - 1)).flatten().nonzero()[:, 0]
         positions = store.flat(batch, (at // ids.shape[1]).numpy(), (at % ids.shape[1]).numpy())
+        start += len(batch)
+        if only is not None and not only[positions].any():
+            continue
         states = model.encode(ids.to(device), lengths.to(device), layer=layer, at=at.to(device))
         yield positions, unit_rows(states.float())
-        start += len(batch)
 
 
 def sample_states(
@@ -106,8 +110,12 @@ def code_corpus(
     chunk_tokens: int = CHUNK_TOKENS,
     state_folder=None,
     fingerprint: dict | None = None,
+    only: np.ndarray | None = None,
 ) -> dict:
     """Write the code of every token of `store`, in order, with `masklab.sparse.codes.write_codes`.
+
+    only: tokens to code, [tokens] bool; the others have none, and the file `<split>.positions.npy` says which have one.
+    With the solver `exact` on a CPU each code is, to the last bit, what it is where all are computed.
 
     Sequences are coded in contiguous chunks of about `chunk_tokens` tokens, which bounds the memory. With
     `state_folder`, finished chunks are kept there, until the caller removes them, and reused where `fingerprint` (and
@@ -117,6 +125,8 @@ def code_corpus(
     state = None if state_folder is None else Path(state_folder)
     made_of = {"tokens": len(store.ids), "chunk": chunk_tokens, "shape": list(dictionary.matrix.shape)}
     made_of |= {"layer": layer, "penalty": penalty, "solver": solver, **(fingerprint or {})}
+    if only is not None:
+        made_of["only"] = hashlib.sha256(np.packbits(only).tobytes()).hexdigest()
 
     def blocks():
         bounds = _chunks(store.offsets, chunk_tokens)
@@ -127,9 +137,11 @@ def code_corpus(
             if codes is None:
                 begin, end = int(store.offsets[first]), int(store.offsets[last])
                 states = torch.zeros(end - begin, len(dictionary.matrix), device=device)
-                for positions, part in hidden_states(model, store, np.arange(first, last), layer, batch_tokens, device):
+                rows = np.arange(first, last)
+                for positions, part in hidden_states(model, store, rows, layer, batch_tokens, device, only):
                     states[torch.from_numpy(positions - begin).to(device)] = part
-                codes = lasso(states, dictionary, penalty, solver)
+                wanted = None if only is None else torch.from_numpy(only[begin:end]).to(device)
+                codes = lasso(states, dictionary, penalty, solver, only=wanted)
                 if path is not None:
                     parts = {key: getattr(codes, key) for key in ("indptr", "indices", "values")}
                     saved.attempt(path, parts, made_of, before=False)
@@ -137,7 +149,8 @@ def code_corpus(
             if progress:
                 progress(int(store.offsets[last]), len(store.ids))
 
-    return write_codes(folder, split, blocks(), dictionary.matrix.shape[1])
+    positions = None if only is None else np.flatnonzero(only)
+    return write_codes(folder, split, blocks(), dictionary.matrix.shape[1], positions)
 
 
 def _chunks(offsets: np.ndarray, tokens: int) -> list[int]:

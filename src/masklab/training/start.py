@@ -32,15 +32,15 @@ def initial_model(run: Run, vocab_size: int, atoms: int) -> MaskedLM:
 def teacher(run: Run, device: torch.device):
     """The `masklab.objectives.teacher.Teacher` of a run on its device, or None if no term needs one.
 
-    It is the checkpoint `run.teacher`, else the one that the run starts from. Sparse codes are gathered from those
-    stored (`codes: stored`), or computed from the model and the dictionary.
+    It is the checkpoint `run.teacher`, else the one that the run starts from. Sparse codes are gathered from those on
+    disk (`codes: stored` or `masked`), or computed from the model and the dictionary.
     """
     needs_codes, needs_model = run.objective.needs("codes"), run.objective.needs("teacher")
     if not needs_codes and not needs_model:
         return None
     from masklab.objectives.teacher import Teacher
 
-    stored = needs_codes and run.model.codes == "stored"
+    stored = needs_codes and run.model.codes != "on-the-fly"
     store = dictionary = model = None
     if stored:
         from masklab.sparse.codes import CodeStore

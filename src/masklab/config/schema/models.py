@@ -88,9 +88,9 @@ class Model(Entity):
         None,
         description="Dictionary whose sparse codes are targets; required where a term of the objective reads codes.",
     )
-    codes: Literal["stored", "on-the-fly"] = Field(
+    codes: Literal["stored", "masked", "on-the-fly"] = Field(
         "stored",
-        description="`stored`: gather the codes computed once for the corpus; `on-the-fly`: run the teacher and solve per batch.",
+        description="`stored`: gather the codes computed once for every token of the corpus; `masked`: the same, computed and kept of those tokens alone that the run will hide; `on-the-fly`: run the teacher and solve per batch.",
     )
     steps: int = Field(ge=0, description="Updates; 0: the initial weights are the model, kept as step 0.")
     batch_size: Count = Field(1024, description="Sequences per update.")

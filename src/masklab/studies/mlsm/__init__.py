@@ -8,6 +8,7 @@ from its size. Which tasks are of which suite only a study knows (files do not t
 
 from masklab.report.item import Item
 from masklab.studies.mlsm.claims import claims
+from masklab.studies.mlsm.gaps import FULL
 from masklab.studies.mlsm.select import (
     AMBIGUOUS,
     BLIMP,
@@ -27,14 +28,16 @@ MSGS = {"Average (control)": (CONTROL,), "Average (ambiguous)": (AMBIGUOUS,), "A
 
 FIGURES = {
     "figure1": Item("masklab.studies.mlsm.figures:figure1", predictions, nulls=False),
-    "figure2": Item("masklab.studies.mlsm.figures:figure2", joint_and_latent),
+    "figure2": Item("masklab.studies.mlsm.figures:figure2", joint_and_latent()),
+    # As published: the softmax of models with latent logits runs over vocabulary and latent logits.
+    "figure2_full_width": Item("masklab.studies.mlsm.figures:figure2", joint_and_latent(FULL)),
     **{f"figure{name}": Item("masklab.studies.mlsm.figures:curves", curves(*sets)) for name, sets in SETS.items()},
+    "figure3_full_width": Item("masklab.studies.mlsm.figures:curves", curves(BLIMP, metric=FULL)),
     "figure6": Item("masklab.studies.mlsm.figures:figure6", joint_and_others),
 }
 TABLES = {
     "table1": Item("masklab.studies.mlsm.tables:table", table({"Average": (BLIMP,)})),
-    # As published: the softmax of models with latent logits runs over vocabulary and latent logits.
-    "table1_full_width": Item("masklab.studies.mlsm.tables:table", table({"Average": (BLIMP,)}, "accuracy_full_width")),
+    "table1_full_width": Item("masklab.studies.mlsm.tables:table", table({"Average": (BLIMP,)}, FULL)),
     "table2": Item("masklab.studies.mlsm.tables:table", table({"Average": (GLUE,)})),
     "table3": Item("masklab.studies.mlsm.tables:table", table(MSGS)),
 }

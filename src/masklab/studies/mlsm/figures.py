@@ -122,7 +122,8 @@ def curves(results, chosen):
     tasks = split_up(results, reading)
     for axes in grid[: len(chosen) : across]:
         what = "phenomena" if any("/" in task for task in tasks) else "tasks"
-        axes.set_ylabel(f"Mean {marks.unit(results, [reading])}, {len(tasks)} {what}")
+        unit = marks.unit(results, [reading])
+        axes.set_ylabel(f"Mean {unit},{chr(10) if len(unit) > 12 else ' '}{len(tasks)} {what}")
     ordered = {label: handles[label] for label in (*looks, START) if label in handles}
     ordered |= marks.interval_key(data, kind, *(["bar"] if START in handles else []))
     ordered |= levels.keys(drawn)

@@ -17,11 +17,11 @@ BLIMP, GLUE, CONTROL, AMBIGUOUS = "blimp", "glue", "msgs-control", "msgs-ambiguo
 def objective_of(facts: dict) -> str | None:
     """What a trained recipe learns, by its loss terms whatever their weights: "MLSM+MLM"; None: it is not trained.
 
-    One that learns from a teacher and starts from new weights is another: "KD, new weights".
+    One that has a teacher and does not start from it says so: "KD from new weights".
     """
     terms = sorted(facts["objective.terms"], key=lambda term: (term == "mlm", term))
-    anew = ", new weights" if facts["teacher"] and not facts["init"] else ""
-    return "+".join(terms).upper() + anew if facts["steps"] else None
+    new = " from new weights" if facts["teacher"] and not facts["init"] else ""
+    return "+".join(terms).upper() + new if facts["steps"] else None
 
 
 def objectives(view: View, panel: str) -> dict[str, str]:
@@ -79,10 +79,14 @@ def predictions(view: View) -> dict[str, Reading]:
     return {split: Reading(name, "probability", probe="prediction", splits=(split,)) for split, name in shown}
 
 
-def joint_and_latent(view: View) -> dict[str, list[tuple[Reading, Reading]]]:
-    """Figure 2: panel -> (MLSM, MLSM+MLM)."""
-    title, *names = pair(view, MLSM, JOINT, "minimal_pairs")
-    return {title: [tuple(Reading(name, tasks=tasks_of(view, [BLIMP])) for name in names)]}
+def joint_and_latent(metric: str | None = None):
+    """`Item.choose` of Figure 2: panel -> (MLSM, MLSM+MLM)."""
+
+    def choose(view: View) -> dict[str, list[tuple[Reading, Reading]]]:
+        title, *names = pair(view, MLSM, JOINT, "minimal_pairs")
+        return {title: [tuple(Reading(name, metric, tasks_of(view, [BLIMP])) for name in names)]}
+
+    return choose
 
 
 def joint_and_others(view: View) -> dict[str, list[tuple[Reading, Reading]]]:
@@ -100,16 +104,17 @@ def joint_and_others(view: View) -> dict[str, list[tuple[Reading, Reading]]]:
     return pairs
 
 
-def curves(*sets: str):
+def curves(*sets: str, metric: str | None = None):
     """`Item.choose` of Figures 3 to 5: panel -> label -> curve over updates, and None -> where phase 2 starts."""
 
     def choose(view: View):
         tasks, by_panel = tasks_of(view, sets), {}
         for title, members in view.panels.items():
-            told = {label: Reading(name, tasks=tasks, step="all", over="step") for label, name in members.items()}
+            read = {"metric": metric, "tasks": tasks}
+            told = {label: Reading(name, **read, step="all", over="step") for label, name in members.items()}
             lines = {label: reading for label, reading in told.items() if reading.measured(view)}
             start = start_of(view, [reading.recipe for reading in lines.values()])
-            if lines and start and (first := Reading(start[0], tasks=tasks, step=start[1])).measured(view):
+            if lines and start and (first := Reading(start[0], **read, step=start[1])).measured(view):
                 lines[None] = first
             by_panel |= {title: lines} if lines else {}
         return by_panel or _unmeasured(sets)
