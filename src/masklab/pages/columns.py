@@ -90,6 +90,7 @@ METRICS = {
     "majority": "accuracy of always giving one answer: what a model that learned nothing can have",
     "majority_f1": "F1 of always giving the answer that is best for it",
     "best_step": "the update of fine-tuning whose weights were kept",
+    "capped": "1 of a fine-tuning that had made all its updates when it ended, 0 of one that stopped early",
     "loss": "cross-entropy of masked tokens, in nats",
     "floor": "the least possible loss under the exact law of the corpus, in nats",
     "gap": "loss less floor, in nats",

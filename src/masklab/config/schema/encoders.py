@@ -27,10 +27,14 @@ class Encoder(Entity):
 
     kind: Literal["transformer", "lstm", "lookup", "words"] = Field(
         "transformer",
-        description="`lstm`: bidirectional LSTM layers with residuals in the place of attention and feed-forward; `lookup`: no network but the table of the corpus's exact conditionals (steps: 0), every other key unused; `words`: no network, a token is its one-hot vector and a masked one is predicted by how often each token occurs in training (steps: 0), every key but `order` and `max_positions` unused.",
+        description="`lstm`: bidirectional LSTM layers with residuals in the place of attention and feed-forward; `lookup`: no network but the table of the corpus's exact conditionals (steps: 0), every other key unused; `words`: no network, a token is its one-hot vector and a masked one is predicted by how often each token occurs in training (steps: 0), every key but `order`, `units` and `max_positions` unused.",
     )
     order: bool = Field(
         True, description="For `words`: the one-hot vectors of a sequence are kept in order; false: they are counted."
+    )
+    units: bool = Field(
+        False,
+        description="For `words`: not the tokens are counted but what they spell, where a task says it (synsets of `patterns`); `order` is then unused, and fine-tuning alone is measured.",
     )
     positions: Literal["disentangled", "absolute", "relative", "none"] = Field(
         "disentangled",
