@@ -137,6 +137,9 @@ def _tuned(config, probe, model):
                 for split in splits:
                     shared = {"task": task, "split": split, "train_size": size, "seed": seed}
                     yield from ({**shared, "metric": metric} for metric in metrics)
+                if probe.kind == "finetune" and not words:
+                    ended = {"task": task, "train_size": size, "seed": seed}
+                    yield from ({**ended, "metric": metric} for metric in ("best_step", "capped"))
                 if getattr(probe, "rank", None) and not words:
                     layer = config.encoders[model.encoder].layers
                     last = {"task": task, "train_size": size, "seed": seed, "layer": layer}

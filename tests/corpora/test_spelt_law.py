@@ -43,7 +43,9 @@ def enumerated(config, share):
                 p *= matrix[a, b]
             for forms in itertools.product((0, 1), repeat=LENGTH) if p else ():
                 own = np.prod([1 - share / 2 if form == k % 2 else share / 2 for form in forms])
-                spelt = [words[chain.synset[node] + form * config.synsets] for node, form in zip(path, forms, strict=True)]
+                spelt = [
+                    words[chain.synset[node] + form * config.synsets] for node, form in zip(path, forms, strict=True)
+                ]
                 tokens = tuple(itertools.chain(*spelt))
                 found[tokens] = found.get(tokens, 0) + p * own
     return {tokens: p for tokens, p in found.items() if p}

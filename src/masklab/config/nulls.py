@@ -102,8 +102,9 @@ def null_measurements(config: Config, study: str) -> dict[str, list[str]]:
 def _covers(config, other, probe) -> bool:
     """Whether another probe asks all that a probe with listed checkpoints would ask of a recipe with one checkpoint."""
     asks, own = config.probes[other], config.probes[probe]
-    same = asks.kind == own.kind and getattr(asks, "sizes", None) == getattr(own, "sizes", None)
-    return same and isinstance(own.steps, list) and set(own.tasks) <= set(asks.tasks)
+    sizes, asked = getattr(own, "sizes", None), getattr(asks, "sizes", None)
+    within = sizes == asked or bool(sizes and asked and set(sizes) <= set(asked))
+    return asks.kind == own.kind and within and isinstance(own.steps, list) and set(own.tasks) <= set(asks.tasks)
 
 
 def _measures(config, probe, kind) -> bool:
