@@ -138,7 +138,7 @@ def test_a_bag_of_synsets_reads_what_tokens_spell_and_not_their_order(tmp_path, 
     assert abs(accuracy[False, "B-D1"] - 0.5) < 0.06 < accuracy[False, "A-D1"] - 0.5
     rows = pd.read_parquet(folder / "train.parquet").drop(columns="units")
     rows.to_parquet(folder / "train.parquet")
-    with pytest.raises(MaskLabError, match="train.parquet: has no column 'units'"):
+    with pytest.raises(MaskLabError, match=r"train.parquet: has no column 'units'"):
         encode_units(folder / "train.parquet")
 
 

@@ -135,7 +135,7 @@ def test_balanced_by_construction(seed):
             assert (rows(splits[split], domain)[0] < 48).all()
     labels = rows(splits["train"], "A-D1")[1]
     assert 0.4 < labels[::2].mean() < 0.6  # which of two neighbours is positive, a coin says
-    unbalanced, facts = build(config.model_copy(update={"balanced": False}), "p", seed)
+    _, facts = build(config.model_copy(update={"balanced": False}), "p", seed)
     assert any(share != 0.5 for share in facts["positive"]["test"].values())
 
 

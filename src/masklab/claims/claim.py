@@ -18,7 +18,8 @@ class Claim:
 
     section: where it stands; figure: what shows it; text: the sentence, shortened.
     effect: of `masklab.claims.effects`, or a reading. region: above 0, below 0, above 0 but less than the study's
-    margin (slightly), within the margin of 0, at most the margin, at least minus the margin. margin: its own in place of the study's.
+    margin (slightly), within the margin of 0, at most the margin, at least minus the margin. margin: its own in place
+    of the study's.
     equal_loss: the sentence presupposes that its recipes have equal losses at the checkpoints compared.
     learned: whether the premises on having learned more than a null apply; false only for what holds of untrained
     models too.

@@ -85,12 +85,12 @@ def check_measurable(config, probe, model, where):
             f"config: {where}: {model!r} is an encoder of words, which {settings.kind} probes cannot measure; loss,"
             " minimal_pairs, linear_probe and finetune can"
         )
-    if kind == "words" and config.encoders[config.models[model].encoder].units:
-        if not measures_words(config, probe, units=True):
-            raise MaskLabError(
-                f"config: {where}: {model!r} counts what words spell: finetune can measure it, on tasks of kind"
-                f" {' or '.join(SPELL)} alone"
-            )
+    units = kind == "words" and config.encoders[config.models[model].encoder].units
+    if units and not measures_words(config, probe, units=True):
+        raise MaskLabError(
+            f"config: {where}: {model!r} counts what words spell: finetune can measure it, on tasks of kind"
+            f" {' or '.join(SPELL)} alone"
+        )
     if kind != "lookup":
         return
     if settings.kind not in ("loss", "linear_probe"):

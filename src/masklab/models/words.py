@@ -1,8 +1,9 @@
 """Words without a network: what a measure says where nothing was learned but how often each token occurs.
 
 The representation of a token is its one-hot vector; those of a sequence are kept in order (one-hot) or counted (a bag
-of words), or what they spell is counted, where the task says it (a bag of units). The prediction for a masked token is the unigram distribution of the training tokens, whatever stands
-around it. The folder holds that distribution, which of the two it is, and the tokenizer.
+of words), or what they spell is counted, where the task says it (a bag of units). The prediction for a masked token is
+the unigram distribution of the training tokens, whatever stands around it. The folder holds that distribution, which of
+these it is, and the tokenizer.
 """
 
 import shutil

@@ -1,8 +1,8 @@
 """The pattern task: is there one of several patterns S* S1 S* S2 S* S3 S* in a sequence of synsets?
 
 Chiang & Yogatama (2023), section 4.2 and appendix B. Labels depend on synsets alone and come from an automaton. D1, D2
-are the chains that the synsets are drawn from; A, B the form that spells them. As the chains are drawn, one class may be
-much larger than the other, and larger in D1 than in D2; `balanced` makes both halves of every domain.
+are the chains that the synsets are drawn from; A, B the form that spells them. As the chains are drawn, one class may
+be much larger than the other, and larger in D1 than in D2; `balanced` makes both halves of every domain.
 """
 
 import numpy as np
@@ -74,7 +74,7 @@ def _as_drawn(chain, count, length, sets, rng):
 
 
 def _balanced(chain, count, length, sets, rng):
-    """Walks, of each two neighbours one positive, which of them by a coin; walks of a class that is full are dropped."""
+    """Walks, of each two neighbours one positive, by a coin; walks of a class that is full are dropped."""
     labels = np.repeat(rng.random(-(-count // 2)) < 0.5, 2)
     labels[1::2] ^= True
     labels = labels[:count]
@@ -100,8 +100,8 @@ def _even_sets(config, name, chains, rng):
             return sets
     low, high = (f"{share:.0%}" for share in BALANCED)
     raise MaskLabError(
-        f"tasks.{name}.balanced: {TRIES} draws of patterns gave none that {low} to {high} of the sequences of each chain"
-        " match; change patterns, set_size or length, or set balanced: false"
+        f"tasks.{name}.balanced: {TRIES} draws of patterns gave none that {low} to {high} of the sequences of each"
+        " chain match; change patterns, set_size or length, or set balanced: false"
     )
 
 

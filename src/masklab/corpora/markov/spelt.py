@@ -41,13 +41,13 @@ class SpeltLaw:
         with np.errstate(divide="ignore"):
             return np.log(np.mean([self._evidence(k, symbols, letters) for k in range(len(self.chains))], 0))
 
-    def posterior(self, seen, targets, channel: Channel = Channel()) -> np.ndarray:
+    def posterior(self, seen, targets, channel: Channel | None = None) -> np.ndarray:
         """P(token | everything seen) of the chosen tokens, as `Law.posterior` has it.
 
         seen: [B, T] symbols, `HIDDEN` for [MASK], `END` behind shorter sequences; targets: [B, T] bool. Returns
-        [N, symbols]. MaskLabError if a sequence is impossible.
+        [N, symbols]. channel: None: [MASK]s alone. MaskLabError if a sequence is impossible.
         """
-        seen, targets = np.asarray(seen), np.asarray(targets, bool)
+        channel, seen, targets = channel or Channel(), np.asarray(seen), np.asarray(targets, bool)
         states = (seen.shape[1] + 1) * (self.length + 1) * max(map(len, self.chains))
         size = max(1, MEMORY // states)
         parts = [np.zeros((0, self.symbols))]

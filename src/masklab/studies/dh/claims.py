@@ -1,10 +1,10 @@
 """Every sentence of sections 5.3, 5.4 and A.2 that a fine-tuning curve can support or contradict, and two of ours.
 
-A sentence with several assertions (two domains, "better" and "only slightly") gives one claim for each, and no two claims
-are about one number. How sentences are read, and which numbers stand for "much", "persistently" and "not as stable", is
-said in docs/dh.md: growth is a slope, "generalizes" is more than the majority and the nulls, "consistently" is at the
-size where the effect is the least, "does not diminish" a slope of no less than `FLAT` per doubling of the examples.
-Claims whose recipes or tasks the study lacks are left out.
+A sentence with several assertions (two domains, "better" and "only slightly") gives one claim for each, and no two
+claims are about one number. How sentences are read, and which numbers stand for "much", "persistently" and "not as
+stable", is said in docs/dh.md: growth is a slope, "generalizes" is more than the majority and the nulls, "consistently"
+is at the size where the effect is the least, "does not diminish" a slope of no less than `FLAT` per doubling of the
+examples. Claims whose recipes or tasks the study lacks are left out.
 """
 
 from masklab.claims.claim import Claim
@@ -199,7 +199,7 @@ def _semantic_shift(c):
 
 
 def _several_tokens(c):
-    s, separate, shared = "A.2.1", ("separate", HALF), ("shared", HALF)
+    s, single, separate, shared = "A.2.1", ("single", HALF), ("separate", HALF), ("shared", HALF)
     consistently = "the w/ DH model consistently outperforms the w/o DH model when there is no vocabulary sharing"
     worse = "When the feature sets have shared vocabulary, the w/o DH model performs better than the w/ DH model"
     apparent = "the improvement is not as apparent as in the single-token-level setting"
@@ -208,7 +208,7 @@ def _several_tokens(c):
         yield s, "5b", f"multi-separate-{d}", consistently, lambda d=d: c.everywhere(separate, WITH, WITHOUT, d)
     for d in (AD1, BD2):
         yield (s, "2, 5b", f"multi-less-apparent-{d}", apparent,
-               lambda d=d: less(c.gap(("single", HALF), WITH, WITHOUT, d), c.gap(separate, WITH, WITHOUT, d)))  # fmt: skip
+               lambda d=d: less(c.gap(single, WITH, WITHOUT, d), c.gap(separate, WITH, WITHOUT, d)))  # fmt: skip
         yield s, "5a", f"multi-shared-{d}", worse, lambda d=d: c.gap(shared, WITHOUT, WITH, d)
     for at, figure in ((shared, "5a"), (separate, "5b")):
         for d in (AD1, BD2):

@@ -201,7 +201,7 @@ def dose(results, chosen):
 
 
 def course(results, chosen):
-    """Accuracy of w/ DH against the gap of its checkpoints to the floor, a curve per domain, a panel per share of B-D2."""
+    """Accuracy of w/ DH against the gap of its checkpoints to the floor: a curve per domain, a panel per mix."""
     gap, curves = chosen
     at = results.summary(gap).set_index("x")
     parts = []
@@ -227,7 +227,8 @@ def course(results, chosen):
     handles = {d: Line2D([], [], linewidth=1.2, markersize=4, **look) for d, look in DOMAIN_LOOKS.items()}
     handles |= interval_key([data], "bar") | {"majority": Line2D([], [], **MAJORITY)}
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)
-    said = f"{SAID.partition('; bags')[0]}; checkpoints of w/ DH, later ones to the right; {data['size'].iloc[0]:,} examples"
+    size = f"{data['size'].iloc[0]:,} examples"
+    said = f"{SAID.partition('; bags')[0]}; checkpoints of w/ DH, later ones to the right; {size}"
     write_note(figure, f"{said}; {note([data], 'test sequences of a domain', beside=True)}")
     order = ["share", "mix", "domain", "step", "x", "size", "recipe", "task", "value", "low", "high", "spread"]
     order += ["replicates", "items", "n", "majority"]

@@ -1,4 +1,4 @@
-"""The numbers behind Figures 2, 3, 5 and 7, the pre-training losses beside their floors, and what ended fine-tunings."""
+"""The numbers behind Figures 2, 3, 5 and 7, pre-training losses beside their floors, and what ended fine-tunings."""
 
 import pandas as pd
 
@@ -34,7 +34,7 @@ def losses(results, chosen) -> pd.DataFrame:
 
 
 def stopping(results, chosen) -> pd.DataFrame:
-    """Share of the fine-tunings of each starting point that ended at their last update, and the update that was kept."""
+    """Share of each starting point's fine-tunings that ended at their last update, and the update that was kept."""
     by_panel = {}
     for (spelling, _), starts in chosen.items():
         for start, reading in starts.items():
