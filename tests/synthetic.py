@@ -32,7 +32,7 @@ def default(cell) -> float:
     share = (1 + cell["step"] / max(cell["last"], 1)) / 2
     plain = {"loss": 3.1 - share, "floor": 2.0, "gap": 1.1 - share, "rank": 20, "rank_centred": 18, "mean_share": 0.1,
              "seconds": 10 * share, "tokens": 1e4 * share, "flops": 1e9 * share, "trace": 50 / share,
-             "trace_embedded": 80 / share, "parameters": 1e5, "best_step": 10}  # fmt: skip
+             "trace_embedded": 80 / share, "parameters": 1e5, "best_step": 10, "capped": 0}  # fmt: skip
     if metric in plain:
         return plain[metric]
     chance = CHANCE.get(metric, 0.5)
@@ -137,6 +137,9 @@ def _tuned(config, probe, model):
                 for split in splits:
                     shared = {"task": task, "split": split, "train_size": size, "seed": seed}
                     yield from ({**shared, "metric": metric} for metric in metrics)
+                if probe.kind == "finetune" and not words:
+                    ended = {"task": task, "train_size": size, "seed": seed}
+                    yield from ({**ended, "metric": metric} for metric in ("best_step", "capped"))
                 if getattr(probe, "rank", None) and not words:
                     layer = config.encoders[model.encoder].layers
                     last = {"task": task, "train_size": size, "seed": seed, "layer": layer}

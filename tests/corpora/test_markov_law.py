@@ -31,18 +31,18 @@ def enumerated(config, distributional, length):
                 p *= matrix[a, b]
             if not p:
                 continue
-            forms = itertools.product((0, 1), repeat=length) if distributional else [(k % 2,) * length]
-            for form in forms:
+            for form in itertools.product((0, 1), repeat=length):
+                own = np.prod([1 - distributional / 2 if f == k % 2 else distributional / 2 for f in form])
                 sequence = tuple(int(chain.synset[node]) + f * n for node, f in zip(path, form, strict=True))
-                found[sequence] = found.get(sequence, 0) + (p / 2**length if distributional else p)
-    return found
+                found[sequence] = found.get(sequence, 0) + p * own
+    return {sequence: p for sequence, p in found.items() if p}
 
 
 def law_of(config, distributional):
     return Law(draw_chains(config, 1), config.synsets, distributional)
 
 
-CASES = [(config, flag) for config in (PAPER, RELEASED) for flag in (True, False)]
+CASES = [(config, flag) for config in (PAPER, RELEASED) for flag in (True, 0.3, False)]
 
 
 @pytest.mark.parametrize("config,distributional", CASES)

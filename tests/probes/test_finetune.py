@@ -45,12 +45,14 @@ def test_learns_a_separable_task(context, pair):
     assert [(row["seed"], row["metric"]) for row in rows] == [
         (seed, metric)
         for seed in (1, 2)
-        for metric in ("accuracy", "mcc", "f1", "majority", "majority_f1", "best_step")
+        for metric in ("accuracy", "mcc", "f1", "majority", "majority_f1", "best_step", "capped")
     ]
     for row in rows:
         assert (row["task"], row["split"], row["train_size"], row["n"]) == ("number", "test", 160, 60)
         if row["metric"] == "best_step":
             assert row["value"] in (10, 20, 30, 40)
+        elif row["metric"] == "capped":
+            assert row["value"] == 1  # four evaluations, and patience for more
         elif row["metric"].startswith("majority"):
             assert 0.5 <= row["value"] < 0.7
         else:
@@ -62,8 +64,8 @@ def test_same_seed_twice_gives_identical_rows_and_seeds_do_not_touch_each_other(
     first = run(context(probe=hard))
     assert run(context(probe=hard)) == first
     alone = run(context(probe=hard.model_copy(update={"seeds": [2]})))
-    assert alone == first[6:]
-    values = [[row["value"] for row in rows] for rows in (first[:5], first[6:], run(context(probe=hard, seed=7))[:5])]
+    assert alone == first[7:]
+    values = [[row["value"] for row in rows] for rows in (first[:5], first[7:12], run(context(probe=hard, seed=7))[:5])]
     assert values[0] != values[1]
     assert values[0] != values[2]
 
@@ -74,7 +76,7 @@ def test_tasks_start_from_the_checkpoint_not_from_each_other(context, write_task
     other = write_task("other", rows, 3)
     number = context(probe=hard)
     both = run(context(probe=hard, tasks={"other": other, **number.tasks}))
-    assert both[6:] == run(number)
+    assert both[7:] == run(number)
 
 
 def test_resumes_at_the_next_fine_tuning(context, tmp_path):
@@ -108,7 +110,7 @@ def test_best_model_is_measured_and_patience_ends_the_run(context, monkeypatch):
     monkeypatch.setattr(EarlyStopping, "update", watch)
     rows = {row["metric"]: row["value"] for row in run(context(probe=probe))}
     assert len(evaluations) < 30  # 300 steps would be 30 evaluations
-    assert rows["best_step"] == 10 * (int(np.argmax(evaluations)) + 1)
+    assert rows["best_step"] == 10 * (int(np.argmax(evaluations)) + 1) and rows["capped"] == 0
     assert rows["f1"] == pytest.approx(max(evaluations))  # validation and test rows are the same here
 
 
@@ -147,11 +149,12 @@ def test_learns_from_symbols_without_a_tokenizer(make_checkpoint, symbols, tmp_p
     metrics = [
         *((split, metric, n) for split, n in (("B-D1", 20), ("A-D1", 40)) for metric in names),
         ("test", "best_step", 60),
+        ("test", "capped", 60),
     ]
     assert [(row["split"], row["metric"], row["n"]) for row in rows] == 2 * metrics
-    assert [row["train_size"] for row in rows] == 11 * [100] + 11 * [400]
-    assert all(row["value"] > 0.9 for row in rows[11:] if row["metric"] == "accuracy")
-    assert rows[10]["value"] in range(7, 29, 7) and rows[21]["value"] in range(25, 101, 25)
+    assert [row["train_size"] for row in rows] == 12 * [100] + 12 * [400]
+    assert all(row["value"] > 0.9 for row in rows[12:] if row["metric"] == "accuracy")
+    assert rows[10]["value"] in range(7, 29, 7) and rows[22]["value"] in range(25, 101, 25)
 
 
 def test_domains_partition_the_test_split(context, write_task):
@@ -172,11 +175,11 @@ def test_a_size_is_the_task_cut_to_its_first_rows(context, write_task, tmp_path)
     sized = context(probe=PROBE.model_copy(update={"lr": 5e-4, "epochs": 2, "sizes": [50, 160]}))
     rows = run(sized)
     whole = run(context(probe=PROBE.model_copy(update={"lr": 5e-4, "epochs": 2})))
-    assert rows[12:] == whole
-    assert rows[:12] != [{**row, "train_size": 50} for row in whole]
+    assert rows[14:] == whole
+    assert rows[:14] != [{**row, "train_size": 50} for row in whole]
     train = tmp_path / "number" / "train.parquet"
     pd.read_parquet(train)[:50].to_parquet(train)
-    assert run(context_of(sized, PROBE.model_copy(update={"lr": 5e-4, "epochs": 2}))) == rows[:12]
+    assert run(context_of(sized, PROBE.model_copy(update={"lr": 5e-4, "epochs": 2}))) == rows[:14]
     with pytest.raises(MaskLabError, match=r"probes.glue.sizes: 160 is more than the 50 training rows of 'number'"):
         run(sized)
 

@@ -70,6 +70,15 @@ def test_patience_counts_from_the_peak_learning_rate():
     assert all(course().counts_patience_after(updates) for updates in range(1, 21))
 
 
+def test_a_warm_up_in_updates_does_not_depend_on_how_long_a_run_may_last():
+    """So that a run that only its patience ends can be given any number of epochs."""
+    settings = {"schedule": "constant", "warmup_steps": 10, "evaluate_every": "epoch"}
+    short, long = course(epochs=5, **settings), course(epochs=500, **settings)
+    assert [short.rate(step) for step in range(35)] == [long.rate(step) for step in range(35)]
+    assert long.rate(5) == long.probe.lr / 2 and long.rate(10) == long.rate(3000) == long.probe.lr
+    assert [long.counts_patience_after(updates) for updates in (7, 10, 11, 14)] == [False, False, True, True]
+
+
 def test_waiting_begins_at_the_peak():
     stopping = EarlyStopping(patience=2, threshold=0)
     before = [stopping.update(0.5, False) for _ in range(5)]

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from checked_run import items, run
-from masklab import probes
-from masklab.config.schema import FinetuneProbe
+from masklab import probes, tasks
+from masklab.config.schema import Chains, FinetuneProbe, PatternsTask
 from masklab.errors import MaskLabError
 from masklab.models.words import Words, save_words
 from masklab.probes import Context
 from masklab.probes.bags import word_features, word_tables
 from masklab.probes.regression import STRENGTHS
-from masklab.tasks.encoding import encode_split
+from masklab.tasks.encoding import encode_split, encode_units
 from masklab.tokenizers import CLS, SEP, load_tokenizer
 
 PROBE = FinetuneProbe(kind="finetune", tasks=["t"], select="accuracy", max_length=40)
@@ -117,6 +117,29 @@ def test_a_pairs_two_sides_are_kept_apart(words, write_task):
         assert set(values) == {"accuracy", "mcc", "f1", "majority", "majority_f1", "chosen_l2"}
         assert values["chosen_l2"] in STRENGTHS and {row["train_size"] for row in rows} == {150}
         assert all("seed" not in row for row in rows)
+
+
+def test_a_bag_of_synsets_reads_what_tokens_spell_and_not_their_order(tmp_path, tokenizer_folder):
+    """Trained on forms a it knows forms b, which a bag of words does not; half of the labels are of their order."""
+    config = PatternsTask(
+        kind="patterns", chains=Chains(synsets=8, edges="released", features="multi", alphabet=8), length=6,
+        patterns=1, set_size=3, train=600, valid=200, test=400, balanced=True,
+    )  # fmt: skip
+    folder = tmp_path / "patterns"
+    tasks.write_task(folder, *tasks.build(config, "patterns", 1))
+    accuracy = {}
+    for units in (True, False):
+        save_words(tmp_path / str(units), Words(np.full(21, 1 / 21), False, 40, units=units), None, {})
+        context = Context(probe=PROBE, checkpoint=tmp_path / str(units), tasks={"t": folder}, name="p")
+        values = {row["split"]: row["value"] for row in run(context) if row["metric"] == "accuracy"}
+        accuracy |= {(units, domain): value for domain, value in values.items()}
+    assert accuracy[True, "A-D1"] == accuracy[True, "B-D1"] > 0.6
+    assert accuracy[True, "A-D1"] < 0.95  # synsets without their order do not tell
+    assert abs(accuracy[False, "B-D1"] - 0.5) < 0.06 < accuracy[False, "A-D1"] - 0.5
+    rows = pd.read_parquet(folder / "train.parquet").drop(columns="units")
+    rows.to_parquet(folder / "train.parquet")
+    with pytest.raises(MaskLabError, match=r"train.parquet: has no column 'units'"):
+        encode_units(folder / "train.parquet")
 
 
 def test_sizes_are_first_rows_and_records_are_kept(words, write_task, tmp_path):

@@ -115,8 +115,33 @@ def test_files_hold_the_columns(half, tmp_path):
 
     write_task(tmp_path, *half)
     table = pq.read_table(tmp_path / "train.parquet")
-    assert table.column_names == ["symbols", "label", "domain"]
+    assert table.column_names == ["symbols", "label", "domain", "units"]
+    assert table["units"].to_pylist() == [[s % 50 for s in row] for row in table["symbols"].to_pylist()]
     assert symbols.read_header(tmp_path / "train.parquet")["names"][50] == "b0"
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_balanced_by_construction(seed):
+    """Half of every domain, split and first half of it; walks are the chains', labels the patterns'."""
+    chains = Chains(synsets=24, edges="released")
+    config = task(chains=chains, balanced=True, length=12, set_size=4, patterns=2, mix=0.1, train=2000, test=301)
+    splits, facts = build(config, "p", seed)
+    for split, positive in facts["positive"].items():
+        for domain, share in positive.items():
+            labels = rows(splits[split], domain)[1]
+            assert abs(2 * labels.sum() - len(labels)) <= 1 and share == labels.mean()
+            counts = np.cumsum(2 * labels - 1)
+            assert np.abs(counts).max() <= 1 and {*labels[:2]} == {0, 1}
+            assert (rows(splits[split], domain)[0] < 48).all()
+    labels = rows(splits["train"], "A-D1")[1]
+    assert 0.4 < labels[::2].mean() < 0.6  # which of two neighbours is positive, a coin says
+    _, facts = build(config.model_copy(update={"balanced": False}), "p", seed)
+    assert any(share != 0.5 for share in facts["positive"]["test"].values())
+
+
+def test_patterns_that_cannot_be_balanced_are_refused():
+    with pytest.raises(MaskLabError, match=r"tasks.p.balanced: 1000 draws .* set balanced: false"):
+        build(task(balanced=True, patterns=1, set_size=1, length=4), "p", 1)
 
 
 @pytest.mark.parametrize(

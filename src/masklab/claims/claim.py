@@ -6,8 +6,8 @@ from typing import Literal
 from masklab.scores.reading import Reading, leaves, needs
 from masklab.scores.view import View
 
-Region = Literal["above 0", "below 0", "equal", "no more", "no less"]
-MARGINAL = ("equal", "no more", "no less")  # regions that the margin is part of
+Region = Literal["above 0", "below 0", "slightly", "equal", "no more", "no less"]
+MARGINAL = ("slightly", "equal", "no more", "no less")  # regions that the margin is part of
 RANKS = ("rank", "rank_centred")  # metrics of a task that say nothing of how well it was learned
 CHANCE = ("majority", "majority_f1")  # metrics of a task that are no model's
 
@@ -17,8 +17,9 @@ class Claim:
     """One assertion: a sentence, a number, and where the number should lie if the sentence is true.
 
     section: where it stands; figure: what shows it; text: the sentence, shortened.
-    effect: of `masklab.claims.effects`, or a reading. region: above 0, below 0, within the study's margin of 0, at most
-    the margin, at least minus the margin. margin: its own in place of the study's.
+    effect: of `masklab.claims.effects`, or a reading. region: above 0, below 0, above 0 but less than the study's
+    margin (slightly), within the margin of 0, at most the margin, at least minus the margin. margin: its own in place
+    of the study's.
     equal_loss: the sentence presupposes that its recipes have equal losses at the checkpoints compared.
     learned: whether the premises on having learned more than a null apply; false only for what holds of untrained
     models too.
@@ -26,6 +27,7 @@ class Claim:
     claim is about other splits and may say that nothing carries over to these.
     learned_tasks: tasks that must have been learned in place of those of the effect: controls of tasks on which a model
     that learned much may well do worse than one that learned nothing.
+    above: recipes that count as nulls here, beside those of the study: what was learned is more than these learned too.
     headline: whether it is one of the few claims that its study stands for.
     """
 
@@ -40,11 +42,13 @@ class Claim:
     learned: bool = True
     learned_on: tuple[str, ...] = ()
     learned_tasks: tuple[str, ...] = ()
+    above: tuple[str, ...] = ()
     headline: bool = False
 
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads, for its effect and its premises."""
         pairs = needs([self.effect, self.to_learn()], view)
+        pairs += needs([reading.of(name) for reading in self.to_learn() for name in self.above], view, with_nulls=False)
         if self.equal_loss:
             gaps = [reading.of(reading.recipe, **GAP) for reading in leaves(self.effect)]
             pairs += needs(gaps, view, with_nulls=False)
@@ -71,6 +75,7 @@ class Claim:
         return {
             "above 0": (0.0, inf),
             "below 0": (-inf, 0.0),
+            "slightly": (0.0, margin),
             "equal": (-margin, margin),
             "no more": (-inf, margin),
             "no less": (-margin, inf),

@@ -183,6 +183,28 @@ class Crossing:
         return "share"
 
 
+@dataclass(frozen=True)
+class Reach:
+    """log2 of the training examples after which a curve over training sizes first reaches `level`.
+
+    Between two sizes the curve is a straight line over their logarithms. A curve that has the level at its first size
+    counts with that size, an upper bound; one that never has it with twice its last, a lower bound. So a difference of
+    two is in doublings of the examples, and rather too small than too large.
+    """
+
+    curve: Reading
+    level: float
+
+    def readings(self) -> list:
+        return [self.curve]
+
+    def words(self, view: View) -> str:
+        return f"log2 of the examples until {self.curve.words(view)}, is {self.level:g}"
+
+    def unit(self, view: View) -> str:
+        return "doublings"
+
+
 def _unit(part, view):
     return part.unit(view)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Ratio, Slope, Sum
+from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Ratio, Reach, Slope, Sum
 from masklab.scores.reading import Reading
 from masklab.scores.results import NOTHING, Results, Values
 
@@ -94,6 +94,14 @@ def _crossing(effect, parts):
     return crossings
 
 
+def _reach(effect, parts):
+    (curve,) = parts
+    x = np.log2(np.asarray(curve.x, float))
+    rows, _, columns = curve.data.shape
+    reached = [[first_reached(x, curve.data[r, :, b], effect.level) for b in range(columns)] for r in range(rows)]
+    return np.where(np.isnan(reached), x[-1] + 1, reached)
+
+
 def first_reached(costs, curve, level: float) -> float:
     """The cost at which a curve [P] first reaches `level`, on straight lines between its points; NaN if it never does.
 
@@ -110,7 +118,7 @@ def first_reached(costs, curve, level: float) -> float:
 
 
 _FORMS = {Sum: _sum, Ratio: _ratio, Least: _least, Median: _median, Growth: _growth, Slope: _slope}
-_FORMS |= {Correlation: _correlation, Crossing: _crossing}
+_FORMS |= {Correlation: _correlation, Crossing: _crossing, Reach: _reach}
 
 
 def rounding(effect) -> float:

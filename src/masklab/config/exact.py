@@ -6,6 +6,7 @@ from masklab.errors import MaskLabError
 
 WEIGHTLESS = {"lookup": "a lookup table", "words": "an encoder of words"}
 SPANS = ("english-spans", "squad")  # kinds of tasks that ask for answer spans
+SPELL = ("patterns",)  # kinds that say what their symbols spell
 
 
 def has_conditionals(config, model) -> bool:
@@ -59,9 +60,14 @@ def check_weightless(config, model, encoder, where):
         raise MaskLabError(f"config: {where}: {what} takes no init, teacher, embeddings or dictionary")
 
 
-def measures_words(config, probe) -> bool:
-    """Whether `probe` can measure an encoder of words; of its tasks those of answer spans are left out."""
+def measures_words(config, probe, units: bool = False) -> bool:
+    """Whether `probe` can measure an encoder of words; of its tasks those of answer spans are left out.
+
+    units: one that counts what words spell, which all of its tasks must say.
+    """
     settings = config.probes[probe]
+    if units:
+        return settings.kind == "finetune" and all(config.tasks[task].kind in SPELL for task in settings.tasks)
     spans = [task for task in settings.tasks if config.tasks[task].kind in SPANS]
     return WORDS[0] in settings.nulls and not (spans and len(spans) == len(settings.tasks))
 
@@ -78,6 +84,12 @@ def check_measurable(config, probe, model, where):
         raise MaskLabError(
             f"config: {where}: {model!r} is an encoder of words, which {settings.kind} probes cannot measure; loss,"
             " minimal_pairs, linear_probe and finetune can"
+        )
+    units = kind == "words" and config.encoders[config.models[model].encoder].units
+    if units and not measures_words(config, probe, units=True):
+        raise MaskLabError(
+            f"config: {where}: {model!r} counts what words spell: finetune can measure it, on tasks of kind"
+            f" {' or '.join(SPELL)} alone"
         )
     if kind != "lookup":
         return

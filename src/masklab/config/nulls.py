@@ -7,6 +7,7 @@ for no step and measured by the study's own probes:
     shuffled.<recipe>       the trained weights, permuted within each tensor; of each recipe that is trained
     one-hot.<recipe>        no network: the tokens in their order
     bag-of-words.<recipe>   no network: the tokens, counted
+    bag-of-units.<recipe>   no network: what the tokens spell, counted, where the tasks say it
 
 Recipes of a study for which a null is one and the same share it, and the first of them, in the order of the panels,
 names it: `untrained` those of one corpus, tokenizer, encoder and masking; of words those of one corpus, tokenizer,
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from masklab.config.exact import measures_words
 from masklab.config.references import checkpoints, study_models
 from masklab.config.schema import Config, Encoder, Model, Objective
-from masklab.config.schema.probes import WORDS
+from masklab.config.schema.probes import UNITS, WORDS
 from masklab.errors import MaskLabError
 
 PREFIX = "null."
@@ -101,13 +102,14 @@ def null_measurements(config: Config, study: str) -> dict[str, list[str]]:
 def _covers(config, other, probe) -> bool:
     """Whether another probe asks all that a probe with listed checkpoints would ask of a recipe with one checkpoint."""
     asks, own = config.probes[other], config.probes[probe]
-    same = asks.kind == own.kind and getattr(asks, "sizes", None) == getattr(own, "sizes", None)
-    return same and isinstance(own.steps, list) and set(own.tasks) <= set(asks.tasks)
+    sizes, asked = getattr(own, "sizes", None), getattr(asks, "sizes", None)
+    within = sizes == asked or bool(sizes and asked and set(sizes) <= set(asked))
+    return asks.kind == own.kind and within and isinstance(own.steps, list) and set(own.tasks) <= set(asks.tasks)
 
 
 def _measures(config, probe, kind) -> bool:
     meant = getattr(config.probes[probe], "nulls", ())
-    return kind in meant and (kind not in WORDS or measures_words(config, probe))
+    return kind in meant and (kind not in WORDS or measures_words(config, probe, units=kind == UNITS))
 
 
 def _nulls(config, study) -> dict[str, list[_Null]]:
@@ -153,7 +155,8 @@ def _encoder(config, null) -> dict[str, Encoder]:
     if null.kind not in WORDS:
         return {}
     longest = config.encoders[config.models[null.recipe].encoder].max_positions
-    encoder = Encoder(kind="words", order=null.kind == "one-hot", max_positions=longest)
+    counted = {"order": null.kind == "one-hot", "units": null.kind == UNITS}
+    encoder = Encoder(kind="words", max_positions=longest, **counted)
     return {f"{PREFIX}{null.kind}-{longest}": encoder}
 
 

@@ -1,8 +1,9 @@
 """Words without a network: what a measure says where nothing was learned but how often each token occurs.
 
 The representation of a token is its one-hot vector; those of a sequence are kept in order (one-hot) or counted (a bag
-of words). The prediction for a masked token is the unigram distribution of the training tokens, whatever stands
-around it. The folder holds that distribution, which of the two it is, and the tokenizer.
+of words), or what they spell is counted, where the task says it (a bag of units). The prediction for a masked token is
+the unigram distribution of the training tokens, whatever stands around it. The folder holds that distribution, which of
+these it is, and the tokenizer.
 """
 
 import shutil
@@ -22,11 +23,12 @@ FILE = "words.safetensors"
 @dataclass(frozen=True)
 class Words:
     """probabilities: [V] float64, of each token, 0 of those that are never masked; order: kept, or only counted;
-    max_positions: longer sequences are cut to so many tokens, specials counted."""
+    max_positions: longer sequences are cut to so many tokens, specials counted; units: what tokens spell is counted."""
 
     probabilities: np.ndarray
     order: bool
     max_positions: int
+    units: bool = False
 
     @property
     def vocab_size(self) -> int:
@@ -49,7 +51,7 @@ def save_words(folder, words: Words, tokenizer_folder=None, metadata: dict | Non
     from masklab.models.checkpoint import TOKENIZER_FILES
 
     with atomic_folder(folder) as temporary:
-        settings = {"order": str(words.order), "max_positions": str(words.max_positions)}
+        settings = {"order": str(words.order), "max_positions": str(words.max_positions), "units": str(words.units)}
         save_file({"probabilities": words.probabilities}, temporary / FILE, settings)
         write_json(metadata or {}, temporary / "masklab.json", lasting=False)
         if tokenizer_folder is not None:
@@ -63,7 +65,8 @@ def load_words(folder) -> Words:
     try:
         with safe_open(path, "np") as file:
             settings, probabilities = file.metadata() or {}, file.get_tensor("probabilities")
-            return Words(probabilities, settings["order"] == "True", int(settings["max_positions"]))
+            order, units = (settings.get(name) == "True" for name in ("order", "units"))
+            return Words(probabilities, order, int(settings["max_positions"]), units)
     except FileNotFoundError:
         raise MaskLabError(f"{path}: no such file") from None
     except (SafetensorError, KeyError, ValueError) as error:

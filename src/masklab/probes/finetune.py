@@ -42,7 +42,8 @@ SPLITS = ("train", "valid", "test")
 
 
 def measure(context) -> list[dict]:
-    """Rows of the task's metrics (test split, best model), their items, and best_step of every task, size and seed.
+    """Rows of the task's metrics (test split, best model), their items, and of every task, size and seed `best_step`
+    and `capped`: 1 of a run that ended since it had made all its updates, 0 of one that stopped for want of patience.
 
     Of labels: accuracy, mcc, f1, majority, majority_f1; of ratings: pearson, spearman; of spans: exact, f1 (see
     `answer_spans`). `split` is `test`; where the test split has a column `domain`, the metrics are measured per domain
@@ -192,6 +193,7 @@ class _Task:
         shared = {"task": self.name, "train_size": size, "seed": seed}
         of_goal = self.goal.rows((test, outcome.predictions), (valid, outcome.validation))
         of_goal.append({"split": "test", "metric": "best_step", "value": float(outcome.best_step), "n": len(valid)})
+        of_goal.append({"split": "test", "metric": "capped", "value": float(outcome.capped), "n": len(valid)})
         rows = [{**shared, **row} for row in of_goal]
         if outcome.ranks is not None:
             last = {"split": "test", "layer": self.trainer.model.encoder.config.layers, "n": len(test)}

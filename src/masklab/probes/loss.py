@@ -43,6 +43,8 @@ def measure(context) -> list[dict]:
     masking = Masking(count="one") if probe.masks == "one" else training_masking(context.checkpoint)
     law = law_of(meta.get("corpus")) if probe.floor else None
     law = law if hasattr(law, "posterior") else None
+    if getattr(law, "whole", False) and meta["splits"]["test"]["truncated"]:
+        law = None
     words = load_words(context.checkpoint) if is_words(context.checkpoint) else None
     model = None if words else load_checkpoint(context.checkpoint, context.device).eval()
     eligible = np.flatnonzero(maskable(store.lengths, masking))

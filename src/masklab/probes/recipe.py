@@ -75,13 +75,14 @@ class Outcome:
     """What a course gave.
 
     predictions: of the test split by the best model; best_step: updates it had made; best_value: what it was chosen
-    by; validation: its predictions of the validation split, or None; ranks: its effective ranks (plain, centred),
-    or None.
+    by; capped: whether it made all the updates it could, and did not stop before; validation: its predictions of the
+    validation split, or None; ranks: its effective ranks (plain, centred), or None.
     """
 
     predictions: object
     best_step: int
     best_value: float
+    capped: bool
     validation: object = None
     ranks: tuple | None = None
 

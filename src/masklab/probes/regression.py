@@ -17,7 +17,7 @@ from masklab.models.words import load_words
 from masklab.probes.bags import word_features
 from masklab.probes.goals import Classification, goal_of
 from masklab.probes.outcomes import keep, kept
-from masklab.tasks.encoding import encode_split
+from masklab.tasks.encoding import encode_split, encode_units
 from masklab.tokenizers import load_tokenizer
 
 SPLITS = ("train", "valid", "test")
@@ -67,8 +67,11 @@ def _load(context, folder, words):
     tokenizer = load_tokenizer(context.checkpoint) if has_tokenizer else None
     limit = min(context.probe.max_length, words.max_positions)
     files = [folder / f"{split}.parquet" for split in SPLITS]
-    splits = [encode_split(file, tokenizer, limit, "cpu", words.vocab_size) for file in files]
-    return splits, word_features(splits, words.order)
+    if words.units:
+        splits = [encode_units(file) for file in files]
+    else:
+        splits = [encode_split(file, tokenizer, limit, "cpu", words.vocab_size) for file in files]
+    return splits, word_features(splits, words.order and not words.units)
 
 
 def _rows(splits, features, goal, select, size):

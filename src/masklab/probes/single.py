@@ -31,6 +31,7 @@ class OneByOne:
         self.model.reset_head(course.head_generator())
         stopping = EarlyStopping(self.probe.patience, self.probe.threshold)
         best, best_step, best_predictions = self.flat.values.clone(), 0, None
+        capped = True
         self.model.train()
         for step, rows in enumerate(course.batches()):
             torch.manual_seed(course.dropout_seed(step))
@@ -45,10 +46,11 @@ class OneByOne:
                     best.copy_(self.flat.values)
                     best_step, best_predictions = step + 1, predictions
                 if stop:
+                    capped = False
                     break
         self.flat.values.copy_(best)
         ranks = self._ranks(test) if self.probe.rank else None
-        return Outcome(self._predictions(test), best_step, stopping.best, best_predictions, ranks)
+        return Outcome(self._predictions(test), best_step, stopping.best, capped, best_predictions, ranks)
 
     @torch.inference_mode()
     def _predictions(self, split):

@@ -89,6 +89,7 @@ class Together:
         model = StackedClassifier(parameters, self.config, self.probe.pooling)
         best, best_step = parameters.values.clone(), [0] * len(courses)
         stopping = [EarlyStopping(self.probe.patience, self.probe.threshold) for _ in courses]
+        capped = [True] * len(courses)
         running, batches = list(range(len(courses))), [course.batches() for course in courses]
         for step in range(courses[0].steps):
             self._update(model, step, [courses[run] for run in running], [next(batches[run]) for run in running], train)
@@ -104,6 +105,7 @@ class Together:
                     best_step[run] = step + 1
                 if not stop:
                     going.append(at)
+                capped[run] = not stop
             if len(going) < len(running):
                 running = [running[at] for at in going]
                 if not running:
@@ -114,7 +116,7 @@ class Together:
         parameters.values.copy_(best)
         predictions = self._predictions(StackedClassifier(parameters, self.config, self.probe.pooling), test)
         values = [stopper.best for stopper in stopping]
-        return [Outcome(*result) for result in zip(predictions, best_step, values, strict=True)]
+        return [Outcome(*result) for result in zip(predictions, best_step, values, capped, strict=True)]
 
     def _parameters(self, courses):
         names = self.start.used_parameters()

@@ -16,7 +16,7 @@ from masklab.scores.results import Results, Values, difference
 
 MAJORITY = "majority"
 CHANCE = "chance"  # what the majority is called of minimal pairs
-NO_SCORE = ("rank", "rank_centred")  # metrics of a task of which more is not better
+NO_SCORE = ("rank", "rank_centred", "best_step", "capped")  # metrics of a task of which more is not better
 LOWER = ("loss", "floor", "gap", "trace", "trace_embedded")  # metrics of which less is better
 EQUAL = 1e-9  # difference up to which two scores are one
 

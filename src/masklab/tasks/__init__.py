@@ -8,12 +8,15 @@ from pathlib import Path
 from masklab.config import kinds
 from masklab.files import sha256, write_json, write_parquet, write_table
 
+UNITS = "units"  # column of the numbers of what a row spells, where a task knows them
+
 
 def build(config, name: str, seed: int, **work) -> tuple[dict, dict]:
     """Task `name` as ({split: frame}, facts), the facts being the content of task.json.
 
     Labels: splits train, valid, test; columns text_a, text_b (missing for single sentences), label 0..n-1.
-    Symbolic tasks have `symbols` (see `corpora.symbols`) instead of texts, and are Arrow tables.
+    Symbolic tasks have `symbols` (see `corpora.symbols`) instead of texts, and are Arrow tables; where symbols spell
+    something, such as synsets, `units` (list<uint16>) says what.
     `work`: other artifacts that a task is made from, such as another task's folder; the `law_seed` that a shared law
     is drawn under where `seed` is that of one replicate.
     Ratings are labels that are numbers, between the facts `low` and `high`. Spans: columns question, context, answers

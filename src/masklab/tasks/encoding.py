@@ -10,7 +10,8 @@ import torch
 
 from masklab.errors import MaskLabError
 from masklab.files import read_table
-from masklab.symbols import UNKNOWN
+from masklab.symbols import LIMIT, UNKNOWN
+from masklab.tasks import UNITS
 from masklab.tokenizers import CLS, PAD, SEP, SPECIALS, UNK
 
 
@@ -65,9 +66,25 @@ def encode_split(path, tokenizer, max_length: int, device="cpu", vocab_size: int
         raise MaskLabError(f"{path}: holds texts, but the model has no tokenizer; it can only read a column `symbols`")
     else:
         ids, lengths = _text_ids(table, tokenizer, max_length)
+    return Split(torch.from_numpy(ids).to(device), lengths, _labels(table), _domains(table, path))
+
+
+def encode_units(path) -> Split:
+    """A split's file as arrays whose ids stand for what its rows spell, column `units`, whole and on the CPU.
+
+    Raises:
+        MaskLabError: naming the file: it has no such column.
+    """
+    table = read_table(path)
+    if UNITS not in table.column_names:
+        raise MaskLabError(f"{path}: has no column {UNITS!r}: the task does not say what its rows spell")
+    ids, lengths = _symbol_ids(table.column(UNITS), LIMIT, None, path)
+    return Split(torch.from_numpy(ids), lengths, _labels(table), _domains(table, path))
+
+
+def _labels(table):
     labels = table.column("label").to_numpy()
-    labels = labels.astype(np.float64 if labels.dtype.kind == "f" else np.int64)
-    return Split(torch.from_numpy(ids).to(device), lengths, labels, _domains(table, path))
+    return labels.astype(np.float64 if labels.dtype.kind == "f" else np.int64)
 
 
 def _text_ids(table, tokenizer, max_length):

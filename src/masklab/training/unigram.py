@@ -12,5 +12,5 @@ def write_words(run: Run) -> None:
     """Leave in `run.output` what a finished run leaves: `step-0/`, `metrics.parquet` (one row) and `manifest.json`."""
     store, vocab_size = TokenStore(run.tokens, "train"), read_json(run.tokens / "meta.json")["vocab_size"]
     probabilities = unigram(store, vocab_size, run.model.masking.specials)
-    words = Words(probabilities, run.encoder.order, run.encoder.max_positions)
+    words = Words(probabilities, run.encoder.order, run.encoder.max_positions, run.encoder.units)
     finish(run, FILE, lambda folder, **parts: save_words(folder, words, **parts), probabilities)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from masklab.config.schema.base import Count, Drawn, Kinds
+from masklab.config.schema.base import Count, Drawn, Kinds, Share
 from masklab.config.schema.laws import Chains, Grammar, HiddenMarkov
 
 
@@ -52,8 +52,8 @@ class MarkovCorpus(Drawn):
 
     kind: Literal["markov"]
     chains: str | Chains = Field(description="Entry of `chains`.")
-    distributional: bool = Field(
-        description="true: each feature is of form a or b with probability 1/2 (w/ DH); false: the first chain is all a, the second all b (w/o DH)."
+    distributional: bool | Share = Field(
+        description="true: the form of each feature, a or b, is decided by a coin (w/ DH); false: the first chain is all a, the second all b (w/o DH); a number: the coin decides for this share of the features, the others have the form of their chain."
     )
     sequences: Count = Field(100_000, description="Training sequences per chain (paper: 100,000 in all).")
     valid: Count = Field(10_000, description="Validation sequences per chain.")

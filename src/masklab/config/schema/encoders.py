@@ -27,11 +27,15 @@ class Encoder(Entity):
 
     kind: Literal["transformer", "lstm", "lookup", "words", "folder"] = Field(
         "transformer",
-        description="`folder`: a model made elsewhere, which a recipe with `folder` stands for; `lstm`: bidirectional LSTM layers with residuals in the place of attention and feed-forward; `lookup`: no network but the table of the corpus's exact conditionals (steps: 0), every other key unused; `words`: no network, a token is its one-hot vector and a masked one is predicted by how often each token occurs in training (steps: 0), every key but `order` and `max_positions` unused.",
+        description="`folder`: a model made elsewhere, which a recipe with `folder` stands for; `lstm`: bidirectional LSTM layers with residuals in the place of attention and feed-forward; `lookup`: no network but the table of the corpus's exact conditionals (steps: 0), every other key unused; `words`: no network, a token is its one-hot vector and a masked one is predicted by how often each token occurs in training (steps: 0), every key but `order`, `units` and `max_positions` unused.",
     )
     folder: str | None = Field(None, description="For `folder`: the Hugging Face folder.")
     order: bool = Field(
         True, description="For `words`: the one-hot vectors of a sequence are kept in order; false: they are counted."
+    )
+    units: bool = Field(
+        False,
+        description="For `words`: not the tokens are counted but what they spell, where a task says it (synsets of `patterns`); `order` is then unused, and fine-tuning alone is measured.",
     )
     positions: Literal["disentangled", "absolute", "relative", "none"] = Field(
         "disentangled",

@@ -8,7 +8,9 @@ from masklab.config.schema.base import Count, Entity, Kinds, Share
 from masklab.config.schema.models import Masking
 
 NETWORKS = ("untrained", "shuffled")
-WORDS = ("one-hot", "bag-of-words")
+TOKENS = ("one-hot", "bag-of-words")
+UNITS = "bag-of-units"  # read by regression in the place of fine-tuning alone
+WORDS = (*TOKENS, UNITS)
 
 
 class CheckpointProbe(Entity):
@@ -33,7 +35,7 @@ class CorpusProbe(CheckpointProbe):
 class TrainingProbe(CheckpointProbe):
     """A probe that trains classifiers on labelled tasks."""
 
-    nulls: ClassVar = NETWORKS + WORDS
+    nulls: ClassVar = NETWORKS + TOKENS
     tasks: list[str]
     seeds: list[int] = Field([1, 2, 3, 4, 5], min_length=1, description="One classifier each.")
     sizes: list[Count] | None = Field(
@@ -51,7 +53,7 @@ class TrainingProbe(CheckpointProbe):
 class MinimalPairsProbe(CheckpointProbe):
     """Pseudo-log-likelihood of minimal pairs (Salazar et al. 2020)."""
 
-    nulls: ClassVar = NETWORKS + WORDS
+    nulls: ClassVar = NETWORKS + TOKENS
     kind: Literal["minimal_pairs"]
     tasks: list[str]
     steps: list[int] | Literal["all", "last"] = Field("all", description="Checkpoints to measure.")
@@ -61,6 +63,7 @@ class MinimalPairsProbe(CheckpointProbe):
 class FinetuneProbe(TrainingProbe):
     """Fine-tuning on labels, ratings or answer spans, with early stopping."""
 
+    nulls: ClassVar = NETWORKS + WORDS
     kind: Literal["finetune"]
     seeds: list[int] = Field(
         [1, 2, 3, 4], min_length=1, description="Seeds of fine-tuning: of head, batches and dropout."
@@ -77,7 +80,11 @@ class FinetuneProbe(TrainingProbe):
     )
     weight_decay: float = Field(0.0, ge=0)
     schedule: Literal["linear", "constant"] = "linear"
-    warmup: Share = 0.0
+    warmup: Share = Field(0.0, description="Share of the most updates that a run can make that warms up linearly.")
+    warmup_steps: Count | None = Field(
+        None,
+        description="Updates that warm up linearly, in place of `warmup`: what a run may last then decides nothing.",
+    )
     clip: float | None = Field(1.0, gt=0)
     evaluate_every: Count | Literal["epoch"] = Field(
         200, description="Steps between evaluations on the validation split, or `epoch`: after each epoch."
@@ -120,7 +127,7 @@ class PredictionProbe(CorpusProbe):
 class LossProbe(CorpusProbe):
     """Masked-language-model loss on the test split of the model's corpus, with its exact floor where the law is known."""
 
-    nulls: ClassVar = NETWORKS + WORDS
+    nulls: ClassVar = NETWORKS + TOKENS
     kind: Literal["loss"]
     sequences: Count = Field(512, description="Test sequences measured, from all over the split.")
     batch_size: Count = Field(64, description="Sequences per forward pass.")

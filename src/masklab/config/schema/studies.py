@@ -6,7 +6,7 @@ from pydantic import Field
 
 from masklab.config.schema.base import Count, Entity, Share
 
-Null = Literal["untrained", "shuffled", "one-hot", "bag-of-words", "majority"]
+Null = Literal["untrained", "shuffled", "one-hot", "bag-of-words", "bag-of-units", "majority"]
 
 
 class Study(Entity):
@@ -27,7 +27,7 @@ class Study(Entity):
     )
     nulls: list[Null] = Field(
         [],
-        description="What stands beside every measure to say what it is worth: `untrained`: initial weights; `shuffled`: the trained weights, permuted within each tensor; `one-hot`, `bag-of-words`: no network, the words in their order or counted; `majority`: always the same answer.",
+        description="What stands beside every measure to say what it is worth: `untrained`: initial weights; `shuffled`: the trained weights, permuted within each tensor; `one-hot`, `bag-of-words`: no network, the words in their order or counted; `bag-of-units`: no network, what the words spell (synsets) counted, where the task says it; `majority`: always the same answer.",
     )
     panels: dict[str, list[str] | dict[str, str]] = Field(
         description="Panel title -> its recipes, in the order of columns and legends: a list, or a mapping that gives each its label (label -> recipe)."

@@ -196,6 +196,10 @@ class PatternsTask(Drawn):
         0.0,
         description="Share of B-D2 in training and validation; the rest is A-D1. Every first n rows have it, up to rounding.",
     )
+    balanced: bool = Field(
+        False,
+        description="Half of the sequences of every domain are positive: walks of a class that is full are dropped, and patterns that fewer than 30 % or more than 70 % of the walks of a chain match are drawn again (released code: false).",
+    )
     seed: int = Field(1, ge=0)
 
 

@@ -57,8 +57,6 @@ def _blocks(config, chains, count, split, seed):
         size = min(CHUNK, count - start)
         parts = [walk(chain, size, config.length, rng) for chain, rng in zip(chains, walkers, strict=True)]
         synsets = np.stack(parts, axis=1).reshape(-1, config.length)
-        if config.distributional:
-            forms = coins.integers(2, size=synsets.shape, dtype=np.uint8)
-        else:
-            forms = (np.arange(len(synsets)) % len(chains) % 2)[:, None]
-        yield synsets, forms
+        own = (np.arange(len(synsets)) % len(chains) % 2).astype(np.uint8)[:, None]
+        # the same coins whatever the share: what one share mixes, a larger one mixes too
+        yield synsets, own ^ (coins.random(synsets.shape) < config.distributional / 2)

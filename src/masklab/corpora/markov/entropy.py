@@ -19,13 +19,15 @@ def push(chain, weights) -> np.ndarray:
     return moved[0] + moved[1]
 
 
-def sequence_entropy(chains, length: int, distributional: bool) -> float:
-    """Entropy of (chain, hidden walk, forms) of one sequence of `length` synsets.
+def sequence_entropy(chains, length: int, distributional: float) -> float:
+    """Entropy of (chain, hidden walk, forms) of one sequence of `length` synsets, a share of whose forms is mixed.
 
     Exactly that of the symbols where these tell chain and walk (paper's edges: a node is a synset; the chain shows
     in a few steps), else an upper bound of it; `Law.log_probability` gives the exact one of a given sequence.
     """
-    total = np.log(len(chains)) + distributional * length * np.log(2)
+    other = distributional / 2  # probability of the form that is not the chain's
+    form = -sum(p * np.log(p) for p in (other, 1 - other) if p > 0)
+    total = np.log(len(chains)) + length * form
     for chain in chains:
         weights, edges = np.full(len(chain), 1 / len(chain)), edge_entropy(chain)
         walked = np.log(len(chain))

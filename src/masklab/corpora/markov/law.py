@@ -1,8 +1,9 @@
 """The exact law of a single-token Markov corpus: likelihoods and masked conditionals by forward-backward.
 
 A sequence is drawn in three steps: a chain, all equally likely; a walk over its hidden nodes; a form for each synset
-(a or b with probability 1/2 w/ DH; the form of the chain w/o DH). What is seen of a token goes through a channel:
-[MASK], a random token, or the token itself (`Channel`). All messages are per chain; chains are weighed by evidence.
+(a or b with probability 1/2 w/ DH; the form of the chain w/o DH; one or the other for a share of mixed forms). What is
+seen of a token goes through a channel: [MASK], a random token, or the token itself (`Channel`). All messages are per
+chain; chains are weighed by evidence. Features of several tokens: `spelt`.
 """
 
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 
 from masklab.config.schema import Chains, Masking
 from masklab.corpora.markov.chains import Chain, draw_chains
+from masklab.corpora.markov.features import draw_features
 from masklab.errors import MaskLabError
 
 HIDDEN = -1  # a [MASK] among the symbols
@@ -51,14 +53,18 @@ class Channel:
         return self.random / symbols, max(0.0, 1 - self.mask - self.random)
 
 
+def form_shares(chains: int, distributional: float) -> np.ndarray:
+    """P(form | chain), [chains, 2], of which a share `distributional` is mixed: 1 w/ DH, 0 w/o DH."""
+    return distributional / 2 + (1 - distributional) * np.eye(2)[np.arange(chains) % 2]
+
+
 class Law:
     """The law of sequences from `chains` over n synsets; symbols 0..n-1 are forms a, n..2n-1 forms b."""
 
-    def __init__(self, chains: list[Chain], synsets: int, distributional: bool):
+    def __init__(self, chains: list[Chain], synsets: int, distributional: float):
         self.synsets, self.symbols = synsets, 2 * synsets
-        self.chains = [_Messages(chain, synsets) for chain in chains]
-        # P(form | chain), [chains, 2]
-        self.forms = np.full((len(chains), 2), 0.5) if distributional else np.eye(2)[np.arange(len(chains)) % 2]
+        self.chains = [Messages(chain, synsets) for chain in chains]
+        self.forms = form_shares(len(chains), distributional)
 
     def log_probability(self, symbols) -> np.ndarray:
         """Natural logarithm of the probability of each sequence, [B, T] -> [B]; minus its mean is the entropy."""
@@ -135,7 +141,7 @@ class Law:
         return [(np.where(hidden, 1.0, base), np.where(hidden, 0.0, peak * forms[form])) for forms in self.forms]
 
 
-class _Messages:
+class Messages:
     """Forward and backward messages of one chain, arrays [nodes, B] of a step side by side."""
 
     def __init__(self, chain: Chain, synsets: int):
@@ -151,12 +157,14 @@ class _Messages:
     def __len__(self):
         return len(self.chain)
 
-    def _push(self, state):
+    def push(self, state):
+        """One step along the edges, of [nodes, B]."""
         out = np.zeros_like(state)
         out[self.reached] = np.add.reduceat(state[self.sources] * self.weights, self.starts, axis=0)
         return out
 
-    def _pull(self, state):
+    def pull(self, state):
+        """One step against them."""
         first, second = self.chain.probabilities
         return first * state[self.chain.targets[:, 0]] + second * state[self.chain.targets[:, 1]]
 
@@ -181,7 +189,7 @@ class _Messages:
             state = self._times(state, synset[:, t], base[:, t], peak[:, t])
             total = state.sum(0)
             logs[t + 1] = logs[t] + _log(total)
-            state = self._push(state / np.where(total > 0, total, 1))
+            state = self.push(state / np.where(total > 0, total, 1))
         return predicted, logs
 
     def without(self, synset, base, peak, row, column):
@@ -202,7 +210,7 @@ class _Messages:
                 weight[here] = logs[t, at] + log[at] + _log(total)
                 joint = np.add.reduceat(joint[self.order], self.first, axis=0)
                 distribution[here] = (joint / np.where(total > 0, total, 1)).T
-            state = self._pull(self._times(state, synset[:, t], base[:, t], peak[:, t]))
+            state = self.pull(self._times(state, synset[:, t], base[:, t], peak[:, t]))
             total = state.max(0)
             log = log + _log(total)
             state /= np.where(total > 0, total, 1)
@@ -221,9 +229,12 @@ def _log_sum(values):
         return np.where(np.isfinite(top), top + _log(np.exp(values - np.where(np.isfinite(top), top, 0)).sum(0)), top)
 
 
-def of_header(header: dict) -> Law | None:
-    """The law of a corpus from its header (`symbols.read_header`); None where it is not known in closed form."""
-    config = Chains(**header["config"]["chains"])
-    if config.features != "single":
-        return None
-    return Law(draw_chains(config, header["seed"]), config.synsets, header["config"]["distributional"])
+def of_header(header: dict):
+    """The law of a corpus from its header (`symbols.read_header`), by how its features are spelt."""
+    config, drawn = Chains(**header["config"]["chains"]), header["config"]
+    chains = draw_chains(config, header["seed"])
+    if config.features == "single":
+        return Law(chains, config.synsets, drawn["distributional"])
+    from masklab.corpora.markov.spelt import SpeltLaw
+
+    return SpeltLaw(chains, draw_features(config, header["seed"]), drawn["length"], drawn["distributional"])

@@ -4,7 +4,7 @@ Pretraining" (EMNLP 2023): its figures, tables and claims.
 
 from masklab.report.item import Item
 from masklab.studies.dh.claims import claims
-from masklab.studies.dh.select import HALF, NONE, SOME, curves, losses, walks
+from masklab.studies.dh.select import HALF, NONE, SOME, course, curves, dose_curves, ends, losses, walks
 
 __all__ = ["FIGURES", "TABLES", "claims"]
 
@@ -22,7 +22,14 @@ SHOWN = {
 FIGURES = {"figure1": Item("masklab.studies.dh.walks:figure1", corpora=walks, nulls=False)} | {
     f"figure{name}": Item("masklab.studies.dh.figures:transfer", curves(*sets)) for name, sets in SHOWN.items()
 }
+FIGURES |= {
+    "figure_dose": Item("masklab.studies.dh.figures:dose", dose_curves, nulls=False),
+    "figure_course": Item("masklab.studies.dh.figures:course", course, nulls=False),
+}
 TABLES = {
     f"table{name}": Item("masklab.studies.dh.tables:transfer", curves(*SHOWN[name]))
     for name in ("2", "3a", "3b", "5a", "5b", "7")
-} | {"losses": Item("masklab.studies.dh.tables:losses", losses, nulls=False)}
+} | {
+    "losses": Item("masklab.studies.dh.tables:losses", losses, nulls=False),
+    "stopping": Item("masklab.studies.dh.tables:stopping", ends, nulls=False),
+}

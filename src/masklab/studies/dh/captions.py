@@ -1,6 +1,6 @@
 """What each figure and table of the wing shows, in a sentence or two, as it stands beside it."""
 
-CURVES = "accuracy by test domain against their number"
+CURVES = "accuracy against their number, a panel per test domain"
 DOMAINS = (
     "A and B: the two forms that each synset can be spelt in; D1 and D2: the two chains that sequences of synsets are"
     " drawn from. w/ DH: pre-trained on text in which both forms of a synset have the same contexts; w/o DH: each chain"
@@ -16,9 +16,17 @@ FIGURES = {
     "figure5b": f"Features of several tokens from two alphabets; fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
     "figure6": f"Figures 2, 3a and 3b together. {DOMAINS}.",
     "figure7": f"Features of several tokens; fine-tuning examples, {NONE} or {SOME}: {CURVES}. {DOMAINS}.",
+    "figure_dose": "Not in the paper: accuracy against the share of forms that are mixed in pre-training, from none"
+    f" (w/o DH) to all (w/ DH). {DOMAINS}.",
+    "figure_course": "Not in the paper: accuracy after fine-tuning checkpoints of w/ DH, against how far their loss is"
+    f" from the least possible one. {DOMAINS}.",
 }
 TABLES = {
     f"table{name}": f"The numbers of Figure {name}, with intervals. {DOMAINS}."
     for name in ("2", "3a", "3b", "5a", "5b", "7")
 }
-TABLES |= {"losses": "Loss of each pre-trained model, the least possible loss, and the gap between them."}
+TABLES |= {
+    "losses": "Loss of each pre-trained model, the least possible loss, and the gap between them, in nats.",
+    "stopping": "Share of fine-tunings that ended at the last update they could make (capped), not for want of"
+    " improvement, and the mean update whose weights were kept.",
+}

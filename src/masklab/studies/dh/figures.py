@@ -1,10 +1,10 @@
-"""Figures 2, 3, 5, 6 and 7: accuracy after fine-tuning against training examples. Figure 1: `walks`.
+"""Figures 2, 3, 5, 6 and 7: accuracy after fine-tuning against training examples, and two of ours. Figure 1: `walks`.
 
-One row per mix of fine-tuning data, one colour per test domain: hue tells the vocabulary (A cool, B warm), lightness
-the chain (D1 dark, D2 light); dashes and hollow markers tell the starting points, so that it can be read in grey.
-Unlike the paper's, whose points are single runs, curves are means over replicates with intervals; a column of nulls
-(shuffled weights, a bag of words) stands beside them. Curves are drawn side by side so that their intervals can be
-told apart.
+The paper draws a curve per domain and starting point into one panel. Here a panel is a test domain and holds all
+starting points, since a sentence compares starting points on a domain: w/ DH and w/o DH in two strong colours, the
+nulls (scratch, shuffled weights, a bag of synsets, the majority) in greys behind them. A row is a mix of fine-tuning
+data. Curves are means over replicates with intervals where the paper has single runs, drawn side by side so that their
+intervals can be told apart.
 """
 
 import numpy as np
@@ -15,47 +15,51 @@ from matplotlib.ticker import MaxNLocator
 from masklab.errors import MaskLabError
 from masklab.report import style
 from masklab.report.levels import Levels
-from masklab.report.marks import SPAN, aside, examples_axis, interval_key, limits, note, write_note
+from masklab.report.marks import SPAN, aside, examples_axis, interval_key, limits, note, plain_log, write_note
 from masklab.report.rows import mean_of
 from masklab.studies.dh.select import (
-    AD1,
-    AD2,
     BAG,
-    BD1,
-    BD2,
+    BAGS,
     CBOW,
     DOMAINS,
     SCRATCH,
     SHUFFLED,
+    UNITS,
     WITH,
     WITHOUT,
     spelling_in_words,
 )
 
 LOOKS = {
-    AD1: {"color": "#0072B2", "marker": "o"},
-    BD1: {"color": "#D55E00", "marker": "s"},
-    AD2: {"color": "#56B4E9", "marker": "^"},
-    BD2: {"color": "#E69F00", "marker": "D"},
+    WITH: {"color": "#0072B2", "marker": "o", "linestyle": "-"},
+    WITHOUT: {"color": "#D55E00", "marker": "s", "linestyle": "-"},
+    CBOW: {"color": "#009E73", "marker": "^", "linestyle": (0, (6, 1.4, 1, 1.4))},
+    SCRATCH: {"color": "0.35", "marker": "D", "linestyle": (0, (4, 1.6)), "fillstyle": "none"},
+    SHUFFLED: {"color": "0.6", "marker": "v", "linestyle": (0, (4, 1.6)), "fillstyle": "none"},
+    UNITS: {"color": "0.35", "marker": "", "linestyle": (0, (1, 1.2))},
+    BAG: {"color": "0.65", "marker": "", "linestyle": (0, (1, 1.2))},
 }
-LINES = {
-    WITH: {"linestyle": "-", "fillstyle": "full"},
-    WITHOUT: {"linestyle": (0, (4, 1.6)), "fillstyle": "none"},
-    CBOW: {"linestyle": (0, (6, 1.4, 1, 1.4)), "fillstyle": "full"},
-    SCRATCH: {"linestyle": (0, (1, 1.2)), "fillstyle": "none"},
-    SHUFFLED: {"linestyle": "-", "fillstyle": "full"},
-    BAG: {"linestyle": (0, (4, 1.6)), "fillstyle": "none"},
+DOMAIN_LOOKS = {
+    "A-D1": {"color": "#0072B2", "marker": "o"},
+    "B-D1": {"color": "#D55E00", "marker": "s"},
+    "A-D2": {"color": "#56B4E9", "marker": "^"},
+    "B-D2": {"color": "#E69F00", "marker": "D"},
 }
-COLUMNS = {"MLMs": (WITH, WITHOUT), "CBOW and scratch": (CBOW, SCRATCH), "nulls": (SHUFFLED, BAG)}
-APART = 2.5  # points between the intervals of two curves at one size
-SAID = "A, B: forms of a synset; D1, D2: chains; DH: both forms have the same contexts"
-CHANCE = {"D1": (0, (1, 2.5)), "D2": (0, (5, 2.5))}
+STRONG = (WITH, WITHOUT)
+APART = 2.2  # points between the intervals of two curves at one size
+SAID = "A, B: forms of a synset; D1, D2: chains; DH: both forms have the same contexts; bags: no network"
+MAJORITY = {"color": "0.45", "linewidth": 0.8, "linestyle": (0, (1, 3))}
 
 
 def mix_words(mix: float) -> str:
     """A share of B-D2 in words: "90 % A-D1, 10 % B-D2"."""
     percent = round(100 * mix, 1)
     return f"{100 - percent:g} % A-D1, {percent:g} % B-D2" if percent else "100 % A-D1"
+
+
+def trained_on(mix: float) -> tuple[str, ...]:
+    """Domains that fine-tuning examples are of."""
+    return ("A-D1",) if mix == 0 else ("B-D2",) if mix == 1 else ("A-D1", "B-D2")
 
 
 def frames(results, chosen) -> pd.DataFrame:
@@ -69,10 +73,11 @@ def frames(results, chosen) -> pd.DataFrame:
                 frame = results.summary(reading)
                 parts.append(_described(results, reading, frame, spelling, share, start, domain))
         for domain, reading in next(iter(starts.values())).items():
-            bag = results.view.nulls.get(reading.recipe, {}).get("bag-of-words")
-            if bag is not None and results.values(reading.of(bag)).replicates:
-                frame = results.summary(reading.of(bag))
-                parts.append(_described(results, reading, frame, spelling, share, BAG, domain))
+            for kind, name in BAGS.items():
+                bag = results.view.nulls.get(reading.recipe, {}).get(kind)
+                if bag is not None and results.values(reading.of(bag)).replicates:
+                    frame = results.summary(reading.of(bag))
+                    parts.append(_described(results, reading, frame, spelling, share, name, domain))
     if not parts:
         raise MaskLabError("scores: none of the starting points was fine-tuned")
     return pd.concat(parts, ignore_index=True)
@@ -87,63 +92,144 @@ def _described(results, reading, frame, spelling, share, start, domain):
 
 
 def transfer(results, chosen):
-    """One row of axes per (spelling, share) of `chosen`."""
+    """One row of axes per (spelling, share) of `chosen`, one column per domain."""
     data = frames(results, chosen)
-    shown = {start: column for column, starts in COLUMNS.items() for start in starts}
-    data = data.assign(column=data["start"].map(shown))
-    columns = [column for column in COLUMNS if (data["column"] == column).any()]
-    height = {1: 2.3, 2: 2.2}.get(len(chosen), 2.05) * len(chosen)
-    figure, grid = style.grid(len(chosen), len(columns), height, sharey=True)
-    letters = iter(range(grid.size)) if grid.size > 1 else iter([None])
+    height = {1: 2.1, 2: 2.0}.get(len(chosen), 1.8) * len(chosen)
+    figure, grid = style.grid(len(chosen), len(DOMAINS), height, sharey=True, sharex=True)
     for row, (spelling, share) in zip(grid, chosen, strict=True):
         part = data[(data["spelling"] == spelling) & (data["share"] == share)]
-        title = mix_words(part["mix"].iloc[0])
+        mix = part["mix"].iloc[0]
+        title = mix_words(mix).replace(", ", ",\n")
         if len({spelling for spelling, _ in chosen}) > 1 or spelling != "single":
             title = f"{spelling.capitalize()}, {title}"
-        for axes, column in zip(row, columns, strict=True):
-            cell = part[part["column"] == column]
-            _draw(axes, cell)
-            style.panel_title(axes, column, next(letters))
+        for axes, domain in zip(row, DOMAINS, strict=True):
+            _draw(axes, part[part["domain"] == domain])
+            axes.set_title(f"{domain}{' (trained on)' if domain in trained_on(mix) else ''}")
         row[0].set_ylabel(f"{title}\nAccuracy")
     for axes in grid[:-1].ravel():
         axes.set_xlabel("")
+    for axes in grid[-1]:
+        axes.set_xlabel("Examples")
     limits(grid[0, 0], [data], [Levels(level) for level in data["majority"]], least=-0.02, most=1.02, span=SPAN)
     grid[0, 0].yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     _legend(figure, data)
     several = [spelling_in_words(spelling) for spelling, _ in chosen if spelling != "single"]
     said = f"features of {several[0]}; " if len(set(several)) == 1 and len(chosen) == len(several) else ""
-    write_note(figure, f"{SAID}; {said}{note([data], 'test sequences of a domain', beside=True)}")
+    write_note(figure, f"{SAID}; {said}{note([data], 'test sequences of a domain', beside=True)}; sizes on a log scale")
     order = ["spelling", "share", "mix", "start", "recipe", "task", "domain", "x", "value", "low", "high", "spread"]
     order += ["replicates", "items", "n", "majority"]
     return figure, data[order].rename(columns={"x": "train_size"})
 
 
 def _draw(axes, part):
-    for domain in ("D1", "D2"):
-        for level in part.loc[part["domain"].str.endswith(domain), "majority"].dropna().unique():
-            axes.axhline(level, color="0.45", linewidth=0.8, linestyle=CHANCE[domain], zorder=1, label="_chance")
-    curves = list(part.groupby(["start", "domain"], sort=False))
-    for number, ((start, domain), curve) in enumerate(curves):
-        curve = curve.sort_values("x")
-        look = LOOKS[domain] | LINES[start]
-        drawn = {"transform": aside(axes, (number - (len(curves) - 1) / 2) * APART), "color": look["color"]}
-        known = curve.dropna(subset=["low"])
-        axes.vlines(known["x"], known["low"], known["high"], linewidth=0.8, alpha=0.6, **drawn)
-        points = {"linewidth": 1.2, "markersize": 3.6, "markeredgewidth": 0.8, "zorder": 3}
-        axes.plot(curve["x"], curve["value"], label=f"{start}, {domain}", **points, **look | drawn)
-        axes.update_datalim(curve[["x", "value"]].to_numpy())  # of what is moved, matplotlib does not know
-    axes.margins(x=0.12)
-    axes.autoscale_view()
+    for level in part["majority"].dropna().unique()[:1]:
+        axes.axhline(level, zorder=1, label="_majority", **MAJORITY)
+    curves = [(start, part[part["start"] == start]) for start in reversed(LOOKS) if (part["start"] == start).any()]
+    _side_by_side(axes, curves, LOOKS, lambda start: 1.6 if start in STRONG else 1.0)
     if len(part):
         examples_axis(axes, sorted(part["x"].unique()))
 
 
+def _side_by_side(axes, curves, looks, width, x="x"):
+    """Curves [(label, frame)] with intervals as bars, each moved a little from the others, the last on top."""
+    for number, (label, curve) in enumerate(curves):
+        curve, look = curve.sort_values(x), looks[label]
+        drawn = {"transform": aside(axes, (number - (len(curves) - 1) / 2) * APART), "color": look["color"]}
+        known = curve.dropna(subset=["low"])
+        axes.vlines(known[x], known["low"], known["high"], linewidth=0.8, alpha=0.6, **drawn)
+        points = {"linewidth": width(label), "markersize": 3.6, "markeredgewidth": 0.8, "zorder": 3}
+        axes.plot(curve[x], curve["value"], label=label, **points, **look | drawn)
+        axes.update_datalim(curve[[x, "value"]].to_numpy())  # of what is moved, matplotlib does not know
+    axes.margins(x=0.12)
+    axes.autoscale_view()
+
+
 def _legend(figure, data):
-    handles = {d: Line2D([], [], linewidth=1.6, markersize=4, **LOOKS[d]) for d in DOMAINS if d in set(data["domain"])}
-    for start, look in LINES.items():
+    handles = {}
+    for start, look in LOOKS.items():
         if start in set(data["start"]):
-            handles[start] = Line2D([], [], color="0.2", marker="o", markersize=4, linewidth=1.2, **look)
+            handles[start] = Line2D([], [], markersize=4, linewidth=1.6 if start in STRONG else 1.0, **look)
     handles |= interval_key([data], "bar")
-    for chain, dashes in CHANCE.items():
-        handles[f"majority, {chain}"] = Line2D([], [], color="0.45", linewidth=0.9, linestyle=dashes)
+    handles["majority"] = Line2D([], [], **MAJORITY)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)
+
+
+# --- of ours -------------------------------------------------------------------------------
+
+
+def dose(results, chosen):
+    """Accuracy on each domain against the share of mixed forms, a curve per size, a row per share of B-D2."""
+    parts = []
+    for share, domains in chosen.items():
+        for domain, curves in domains.items():
+            for amount, reading in curves.items():
+                if results.values(reading).replicates:
+                    frame = results.summary(reading).rename(columns={"x": "train_size"})
+                    parts.append(_described(results, reading, frame, "single", share, "", domain).assign(x=amount))
+    if not parts:
+        raise MaskLabError("scores: no model of mixed forms was fine-tuned")
+    data = pd.concat(parts, ignore_index=True)
+    examples = sorted(data["train_size"].unique())
+    shades = [str(round(0.7 - 0.7 * i / max(1, len(examples) - 1), 2)) for i in range(len(examples))]
+    names = {size: f"{int(size):,} examples" for size in examples}
+    looks = {
+        names[size]: {"color": shade, "marker": marker, "linestyle": "-"}
+        for size, shade, marker in zip(examples, shades, "v^sDoP*X"[: len(examples)], strict=False)
+    }
+    figure, grid = style.grid(len(chosen), len(DOMAINS), 2.0 * len(chosen), sharey=True, sharex=True)
+    for row, share in zip(grid, chosen, strict=True):
+        part = data[data["share"] == share]
+        mix = part["mix"].iloc[0]
+        for axes, domain in zip(row, DOMAINS, strict=True):
+            cell = part[part["domain"] == domain]
+            axes.axhline(cell["majority"].iloc[0], zorder=1, label="_majority", **MAJORITY)
+            _side_by_side(axes, [(names[n], cell[cell["train_size"] == n]) for n in examples], looks, lambda _: 1.2)
+            axes.set_title(f"{domain}{' (trained on)' if domain in trained_on(mix) else ''}")
+        row[0].set_ylabel(f"{mix_words(mix)}\nAccuracy".replace(", ", ",\n"))
+    for axes in grid[-1]:
+        axes.set_xlabel("Share of mixed forms")
+        axes.set_xticks(sorted(data["x"].unique()))
+    limits(grid[0, 0], [data], [Levels(level) for level in data["majority"]], least=-0.02, most=1.02, span=SPAN)
+    handles = {name: Line2D([], [], linewidth=1.2, markersize=4, **look) for name, look in looks.items()}
+    handles |= interval_key([data], "bar") | {"majority": Line2D([], [], **MAJORITY)}
+    style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)
+    said = "share 0: w/o DH, every chain keeps to one form; 1: w/ DH, a coin decides each form"
+    write_note(figure, f"{said}; {note([data], 'test sequences of a domain', beside=True)}")
+    order = ["share", "mix", "domain", "x", "train_size", "recipe", "task", "value", "low", "high", "spread"]
+    order += ["replicates", "items", "n", "majority"]
+    return figure, data[order].rename(columns={"x": "mixed"})
+
+
+def course(results, chosen):
+    """Accuracy of w/ DH against the gap of its checkpoints to the floor: a curve per domain, a panel per mix."""
+    gap, curves = chosen
+    at = results.summary(gap).set_index("x")
+    parts = []
+    for share, domains in curves.items():
+        for domain, reading in domains.items():
+            frame = results.summary(reading).rename(columns={"x": "step"})
+            frame = frame[frame["step"].isin(at.index)]
+            frame = frame.assign(x=at.loc[frame["step"], "value"].to_numpy(), size=reading.sizes)
+            parts.append(_described(results, reading, frame, "single", share, WITH, domain))
+    data = pd.concat(parts, ignore_index=True)
+    figure, grid = style.grid(1, len(curves), 2.3, sharey=True, sharex=True)
+    for index, (axes, share) in enumerate(zip(grid[0], curves, strict=True)):
+        part = data[data["share"] == share]
+        axes.axhline(part["majority"].iloc[0], zorder=1, label="_majority", **MAJORITY)
+        _side_by_side(axes, [(d, part[part["domain"] == d]) for d in DOMAINS], DOMAIN_LOOKS, lambda _: 1.2)
+        axes.set_xscale("log")
+        plain_log(axes.xaxis)
+        axes.set_xlabel("Gap to the floor (nats, log scale)")
+        style.panel_title(axes, mix_words(part["mix"].iloc[0]), index if len(curves) > 1 else None)
+    grid[0, 0].invert_xaxis()
+    grid[0, 0].set_ylabel("Accuracy")
+    limits(grid[0, 0], [data], [Levels(level) for level in data["majority"]], least=-0.02, most=1.02, span=SPAN)
+    handles = {d: Line2D([], [], linewidth=1.2, markersize=4, **look) for d, look in DOMAIN_LOOKS.items()}
+    handles |= interval_key([data], "bar") | {"majority": Line2D([], [], **MAJORITY)}
+    style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)
+    size = f"{data['size'].iloc[0]:,} examples"
+    said = f"{SAID.partition('; bags')[0]}; checkpoints of w/ DH, later ones to the right; {size}"
+    write_note(figure, f"{said}; {note([data], 'test sequences of a domain', beside=True)}")
+    order = ["share", "mix", "domain", "step", "x", "size", "recipe", "task", "value", "low", "high", "spread"]
+    order += ["replicates", "items", "n", "majority"]
+    return figure, data[order].rename(columns={"x": "gap", "size": "train_size"})

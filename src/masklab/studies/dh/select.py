@@ -1,7 +1,8 @@
 """Which recipe of the study is what, by its facts. Light: read when the workflow is parsed.
 
 A panel holds the starting points for one spelling of features: `single` tokens, or several of `shared` or of `separate`
-vocabularies. Tasks of its chains differ in how much of the fine-tuning data is B-D2: none, some, or half.
+vocabularies. Tasks of its chains differ in how much of the fine-tuning data is B-D2: none, some, or half. Recipes whose
+corpus mixes a part of the forms alone are doses of the distributional property.
 """
 
 from masklab.errors import MaskLabError
@@ -10,7 +11,9 @@ from masklab.scores.view import View
 
 WITH, WITHOUT, CBOW, SCRATCH, SHUFFLED = "w/ DH", "w/o DH", "CBOW", "scratch", "shuffled"
 STARTS = (WITH, WITHOUT, CBOW, SCRATCH, SHUFFLED)
-BAG = "bag of words"
+DOSE = "dose"
+BAG, UNITS = "bag of words", "bag of synsets"
+BAGS = {"bag-of-words": BAG, "bag-of-units": UNITS}  # kinds of nulls
 AD1, BD1, AD2, BD2 = DOMAINS = ("A-D1", "B-D1", "A-D2", "B-D2")  # form of the features, chain of the synsets
 NONE, SOME, HALF = "all A-D1", "some B-D2", "half B-D2"
 
@@ -22,7 +25,7 @@ def start_of(facts: dict) -> str | None:
     if facts["shuffle"]:
         return SHUFFLED
     if facts["steps"]:
-        return WITH if facts["corpus.distributional"] else WITHOUT
+        return {1: WITH, 0: WITHOUT}.get(facts["corpus.distributional"], DOSE)
     if facts["embeddings"]:
         return CBOW
     return SCRATCH if facts["init"] is None else None
@@ -45,9 +48,20 @@ def panels(view: View) -> dict[str, dict[str, str]]:
         for name in known:
             by_start = by_spelling.setdefault(spellings.copy().pop(), {})
             start = start_of(view.recipes[name])
-            if by_start.setdefault(start, name) != name:
+            if start != DOSE and by_start.setdefault(start, name) != name:
                 raise MaskLabError(f"{by_start[start]} and {name} are the same starting point ({start}); leave one")
     return by_spelling
+
+
+def doses(view: View) -> dict[float, str]:
+    """Share of mixed forms, 0 (w/o DH) to 1 (w/ DH) -> the recipe, of single tokens; ascending."""
+    recipes = panels(view).get("single", {})
+    known = {0.0: recipes.get(WITHOUT), 1.0: recipes.get(WITH)}
+    for name in view.members:
+        facts = view.recipes[name]
+        if start_of(facts) == DOSE and spelling_of(facts) == "single":
+            known.setdefault(facts["corpus.distributional"], name)
+    return {share: known[share] for share in sorted(known) if known[share]}
 
 
 def share_of(mix: float) -> str:
@@ -73,6 +87,18 @@ def _chains(facts, prefix):
     return {key.removeprefix(prefix): value for key, value in facts.items() if key.startswith(f"{prefix}.")}
 
 
+def sizes(view: View, spelling: str) -> tuple[int, ...]:
+    """Training sizes at which a panel's probe measures its tasks, ascending; () where it takes all rows."""
+    listed = [
+        set(facts["sizes"] or ())
+        for task in tasks(view, spelling).values()
+        for recipe in list(panels(view)[spelling].values())[:1]
+        for facts in (view.probes[name] for name in view.measured_by(recipe, ["finetune"], (task,)))
+        if facts["steps"] == "last"
+    ]
+    return tuple(sorted(set.intersection(*listed))) if listed else ()
+
+
 def starts(view: View, spelling: str, share: str) -> tuple[dict[str, str], str]:
     """(starting point -> recipe, task) of a panel of a figure; MaskLabError if the study lacks it."""
     recipes, task = panels(view).get(spelling), tasks(view, spelling).get(share)
@@ -93,7 +119,7 @@ def spelling_in_words(spelling: str) -> str:
     }[spelling]
 
 
-def curves(*sets: tuple[str, str]):
+def curves(*sets: tuple[str, str], metric: str = "accuracy"):
     """`Item.choose` of what shows (spelling, share) pairs: each -> starting point -> domain -> curve over examples."""
 
     def choose(view: View):
@@ -102,7 +128,7 @@ def curves(*sets: tuple[str, str]):
             recipes, task = starts(view, spelling, share)
             readings[spelling, share] = {
                 start: {
-                    domain: Reading(recipes[start], "accuracy", (task,), splits=(domain,), over="train_size")
+                    domain: Reading(recipes[start], metric, (task,), splits=(domain,), over="train_size")
                     for domain in DOMAINS
                 }
                 for start in STARTS
@@ -111,6 +137,53 @@ def curves(*sets: tuple[str, str]):
         return readings
 
     return choose
+
+
+def dose_curves(view: View):
+    """Share of B-D2 -> domain -> share of mixed forms -> curve over examples."""
+    recipes = doses(view)
+    if len(recipes) < 3:
+        raise MaskLabError("needs recipes whose corpora mix a part of their forms, beside w/ DH and w/o DH")
+    by_share = tasks(view, "single")
+    return {
+        share: {
+            domain: {
+                dose: Reading(name, "accuracy", (by_share[share],), splits=(domain,), over="train_size")
+                for dose, name in recipes.items()
+            }
+            for domain in DOMAINS
+        }
+        for share in (NONE, HALF)
+        if share in by_share
+    }
+
+
+def course(view: View):
+    """(w/ DH's gap to the floor over checkpoints, {share of B-D2: domain -> accuracy over the same checkpoints}).
+
+    Accuracies are at the largest size that all checkpoints are fine-tuned on. MaskLabError if none but the last is.
+    """
+    recipe, by_share = panels(view).get("single", {}).get(WITH), tasks(view, "single")
+    curves = {}
+    for share, task in by_share.items() if recipe else ():
+        probes = [view.probes[name] for name in view.measured_by(recipe, ["finetune"], (task,))]
+        early = [facts for facts in probes if isinstance(facts["steps"], list)]
+        if early and early[0]["sizes"]:
+            size = max(early[0]["sizes"])
+            shared = {"sizes": size, "step": "all", "over": "step"}
+            curves[share] = {d: Reading(recipe, "accuracy", (task,), splits=(d,), **shared) for d in DOMAINS}
+    if not curves:
+        raise MaskLabError("needs a finetune probe of checkpoints of w/ DH (single tokens), with `steps` and `sizes`")
+    return Reading(recipe, "gap", step="all", over="step"), curves
+
+
+def ends(view: View):
+    """(spelling, share) -> starting point -> reading of how many fine-tunings ended at their last update."""
+    return {
+        (spelling, share): {s: Reading(name, "capped", (task,)) for s, name in recipes.items() if s in STARTS}
+        for spelling, recipes in panels(view).items()
+        for share, task in tasks(view, spelling).items()
+    }
 
 
 def losses(view: View):
