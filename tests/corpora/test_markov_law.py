@@ -165,6 +165,7 @@ def test_conditionals_are_ratios_of_joint_probabilities(distributional):
         each[:, column] = np.arange(law.symbols)
         joint = np.exp(law.log_probability(each))
         np.testing.assert_allclose(found[row, column], joint / joint.sum(), atol=1e-12)
+    np.testing.assert_array_equal(law.conditionals(sequences, [4] * 5), found)
     with pytest.raises(MaskLabError, match="one length"):
         law.conditionals(sequences, [4, 4, 3, 4, 4])
 

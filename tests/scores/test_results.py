@@ -255,7 +255,7 @@ def test_correlations_with_ratings_have_fishers_interval():
     half = stats.t.ppf(0.975, 3) * values.std(ddof=1) / 2
     assert (plain.low, plain.high) == pytest.approx((values.mean() - half, min(1, values.mean() + half)))
     skewed = results.estimated(np.array([[0.99999999], [-0.5], [-0.5]]), reading)
-    assert skewed.low <= skewed.value == pytest.approx(-1e-8 / 3) <= skewed.high
+    assert skewed.low <= skewed.value <= skewed.high and skewed.value == pytest.approx(-1e-8 / 3)
     assert results.estimated(np.empty((0, 1)), reading).replicates == 0
 
 

@@ -191,14 +191,15 @@ def test_batches_are_the_permutations_cut_draws():
             assert found.tolist() == whole[i * size : (i + 1) * size].tolist()
 
 
+@pytest.mark.parametrize("accumulate", [module._accumulate, module._accumulate_dense, module._accumulate_sparse])
 @pytest.mark.parametrize("shape", [(1, 4), (9, 5), (64, 12)])
-def test_accumulate_adds_to_what_is_there(shape):
+def test_accumulate_adds_to_what_is_there(shape, accumulate):
     k, d = shape
     x, dictionary = vectors(30, d), torch.nn.functional.normalize(torch.randn(d, k), dim=0)
     codes = lasso(x, dictionary, PENALTY)
     a, b = torch.rand(k, k), torch.rand(k, d)
     dense, wanted = codes.dense(k), (a.clone(), b.clone())
-    module._accumulate(a, b, codes, x)
+    accumulate(a, b, codes, x)
     torch.testing.assert_close(a, wanted[0] + dense.T @ dense / 30)
     torch.testing.assert_close(b, wanted[1] + dense.T @ x / 30)
 
