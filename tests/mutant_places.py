@@ -1,5 +1,7 @@
 """Where `mutants.py` changes something: the numerical modules, the tests that should notice, and what no test can."""
 
+# ruff: noqa: E501 - lines stand here as the command prints them
+
 # Module below src/masklab -> arguments of pytest: the fastest tests that should notice.
 MODULES = {
     "intervals.py": ["test_statistics.py"],
@@ -89,6 +91,18 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "corpora/markov/law.py": {
         "distribution[here] = (joint / np.where(total > 0, total, 2)).T": "what it divides is 0",
+        "state = self._push(state / np.where(total > 0, total, 2))": "what it divides is 0",
+        "state /= np.where(total > 0, total, 2)": "what it divides is 0",
+        "blind = Channel(rate=0.0, mask=1.0, random=1.0)": "of a random token nothing is left to the token itself",
+        "blind = Channel(rate=0.0, mask=0.0, random=2.0)": "a factor of all tokens, which are divided by their sum",
+        "form = np.where(hidden, 1, seen // self.synsets)": "of a [MASK] the peak is 0 whatever the form",
+        "return [(np.where(hidden, 2.0, base), np.where(hidden, 0.0, peak * forms[form])) for forms in self.forms]": (
+            "a factor of all chains and tokens, which are divided by their sum"
+        ),
+        "self.sources = np.tile(np.arange(len(chain)), 3)[by_target]": "there are two edges: the third part is not read",
+        "return np.where(np.isfinite(top), top + _log(np.exp(values - np.where(np.isfinite(top), top, 1)).sum(0)), top)": (
+            "where it is not finite the other branch is taken"
+        ),
     },
     "sparse/lasso.py": {
         "if workers <= 2:": THREADS,
@@ -116,14 +130,14 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "over_items = float(values[:, 1:].mean(0).var(ddof=1)) if draws >= 1 else 0.0": "of one draw it is NaN",
     },
     "optim/direct.py": {
-        "return (None, torch.ops.aten.embedding_dense_backward(gradient, ids, len(table), -2, False))": "no id is negative",  # noqa: E501
+        "return (None, torch.ops.aten.embedding_dense_backward(gradient, ids, len(table), -2, False))": "no id is negative",
         "if torch.compiler.is_compiling() and (not is_direct(table)):": "both ways give the same gradients",
     },
     "curvature/trace.py": {
         "p = logits.softmax(+1)": LAST,
         "return v - p * v.sum(+1, keepdim=True)": LAST,
-        "y = torch.searchsorted(p.cumsum(+1), uniforms[:, None].to(p.dtype) * p.sum(-1, keepdim=True), right=True)": LAST,  # noqa: E501
-        "y = torch.searchsorted(p.cumsum(-1), uniforms[:, None].to(p.dtype) * p.sum(+1, keepdim=True), right=True)": LAST,  # noqa: E501
+        "y = torch.searchsorted(p.cumsum(+1), uniforms[:, None].to(p.dtype) * p.sum(-1, keepdim=True), right=True)": LAST,
+        "y = torch.searchsorted(p.cumsum(-1), uniforms[:, None].to(p.dtype) * p.sum(+1, keepdim=True), right=True)": LAST,
     },
     "claims/power.py": {
         "return float(np.clip((inside + outside) @ _WEIGHTS / 2, 0, 2))": "a probability, above 1 by rounding at most",
@@ -140,6 +154,11 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "objectives/mlsm.py": {"return kl_to_sparse(indices, values, F.log_softmax(output.latent.float(), +1))": LAST},
     "scores/results.py": {
+        "groups = self.scores.groupby(['recipe', 'metric'], sort=True).indices": "groups are asked for by their names",
+        "shape = (len(replicates), len(x), c.max() + 1, s.max() + 2)": "a seed that nothing has is left out of the mean",
+        "row = self.scores.iloc[rows[np.flatnonzero(at == values[counts > 1][0])[1]]]": (
+            "both rows of a place have what is said of it"
+        ),
         "yield (*values, *(column[row].values.to_numpy(zero_copy_only=True) for column in lists))": (
             "lists of numbers without nulls are never copied"
         ),

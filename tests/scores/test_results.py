@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from masklab.errors import MaskLabError
+from masklab.scores.estimate import PLAIN
 from masklab.scores.reading import Reading
 from masklab.scores.results import NOTHING, Results, difference
 from masklab.scores.schema import rows_to_frame
@@ -24,7 +25,8 @@ def view(**more):
     measured = {"p": ["t", "u"], "m": ["blimp"]}
     probes = {n: {"kind": kind, "tasks": measured.get(n, []), "recipes": ["a", "b", "n"]} for n, kind in kinds.items()}
     nulls = {"a": {"majority": None, "random": "n"}}
-    return View("s", recipes={"a": {"steps": 40}, "b": {}, "n": {}}, tasks=tasks, probes=probes, nulls=nulls, **more)
+    given = {"recipes": {"a": {"steps": 40}, "b": {}, "n": {}}, "tasks": tasks, "probes": probes, "nulls": nulls}
+    return View("s", **given | more)
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +154,7 @@ def test_a_summary_of_a_number_and_of_a_curve(rows, found):
     assert found.summary(BOTH.of("a", over="train_size"))["x"].tolist() == list(SIZES)
     with pytest.raises(MaskLabError, match="nothing was measured of"):
         found.summary(Reading("a", "loss"))
+    assert found.rows(BOTH).columns.tolist() == rows.columns.tolist()
     assert found.values(Reading("a", "loss")) is NOTHING and not len(found.rows(Reading("a", "loss")))
     assert found.items_behind(Reading("a", "loss")) == 0 and NOTHING.data.shape == (0, 1, 1)
 
@@ -206,6 +209,9 @@ def test_two_probes_of_one_thing_are_refused(rows):
     again = pd.concat([rows, rows[(rows["task"] == "t") & (rows["step"] == 40)].head(1)])
     with pytest.raises(MaskLabError, match=r"two probes measured a at step 40 on t \(mcc\)"):
         Results(view(), again).values(BOTH.of("a", splits=("test", "away")))
+    other = rows[(rows["task"] == "u") & (rows["step"] == 40) & (rows["recipe"] == "a") & (rows["split"] == "test")]
+    with pytest.raises(MaskLabError, match=r"two probes measured a at step 40 on u \(mcc\)"):
+        Results(view(), pd.concat([rows, other.tail(1)])).values(BOTH)
 
 
 def test_the_majority_is_of_scores_of_tasks_alone(found):
@@ -254,6 +260,11 @@ def test_correlations_with_ratings_have_fishers_interval():
     plain = results.estimated(values[:, None], reading.of("a", metric="mcc"))
     half = stats.t.ppf(0.975, 3) * values.std(ddof=1) / 2
     assert (plain.low, plain.high) == pytest.approx((values.mean() - half, min(1, values.mean() + half)))
+    logs = results.estimate(reading.of("a", form="log"))
+    assert logs.half == pytest.approx(stats.t.ppf(0.975, 3) * np.log(values).std(ddof=1) / 2) and logs.scale is PLAIN
+    both = Results(view(tasks={"t": {"metric": "pearson"}, "u": {"metric": "spearman"}}), rows)
+    two = both.estimated(values[:, None], Reading("a", tasks=("t", "u")))
+    assert (two.value, two.low, two.high) == (made.value, made.low, made.high)
     skewed = results.estimated(np.array([[0.99999999], [-0.5], [-0.5]]), reading)
     assert skewed.low <= skewed.value <= skewed.high and skewed.value == pytest.approx(-1e-8 / 3)
     assert results.estimated(np.empty((0, 1)), reading).replicates == 0
