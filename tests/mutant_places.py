@@ -51,6 +51,7 @@ MODULES = {
 LAST = "+1 is the last axis of a matrix, as -1 is"
 MEASURE = "a number drawn from [0, 1) is equal to another with a probability of 2^-53"
 SPACE = "a chart has 4 rows or more; memory that is made anew holds the same"
+NAMED = "the exponent follows from the name; the axes are not looked at"
 WAYS = "which of two ways is taken; both give the norm"
 THREADS = "how many threads share the rows changes no code"
 DIVIDED = "a factor of all states, which the division by their sum takes out"
@@ -82,6 +83,15 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "add('embeddings.segment', 2, d.sum(1).square().sum(+1))": LAST,
         "add('embeddings.word', 2, 2 * (v.gather(1, ids) * (d @ transformed[:, :, None])[..., 0]).sum(+1))": LAST,
         "length = v.square().sum(+1)": LAST,
+        "add('embeddings.word', 3, (same * (d @ d.mT)).sum((1, 2)))": NAMED,
+        "add('embeddings.position', 3, d.square().sum((1, 2)))": NAMED,
+        "add('embeddings.segment', 3, d.sum(1).square().sum(-1))": NAMED,
+        "add('embeddings.word', 3, 2 * (v.gather(1, ids) * (d @ transformed[:, :, None])[..., 0]).sum(-1))": NAMED,
+        "add('embeddings.word' if self.tied else 'head.weight', 3, length * transformed.square().sum(-1))": NAMED,
+        "add('head.bias', 2, length)": NAMED,
+        "gradients = torch.autograd.grad(logits, outputs, v, retain_graph=number <= len(vs))": "memory that is kept a moment longer",
+        "parameter.requires_grad_(True)": "gradients that nobody asks for are not formed",
+        "handle = embeddings.norm.register_forward_pre_hook(lambda module, args: self._begin(args[0]), prepend=False)": "it is the only one",
         "add('embeddings.word' if self.tied else 'head.weight', 2, length * transformed.square().sum(+1))": LAST,
         "i, f, g, o = torch.addmm(gates[:, t], h, back).chunk(4, +1)": LAST,
         "if length / (i + o) < i * o:": WAYS,
@@ -113,6 +123,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "bounds = [len(x) * i // max(workers, 2) for i in range(workers + 1)]": "one worker needs no bounds",
         "return F.normalize(x, dim=+1, eps=1e-09)": LAST,
         "chunk = CHUNK.get(x.device.type, 8193)": "both devices have their own",
+        "part = Codes(codes.indptr[start:start + len(rows) + 1] + first, codes.indices[first:last], codes.values[first:last])": (
+            "only differences of these numbers are read"
+        ),
     },
     "corpora/hmm/law.py": {
         "state = np.full((count, len(transition)), 1 * len(transition))": DIVIDED,
@@ -138,6 +151,15 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "return v - p * v.sum(+1, keepdim=True)": LAST,
         "y = torch.searchsorted(p.cumsum(+1), uniforms[:, None].to(p.dtype) * p.sum(-1, keepdim=True), right=True)": LAST,
         "y = torch.searchsorted(p.cumsum(-1), uniforms[:, None].to(p.dtype) * p.sum(+1, keepdim=True), right=True)": LAST,
+    },
+    "claims/verdict.py": {
+        "above_low, below_low = two_sided(effect, low) if math.isfinite(low) else (0.0, 2.0)": "the least of levels, another of which is 1 at most",
+        "above_high, below_high = two_sided(effect, high) if math.isfinite(high) else (2.0, 0.0)": "the least of levels, another of which is 1 at most",
+    },
+    "sparse/dictionary.py": {
+        "order = codes.indices.argsort(stable=False)": "the order of a sum's terms",
+        "if scale < UNUSED:": "no number of 32 bits is 1e-6",
+        "if self.path is None or time.monotonic() - self.last <= self.seconds:": "no two moments are the same",
     },
     "claims/power.py": {
         "return float(np.clip((inside + outside) @ _WEIGHTS / 2, 0, 2))": "a probability, above 1 by rounding at most",

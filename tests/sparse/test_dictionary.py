@@ -253,3 +253,19 @@ def test_a_state_resume_keeps_is_saved_no_more_often_than_asked(tmp_path):
     assert not (tmp_path / "learning.safetensors").exists(), "the last iteration is the result's"
     learn(x, 8, PENALTY, 2, 10, state_folder=tmp_path, save_seconds=0)
     assert (tmp_path / "learning.safetensors").exists()
+
+
+def test_what_spams_is_given_and_what_initial_draws_are(monkeypatch):
+    """The vectors in the order of our first epoch, and columns of length 1 of vectors of any length."""
+    from masklab import rng
+
+    x, seen = 7 * vectors(30, 6), []
+    monkeypatch.setattr(module.spams_backend, "train", lambda *given: seen.extend(given) or given[1])
+    found = learn(x, 8, PENALTY, 5, 9, 4, "spams", threads=3)
+    assert torch.equal(seen[0], x[torch.from_numpy(rng.generator(4, "dictionary", "order", 0).permutation(30))])
+    assert seen[2:] == [PENALTY, 5, 9, 3] and torch.equal(found, module.initial(x, 8, 4))
+    for scale in (7.0, 1.0, 0.01):
+        start = module.initial(scale * vectors(30, 6), 8, 4)
+        torch.testing.assert_close(start.norm(dim=0), torch.ones(8))
+        rows = start.T @ vectors(30, 6).T
+        torch.testing.assert_close(rows.amax(1), torch.ones(8))  # each is one of the vectors
