@@ -73,6 +73,12 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "optim/flat.py": {"return config.lr * step / max(2, warm)": "a warm-up of one update has the rate 0"},
     "corpora/pcfg/law.py": {
         "if kept.get('rows', +1) < plan.rows:": SPACE,
+        "self.roots = tuple((int(g) for g in np.unique(rules.groups[rules.start >= 0])))": "roots of probability 0 add nothing",
+        "part = slice(at, at + 513)": "a sentence that is done twice is the same",
+        "sums[part] = -(p * np.log(np.where(p > 0, p, 2))).sum((1, 2))": "what it is multiplied with is 0",
+        "scale = np.log(self.tables.scale)[np.where(inside, sequences, 1)]": "what is past the end is not read",
+        "if threads != 1:": THREADS,
+        "if threads == 2:": THREADS,
         "if kept.get('rows', -2) < plan.rows:": SPACE,
         "if kept.get('rows', -1) <= plan.rows:": SPACE,
     },
@@ -116,6 +122,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "sparse/lasso.py": {
         "if workers <= 2:": THREADS,
+        "if workers < 1:": THREADS,
+        "bounds = [len(x) * i // max(workers, 1) for i in range(workers + 2)]": "one bound more than is read",
         "workers = min(torch.get_num_threads(), +(-len(x) // 64))": THREADS,
         "workers = min(torch.get_num_threads(), -(+len(x) // 64))": THREADS,
         "workers = min(torch.get_num_threads(), -(-len(x) // 65))": THREADS,
@@ -130,6 +138,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "corpora/hmm/law.py": {
         "state = np.full((count, len(transition)), 1 * len(transition))": DIVIDED,
         "state = np.full((count, len(transition)), 2 / len(transition))": DIVIDED,
+        "words = np.where(inside[part], sequences[part] - block * v, 1)": "what is past the end is not read",
+        "emitted = np.where(inside[..., None], self.model.emission[block].T[words], 2.0)": DIVIDED,
         "groups.append(start - row)": "rows of the sentences have numbers of their own all the same",
     },
     "scores/metrics.py": {
@@ -149,6 +159,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "curvature/trace.py": {
         "p = logits.softmax(+1)": LAST,
         "return v - p * v.sum(+1, keepdim=True)": LAST,
+        "y = torch.searchsorted(p.cumsum(-1), uniforms[:, None].to(p.dtype) / p.sum(-1, keepdim=True), right=True)": "the sum is 1 but for rounding",
         "y = torch.searchsorted(p.cumsum(+1), uniforms[:, None].to(p.dtype) * p.sum(-1, keepdim=True), right=True)": LAST,
         "y = torch.searchsorted(p.cumsum(-1), uniforms[:, None].to(p.dtype) * p.sum(+1, keepdim=True), right=True)": LAST,
     },

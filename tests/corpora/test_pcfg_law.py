@@ -248,3 +248,17 @@ def test_what_is_refused_at_its_limits():
         law.conditionals([[0, 1], [0, 1]], [0, 2])
     assert law.conditionals([[0, 1, -7]], [2]).shape == (1, 3, 2), "what is past the end does not count"
     assert law.conditionals(np.zeros((0, 3)), []).shape == (0, 3, 2)
+
+
+@pytest.mark.parametrize("grammar", [LEVELS, RECURSIVE], ids=["levels", "recursive"])
+def test_memory_of_a_thread_has_room_for_its_charts(grammar):
+    """As much as the sweeps write to, which are compiled and look at no bounds; kept for charts that are no larger."""
+    from masklab.corpora.pcfg.lanes import LANES
+
+    law = Law(rules_of(grammar))
+    small, large = law.plan(2), law.plan(4)
+    for plan in (large, small, large):
+        inner, outer, products, wide, words = law._space(plan)
+        assert inner.shape == outer.shape == (plan.rows, LANES) and words.shape == (plan.length, LANES)
+        assert products.shape == (max(law.tables.heights) ** 2, LANES) and wide.shape == (law.symbols + 1, LANES)
+        assert law._space(large)[0].base is inner.base and not np.shares_memory(inner, outer)
