@@ -51,6 +51,7 @@ MODULES = {
 LAST = "+1 is the last axis of a matrix, as -1 is"
 MEASURE = "a number drawn from [0, 1) is equal to another with a probability of 2^-53"
 SPACE = "a chart has 4 rows or more; memory that is made anew holds the same"
+RAISES = "a sentence of which this is said is impossible, and refused"
 NAMED = "the exponent follows from the name; the axes are not looked at"
 WAYS = "which of two ways is taken; both give the norm"
 THREADS = "how many threads share the rows changes no code"
@@ -71,6 +72,13 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         ),
     },
     "optim/flat.py": {"return config.lr * step / max(2, warm)": "a warm-up of one update has the rate 0"},
+    "corpora/pcfg/chart.py": {
+        "factor = 1.0 / factor if factor >= 0.0 else 0.0": RAISES,
+        "factor = 1.0 / factor if factor > 0.0 else 1.0": RAISES,
+        "values *= 1.0 / total if total >= 0.0 else 0.0": RAISES,
+        "values *= 1.0 / total if total > 0.0 else 1.0": RAISES,
+        "chart[row:row + rows[group]] = 1.0": "rows beyond the symbols are only multiplied by 0",
+    },
     "corpora/pcfg/law.py": {
         "if kept.get('rows', +1) < plan.rows:": SPACE,
         "self.roots = tuple((int(g) for g in np.unique(rules.groups[rules.start >= 0])))": "roots of probability 0 add nothing",
@@ -173,6 +181,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "if self.path is None or time.monotonic() - self.last <= self.seconds:": "no two moments are the same",
     },
     "claims/power.py": {
+        "return power(count, effect, spread, bounds, items) > POWER": "no power is .8 to the last digit",
         "return float(np.clip((inside + outside) @ _WEIGHTS / 2, 0, 2))": "a probability, above 1 by rounding at most",
     },
     "objectives/cross_entropy.py": {
