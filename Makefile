@@ -35,11 +35,17 @@ setup: $(VENV)/.done
 LOCKED = $(BIN)/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation --use-pep517
 CUDA = import sys, importlib.metadata as m; sys.exit(not any(r.startswith("nvidia-") for r in m.requires("torch")))
 
-# Every file is checked by its hash, but for a build of torch from TORCH_INDEX, which that index vouches for.
+TORCH = $$(grep -o '^torch==[0-9.]*' envs/lock-torch.txt)
+
+# Every file is checked by its hash, but for a build of torch from TORCH_INDEX, which that index vouches for. By itself
+# pip would take PyPI's build, with gigabytes for CUDA, also where pip is set up to find one for CPUs; so that is fetched
+# first (a version 2.0+cpu goes before 2.0) and then checked.
 $(VENV)/.done: $(wildcard envs/lock*.txt) pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "MaskLab needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(if $(TORCH_INDEX),$(BIN)/python -m pip install --quiet --no-deps --index-url $(TORCH_INDEX) $$(grep -o '^torch==[0-9.]*' envs/lock.txt))
+	$(BIN)/python -m pip download --quiet --no-deps --dest $(VENV)/torch $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) $(TORCH)
+	$(if $(TORCH_INDEX),$(BIN)/python -m pip install --quiet --no-deps $(VENV)/torch/*,$(LOCKED) --no-index --find-links $(VENV)/torch -r envs/lock-torch.txt)
+	rm -r $(VENV)/torch
 	$(LOCKED) -r envs/lock-build.txt
 	$(LOCKED) -r envs/lock.txt
 	if $(BIN)/python -c '$(CUDA)'; then $(LOCKED) -r envs/lock-cuda.txt; fi

@@ -1,5 +1,7 @@
 """Where `mutants.py` changes something: the numerical modules, the tests that should notice, and what no test can."""
 
+# ruff: noqa: E501 - lines stand here as the command prints them
+
 # Module below src/masklab -> arguments of pytest: the fastest tests that should notice.
 MODULES = {
     "intervals.py": ["test_statistics.py"],
@@ -49,6 +51,8 @@ MODULES = {
 LAST = "+1 is the last axis of a matrix, as -1 is"
 MEASURE = "a number drawn from [0, 1) is equal to another with a probability of 2^-53"
 SPACE = "a chart has 4 rows or more; memory that is made anew holds the same"
+RAISES = "a sentence of which this is said is impossible, and refused"
+NAMED = "the exponent follows from the name; the axes are not looked at"
 WAYS = "which of two ways is taken; both give the norm"
 THREADS = "how many threads share the rows changes no code"
 DIVIDED = "a factor of all states, which the division by their sum takes out"
@@ -68,8 +72,21 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         ),
     },
     "optim/flat.py": {"return config.lr * step / max(2, warm)": "a warm-up of one update has the rate 0"},
+    "corpora/pcfg/chart.py": {
+        "factor = 1.0 / factor if factor >= 0.0 else 0.0": RAISES,
+        "factor = 1.0 / factor if factor > 0.0 else 1.0": RAISES,
+        "values *= 1.0 / total if total >= 0.0 else 0.0": RAISES,
+        "values *= 1.0 / total if total > 0.0 else 1.0": RAISES,
+        "chart[row:row + rows[group]] = 1.0": "rows beyond the symbols are only multiplied by 0",
+    },
     "corpora/pcfg/law.py": {
         "if kept.get('rows', +1) < plan.rows:": SPACE,
+        "self.roots = tuple((int(g) for g in np.unique(rules.groups[rules.start >= 0])))": "roots of probability 0 add nothing",
+        "part = slice(at, at + 513)": "a sentence that is done twice is the same",
+        "sums[part] = -(p * np.log(np.where(p > 0, p, 2))).sum((1, 2))": "what it is multiplied with is 0",
+        "scale = np.log(self.tables.scale)[np.where(inside, sequences, 1)]": "what is past the end is not read",
+        "if threads != 1:": THREADS,
+        "if threads == 2:": THREADS,
         "if kept.get('rows', -2) < plan.rows:": SPACE,
         "if kept.get('rows', -1) <= plan.rows:": SPACE,
     },
@@ -80,6 +97,15 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "add('embeddings.segment', 2, d.sum(1).square().sum(+1))": LAST,
         "add('embeddings.word', 2, 2 * (v.gather(1, ids) * (d @ transformed[:, :, None])[..., 0]).sum(+1))": LAST,
         "length = v.square().sum(+1)": LAST,
+        "add('embeddings.word', 3, (same * (d @ d.mT)).sum((1, 2)))": NAMED,
+        "add('embeddings.position', 3, d.square().sum((1, 2)))": NAMED,
+        "add('embeddings.segment', 3, d.sum(1).square().sum(-1))": NAMED,
+        "add('embeddings.word', 3, 2 * (v.gather(1, ids) * (d @ transformed[:, :, None])[..., 0]).sum(-1))": NAMED,
+        "add('embeddings.word' if self.tied else 'head.weight', 3, length * transformed.square().sum(-1))": NAMED,
+        "add('head.bias', 2, length)": NAMED,
+        "gradients = torch.autograd.grad(logits, outputs, v, retain_graph=number <= len(vs))": "memory that is kept a moment longer",
+        "parameter.requires_grad_(True)": "gradients that nobody asks for are not formed",
+        "handle = embeddings.norm.register_forward_pre_hook(lambda module, args: self._begin(args[0]), prepend=False)": "it is the only one",
         "add('embeddings.word' if self.tied else 'head.weight', 2, length * transformed.square().sum(+1))": LAST,
         "i, f, g, o = torch.addmm(gates[:, t], h, back).chunk(4, +1)": LAST,
         "if length / (i + o) < i * o:": WAYS,
@@ -89,9 +115,23 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "corpora/markov/law.py": {
         "distribution[here] = (joint / np.where(total > 0, total, 2)).T": "what it divides is 0",
+        "state = self._push(state / np.where(total > 0, total, 2))": "what it divides is 0",
+        "state /= np.where(total > 0, total, 2)": "what it divides is 0",
+        "blind = Channel(rate=0.0, mask=1.0, random=1.0)": "of a random token nothing is left to the token itself",
+        "blind = Channel(rate=0.0, mask=0.0, random=2.0)": "a factor of all tokens, which are divided by their sum",
+        "form = np.where(hidden, 1, seen // self.synsets)": "of a [MASK] the peak is 0 whatever the form",
+        "return [(np.where(hidden, 2.0, base), np.where(hidden, 0.0, peak * forms[form])) for forms in self.forms]": (
+            "a factor of all chains and tokens, which are divided by their sum"
+        ),
+        "self.sources = np.tile(np.arange(len(chain)), 3)[by_target]": "there are two edges: the third part is not read",
+        "return np.where(np.isfinite(top), top + _log(np.exp(values - np.where(np.isfinite(top), top, 1)).sum(0)), top)": (
+            "where it is not finite the other branch is taken"
+        ),
     },
     "sparse/lasso.py": {
         "if workers <= 2:": THREADS,
+        "if workers < 1:": THREADS,
+        "bounds = [len(x) * i // max(workers, 1) for i in range(workers + 2)]": "one bound more than is read",
         "workers = min(torch.get_num_threads(), +(-len(x) // 64))": THREADS,
         "workers = min(torch.get_num_threads(), -(+len(x) // 64))": THREADS,
         "workers = min(torch.get_num_threads(), -(-len(x) // 65))": THREADS,
@@ -99,10 +139,15 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "bounds = [len(x) * i // max(workers, 2) for i in range(workers + 1)]": "one worker needs no bounds",
         "return F.normalize(x, dim=+1, eps=1e-09)": LAST,
         "chunk = CHUNK.get(x.device.type, 8193)": "both devices have their own",
+        "part = Codes(codes.indptr[start:start + len(rows) + 1] + first, codes.indices[first:last], codes.values[first:last])": (
+            "only differences of these numbers are read"
+        ),
     },
     "corpora/hmm/law.py": {
         "state = np.full((count, len(transition)), 1 * len(transition))": DIVIDED,
         "state = np.full((count, len(transition)), 2 / len(transition))": DIVIDED,
+        "words = np.where(inside[part], sequences[part] - block * v, 1)": "what is past the end is not read",
+        "emitted = np.where(inside[..., None], self.model.emission[block].T[words], 2.0)": DIVIDED,
         "groups.append(start - row)": "rows of the sentences have numbers of their own all the same",
     },
     "scores/metrics.py": {
@@ -116,16 +161,27 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "over_items = float(values[:, 1:].mean(0).var(ddof=1)) if draws >= 1 else 0.0": "of one draw it is NaN",
     },
     "optim/direct.py": {
-        "return (None, torch.ops.aten.embedding_dense_backward(gradient, ids, len(table), -2, False))": "no id is negative",  # noqa: E501
+        "return (None, torch.ops.aten.embedding_dense_backward(gradient, ids, len(table), -2, False))": "no id is negative",
         "if torch.compiler.is_compiling() and (not is_direct(table)):": "both ways give the same gradients",
     },
     "curvature/trace.py": {
         "p = logits.softmax(+1)": LAST,
         "return v - p * v.sum(+1, keepdim=True)": LAST,
-        "y = torch.searchsorted(p.cumsum(+1), uniforms[:, None].to(p.dtype) * p.sum(-1, keepdim=True), right=True)": LAST,  # noqa: E501
-        "y = torch.searchsorted(p.cumsum(-1), uniforms[:, None].to(p.dtype) * p.sum(+1, keepdim=True), right=True)": LAST,  # noqa: E501
+        "y = torch.searchsorted(p.cumsum(-1), uniforms[:, None].to(p.dtype) / p.sum(-1, keepdim=True), right=True)": "the sum is 1 but for rounding",
+        "y = torch.searchsorted(p.cumsum(+1), uniforms[:, None].to(p.dtype) * p.sum(-1, keepdim=True), right=True)": LAST,
+        "y = torch.searchsorted(p.cumsum(-1), uniforms[:, None].to(p.dtype) * p.sum(+1, keepdim=True), right=True)": LAST,
+    },
+    "claims/verdict.py": {
+        "above_low, below_low = two_sided(effect, low) if math.isfinite(low) else (0.0, 2.0)": "the least of levels, another of which is 1 at most",
+        "above_high, below_high = two_sided(effect, high) if math.isfinite(high) else (2.0, 0.0)": "the least of levels, another of which is 1 at most",
+    },
+    "sparse/dictionary.py": {
+        "order = codes.indices.argsort(stable=False)": "the order of a sum's terms",
+        "if scale < UNUSED:": "no number of 32 bits is 1e-6",
+        "if self.path is None or time.monotonic() - self.last <= self.seconds:": "no two moments are the same",
     },
     "claims/power.py": {
+        "return power(count, effect, spread, bounds, items) > POWER": "no power is .8 to the last digit",
         "return float(np.clip((inside + outside) @ _WEIGHTS / 2, 0, 2))": "a probability, above 1 by rounding at most",
     },
     "objectives/cross_entropy.py": {
@@ -140,6 +196,11 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "objectives/mlsm.py": {"return kl_to_sparse(indices, values, F.log_softmax(output.latent.float(), +1))": LAST},
     "scores/results.py": {
+        "groups = self.scores.groupby(['recipe', 'metric'], sort=True).indices": "groups are asked for by their names",
+        "shape = (len(replicates), len(x), c.max() + 1, s.max() + 2)": "a seed that nothing has is left out of the mean",
+        "row = self.scores.iloc[rows[np.flatnonzero(at == values[counts > 1][0])[1]]]": (
+            "both rows of a place have what is said of it"
+        ),
         "yield (*values, *(column[row].values.to_numpy(zero_copy_only=True) for column in lists))": (
             "lists of numbers without nulls are never copied"
         ),

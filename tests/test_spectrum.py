@@ -77,3 +77,12 @@ def test_half_precision_rows_are_summed_in_double():
     found = Gram().add(rows[:1]).add(rows[1:]).eigenvalues()
     truth = np.linalg.svd(rows.double().numpy(), compute_uv=False) ** 2
     np.testing.assert_allclose(found, truth, rtol=1e-10)
+
+
+def test_one_column_and_none():
+    assert effective_rank([3.0], 0.9) == 1 and effective_rank([1.0, 0.0], 0.9) == 1 and effective_rank([0.0], 0.9) == 0
+    gram = streamed(np.zeros((3, 2)), [3])
+    assert gram.mean_share() == 0 and gram.eigenvalues().tolist() == [0, 0]
+    thin = streamed(np.array([[0.1], [0.3]]), [1, 1])
+    assert thin.eigenvalues() == pytest.approx([0.1]) and thin.eigenvalues(centred=True) == pytest.approx([0.02])
+    assert thin.mean_share() == pytest.approx(0.08 / 0.1)

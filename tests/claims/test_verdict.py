@@ -66,7 +66,7 @@ def test_verdicts_follow_the_interval():
     apart = {"a": [0.81, 0.83, 0.82], "b": [0.71, 0.70, 0.72]}
     found = one(BETTER, results(apart))
     assert found["verdict"] == "supported" and found["value"] == pytest.approx(0.11) and found["replicates"] == 3
-    assert found["needed"] == 0
+    assert found["needed"] == 0 and 0 < found["p"] < 0.05
     assert one(SAME, results(apart))["verdict"] == "contradicted"
     other = Claim("worse", "1", "F", "a is worse", difference(A, B), "below 0")
     assert one(other, results(apart))["verdict"] == "contradicted"
@@ -93,6 +93,7 @@ def test_models_that_learned_nothing_decide_nothing():
     for claim in (BETTER, SAME):
         found = one(claim, results(flat))
         assert found["verdict"] == "untested" and "no recipe does better than its nulls" in found["why"]
+        assert math.isnan(found["p"]) and found["needed"] == 0
     unlearned = one(BETTER, results({"a": [0.81, 0.83, 0.82], "b": [0.71, 0.70, 0.72]}, learned=False))
     assert unlearned["verdict"] == "untested" and "word frequencies" in unlearned["why"]
 

@@ -102,7 +102,11 @@ def test_a_share_of_the_masks_leaves_an_autoencoders_encoder():
 
 
 def test_terms_stand_in_the_schema_and_in_the_table_of_keys():
-    written = Config.model_json_schema()["$defs"]["Objective"]["properties"]
+    written = Config.model_json_schema()["$defs"]["Objective"]
+    assert written["description"] == (
+        "A weighted sum of terms: the name of each -> its settings; a number is short for its weight."
+    )
+    written = written["properties"]
     assert set(written) == set(kinds.OURS["terms"])
     number, _, nothing = written["mlm"]["anyOf"]
     assert number == {"type": "number", "minimum": 0} and nothing == {"type": "null"}

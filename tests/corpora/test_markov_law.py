@@ -165,6 +165,7 @@ def test_conditionals_are_ratios_of_joint_probabilities(distributional):
         each[:, column] = np.arange(law.symbols)
         joint = np.exp(law.log_probability(each))
         np.testing.assert_allclose(found[row, column], joint / joint.sum(), atol=1e-12)
+    np.testing.assert_array_equal(law.conditionals(sequences, [4] * 5), found)
     with pytest.raises(MaskLabError, match="one length"):
         law.conditionals(sequences, [4, 4, 3, 4, 4])
 
@@ -275,7 +276,17 @@ def test_how_many_sequences_are_taken_at_a_time(monkeypatch):
     law.posterior(tokens, np.ones((7, 4), bool), blind)
     assert sizes == [3, 3, 1]
     assert law.posterior(tokens[:0], np.ones((0, 4), bool)).shape == (0, law.symbols)
+    impossible = next(pair for pair in np.ndindex(8, 8) if not np.isfinite(law.log_probability([pair]))[0])
+    with pytest.raises(MaskLabError, match="sequence 5: impossible"):
+        bad = np.concatenate([tokens[:5], [[*impossible, *tokens[5, 2:]]], tokens[5:]])
+        law.posterior(bad, np.arange(4)[None] == np.full((8, 1), 3), blind)
     sizes.clear()
     monkeypatch.setattr(module, "MEMORY", 1)
     law.posterior(tokens[:2], np.ones((2, 4), bool), blind)
     assert sizes == [1, 1]
+
+
+def test_chains_take_turns_with_the_forms():
+    chains = draw_chains(Chains(synsets=4, chains=3), 1)
+    assert Law(chains, 4, False).forms.tolist() == [[1, 0], [0, 1], [1, 0]]
+    assert (Law(chains, 4, True).forms == 0.5).all() and Law(chains, 4, True).symbols == 8

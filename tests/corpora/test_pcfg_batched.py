@@ -69,5 +69,9 @@ def test_a_batch_holds_as_many_sentences_as_fit_and_names_the_bad_one(monkeypatc
     assert batched.conditionals(good, [2] * 8).shape == (8, 2, 2) and sizes == [3, 3, 2]
     with pytest.raises(MaskLabError, match="sequence 4: impossible"):
         batched.conditionals([*good[:4], [1, 0], *good[:2]], [2] * 7)
+    sizes.clear()
+    monkeypatch.setattr(batched_law, "NUMBERS", 1)
+    batched.conditionals(good[:2], [2] * 2)
+    assert sizes == [1, 1]
     padded = batched.conditionals([[0, 1, 1]], [2])
     assert padded[0].tolist() == [[1, 0], [0, 1], [0, 0]] and padded.dtype == torch.float64

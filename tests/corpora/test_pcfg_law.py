@@ -248,3 +248,35 @@ def test_what_is_refused_at_its_limits():
         law.conditionals([[0, 1], [0, 1]], [0, 2])
     assert law.conditionals([[0, 1, -7]], [2]).shape == (1, 3, 2), "what is past the end does not count"
     assert law.conditionals(np.zeros((0, 3)), []).shape == (0, 3, 2)
+
+
+@pytest.mark.parametrize("grammar", [LEVELS, RECURSIVE], ids=["levels", "recursive"])
+def test_memory_of_a_thread_has_room_for_its_charts(grammar):
+    """As much as the sweeps write to, which are compiled and look at no bounds; kept for charts that are no larger."""
+    from masklab.corpora.pcfg.lanes import LANES
+
+    law = Law(rules_of(grammar))
+    small, large = law.plan(2), law.plan(4)
+    for plan in (large, small, large):
+        inner, outer, products, wide, words = law._space(plan)
+        assert inner.shape == outer.shape == (plan.rows, LANES) and words.shape == (plan.length, LANES)
+        assert products.shape == (max(law.tables.heights) ** 2, LANES) and wide.shape == (law.symbols + 1, LANES)
+        assert law._space(large)[0].base is inner.base and not np.shares_memory(inner, outer)
+
+
+@pytest.mark.parametrize("grammar", [LEVELS, RECURSIVE], ids=["levels", "recursive"])
+def test_what_lies_in_memory_counts_for_nothing(grammar):
+    law, rules = Law(rules_of(grammar)), rules_of(grammar)
+    rows = np.array(list(sentences(rules, 4)))[:30]
+    lengths = np.full(len(rows), 4)
+    ways = [
+        lambda law: law.conditionals(rows, lengths),
+        lambda law: law.conditionals_at(rows, lengths, np.arange(len(rows)), np.arange(len(rows)) % 4),
+        lambda law: law.log_probability(rows, lengths),
+        lambda law: law.prefix_posterior(rows, lengths, 2),
+    ]
+    for way in ways:
+        wanted = way(Law(rules))
+        for part in law._space(law.plan(4))[:4]:
+            part[:] = np.nan
+        np.testing.assert_array_equal(way(law), wanted)

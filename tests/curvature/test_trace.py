@@ -197,3 +197,17 @@ def test_hiding_is_of_one_token_and_fair_to_others():
     ids, at = trace.hide(torch.arange(12).view(3, 4) + 50, torch.tensor([0, 3, 2]))
     assert at.tolist() == [0, 7, 10] and (ids == trace.MASK).nonzero().tolist() == [[0, 0], [1, 3], [2, 2]]
     assert (ids != torch.arange(12).view(3, 4) + 50).sum() == 3
+
+
+def test_summed_gradients_pass_over_what_is_not_touched():
+    model, ids, lengths, at = saturated()
+    signs = trace.random_signs(np.random.default_rng(3), B, V)
+    before = trace.summed_norms(model, ids, lengths, at, signs)
+    model.register_parameter("untouched", torch.nn.Parameter(torch.ones(3, 2, dtype=torch.float64)))
+    assert torch.equal(trace.summed_norms(model, ids, lengths, at, signs), before) and before.shape == (1, 3)
+
+
+def test_a_label_of_no_share_in_the_covariance_is_never_drawn():
+    logits = torch.tensor([[-torch.inf, 0.0, 0.0], [0.0, -torch.inf, 0.0]])
+    found = trace.label_scores(logits, torch.tensor([0.0, 0.5]))
+    torch.testing.assert_close(found, torch.tensor([[0, 0.5, -0.5], [-0.5, 0, 0.5]]))

@@ -38,3 +38,26 @@ def test_values_hold_the_resamplings_of_their_items():
     np.testing.assert_allclose(majority[0], majority[1])
     expected = [np.bincount(np.repeat(targets, count)).max() / 40 for count in counts]
     np.testing.assert_allclose(majority[0, 1:], expected)
+
+
+def test_a_test_set_that_one_model_alone_answered():
+    """And one that belongs to no task of the config: its items are the same in all replicates unless a fact says no."""
+    targets = np.array([0, 1, 1, 0, 1, 1, 1])
+    given = np.array([0, 1, 0, 0, 1, 0, 1])
+    at = {"recipe": "a", "replicate": 1, "step": 4, "probe": "p", "task": "t", "split": "test"}
+    value = items.METRICS["accuracy"](targets, given)
+    rows = rows_to_frame([at | {"metric": "accuracy", "value": value, "n": 7}])
+    table = items.records_to_table([at | {"metrics": ["accuracy"], "targets": targets, "predictions": given}])
+    probes = {"p": {"kind": "linear_probe", "tasks": ["t"], "recipes": ["a"]}}
+    reading = Reading("a", "accuracy", ("t",))
+    for recipe, drawn in (({}, True), ({"corpus.redrawn": False}, True), ({"corpus.redrawn": True}, False)):
+        found = Results(View("s", recipes={"a": recipe}, probes=probes), rows, table, draws=5)
+        row = found.values(reading).scalar[0]
+        counts = found._counts("t", "test", 7)
+        wanted = [(targets == given) @ count / 7 for count in counts] if drawn else [value] * 5
+        np.testing.assert_allclose(row, [value, *wanted])
+        assert counts.shape == (5, 7) and (counts.sum(1) == 7).all()
+    known = View("s", recipes={"a": {}}, probes=probes, tasks={"t": {"metric": "accuracy", "redrawn": True}})
+    assert len(set(Results(known, rows, table, draws=5).values(reading).scalar[0])) == 1
+    assert Results(known, rows, None, draws=5).values(reading).scalar.shape == (1, 1)
+    assert Results(known, rows, table).values(reading).scalar.shape == (1, 1)

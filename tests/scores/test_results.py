@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from masklab.errors import MaskLabError
+from masklab.scores.estimate import PLAIN
 from masklab.scores.reading import Reading
 from masklab.scores.results import NOTHING, Results, difference
 from masklab.scores.schema import rows_to_frame
@@ -23,7 +25,8 @@ def view(**more):
     measured = {"p": ["t", "u"], "m": ["blimp"]}
     probes = {n: {"kind": kind, "tasks": measured.get(n, []), "recipes": ["a", "b", "n"]} for n, kind in kinds.items()}
     nulls = {"a": {"majority": None, "random": "n"}}
-    return View("s", recipes={"a": {"steps": 40}, "b": {}, "n": {}}, tasks=tasks, probes=probes, nulls=nulls, **more)
+    given = {"recipes": {"a": {"steps": 40}, "b": {}, "n": {}}, "tasks": tasks, "probes": probes, "nulls": nulls}
+    return View("s", **given | more)
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +154,7 @@ def test_a_summary_of_a_number_and_of_a_curve(rows, found):
     assert found.summary(BOTH.of("a", over="train_size"))["x"].tolist() == list(SIZES)
     with pytest.raises(MaskLabError, match="nothing was measured of"):
         found.summary(Reading("a", "loss"))
+    assert found.rows(BOTH).columns.tolist() == rows.columns.tolist()
     assert found.values(Reading("a", "loss")) is NOTHING and not len(found.rows(Reading("a", "loss")))
     assert found.items_behind(Reading("a", "loss")) == 0 and NOTHING.data.shape == (0, 1, 1)
 
@@ -205,3 +209,111 @@ def test_two_probes_of_one_thing_are_refused(rows):
     again = pd.concat([rows, rows[(rows["task"] == "t") & (rows["step"] == 40)].head(1)])
     with pytest.raises(MaskLabError, match=r"two probes measured a at step 40 on t \(mcc\)"):
         Results(view(), again).values(BOTH.of("a", splits=("test", "away")))
+    other = rows[(rows["task"] == "u") & (rows["step"] == 40) & (rows["recipe"] == "a") & (rows["split"] == "test")]
+    with pytest.raises(MaskLabError, match=r"two probes measured a at step 40 on u \(mcc\)"):
+        Results(view(), pd.concat([rows, other.tail(1)])).values(BOTH)
+
+
+def test_the_majority_is_of_scores_of_tasks_alone(found):
+    assert found.majority(BOTH.of("a", step="all", over="step")).data.shape == (3, 3, 1)
+    for other in (
+        BOTH.of("a", tasks=()),
+        BOTH.of("a", over="layer"),
+        BOTH.of("a", over="train_size", reduce="slope"),
+        BOTH.of("a", form="log"),
+        Reading("a", "rank"),
+        BOTH.of("nobody"),
+    ):
+        assert found.majority(other) is None
+    assert not found.majority(BOTH.of("a", metric="mcc")).data.any()
+    assert found.majority(BOTH.of("a", metric="flops", splits=("train",))) is None
+
+
+def test_one_part_of_a_set_of_pairs_is_pairs_measured_or_not(found):
+    assert found.of_pairs(Reading("a", tasks=("blimp/nowhere",)))
+    assert found.of_pairs(Reading("a", "accuracy", tasks=("t",), probe="minimal_pairs"))
+    assert not found.of_pairs(Reading("a", tasks=("blimp", "t"))) and not found.of_pairs(Reading("a", "rank"))
+    assert not found.of_pairs(Reading("nobody", tasks=("blimp",)))
+
+
+def test_what_a_metric_can_be(found):
+    assert found.limits(BOTH) == (-1, 1) and found.limits(Reading("a", tasks=("blimp",))) == (0, 1)
+    assert found.limits(BOTH.of("a", tasks=("t", "blimp"))) == (-1, 1)
+    for free in (
+        RANK,
+        BOTH.of("a", form="log"),
+        BOTH.of("a", over="train_size", reduce="slope"),
+        Reading("a", "flops"),
+    ):
+        assert found.limits(free) == (-np.inf, np.inf)
+
+
+def test_correlations_with_ratings_have_fishers_interval():
+    at = {"recipe": "a", "step": 1, "probe": "p", "task": "t", "split": "test", "metric": "pearson", "n": 9}
+    values = np.array([0.9, 0.99, 0.5, 0.97])
+    rows = rows_to_frame([at | {"replicate": r, "value": v} for r, v in enumerate(values, 1)])
+    results, reading = Results(view(), rows), Reading("a", "pearson", tasks=("t",))
+    made, z = results.estimate(reading), np.arctanh(values)
+    half = stats.t.ppf(0.975, 3) * z.std(ddof=1) / 2
+    assert made.value == pytest.approx(values.mean()), "the mean is of the correlations as they are"
+    assert (made.low, made.high) == pytest.approx(tuple(np.tanh([z.mean() - half, z.mean() + half])))
+    plain = results.estimated(values[:, None], reading.of("a", metric="mcc"))
+    half = stats.t.ppf(0.975, 3) * values.std(ddof=1) / 2
+    assert (plain.low, plain.high) == pytest.approx((values.mean() - half, min(1, values.mean() + half)))
+    logs = results.estimate(reading.of("a", form="log"))
+    assert logs.half == pytest.approx(stats.t.ppf(0.975, 3) * np.log(values).std(ddof=1) / 2) and logs.scale is PLAIN
+    both = Results(view(tasks={"t": {"metric": "pearson"}, "u": {"metric": "spearman"}}), rows)
+    two = both.estimated(values[:, None], Reading("a", tasks=("t", "u")))
+    assert (two.value, two.low, two.high) == (made.value, made.low, made.high)
+    skewed = results.estimated(np.array([[0.99999999], [-0.5], [-0.5]]), reading)
+    assert skewed.low <= skewed.value <= skewed.high and skewed.value == pytest.approx(-1e-8 / 3)
+    assert results.estimated(np.empty((0, 1)), reading).replicates == 0
+
+
+def test_points_that_not_every_replicate_has_are_left_out(rows):
+    some = rows[~((rows["step"] == 20) & (rows["replicate"] == 2))]
+    curve = BOTH.of("a", step="all", over="step")
+    found = Results(view(), some)
+    assert np.isnan(found.values(curve).data[:, :, 0]).tolist() == [[False] * 3, [False, True, False], [False] * 3]
+    summary = found.summary(curve)
+    assert summary["x"].tolist() == [10, 40] and summary["replicates"].tolist() == [3, 3]
+    assert found.gaps("a") == pytest.approx({10: 0.5, 40: 0.1})
+    last = found.estimate(BOTH)
+    assert summary.iloc[1][["value", "low", "high", "spread"]].tolist() == pytest.approx(
+        [last.value, last.low, last.high, last.spread]
+    )
+
+
+@pytest.mark.parametrize("top", [1, 2, 3, 4])
+def test_halves_of_any_number_of_layers(top):
+    at = {
+        "recipe": "a",
+        "replicate": 1,
+        "step": 1,
+        "probe": "r",
+        "task": "c",
+        "split": "test",
+        "metric": "rank",
+        "n": 9,
+    }
+    rows = rows_to_frame([at | {"layer": layer, "value": 2.0**layer} for layer in range(top + 1)])
+    found, half = Results(view(), rows), top // 2
+    layers = {"shallow": range(1, half + 1), "deep": range(top - half + 1, top + 1), "all": range(1, top + 1),
+              "first": [0], "last": [top], 1: [1]}  # fmt: skip
+    for which, kept in layers.items():
+        values = found.values(Reading("a", "rank", layers=which))
+        if len(kept):
+            assert values.scalar.item() == np.mean([2.0**layer for layer in kept])
+        else:
+            assert not values.replicates
+    sizes = [{**at, "probe": "p", "task": "t", "metric": "mcc", "train_size": 10 * k, "value": 0.1 * k}
+             for k in range(1, top + 1)]  # fmt: skip
+    found = Results(view(), rows_to_frame(sizes))
+    small = found.values(Reading("a", tasks=("t",), sizes="small")).scalar.item()
+    assert small == pytest.approx(0.1 * np.mean(range(1, -(-top // 2) + 1)))
+
+
+def test_the_saturation_is_reached_at_its_limit(found):
+    assert found.saturated({}) == [] and found.saturated({"a": 0.25}) == ["a"]
+    exact = Results(view(saturation=0.25), found.scores)
+    assert exact.saturated({1: 0.5, 2: 0.75, 3: 0.7500001}) == [1, 2]

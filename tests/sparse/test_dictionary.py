@@ -191,14 +191,15 @@ def test_batches_are_the_permutations_cut_draws():
             assert found.tolist() == whole[i * size : (i + 1) * size].tolist()
 
 
+@pytest.mark.parametrize("accumulate", [module._accumulate, module._accumulate_dense, module._accumulate_sparse])
 @pytest.mark.parametrize("shape", [(1, 4), (9, 5), (64, 12)])
-def test_accumulate_adds_to_what_is_there(shape):
+def test_accumulate_adds_to_what_is_there(shape, accumulate):
     k, d = shape
     x, dictionary = vectors(30, d), torch.nn.functional.normalize(torch.randn(d, k), dim=0)
     codes = lasso(x, dictionary, PENALTY)
     a, b = torch.rand(k, k), torch.rand(k, d)
     dense, wanted = codes.dense(k), (a.clone(), b.clone())
-    module._accumulate(a, b, codes, x)
+    accumulate(a, b, codes, x)
     torch.testing.assert_close(a, wanted[0] + dense.T @ dense / 30)
     torch.testing.assert_close(b, wanted[1] + dense.T @ x / 30)
 
@@ -252,3 +253,19 @@ def test_a_state_resume_keeps_is_saved_no_more_often_than_asked(tmp_path):
     assert not (tmp_path / "learning.safetensors").exists(), "the last iteration is the result's"
     learn(x, 8, PENALTY, 2, 10, state_folder=tmp_path, save_seconds=0)
     assert (tmp_path / "learning.safetensors").exists()
+
+
+def test_what_spams_is_given_and_what_initial_draws_are(monkeypatch):
+    """The vectors in the order of our first epoch, and columns of length 1 of vectors of any length."""
+    from masklab import rng
+
+    x, seen = 7 * vectors(30, 6), []
+    monkeypatch.setattr(module.spams_backend, "train", lambda *given: seen.extend(given) or given[1])
+    found = learn(x, 8, PENALTY, 5, 9, 4, "spams", threads=3)
+    assert torch.equal(seen[0], x[torch.from_numpy(rng.generator(4, "dictionary", "order", 0).permutation(30))])
+    assert seen[2:] == [PENALTY, 5, 9, 3] and torch.equal(found, module.initial(x, 8, 4))
+    for scale in (7.0, 1.0, 0.01):
+        start = module.initial(scale * vectors(30, 6), 8, 4)
+        torch.testing.assert_close(start.norm(dim=0), torch.ones(8))
+        rows = start.T @ vectors(30, 6).T
+        torch.testing.assert_close(rows.amax(1), torch.ones(8))  # each is one of the vectors

@@ -225,3 +225,28 @@ def test_what_cannot_be_coded_is_one_line():
     assert unit_rows(torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1e-8]])).tolist() == [
         [0, 0], pytest.approx([0.6, 0.8]), pytest.approx([0, 1])
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 3, 6])
+def test_fista_step_by_step(iterations, monkeypatch):
+    """Long before it has converged, where momentum shows: the iteration of Beck and Teboulle (2009), in double."""
+    import masklab.sparse.lasso as module
+
+    monkeypatch.setattr(module, "FISTA_ITERATIONS", iterations)
+    x, dictionary = vectors(9, 12), atoms(12, 30)
+    matrix, rows = dictionary.double(), x.double()
+    step = 1 / torch.linalg.eigvalsh(matrix @ matrix.T)[-1]
+    before = ahead = torch.zeros(9, 30, dtype=torch.double)
+    t = 1.0
+    for _ in range(iterations):
+        codes = (ahead - step * ((ahead @ matrix.T - rows) @ matrix + PENALTY)).clamp(min=0)
+        following = (1 + (1 + 4 * t**2) ** 0.5) / 2
+        ahead, before, t = codes + (t - 1) / following * (codes - before), codes, following
+    found = lasso(x, dictionary, PENALTY, solver="fista").dense(30).double()
+    torch.testing.assert_close(found, before, atol=2e-6, rtol=1e-5)
+
+
+def test_on_cpus_the_compiled_solver_is_used(monkeypatch):
+    x, dictionary = vectors(20, 6), atoms(6, 9)
+    monkeypatch.setattr(batched_lasso, "solve", None)
+    assert len(lasso(x, dictionary, PENALTY)) == 20

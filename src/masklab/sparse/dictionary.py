@@ -145,19 +145,23 @@ def _keep(i: int, size: int, atoms: int) -> float:
 
 def _accumulate(a: Tensor, b: Tensor, codes, batch: Tensor) -> None:
     """a += mean of codes^T codes [k, k]; b += mean of codes^T batch [k, d]."""
-    k, n = len(a), len(batch)
-    dense = codes.dense(k)
-    if dense.is_cuda:
-        a.addmm_(dense.T, dense, alpha=1 / n)
-        b.addmm_(dense.T, batch, alpha=1 / n)
-    else:
-        # the codes' transpose in compressed rows: entries sorted by atom, each pointing to a vector
-        order = codes.indices.argsort(stable=True)
-        offsets = torch.bincount(codes.indices, minlength=k).cumsum(0).roll(1)
-        offsets[0] = 0
-        vectors, weights = codes.rows[order], codes.values[order] / n
-        for total, right in ((a, dense), (b, batch)):
-            total.add_(F.embedding_bag(vectors, right, offsets, per_sample_weights=weights, mode="sum"))
+    (_accumulate_sparse if batch.device.type == "cpu" else _accumulate_dense)(a, b, codes, batch)
+
+
+def _accumulate_dense(a, b, codes, batch):
+    dense, n = codes.dense(len(a)), len(batch)
+    a.addmm_(dense.T, dense, alpha=1 / n)
+    b.addmm_(dense.T, batch, alpha=1 / n)
+
+
+def _accumulate_sparse(a, b, codes, batch):
+    """By the codes' transpose in compressed rows: entries sorted by atom, each pointing to a vector."""
+    order = codes.indices.argsort(stable=True)
+    offsets = torch.bincount(codes.indices, minlength=len(a)).cumsum(0).roll(1)
+    offsets[0] = 0
+    vectors, weights = codes.rows[order], codes.values[order] / len(batch)
+    for total, right in ((a, codes.dense(len(a))), (b, batch)):
+        total.add_(F.embedding_bag(vectors, right, offsets, per_sample_weights=weights, mode="sum"))
 
 
 def _update(d_t: Tensor, a: Tensor, b: Tensor) -> None:
