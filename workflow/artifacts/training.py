@@ -26,7 +26,8 @@ class Pretrain(Artifact):
             if reference := getattr(model, key):
                 files[key] = paths.manifest(reference, k)
         if model.folder:
-            files |= self._adopted(model)
+            weights = Path(self.config.encoders[model.encoder].folder) / "model.safetensors"
+            files |= {"sources": [str(weights)]} if weights.is_file() else {}
         if objective.tasks:
             files["tasks"] = [paths.task(task, k) for task in objective.tasks]
         if dictionary := dictionary_of(self.config, recipe):
@@ -34,11 +35,6 @@ class Pretrain(Artifact):
             if model.codes == "stored":
                 files["codes"] = paths.codes(dictionary, k)
         return files
-
-    def _adopted(self, model) -> dict:
-        """The weights of a model made elsewhere, where they are one file."""
-        weights = Path(self.config.encoders[model.encoder].folder) / "model.safetensors"
-        return {"weights": str(weights)} if weights.is_file() else {}
 
     def settings(self, recipe, replicate):
         model, dictionary = self.config.models[recipe], dictionary_of(self.config, recipe)
