@@ -21,6 +21,7 @@ PROBE = FinetuneProbe(
     epochs=5,
     evaluate_every=10,
     patience=99,
+    batches="random",
 )
 
 
