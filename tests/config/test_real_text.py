@@ -45,12 +45,13 @@ def test_what_its_entries_say_can_be_read(page):
     assert {split: len(table) for split, table in splits.items()} == {"train": 304, "valid": 1000, "test": 1000}
     rows = {}
     for name, task in config.tasks.items():
-        if task.kind in ("pair-files", "label-files", "glue", "squad"):
+        if task.kind in ("pair-files", "label-files", "babylm-pairs", "babylm-labels", "glue", "squad"):
             made, facts = build(task, name, 1)
             rows[name] = facts["kind"], len(made["test"])
     assert rows == {
         "blimp": ("pairs", 8), "cola": ("labels", 8), "rte": ("labels", 8), "wsc": ("labels", 8),
-        "mnli": ("labels", 16), "squad": ("spans", 8),
+        "mnli": ("labels", 16), "squad": ("spans", 8), "blimp-2023": ("pairs", 8), "cola-2023": ("labels", 8),
+        "main_verb_lexical_content_the": ("labels", 8),
     }  # fmt: skip
 
 

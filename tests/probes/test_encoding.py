@@ -44,7 +44,7 @@ def test_longest_first_keeps_the_budget():
 def test_batches_hold_every_row_once():
     rng = np.random.default_rng(0)
     lengths = rng.integers(3, 40, 1003)
-    batches = shuffled_batches(lengths, 32, np.random.default_rng(1))
+    batches = shuffled_batches(lengths, 32, np.random.default_rng(1), 8)
     assert len(batches) == -(-1003 // 32)
     assert sorted(np.concatenate(batches)) == list(range(1003))
     padded = sum(len(batch) * lengths[batch].max() for batch in batches)

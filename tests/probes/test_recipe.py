@@ -8,9 +8,9 @@ from masklab.config.schema import FinetuneProbe
 from masklab.probes.recipe import Course, EarlyStopping
 
 
-def course(size=100, seed=1, **changes):
+def course(size=100, seed=1, lengths=None, **changes):
     probe = FinetuneProbe(kind="finetune", tasks=["t"], **({"batch_size": 16, "epochs": 3} | changes))
-    return Course(probe, 1, "glue", "t", size, seed, np.arange(100)[:size] % 7 + 3)
+    return Course(probe, 1, "glue", "t", size, seed, np.arange(100)[:size] % 7 + 3 if lengths is None else lengths)
 
 
 def test_early_stopping_equals_transformers():
@@ -92,3 +92,13 @@ def test_streams_are_equal_across_sizes_and_differ_across_seeds():
     assert small.head_generator().initial_seed() == large.head_generator().initial_seed()
     assert other.head_generator().initial_seed() != large.head_generator().initial_seed()
     assert not all((a == b).all() for a, b in zip(large.batches(), other.batches(), strict=True))
+
+
+def test_rows_of_a_batch_are_of_like_length_or_any():
+    lengths = np.repeat([5, 50], 64)
+    spread = {}
+    for batches in ("length", "random"):
+        drawn = list(course(batches=batches, epochs=2, size=128, lengths=lengths).batches())
+        assert sorted(np.concatenate(drawn[:8])) == list(range(128))
+        spread[batches] = sum(len(set(lengths[rows])) == 2 for rows in drawn)
+    assert spread["length"] <= 2 and spread["random"] == len(drawn)

@@ -17,12 +17,39 @@ def lay_down(text: str, folder: Path) -> str:
     """Write the files below /data/ that a text names below `folder`; the text with these in their place."""
     for name in dict.fromkeys(re.findall(r"/data/[\w/.*-]+", text)):
         path = folder / name.replace("*", "lines").lstrip("/")
-        if path.suffix:
+        if path.name in FOLDERS:
+            FOLDERS[path.name](path)
+        elif path.suffix:
             _write(path)
         else:
             for split in ("train", "dev", "dev_matched", "dev_mismatched"):
                 _write(path / f"{split}.tsv")
     return text.replace("/data/", f"{folder}/data/")
+
+
+def _filter_data(folder: Path):
+    """BabyLM's evaluation data of 2023: a file or two of each kind."""
+    labels = [{"sentence": f"The cat runs {n}.", "label": n % 2, "condition": "test"} for n in range(8)]
+    for start in ("glue_filtered/cola", "msgs_filtered/main_verb_lexical_content_the"):
+        for split in ("train", "validation"):
+            _write_lines(folder / f"{start}.{split}.json", labels)
+    _write_lines(folder / "blimp_filtered/binding.json", PAIRS)
+
+
+def _model(folder: Path):
+    """What is looked at of a model's folder before anything runs."""
+    sizes = {"model_type": "bert", "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    roles = {f"{role}_token": f"[{role.upper()}]" for role in ("cls", "sep", "unk", "pad", "mask")}
+    for name, content in (("config", sizes), ("tokenizer", {"model": {}}), ("tokenizer_config", roles)):
+        _write_lines(folder / f"{name}.json", [content])
+
+
+FOLDERS = {"filter-data": _filter_data, "bert": _model, "exported": lambda folder: None}
+
+
+def _write_lines(path: Path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def _write(path: Path):

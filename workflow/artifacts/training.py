@@ -27,7 +27,8 @@ class Pretrain(Artifact):
             if reference := getattr(model, key):
                 files[key] = paths.manifest(reference, k)
         if model.folder:
-            files |= self._adopted(model)
+            weights = Path(self.config.encoders[model.encoder].folder) / "model.safetensors"
+            files |= {"sources": [str(weights)]} if weights.is_file() else {}
         if objective.tasks:
             files["tasks"] = [paths.task(task, k) for task in objective.tasks]
         if dictionary := dictionary_of(self.config, recipe):
@@ -35,11 +36,6 @@ class Pretrain(Artifact):
             if codes := codes_of(paths, recipe, k):
                 files["codes"] = codes
         return files
-
-    def _adopted(self, model) -> dict:
-        """The weights of a model made elsewhere, where they are one file."""
-        weights = Path(self.config.encoders[model.encoder].folder) / "model.safetensors"
-        return {"weights": str(weights)} if weights.is_file() else {}
 
     def settings(self, recipe, replicate):
         model, dictionary = self.config.models[recipe], dictionary_of(self.config, recipe)

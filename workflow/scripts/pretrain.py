@@ -12,7 +12,7 @@ with job(snakemake):
 
     def run_of(replicate, config, files, manifest, state):
         """The run of one replicate of this job's recipe."""
-        folder = {name: Path(path).parent for name, path in files.items() if name != "tasks"}
+        folder = {name: Path(path).parent for name, path in files.items() if name not in ("tasks", "sources")}
         objective, model = Objective(config["objective"]), Model(**config["model"])
         return Run(
             name=snakemake.wildcards.recipe,

@@ -14,11 +14,15 @@ from masklab.config.schema import Encoder
 
 
 def count_parameters(config: Encoder, vocab_size: int, latent: int = 0) -> int:
-    """Trainable parameters of `MaskedLM(config, vocab_size, latent)`, a decoder's included."""
+    """Trainable parameters of `MaskedLM(config, vocab_size, latent)`, a decoder's included.
+
+    A model made elsewhere counts as one of ours of its size.
+    """
     import torch
 
     from masklab.models.encoder import MaskedLM
 
+    config = config.model_copy(update={"kind": "transformer"}) if config.kind == "folder" else config
     with torch.device("meta"):
         model = MaskedLM(config, vocab_size, latent)
     return sum(parameter.numel() for parameter in model.parameters())

@@ -83,6 +83,8 @@ class Costs:
 
     def _tokenizer(self, tokenizer):
         entry = self.config.tokenizers[tokenizer]
+        if entry.kind == "folder":  # read and numbered anew
+            return Cost(self.assumed["start_seconds"])
         tokens = self.tokens_of(entry.corpus, tokenizer)
         if (sample := getattr(entry, "sample", None)) is not None:
             tokens *= min(1.0, sample / self.sizes.sequences(entry.corpus, tokenizer))

@@ -41,7 +41,8 @@ class Memory:
         return self._tokens(corpus, self.costs.tokenizer_of(corpus))
 
     def _tokenizer(self, tokenizer):
-        return self._tokens(self.config.tokenizers[tokenizer].corpus, tokenizer)
+        entry = self.config.tokenizers[tokenizer]
+        return 0.0 if entry.kind == "folder" else self._tokens(entry.corpus, tokenizer)
 
     def _task(self, task):
         return WORD * sum(self.sizes.rows(task)) * self.costs.assumed["task_tokens"]

@@ -9,6 +9,8 @@ from masklab.optim.flat import rate_at, warm_updates
 from masklab.rng import generator, seed_at, torch_generator
 from masklab.tasks.encoding import shuffled_batches
 
+WINDOW = 8  # batches whose rows are sorted by length together
+
 
 @dataclass(frozen=True)
 class Course:
@@ -40,9 +42,10 @@ class Course:
 
     def batches(self):
         """Rows of each update's batch, in order."""
+        window = 1 if self.probe.batches == "random" else WINDOW
         for step in range(0, self.steps, self.epoch):
             rng = generator(self.root, self.name, self.task, self.seed, "order", step // self.epoch)
-            yield from shuffled_batches(self.lengths, self.probe.batch_size, rng)[: self.steps - step]
+            yield from shuffled_batches(self.lengths, self.probe.batch_size, rng, window)[: self.steps - step]
 
     def rate(self, step: int) -> float:
         """Learning rate of update `step` (0-based)."""

@@ -184,10 +184,10 @@ def longest_first(a: int, b: int, budget: int) -> tuple[int, int]:
     return (short, long) if a <= b else (long, short)
 
 
-def shuffled_batches(lengths, batch_size: int, rng, window: int = 8) -> list[np.ndarray]:
+def shuffled_batches(lengths, batch_size: int, rng, window: int) -> list[np.ndarray]:
     """One epoch: every row once, in batches of similar length, in random order; the smallest may be short.
 
-    Rows are shuffled, then sorted by length within `window` batches, so batches stay mixed.
+    Rows are shuffled, then sorted by length within `window` batches; with 1 a batch is any rows.
     """
     rows = rng.permutation(len(lengths))
     batches = []

@@ -71,6 +71,10 @@ class FinetuneProbe(TrainingProbe):
     pooling: Literal["cls", "mean"] = Field(
         "cls", description="What the head reads: the state of [CLS], or the mean over all tokens, specials included."
     )
+    batches: Literal["length", "random"] = Field(
+        "length",
+        description="`length`: rows of a batch are of like length, which saves padding; `random`: any rows, as transformers' Trainer draws them. Where length tells of the label, `length` can learn much less.",
+    )
     lr: float = Field(5e-5, gt=0)
     batch_size: Count = 32
     epochs: Count = 10
