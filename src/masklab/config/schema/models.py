@@ -160,3 +160,7 @@ class Dictionary(Entity):
     solver: Literal["exact", "fista"] = Field(
         "exact", description="How codes are solved; `fista`: the released code's 100 unchecked iterations."
     )
+    wordnet: str | None = Field(
+        None,
+        description="Folder of a WordNet 3 database (data.noun, ..., or a data folder of NLTK): the page of the dictionary compares with it, too. Codes do not depend on it.",
+    )
