@@ -45,7 +45,7 @@ def main(arguments=None) -> int:
     look.add_argument("--penalty", type=float, default=0.05, help="lambda of the lasso (%(default)s)")
     look.add_argument("--tokens", type=int, default=100_000, help="tokens that are looked at (%(default)s)")
     look.add_argument("--iterations", type=int, default=300, help="mini-batches of 400 vectors (%(default)s)")
-    look.add_argument("--wordnet", help="folder of a WordNet 3 database: coherence and synonyms by it, too")
+    look.add_argument("--wordnet", help="data folder of nltk with a WordNet 3: coherence and synonyms by it, too")
     corpus = commands.add_parser("corpus", help="how a corpus of symbols was drawn: seed, config, entropies")
     corpus.add_argument("file", help="a split of it, e.g. results/corpora/<corpus>/test.parquet")
     plan = commands.add_parser(

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from masklab.properties import agreement
+from masklab.properties.coded_words import Sample, Words, words_of_pieces, words_of_text
 from masklab.properties.coherence import coherence
 from masklab.properties.inventory import inventory
-from masklab.properties.sample import Sample, Words, words_of_pieces, words_of_text
 from masklab.properties.similarity import Neighbours
 from masklab.properties.tradeoff import penalties, sizes
 from masklab.sparse.targets import Codes

@@ -9,8 +9,8 @@ with job(snakemake):
 
     from masklab.config.schema import Dictionary
     from masklab.models.checkpoint import load_checkpoint
+    from masklab.properties.gathering import of_arrays
     from masklab.properties.look import look
-    from masklab.properties.reading import of_arrays
     from masklab.tokenizers import load_tokenizer
     from masklab.tokens import TokenStore
 

@@ -7,9 +7,9 @@ no property.
 import numpy as np
 from scipy import sparse
 
+from masklab.properties.coded_words import Sample
 from masklab.properties.coherence import Mean
 from masklab.properties.inventory import LEAST
-from masklab.properties.sample import Sample
 
 PAIRS = 2000  # that are compared, drawn at random where there are more
 

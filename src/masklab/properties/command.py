@@ -8,8 +8,8 @@ from safetensors.torch import save_file
 from masklab.errors import MaskLabError
 from masklab.files import atomic
 from masklab.jobs.progress import Progress
+from masklab.properties.gathering import of_text
 from masklab.properties.look import PAGE, look
-from masklab.properties.reading import of_text
 from masklab.properties.similarity import WordNet
 from masklab.sparse.dictionary import learn
 

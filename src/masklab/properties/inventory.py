@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from masklab.properties.sample import Sample
+from masklab.properties.coded_words import Sample
 
 WORDS = 10  # words of a property
 OCCURRENCES = 6  # in context

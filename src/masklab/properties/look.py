@@ -13,9 +13,9 @@ from torch import Tensor
 from masklab.files import write_csv, write_parquet
 from masklab.pages.templating import fill
 from masklab.properties import agreement, tradeoff
+from masklab.properties.coded_words import Sample
 from masklab.properties.coherence import Coherence, coherence
 from masklab.properties.inventory import Property, inventory
-from masklab.properties.sample import Sample
 from masklab.properties.similarity import Neighbours, WordNet
 from masklab.report import style
 from masklab.rng import generator
@@ -29,7 +29,7 @@ def look(words, states: Tensor, dictionary: Tensor, settings: dict, folder, abou
     """Write `index.html`, `properties.parquet` and `properties.csv` to a folder; returns what the page says.
 
     Args:
-        words: `sample.Words` of each sequence; states: the unit vectors of all their tokens, end to end [n, d].
+        words: `coded_words.Words` of each sequence; states: the unit vectors of all their tokens, end to end [n, d].
         dictionary: [d, k]. settings: its penalty, solver, iterations and batch_size.
         about: title; facts: (what, value) pairs that head the page; note: a sentence, or "".
         wordnet: folder of a WordNet database; None: nothing is compared with WordNet.

@@ -1,13 +1,14 @@
 """How alike words are, by what knows nothing of the model: by the words beside them, or by WordNet."""
 
 import functools
+import warnings
 from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
-from masklab.errors import MaskLabError
-from masklab.properties.sample import Sample
+from masklab.errors import MaskLabError, in_one_line
+from masklab.properties.coded_words import Sample
 
 FREQUENT = 2000  # words whose presence beside a word counts
 SENSES = 3  # of a word that are looked at, the commonest ones
@@ -65,25 +66,30 @@ def _unit(matrix):
 class WordNet:
     """The shortest path between two words in WordNet's hierarchies, of nouns and of verbs (`path_similarity`).
 
-    folder: the database itself (data.noun, ...) or a data folder of NLTK that holds it in corpora/wordnet.
+    folder: a data folder of NLTK, with the database in corpora/wordnet (data.noun, ...), or that folder itself.
     """
 
     name = "WordNet"
 
     def __init__(self, folder):
         try:
+            import nltk.data
             from nltk.corpus.reader.wordnet import WordNetCorpusReader
         except ImportError:
             raise MaskLabError(f"{folder}: WordNet is read by nltk, which is not installed; pip install nltk") from None
-        places = (Path(folder), Path(folder) / "corpora" / "wordnet", Path(folder) / "wordnet")
-        place = next((place for place in places if (place / "data.noun").is_file()), None)
-        if place is None:
-            raise MaskLabError(f"{folder}: no WordNet database there (data.noun, or corpora/wordnet/data.noun)")
+        root = Path(folder).resolve()
+        root = root.parents[1] if root.parts[-2:] == ("corpora", "wordnet") else root
+        place = root / "corpora" / "wordnet"
+        if not (place / "data.noun").is_file():
+            raise MaskLabError(f"{folder}: no WordNet database there; it must hold corpora/wordnet/data.noun")
+        nltk.data.path.insert(0, str(root))  # nltk opens nothing that does not lie below one of these
         try:
-            self.reader = WordNetCorpusReader(str(place.resolve()), None)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of other languages
+                self.reader = WordNetCorpusReader(str(place), None)
             self.reader.synsets("word")
         except Exception as error:  # the library raises its own, and bare ones of its parser
-            raise MaskLabError(f"{place}: not a WordNet database that nltk reads ({error})") from None
+            raise MaskLabError(f"{place}: not a WordNet database that nltk reads ({in_one_line(error)})") from None
         self.senses = functools.lru_cache(maxsize=None)(self._senses)
         self.similarity = functools.lru_cache(maxsize=1 << 20)(self._similarity)
 

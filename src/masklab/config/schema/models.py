@@ -162,5 +162,5 @@ class Dictionary(Entity):
     )
     wordnet: str | None = Field(
         None,
-        description="Folder of a WordNet 3 database (data.noun, ..., or a data folder of NLTK): the page of the dictionary compares with it, too. Codes do not depend on it.",
+        description="Data folder of NLTK with a WordNet 3 database (corpora/wordnet/data.noun, ...): the page of the dictionary compares with it, too. Codes do not depend on it.",
     )

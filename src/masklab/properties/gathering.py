@@ -10,7 +10,7 @@ from masklab import rng
 from masklab.errors import MaskLabError
 from masklab.lines import read_lines
 from masklab.probes.folder import BATCH_TOKENS, read_foreign, read_own
-from masklab.properties.sample import MARK, words_of_pieces, words_of_text
+from masklab.properties.coded_words import MARK, words_of_pieces, words_of_text
 from masklab.sparse.lasso import unit_rows
 from masklab.sparse.states import hidden_states
 
