@@ -48,7 +48,7 @@ def ours(english, tiny_encoder, tmp_path_factory):
 def page(ours, text, tmp_path_factory):
     output = tmp_path_factory.mktemp("page") / "look"
     command = ["dictionary", str(ours), "--text", str(text), "--output", str(output), "--atoms", "40"]
-    assert main([*command, "--tokens", "3000", "--iterations", "20"]) == 0
+    assert main([*command, "--tokens", "2000", "--iterations", "10"]) == 0
     return output
 
 
@@ -107,7 +107,8 @@ def test_an_encoder_made_elsewhere(english, text, tmp_path):
         alone = model(ids).last_hidden_state[0, 1:-1]
     begin = sum(len(each.of) for each in words[:at])
     found = states[begin : begin + len(words[at].of)]
-    torch.testing.assert_close(found, torch.nn.functional.normalize(alone, dim=1), atol=1e-4, rtol=0)
+    alike = found @ torch.nn.functional.normalize(alone, dim=1).T  # pieces that are a space alone belong to no word
+    assert (alike.max(1).values > 1 - 1e-4).all() and (alike.argmax(1).diff() > 0).all() and len(alone) - len(found) < 5
     with pytest.raises(MaskLabError, match="no layer 3; it has 0"):
         of_text(tmp_path / "m", text, 3)
 

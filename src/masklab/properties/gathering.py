@@ -16,7 +16,7 @@ from masklab.sparse.states import hidden_states
 
 TOKENS = 100_000  # that are looked at
 LENGTH = 512  # tokens that lines are cut to, or fewer where the encoder reads fewer
-CHUNK = 1024  # lines read together
+CHUNK = 128  # lines read together; so many, at most, are read beyond the tokens asked for
 
 
 def of_arrays(model, store, tokenizer, layer: int, tokens: int = TOKENS, seed: int = 1, device="cpu"):
