@@ -31,6 +31,7 @@ RULES: dict[str, type[Artifact]] = {
     "dictionary": training.Dictionary,
     "codes": training.Codes,
     "masked_codes": training.MaskedCodes,
+    "dictionary_page": training.DictionaryPage,
     "probe": measuring.Probe,
     "scores": measuring.Scores,
     "figure": drawing.Figure,
@@ -187,7 +188,7 @@ class Paths:
 
     def check(self):
         """Stop the run before any job where something asked for is impossible."""
-        faults, targets = Faults(self.config.raw), set(RULES) | {"all"}
+        faults, targets = Faults(self.config.raw), set(RULES) | {"all", "dictionaries"}
         for study in self.config.studies:
             with faults.collect():
                 for target in (study, *(f"{study}_{name}" for name in self.items(study))):

@@ -34,6 +34,18 @@ def main(arguments=None) -> int:
     rank.add_argument("--lines", type=int, help="read so many lines (all)")
     rank.add_argument("--specials", action="store_true", help="count [CLS] and [SEP] too")
     rank.add_argument("--output", help="CSV file for the rows")
+    look = commands.add_parser(
+        "dictionary", help="latent properties of an encoder's hidden states, as a page to look at"
+    )
+    look.add_argument("folder", help="Hugging Face folder of an encoder, made here or elsewhere")
+    look.add_argument("--text", required=True, help="UTF-8 text, one sequence a line (.gz, .xz, .zst too)")
+    look.add_argument("--output", default="dictionary", help="a new folder for index.html and tables (%(default)s)")
+    look.add_argument("--layer", type=int, help="hidden layer; 0: the embeddings (the last one)")
+    look.add_argument("--atoms", type=int, default=1000, help="k, the number of properties (%(default)s)")
+    look.add_argument("--penalty", type=float, default=0.05, help="lambda of the lasso (%(default)s)")
+    look.add_argument("--tokens", type=int, default=100_000, help="tokens that are looked at (%(default)s)")
+    look.add_argument("--iterations", type=int, default=300, help="mini-batches of 400 vectors (%(default)s)")
+    look.add_argument("--wordnet", help="data folder of nltk with a WordNet 3: coherence and synonyms by it, too")
     corpus = commands.add_parser("corpus", help="how a corpus of symbols was drawn: seed, config, entropies")
     corpus.add_argument("file", help="a split of it, e.g. results/corpora/<corpus>/test.parquet")
     plan = commands.add_parser(
@@ -240,6 +252,14 @@ def _rank(options):
         pd.DataFrame(rows).to_csv(options.output, index=False)
 
 
+def _dictionary(options):
+    from masklab.jobs.progress import configure
+    from masklab.properties.command import make
+
+    configure()
+    print(make(**{key: value for key, value in vars(options).items() if key != "command"}))
+
+
 def _grow(options):
     from masklab.models.grow import grow_folder
 
@@ -271,6 +291,7 @@ COMMANDS = {
     "tasks": _tasks,
     "corpus": _corpus,
     "rank": _rank,
+    "dictionary": _dictionary,
     "plan": _plan,
     "why": _why,
     "compare": _compare,

@@ -12,7 +12,7 @@ from masklab.scores.facts import recipe_facts
 PAGE = (Path(__file__).parents[2] / "docs" / "mlsm.md").read_text()
 BLOCKS = {name: text for name, text in re.findall(r"```yaml\n# (\w+)\.yaml\n(.*?)```", PAGE, re.S)}
 VARIED = {
-    "penalty": {"dictionary.penalty": [0.02, 0.05, 0.1, 0.2]},
+    "lambda": {"dictionary.penalty": [0.02, 0.05, 0.1, 0.2]},
     "atoms": {"dictionary.atoms": [32, 128, 512]},
     "layer": {"dictionary.layer": [0, 1, 2]},
     "weights": {"objective.mlsm.weight": [0.1, 0.5, 1, 2, 10]},

@@ -33,7 +33,7 @@ NOT_RUN = {
     "python": "benchmarks take minutes, some of them a GPU: that they have these options is checked",
 }
 # Commands that look into results: in a folder without any they must say so in one line (others run them on results).
-WITHOUT_RESULTS = ("why", "corpus", "rank", "grow", "compare", "export")  # and `plan --actual`
+WITHOUT_RESULTS = ("why", "corpus", "rank", "dictionary", "grow", "compare", "export")  # and `plan --actual`
 
 
 def blocks(page: str) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """Codes of what will be hidden, through the real workflow: fewer codes, the same weights."""
 
+import pandas as pd
 import pytest
 import running
 from running import jobs
@@ -27,4 +28,8 @@ def test_codes_of_what_is_hidden_give_the_same_weights(tmp_path):
     assert said[0]["coded"] == said[0]["tokens"] and len(some) == 2
     assert all(0 < each["coded"] < 0.3 * each["tokens"] for each in said[1:])
     assert sorted(each["masks"]["steps"] for each in said[1:]) == [4, 6]
-    assert running.snakemake(tmp_path, config, "--dry-run", *targets).count("Nothing to be done") == 1
+    page = "results/dictionaries/d/index.html"
+    running.snakemake(tmp_path, config, page)
+    table = pd.read_csv(tmp_path / "results/dictionaries/d/properties.csv")
+    assert len(table) == 8 and "Replicate 1 of 2" in (tmp_path / page).read_text()
+    assert running.snakemake(tmp_path, config, "--dry-run", *targets, page).count("Nothing to be done") == 1

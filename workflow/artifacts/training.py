@@ -6,7 +6,7 @@ from artifacts import Artifact, of_kind
 from masklab.config import kinds, split_reference
 from masklab.config.masks import masks_called, masks_of, name_of
 from masklab.config.references import phase
-from masklab.config.replicates import dictionary_of
+from masklab.config.replicates import dictionary_of, trained_replicates
 
 COPIED = "masklab.models.modeling_masklab"  # into checkpoints; never imported
 
@@ -43,7 +43,7 @@ class Pretrain(Artifact):
             "model": model.model_dump(mode="json", exclude={"replicates"}),
             "encoder": self.config.encoders[model.encoder].model_dump(mode="json"),
             "objective": self.config.objectives[model.objective].model_dump(mode="json"),
-            "dictionary": dictionary and self.config.dictionaries[dictionary].model_dump(mode="json"),
+            "dictionary": dictionary and coding(self.config, dictionary),
             "phase": phase(self.config, recipe),
         }
 
@@ -61,6 +61,11 @@ def codes_of(paths, recipe: str, replicate: int) -> str | None:
     return paths.codes(dictionary, replicate, masks)
 
 
+def coding(config, dictionary: str) -> dict:
+    """Settings of a dictionary that its codes depend on."""
+    return config.dictionaries[dictionary].model_dump(mode="json", exclude={"wordnet"})
+
+
 class Dictionary(Artifact):
     place, script = "dictionaries/{dictionary}/r{replicate}", "dictionary.py"
 
@@ -73,8 +78,7 @@ class Dictionary(Artifact):
         }
 
     def settings(self, dictionary, replicate):
-        settings = self.config.dictionaries[dictionary].model_dump(mode="json")
-        return self.paths.common(int(replicate)) | {"dictionary": settings}
+        return self.paths.common(int(replicate)) | {"dictionary": coding(self.config, dictionary)}
 
 
 class Codes(Dictionary):
@@ -99,3 +103,23 @@ class MaskedCodes(Codes):
     def roots(self, dictionary, masks, replicate):
         reader = masks_called(self.config, dictionary, masks)["reader"]
         return of_kind(kinds.find("terms", reader["term"])) if reader else []
+
+
+class DictionaryPage(Artifact):
+    """What a dictionary says, of its first replicate."""
+
+    place, script = "dictionaries/{dictionary}", "dictionary_page.py"
+    files = r"/(?:index\.html|properties\.(?:parquet|csv))"
+    REPLICATE = 1
+
+    def inputs(self, dictionary):
+        recipe = split_reference(self.config.dictionaries[dictionary].model, f"dictionaries.{dictionary}.model")[0]
+        files = self.paths.inputs("dictionary", dictionary=dictionary, replicate=self.REPLICATE)
+        tokenizer = self.paths.tokenizer(self.config.models[recipe].tokenizer, self.REPLICATE)
+        return files | {"tokenizer": tokenizer, "dictionary": self.paths.dictionary(dictionary, self.REPLICATE)}
+
+    def settings(self, dictionary):
+        wordnet = self.config.dictionaries[dictionary].wordnet
+        trained = trained_replicates(self.config)[self.config.dictionaries[dictionary].model.rpartition("@")[0]]
+        settings = {"dictionary": coding(self.config, dictionary), "wordnet": wordnet, "replicates": trained}
+        return self.paths.common(self.REPLICATE) | settings

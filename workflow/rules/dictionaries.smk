@@ -80,3 +80,29 @@ rule masked_codes:
         "codes of what is hidden, under dictionary {wildcards.dictionary} r{wildcards.replicate}"
     script:
         "../scripts/masked_codes.py"
+
+
+rule dictionary_page:
+    input:
+        unpack(needs("dictionary_page")),
+    output:
+        page=R("dictionaries/{dictionary}/index.html"),
+        table=R("dictionaries/{dictionary}/properties.parquet"),
+        csv=R("dictionaries/{dictionary}/properties.csv"),
+    log:
+        R("logs/dictionaries/{dictionary}.log"),
+    threads: settings.threads
+    resources:
+        **cluster.asks("dictionary_page"),
+    params:
+        config=settings_of("dictionary_page"),
+        code=code_of("dictionary_page"),
+    message:
+        "page of dictionary {wildcards.dictionary}"
+    script:
+        "../scripts/dictionary_page.py"
+
+
+rule dictionaries:
+    input:
+        expand(R("dictionaries/{dictionary}/index.html"), dictionary=list(settings.dictionaries)),

@@ -26,12 +26,16 @@ BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
 
 @dataclass
 class Reader:
-    """encode: texts -> ids of each, [CLS] ... [SEP]; states: (ids [B, T], lengths [B]) -> states by layer [B T, H]."""
+    """encode: texts -> ids of each, [CLS] ... [SEP]; states: (ids [B, T], lengths [B]) -> states by layer [B T, H].
+
+    spans: texts -> (ids, (first, last) character of each token) of each.
+    """
 
     encode: Callable
     states: Callable
     mask_id: int
     pad_id: int
+    spans: Callable
 
 
 def folder_ranks(
@@ -100,7 +104,14 @@ def read_own(folder, length: int, device="cpu") -> Reader:
             ids = encoding.ids
             yield ids if len(ids) <= length else [*ids[: length - 1], SEP]
 
-    return Reader(encode, lambda ids, lengths: model.states(ids.to(device), lengths.to(device)), MASK, PAD)
+    def spans(texts):
+        for encoding in tokenizer.encode_batch(texts):
+            yield encoding.ids[:length], encoding.offsets[:length]
+
+    def states(ids, lengths):
+        return model.states(ids.to(device), lengths.to(device))
+
+    return Reader(encode, states, MASK, PAD, spans)
 
 
 def read_foreign(folder, length: int, device="cpu") -> Reader:
@@ -124,6 +135,12 @@ def read_foreign(folder, length: int, device="cpu") -> Reader:
                 raise MaskLabError(f"{folder}: its tokenizer puts no special tokens around a text")
             yield ids
 
+    def spans(texts):
+        if not tokenizer.is_fast:
+            raise MaskLabError(f"{folder}: its tokenizer is not a fast one, which alone says where tokens lie")
+        read = tokenizer(texts, truncation=True, max_length=length, return_offsets_mapping=True)
+        return zip(read["input_ids"], read["offset_mapping"], strict=True)
+
     def states(ids, lengths):
         seen = (torch.arange(ids.shape[1]) < lengths[:, None]).long().to(device)
         output = model(input_ids=ids.to(device), attention_mask=seen, output_hidden_states=True)
@@ -131,7 +148,7 @@ def read_foreign(folder, length: int, device="cpu") -> Reader:
         for layer in (*output.hidden_states[:-1], output.last_hidden_state):
             yield layer.flatten(0, 1)
 
-    return Reader(encode, states, tokenizer.mask_token_id, pad)
+    return Reader(encode, states, tokenizer.mask_token_id, pad, spans)
 
 
 def positions(model) -> int:

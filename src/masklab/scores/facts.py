@@ -67,6 +67,7 @@ def recipe_facts(config, name: str) -> dict:
         facts |= _entry("embeddings", model.embeddings, config.embeddings[model.embeddings])
     if objective.needs("codes"):
         facts |= _entry("dictionary", model.dictionary, config.dictionaries[model.dictionary])
+        del facts["dictionary.wordnet"]  # a page's alone
     return facts
 
 

@@ -166,3 +166,7 @@ class Dictionary(Entity):
     solver: Literal["exact", "fista"] = Field(
         "exact", description="How codes are solved; `fista`: the released code's 100 unchecked iterations."
     )
+    wordnet: str | None = Field(
+        None,
+        description="Data folder of NLTK with a WordNet 3 database (corpora/wordnet/data.noun, ...): the page of the dictionary compares with it, too. Codes do not depend on it.",
+    )

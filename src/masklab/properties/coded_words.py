@@ -1,0 +1,98 @@
+"""Tokens of some text with their codes, and the words that they are parts of."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from masklab.sparse.targets import Codes
+
+MARK = "▁"  # how a piece begins that begins a word
+WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one sequence. glued: whether each follows the one before without a space; of: each token's word."""
+
+    words: list[str]
+    glued: list[bool]
+    of: np.ndarray
+
+    def shown(self, first: int, last: int) -> str:
+        """Words first to last (excluded) as text."""
+        words = range(max(first, 0), min(last, len(self.words)))
+        return "".join(("" if self.glued[at] else " ") + self.words[at] for at in words).strip()
+
+
+def words_of_pieces(pieces: list[str], marked: bool = True) -> Words:
+    """Words of a sequence of pieces; marked: those that begin a word begin with `MARK`, else each is a word.
+
+    What begins with a letter or digit and what does not are never one word.
+    """
+    words, glued, of, open_ = [], [], [], False  # open_: a mark has come, and nothing of its word
+    for piece in pieces:
+        text = piece.removeprefix(MARK) if marked else piece
+        begins = not marked or piece.startswith(MARK) or not words
+        joins = bool(text) and not begins and not open_ and words[-1][-1:].isalnum() == text[0].isalnum()
+        if joins or (open_ and not begins):
+            words[-1] += text
+        else:
+            words.append(text)
+            glued.append(not begins)
+        open_ = not text if begins else open_ and not text
+        of.append(len(words) - 1)
+    return Words(words, glued, np.array(of, np.int64))
+
+
+def words_of_text(text: str, spans: list[tuple[int, int]]) -> tuple[Words, np.ndarray]:
+    """Words of a text, and which tokens lie in one, [tokens] bool; spans: the characters that each token stands for."""
+    found = list(WORD.finditer(text))
+    starts = np.array([match.start() for match in found], np.int64)
+    glued = [at > 0 and match.start() == found[at - 1].end() for at, match in enumerate(found)]
+    firsts = [next((at for at in range(a, b) if not text[at].isspace()), -1) for a, b in spans]
+    of = np.searchsorted(starts, firsts, "right") - 1
+    kept = of >= 0
+    return Words([match[0] for match in found], glued, of[kept]), kept
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Coded tokens of some sequences.
+
+    sequences: their words. row, word [n]: the sequence of each token and its word there. codes [n, k] float64, a
+    compressed sparse row matrix of the coefficients. forms: words as they are counted, in lower case; form [n]: that of
+    each token.
+    """
+
+    sequences: list[Words]
+    row: np.ndarray
+    word: np.ndarray
+    codes: sparse.csr_matrix
+    forms: list[str]
+    form: np.ndarray
+
+    @classmethod
+    def of(cls, sequences: Iterable[Words], codes: Codes, atoms: int) -> "Sample":
+        """A sample from its sequences and the codes of all their tokens, end to end."""
+        sequences = list(sequences)
+        row = np.repeat(np.arange(len(sequences)), [len(each.of) for each in sequences])
+        word = np.concatenate([each.of for each in sequences]) if sequences else np.empty(0, np.int64)
+        lower = [sequences[r].words[w].lower() for r, w in zip(row.tolist(), word.tolist(), strict=True)]
+        forms, form = np.unique(np.array(lower, str), return_inverse=True)
+        parts = (getattr(codes, name).cpu().numpy() for name in ("values", "indices", "indptr"))
+        matrix = sparse.csr_matrix(tuple(parts), shape=(len(row), atoms)).astype(np.float64)
+        return cls(sequences, row, word, matrix, forms.tolist(), form.ravel())
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Tokens of each form, [forms]."""
+        return np.bincount(self.form, minlength=len(self.forms))
+
+    def mean_codes(self) -> sparse.csr_matrix:
+        """The mean code of the tokens of each form, [forms, k]."""
+        tokens = np.arange(len(self.form))
+        pick = sparse.csr_matrix((1 / self.counts[self.form], (self.form, tokens)), (len(self.forms), len(tokens)))
+        return (pick @ self.codes).tocsr()

@@ -1,0 +1,53 @@
+"""`masklab dictionary <folder> --text file`: a dictionary of any encoder's hidden states, and a page of it."""
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from masklab.errors import MaskLabError
+from masklab.files import atomic
+from masklab.jobs.progress import Progress
+from masklab.properties.gathering import of_text
+from masklab.properties.look import PAGE, look
+from masklab.properties.similarity import WordNet
+from masklab.sparse.dictionary import learn
+
+BATCH = 400  # vectors of an iteration
+DICTIONARY = "dictionary.safetensors"
+
+
+def make(folder, text, output, layer, atoms, penalty, tokens, iterations, wordnet) -> str:
+    """Learn, look and write; returns what was written, in words.
+
+    Raises:
+        MaskLabError: a number out of its range, a file or folder that cannot be read, fewer tokens than atoms, an
+            `output` that holds something.
+    """
+    numbers = {"atoms": atoms, "penalty": penalty, "tokens": tokens, "iterations": iterations}
+    for name, value in numbers.items():
+        if value <= 0:
+            raise MaskLabError(f"--{name}: {value}: must be above 0")
+    output = Path(output)
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise MaskLabError(f"{output}: exists; --output names a new or an empty folder")
+    if wordnet is not None:
+        WordNet(wordnet)  # what is wrong with it is said before the work
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    words, states, layer = of_text(folder, text, layer, tokens, device=device, progress=Progress("reading", "tokens"))
+    if len(states) < atoms:
+        raise MaskLabError(
+            f"{text}: {len(states)} tokens are too few for {atoms} atoms; lower --atoms or give more text"
+        )
+    learned = learn(
+        states, atoms, penalty, iterations, BATCH, progress=Progress("dictionary", "iterations"), device=device
+    )
+    with atomic(output / DICTIONARY) as temporary:
+        save_file({"D": learned.contiguous()}, temporary)
+    settings = {"penalty": penalty, "solver": "exact", "iterations": iterations, "batch_size": BATCH}
+    facts = [("encoder", str(folder)), ("text", str(text)), ("layer", layer), ("k", atoms), ("λ", f"{penalty:g}")]
+    about = {"title": f"Dictionary of {Path(folder).resolve().name}, layer {layer}", "facts": facts, "note": ""}
+    said = look(words, states, learned, settings, output, about, wordnet, Progress("looking", "steps"))
+    dead = f"{said['dead']} of {atoms} atoms are dead"
+    kept = f"{said['here']['nonzeros']:.1f} entries a code keep {said['here']['kept']:.3f} of a vector"
+    return f"{output / PAGE}: {said['tokens']:,} tokens; {kept}; {dead}"

@@ -1,0 +1,113 @@
+"""Words and hidden states to look at: of token arrays and one of our models, or of a text and any encoder."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from masklab import rng
+from masklab.errors import MaskLabError
+from masklab.lines import read_lines
+from masklab.probes.folder import BATCH_TOKENS, read_foreign, read_own
+from masklab.properties.coded_words import MARK, words_of_pieces, words_of_text
+from masklab.sparse.lasso import unit_rows
+from masklab.sparse.states import hidden_states
+
+TOKENS = 100_000  # that are looked at
+LENGTH = 512  # tokens that lines are cut to, or fewer where the encoder reads fewer
+CHUNK = 128  # lines read together; so many, at most, are read beyond the tokens asked for
+
+
+def of_arrays(model, store, tokenizer, layer: int, tokens: int = TOKENS, seed: int = 1, device="cpu"):
+    """(words of each sequence, unit states of all their tokens [n, d]) of sequences drawn from a `TokenStore`."""
+    rows = rng.generator(seed, "properties", "sample").permutation(len(store))
+    inner = store.lengths[rows].astype(np.int64) - 2
+    rows = rows[inner > 0]
+    rows = np.sort(rows[: int(np.searchsorted(np.cumsum(inner[inner > 0]), tokens)) + 1])
+    pieces = [tokenizer.id_to_token(token) for token in range(tokenizer.get_vocab_size())]
+    marked = any(piece.startswith(MARK) for piece in pieces)
+    words, begin = [], np.zeros(len(store) + 1, np.int64)
+    for row in rows:
+        first, last = int(store.offsets[row]), int(store.offsets[row + 1])
+        words.append(words_of_pieces([pieces[token] for token in store.ids[first:last]], marked))
+        begin[row + 1] = last - first
+    begin = begin.cumsum()
+    if not words:
+        raise MaskLabError("the corpus has no tokens")
+    states = None
+    for positions, part in hidden_states(model, store, rows, layer, device=device):
+        row = np.searchsorted(store.offsets, positions, "right") - 1
+        if states is None:
+            states = torch.empty(int(begin[-1]), part.shape[1])
+        states[torch.from_numpy(begin[row] + positions - store.offsets[row])] = part.cpu()
+    return words, states
+
+
+def of_text(folder, text, layer: int | None, tokens: int = TOKENS, length: int = LENGTH, device="cpu", progress=None):
+    """(words of each line, unit states of all their tokens [n, d], layer) of the first lines of a file.
+
+    folder: a Hugging Face folder of an encoder, made here or elsewhere. layer: None: the last one.
+
+    Raises:
+        MaskLabError: what cannot be read, a layer that the encoder does not have, a text without lines.
+    """
+    if not Path(folder).is_dir():
+        raise MaskLabError(f"{folder}: {'not a folder' if Path(folder).exists() else 'no such folder'}")
+    reader = (read_own if (Path(folder) / "masklab.json").is_file() else read_foreign)(folder, length, device)
+    words, parts, done, used = [], [], 0, layer
+    for chunk in _chunks(text):
+        rows = [(ids, spans, line) for (ids, spans), line in zip(reader.spans(chunk), chunk, strict=True)]
+        rows = [row for row in rows if len(row[0]) > 2]
+        for batch in _batches(rows, BATCH_TOKENS[torch.device(device).type]):
+            states, used = _states(folder, reader, [ids for ids, _, _ in batch], layer)
+            for (ids, spans, line), own in zip(batch, states, strict=True):
+                said, kept = words_of_text(line, spans[1 : len(ids) - 1])
+                if kept.any():
+                    words.append(said)
+                    parts.append(own[torch.from_numpy(kept)])
+                    done += int(kept.sum())
+            if progress:
+                progress(min(done, tokens), tokens)
+        if done >= tokens:
+            break
+    if not parts:
+        raise MaskLabError(f"{text}: no text")
+    return words, torch.cat(parts), used
+
+
+def _chunks(path):
+    chunk = []
+    for _, line in read_lines(path):
+        if line.strip():
+            chunk.append(line.strip())
+        if len(chunk) == CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _batches(rows, tokens):
+    rows = sorted(rows, key=lambda row: len(row[0]))
+    while rows:
+        size = max(1, tokens // len(rows[-1][0]))
+        yield rows[-size:]
+        rows = rows[:-size]
+
+
+@torch.no_grad()
+def _states(folder, reader, rows, layer) -> tuple[list[Tensor], int]:
+    """Unit states of one layer at the inner tokens of each row, and which layer."""
+    lengths = torch.tensor([len(row) for row in rows])
+    ids = torch.full((len(rows), int(lengths.max())), reader.pad_id)
+    for row, place in zip(rows, ids, strict=True):
+        place[: len(row)] = torch.tensor(row)
+    number, states = 0, None
+    for number, states in enumerate(reader.states(ids, lengths)):  # noqa: B007
+        if number == layer:
+            break
+    if layer is not None and number != layer:
+        raise MaskLabError(f"{folder}: no layer {layer}; it has 0 (the embeddings) to {number}")
+    states = unit_rows(states.float().cpu()).unflatten(0, ids.shape)
+    return [own[1 : len(row) - 1] for own, row in zip(states, rows, strict=True)], number

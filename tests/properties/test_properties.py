@@ -1,0 +1,121 @@
+"""Latent properties to look at: words and contexts, coherence against random ones, agreement of codes."""
+
+import numpy as np
+import pytest
+import torch
+
+from masklab.properties import agreement
+from masklab.properties.coded_words import Sample, Words, words_of_pieces, words_of_text
+from masklab.properties.coherence import coherence
+from masklab.properties.inventory import inventory
+from masklab.properties.similarity import Neighbours
+from masklab.properties.tradeoff import penalties, sizes
+from masklab.sparse.targets import Codes
+
+ANIMALS, FOODS = ["cat", "dog", "horse", "sheep"], ["bread", "soup", "cake", "pie"]
+
+
+@pytest.fixture(scope="module")
+def sample():
+    """Sentences of animals and of foods: property 0 is active on animals, 1 on foods, 2 at random, 3 never."""
+    rng, sequences, dense = np.random.default_rng(0), [], []
+    for at in range(400):
+        kind, words = at % 2, ANIMALS if at % 2 == 0 else FOODS
+        word = words[rng.integers(4)]
+        text = ["the", word, "runs", "."] if kind == 0 else ["they", "eat", word, "now"]
+        codes = np.zeros((4, 4))
+        codes[1 + kind, kind] = 1 + rng.random()
+        codes[:, 2] = rng.random(4) * (rng.random(4) < 0.3)
+        sequences.append(Words(text, [False] * 3 + [kind == 0], np.arange(4)))
+        dense.append(codes)
+    return Sample.of(sequences, Codes.of_dense(torch.tensor(np.concatenate(dense), dtype=torch.float32)), 4)
+
+
+def test_a_property_has_its_words_in_context(sample):
+    first, second, _, dead = inventory(sample)
+    assert {word for word, _ in first.words} == set(ANIMALS) and {word for word, _ in second.words} == set(FOODS)
+    assert first.active == 200 / 1600 and 1.4 < first.mean < 1.6 and first.covered == pytest.approx(1)
+    assert first.words == sorted(first.words, key=lambda pair: -pair[1])
+    means = {form: sample.codes[sample.form == at, 0].mean() for at, form in enumerate(sample.forms)}
+    assert all(value == pytest.approx(means[word]) for word, value in first.words)
+    assert len(first.occurrences) == 6 and first.occurrences[0].value == first.largest
+    assert {at.before for at in first.occurrences} == {"the"} and {at.after for at in first.occurrences} == {"runs."}
+    words = [at.word for at in first.occurrences]
+    assert max(map(words.count, words)) <= 2
+    assert not dead.words and not dead.occurrences and dead.active == dead.mean == dead.covered == 0
+    assert not any(each.words for each in inventory(sample, least=1000))
+
+
+def test_properties_of_like_words_are_coherent_and_random_ones_are_not(sample):
+    found = coherence(inventory(sample), Neighbours(sample), np.random.default_rng(0))
+    assert found.of[0] == pytest.approx(1) and found.of[1] == pytest.approx(1) and 3 not in found.of
+    assert found.found[0] == found.found[1] == 1 and found.of[2] < 0.7
+    assert found.coherence.value > found.random_coherence.value + 0.2
+    assert 1 / 7 <= found.chance <= 1 / 5
+
+
+def test_intruders_among_words_that_are_all_alike_are_found_by_chance():
+    class Same:
+        name = "same"
+
+        def knows(self, word):
+            return True
+
+        def between(self, words):
+            return np.ones((len(words), len(words)))
+
+    from masklab.properties.inventory import Property
+
+    lists = [[f"w{at}{letter}" for letter in "abcd"] for at in range(9)]
+    found = [Property(at, 0.1, 1, 1, [(w, 1.0) for w in words], 1, []) for at, words in enumerate(lists)]
+    scored = coherence(found, Same(), np.random.default_rng(0))
+    assert scored.intrusion.value == scored.random_intrusion.value == scored.chance == 0.2
+
+
+def test_codes_of_one_word_agree(sample):
+    same, other = agreement.of_one_word(sample, np.random.default_rng(0))
+    assert same.value > other.value + 0.3 and same.count >= 8
+    left = torch.tensor([[1.0, 1, 0], [2, 0, 0], [0, 0, 0]])
+    right = torch.tensor([[0.0, 3, 1], [4, 0, 0], [1, 0, 0]])
+    from scipy import sparse
+
+    found = agreement.overlaps(*(sparse.csr_matrix(each.numpy()) for each in (left, right)))
+    assert found[:2].tolist() == [0.5, 1.0] and np.isnan(found[2])
+
+
+def test_words_of_pieces():
+    pieces = ["▁The", "▁deli", "cious", "▁cake", ",", "▁", "x", "▁don", "'", "t", "!", "!"]
+    words = words_of_pieces(pieces)
+    assert words.words == ["The", "delicious", "cake", ",", "x", "don", "'", "t", "!!"]
+    assert words.of.tolist() == [0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 8, 8]
+    assert words.shown(0, 99) == "The delicious cake, x don't!!" and words.shown(-3, 2) == "The delicious"
+    symbols = words_of_pieces(["a1", "b2"], marked=False)
+    assert symbols.words == ["a1", "b2"] and symbols.shown(0, 2) == "a1 b2"
+
+
+def test_words_of_text():
+    text = " Délicieux, cats"
+    words, kept = words_of_text(text, [(0, 0), (0, 5), (5, 10), (10, 11), (11, 13), (13, 16)])
+    assert words.words == ["Délicieux", ",", "cats"] and words.shown(0, 3) == "Délicieux, cats"
+    assert kept.tolist() == [False, True, True, True, True, True] and words.of.tolist() == [0, 0, 1, 2, 2]
+
+
+def test_more_penalty_is_sparser_and_more_atoms_keep_more():
+    from masklab.sparse.dictionary import learn
+
+    x = torch.nn.functional.normalize(torch.randn(3000, 16, generator=torch.Generator().manual_seed(0)), dim=1)
+    dictionary = learn(x, 32, 0.1, 40, 100)
+    rows = penalties(x[:300], dictionary, 0.1)
+    assert [row["penalty"] for row in rows] == [0.025, 0.05, 0.1, 0.2, 0.4]
+    assert [row["nonzeros"] for row in rows] == sorted((row["nonzeros"] for row in rows), reverse=True)
+    assert [row["kept"] for row in rows] == sorted((row["kept"] for row in rows), reverse=True)
+    dense = torch.zeros(300, 32)
+    from masklab.sparse.lasso import lasso
+
+    codes = lasso(x[:300], dictionary, 0.1)
+    dense[codes.rows, codes.indices] = codes.values
+    assert rows[2]["kept"] == pytest.approx(
+        1 - float((x[:300] - dense @ dictionary.T).square().sum(1).mean()), abs=1e-5
+    )
+    rows = sizes(x[300:], x[:300], dictionary, 0.1, {"iterations": 40, "batch_size": 100})
+    assert [row["atoms"] for row in rows] == [8, 16, 32, 64] and rows[-1]["kept"] > rows[0]["kept"]
