@@ -63,7 +63,7 @@ def test_figure1_needs_two_corpora_only(folder):
 def test_figure2_needs_the_single_token_panel_only(folder):
     counts = jobs(snakemake(folder, "--dry-run", "dh_figure2"))
     assert counts == {
-        "corpus": 2, "tokenizer": 1, "tokens": 2, "embeddings": 1, "pretrain": 7, "task": 3, "probe": 7, "figure": 1,
+        "corpus": 2, "tokenizer": 1, "tokens": 2, "embeddings": 1, "pretrain": 9, "task": 3, "probe": 10, "figure": 1,
         "dh_figure2": 1,
     }  # fmt: skip
 
