@@ -200,6 +200,9 @@ class Costs:
         entry, trained = self.config.probes[probe], self.config.models[recipe]
         steps, tasks = units(entry, trained)[unit]
         encoder = self.config.encoders[trained.encoder]
+        if encoder.kind == "words":
+            fits = len(tasks) * len(getattr(entry, "sizes", None) or [1])
+            return Cost(self.assumed["start_seconds"] + fits * self.assumed["regression_seconds"])
         measure = getattr(self, f"_{entry.kind}", self._passes)
         seconds, flops = measure(entry, trained, encoder, tasks)
         return Cost(self.start + len(steps) * seconds, int(self.device.is_gpu), len(steps) * flops)
