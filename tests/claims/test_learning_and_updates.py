@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Crossing, Median, difference
+from masklab.claims.effects import Crossing, Median, Reach, difference
+from masklab.claims.values import values
 from masklab.claims.verdict import test_claims as verdicts
 from masklab.scores.reading import Reading
 from masklab.scores.results import Results
@@ -87,3 +88,36 @@ def test_updates_are_what_a_crossing_costs_unless_another_cost_is_said(level, sh
     assert said["value"] == pytest.approx(share)  # halfway from 100 to 200 updates; at the first; never
     assert said["comparison"] == "share of 400 updates after which A reaches B's mcc on control"
     assert np.isclose(said["high"], said["low"])
+
+
+def test_slightly_is_above_0_and_below_the_margin():
+    """By .01: slightly. By nothing at all, or by .1: not."""
+    effect = difference(*(Reading(name, "mcc", ("control",)) for name in "ab"))
+    found = []
+    for gain in (0.0, 0.01, 0.1):
+        scores = results(flat(a=(0.6 + gain, 0, 0), b=(0.6, 0, 0), null=(0.1, 0, 0)))
+        found.append(verdicts([claim(effect, region="slightly")], scores).iloc[0])
+    assert [row.verdict for row in found[1:]] == ["supported", "contradicted"] and found[0].verdict != "supported"
+    assert found[1].margin == 0.02
+
+
+@pytest.mark.parametrize(
+    "curve,level,examples",
+    [
+        ((0.5, 0.6, 0.8), 0.7, 10 * 4**1.5),  # half way between 40 and 160, on a log axis
+        ((0.5, 0.6, 0.8), 0.6, 40),
+        ((0.75, 0.8, 0.9), 0.7, 10),  # at the first size already: an upper bound
+        ((0.5, 0.6, 0.65), 0.7, 320),  # never: twice the last, a lower bound
+    ],
+)
+def test_examples_until_a_level_is_reached(curve, level, examples):
+    rows = [
+        {"recipe": "a", "replicate": r, "step": 400, "probe": "p", "task": "control", "split": "test"}
+        | {"metric": "mcc", "value": value, "n": 50, "train_size": size}
+        for size, value in zip((10, 40, 160), curve, strict=True)
+        for r in (1, 2, 3)
+    ]
+    found = Results(view(), rows_to_frame(rows))
+    effect = Reach(Reading("a", "mcc", ("control",), over="train_size"), level)
+    assert 2 ** values(effect, found).scalar[:, 0] == pytest.approx(examples)
+    assert effect.unit(view()) == "doublings" and f"is {level:g}" in effect.words(view())

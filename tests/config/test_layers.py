@@ -303,7 +303,7 @@ def test_a_change_far_from_where_it_does_not_fit_is_said_first(write):
     write("seed: 2\nembeddings:\n  dh-single:\n    size: 16")
     said = said_of("my.yaml")
     assert (
-        said == "my.yaml:4: embeddings.dh-single.size: 16 must be hidden (32) of encoder 'dh' in models.dh-single-cbow"
+        said == "my.yaml:4: embeddings.dh-single.size: 16 must be hidden (48) of encoder 'dh' in models.dh-single-cbow"
     )
     write("tasks: {patterns-single-0: {kind: english-labels, recipe: sentiment}}")
     assert said_of("my.yaml").startswith(

@@ -136,6 +136,37 @@ def test_what_tells_nulls_apart():
     }
 
 
+def test_a_bag_of_units_is_measured_where_all_tasks_say_what_words_spell():
+    """By fine-tuning on patterns alone; whoever declares one for another probe is told."""
+    chains, encoder = {"c": {"synsets": 8}}, {"layers": 1, "hidden": 16, "heads": 2, "max_positions": 12}
+    raw = {
+        "chains": chains,
+        "corpora": {"m": {"kind": "markov", "chains": "c", "distributional": 0.5, "length": 8}},
+        "tokenizers": {"t": {"kind": "symbols", "corpus": "m", "max_length": 10}},
+        "encoders": {"e": encoder, "bag": {"kind": "words", "units": True, "max_positions": 12}},
+        "objectives": {"mlm": {"mlm": 1}},
+        "models": {
+            "a": {"corpus": "m", "tokenizer": "t", "encoder": "e", "objective": "mlm", "steps": 2, "checkpoints": [2]},
+            "b": {"corpus": "m", "tokenizer": "t", "encoder": "bag", "objective": "mlm", "steps": 0},
+        },
+        "tasks": {"p": {"kind": "patterns", "chains": "c", "length": 8, "set_size": 2}},
+        "probes": {
+            "tune": {"kind": "finetune", "tasks": ["p"]},
+            "linear": {"kind": "linear_probe", "tasks": ["p"]},
+        },
+        "studies": {
+            "s": {"panels": {"x": ["a"]}, "probes": {"tune": "all", "linear": "all"}, "nulls": ["bag-of-units"]},
+        },
+    }
+    config = load(raw)
+    assert null_measurements(config, "s") == {"tune": ["bag-of-units.a"]}
+    made = with_nulls(config)
+    assert made.encoders["null.bag-of-units-12"] == Encoder(kind="words", order=False, units=True, max_positions=12)
+    raw["studies"]["s"]["panels"]["x"] = ["a", "b"]
+    with pytest.raises(MaskLabError, match="'b' counts what words spell: finetune can measure it, on tasks of kind"):
+        load(raw)
+
+
 def test_recipes_without_a_null_of_some_kind():
     found = null_recipes(config_of(panels={"one": ["start", "words"]}), "s")
     assert list(found["start"]) == ["untrained", "one-hot", "bag-of-words", "majority"]  # never trained

@@ -68,6 +68,21 @@ def test_a_small_plan_by_hand():
     assert tuned.flops == pytest.approx(wanted)
 
 
+def test_a_run_that_only_its_patience_ends_is_not_planned_by_how_long_it_may_last():
+    raw = yaml.safe_load(yaml.safe_dump(RAW))
+    settings = {"schedule": "constant", "warmup_steps": 40, "patience": 5}
+    flops = []
+    for epochs in (50, 5000, 3):
+        raw["probes"]["tune"] |= settings | {"epochs": epochs, "sizes": [32]}
+        costs = make_plan(load(raw), "h100").costs
+        flops.append(costs["probe", "tune", "first", "1", "all"].flops)
+    improves, row = read_assumptions()["improves_for"], forward_flops(load(raw).encoders["e"], 0, 1, 12, 12)
+    updates = 40 + improves["updates"] + (5 + improves["evaluations"]) * 2
+    assert flops[1] == pytest.approx(3 * row * (3 * 16 * updates + updates / 2 * 10 + 4 * 5))
+    assert flops[0] == pytest.approx(flops[1] * 100 / updates, rel=0.05) if updates > 100 else flops[0] == flops[1]
+    assert flops[2] < flops[0] / 10  # as long as it may last at most
+
+
 def test_an_adversarial_term_costs_its_rows_where_it_is_due():
     how = {"weight": 0.1, "task": "p", "support": 24, "query": 8, "every": 4}
     raw = RAW | {"objectives": {"mlm": {"mlm": 1}, "worse": {"mlm": 1, "adversarial": how}}}

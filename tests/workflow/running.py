@@ -16,9 +16,12 @@ ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
 
 
-def default_config(*studies: str) -> dict:
-    """The default config with these of its studies alone: every entry by its own name, for a file that stands alone."""
-    config = plain(layered())
+def default_config(*studies: str, preset: str | None = None) -> dict:
+    """The default config with these of its studies alone: every entry by its own name, for a file that stands alone.
+
+    preset: that of presets/ over it.
+    """
+    config = plain(layered([str(ROOT / f"presets/{preset}.yaml")] if preset else ()))
     return config | {"studies": {name: config["studies"][name] for name in studies}}
 
 

@@ -7,33 +7,42 @@ from running import jobs, laid, unlearned
 
 pytestmark = pytest.mark.workflow
 
-PANELS = {"single": ["with", "without", "cbow", "scratch", "shuffled"],
+PANELS = {"single": ["with", "without", "cbow", "scratch", "shuffled"], "mixed forms": ["without", "50", "with"],
           "shared": ["with", "without", "scratch"], "separate": ["with", "without", "scratch"]}  # fmt: skip
+REPLICATES = {"evening": 8, "gpu": 5, "paper": 5}
 SIZES, SEEDS = [10, 20, 40], [1, 2]
-EACH = {"for": {"panel": [*PANELS]}}
-BOTH = {"for": {"panel": [*PANELS], "property": ["with", "without"]}}
-MIXES = {"for": {"panel": [*PANELS], "percent": [0, 10, 50]}}
+SPELLINGS = [panel for panel in PANELS if panel != "mixed forms"]
+EACH = {"for": {"panel": SPELLINGS}}
+BOTH = {"for": {"panel": SPELLINGS, "property": ["with", "without"]}}
+MIXES = {"for": {"panel": SPELLINGS, "percent": [0, 10, 50]}}
+TUNED = {"seeds": SEEDS, "max_steps": 2, "evaluate_every": 2}
 TINY = {
-    "corpora": {"dh-{panel}-{property}": BOTH | {"sequences": 100, "valid": 10, "test": 10}},
+    "corpora": {name: case | {"sequences": 100, "valid": 10, "test": 10}
+                for name, case in (("dh-{panel}-{property}", BOTH), ("dh-single-50", {}))},
     "encoders": {"dh": {"hidden": 16}},
     "embeddings": {"dh-{panel}": EACH | {"epochs": 1, "size": 16}},
     "models": {"dh-{panel}-{property}": BOTH | {"steps": 4, "checkpoints": [4], "batch_size": 8},
+               "dh-single-50": {"steps": 4, "checkpoints": [4], "batch_size": 8},
+               "dh-single-with": {"checkpoints": [1, 2, 3, 4]},
                "dh-{panel}-shuffled": EACH | {"init": "dh-{panel}-with@4"}},
     "tasks": {"patterns-{panel}-{percent}": MIXES | {"train": 40, "valid": 10, "test": 20}},
-    "probes": {"dh-{panel}": EACH | {"sizes": SIZES, "seeds": SEEDS, "max_steps": 2, "evaluate_every": 2},
-               "dh-loss": {"sequences": 4}},
+    "probes": {"dh-{panel}": EACH | TUNED | {"sizes": SIZES},
+               "dh-course": TUNED | {"sizes": SIZES[1:2], "steps": [1, 2, 3]},
+               "dh-loss": {"sequences": 4}, "dh-course-loss": {"sequences": 4, "steps": [1, 2, 3]}},
 }  # fmt: skip
 
 
 def small() -> dict:
-    """The study `dh` of config.yaml alone, once, where nothing is learned; fewer starts of the multi-token panels."""
-    config = laid(running.default_config("dh"), TINY)
+    """The study `dh` of the evening alone, once, where nothing is learned; fewer starts of the multi-token panels."""
+    config = laid(running.default_config("dh", preset="evening"), TINY) | {"run": ""}
     study = config["studies"]["dh"]
     for panel, starts in PANELS.items():
-        kept = {f"dh-{panel}-{start}" for start in starts}
+        kept = {f"dh-{panel if panel in SPELLINGS else 'single'}-{start}" for start in starts}
         study["panels"][panel] = {label: name for label, name in study["panels"][panel].items() if name in kept}
+    for panel in SPELLINGS:
         study["probes"][f"dh-{panel}"] = list(study["panels"][panel].values())
-    study["probes"]["dh-loss"] = ["dh-single-with"]
+    study["probes"]["dh-single"].append("dh-single-50")
+    study["probes"]["dh-loss"] = ["dh-single-with", "dh-separate-with"]
     study["replicates"] = 1
     return unlearned(config) | {"device": "cpu"}
 
@@ -54,7 +63,7 @@ def test_figure1_needs_two_corpora_only(folder):
 def test_figure2_needs_the_single_token_panel_only(folder):
     counts = jobs(snakemake(folder, "--dry-run", "dh_figure2"))
     assert counts == {
-        "corpus": 2, "tokenizer": 1, "tokens": 2, "embeddings": 1, "pretrain": 7, "task": 3, "probe": 7, "figure": 1,
+        "corpus": 2, "tokenizer": 1, "tokens": 2, "embeddings": 1, "pretrain": 9, "task": 3, "probe": 10, "figure": 1,
         "dh_figure2": 1,
     }  # fmt: skip
 
@@ -66,10 +75,11 @@ def test_everything_is_made(folder):
     running.assert_drawn(results, "dh", study)
     scores = pd.read_parquet(results / "scores.parquet")
     runs = scores[scores["metric"] == "accuracy"]
+    runs = runs[runs["probe"] != "dh-course"]
     recipes = {name for panel in study["panels"].values() for name in panel.values()}
     nulls = set(runs["recipe"]) - recipes
-    assert len(recipes) == 11 and len(nulls) == 6  # a bag of words for each corpus that recipes are about
-    assert all(name.startswith("bag-of-words.") for name in nulls)
+    assert len(recipes) == 12 and len(nulls) == 14  # two bags for each corpus that recipes are about
+    assert all(name.startswith(("bag-of-words.", "bag-of-units.")) for name in nulls)
     every = len(SIZES) * 4  # of each task: sizes, domains
     counts = runs.groupby(["recipe", "task"]).size().groupby("recipe").agg(["size", "min", "max"])
     seeds = {name: 1 if name in nulls else len(SEEDS) for name in counts.index}
@@ -83,8 +93,12 @@ def test_everything_is_made(folder):
     assert set(claims["verdict"]) == set(claims["corrected"]) == {"untested"} and (claims["why"] != "").all()
     several = claims.loc[claims["comparison"].str.contains("shared|separate"), "comparison"]
     assert len(several) and "CBOW" not in " ".join(several)
-    losses = pd.read_parquet(results / "tables/dh/losses.parquet").set_index("row")["value"]
-    assert losses["loss"] > losses["floor"] and losses["gap"] == pytest.approx(losses["loss"] - losses["floor"])
+    losses = pd.read_parquet(results / "tables/dh/losses.parquet").set_index(["panel", "row"])["value"]
+    for panel in ("single", "separate"):  # of features of several tokens too
+        loss, floor, gap = (losses[panel, row] for row in ("loss", "floor", "gap"))
+        assert loss > floor > 0 and gap == pytest.approx(loss - floor)
+    course = pd.read_parquet(results / "figures/dh/figure_course.parquet")
+    assert set(course["step"]) == {1, 2, 3, 4} and (course["train_size"] == SIZES[1]).all()
 
 
 def test_the_margin_re_tests_claims_and_draws_nothing(folder):
@@ -93,8 +107,8 @@ def test_the_margin_re_tests_claims_and_draws_nothing(folder):
     assert jobs(snakemake(folder, "--dry-run", config=config)) == {"study_claims": 1, "claims": 1, "pages": 1}
 
 
-@pytest.mark.parametrize(("preset", "words"), [("evening", 6), ("gpu", 6), ("paper", 9)])
+@pytest.mark.parametrize(("preset", "words"), [("evening", 18), ("gpu", 18), ("paper", 24)])
 def test_presets_dry_run(preset, words):
-    """15 recipes, and a bag of words for each corpus and tokenizer; three replicates of each."""
-    counts = jobs(running.dry_run_of_preset(preset, "dh"))
-    assert (counts["pretrain"], counts["figure"], counts["study_claims"]) == (3 * (15 + words), 8, 1)
+    """18 recipes, and two bags for each corpus and tokenizer, in as many replicates as the preset says."""
+    counts, replicates = jobs(running.dry_run_of_preset(preset, "dh")), REPLICATES[preset]
+    assert (counts["pretrain"], counts["figure"], counts["study_claims"]) == (replicates * (18 + words), 10, 1)

@@ -27,7 +27,6 @@ class Claim:
     claim is about other splits and may say that nothing carries over to these.
     learned_tasks: tasks that must have been learned in place of those of the effect: controls of tasks on which a model
     that learned much may well do worse than one that learned nothing.
-    above: recipes that count as nulls here, beside those of the study: what was learned is more than these learned too.
     headline: whether it is one of the few claims that its study stands for.
     """
 
@@ -42,13 +41,11 @@ class Claim:
     learned: bool = True
     learned_on: tuple[str, ...] = ()
     learned_tasks: tuple[str, ...] = ()
-    above: tuple[str, ...] = ()
     headline: bool = False
 
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads, for its effect and its premises."""
         pairs = needs([self.effect, self.to_learn()], view)
-        pairs += needs([reading.of(name) for reading in self.to_learn() for name in self.above], view, with_nulls=False)
         if self.equal_loss:
             gaps = [reading.of(reading.recipe, **GAP) for reading in leaves(self.effect)]
             pairs += needs(gaps, view, with_nulls=False)

@@ -81,10 +81,10 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
     for group in groups.values():
         if claim.learned_on:
             group = [*group, *(replace(reading, splits=claim.learned_on) for reading in group)]
-        worst = {reading: _worst_gain(reading, results, claim.above) for reading in dict.fromkeys(group)}
+        worst = {reading: _worst_gain(reading, results) for reading in dict.fromkeys(group)}
         known = {reading: gain for reading, gain in worst.items() if gain is not None}
         if known and not any(_is_above(gain) for _, gain in known.values()):
-            closest = {reading: _closest_null(reading, results, claim.above) for reading in known}
+            closest = {reading: _closest_null(reading, results) for reading in known}
             reading, (null, gain) = max(closest.items(), key=lambda item: item[1][1].value)
             label = results.view.label(reading.recipe)
             measured = ", ".join(part for key, part in reading.parts(results.view).items() if key != "recipe" and part)
@@ -92,23 +92,21 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
     return None
 
 
-def _gains(reading, results, above) -> list[tuple[str, Estimate]]:
-    """(null, gain over it) of every null of a reading, and of every recipe of `above` that it is not itself."""
-    own, nulls = results.values(reading), results.nulls(reading)
-    if reading.recipe not in above:
-        nulls |= {results.view.label(name): results.values(reading.of(name, step="last")) for name in above}
-    gains = [(kind, difference(own, null)) for kind, null in nulls.items()]
+def _gains(reading, results) -> list[tuple[str, Estimate]]:
+    """(null, gain over it) of every null of a reading."""
+    own = results.values(reading)
+    gains = [(kind, difference(own, null)) for kind, null in results.nulls(reading).items()]
     return [(kind, gain) for kind, gain in gains if gain is not None]
 
 
-def _worst_gain(reading, results, above) -> tuple[str, Estimate] | None:
+def _worst_gain(reading, results) -> tuple[str, Estimate] | None:
     """The gain that is shown the least: of all nulls the lowest lower end of an interval; None without nulls."""
-    return min(_gains(reading, results, above), key=lambda pair: _bound(pair[1]), default=None)
+    return min(_gains(reading, results), key=lambda pair: _bound(pair[1]), default=None)
 
 
-def _closest_null(reading, results, above) -> tuple[str, Estimate]:
+def _closest_null(reading, results) -> tuple[str, Estimate]:
     """Of the nulls that a reading is not shown to exceed, the one that it exceeds by the least, or falls short of."""
-    gains = [(kind, gain) for kind, gain in _gains(reading, results, above) if not _is_above(gain)]
+    gains = [(kind, gain) for kind, gain in _gains(reading, results) if not _is_above(gain)]
     return min(gains, key=lambda pair: pair[1].value)
 
 

@@ -221,6 +221,9 @@ class Costs:
         entry, trained = self.config.probes[probe], self.config.models[recipe]
         steps, tasks = units(entry, trained)[unit]
         encoder = self.config.encoders[trained.encoder]
+        if encoder.kind == "words":
+            fits = len(tasks) * len(getattr(entry, "sizes", None) or [1])
+            return Cost(self.assumed["start_seconds"] + fits * self.assumed["regression_seconds"])
         measure = getattr(self, f"_{entry.kind}", self._passes)
         seconds, flops = measure(entry, trained, encoder, tasks)
         return Cost(self.start + len(steps) * seconds, int(self.device.is_gpu), len(steps) * flops)
@@ -234,16 +237,24 @@ class Costs:
             row = forward_flops(encoder, 0, 1, length, read)
             for size in probe.sizes or [train]:
                 epoch = math.ceil(size / probe.batch_size)
-                updates = self.assumed["stopped_at"] * (probe.max_steps or probe.epochs * epoch)
-                if not probe.max_steps:
-                    updates = min(updates, self.assumed["most_updates"])
                 every = epoch if probe.evaluate_every == "epoch" else probe.evaluate_every
+                updates = self._updates(probe, epoch, every)
                 measured = updates / every * valid + test
                 each = 3 * row * probe.batch_size * updates + row * measured
                 layers = encoder.layers * (updates + measured / probe.batch_size / 3)
                 flops += each * len(probe.seeds)
                 seconds += self.device.seconds(each, layers, what="finetune") * len(probe.seeds)
         return seconds, flops
+
+    def _updates(self, probe, epoch, every):
+        """Updates of a fine-tuning, until it stops early."""
+        most = probe.max_steps or probe.epochs * epoch
+        if probe.schedule == "constant":  # how long it may last decides nothing
+            improves = self.assumed["improves_for"]
+            waits = (improves["evaluations"] + probe.patience) * every
+            return min(most, (probe.warmup_steps or 0) + improves["updates"] + waits)
+        updates = self.assumed["stopped_at"] * most
+        return updates if probe.max_steps else min(updates, self.assumed["most_updates"])
 
     def _linear_probe(self, probe, model, encoder, tasks):
         seconds = flops = 0.0
