@@ -218,3 +218,28 @@ def test_what_is_no_masked_language_model_is_said_in_a_line(foreign, tmp_path):
     with pytest.raises(MaskLabError, match=r"config.json: has no hidden_size; it must be an encoder's"):
         load(config_of(tmp_path / "empty"))
     assert not (tmp_path / "out").exists()
+
+
+def test_it_is_not_trained(foreign):
+    for more, said in (({"steps": 5}, "steps: a model made elsewhere is not trained"),
+                       ({"init": "theirs@0"}, "init: a model made elsewhere takes none")):  # fmt: skip
+        with pytest.raises(MaskLabError, match=said):
+            load(config_of(foreign[0], **more))
+
+
+def test_it_teaches(adopted):
+    """Its predictions, and codes of its states, for a recipe with its tokenizer."""
+    from types import SimpleNamespace
+
+    from masklab.objectives.teacher import Teacher
+
+    model, read = load_checkpoint(adopted), load_tokenizer(adopted)
+    ids = torch.tensor([read.encode(LINES[0]).ids])
+    lengths, at = torch.tensor([ids.shape[1]]), torch.tensor([2, 5])
+    batch = SimpleNamespace(original=ids, ids=ids, lengths=lengths, at=at, extra={})
+    dictionary = torch.nn.functional.normalize(torch.randn(16, 24, generator=torch.Generator().manual_seed(0)), dim=0)
+    teacher = Teacher(model, dictionary, layer=1, penalty=0.05)
+    wanted = model.eval()(ids, lengths)
+    torch.testing.assert_close(teacher.logits(batch), wanted.logits[at], atol=1e-4, rtol=1e-4)
+    indices, values = teacher.codes(batch)
+    assert len(indices) == 2 and torch.allclose(values.sum(-1), torch.ones(2), atol=1e-5)

@@ -39,6 +39,8 @@ def check_model(config, name, model):
     check_objectives.check_model(config, model, objective, where)
     if not encoder.network:
         check_weightless(config, model, encoder, where)
+    if encoder.kind == "folder":
+        _check_adopted(model, where)
     if model.masking.mask + model.masking.random > 1:
         raise MaskLabError(f"config: {where}.masking: mask + random must be at most 1")
     sequences = stated_sequences(config, config.corpora[model.corpus])
@@ -110,6 +112,15 @@ def check_model(config, name, model):
                 f" {theirs!r}, not {own!r}",
                 {f"{where}.{differs}": f"{own!r}, but {model.init}, from which it starts, has {theirs!r}"},
             )
+
+
+def _check_adopted(model, where):
+    """A model made elsewhere is measured as it is."""
+    if model.steps:
+        raise MaskLabError(f"config: {where}.steps: a model made elsewhere is not trained; set steps: 0")
+    for key in ("init", "teacher", "embeddings"):
+        if getattr(model, key) is not None:
+            raise MaskLabError(f"config: {where}.{key}: a model made elsewhere takes none; it is measured as it is")
 
 
 def check_coded(config, name, model):
