@@ -172,6 +172,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "y = torch.searchsorted(p.cumsum(-1), uniforms[:, None].to(p.dtype) * p.sum(+1, keepdim=True), right=True)": LAST,
     },
     "claims/verdict.py": {
+        "kept = pd.Series(True, index=frame.index)": "what is supported or contradicted has been tested",
         "above_low, below_low = two_sided(effect, low) if math.isfinite(low) else (0.0, 2.0)": "the least of levels, another of which is 1 at most",
         "above_high, below_high = two_sided(effect, high) if math.isfinite(high) else (2.0, 0.0)": "the least of levels, another of which is 1 at most",
     },
