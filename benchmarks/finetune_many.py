@@ -204,6 +204,7 @@ def main():
         batch_size=32,
         epochs=args.epochs,
         evaluate_every="epoch",
+        batches="length",  # as the Trainer's
         select="accuracy",
         patience=args.epochs + 1,
         max_length=64,

@@ -85,7 +85,7 @@ def test_everything_is_made(folder):
     seeds = {name: 1 if name in nulls else len(SEEDS) for name in counts.index}
     for name, tasks, least, most in counts.itertuples():
         assert (tasks, least, most) == (3, seeds[name] * every, seeds[name] * every)
-    assert set(runs["task"]) == {f"patterns-{panel}-{percent}" for panel in PANELS for percent in (0, 10, 50)}
+    assert set(runs["task"]) == {f"patterns-{panel}-{percent}" for panel in SPELLINGS for percent in (0, 10, 50)}
     assert set(runs["split"]) == {"A-D1", "B-D1", "A-D2", "B-D2"} and set(runs["replicate"]) == {1}
     claims = pd.read_parquet(results / "claims.parquet")
     pd.testing.assert_frame_equal(claims, pd.read_parquet(results / "claims/dh.parquet"))

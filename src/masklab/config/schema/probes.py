@@ -72,8 +72,8 @@ class FinetuneProbe(TrainingProbe):
         "cls", description="What the head reads: the state of [CLS], or the mean over all tokens, specials included."
     )
     batches: Literal["length", "random"] = Field(
-        "length",
-        description="`length`: rows of a batch are of like length, which saves padding; `random`: any rows, as transformers' Trainer draws them. Where length tells of the label, `length` can learn much less.",
+        "random",
+        description="`random`: any rows, as transformers' Trainer draws them; `length`: rows of a batch are of like length, which saves padding. Where length tells of the label, `length` can learn much less.",
     )
     lr: float = Field(5e-5, gt=0)
     batch_size: Count = 32
