@@ -164,6 +164,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "return (None, torch.ops.aten.embedding_dense_backward(gradient, ids, len(table), -2, False))": "no id is negative",
         "if torch.compiler.is_compiling() and (not is_direct(table)):": "both ways give the same gradients",
     },
+    "curvature/slices.py": {
+        "top = top / top.norm() / top[top.abs().argmax()].sign()": "a sign is 1 or -1, and divides as it multiplies",
+    },
     "curvature/trace.py": {
         "p = logits.softmax(+1)": LAST,
         "return v - p * v.sum(+1, keepdim=True)": LAST,

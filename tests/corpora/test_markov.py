@@ -224,3 +224,17 @@ def test_entropies_of_edges_and_what_a_step_moves():
         if np.abs(coarse - before).max() < 0.02:
             break
     assert entropy_rate(chain(0.3), tolerance=0.02) == pytest.approx(coarse @ [entropy, 0, entropy], abs=1e-14)
+
+
+def test_entropies_in_the_long_run_end_below_the_tolerance():
+    """In binary fractions, exact in floating point: after a change of the tolerance itself comes one step more."""
+
+    class Made(SimpleNamespace):
+        def __len__(self):
+            return 2
+
+    chain = Made(probabilities=np.array([0.75, 0.25]), targets=np.array([[0, 1], [0, 0]]))
+    entropy = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))
+    # from (1/2, 1/2): (.6875, .3125), a change of .1875; then (.7578125, ...)
+    assert entropy_rate(chain, tolerance=0.1875) == pytest.approx(0.7578125 * entropy, abs=1e-15)
+    assert entropy_rate(chain, tolerance=0.1876) == pytest.approx(0.6875 * entropy, abs=1e-15)
