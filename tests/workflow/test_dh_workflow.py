@@ -90,7 +90,9 @@ def test_everything_is_made(folder):
     claims = pd.read_parquet(results / "claims.parquet")
     pd.testing.assert_frame_equal(claims, pd.read_parquet(results / "claims/dh.parquet"))
     assert (claims["replicates"] == 1).all() and len(claims) > 60
-    assert set(claims["verdict"]) == set(claims["corrected"]) == {"untested"} and (claims["why"] != "").all()
+    # of one replicate with 20 sequences, some model may be above its nulls by chance
+    assert set(claims["verdict"]) == set(claims["corrected"]) <= {"untested", "inconclusive"}
+    assert (claims["verdict"] == "untested").mean() > 0.9 and (claims["why"] != "").all()
     several = claims.loc[claims["comparison"].str.contains("shared|separate"), "comparison"]
     assert len(several) and "CBOW" not in " ".join(several)
     losses = pd.read_parquet(results / "tables/dh/losses.parquet").set_index(["panel", "row"])["value"]
