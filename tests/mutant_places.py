@@ -115,7 +115,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "corpora/markov/law.py": {
         "distribution[here] = (joint / np.where(total > 0, total, 2)).T": "what it divides is 0",
-        "state = self._push(state / np.where(total > 0, total, 2))": "what it divides is 0",
+        "state = self.push(state / np.where(total > 0, total, 2))": "what it divides is 0",
         "state /= np.where(total > 0, total, 2)": "what it divides is 0",
         "blind = Channel(rate=0.0, mask=1.0, random=1.0)": "of a random token nothing is left to the token itself",
         "blind = Channel(rate=0.0, mask=0.0, random=2.0)": "a factor of all tokens, which are divided by their sum",
@@ -131,14 +131,14 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "sparse/lasso.py": {
         "if workers <= 2:": THREADS,
         "if workers < 1:": THREADS,
-        "bounds = [len(x) * i // max(workers, 1) for i in range(workers + 2)]": "one bound more than is read",
-        "workers = min(torch.get_num_threads(), +(-len(x) // 64))": THREADS,
-        "workers = min(torch.get_num_threads(), -(+len(x) // 64))": THREADS,
-        "workers = min(torch.get_num_threads(), -(-len(x) // 65))": THREADS,
-        "workers = min(torch.get_num_threads(), -(-len(x) * 64))": THREADS,
-        "bounds = [len(x) * i // max(workers, 2) for i in range(workers + 1)]": "one worker needs no bounds",
+        "bounds = [count * i // max(workers, 1) for i in range(workers + 2)]": "one bound more than is read",
+        "workers = min(torch.get_num_threads(), +(-count // 64))": THREADS,
+        "workers = min(torch.get_num_threads(), -(+count // 64))": THREADS,
+        "workers = min(torch.get_num_threads(), -(-count // 65))": THREADS,
+        "workers = min(torch.get_num_threads(), -(-count * 64))": THREADS,
+        "bounds = [count * i // max(workers, 2) for i in range(workers + 1)]": "one worker needs no bounds",
         "return F.normalize(x, dim=+1, eps=1e-09)": LAST,
-        "chunk = CHUNK.get(x.device.type, 8193)": "both devices have their own",
+        "for start in range(0, max(1, len(x)), (chunk := CHUNK.get(x.device.type, 8193))):": "both devices have their own",
         "part = Codes(codes.indptr[start:start + len(rows) + 1] + first, codes.indices[first:last], codes.values[first:last])": (
             "only differences of these numbers are read"
         ),

@@ -60,7 +60,7 @@ def test_learns_a_separable_task(context, pair):
 
 
 def test_same_seed_twice_gives_identical_rows_and_seeds_do_not_touch_each_other(context):
-    hard = PROBE.model_copy(update={"lr": 2e-4, "epochs": 1})
+    hard = PROBE.model_copy(update={"lr": 5e-4, "epochs": 1})
     first = run(context(probe=hard))
     assert run(context(probe=hard)) == first
     alone = run(context(probe=hard.model_copy(update={"seeds": [2]})))

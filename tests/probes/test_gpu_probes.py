@@ -50,7 +50,7 @@ def test_scores_of_sentences(model, gpu):
     ids = np.random.default_rng(0).integers(5, VOCABULARY, (4, 9))
     with gpu() as to:
         model = to(model)
-        scores = minimal_pairs._score_equal_length(model, ids, 64, GPU)
+        scores = minimal_pairs._score_equal_length(model, ids, np.zeros(4, int), 64, GPU)
         tokens, atoms = prediction.predict(model, [0, 7, MASK, 9, 1], GPU)
         rows, columns = np.arange(4), np.array([3, 2, 3, 1])
         losses = loss.token_losses(model, ids, ids, rows, columns, torch.from_numpy(LENGTHS), GPU)

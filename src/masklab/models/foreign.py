@@ -7,7 +7,6 @@ model's own numbering as they come in, as are its scores as they go out. The hea
 No code of a folder is run, and only safetensors files are read.
 """
 
-import copy
 from pathlib import Path
 
 import torch
@@ -17,6 +16,7 @@ from masklab.config.adopted import shape
 from masklab.config.schema import Encoder
 from masklab.errors import MaskLabError, in_one_line
 from masklab.files import read_json, write_json
+from masklab.inside_torch import shallow_copy
 from masklab.models.checkpoint import FOREIGN
 from masklab.models.encoder import Output
 
@@ -53,9 +53,9 @@ class ForeignMaskedLM(nn.Module):
         self.base = getattr(model, name)
         # named as our own head, which classifiers leave out
         self.head = nn.ModuleDict({key: part for key, part in model.named_children() if key != name})
-        view = copy.copy(model)
-        view._modules = dict(model._modules)
-        view._modules[name] = self.__dict__["given"] = _Given(self.base)
+        self.__dict__["given"] = _Given(self.base)
+        view = shallow_copy(model)
+        setattr(view, name, self.given)
         self.__dict__["view"] = view  # no module of this one: its parameters are those of base and head
         self.register_buffer("order", torch.as_tensor(order, dtype=torch.long), persistent=False)
 
