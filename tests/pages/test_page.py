@@ -197,7 +197,7 @@ def test_a_study_of_which_nothing_was_made_stands_last_in_a_line(tmp_path):
 def test_a_study_of_another_config_stays_on_the_page(made, tmp_path):
     for part in ("figures", "tables", "claims", "made"):
         shutil.copytree(made / part, tmp_path / part)
-    write_json({"mae": {"title": "A title of old", "question": ""}}, tmp_path / "made/words.json")
+    write_json({"mae": {"title": "A title of old", "question": ""}}, tmp_path / "state/pages.json")
     other = outline(config_of(figures=[], tables=[], claims=[]))
     other["studies"][0] |= {"name": "other", "title": "Does it guess better?", "question": ""}
     write(tmp_path, other)
@@ -230,7 +230,7 @@ def test_a_study_of_scores_alone_keeps_its_words_under_another_config(tmp_path):
     for shown in (" ".join(page(tmp_path).text.split()), (tmp_path / "README.md").read_text()):
         about = RAW["studies"]["mae"]
         assert about["title"] in shown and about["question"] in shown and "Scores only: 3 of them" in shown
-    (tmp_path / "made/words.json").write_text("[1]")
+    (tmp_path / "state/pages.json").write_text("[1]")
     write(tmp_path, other)
     assert "Scores only: 3 of them" in (tmp_path / "README.md").read_text()
 

@@ -17,7 +17,7 @@ from masklab.pages.wording import command, title
 from masklab.scores.kept import kept_rows
 
 COLUMNS = Path(__file__).parents[3] / "docs/columns.md"
-WORDS = "made/words.json"  # study -> the title and the question that a page showed last
+WORDS = "state/pages.json"  # study -> the title and the question that a page showed last
 ENDS = {
     "figures": {"pdf": "PDF", "png": "PNG", "csv": "CSV", "parquet": "Parquet"},
     "tables": {"md": "Markdown", "html": "HTML", "csv": "CSV", "parquet": "Parquet"},
