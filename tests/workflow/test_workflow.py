@@ -211,7 +211,7 @@ def test_the_paper_preset_dry_runs():
     counts = jobs(output)
     # three replicates of 10 recipes and 4 nulls; of the recipes in two dictionaries
     assert counts["pretrain"] == 3 * 14 and counts["dictionary"] == 3 * 2
-    # 8 phase-2 models x 5 checkpoints, 2 phase-1, 4 nulls; (8 x 3 + 2 + 4) x 22 fine-tuned tasks; 2 for Figure 1, of one replicate
+    # 8 phase-2 models x 5 checkpoints, 2 phase-1, 4 nulls; (8 x 3 + 2 + 4) x 22 fine-tuned tasks; 2 of one replicate
     assert counts["probe"] == 3 * (8 * 5 + 2 + 4 + (8 * 3 + 2 + 4) * 22) + 2
 
 
