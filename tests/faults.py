@@ -413,6 +413,8 @@ def main(arguments=None) -> int:
             lay_down(whole)
         finish(whole)
         quiet(whole)
+    elif config:  # it may have been made by hand
+        (whole / "other").write_text(str(config.resolve()))
     print(f"undisturbed: {time.monotonic() - began:.0f} s", flush=True)
     for name in FAULTS if "all" in options.faults else options.faults:
         fault, times = FAULTS[name]
