@@ -34,8 +34,8 @@ def learners_of(root, args) -> dict:
     import numpy as np
 
     from masklab.config.schema import Encoder, Model, Objective
-    from masklab.training.learner import Learner
     from masklab.training.run import Run
+    from masklab.training.stack import learner_of
 
     make_corpus(root / "tokens", np.random.default_rng(1), args)
     heads = max(1, args.hidden // 64)
@@ -48,7 +48,7 @@ def learners_of(root, args) -> dict:
             precision=args.precision, compile=how == "compiled",
         )  # fmt: skip
         files = {name: root / name for name in ("tokens", "tokenizer", "output", "state")}
-        learners[how] = Learner(Run("m", 1, model, encoder, Objective(mlm=1), **files))
+        learners[how] = learner_of(Run("m", 1, model, encoder, Objective(mlm=1), device="cpu", **files))
         learners[how].model.train()
     return learners
 

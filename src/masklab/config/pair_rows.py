@@ -36,12 +36,12 @@ def item_of(file, number: int, row: dict, stem: str, group_by: str) -> Item:
         item = _tracked(where, row, stem)
     elif EWOK in row:
         context, good, bad = _texts(where, row, NEEDED[EWOK])
-        domain = row.get("Domain") or stem
+        domain = _name(where, row, "Domain", stem)
         item = Item(domain, domain, f"{context} {good}", (f"{context} {bad}",), context)
     else:
         good, bad = _texts(where, row, NEEDED[BLIMP])
-        term = row.get("linguistics_term") or stem
-        item = Item(PHENOMENA.get(term, term), row.get("UID") or stem, good, (bad,))
+        term = _name(where, row, "linguistics_term", stem)
+        item = Item(PHENOMENA.get(term, term), _name(where, row, "UID", stem), good, (bad,))
     if group_by == "phenomenon":
         return item
     return item._replace(phenomenon=stem if group_by == "file" else item.paradigm)
@@ -55,6 +55,14 @@ def _texts(where, row, names) -> list[str]:
         if not isinstance(row[name], str) or not row[name].strip():
             raise MaskLabError(f"{where}: {name!r} is empty; a pair needs both sentences")
     return [row[name] for name in names]
+
+
+def _name(where, row, field, stem) -> str:
+    """What a line says that its pair belongs to; the file's name where it says nothing."""
+    name = row.get(field) or stem
+    if not isinstance(name, str):
+        raise MaskLabError(f"{where}: {field!r} must be text (got {name!r})")
+    return name
 
 
 def _tracked(where, row, stem) -> Item:
