@@ -11,6 +11,7 @@ import numpy as np
 from masklab.config import checkpoints, probe_steps
 from masklab.config.measured import study_pairs
 from masklab.config.replicates import measured_replicates
+from masklab.scores.reading import RANKS
 from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame
 from masklab.scores.view import View
@@ -20,6 +21,8 @@ PHENOMENA = ("agreement", "binding", "ellipsis")
 CLASSES = ("accuracy", "mcc", "f1")
 METRICS = dict.fromkeys(CLASSES, CLASSES) | dict.fromkeys(("pearson", "spearman"), ("pearson", "spearman"))
 METRICS |= {"exact": ("exact", "f1")}
+OUTSIDE = ("outside", "outside_beside")
+PLACES = ("mask-positions", "random-words", "hidden-words")
 RANKED = ("unmasked", "masked", "mask-positions", "real-positions")
 CHANCE = {"mcc": 0.0, "pearson": 0.0, "spearman": 0.0, "exact": 0.4}
 
@@ -30,9 +33,10 @@ def default(cell) -> float:
     if metric in ("majority", "majority_f1"):
         return 0.5 if cell["kind"] != "finetune" or metric == "majority" else 0.6
     share = (1 + cell["step"] / max(cell["last"], 1)) / 2
-    plain = {"loss": 3.1 - share, "floor": 2.0, "gap": 1.1 - share, "rank": 20, "rank_centred": 18, "mean_share": 0.1,
-             "seconds": 10 * share, "tokens": 1e4 * share, "flops": 1e9 * share, "trace": 50 / share,
-             "trace_embedded": 80 / share, "parameters": 1e5, "best_step": 10, "capped": 0}  # fmt: skip
+    plain = {"loss": 3.1 - share, "floor": 2.0, "gap": 1.1 - share, "mean_share": 0.1, "seconds": 10 * share,
+             "tokens": 1e4 * share, "flops": 1e9 * share, "trace": 50 / share, "trace_embedded": 80 / share,
+             "parameters": 1e5, "best_step": 10, "capped": 0}  # fmt: skip
+    plain |= dict.fromkeys(RANKS, 18 if metric.endswith("centred") else 20) | dict.fromkeys(OUTSIDE, 0.01)
     if metric in plain:
         return plain[metric]
     chance = CHANCE.get(metric, 0.5)
@@ -54,7 +58,10 @@ def manifests(view, learned=True, replicates=None) -> dict:
             loss = 3.0 if learned and facts["steps"] else 4.2
             found[recipe, replicate] = {
                 "parameters": 1000 * (number + 1), "vocab_size": 100, "tokens": 1e4, "flops": 1e9, "unigram_loss": 4.0,
-                "valid_loss": {str(facts["steps"]): loss + 0.001 * replicate},
+                "valid_loss": {
+                    str(step): loss + 0.001 * replicate + 1 - (step or 1) / (facts["steps"] or 1)
+                    for step in (facts["checkpoints"] if facts["steps"] else [0])
+                },
             }  # fmt: skip
     return found
 
@@ -106,7 +113,11 @@ def _cells(config, probe, model):
             layers = config.encoders[model.encoder].layers
             for split in RANKED:
                 for layer in range(layers + 1):
-                    for metric in ("rank", "rank_centred"):
+                    for metric in RANKS:
+                        yield {"task": model.corpus, "split": split, "layer": layer, "metric": metric}
+            for split in PLACES:
+                for layer in range(layers + 1):
+                    for metric in OUTSIDE:
                         yield {"task": model.corpus, "split": split, "layer": layer, "metric": metric}
         case "cost":
             for metric in ("seconds", "tokens", "flops"):
@@ -143,4 +154,4 @@ def _tuned(config, probe, model):
                 if getattr(probe, "rank", None) and not words:
                     layer = config.encoders[model.encoder].layers
                     last = {"task": task, "train_size": size, "seed": seed, "layer": layer}
-                    yield from ({**last, "metric": metric} for metric in ("rank", "rank_centred"))
+                    yield from ({**last, "metric": metric} for metric in RANKS)

@@ -1,10 +1,10 @@
-"""Effective ranks from Gram matrices against singular values of the matrix itself."""
+"""Effective ranks and shares outside a subspace: from Gram matrices, against numpy and against closed forms."""
 
 import numpy as np
 import pytest
 import torch
 
-from masklab.spectrum import Gram, effective_rank
+from masklab.spectrum import Gram, effective_rank, entropy_rank, interpolated_rank, outside, ranks
 
 
 def by_svd(matrix, threshold):
@@ -86,3 +86,92 @@ def test_one_column_and_none():
     thin = streamed(np.array([[0.1], [0.3]]), [1, 1])
     assert thin.eigenvalues() == pytest.approx([0.1]) and thin.eigenvalues(centred=True) == pytest.approx([0.02])
     assert thin.mean_share() == pytest.approx(0.08 / 0.1)
+
+
+# --- ranks between whole numbers ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.9, 0.99])
+def test_equal_values_have_a_rank_in_proportion(threshold):
+    for d in (1, 7, 64):
+        assert interpolated_rank(np.full(d, 3.5), threshold) == pytest.approx(threshold * d)
+        assert entropy_rank(np.full(d, 3.5)) == pytest.approx(d)
+
+
+def test_a_geometric_spectrum_has_its_closed_forms():
+    """Values q^i, i from 0 to d - 1: the first k hold (1 - q^k) / (1 - q^d); the entropy is that of a geometric law."""
+    q, d = 0.8, 200  # q^d is below rounding
+    values = q ** np.arange(d)
+    entropy = -(np.log(1 - q) + q / (1 - q) * np.log(q))
+    assert entropy_rank(values) == pytest.approx(np.exp(entropy), rel=1e-9)
+    k = int(np.ceil(np.log(0.1) / np.log(q)))  # 1 - q^k >= .9 first
+    part = (0.9 - (1 - q ** (k - 1))) / (q ** (k - 1) * (1 - q))
+    assert effective_rank(values, 0.9) == k and interpolated_rank(values, 0.9) == pytest.approx(k - 1 + part, rel=1e-9)
+
+
+def test_the_rank_between_whole_numbers_rounds_up_to_the_whole_number():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        values = np.sort(rng.gamma(0.3, size=12))[::-1]
+        for threshold in (0.5, 0.9, 0.99):
+            between = interpolated_rank(values, threshold)
+            whole = effective_rank(values, threshold)
+            assert whole - 1 < between <= whole
+            # by brute force: where the broken line of sums crosses
+            grid = np.linspace(0, 12, 120_001)
+            sums = np.interp(grid, np.arange(13), np.append(0, np.cumsum(values))) / values.sum()
+            assert between == pytest.approx(grid[np.argmax(sums >= threshold)], abs=2e-4)
+
+
+def test_no_rank_of_nothing_and_one_of_one_direction():
+    assert interpolated_rank([0.0, 0.0], 0.9) == 0 == entropy_rank([0.0, 0.0])
+    assert entropy_rank([5.0, 0.0]) == pytest.approx(1) and interpolated_rank([5.0, 0.0], 0.9) == pytest.approx(0.9)
+
+
+def test_all_ranks_of_a_matrix_equal_numpys():
+    matrix = drawn(60, 9, 4)
+    found = ranks(streamed(matrix, [20, 40]), 0.9)
+    for suffix, own in (("", matrix), ("_centred", matrix - matrix.mean(0))):
+        energy = np.linalg.svd(own, compute_uv=False) ** 2
+        shares = energy / energy.sum()
+        assert found[f"rank{suffix}"] == by_svd(own, 0.9)
+        assert found[f"rank_interpolated{suffix}"] == pytest.approx(interpolated_rank(energy, 0.9), rel=1e-9)
+        assert found[f"rank_entropy{suffix}"] == pytest.approx(np.exp(-(shares * np.log(shares)).sum()), rel=1e-9)
+
+
+# --- outside a subspace ---------------------------------------------------------------------
+
+
+def by_projection(rows, of, threshold):
+    """Row by row: less their projections on whole singular vectors, and less part of that on the last one."""
+    _, sigma, directions = np.linalg.svd(of, full_matrices=False)
+    whole, left = 0, threshold * (sigma**2).sum()
+    while sigma[whole] ** 2 <= left:
+        left -= sigma[whole] ** 2
+        whole += 1
+    part = left / sigma[whole] ** 2
+    inside = ((rows @ directions[:whole].T) ** 2).sum() + part * ((rows @ directions[whole]) ** 2).sum()
+    return 1 - inside / (rows**2).sum()
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.9, 0.99])
+def test_the_share_outside_equals_projections_row_by_row(threshold):
+    for seed in range(4):
+        rows, of = drawn(50, 8, seed), drawn(70, 8, seed + 10)
+        found = outside(streamed(rows, [50]), streamed(of, [30, 40]), threshold)
+        assert found == pytest.approx(by_projection(rows, of, threshold), abs=1e-9)
+
+
+def test_a_matrix_has_exactly_the_rest_of_itself_outside():
+    for seed in range(4):
+        gram = streamed(drawn(50, 8, seed), [50])
+        for threshold in (0.5, 0.9, 0.99):
+            assert outside(gram, gram, threshold) == pytest.approx(1 - threshold, abs=1e-9)
+
+
+def test_directions_that_are_shared_and_that_are_not():
+    """Real tokens on e1 .. e4 evenly, [MASK]s with a quarter of their norm on e5: that quarter, and .01 of the rest."""
+    real = np.eye(6)[:4].repeat(5, 0)
+    masks = np.concatenate([np.eye(6)[:4].repeat(3, 0), 2 * np.eye(6)[4:5]])
+    assert outside(streamed(masks, [13]), streamed(real, [20]), 0.99) == pytest.approx(0.25 + 0.75 * 0.01)
+    assert outside(streamed(np.zeros((2, 6)), [2]), streamed(real, [20]), 0.99) == 0

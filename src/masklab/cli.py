@@ -31,6 +31,7 @@ def main(arguments=None) -> int:
     rank.add_argument(
         "--length", type=int, default=512, help="cut lines to so many tokens (%(default)s, or all it reads)"
     )
+    rank.add_argument("--subspace", type=float, default=0.99, help="share of real tokens' norm in theirs (%(default)s)")
     rank.add_argument("--lines", type=int, help="read so many lines (all)")
     rank.add_argument("--specials", action="store_true", help="count [CLS] and [SEP] too")
     rank.add_argument("--output", help="CSV file for the rows")
@@ -240,12 +241,12 @@ def _rank(options):
     from masklab.jobs.progress import Progress, configure
     from masklab.probes.folder import folder_ranks, table
 
-    for key in ("rate", "threshold"):
+    for key in ("rate", "threshold", "subspace"):
         if not 0 < getattr(options, key) < 1:
             raise MaskLabError(f"--{key}: {getattr(options, key)}: must be between 0 and 1")
     configure()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    keys = {key: getattr(options, key) for key in ("rate", "threshold", "length", "lines", "specials")}
+    keys = {key: getattr(options, key) for key in ("rate", "threshold", "subspace", "length", "lines", "specials")}
     rows = folder_ranks(options.folder, options.text, device=device, progress=Progress("rank", "lines"), **keys)
     print(table(rows))
     if options.output:

@@ -1,4 +1,8 @@
-"""Effective rank of a matrix that is never held: its squared singular values from a streamed Gram matrix."""
+"""Effective ranks of a matrix that is never held, and how much of it lies outside the subspace of another.
+
+Squared singular values come from a streamed Gram matrix. Three ranks are made of them: the whole number of Cai et al.
+(2021), the same between whole numbers, and the exponential of the entropy (Roy & Vetterli 2007).
+"""
 
 import numpy as np
 import torch
@@ -42,14 +46,18 @@ class Gram:
         both.products = self.products + other.products + cross + cross.T + other.count * torch.outer(away, away)
         return both
 
-    def eigenvalues(self, centred: bool = False) -> np.ndarray:
-        """Squared singular values of H, descending, [d] float64; `centred`: of H without the mean of its rows."""
+    def matrix(self, centred: bool = False) -> np.ndarray:
+        """H'H, [d, d] float64; `centred`: of H without the mean of its rows."""
         if centred:
             products = self.products - torch.outer(self.sums, self.sums) / self.count
         else:
             cross = torch.outer(self.sums, self.origin)
             products = self.products + cross + cross.T + self.count * torch.outer(self.origin, self.origin)
-        return np.linalg.eigvalsh(products.cpu().numpy())[::-1].clip(min=0)
+        return products.cpu().numpy()
+
+    def eigenvalues(self, centred: bool = False) -> np.ndarray:
+        """Squared singular values of H, descending, [d] float64; `centred`: of H without the mean of its rows."""
+        return np.linalg.eigvalsh(self.matrix(centred))[::-1].clip(min=0)
 
     def mean_share(self) -> float:
         """Share of the squared norm of H that its rows' mean makes up; near 1 one direction rules uncentred ranks."""
@@ -67,3 +75,56 @@ def effective_rank(eigenvalues, threshold: float) -> int:
     if sums[-1] == 0:
         return 0
     return int(np.searchsorted(sums, (threshold - SLACK) * sums[-1])) + 1
+
+
+def interpolated_rank(eigenvalues, threshold: float) -> float:
+    """`effective_rank` on the lines between whole numbers: where the sum of the largest is `threshold` exactly.
+
+    It lies in (k - 1, k] where that is k: of d equal values it is `threshold` times d. A matrix of zeros has rank 0.
+    """
+    values = np.asarray(eigenvalues, float)
+    whole = effective_rank(values, threshold)
+    if whole == 0:
+        return 0.0
+    before = values[: whole - 1].sum()
+    return whole - 1 + min(1.0, (threshold * values.sum() - before) / values[whole - 1])
+
+
+def entropy_rank(eigenvalues) -> float:
+    """exp of the entropy of the squared singular values as shares of their sum; needs no threshold.
+
+    Of d equal values it is d. (Roy & Vetterli 2007 take the singular values themselves; shares of the squared norm are
+    what the other ranks are of.) A matrix of zeros has rank 0.
+    """
+    values = np.asarray(eigenvalues, float)
+    if values.sum() == 0:
+        return 0.0
+    shares = values[values > 0] / values.sum()
+    return float(np.exp(-(shares * np.log(shares)).sum()))
+
+
+def ranks(gram: Gram, threshold: float) -> dict[str, float]:
+    """Every rank of a matrix by its name, plain and, with `_centred`, without the mean of its rows."""
+    found = {}
+    for suffix, centred in (("", False), ("_centred", True)):
+        values = gram.eigenvalues(centred)
+        found[f"rank{suffix}"] = float(effective_rank(values, threshold))
+        found[f"rank_interpolated{suffix}"] = interpolated_rank(values, threshold)
+        found[f"rank_entropy{suffix}"] = entropy_rank(values)
+    return found
+
+
+def outside(rows: Gram, of: Gram, threshold: float) -> float:
+    """Share of the squared norm of `rows` that lies outside the subspace of the matrix `of`.
+
+    The subspace is that of the largest right singular vectors of `of` which hold `threshold` of its squared norm; the
+    last of them counts in part, so that exactly 1 - `threshold` of its own norm lies outside. Nothing is centred.
+    """
+    values, vectors = np.linalg.eigh(of.matrix())
+    values, vectors = values[::-1].clip(min=0), vectors[:, ::-1]
+    rank = interpolated_rank(values, threshold)
+    kept = np.clip(rank - np.arange(len(values)), 0, 1)  # of each direction
+    matrix = rows.matrix()
+    along = np.einsum("di,de,ei->i", vectors, matrix, vectors)
+    whole = np.trace(matrix)
+    return float(np.clip(1 - kept @ along / whole, 0, 1)) if whole else 0.0

@@ -124,12 +124,45 @@ def test_an_effect_has_the_replicates_that_all_its_parts_have(found):
     assert values(difference(A, B.of("nobody")), found).replicates == ()
 
 
-def test_what_rounding_leaves():
-    rank = Reading("a", "rank")
-    assert rounding(rank) ** 2 == pytest.approx(1 / 12)
-    assert rounding(rank.of("b", metric="rank_centred")) == rounding(rank)
-    assert rounding(Sum(((2.0, rank), (-3.0, rank), (1.0, A)))) ** 2 == pytest.approx(13 / 12)
-    assert rounding(rank.of("a", over="layer", reduce="slope")) == 0 == rounding(Ratio(rank, rank))
+LAYERED = View("s", panels={"p": {"m": "m", "o": "o"}}, recipes={"m": {}, "o": {}},
+               probes={"r": {"kind": "rank", "tasks": [], "recipes": ["m", "o"]}})  # fmt: skip
+
+
+def layered(value) -> Results:
+    """Results of ranks of layers 0 to 4, value(replicate, layer) for recipe m, twice that for o."""
+    at = {"step": 1, "probe": "r", "task": "c", "split": "test", "n": 9}
+    rows = [
+        at | {"recipe": recipe, "replicate": r, "layer": layer, "metric": metric, "value": times * value(r, layer)}
+        for recipe, times in (("m", 1.0), ("o", 2.0)) for r in (1, 2, 3) for layer in range(5)
+        for metric in ("rank", "rank_centred", "rank_interpolated")
+    ]  # fmt: skip
+    return Results(LAYERED, rows_to_frame(rows))
+
+
+def test_rounding_is_that_of_uniform_errors_in_every_cell():
+    """Against whole numbers minus what they are rounded from, uniform ones, drawn 20,000 times."""
+    found, rng = layered(lambda r, layer: 5 + layer), np.random.default_rng(2)
+    errors = rng.uniform(-0.5, 0.5, (20_000, 2, 5))  # of two recipes, five layers
+    m, x = Reading("m", "rank"), np.arange(5) - 2.0
+    one = {layers: m.of("m", layers=layers) for layers in ("first", "last", "all", "deep", "shallow")}
+    mean = {"first": [0], "last": [4], "all": [1, 2, 3, 4], "deep": [3, 4], "shallow": [1, 2]}
+    drawn = {each: errors[:, 0, layers].mean(1) for each, layers in mean.items()}
+    for layers, reading in one.items():
+        assert rounding(reading, found) == pytest.approx(drawn[layers].std(), rel=0.03), layers
+    for effect, truth in (
+        (Sum(((1.0, one["last"]), (-2.0, one["first"]))), drawn["last"] - 2 * drawn["first"]),
+        (difference(one["deep"], one["shallow"]), drawn["deep"] - drawn["shallow"]),
+        (Sum(((2.0, one["last"]), (-3.0, one["last"]))), -drawn["last"]),
+        (difference(one["all"], one["all"].of("o")), drawn["all"] - errors[:, 1, 1:].mean(1)),
+        (m.of("m", over="layer", reduce="slope"), errors[:, 0] @ x / (x @ x)),
+        (Slope((one["last"], one["last"].of("o")), (0.0, 4.0), "x"), (errors[:, 1, 4] - errors[:, 0, 4]) / 4),
+        (Ratio(one["last"], one["first"].of("o")), (9 + errors[:, 0, 4]) / (10 + errors[:, 1, 0])),
+        (Least((one["all"], one["last"])), drawn["last"]),
+    ):
+        assert rounding(effect, found) == pytest.approx(truth.std(), rel=0.03), effect
+    assert rounding(m.of("m", metric="rank_centred", layers="all"), found) == rounding(one["all"], found)
+    assert rounding(m.of("m", metric="rank_interpolated", layers="last"), found) == 0
+    assert rounding(Correlation((one["all"],), (one["last"],)), found) == 0
 
 
 def test_words():

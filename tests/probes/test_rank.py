@@ -32,6 +32,24 @@ def by_svd(matrix, threshold=0.9):
     return int(np.argmax(np.cumsum(energy) / energy.sum() >= threshold)) + 1
 
 
+def word_inputs(ids, lengths, shown):
+    """The masked sequences with a word from some place of them where each [MASK] is, all drawn at once."""
+    inner = (np.arange(ids.shape[1]) > 0) & (np.arange(ids.shape[1]) < lengths[:, None] - 1)
+    drawn = shown.copy()
+    drawn[shown == MASK] = generator(1, "r", "words").choice(ids[inner], size=int((shown == MASK).sum()))
+    return torch.from_numpy(drawn)
+
+
+def by_projection(rows, of, threshold=0.99):
+    """Share of the squared norm of rows outside the first singular vectors of another matrix, the last one in part."""
+    _, sigma, directions = np.linalg.svd(of, full_matrices=False)
+    sums = np.cumsum(sigma**2) / (sigma**2).sum()
+    whole = int(np.argmax(sums >= threshold))
+    part = (threshold - (sums[whole - 1] if whole else 0)) / (sums[whole] - (sums[whole - 1] if whole else 0))
+    along = ((rows @ directions.T) ** 2).sum(0)
+    return 1 - (along[:whole].sum() + part * along[whole]) / (rows**2).sum()
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("form", FORMS)
 def test_probe_equals_svd_of_held_states(english, tmp_path, form):
@@ -47,30 +65,50 @@ def test_probe_equals_svd_of_held_states(english, tmp_path, form):
         ids, lengths = store.batch(picked)
         rng = generator(1, "r", "masks")
         shown, row, _ = mask_batch(ids.numpy(), lengths.numpy(), masking, 500, rng)
-        held = {}
+        words, held, halves = word_inputs(ids.numpy(), lengths.numpy(), shown), {}, {}
         for i, length in enumerate(lengths.tolist()):
             skip = 0 if specials else 1
-            for split, source in (("unmasked", ids[i]), ("masked", torch.from_numpy(shown[i]))):
+            hides = (torch.from_numpy(shown[i]) == MASK)[:length].numpy()[skip : length - skip]
+            for split, source in (("unmasked", ids[i]), ("masked", torch.from_numpy(shown[i])), ("words", words[i])):
                 tokens = source[:length]
                 for layer in range(3):
                     states = model.encode(tokens[None], torch.tensor([length]), layer)[0].double().numpy()
                     inner = slice(skip, length - skip)
                     held.setdefault((split, layer), []).append(states[inner])
+                    places = {"unmasked": "hidden-words", "masked": "mask-positions", "words": "random-words"}
+                    halves.setdefault((places[split], layer, i % 2), []).append(states[inner][hides])
+                    base = states[inner] if split == "unmasked" else states[inner][~hides]
+                    halves.setdefault((split, layer, i % 2), []).append(base)
                     if split == "masked":
                         masked = (tokens == MASK).numpy()[inner]
                         held.setdefault(("mask-positions", layer), []).append(states[inner][masked])
                         held.setdefault(("real-positions", layer), []).append(states[inner][~masked])
         held = {key: np.concatenate(parts) for key, parts in held.items()}
-        assert len(rows) == 4 * 3 * 3 and len(held["mask-positions", 0]) == len(row) > 100
+        halves = {key: np.concatenate(parts) for key, parts in halves.items()}
+        assert len(rows) == 4 * 3 * 7 + 3 * 3 * 2 and len(held["mask-positions", 0]) == len(row) > 100
         for found in rows:
+            if found["metric"].startswith("outside"):
+                base = "unmasked" if found["metric"] == "outside" else "masked"
+                layer, split = found["layer"], found["split"]
+                truth = np.mean([by_projection(halves[split, layer, h], halves[base, layer, 1 - h]) for h in (0, 1)])
+                assert found["value"] == pytest.approx(truth, abs=1e-6) and found["n"] == len(row), found
+                continue
             matrix = held[found["split"], found["layer"]]
             assert found["n"] == len(matrix) and found["task"] == english.name
             if found["metric"] == "mean_share":
                 truth = len(matrix) * (matrix.mean(0) ** 2).sum() / (matrix**2).sum()
                 assert found["value"] == pytest.approx(truth, rel=1e-5)
             else:
-                matrix = matrix - matrix.mean(0) if found["metric"] == "rank_centred" else matrix
-                assert found["value"] == by_svd(matrix), found
+                matrix = matrix - matrix.mean(0) if found["metric"].endswith("centred") else matrix
+                form = found["metric"].removesuffix("_centred")
+                if form == "rank":
+                    assert found["value"] == by_svd(matrix), found
+                elif form == "rank_interpolated":
+                    assert by_svd(matrix) - 1 < found["value"] <= by_svd(matrix), found
+                else:
+                    shares = np.linalg.svd(matrix, compute_uv=False) ** 2 / (matrix**2).sum()
+                    entropy = -(shares * np.log(np.maximum(shares, 1e-300))).sum()
+                    assert found["value"] == pytest.approx(np.exp(entropy), rel=1e-4), found
 
 
 @torch.no_grad()
@@ -106,11 +144,12 @@ def test_command_line_on_our_folder_and_on_anyone_elses(english, tmp_path, capsy
     for name in ("ours.csv", "theirs.csv"):
         assert main([*command, "--output", str(tmp_path / name)]) == 0
         printed = capsys.readouterr().out.splitlines()
-        assert len(printed) == 5 and printed[0].split()[:2] == ["layer", "unmasked"]
+        assert len(printed) == 10 and printed[0].split()[:2] == ["layer", "unmasked"]
+        assert printed[5].split() == ["layer", "mask-positions", "random-words", "hidden-words"]
         found.append(pd.read_csv(tmp_path / name))
         (tmp_path / "m" / "masklab.json").unlink(missing_ok=True)
     ours, theirs = found
-    whole = ours["metric"].str.startswith("rank")
+    whole = ours["metric"].isin(["rank", "rank_centred"])
     assert (ours[["split", "layer", "metric", "n"]] == theirs[["split", "layer", "metric", "n"]]).all().all()
     assert (ours["value"] == theirs["value"])[whole].all()
     np.testing.assert_allclose(ours["value"], theirs["value"], rtol=1e-4)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from masklab.scores.estimate import FISHER, estimate, fisher_z, squared, two_sided
+from masklab.scores.estimate import FISHER, estimate, fisher_z, shared_rounding, squared, two_sided
 
 
 def test_the_interval_of_few_replicates_is_students():
@@ -23,8 +23,8 @@ def test_one_replicate_has_no_interval_and_none_has_no_value():
 
 
 def test_whole_numbers_that_agree_are_not_exact():
-    found = estimate([7.0, 7.0, 7.0], least=np.sqrt(1 / 12))
-    assert found.half == pytest.approx(stats.t.ppf(0.975, 2) * np.sqrt(1 / 12 / 3))
+    found = estimate([7.0, 7.0, 7.0], rounding=np.sqrt(1 / 12))
+    assert found.half == pytest.approx(stats.norm.ppf(0.975) * np.sqrt(1 / 12), rel=0.001) and not found.items
 
 
 def test_correlations_stay_between_minus_one_and_one():
@@ -81,16 +81,17 @@ def test_with_many_replicates_it_is_the_multi_bootstrap():
     assert estimate(values).half == pytest.approx((high - low) / 2, rel=0.1)
 
 
-def by_hand(values, level=0.95, least=0.0):
+def by_hand(values, level=0.95, rounding=0.0):
     """(mean, half, error, dof) from the formulas, number by number (Satterthwaite 1946, equation 17)."""
     rows, columns = len(values), values.shape[1] - 1
     mean = sum(values[:, 0]) / rows
-    spread = max((sum((v - mean) ** 2 for v in values[:, 0]) / (rows - 1)) ** 0.5, least)
+    spread = (sum((v - mean) ** 2 for v in values[:, 0]) / (rows - 1)) ** 0.5
     variance, below = spread**2 / rows, (spread**2 / rows) ** 2 / (rows - 1)
     if columns > 1:
         drawn = [sum(values[:, b]) / rows for b in range(1, columns + 1)]
         over = sum((d - sum(drawn) / columns) ** 2 for d in drawn) / (columns - 1)
         variance, below = variance + over, below + over**2 / (columns - 1)
+    variance += shared_rounding(spread, rounding)  # known, so that it is of any degrees of freedom
     dof, error = variance**2 / below, variance**0.5
     alone = stats.t.ppf((1 + level) / 2, rows - 1) * spread / rows**0.5
     return mean, max(stats.t.ppf((1 + level) / 2, dof) * error, alone), error, dof
@@ -102,13 +103,13 @@ def by_hand(values, level=0.95, least=0.0):
 def test_an_interval_by_hand(rows, columns, over_items):
     rng = np.random.default_rng(rows)
     values = 5 + 0.3 * rng.normal(size=(rows, 1)) + over_items * rng.normal(size=(1, 1 + columns))
-    for level, least in ((0.95, 0.0), (0.8, 0.0), (0.95, 1.0)):
-        mean, half, error, dof = by_hand(values, level, least)
-        found = estimate(values, least, level=level)
+    for level, rounding in ((0.95, 0.0), (0.8, 0.0), (0.95, 1.0)):
+        mean, half, error, dof = by_hand(values, level, rounding)
+        found = estimate(values, rounding, level=level)
         assert (found.value, found.half, found.error) == pytest.approx((mean, half, error), rel=1e-9)
         assert (found.low, found.high) == pytest.approx((mean - half, mean + half), rel=1e-9)
         assert found.dof == pytest.approx(dof, rel=1e-9) and found.replicates == rows
-        assert found.items == (columns > 1) and found.spread == pytest.approx(max(values[:, 0].std(ddof=1), least))
+        assert found.items == (columns > 1) and found.spread == pytest.approx(values[:, 0].std(ddof=1))
 
 
 def test_equal_numbers_have_no_error_whatever_their_size():

@@ -3,12 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from masklab.scores.reading import Reading, leaves, needs
+from masklab.scores.reading import RANKS, Reading, leaves, needs
 from masklab.scores.view import View
 
 Region = Literal["above 0", "below 0", "slightly", "equal", "no more", "no less"]
 MARGINAL = ("slightly", "equal", "no more", "no less")  # regions that the margin is part of
-RANKS = ("rank", "rank_centred")  # metrics of a task that say nothing of how well it was learned
 CHANCE = ("majority", "majority_f1")  # metrics of a task that are no model's
 
 
@@ -23,6 +22,7 @@ class Claim:
     equal_loss: the sentence presupposes that its recipes have equal losses at the checkpoints compared.
     learned: whether the premises on having learned more than a null apply; false only for what holds of untrained
     models too.
+    trained: whether every pre-trained recipe must have learned its language (`premises.untrained`), and not just one.
     learned_on: further splits on which having learned a task counts: those that recipes were fine-tuned on, where the
     claim is about other splits and may say that nothing carries over to these.
     learned_tasks: tasks that must have been learned in place of those of the effect: controls of tasks on which a model
@@ -39,6 +39,7 @@ class Claim:
     margin: float | None = None
     equal_loss: bool = False
     learned: bool = True
+    trained: bool = False
     learned_on: tuple[str, ...] = ()
     learned_tasks: tuple[str, ...] = ()
     headline: bool = False
@@ -46,6 +47,8 @@ class Claim:
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads, for its effect and its premises."""
         pairs = needs([self.effect, self.to_learn()], view)
+        recipes = dict.fromkeys(reading.recipe for reading in leaves(self.effect)) if self.trained else ()
+        pairs += needs([gap for gap in map(gap_of, recipes) if gap.measured(view)], view, with_nulls=False)
         if self.equal_loss:
             gaps = [reading.of(reading.recipe, **GAP) for reading in leaves(self.effect)]
             pairs += needs(gaps, view, with_nulls=False)
@@ -83,6 +86,11 @@ class Claim:
         if self.region not in MARGINAL:
             return 0.0
         return view.margin if self.margin is None else self.margin
+
+
+def gap_of(recipe: str) -> Reading:
+    """How far a recipe is from the least possible loss, in nats."""
+    return Reading(recipe, "gap")
 
 
 # What turns a reading into the one that says how far a recipe is from the least possible loss, at the same checkpoint.

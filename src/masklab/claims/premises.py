@@ -6,17 +6,27 @@ others. Each function returns why the premise fails, or None.
 
 from dataclasses import replace
 
-from masklab.claims.claim import GAP, Claim
+from masklab.claims.claim import GAP, Claim, gap_of
 from masklab.claims.effects import Correlation, Growth
 from masklab.claims.values import points
 from masklab.scores.estimate import Estimate
 from masklab.scores.reading import CONVERGED, Reading, leaves
 from masklab.scores.results import Results, difference
 
+OF_KNOWABLE, OF_ENTROPY = 0.5, 0.2  # shares that a recipe has to learn for claims that ask for trained ones
+
 
 def failing(claim: Claim, results: Results) -> str | None:
     """Why the first failing premise of a claim fails; None if all hold."""
-    reasons = (few_points, alone_at_its_loss, converged_late, unlearned_language, unlearned_tasks, unequal_losses)
+    reasons = (
+        few_points,
+        alone_at_its_loss,
+        converged_late,
+        unlearned_language,
+        untrained,
+        unlearned_tasks,
+        unequal_losses,
+    )
     return next((why for premise in reasons if (why := premise(claim, results))), None)
 
 
@@ -56,6 +66,41 @@ def unlearned_language(claim: Claim, results: Results) -> str | None:
     best = max(gains, key=gains.get)
     best_in_words = f"{results.view.label(best)}, {gains[best]:.3g} nats in its worst replicate"
     return f"no recipe learned more than word frequencies (best: {best_in_words})"
+
+
+def untrained(claim: Claim, results: Results) -> str | None:
+    """Every pre-trained recipe has learned its language, in every replicate: of claims that ask for it.
+
+    Where the least possible loss is known and measured: `OF_KNOWABLE` of what lies between it and the entropy of single
+    words. Elsewhere a share `OF_ENTROPY` of that entropy: near it verdicts tell how models begin to learn, and no more.
+    """
+    view = results.view
+    for recipe in _recipes(claim) if claim.trained else ():
+        shares = _shares_learned(results, recipe) if view.fact(recipe, "steps") else {}
+        for (what, least), share in shares.items():
+            if share < least:
+                return f"{view.label(recipe)} has learned too little: {share:.0%} of {what}, of which {least:.0%} count"
+    return None
+
+
+def _shares_learned(results, recipe) -> dict[tuple[str, float], float]:
+    """(of what, the least that counts) -> the share that a recipe has learned in its worst replicate."""
+    gaps, worst = results.values(gap_of(recipe)), {}
+    floors = results.values(Reading(recipe, "floor"))
+    for (name, replicate), facts in results.models.items():
+        losses, entropy = facts.get("valid_loss") or {}, facts.get("unigram_loss")
+        if name != recipe or not losses or entropy is None:
+            continue
+        last = losses[max(losses, key=int)]
+        if replicate in gaps.replicates and replicate in floors.replicates:
+            gap, floor = (each.at([replicate]).scalar[0, 0] for each in (gaps, floors))
+            key, share = ("what can be learned", OF_KNOWABLE), 1 - gap / (entropy - floor)
+        elif last is not None:
+            key, share = ("the entropy of single words", OF_ENTROPY), 1 - last / entropy
+        else:
+            continue
+        worst[key] = min(worst.get(key, 1.0), share)
+    return worst
 
 
 def _language_gain(results, recipe) -> float | None:

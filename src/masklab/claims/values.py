@@ -121,9 +121,36 @@ _FORMS = {Sum: _sum, Ratio: _ratio, Least: _least, Median: _median, Growth: _gro
 _FORMS |= {Correlation: _correlation, Crossing: _crossing, Reach: _reach}
 
 
-def rounding(effect) -> float:
-    """Least standard deviation that is believed of a reading, or of a sum of readings (`Reading.rounding`)."""
+def rounding(effect, results: Results) -> float:
+    """Standard deviation of what rounding does to an effect of whole numbers (`Results.rounding`).
+
+    Its readings are taken to be rounded each for itself, one that comes twice once. Of the least or the median of
+    several it is the most that one has; of a ratio to first order; of what is no sum (correlations, crossings) 0.
+    """
+    if isinstance(effect, Least):  # and `Median`, which is one
+        return max(rounding(part, results) for part in effect.parts)
+    if isinstance(effect, Ratio):
+        top, bottom = (values(part, results).scalar[:, 0].mean() for part in effect.readings())
+        own = [rounding(part, results) for part in effect.readings()]
+        return float(np.hypot(own[0] / bottom, own[1] * top / bottom**2)) if any(own) else 0.0
+    return float(np.sqrt(sum((w * results.rounding(part)) ** 2 for part, w in _weights(effect).items())))
+
+
+def _weights(effect) -> dict[Reading, float]:
+    """Reading -> its weight in an effect that is a sum of readings; {} of others."""
     if isinstance(effect, Reading):
-        return effect.rounding
-    terms = effect.terms if isinstance(effect, Sum) else ()
-    return float(np.sqrt(sum((weight * rounding(part)) ** 2 for weight, part in terms)))
+        return {effect: 1.0}
+    if isinstance(effect, Sum):
+        terms = effect.terms
+    elif isinstance(effect, Growth):
+        terms = ((1.0, effect.parts[-1]), (-1.0, effect.parts[0]))
+    elif isinstance(effect, Slope):
+        x = np.asarray(effect.xs, float) - np.mean(effect.xs)
+        terms = zip((x / (x @ x)).tolist(), effect.ys, strict=True)
+    else:
+        return {}
+    total: dict[Reading, float] = {}
+    for weight, part in terms:
+        for reading, own in _weights(part).items():
+            total[reading] = total.get(reading, 0.0) + weight * own
+    return total

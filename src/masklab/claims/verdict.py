@@ -100,7 +100,7 @@ def effect_estimate(effect, results: Results) -> Estimate:
     scale = PLAIN
     if isinstance(effect, Correlation):
         scale = FISHER if effect.statistic == "correlation" else squared(effect.threshold)
-    return estimate(measured.scalar, rounding(effect), scale)
+    return estimate(measured.scalar, rounding(effect, results), scale)
 
 
 def _judged(claim, results, effect) -> tuple[str, str]:

@@ -12,7 +12,8 @@ recipes are compared in pairs.
 
 With a `grid` every combination of its values is run with every seed, and the rows are those of the combination with
 the best median over seeds on the validation split; `chosen_lr` and the like say which. With `rank` the effective rank
-of the last layer is measured on the test split: rows `rank` and `rank_centred` of that layer.
+of the last layer is measured on the test split: rows of that layer, as
+the probe `rank` names them.
 
 Words without a network are not fine-tuned: see `regression`.
 """
@@ -197,8 +198,5 @@ class _Task:
         rows = [{**shared, **row} for row in of_goal]
         if outcome.ranks is not None:
             last = {"split": "test", "layer": self.trainer.model.encoder.config.layers, "n": len(test)}
-            names = ("rank", "rank_centred")
-            rows += [
-                {**shared, **last, "metric": m, "value": float(v)} for m, v in zip(names, outcome.ranks, strict=True)
-            ]
+            rows += [{**shared, **last, "metric": name, "value": value} for name, value in outcome.ranks.items()]
         return rows

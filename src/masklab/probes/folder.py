@@ -16,7 +16,7 @@ from masklab.config.schema import Masking
 from masklab.errors import MaskLabError
 from masklab.lines import read_lines
 from masklab.models.checkpoint import load_checkpoint
-from masklab.probes.rank import SPLITS, rank_rows, state_grams
+from masklab.probes.rank import PLACES, SPLITS, rank_rows, state_grams
 from masklab.rng import generator
 from masklab.tokenizers import MASK, PAD, SEP, load_tokenizer
 
@@ -46,6 +46,7 @@ def folder_ranks(
     threshold=0.9,
     length=512,
     lines=None,
+    subspace=0.99,
     specials=False,
     seed=1,
     device="cpu",
@@ -57,6 +58,7 @@ def folder_ranks(
         folder: a Hugging Face folder of an encoder with a fast tokenizer and a [MASK]; no hub is asked.
         text: UTF-8, one sequence a line, plain or compressed; empty lines are left out.
         rate: share of tokens masked; lines: so many first lines; None: all.
+        subspace: share of the squared norm of real tokens that their subspace holds.
         length: tokens a sequence is cut to, specials counted; never more than the encoder has positions for.
 
     Raises:
@@ -67,12 +69,12 @@ def folder_ranks(
     masking = Masking(rate=rate, count="rounded")
     is_ours = (Path(folder) / "masklab.json").is_file()
     reader = (read_own if is_ours else read_foreign)(folder, length, device)
-    rng = generator(seed, "rank", "masks")
+    rngs = [generator(seed, "rank", purpose) for purpose in ("masks", "words")]
     batches = line_batches(text, reader, BATCH_TOKENS[device], lines, progress)
-    grams = state_grams(reader.states, batches, masking, 0, rng, reader.mask_id, specials)
+    grams = state_grams(reader.states, batches, masking, 0, *rngs, reader.mask_id, specials)
     if not grams:
         raise MaskLabError(f"{text}: no text")
-    return rank_rows(grams, threshold)
+    return rank_rows(grams, threshold, subspace)
 
 
 def line_batches(path, reader: Reader, tokens: int, lines: int | None, progress=None) -> Iterator[tuple]:
@@ -161,13 +163,24 @@ def positions(model) -> int:
 
 
 def table(rows: list[dict]) -> str:
-    """Rows of `folder_ranks` as lines: ranks by layer, plain and centred."""
+    """Rows of `folder_ranks` as lines by layer: ranks, plain and centred, and shares outside real tokens' subspace."""
     ranks = {(row["metric"], row["split"], row["layer"]): row["value"] for row in rows}
     splits = [split for split in SPLITS if any(row["split"] == split for row in rows)]
     head = f"{'layer':>5}" + "".join(f"{split:>16}{'centred':>9}" for split in splits)
     lines = [head]
     for layer in sorted({row["layer"] for row in rows}):
-        cells = [(ranks["rank", split, layer], ranks["rank_centred", split, layer]) for split in splits]
-        lines.append(f"{layer:5}" + "".join(f"{plain:16.0f}{centred:9.0f}" for plain, centred in cells))
+        cells = [[ranks[f"rank_interpolated{of}", split, layer] for of in ("", "_centred")] for split in splits]
+        lines.append(f"{layer:5}" + "".join(f"{plain:16.1f}{centred:9.1f}" for plain, centred in cells))
+    lines += _outside_lines(rows)
     counts = {row["split"]: row["n"] for row in rows}
     return "\n".join([*lines, "tokens " + ", ".join(f"{split}: {counts[split]:,}" for split in splits)])
+
+
+def _outside_lines(rows):
+    shares = {(row["split"], row["layer"]): row["value"] for row in rows if row["metric"] == "outside"}
+    if not shares:
+        return []
+    lines = ["share outside the subspace of real tokens", f"{'layer':>5}" + "".join(f"{split:>16}" for split in PLACES)]
+    for layer in sorted({layer for _, layer in shares}):
+        lines.append(f"{layer:5}" + "".join(f"{shares[split, layer]:16.4f}" for split in PLACES))
+    return lines

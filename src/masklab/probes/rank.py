@@ -1,15 +1,23 @@
-"""Effective rank of hidden states by layer, for inputs with and without [MASK] (Meng et al. 2024, section 2.2).
+"""Effective ranks of hidden states by layer, with and without [MASK], and what of [MASK] real tokens do not span.
 
-The same sequences are read twice, as they are and with tokens masked at an address without the model, so that all
-models see the same masks. Splits:
+The same sequences are read three times (Meng et al. 2024, section 2.2, read the first two): as they are, with tokens
+masked, and with words drawn from other places of the text where the [MASK]s were. What is masked is drawn at an address
+without the model, so that all models see the same. Splits:
 
     unmasked        every token of the sequences as they are
     masked          every token of the masked sequences
     mask-positions  the [MASK]s alone
     real-positions  the other tokens of the masked sequences
+    random-words    the drawn words alone
+    hidden-words    the very words that [MASK]s hide, in the sequences as they are
 
-Rows: task = the corpus, layer 0 (the embeddings) to L, n = tokens; metrics `rank` (of the states), `rank_centred` (of
-the states without their mean) and `mean_share` (share of the squared norm that the mean is).
+Rows: task = the corpus, layer 0 (the embeddings) to L, n = tokens. Of the first four splits `rank` (the paper's whole
+number), `rank_interpolated` and `rank_entropy` (`masklab.spectrum`), each with `_centred` of the states without their
+mean, and `mean_share` (share of the squared norm that the mean is). Of the last three that are one place with three
+things in it, [MASK]s, drawn words and hidden words, the share of the squared norm outside the subspace that holds
+`subspace` of the norm of real tokens: `outside`, of those of sequences as they are; `outside_beside`, of those beside
+the [MASK]s (Theorem 2.2's own). Subspaces come from one half of the sequences and shares from the other, in both ways,
+so that hidden words are real tokens of another sample: up to sampling their `outside` is 1 - `subspace`.
 """
 
 from collections import defaultdict
@@ -22,11 +30,15 @@ from masklab.files import read_json
 from masklab.masking import mask_batch, maskable
 from masklab.models.checkpoint import load_checkpoint
 from masklab.rng import generator
-from masklab.spectrum import Gram, effective_rank
+from masklab.spectrum import Gram, outside, ranks
 from masklab.tokenizers import MASK
 from masklab.tokens import TokenStore
 
 SPLITS = ("unmasked", "masked", "mask-positions", "real-positions")
+PLACES = ("mask-positions", "random-words", "hidden-words")
+BASES = {"outside": "unmasked", "outside_beside": "real-positions"}
+WHOLES = {"unmasked": ("seen", "hidden-words"), "masked": ("real-positions", "mask-positions")}
+HALVES = (0, 1)
 
 
 def measure(context) -> list[dict]:
@@ -44,43 +56,62 @@ def measure(context) -> list[dict]:
             yield store.batch(rows[start : start + probe.batch_size])
             context.progress(min(start + probe.batch_size, len(rows)), len(rows))
 
-    rng = generator(context.seed, context.name, "masks")
-
     def states(ids, lengths):
         return model.states(ids.to(device), lengths.to(device))
 
-    grams = state_grams(states, batches(), probe.masking, vocab_size, rng, specials=probe.specials)
-    return [{"task": context.corpus, **row} for row in rank_rows(grams, probe.threshold)]
+    rngs = [generator(context.seed, context.name, purpose) for purpose in ("masks", "words")]
+    subspace = probe.subspace is not None
+    grams = state_grams(states, batches(), probe.masking, vocab_size, *rngs, specials=probe.specials, words=subspace)
+    return [{"task": context.corpus, **row} for row in rank_rows(grams, probe.threshold, probe.subspace)]
 
 
 @torch.inference_mode()
-def state_grams(states, batches, masking, vocab_size: int, rng, mask_id=MASK, specials=False) -> dict:
-    """Gram matrices of the hidden states of an encoder: {(split, layer): Gram}.
+def state_grams(
+    states, batches, masking, vocab_size: int, rng, word_rng, mask_id=MASK, specials=False, words=True
+) -> dict:
+    """Gram matrices of the hidden states of an encoder: {(split, layer, half): Gram}.
+
+    Every other sequence belongs to half 0.
 
     Args:
         states: (ids [B, T], lengths [B]) -> the states [B T, H] of every layer, in order.
         batches: (ids, lengths) on the CPU; a row is [CLS] tokens [SEP] padding.
         masking: `config.schema.Masking` of the masked input, whose random tokens are below `vocab_size`.
+        rng, word_rng: what is masked, and which words are drawn, each from a place of its batch.
         mask_id: the id of [MASK].
         specials: count [CLS] and [SEP] too; a masked one counts always.
+        words: read the sequences with drawn words too.
     """
-    grams = defaultdict(Gram)
+    grams, read = defaultdict(Gram), 0
+
+    def add(ids, lengths, half, **places):
+        for layer, hidden_states in enumerate(states(torch.from_numpy(ids), lengths)):
+            for split, where in places.items():
+                for each in HALVES:
+                    own = where & (half == each)[:, None]
+                    grams[split.replace("_", "-"), layer, each].add(_at(hidden_states, own))
+
     for ids, lengths in batches:
-        shown, row, column = mask_batch(ids.numpy(), lengths.numpy(), masking, vocab_size, rng)
+        ids = ids.numpy()
+        shown, row, column = mask_batch(ids, lengths.numpy(), masking, vocab_size, rng)
         hidden = np.zeros(shown.shape, bool)
         hidden[row, column] = shown[row, column] == MASK
         shown[hidden] = mask_id
         where = np.arange(shown.shape[1])
-        counted = where < lengths.numpy()[:, None]
-        if not specials:
-            counted &= (where > 0) & (where < lengths.numpy()[:, None] - 1)
-        for layer, hidden_states in enumerate(states(ids, lengths)):
-            grams["unmasked", layer].add(_at(hidden_states, counted))
-        for layer, hidden_states in enumerate(states(torch.from_numpy(shown), lengths)):
-            grams["real-positions", layer].add(_at(hidden_states, counted & ~hidden))
-            grams["mask-positions", layer].add(_at(hidden_states, hidden))
-    for layer in {layer for _, layer in grams}:
-        grams["masked", layer] = grams["real-positions", layer] + grams["mask-positions", layer]
+        inner = (where > 0) & (where < lengths.numpy()[:, None] - 1)
+        counted = where < lengths.numpy()[:, None] if specials else inner
+        half = (read + np.arange(len(ids))) % len(HALVES)
+        read += len(ids)
+        add(ids, lengths, half, seen=counted & ~hidden, hidden_words=counted & hidden)
+        add(shown, lengths, half, real_positions=counted & ~hidden, mask_positions=hidden)
+        if words:
+            drawn = shown.copy()
+            drawn[hidden] = word_rng.choice(ids[inner], size=int(hidden.sum())) if inner.any() else mask_id
+            add(drawn, lengths, half, random_words=hidden)
+    for layer, half in {(layer, half) for _, layer, half in grams}:
+        for whole, parts in WHOLES.items():
+            left, right = (grams[part, layer, half] for part in parts)
+            grams[whole, layer, half] = left + right
     return dict(grams)
 
 
@@ -88,17 +119,38 @@ def _at(states, where):
     return states[torch.from_numpy(np.flatnonzero(where)).to(states.device)]
 
 
-def rank_rows(grams: dict, threshold: float) -> list[dict]:
+def rank_rows(grams: dict, threshold: float, subspace: float | None = None) -> list[dict]:
     """Score rows (split, layer, metric, value, n) of Gram matrices."""
     rows = []
-    for (split, layer), gram in sorted(grams.items(), key=lambda item: (SPLITS.index(item[0][0]), item[0][1])):
-        if not gram.count:
-            continue
-        values = {
-            "rank": effective_rank(gram.eigenvalues(), threshold),
-            "rank_centred": effective_rank(gram.eigenvalues(centred=True), threshold),
-            "mean_share": gram.mean_share(),
-        }
-        shared = {"split": split, "layer": layer, "n": gram.count}
-        rows += [{**shared, "metric": metric, "value": float(value)} for metric, value in values.items()]
+    layers = sorted({layer for _, layer, _ in grams})
+    for split in SPLITS:
+        for layer in layers:
+            gram = grams[split, layer, 0] + grams[split, layer, 1]
+            if gram.count:
+                values = ranks(gram, threshold) | {"mean_share": gram.mean_share()}
+                rows += _rows(split, layer, gram.count, values)
+    for split in PLACES if subspace is not None else ():
+        for layer in layers:
+            values = {metric: outside_share(grams, split, base, layer, subspace) for metric, base in BASES.items()}
+            count = sum(grams[split, layer, half].count for half in HALVES)
+            rows += _rows(split, layer, count, {metric: v for metric, v in values.items() if v is not None})
     return rows
+
+
+def _rows(split, layer, count, values):
+    shared = {"split": split, "layer": layer, "n": count}
+    return [{**shared, "metric": metric, "value": float(value)} for metric, value in values.items()]
+
+
+def outside_share(grams: dict, split: str, base: str, layer: int, subspace: float) -> float | None:
+    """Mean over the halves of the share of a split's norm outside the other half's subspace of `base`.
+
+    None where a half has no tokens.
+    """
+    shares = []
+    for half in HALVES:
+        rows, of = grams[split, layer, half], grams[base, layer, 1 - half]
+        if not (rows.count and of.count):
+            return None
+        shares.append(outside(rows, of, subspace))
+    return sum(shares) / len(shares)

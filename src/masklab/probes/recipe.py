@@ -79,7 +79,7 @@ class Outcome:
 
     predictions: of the test split by the best model; best_step: updates it had made; best_value: what it was chosen
     by; capped: whether it made all the updates it could, and did not stop before; validation: its predictions of the
-    validation split, or None; ranks: its effective ranks (plain, centred), or None.
+    validation split, or None; ranks: its effective ranks by name, or None.
     """
 
     predictions: object
@@ -87,7 +87,7 @@ class Outcome:
     best_value: float
     capped: bool
     validation: object = None
-    ranks: tuple | None = None
+    ranks: dict | None = None
 
 
 class EarlyStopping:

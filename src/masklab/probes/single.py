@@ -6,7 +6,7 @@ import torch
 from masklab.optim.flat import FlatParameters
 from masklab.probes.goals import EVALUATION_TOKENS
 from masklab.probes.recipe import EarlyStopping, Outcome
-from masklab.spectrum import Gram, effective_rank
+from masklab.spectrum import Gram, ranks
 from masklab.tasks.encoding import sorted_batches
 
 
@@ -61,7 +61,7 @@ class OneByOne:
 
     @torch.inference_mode()
     def _ranks(self, split):
-        """(effective rank, that of the centred states) of the encoder's last layer on a split's content tokens."""
+        """Effective ranks of the encoder's last layer on a split's content tokens, by name."""
         self.model.eval()
         gram = Gram()
         for rows in sorted_batches(split.lengths, EVALUATION_TOKENS[split.ids.device.type]):
@@ -70,4 +70,4 @@ class OneByOne:
             wanted = torch.from_numpy(np.flatnonzero(self.content[rows, : ids.shape[1]]))
             gram.add(states[wanted.to(states.device)])
         self.model.train()
-        return tuple(effective_rank(gram.eigenvalues(centred), self.probe.rank) for centred in (False, True))
+        return ranks(gram, self.probe.rank)

@@ -8,7 +8,7 @@ import pandas as pd
 from masklab.files import atomic, write_csv, write_parquet
 from masklab.report import notes
 from masklab.scores.estimate import Estimate
-from masklab.scores.reading import FEWEST, Reading
+from masklab.scores.reading import FEWEST, RANKS, Reading
 from masklab.scores.results import Results
 
 TIDY = ["panel", "row", "recipe", "label", "step", "metric", "value", "half", "low", "high", "replicates", "items", "n",
@@ -21,11 +21,12 @@ NAMES = {
     "exact": "exact match",
     "pearson": "Pearson's r",
     "spearman": "Spearman's ρ",
-    "rank": "effective rank",
-    "rank centred": "effective rank",
-}  # metrics as they are written; fmt: skip
+    "outside": "share outside",
+    "outside beside": "share outside",
+} | {rank.replace("_", " "): "entropy rank" if "entropy" in rank else "effective rank" for rank in RANKS}
+# Metrics as they are written.
 WHOLE = {"parameters", "hidden", "heads", "layers", "intermediate"}  # metrics that are counts
-COARSE = {"rank", "rank centred", "trace", "trace embedded"}  # metrics that are tens and hundreds
+COARSE = {*(rank.replace("_", " ") for rank in RANKS), "trace", "trace embedded"}  # metrics that are tens and hundreds
 APART = "difference"  # the mark of a cell that is a difference of two others
 NULL = "null: "  # how the labels of columns of nulls begin
 # Marks of cells that are no result -> what is said of them under the table.

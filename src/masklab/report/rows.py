@@ -11,12 +11,12 @@ import pandas as pd
 
 from masklab.report.cells import APART, NULL, cell, filled, tidy
 from masklab.scores.estimate import Estimate
-from masklab.scores.reading import FEWEST, Reading
+from masklab.scores.reading import FEWEST, RANKS, Reading
 from masklab.scores.results import Results, Values, difference
 
 MAJORITY = "majority"
 CHANCE = "chance"  # what the majority is called of minimal pairs
-NO_SCORE = ("rank", "rank_centred", "best_step", "capped")  # metrics of a task of which more is not better
+NO_SCORE = (*RANKS, "best_step", "capped")  # metrics of a task of which more is not better
 LOWER = ("loss", "floor", "gap", "trace", "trace_embedded")  # metrics of which less is better
 EQUAL = 1e-9  # difference up to which two scores are one
 

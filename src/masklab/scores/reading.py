@@ -4,7 +4,6 @@ Light: figures, tables and claims say with readings what they need, when the wor
 `masklab.scores.results`.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Literal
@@ -19,12 +18,15 @@ PROBES = {
     "gap": "loss",
     "trace": "curvature",
     "trace_embedded": "curvature",
-    "rank": "rank",
-    "rank_centred": "rank",
+    "outside": "rank",
+    "outside_beside": "rank",
     "seconds": "cost",
     "tokens": "cost",
     "flops": "cost",
 }
+RANKS = tuple(f"rank{form}{of}" for of in ("", "_centred") for form in ("", "_interpolated", "_entropy"))
+WHOLE = ("rank", "rank_centred")  # those that are whole numbers
+PROBES |= dict.fromkeys(RANKS, "rank")
 TASK_PROBES = ("finetune", "linear_probe", "minimal_pairs")
 FEWEST = 3  # replicates below which nothing is decided
 CORRELATIONS = {"pearson", "spearman"}  # metrics of a test set of ratings
@@ -134,15 +136,6 @@ class Reading:
             return f"{unit} per {({'train_size': 'doubling', 'step': 'update'}).get(self.over, self.over)}"
         return {"log": f"log {unit}", "share of the floor": "share of the floor"}.get(self.form, unit)
 
-    @property
-    def rounding(self) -> float:
-        """Least standard deviation of a replicate that is believed: effective ranks are whole numbers.
-
-        1/12 is the variance of rounding; replicates whose ranks agree would else have an interval of no width. A mean
-        over layers or tasks is rounded less: this is the most.
-        """
-        return math.sqrt(1 / 12) if self.metric in ("rank", "rank_centred") and self.reduce is None else 0.0
-
     def metrics(self, view: View) -> set[str]:
         """Its metric, or those of its tasks."""
         return {self.metric or view.tasks[base(task)]["metric"] for task in self.tasks} or {self.metric}
@@ -219,7 +212,7 @@ def nulls_of(reading: Reading, view: View) -> dict[str, Reading]:
     nulls = {}
     for kind, null in view.nulls.get(reading.recipe, {}).items():
         if kind == "majority":
-            if reading.tasks and reading.metric != "rank":
+            if reading.tasks and reading.metric not in RANKS:
                 nulls[kind] = reading
         elif view.measured_by(null, reading.kinds(), reading.tasks):
             nulls[kind] = reading.of(null, step="last")

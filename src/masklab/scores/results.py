@@ -17,7 +17,7 @@ from masklab.errors import MaskLabError
 from masklab.rng import generator
 from masklab.scores import items as item_files
 from masklab.scores.estimate import FISHER, PLAIN, Estimate, estimate
-from masklab.scores.reading import CONVERGED, CORRELATIONS, Reading, base
+from masklab.scores.reading import CONVERGED, CORRELATIONS, WHOLE, Reading, base
 from masklab.scores.schema import LIMITS
 from masklab.scores.view import View
 
@@ -112,12 +112,29 @@ class Results:
         """Mean and interval of values [R] or [R, 1 + B] of what a reading measures."""
         metrics = reading.metrics(self.view) if reading.form == "value" and reading.reduce is None else set()
         correlations = bool(metrics) and metrics <= CORRELATIONS
-        made = estimate(values, reading.rounding, FISHER if correlations else PLAIN)
+        made = estimate(values, self.rounding(reading), FISHER if correlations else PLAIN)
         if not made.replicates:
             return made
         mean = float(values[:, 0].mean())
         made = replace(made, value=mean, low=min(made.low, mean), high=max(made.high, mean)) if correlations else made
         return made.within(*self.limits(reading))
+
+    def rounding(self, reading: Reading) -> float:
+        """Standard deviation of what rounding does to a reading of whole numbers; 0 of others.
+
+        Of a mean over n layers, splits, tasks, sizes or seeds it is 1 / sqrt(12 n), each being rounded for itself.
+        """
+        rows = self._picked(reading) if reading.metric in WHOLE and reading.form == "value" else ()
+        if not len(rows) or reading.reduce == "roughness":
+            return 0.0
+        cells = len(np.unique(self._cells(reading, rows)))
+        seeds = len(np.unique(self._columns["seed"][rows])) if reading.seeds == "mean" else 1
+        variance = 1 / (12 * cells * seeds)
+        if reading.reduce == "slope":
+            x = np.unique(self._columns[reading.over][rows])
+            x = np.log2(x) if reading.over == "train_size" else x
+            variance /= ((x - x.mean()) ** 2).sum() or math.inf
+        return math.sqrt(variance)
 
     def limits(self, reading: Reading) -> tuple[float, float]:
         """The least and the most that what a reading measures can be; infinite where nobody knows."""
@@ -276,14 +293,12 @@ class Results:
 
     def _gathered(self, rows, reading) -> Values:
         """Rows as [replicates, points, cells, seeds], averaged over seeds, then cells; where one is missing, NaN."""
-        axis, codes = reading.over, self._codes
-        cell = [name for name in CELL if name != axis and not (name == "step" and reading.step in ("first", "last"))]
+        axis, c = reading.over, self._cells(reading, rows)
         replicates, r = np.unique(self._columns["replicate"][rows], return_inverse=True)
         x, p = np.unique(self._columns[axis][rows], return_inverse=True) if axis else (np.zeros(1), 0 * r)
-        _, c = np.unique(np.stack([codes[name][rows] for name in cell], 1), axis=0, return_inverse=True)
         _, s = np.unique(self._columns["seed"][rows], return_inverse=True)
         shape = len(replicates), len(x), c.max() + 1, s.max() + 1
-        at = np.ravel_multi_index((r, p, c.ravel(), s), shape)
+        at = np.ravel_multi_index((r, p, c, s), shape)
         self._check_unique(rows, at)
         data = np.full((*shape, 1 + self.draws), np.nan)
         flat = data.reshape(-1, 1 + self.draws)
@@ -295,6 +310,13 @@ class Results:
             warnings.simplefilter("ignore", RuntimeWarning)  # of a cell that no seed has
             inner = (np.nanmedian if reading.seeds == "median" else np.nanmean)(data, 3)
         return Values(tuple(int(value) for value in replicates), inner.mean(2), x if axis else None)
+
+    def _cells(self, reading, rows) -> np.ndarray:
+        """Which of the parts that a reading is the mean of each row belongs to, [N]."""
+        ends = reading.step in ("first", "last")
+        cell = [name for name in CELL if name != reading.over and not (name == "step" and ends)]
+        _, cells = np.unique(np.stack([self._codes[name][rows] for name in cell], 1), axis=0, return_inverse=True)
+        return cells.ravel()
 
     def _check_unique(self, rows, at):
         values, counts = np.unique(at, return_counts=True)

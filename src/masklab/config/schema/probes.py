@@ -243,6 +243,10 @@ class RankProbe(CorpusProbe):
     threshold: Annotated[float, Field(gt=0, le=1)] = Field(
         0.9, description="tau: share of the squared singular values that the rank accounts for."
     )
+    subspace: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        0.99,
+        description="The subspace of real tokens holds this share of their squared norm; how much of [MASK]s lies outside it is measured, beside drawn words and the hidden words themselves. null: not measured, which saves one reading of three.",
+    )
     specials: bool = Field(False, description="Count the states of [CLS] and [SEP] too.")
     masking: Masking = Field(Masking(count="rounded"), description="Masking of the input with [MASK].")
 

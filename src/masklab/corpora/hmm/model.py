@@ -57,9 +57,15 @@ class _Rows:
 def draw_model(config: HiddenMarkov, seed: int) -> Model:
     """The matrices of an entry of `hmms`; equal settings and seeds give equal ones.
 
-    Rows are Dirichlet(`concentration`, ...): Gamma draws divided by their sum.
+    Rows are Dirichlet(`concentration`, ...): Gamma draws divided by their sum. Under `log_rank` a state is a word, and
+    the rows of the transition matrix are softmaxes of the rows of a product of two normal matrices of that rank.
     """
     rng = generator(seed, "hmm", config.seed)
+    if config.log_rank is not None:
+        left, right = rng.normal(size=(2, config.symbols, config.log_rank))
+        logits = config.contrast * left @ right.T / config.log_rank**0.5
+        weights = np.exp(logits - logits.max(1, keepdims=True))
+        return Model(weights[None] / weights.sum(1)[None, :, None], np.eye(config.symbols)[None])
     k, v = config.states // config.blocks, config.symbols // config.blocks
     transition = rng.dirichlet(np.full(k, config.concentration), size=(config.blocks, k))
     return Model(transition, rng.dirichlet(np.full(v, config.concentration), size=(config.blocks, k)))

@@ -12,10 +12,12 @@ FIGURES = {
     "figure1a": Item("masklab.studies.mae.figures:figure1a", select.figure1a("rank")),
     "figure1a_centred": Item("masklab.studies.mae.figures:figure1a", select.figure1a("rank_centred")),
     "figure1b": Item("masklab.studies.mae.figures:figure1b", select.figure1b),
+    "figure_outside": Item("masklab.studies.mae.figures:figure_outside", select.figure_outside),
+    "figure_loss": Item("masklab.studies.mae.loss_figure:figure_loss", select.figure_loss, nulls=False),
     "figure3": Item("masklab.studies.mae.figures:figure3", select.figure3),
     "figure4": Item("masklab.studies.mae.figures:figure4", select.figure4),
 }
 TABLES = {
     name: Item("masklab.report.rows:table_of", getattr(select, name))
     for name in ("table1", "table2", "table3", "losses")
-}
+} | {"ranks": Item("masklab.studies.mae.tables:ranks", select.ranks, nulls=False)}

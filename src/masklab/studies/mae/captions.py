@@ -4,6 +4,15 @@ FIGURES = {
     "figure1a": "Effective rank of the hidden states by layer, for inputs with and without [MASK].",
     "figure1a_centred": "Figure 1a with the mean state subtracted first.",
     "figure1b": "Effective rank of the states at [MASK] alone, by layer, plain and with the mean subtracted.",
+    "figure_outside": (
+        "Share of the squared norm outside the subspace that holds .99 of real tokens', by layer: of [MASK]s, of random"
+        " words in their places, and of the words that stood there; the last is .01 up to sampling."
+    ),
+    "figure_loss": (
+        "Checkpoints against their validation loss: the gap of the centred rank between masked and unmasked inputs, the"
+        " part of it that the states of [MASK]s make, and their share outside the subspace of real tokens, less that of"
+        " the words that they hide; means over the layers."
+    ),
     "figure3": "Score after fine-tuning against the cost of pre-training: time, FLOPs, tokens; dotted: MLM's last.",
     "figure4": "Score after fine-tuning against the share of [MASK]s that stay in the encoder; dotted: MLM.",
 }
@@ -11,5 +20,9 @@ TABLES = {
     "table1": "Scores after fine-tuning, by task and way of pre-training.",
     "table2": "Ablations of MAE-LM: mean scores over tasks of sentences and of answers.",
     "table3": "Effective rank of real tokens after pre-training and after fine-tuning.",
+    "ranks": (
+        "The gap of effective ranks between masked and unmasked inputs and its parts, and shares of the squared norm"
+        " outside the subspace that holds .99 of real tokens'; means over the layers."
+    ),
     "losses": "Pre-training loss, the least possible one, and the gap between them.",
 }

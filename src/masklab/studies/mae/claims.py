@@ -1,7 +1,9 @@
 """Every sentence of sections 2.2 to 4.4 that scores can support or contradict.
 
-Ranks are tested as the paper's formula has them and, with the suffix -centred, as its words have them ("variance").
-Claims whose recipes or tasks the study lacks are left out; of a study with several panels each has its own.
+Ranks are tested as the paper's formula has them and, with the suffix -centred, as its words have them ("variance"),
+between whole numbers. A sentence about what training did is tested against initial weights too, with the suffix
+-learned. No claim but those about costs is tested where a recipe that it reads has not learned its language. Claims
+whose recipes or tasks the study lacks are left out; of a study with several panels each has its own.
 """
 
 from masklab.claims.claim import Claim
@@ -11,8 +13,10 @@ from masklab.scores.reading import Reading, needs
 from masklab.scores.view import View
 from masklab.studies.mae.select import (
     ABSOLUTE,
+    BETWEEN,
     CORRUPTED,
     CROSSES,
+    ENTROPY,
     KEPT,
     MAE,
     MISALIGNED,
@@ -21,12 +25,17 @@ from masklab.studies.mae.select import (
     RANDOM,
     RESET,
     Panel,
+    gap,
+    left_out,
+    other_part,
+    own_part,
     rank,
     score,
 )
 
 HEADLINES = ("deficient-mlm", "better-sentences", "delta-sentences")
-FORMS = {"": "rank", "-centred": "rank_centred"}
+FORMS = BETWEEN
+UNTRAINED = ("equal-", "slightly-")  # names of claims that hold of models that learned nothing
 
 
 def claims(view: View) -> list[Claim]:
@@ -41,7 +50,8 @@ def claims(view: View) -> list[Claim]:
                 except MaskLabError:  # no such recipe, no such task, or not measured
                     continue
                 at, named = panel.heading(section), panel.heading(name)
-                listed.append(Claim(named, at, figure, sentence, made, *region, headline=name in HEADLINES))
+                more = {"headline": name in HEADLINES, "trained": not name.startswith(UNTRAINED)}
+                listed.append(Claim(named, at, figure, sentence, made, *region, **more))
     return listed
 
 
@@ -49,19 +59,48 @@ def claims(view: View) -> list[Claim]:
 
 
 def _gap(panel, role, layers, metric):
-    """Rank of all tokens of masked inputs less that of unmasked ones."""
-    return difference(*(rank(panel[role], split, metric, layers=layers) for split in ("masked", "unmasked")))
+    return gap(panel[role], metric, layers)
+
+
+def _less_effect(left, right):
+    """One sum less another, equal readings added up."""
+    total = {}
+    for sign, effect in ((1, left), (-1, right)):
+        for weight, reading in effect.terms:
+            total[reading] = total.get(reading, 0.0) + sign * weight
+    return Sum(tuple((weight, reading) for reading, weight in total.items() if weight))
+
+
+def _learned(panel, role, effect, *of):
+    """An effect on the recipe with a role less the same on its initial weights."""
+    return _less_effect(effect(panel[role], *of), effect(panel.null(role), *of))
+
+
+def _most(panel, role, metric):
+    """The part of the gap that [MASK]s themselves make less the rest of it."""
+    return _less_effect(own_part(panel[role], metric), other_part(panel[role], metric))
+
+
+def _part(panel, role, metric):
+    return own_part(panel[role], metric)
 
 
 def _deeper(panel, metric):
-    deep, shallow = (_gap(panel, MLM, layers, metric) for layers in ("deep", "shallow"))
-    return Sum((*deep.terms, *((-weight, reading) for weight, reading in shallow.terms)))
+    return _less_effect(*(_gap(panel, MLM, layers, metric) for layers in ("deep", "shallow")))
 
 
-def _growth(panel, metric, times=1.0):
+def _growth(name, metric, times=1.0):
     """Rank of [MASK]s in the last layer less so many times that of their embeddings."""
-    last, first = (rank(panel[MLM], "mask-positions", metric, layers=layers) for layers in ("last", "first"))
+    last, first = (rank(name, "mask-positions", metric, layers=layers) for layers in ("last", "first"))
     return Sum(((1.0, last), (-times, first)))
+
+
+def _grows(panel, metric, times=1.0):
+    return _growth(panel[MLM], metric, times)
+
+
+def _outside(panel, role, than, metric="outside"):
+    return left_out(panel[role], than, metric)
 
 
 def _pretrained(panel, metric):
@@ -101,14 +140,32 @@ def _deficiency():
     below = "the effective rank without [MASK] is below that with [MASK]"
     deeper = "the gap is more prominent in deeper layers"
     grows = "The rank of [MASK] token representations will increase from the input layer to the output layer"
-    for suffix, metric in FORMS.items():
+    themselves = "some model dimensions are exclusively used for representing [MASK] tokens (their own states)"
+    most = f"{themselves}: most of the gap"
+    for suffix, metric in (FORMS | ENTROPY).items():
         yield s, "1a", f"deficient-mlm{suffix}", below, (_gap, MLM, "all", metric)
+        since = f"{below} (more than at initial weights)"
+        yield s, "1a", f"deficient-mlm-learned{suffix}", since, (_learned, MLM, gap, metric)
+    for suffix, metric in FORMS.items():
+        yield s, "ranks", f"masks-own{suffix}", themselves, (_part, MLM, metric)
+        yield s, "ranks", f"masks-own-most{suffix}", most, (_most, MLM, metric)
         corrupted = f"{below} for 80/10/10 too (asked by reviewers)"
         yield s, "1a", f"deficient-80-10-10{suffix}", corrupted, (_gap, CORRUPTED, "all", metric)
         yield s, "1a", f"deficient-last{suffix}", f"{below} (last layer)", (_gap, MLM, "last", metric)
         yield s, "1a", f"deeper{suffix}", deeper, (_deeper, metric)
-        yield s, "1b", f"lemma{suffix}", grows, (_growth, metric)
-        yield s, "1b", f"lemma-twice{suffix}", f"{grows} (much: to more than twice)", (_growth, metric, 2.0)
+        yield s, "1b", f"lemma{suffix}", grows, (_grows, metric)
+        yield s, "1b", f"lemma-twice{suffix}", f"{grows} (much: to more than twice)", (_grows, metric, 2.0)
+        since = f"{grows} (more than at initial weights)"
+        yield s, "1b", f"lemma-learned{suffix}", since, (_learned, MLM, _growth, metric)
+    contained = "the row space of real tokens does not contain the row space of [MASK] tokens"
+    s, figure = "2.2 Theorem 2.2", "outside"
+    real, word = "(more outside than real tokens of other sentences)", "(more outside than random words)"
+    yield s, figure, "theorem", f"{contained} {real}", (_outside, MLM, "hidden-words")
+    beside = f"{contained} (of those beside them) {real}"
+    yield s, figure, "theorem-beside", beside, (_outside, MLM, "hidden-words", "outside_beside")
+    yield s, figure, "theorem-words", f"{contained} {word}", (_outside, MLM, "random-words")
+    since = f"{contained} (more outside than at initial weights)"
+    yield s, figure, "theorem-learned", since, (_learned, MLM, left_out, "hidden-words")
 
 
 def _results():

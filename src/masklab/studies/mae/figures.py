@@ -1,4 +1,6 @@
-"""Figures 1a, 1b, 3 and 4. Curves are means over replicates, with what nothing learned gives beside them.
+"""Figures 1a, 1b, 3 and 4, and what of [MASK]s real tokens do not span.
+
+Curves are means over replicates, with what nothing learned gives beside them.
 
 Figure 1a is drawn with the rank of the states, as the paper's formula says, and of the centred states, as its words
 ("variance") say.
@@ -29,6 +31,11 @@ from masklab.studies.mae.select import COSTS, DELTA
 INPUTS = {
     "masked": ("with [MASK]", {"color": "#D55E00", "marker": "s", "linestyle": "-"}),
     "unmasked": ("without [MASK]", {"color": "#0072B2", "marker": "o", "linestyle": (0, (5, 1.5))}),
+}
+IN_PLACE = {
+    "mask-positions": ("[MASK]s", {"color": "#D55E00", "marker": "s", "linestyle": "-"}),
+    "random-words": ("random words in their places", {"color": "#009E73", "marker": "^", "linestyle": (0, (1, 1.2))}),
+    "hidden-words": ("the words they hide", {"color": "#0072B2", "marker": "o", "linestyle": (0, (5, 1.5))}),
 }
 FORMS = {"rank": "effective rank", "rank_centred": "effective rank, centred"}
 NULLS = {"untrained": {"color": "0.35", "marker": "x"}, "shuffled": {"color": "0.6", "marker": "+"}}
@@ -115,6 +122,26 @@ def figure1b(results, chosen):
         row[0].set_ylabel("Rank of [MASK]s alone")
     handles = dict(key(label, **look) for label, look in looks.items()) | _greys(data)
     return _finished(figure, data, handles, "band", what="test sequences")
+
+
+def figure_outside(results, chosen):
+    """Share outside the subspace of real tokens by layer, of three things in one place; a recipe in each axes."""
+    figure, grid = style.grid(len(chosen), max(map(len, chosen.values())), HEIGHT * len(chosen), sharey="row")
+    data, letters = [], iter(range(grid.size)) if grid.size > 1 else iter([None])
+    for row, (title, recipes) in zip(grid, chosen.items(), strict=True):
+        first = len(data)
+        for axes, (label, readings) in zip(row, recipes.items(), strict=False):
+            for place, reading in readings.items():
+                about = {"panel": title, "label": label, "split": place, "metric": reading.metric}
+                data += _by_layer(axes, results, reading, IN_PLACE[place][1], nulls=place == "mask-positions", **about)
+            axes.yaxis.set_major_locator(MaxNLocator(5))
+            _titled(axes, chosen, title, label, letters)
+        for axes in row[len(recipes) :]:
+            axes.remove()
+        _from_zero(row[0], data[first:])
+        row[0].set_ylabel("Share of squared norm outside")
+    handles = dict(key(name, **look) for name, look in IN_PLACE.values())
+    return _finished(figure, data, handles | _greys(data), "band", what="tokens")
 
 
 def figure3(results, chosen):

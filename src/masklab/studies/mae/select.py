@@ -5,7 +5,9 @@ encoder for a decoder), what its reviewers asked for (MLM with 80 % [MASK], 10 %
 ablations: recipes that differ from MAE-LM in one thing. Other recipes of a panel are left out.
 """
 
+from masklab.claims.effects import Sum, difference
 from masklab.errors import MaskLabError
+from masklab.scores.reading import RANKS as ALL_RANKS
 from masklab.scores.reading import Reading, needs, task_names
 from masklab.scores.view import View
 
@@ -115,6 +117,13 @@ class Panel:
             )
         return {self.view.label(name, self.title): name for name in names}
 
+    def null(self, role: str, kind: str = "untrained") -> str:
+        """The recipe that is a null of the one with a role; MaskLabError if the study has none."""
+        null = self.view.nulls.get(self[role], {}).get(kind)
+        if null is None:
+            raise MaskLabError(f"panel {self.title!r} has no null {kind!r} of {role}")
+        return null
+
     def tasks(self, recipes, about=("sentences", "answers"), ranked: bool = False) -> dict[str, tuple[str, ...]]:
         """What tasks are about -> those that all these recipes are fine-tuned on; MaskLabError if there is none.
 
@@ -158,19 +167,42 @@ def every(view: View, choose) -> dict:
 # --- readings ------------------------------------------------------------------------------
 
 INPUTS = ("masked", "unmasked")
-RANKS = ("rank", "rank_centred")
+RANKS = ("rank", "rank_centred")  # whole numbers, as the paper has them
+BETWEEN = {"": "rank_interpolated", "-centred": "rank_interpolated_centred"}
+ENTROPY = {"-entropy": "rank_entropy", "-entropy-centred": "rank_entropy_centred"}
+PLACES = ("mask-positions", "random-words", "hidden-words")
 COSTS = ("seconds", "flops", "tokens")
 
 
 def score(recipe: str, tasks, metric: str | None = None, **more) -> Reading:
     """Mean over tasks of the median over fine-tunings (section 4.1); of a rank, the last layer's after them."""
-    layers = "last" if metric in RANKS else None
+    layers = "last" if metric in ALL_RANKS else None
     return Reading(recipe, metric, tuple(tasks), probe="finetune", seeds="median", layers=layers, **more)
 
 
 def rank(recipe: str, split: str, metric: str, **more) -> Reading:
     """Effective rank of the states of an input."""
     return Reading(recipe, metric, splits=(split,), **more)
+
+
+def gap(recipe: str, metric: str, layers="all", **more) -> Sum:
+    """Rank of all tokens of masked inputs less that of unmasked ones."""
+    return difference(*(rank(recipe, split, metric, layers=layers, **more) for split in INPUTS))
+
+
+def own_part(recipe: str, metric: str, layers="all", **more) -> Sum:
+    """The part of the gap that the rows of [MASK]s make: masked inputs less their real positions."""
+    return difference(*(rank(recipe, s, metric, layers=layers, **more) for s in ("masked", "real-positions")))
+
+
+def other_part(recipe: str, metric: str, layers="all", **more) -> Sum:
+    """The rest of the gap: real tokens beside [MASK]s less unmasked inputs."""
+    return difference(*(rank(recipe, s, metric, layers=layers, **more) for s in ("real-positions", "unmasked")))
+
+
+def left_out(recipe: str, than: str, metric="outside", layers="all", **more) -> Sum:
+    """Share of [MASK]s outside the subspace of real tokens less that of what else stands in their places."""
+    return difference(*(Reading(recipe, metric, splits=(s,), layers=layers, **more) for s in (PLACES[0], than)))
 
 
 # --- what figures and tables show ----------------------------------------------------------
@@ -196,6 +228,64 @@ def figure1b(view: View) -> dict:
         return {m: {label: rank(name, "mask-positions", m, over="layer") for label, name in names} for m in RANKS}
 
     return every(view, choose)
+
+
+def figure_outside(view: View) -> dict:
+    """Panel -> label -> what stands in the place of a [MASK] -> share outside real tokens' subspace by layer."""
+
+    def choose(panel):
+        return {
+            label: {place: Reading(name, "outside", splits=(place,), over="layer") for place in PLACES}
+            for label, name in panel.labelled(COMPARED).items()
+        }
+
+    return every(view, choose)
+
+
+def figure_loss(view: View) -> dict:
+    """Panel -> what is measured -> label -> effect by checkpoint: of all recipes whose ranks are measured."""
+    measures = {
+        "gap": lambda name, **more: gap(name, BETWEEN["-centred"], **more),
+        "own": lambda name, **more: own_part(name, BETWEEN["-centred"], **more),
+        "outside": lambda name, **more: left_out(name, "hidden-words", **more),
+    }
+
+    def choose(panel):
+        names = dict.fromkeys([*panel.labelled(COMPARED).values(), *panel.deltas.values(), *panel.roles.values()])
+        names = [name for name in names if rank(name, "masked", "rank").measured(panel.view)]
+        curve = {"step": "all", "over": "step"}
+        return {
+            what: {panel.view.label(name, panel.title): made(name, **curve) for name in names}
+            for what, made in measures.items()
+        }
+
+    return every(view, choose)
+
+
+def ranks(view: View) -> dict:
+    """Heading -> row -> label -> effect: the gap in parts, in every form, and shares outside real tokens' subspace."""
+
+    def choose(panel):
+        names = panel.labelled(COMPARED)
+        nulls = {label: panel.view.nulls.get(name, {}).get("untrained") for label, name in names.items()}
+        made = {"the gap": gap, "of it [MASK]s themselves": own_part, "of it the tokens beside them": other_part}
+        forms = {"": BETWEEN[""], ", centred": BETWEEN["-centred"]}
+        forms |= {", entropy": ENTROPY["-entropy"], ", entropy, centred": ENTROPY["-entropy-centred"]}
+        parts = {}
+        for said, metric in forms.items():
+            rows = {row: {label: effect(name, metric) for label, name in names.items()} for row, effect in made.items()}
+            rows["the gap at initial weights"] = {label: gap(null, metric) for label, null in nulls.items() if null}
+            parts[panel.heading(f"Effective rank{said}")] = rows
+        rows = {
+            f"{place.replace('-', ' ')}{at}": {
+                label: Reading(name, "outside", splits=(place,), layers="all") for label, name in which.items() if name
+            }
+            for at, which in (("", names), (" at initial weights", nulls))
+            for place in PLACES
+        }
+        return parts | {panel.heading("Share outside the subspace of real tokens"): rows}
+
+    return _parts(view, choose)
 
 
 def figure3(view: View) -> dict:

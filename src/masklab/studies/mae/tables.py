@@ -1,0 +1,19 @@
+"""The table of what the gap of ranks is made of."""
+
+import pandas as pd
+
+from masklab.claims.verdict import effect_estimate
+from masklab.report.cells import filled, tidy
+
+
+def ranks(results, chosen) -> pd.DataFrame:
+    """Heading -> row -> label -> effect, as cells."""
+    cells = []
+    for heading, rows in chosen.items():
+        for row, effects in rows.items():
+            for label, effect in effects.items():
+                (reading, *_) = effect.readings() if hasattr(effect, "readings") else [effect]
+                step, n = results.rows(reading)["step"].max(), results.items_behind(reading)
+                made, metric = effect_estimate(effect, results), effect.unit(results.view)
+                cells.append(filled(made, heading, row, reading.recipe, label, metric, int(step or 0), n))
+    return tidy(cells)

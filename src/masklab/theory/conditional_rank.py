@@ -1,0 +1,34 @@
+"""The rank of the matrix T of Lemma 2.1 of Meng et al. (2024): log conditionals of a masked word, context by context.
+
+A model whose logits are products of its states at [MASK] and of embeddings meets Eq. 2, states x embeddings = T + c 1',
+only with states of at least rank(T + c 1') for some c. What is counted here is therefore the rank of T without the mean
+of each of its rows, the least over all c but for one.
+
+A chain of words in which a word follows another with probability exp(u_l v_x - z_l), u and v of r numbers, has
+
+    log p(x | l, r) = u_l v_x + u_x v_r - z_x + c(l, r),
+
+so that the rows of T lie, but for shifts, in the span of the r columns of v, the r columns of u, and z: rank 2 r + 1
+(`HiddenMarkov.log_rank`). Of a hidden Markov model it is the matrix of the conditionals themselves whose rank is known,
+that of its emissions.
+"""
+
+import numpy as np
+
+TOLERANCE = 1e-9  # of the largest singular value, below which one counts as 0
+
+
+def conditional_ranks(conditionals) -> dict[str, int]:
+    """Ranks of the conditionals [N, V] of N contexts: `log`, of their logarithms without the mean of each row; `plain`.
+
+    `log` is of contexts in which every word is possible alone: the logarithm of 0 has no rank.
+    """
+    p = np.asarray(conditionals, float).reshape(-1, np.shape(conditionals)[-1])
+    p = p[p.sum(1) > 0]
+    logs = np.log(p[(p > 0).all(1)])
+    return {"log": _rank(logs - logs.mean(1, keepdims=True)) if len(logs) else 0, "plain": _rank(p)}
+
+
+def _rank(matrix) -> int:
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return int((values > TOLERANCE * values[0]).sum()) if len(values) and values[0] else 0
