@@ -18,6 +18,9 @@ things in it, [MASK]s, drawn words and hidden words, the share of the squared no
 `subspace` of the norm of real tokens: `outside`, of those of sequences as they are; `outside_beside`, of those beside
 the [MASK]s (Theorem 2.2's own). Subspaces come from one half of the sequences and shares from the other, in both ways,
 so that hidden words are real tokens of another sample: up to sampling their `outside` is 1 - `subspace`.
+
+Where the rank of the law's log conditionals is known (`HiddenMarkov.log_rank`), a split `law`, of no layer, has those
+ranks of them, without the mean of each row, on the same sequences: `rank` is then the algebraic one, counted.
 """
 
 from collections import defaultdict
@@ -26,11 +29,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from masklab.corpora.laws import law_of
 from masklab.files import read_json
 from masklab.masking import mask_batch, maskable
 from masklab.models.checkpoint import load_checkpoint
 from masklab.rng import generator
-from masklab.spectrum import Gram, outside, ranks
+from masklab.spectrum import Gram, entropy_rank, interpolated_rank, outside, ranks
+from masklab.symbols import FIRST
+from masklab.theory.conditional_rank import counted_rank, shifted_logs
 from masklab.tokenizers import MASK
 from masklab.tokens import TokenStore
 
@@ -62,7 +68,24 @@ def measure(context) -> list[dict]:
     rngs = [generator(context.seed, context.name, purpose) for purpose in ("masks", "words")]
     subspace = probe.subspace is not None
     grams = state_grams(states, batches(), probe.masking, vocab_size, *rngs, specials=probe.specials, words=subspace)
-    return [{"task": context.corpus, **row} for row in rank_rows(grams, probe.threshold, probe.subspace)]
+    found = rank_rows(grams, probe.threshold, probe.subspace) + law_rows(store, rows, context.tokens, probe.threshold)
+    return [{"task": context.corpus, **row} for row in found]
+
+
+def law_rows(store, rows, tokens, threshold: float) -> list[dict]:
+    """Ranks of the exact log conditionals of every word of some sequences; [] where their rank is not known."""
+    law = law_of(read_json(Path(tokens) / "meta.json").get("corpus"))
+    if getattr(law, "conditional_rank", None) is None:
+        return []
+    ids, lengths = store.batch(rows)
+    logs = shifted_logs(law.conditionals(np.maximum(ids.numpy()[:, 1:-1] - FIRST, 0), lengths.numpy() - 2))
+    values = np.linalg.svd(logs, compute_uv=False) ** 2
+    found = {
+        "rank": counted_rank(logs),
+        "rank_interpolated": interpolated_rank(values, threshold),
+        "rank_entropy": entropy_rank(values),
+    }
+    return _rows("law", -1, len(logs), found)
 
 
 @torch.inference_mode()

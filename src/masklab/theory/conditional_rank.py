@@ -23,12 +23,23 @@ def conditional_ranks(conditionals) -> dict[str, int]:
 
     `log` is of contexts in which every word is possible alone: the logarithm of 0 has no rank.
     """
-    p = np.asarray(conditionals, float).reshape(-1, np.shape(conditionals)[-1])
-    p = p[p.sum(1) > 0]
+    p = _contexts(conditionals)
+    return {"log": counted_rank(shifted_logs(p)), "plain": counted_rank(p)}
+
+
+def shifted_logs(conditionals) -> np.ndarray:
+    """T without the mean of each row, [n, V], of those contexts in `conditionals` [..., V] that allow every word."""
+    p = _contexts(conditionals)
     logs = np.log(p[(p > 0).all(1)])
-    return {"log": _rank(logs - logs.mean(1, keepdims=True)) if len(logs) else 0, "plain": _rank(p)}
+    return logs - logs.mean(1, keepdims=True)
 
 
-def _rank(matrix) -> int:
+def _contexts(conditionals):
+    p = np.asarray(conditionals, float).reshape(-1, np.shape(conditionals)[-1])
+    return p[p.sum(1) > 0]
+
+
+def counted_rank(matrix) -> int:
+    """Singular values of a matrix [n, m] above `TOLERANCE` of the largest."""
     values = np.linalg.svd(matrix, compute_uv=False)
-    return int((values > TOLERANCE * values[0]).sum()) if len(values) and values[0] else 0
+    return int((values > TOLERANCE * values[0]).sum()) if len(matrix) and values[0] else 0

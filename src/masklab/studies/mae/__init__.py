@@ -13,6 +13,7 @@ FIGURES = {
     "figure1a_centred": Item("masklab.studies.mae.figures:figure1a", select.figure1a("rank_centred")),
     "figure1b": Item("masklab.studies.mae.figures:figure1b", select.figure1b),
     "figure_outside": Item("masklab.studies.mae.figures:figure_outside", select.figure_outside),
+    "figure_law": Item("masklab.studies.mae.law_figure:figure_law", select.figure_law, nulls=False),
     "figure_loss": Item("masklab.studies.mae.loss_figure:figure_loss", select.figure_loss, nulls=False),
     "figure3": Item("masklab.studies.mae.figures:figure3", select.figure3),
     "figure4": Item("masklab.studies.mae.figures:figure4", select.figure4),

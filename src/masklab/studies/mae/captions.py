@@ -8,6 +8,11 @@ FIGURES = {
         "Share of the squared norm outside the subspace that holds .99 of real tokens', by layer: of [MASK]s, of random"
         " words in their places, and of the words that stood there; the last is .01 up to sampling."
     ),
+    "figure_law": (
+        "Against the rank of the law's log conditionals, which is known: the rank of states in the last layer, the gap"
+        " between masked and unmasked inputs, and shares outside the subspace of real tokens; vertical: the width of"
+        " the encoder."
+    ),
     "figure_loss": (
         "Checkpoints against their validation loss: the gap of the centred rank between masked and unmasked inputs, the"
         " part of it that the states of [MASK]s make, and their share outside the subspace of real tokens, less that of"

@@ -6,6 +6,8 @@ between whole numbers. A sentence about what training did is tested against init
 whose recipes or tasks the study lacks are left out; of a study with several panels each has its own.
 """
 
+import math
+
 from masklab.claims.claim import Claim
 from masklab.claims.effects import Crossing, Ratio, Slope, Sum, difference
 from masklab.errors import MaskLabError
@@ -26,6 +28,7 @@ from masklab.studies.mae.select import (
     RESET,
     Panel,
     gap,
+    laws,
     left_out,
     other_part,
     own_part,
@@ -33,7 +36,7 @@ from masklab.studies.mae.select import (
     score,
 )
 
-HEADLINES = ("deficient-mlm", "better-sentences", "delta-sentences")
+HEADLINES = ("deficient-mlm", "better-sentences", "delta-sentences", "dose-lemma", "dose-theorem")
 FORMS = BETWEEN
 UNTRAINED = ("equal-", "slightly-")  # names of claims that hold of models that learned nothing
 
@@ -52,6 +55,30 @@ def claims(view: View) -> list[Claim]:
                 at, named = panel.heading(section), panel.heading(name)
                 more = {"headline": name in HEADLINES, "trained": not name.startswith(UNTRAINED)}
                 listed.append(Claim(named, at, figure, sentence, made, *region, **more))
+    return listed + _doses(view)
+
+
+def _doses(view) -> list[Claim]:
+    """What the paper does not have: laws whose log conditionals T have ranks that are known and differ."""
+    section, listed, metric = "not in the paper", [], BETWEEN["-centred"]
+    names = laws(view, MLM)
+    more = "the higher the rank of T, the more"
+    for name, sentence, effect in (
+        ("dose-lemma", f"{more} dimensions [MASK]s have in the last layer",
+         lambda recipe: rank(recipe, "mask-positions", metric, layers="last")),
+        ("dose-gap", f"{more} dimensions masked inputs have than unmasked ones", lambda recipe: gap(recipe, metric)),
+        ("dose-theorem", f"{more} of [MASK]s lies outside the subspace of real tokens",
+         lambda recipe: left_out(recipe, "hidden-words")),
+    ):  # fmt: skip
+        effects = tuple(effect(recipe) for recipe in names.values())
+        slope = Slope(effects, tuple(math.log2(k) for k in names), "doubling of rank(T)")
+        try:
+            if len(names) < 2:
+                continue
+            needs(slope, view, with_nulls=False)
+        except MaskLabError:
+            continue
+        listed.append(Claim(name, section, "law", sentence, slope, headline=name in HEADLINES, trained=True))
     return listed
 
 

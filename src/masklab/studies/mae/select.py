@@ -24,6 +24,7 @@ GROUPS = {
     "Decoder size": (MAE, FEWER, MORE, NARROWER, WIDER),
 }
 DELTA = "objective.mae.delta"
+LOG_RANK = "corpus.hmm.log_rank"
 UNSEEN = {"checkpoints", "keep_decoder"}  # keys that change no training
 SPANS = {"english-spans", "squad"}
 # What tasks are about: answer spans, or sentences, among these entailment: MNLI, or what is generated in its place.
@@ -149,6 +150,17 @@ class Panel:
         return said if len(self.view.panels) == 1 else f"{self.title}: {said}"
 
 
+def laws(view: View, role: str) -> dict[int, str]:
+    """Rank of the law's log conditionals -> the recipe with a role that is trained on it; of laws of known rank."""
+    found = {}
+    for panel in (Panel(view, title) for title in view.panels):
+        name = panel.roles.get(role)
+        log_rank = None if name is None else view.fact(name, LOG_RANK)
+        if log_rank is not None:
+            found.setdefault(2 * int(log_rank) + 1, name)  # as `HiddenMarkov.conditional_rank`
+    return dict(sorted(found.items()))
+
+
 def every(view: View, choose) -> dict:
     """Title -> `choose` (panel), of the panels that have and measure all of it; MaskLabError if none does."""
     by_panel, lacking = {}, MaskLabError("the study has no panel")
@@ -260,6 +272,32 @@ def figure_loss(view: View) -> dict:
         }
 
     return every(view, choose)
+
+
+def figure_law(view: View) -> dict:
+    """Label -> what is drawn -> rank of T -> effect or reading: of each way of pre-training on laws of known ranks."""
+    roles = {role: laws(view, role) for role in COMPARED}
+    shown = {role: _of_laws(view, names) for role, names in roles.items() if len(names) > 1}
+    if not shown:
+        raise MaskLabError("the study has no two panels of laws whose rank is known")
+    return shown
+
+
+def _of_laws(view, names) -> dict:
+    metric = BETWEEN["-centred"]
+    nulls = {k: view.nulls.get(name, {}).get("untrained") for k, name in names.items()}
+    made = {
+        "masks": lambda name: rank(name, "mask-positions", metric, layers="last"),
+        "real": lambda name: rank(name, "unmasked", metric, layers="last"),
+        "law": lambda name: Reading(name, "rank_interpolated", splits=("law",)),
+        "gap": lambda name: gap(name, metric),
+        "own": lambda name: own_part(name, metric),
+    }
+    drawn = {what: {k: each(name) for k, name in names.items()} for what, each in made.items()}
+    drawn["initial"] = {k: made["masks"](name) for k, name in nulls.items() if name}
+    for place in PLACES:
+        drawn[place] = {k: Reading(name, "outside", splits=(place,), layers="all") for k, name in names.items()}
+    return drawn
 
 
 def ranks(view: View) -> dict:
