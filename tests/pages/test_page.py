@@ -32,7 +32,9 @@ HOSTILE = "<script>alert(1)</script> | *so* `it` [is](http://evil) _said_ & done
 
 def config_of(**changes):
     """The default config with `mae` alone, some of its keys changed."""
-    study = RAW["studies"]["mae"] | {"figures": ["figure1b", "figure4"], "tables": ["table1"]} | changes
+    panels = {"English": RAW["studies"]["mae"]["panels"]["English"] | {"all stay": "mae-kept"}}
+    own = {"figures": ["figure1b", "figure4"], "tables": ["table1"], "panels": panels}
+    study = RAW["studies"]["mae"] | own | changes
     return load(RAW | {"studies": {"mae": study}})
 
 

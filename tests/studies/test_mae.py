@@ -18,7 +18,18 @@ from masklab.studies import claims_of, find
 from masklab.studies.mae import FIGURES, TABLES
 from masklab.studies.mae.select import COMPARED, GROUPS, MAE, PART, RESET, Panel, role_of
 
-RAW = plain(layered())
+DEEP = (
+    "mae-decoder",
+    "mae-no-relative",
+    "mae-self+cross",
+    "mae-causal+cross",
+    "mae-cross",
+    "mae-narrower",
+    "mae-wider",
+)
+DEEP = {name: {"layers": 4, "decoder": {"layers": 2}} for name in DEEP}
+DEEP |= {name: {"layers": 4} for name in ("mae-plain", "mae-fewer-layers", "mae-more-layers")}
+RAW = overlay(plain(layered()), {"extends": [], "encoders": DEEP})
 ABLATIONS = ("delta-0.25", "delta-0.5", "delta-0.75", "kept", "reset", "random", "misaligned", "no-relative",
              "self+cross", "causal+cross", "cross", "fewer-layers", "more-layers", "narrower", "wider")  # fmt: skip
 LABELS = {"MLM": "mae-mlm", "MAE-LM": "mae-mae", "80/10/10": "mae-80-10-10"}
@@ -29,7 +40,7 @@ WORSE = {"attention": 0.02, "layers": 0.01}  # what MAE-LM loses by other attent
 
 def config_of(change=None, panels=None):
     """The default config with this study alone, changed, and with these panels."""
-    raw = overlay(copy.deepcopy(RAW), {"extends": [], **(change or {})})
+    raw = overlay(copy.deepcopy(RAW), change or {})
     study = raw["studies"]["mae"] | ({"panels": panels} if panels else {})
     return load(raw | {"studies": {"mae": study}})
 
