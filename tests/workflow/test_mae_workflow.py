@@ -47,6 +47,9 @@ def test_ranks_of_both_objectives_and_of_their_nulls(done):
     data = pd.read_parquet(results / "figures/mae/figure1a.parquet")
     assert set(data["panel"]) == {"English"} and set(data["label"]) == {"MLM", "MAE-LM"}
     assert set(data["layer"]) == {0, 1, 2} and set(data["null"]) == {"", "untrained", "shuffled"}
+    outside = pd.read_parquet(results / "figures/mae/figure_outside.parquet")
+    own = outside[(outside["split"] == "hidden-words") & (outside["null"] == "")]
+    assert set(own["layer"]) == {0, 1, 2} and own["value"].between(0.005, 0.03).all()  # .01 up to sampling
     assert (results / "models/mae-mae/r1/step-6/model.safetensors").exists()
     assert not (results / "models/mae-mae/r1/step-6/decoder.safetensors").exists()
 
@@ -66,16 +69,41 @@ def test_a_setting_of_one_objective_re_runs_the_models_that_have_it_and_below(do
     assert jobs(output) == {"pretrain": 2, "probe": 2, "scores": 1}  # the recipe, and its weights shuffled
 
 
-@pytest.mark.parametrize(("preset", "thrice", "once"), [("evening", 5 + 10, 11 + 21), ("gpu", 5 + 10, 0),
-                                                        ("paper", 0, 18)])  # fmt: skip
-def test_presets_dry_run(preset, thrice, once):
+@pytest.mark.parametrize(("preset", "thrice", "once", "figures"), [("evening", 5 + 10, 11 + 21, 7),
+                                                                   ("gpu", 5 + 10, 0, 6), ("paper", 0, 18, 6)])
+def test_presets_dry_run(preset, thrice, once, figures):
     """Recipes and nulls, in three replicates or in one: one of each ablation in the evening, and of the paper's."""
     counts = jobs(dry_run_of_preset(preset, "mae"))
     assert counts["pretrain"] == 3 * thrice + once
-    assert counts["figure"] == 5 and counts["table"] == 3 and counts["study_claims"] == 1
+    assert counts["figure"] == figures and counts["table"] == 4 and counts["study_claims"] == 1
 
 
 def test_the_text_preset_dry_runs():
     """Three replicates of two recipes, untrained, trained and shuffled."""
     counts = jobs(dry_run_of_preset("text", "mae-text"))
-    assert counts["pretrain"] == 3 * 2 * 3 and counts["figure"] == 3 and counts["study_claims"] == 1
+    assert counts["pretrain"] == 3 * 2 * 3 and counts["figure"] == 4 and counts["study_claims"] == 1
+
+
+LAW = {
+    "hmms": {"mae-rank-{rank}": {"for": {"rank": [3, 35]}, "symbols": 20, "states": 20, "blocks": 1}},
+    "corpora": {"mae-rank-{rank}": {"for": {"rank": [3, 35]}, "sequences": 400, "valid": 40, "test": 60}},
+    "models": {"mae-rank-{rank}-mlm": {"for": {"rank": [3, 35]}, "steps": 6, "checkpoints": [6], "batch_size": 16}},
+}
+
+
+def test_the_rank_of_a_law_is_measured_and_drawn(tmp_path):
+    """Laws of rank 7 and 17 of 20 words, counted on their exact conditionals; of unlearned models no claim."""
+    config = laid(default_config("mae-law"), LAW | {"hmms": {**LAW["hmms"], "mae-rank-35": {"log_rank": 8}}})
+    config["studies"]["mae-law"] |= {"replicates": 1}
+    snakemake(tmp_path, unlearned(config) | {"device": "cpu"})
+    results = tmp_path / "results"
+    assert_drawn(results, "mae-law", config["studies"]["mae-law"])
+    data = pd.read_parquet(results / "figures/mae-law/figure_law.parquet")
+    assert set(data["x"]) == {7, 17} and {"law", "initial", "masks", "gap", "hidden-words"} <= set(data["what"])
+    scores = pd.read_parquet(results / "scores.parquet").query("split == 'law' and metric == 'rank'")
+    assert scores.groupby("recipe")["value"].unique().map(list).to_dict() == {
+        "mae-rank-3-mlm": [7.0], "untrained.mae-rank-3-mlm": [7.0],
+        "mae-rank-35-mlm": [17.0], "untrained.mae-rank-35-mlm": [17.0],
+    }  # fmt: skip
+    claims = pd.read_parquet(results / "claims/mae-law.parquet").set_index("claim")
+    assert {"dose-lemma", "rank 7: theorem"} <= set(claims.index) and set(claims["verdict"]) == {"untested"}

@@ -103,7 +103,7 @@ def figure1a(results, chosen):
         _from_zero(row[0], data[first:])
         row[0].set_ylabel(f".9-{FORMS[data[-1]['metric'].iloc[0]]}")
     handles = dict(key(name, **look) for name, look in INPUTS.values())
-    return _finished(figure, data, handles | _greys(data), "band", what="test sequences")
+    return _finished(figure, data, handles | _greys(data), "band", what="tokens")
 
 
 def figure1b(results, chosen):
@@ -121,7 +121,7 @@ def figure1b(results, chosen):
         _from_zero(row[0], data[begun:])
         row[0].set_ylabel("Rank of [MASK]s alone")
     handles = dict(key(label, **look) for label, look in looks.items()) | _greys(data)
-    return _finished(figure, data, handles, "band", what="test sequences")
+    return _finished(figure, data, handles, "band", what="tokens")
 
 
 def figure_outside(results, chosen):
