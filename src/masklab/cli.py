@@ -35,6 +35,7 @@ def main(arguments=None) -> int:
     rank.add_argument("--lines", type=int, help="read so many lines (all)")
     rank.add_argument("--specials", action="store_true", help="count [CLS] and [SEP] too")
     rank.add_argument("--output", help="CSV file for the rows")
+    rank.add_argument("--plot", help="picture of them by layer (.png, .pdf, .svg)")
     look = commands.add_parser(
         "dictionary", help="latent properties of an encoder's hidden states, as a page to look at"
     )
@@ -244,6 +245,8 @@ def _rank(options):
     for key in ("rate", "threshold", "subspace"):
         if not 0 < getattr(options, key) < 1:
             raise MaskLabError(f"--{key}: {getattr(options, key)}: must be between 0 and 1")
+    if options.plot and not options.plot.endswith((".png", ".pdf", ".svg")):
+        raise MaskLabError(f"--plot: {options.plot}: must end in .png, .pdf or .svg")
     configure()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     keys = {key: getattr(options, key) for key in ("rate", "threshold", "subspace", "length", "lines", "specials")}
@@ -251,6 +254,10 @@ def _rank(options):
     print(table(rows))
     if options.output:
         pd.DataFrame(rows).to_csv(options.output, index=False)
+    if options.plot:
+        from masklab.report.folder_ranks import picture
+
+        picture(rows).savefig(options.plot)
 
 
 def _dictionary(options):

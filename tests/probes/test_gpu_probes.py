@@ -63,9 +63,10 @@ def test_ranks(model, gpu):
     batch = SimpleNamespace(numpy=lambda: given), SimpleNamespace(numpy=lambda: lengths)
     with gpu() as to:
         model, (shown, counts) = to(model), to((torch.zeros(4, 9, dtype=torch.long), torch.from_numpy(lengths)))
-        rng = np.random.default_rng(1)
-        grams = rank.state_grams(lambda *_: model.states(shown, counts), [batch], Masking(), VOCABULARY, rng)
-        found = {(gram.products.device, gram.products.dtype) for gram in grams.values()}
+        rngs = [np.random.default_rng(seed) for seed in (1, 2)]
+        grams = rank.state_grams(lambda *_: model.states(shown, counts), [batch], Masking(rate=0.5), VOCABULARY, *rngs)
+        found = {(gram.products.device, gram.products.dtype) for gram in grams.values() if gram.count}
+        assert len(found) == 1 and all(grams[split, 1, 0].count for split in rank.PLACES)
         assert found == {(GPU, torch.float64)}
 
 

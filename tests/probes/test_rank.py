@@ -142,11 +142,13 @@ def test_command_line_on_our_folder_and_on_anyone_elses(english, tmp_path, capsy
     command = ["rank", str(tmp_path / "m"), "--text", str(tmp_path / "text.txt"), "--length", "30"]
     found = []
     for name in ("ours.csv", "theirs.csv"):
-        assert main([*command, "--output", str(tmp_path / name)]) == 0
+        assert main([*command, "--output", str(tmp_path / name), "--plot", str(tmp_path / "ranks.png")]) == 0
         printed = capsys.readouterr().out.splitlines()
         assert len(printed) == 10 and printed[0].split()[:2] == ["layer", "unmasked"]
         assert printed[5].split() == ["layer", "mask-positions", "random-words", "hidden-words"]
         found.append(pd.read_csv(tmp_path / name))
+        assert (tmp_path / "ranks.png").stat().st_size > 10_000
+        (tmp_path / "ranks.png").unlink()
         (tmp_path / "m" / "masklab.json").unlink(missing_ok=True)
     ours, theirs = found
     whole = ours["metric"].isin(["rank", "rank_centred"])
@@ -157,6 +159,7 @@ def test_command_line_on_our_folder_and_on_anyone_elses(english, tmp_path, capsy
     (tmp_path / "m" / "config.json").unlink()
     assert main(command) == 1 and "transformers cannot read it" in capsys.readouterr().err
     assert main(["rank", "nope", *command[2:]]) == 1 and capsys.readouterr().err == "masklab: nope: no such folder\n"
+    assert main([*command, "--plot", "x.doc"]) == 1 and "--plot: x.doc: must end in .png" in capsys.readouterr().err
     assert main([*command, "--rate", "2"]) == 1 and "--rate: 2.0" in capsys.readouterr().err
 
 

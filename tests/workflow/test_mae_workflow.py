@@ -69,8 +69,10 @@ def test_a_setting_of_one_objective_re_runs_the_models_that_have_it_and_below(do
     assert jobs(output) == {"pretrain": 2, "probe": 2, "scores": 1}  # the recipe, and its weights shuffled
 
 
-@pytest.mark.parametrize(("preset", "thrice", "once", "figures"), [("evening", 5 + 10, 11 + 21, 7),
-                                                                   ("gpu", 5 + 10, 0, 6), ("paper", 0, 18, 6)])
+@pytest.mark.parametrize(
+    ("preset", "thrice", "once", "figures"),
+    [("evening", 5 + 10, 11 + 21, 7), ("gpu", 5 + 10, 0, 6), ("paper", 0, 18, 6)],
+)
 def test_presets_dry_run(preset, thrice, once, figures):
     """Recipes and nulls, in three replicates or in one: one of each ablation in the evening, and of the paper's."""
     counts = jobs(dry_run_of_preset(preset, "mae"))
