@@ -263,7 +263,7 @@ def test_default_kinds_are_the_schemas():
 
 
 def test_null_removes_entries_and_those_that_a_pattern_matches(write):
-    write("studies: {mae: null, 'i*': null}\nprobes:\n")
+    write("studies: {'mae*': null, 'i*': null}\nprobes:\n")
     config = read("my.yaml")
     assert list(config.studies) == ["mlsm", "dh"] and config.probes
     write("extends: []\nmodels: {.a: {steps: 1}, ab: {like: .a}, ac: {like: .a}}", "low.yaml")

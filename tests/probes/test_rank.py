@@ -167,7 +167,7 @@ def test_command_line_on_our_folder_and_on_anyone_elses(english, tmp_path, capsy
 def test_lines_are_cut_to_the_positions_of_any_encoder(english, tmp_path, name):
     """No tokenizer says here how much a model reads: its own embeddings of positions do, if it has any.
 
-    Every measure is made of each: four splits of six ranks and a mean's share, and two shares of three places, by layer.
+    Every measure is made of each: of four splits six ranks and the mean's share, of three places two shares.
     """
     import transformers
 

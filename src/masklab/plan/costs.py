@@ -282,7 +282,7 @@ class Costs:
         sequences = getattr(probe, "sequences", getattr(probe, "sentences", 1)) * getattr(probe, "repeats", 1)
         if getattr(probe, "positions", "one") == "all" and getattr(probe, "masks", None) == "one":
             sequences *= length
-        passes = 3 if probe.kind == "curvature" else 1
+        passes = {"curvature": 3, "rank": 2 + (getattr(probe, "subspace", None) is not None)}.get(probe.kind, 1)
         flops = passes * sequences * forward_flops(encoder, self.sizes.vocabulary(model.tokenizer), 1, length, length)
         return self.device.seconds(flops, passes * encoder.layers / 3 * sequences / 32), flops
 
