@@ -9,7 +9,7 @@ with job(snakemake):
 
     from masklab.config.schema import Dictionary
     from masklab.models.checkpoint import load_checkpoint
-    from masklab.properties.gathering import of_arrays
+    from masklab.properties.gathering import initial, of_arrays
     from masklab.properties.look import look
     from masklab.tokenizers import load_tokenizer
     from masklab.tokens import TokenStore
@@ -29,4 +29,8 @@ with job(snakemake):
     )
     about = {"title": f"Dictionary {name}", "facts": facts, "note": several}
     dictionary = load_file(files.dictionary)["D"]
-    look(words, states, dictionary, settings, Path(snakemake.output.page).parent, about, params["wordnet"])
+    untrained = None
+    if (drawn := initial(model, params["seed"])) is not None:
+        _, untrained = of_arrays(drawn, store, tokenizer, config.layer, seed=params["seed"])
+    folder = Path(snakemake.output.page).parent
+    look(words, states, dictionary, settings, folder, about, params["wordnet"], untrained=untrained)

@@ -9,6 +9,7 @@ from torch import Tensor
 from masklab import rng
 from masklab.errors import MaskLabError
 from masklab.lines import read_lines
+from masklab.models.encoder import MaskedLM
 from masklab.probes.folder import BATCH_TOKENS, read_foreign, read_own
 from masklab.properties.coded_words import MARK, words_of_pieces, words_of_text
 from masklab.sparse.lasso import unit_rows
@@ -42,6 +43,13 @@ def of_arrays(model, store, tokenizer, layer: int, tokens: int = TOKENS, seed: i
             states = torch.empty(int(begin[-1]), part.shape[1])
         states[torch.from_numpy(begin[row] + positions - store.offsets[row])] = part.cpu()
     return words, states
+
+
+def initial(model, seed: int = 1) -> MaskedLM | None:
+    """An encoder of the same shape with weights drawn anew; None of one that was made elsewhere."""
+    if not isinstance(model, MaskedLM):
+        return None
+    return MaskedLM(model.config, model.vocab_size, generator=rng.torch_generator(seed, "properties", "initial"))
 
 
 def of_text(folder, text, layer: int | None, tokens: int = TOKENS, length: int = LENGTH, device="cpu", progress=None):
