@@ -163,7 +163,9 @@ def test_files_of_ones_own_beside_those_of_a_release_are_not_counted(tmp_path):
     rows = [{"sentence1": "a", "sentence2": "b", "label": n % 2} for n in range(99)]
     write(tmp_path / "glue_filtered/rte.validation.json", rows)
     pd.DataFrame(rows).to_parquet(tmp_path / "own.parquet")
-    assert build(task("labels", tmp_path, "rte", train=str(tmp_path / "own.parquet")), "rte", 1)[1]["as_released"] is None
+    assert (
+        build(task("labels", tmp_path, "rte", train=str(tmp_path / "own.parquet")), "rte", 1)[1]["as_released"] is None
+    )
 
 
 def test_ewok_and_entity_tracking(tmp_path):
