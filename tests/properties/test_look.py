@@ -206,7 +206,11 @@ def test_a_page_with_wordnet(english, ours, wordnet, tmp_path):
     said = look(words, states, dictionary, settings, tmp_path, about, wordnet, untrained=untrained)
     content = (tmp_path / "index.html").read_text()
     weights, words, _, same, other = zip(*said["agreement"], strict=True)
-    assert weights == ("", "", "initial weights", "initial weights") and words[:2] == words[2:]
+    assert weights == ("this one", "this one", "initial weights", "initial weights") and words[:2] == words[2:]
+    assert [(whose, one["name"]) for whose, one in said["compared"]] == [
+        (whose, name) for whose in ("this one", "initial weights") for name in ("neighbours", "WordNet")
+    ]
+    assert said["compared"][0][1]["of"] != said["compared"][2][1]["of"] != {}
     assert same[2].count == same[0].count and same[2].value > other[2].value  # the word is seen without training
     assert same[2].value != same[0].value and "never trained" in content
     assert [row["atoms"] for row in said["sizes"]] == [20, 40, 80, 160] and said["coded"] == len(states) // 2

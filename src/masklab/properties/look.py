@@ -14,7 +14,7 @@ from masklab.files import write_csv, write_parquet
 from masklab.pages.templating import fill
 from masklab.properties import agreement, tradeoff
 from masklab.properties.coded_words import Sample
-from masklab.properties.coherence import Coherence, coherence
+from masklab.properties.coherence import TOP, Coherence, coherence
 from masklab.properties.inventory import LEAST, Property, inventory
 from masklab.properties.similarity import Neighbours, WordNet
 from masklab.report import style
@@ -23,6 +23,7 @@ from masklab.sparse.dictionary import learn
 from masklab.sparse.lasso import lasso
 
 PAGE, TABLE = "index.html", "properties"
+HERE, NULL = "this one", "initial weights"  # whose properties and codes they are
 TRAINED = 50_000  # vectors, at most, that dictionaries of other sizes are learned from
 
 
@@ -60,11 +61,14 @@ def look(
     step(2, 5)
     alike = [Neighbours(sample), *([other] if other else [])]
     coherent = [coherence(found, similarity, rng) for similarity in alike]
-    samples = {"": sample}
+    compared = [(HERE, asdict(one)) for one in coherent]
+    pairs = [(HERE, *row) for row in _agreement(sample, other)]
     if untrained is not None:
         learned = learn(untrained, k, penalty, settings["iterations"], settings["batch_size"], seed=1)
-        samples["initial weights"] = Sample.of(words, lasso(untrained, learned, penalty, solver), k)
-    pairs = [(weights, *row) for weights, each in samples.items() for row in _agreement(each, other)]
+        null = Sample.of(words, lasso(untrained, learned, penalty, solver), k)
+        properties = inventory(null)
+        compared += [(NULL, asdict(coherence(properties, similarity, rng))) for similarity in alike]
+        pairs += [(NULL, *row) for row in _agreement(null, other)]
     step(3, 5)
     penalties = tradeoff.penalties(coded, dictionary, penalty, solver)
     step(4, 5)
@@ -79,7 +83,8 @@ def look(
         "unnamed": len(found) - dead - len(shown), "here": penalties[tradeoff.FACTORS.index(1)],
         "coherent": [asdict(each) for each in coherent], "agreement": pairs, "penalties": penalties, "sizes": sizes,
         "figure": _figure(penalties, sizes, penalty, k), "properties": shown, "table": TABLE, "coded": count,
-        "iterations": min(settings["iterations"], tradeoff.ITERATIONS), "least": LEAST, "null": untrained is not None,
+        "iterations": min(settings["iterations"], tradeoff.ITERATIONS), "least": LEAST, "top": TOP,
+        "null": untrained is not None, "compared": compared,
     }  # fmt: skip
     fill(Path(folder) / PAGE, "dictionary.html", said)
     step(5, 5)
