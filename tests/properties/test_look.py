@@ -14,11 +14,13 @@ from masklab.cli import main
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
+from masklab.models.initial import initial
 from masklab.properties import agreement
 from masklab.properties.coded_words import Sample, Words
-from masklab.properties.gathering import initial, of_arrays, of_text
+from masklab.properties.gathering import of_arrays, of_text
 from masklab.properties.look import look
 from masklab.properties.similarity import WordNet
+from masklab.sparse.dictionary import learn
 from masklab.sparse.lasso import SOLVERS, lasso
 from masklab.sparse.targets import Codes
 from masklab.tokenizers import load_tokenizer
@@ -60,6 +62,7 @@ def test_the_command_writes_a_page_and_tables(page):
     assert (table["active"] > 0).any() and table["words"].notna().any() and table["coherence_neighbours"].notna().any()
     content = (page / "index.html").read_text()
     assert "<script>alert(1)" not in content and "Dictionary of m, layer 2" in content
+    assert "<td>this one</td>" in content and "<td>initial weights</td>" in content
     assert not re.findall(r"""(?:src|href)=["']?(?:https?:)?//""", content)  # it needs no network
 
 
@@ -110,6 +113,9 @@ def test_an_encoder_made_elsewhere(english, text, tmp_path):
     found = states[begin : begin + len(words[at].of)]
     alike = found @ torch.nn.functional.normalize(alone, dim=1).T  # pieces that are a space alone belong to no word
     assert (alike.max(1).values > 1 - 1e-4).all() and (alike.argmax(1).diff() > 0).all() and len(alone) - len(found) < 5
+    same, untrained, _ = of_text(tmp_path / "m", text, None, 2000, untrained=True)
+    assert [each.words for each in same] == [each.words for each in words] and untrained.shape == states.shape
+    assert abs((untrained * states).sum(1).mean()) < 0.5 and not torch.equal(untrained, states)
     with pytest.raises(MaskLabError, match="no layer 3; it has 0"):
         of_text(tmp_path / "m", text, 3)
 
@@ -202,8 +208,8 @@ def test_a_page_with_wordnet(english, ours, wordnet, tmp_path):
     dictionary = torch.nn.functional.normalize(states[:80], dim=1).T.contiguous()
     settings = {"penalty": 0.01, "solver": "fista", "iterations": 5, "batch_size": 50}
     about = {"title": HOSTILE, "facts": [("k", 80)], "note": ""}
-    _, untrained = of_arrays(initial(model), store, load_tokenizer(ours), 2, tokens=1500)
-    said = look(words, states, dictionary, settings, tmp_path, about, wordnet, untrained=untrained)
+    _, drawn = of_arrays(initial(model), store, load_tokenizer(ours), 2, tokens=1500)
+    said = look(words, states, dictionary, settings, tmp_path, about, (drawn, learn(drawn, 80, 0.01, 5, 50)), wordnet)
     content = (tmp_path / "index.html").read_text()
     weights, words, _, same, other = zip(*said["agreement"], strict=True)
     assert weights == ("this one", "this one", "initial weights", "initial weights") and words[:2] == words[2:]

@@ -9,8 +9,10 @@ with job(snakemake):
 
     from masklab.config.schema import Dictionary
     from masklab.models.checkpoint import load_checkpoint
-    from masklab.properties.gathering import initial, of_arrays
+    from masklab.models.initial import initial
+    from masklab.properties.gathering import of_arrays
     from masklab.properties.look import look
+    from masklab.sparse.dictionary import learn
     from masklab.tokenizers import load_tokenizer
     from masklab.tokens import TokenStore
 
@@ -29,8 +31,7 @@ with job(snakemake):
     )
     about = {"title": f"Dictionary {name}", "facts": facts, "note": several}
     dictionary = load_file(files.dictionary)["D"]
-    untrained = None
-    if (drawn := initial(model, params["seed"])) is not None:
-        _, untrained = of_arrays(drawn, store, tokenizer, config.layer, seed=params["seed"])
+    _, drawn = of_arrays(initial(model, params["seed"]), store, tokenizer, config.layer, seed=params["seed"])
+    untrained = drawn, learn(drawn, config.atoms, config.penalty, config.iterations, config.batch_size, params["seed"])
     folder = Path(snakemake.output.page).parent
-    look(words, states, dictionary, settings, folder, about, params["wordnet"], untrained=untrained)
+    look(words, states, dictionary, settings, folder, about, untrained, params["wordnet"])

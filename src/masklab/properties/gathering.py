@@ -9,7 +9,6 @@ from torch import Tensor
 from masklab import rng
 from masklab.errors import MaskLabError
 from masklab.lines import read_lines
-from masklab.models.encoder import MaskedLM
 from masklab.probes.folder import BATCH_TOKENS, read_foreign, read_own
 from masklab.properties.coded_words import MARK, words_of_pieces, words_of_text
 from masklab.sparse.lasso import unit_rows
@@ -45,24 +44,29 @@ def of_arrays(model, store, tokenizer, layer: int, tokens: int = TOKENS, seed: i
     return words, states
 
 
-def initial(model, seed: int = 1) -> MaskedLM | None:
-    """An encoder of the same shape with weights drawn anew; None of one that was made elsewhere."""
-    if not isinstance(model, MaskedLM):
-        return None
-    return MaskedLM(model.config, model.vocab_size, generator=rng.torch_generator(seed, "properties", "initial"))
-
-
-def of_text(folder, text, layer: int | None, tokens: int = TOKENS, length: int = LENGTH, device="cpu", progress=None):
+def of_text(
+    folder,
+    text,
+    layer: int | None,
+    tokens: int = TOKENS,
+    length: int = LENGTH,
+    device="cpu",
+    progress=None,
+    untrained: bool = False,
+):
     """(words of each line, unit states of all their tokens [n, d], layer) of the first lines of a file.
 
     folder: a Hugging Face folder of an encoder, made here or elsewhere. layer: None: the last one.
+    untrained: the states are those of the same architecture with initial weights.
 
     Raises:
         MaskLabError: what cannot be read, a layer that the encoder does not have, a text without lines.
     """
     if not Path(folder).is_dir():
         raise MaskLabError(f"{folder}: {'not a folder' if Path(folder).exists() else 'no such folder'}")
-    reader = (read_own if (Path(folder) / "masklab.json").is_file() else read_foreign)(folder, length, device)
+    reader = (read_own if (Path(folder) / "masklab.json").is_file() else read_foreign)(
+        folder, length, device, untrained
+    )
     words, parts, done, used = [], [], 0, layer
     for chunk in _chunks(text):
         rows = [(ids, spans, line) for (ids, spans), line in zip(reader.spans(chunk), chunk, strict=True)]

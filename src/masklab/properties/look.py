@@ -19,7 +19,6 @@ from masklab.properties.inventory import LEAST, Property, inventory
 from masklab.properties.similarity import Neighbours, WordNet
 from masklab.report import style
 from masklab.rng import generator
-from masklab.sparse.dictionary import learn
 from masklab.sparse.lasso import lasso
 
 PAGE, TABLE = "index.html", "properties"
@@ -34,9 +33,9 @@ def look(
     settings: dict,
     folder,
     about: dict,
+    untrained: tuple[Tensor, Tensor],
     wordnet=None,
     progress=None,
-    untrained: Tensor | None = None,
 ):
     """Write `index.html`, `properties.parquet` and `properties.csv` to a folder; returns what the page says.
 
@@ -44,8 +43,8 @@ def look(
         words: `coded_words.Words` of each sequence; states: the unit vectors of all their tokens, end to end [n, d].
         dictionary: [d, k]. settings: its penalty, solver, iterations and batch_size.
         about: title; facts: (what, value) pairs that head the page; note: a sentence, or "".
+        untrained: states [n, d] of the same tokens in the encoder with initial weights, and a dictionary of theirs.
         wordnet: folder of a WordNet database; None: nothing is compared with WordNet.
-        untrained: states of the same tokens in an encoder with initial weights, [n, d']; None: there are none.
     """
     step = progress or (lambda done, total: None)
     other = WordNet(wordnet) if wordnet is not None else None
@@ -63,12 +62,10 @@ def look(
     coherent = [coherence(found, similarity, rng) for similarity in alike]
     compared = [(HERE, asdict(one)) for one in coherent]
     pairs = [(HERE, *row) for row in _agreement(sample, other)]
-    if untrained is not None:
-        learned = learn(untrained, k, penalty, settings["iterations"], settings["batch_size"], seed=1)
-        null = Sample.of(words, lasso(untrained, learned, penalty, solver), k)
-        properties = inventory(null)
-        compared += [(NULL, asdict(coherence(properties, similarity, rng))) for similarity in alike]
-        pairs += [(NULL, *row) for row in _agreement(null, other)]
+    null = Sample.of(words, lasso(*untrained, penalty, solver), untrained[1].shape[1])
+    properties = inventory(null)
+    compared += [(NULL, asdict(coherence(properties, similarity, rng))) for similarity in alike]
+    pairs += [(NULL, *row) for row in _agreement(null, other)]
     step(3, 5)
     penalties = tradeoff.penalties(coded, dictionary, penalty, solver)
     step(4, 5)
@@ -84,7 +81,7 @@ def look(
         "coherent": [asdict(each) for each in coherent], "agreement": pairs, "penalties": penalties, "sizes": sizes,
         "figure": _figure(penalties, sizes, penalty, k), "properties": shown, "table": TABLE, "coded": count,
         "iterations": min(settings["iterations"], tradeoff.ITERATIONS), "least": LEAST, "top": TOP,
-        "null": untrained is not None, "compared": compared,
+        "compared": compared,
     }  # fmt: skip
     fill(Path(folder) / PAGE, "dictionary.html", said)
     step(5, 5)
