@@ -34,6 +34,7 @@ def main(arguments=None) -> int:
     rank.add_argument("--subspace", type=float, default=0.99, help="share of real tokens' norm in theirs (%(default)s)")
     rank.add_argument("--lines", type=int, help="read so many lines (all)")
     rank.add_argument("--specials", action="store_true", help="count [CLS] and [SEP] too")
+    rank.add_argument("--untrained", action="store_true", help="of the same architecture with initial weights: a null")
     rank.add_argument("--output", help="CSV file for the rows")
     rank.add_argument("--plot", help="picture of them by layer (.png, .pdf, .svg)")
     look = commands.add_parser(
@@ -249,7 +250,8 @@ def _rank(options):
         raise MaskLabError(f"--plot: {options.plot}: must end in .png, .pdf or .svg")
     configure()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    keys = {key: getattr(options, key) for key in ("rate", "threshold", "subspace", "length", "lines", "specials")}
+    keys = ("rate", "threshold", "subspace", "length", "lines", "specials", "untrained")
+    keys = {key: getattr(options, key) for key in keys}
     rows = folder_ranks(options.folder, options.text, device=device, progress=Progress("rank", "lines"), **keys)
     print(table(rows))
     if options.output:

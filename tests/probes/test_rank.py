@@ -155,6 +155,10 @@ def test_command_line_on_our_folder_and_on_anyone_elses(english, tmp_path, capsy
     assert (ours[["split", "layer", "metric", "n"]] == theirs[["split", "layer", "metric", "n"]]).all().all()
     assert (ours["value"] == theirs["value"])[whole].all()
     np.testing.assert_allclose(ours["value"], theirs["value"], rtol=1e-4)
+    assert main([*command, "--untrained", "--output", str(tmp_path / "null.csv")]) == 0
+    null = pd.read_csv(tmp_path / "null.csv")
+    assert (null["n"] == ours["n"]).all() and (null["value"] != ours["value"]).mean() > 0.5
+    capsys.readouterr()
     assert main([*command, "--lines", "0"]) == 1 and "no text" in capsys.readouterr().err
     (tmp_path / "m" / "config.json").unlink()
     assert main(command) == 1 and "transformers cannot read it" in capsys.readouterr().err

@@ -49,6 +49,7 @@ def folder_ranks(
     lines=None,
     subspace=0.99,
     specials=False,
+    untrained=False,
     seed=1,
     device="cpu",
     progress=None,
@@ -61,6 +62,7 @@ def folder_ranks(
         rate: share of tokens masked; lines: so many first lines; None: all.
         subspace: share of the squared norm of real tokens that their subspace holds.
         length: tokens a sequence is cut to, specials counted; never more than the encoder has positions for.
+        untrained: of its architecture with initial weights, as a null.
 
     Raises:
         MaskLabError: a file that cannot be read, a model that is no such encoder, a text without lines.
@@ -69,7 +71,7 @@ def folder_ranks(
         raise MaskLabError(f"{folder}: {'not a folder' if Path(folder).exists() else 'no such folder'}")
     masking = Masking(rate=rate, count="rounded")
     is_ours = (Path(folder) / "masklab.json").is_file()
-    reader = (read_own if is_ours else read_foreign)(folder, length, device)
+    reader = (read_own if is_ours else read_foreign)(folder, length, device, untrained=untrained)
     rngs = [generator(seed, "rank", purpose) for purpose in ("masks", "words")]
     batches = line_batches(text, reader, BATCH_TOKENS[device], lines, progress)
     grams = state_grams(reader.states, batches, masking, 0, *rngs, reader.mask_id, specials)
