@@ -1,17 +1,17 @@
 """The intervention of `implicit-bias`: recipes whose trace is lowered or raised, their figure and their claims."""
 
 import pytest
+import test_implicit_bias as wing
 
 import synthetic
-import test_implicit_bias as wing
 from masklab.errors import MaskLabError
 from masklab.scores.view import View
 from masklab.studies.implicit_bias.select import press, pressed, sizes
 
 CHANGE = {
     "objectives": {
-        "down": {"mlm": 1, "trace": {"weight": 0.01}},
-        "up": {"mlm": 1, "trace": {"weight": 0.003, "raised": True}},
+        "down": {"mlm": 1, "sharpness": {"weight": 0.01}},
+        "up": {"mlm": 1, "sharpness": {"weight": 0.003, "raised": True}},
     },
     "models": {
         "b": {"like": "ib-pcfg-l", "objective": "down"},
@@ -32,7 +32,7 @@ def world(per_trace):
 
     def cell(cell):
         facts, metric = cell["facts"], cell["metric"]
-        lowered = {None: 0, True: 40, False: -20}[facts.get("objective.trace.raised")]
+        lowered = {None: 0, True: 40, False: -20}[facts.get("objective.sharpness.raised")]
         if metric == "trace" and not cell["null"]:
             return 40 + lowered
         if metric == "accuracy" and not cell["null"]:
@@ -71,5 +71,5 @@ def test_the_figure_draws_traces_losses_and_accuracies(config):
 
 def test_a_study_without_such_recipes():
     config = wing.config_of()
-    with pytest.raises(MaskLabError, match="needs recipes whose objective is mlm and trace"):
+    with pytest.raises(MaskLabError, match="needs recipes whose objective is mlm and sharpness"):
         wing.shown(config, synthetic.results(config, "implicit-bias", wing.world), "figures", "figure_pressed")

@@ -142,7 +142,7 @@ OURS: dict[str, dict[str, Kind]] = {
         mlsm=("Mlsm", "masklab.objectives.mlsm:Mlsm"),
         mae=("Mae", "masklab.objectives.mae:Mae"),
         adversarial=("Adversarial", "masklab.objectives.adversarial:Adversarial"),
-        trace=("Trace", "masklab.objectives.trace:Trace"),
+        sharpness=("Sharpness", "masklab.objectives.sharpness:Sharpness"),
     ),
     "figures": {},
     "tables": {},

@@ -93,7 +93,7 @@ class Adversarial(Weight):
         return self.support + self.query, self.every
 
 
-class Trace(Weight):
+class Sharpness(Weight):
     """Logarithm of the trace of the Fisher information, that of the Hessian at saturation, which is lowered or raised: an intervention on how flat a minimum is (after Liu et al. 2023, section 3)."""
 
     predicts: ClassVar = False

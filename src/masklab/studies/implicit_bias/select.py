@@ -96,8 +96,8 @@ def algorithms(view: View) -> dict[str, str]:
 def press(view: View, recipe: str) -> float:
     """Weight with which the trace of the Hessian is lowered in training; below 0: raised; 0: neither."""
     facts = view.recipes[recipe]
-    weight = facts.get("objective.trace.weight") or 0.0
-    return -weight if facts.get("objective.trace.raised") else weight
+    weight = facts.get("objective.sharpness.weight") or 0.0
+    return -weight if facts.get("objective.sharpness.raised") else weight
 
 
 def pressed(view: View, kind: str) -> list[str]:
@@ -105,9 +105,9 @@ def pressed(view: View, kind: str) -> list[str]:
 
     The plain one is among them. Empty where the study has no recipe with such a term, or nothing to compare it with.
     """
-    found = view.find({"corpus.kind": kind, "objective.terms": lambda terms: sorted(terms) == ["mlm", "trace"]})
+    found = view.find({"corpus.kind": kind, "objective.terms": lambda terms: sorted(terms) == ["mlm", "sharpness"]})
     twins = {name: twin(view, name, "objective.") for name in found}
-    plain = _only(sorted({name for name in twins.values() if name}), f"trained as those with a trace term on {kind}")
+    plain = _only(sorted({name for name in twins.values() if name}), f"trained as those with sharpness on {kind}")
     together = [plain, *(name for name, of in twins.items() if of)] if plain else []
     return sorted(together, key=lambda name: press(view, name))
 
@@ -220,7 +220,7 @@ def pressed_traces(view: View):
         kind: {name: readings(view, name, ("gap", "trace")) for name in own} for kind, own in by_kind.items() if own
     }
     if not by_kind:
-        raise MaskLabError("needs recipes whose objective is mlm and trace, and one like them without trace")
+        raise MaskLabError("needs recipes whose objective is mlm and sharpness, and one like them without sharpness")
     return by_kind
 
 

@@ -1,4 +1,4 @@
-"""The trace term: estimate and gradient against the exact Fisher information; a run moves what the probe measures."""
+"""The term `sharpness`: its estimate and gradient against the exact Fisher information; what it does to a run."""
 
 import dataclasses
 
@@ -9,13 +9,13 @@ import torch
 
 from masklab import symbols
 from masklab.config.schema import Encoder, Objective
-from masklab.config.schema import Trace as Settings
+from masklab.config.schema import Sharpness as Settings
 from masklab.curvature.trace import hide, random_signs, squared_norms
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.objectives import Setup
-from masklab.objectives.trace import Trace, fisher_trace
+from masklab.objectives.sharpness import Sharpness, fisher_trace
 from masklab.rng import generator
 from masklab.tokens import TokenStore, write_symbol_tokens
 from masklab.training.loop import Trainer, train
@@ -25,8 +25,8 @@ ENCODER = Encoder(layers=1, hidden=32, heads=4, max_positions=8, dropout=0.1, po
 
 
 def term(table, tokens=None, **settings):
-    found = Trace(Settings(**settings))
-    found.name = "trace"
+    found = Sharpness(Settings(**settings))
+    found.name = "sharpness"
     found.prepare(Setup(ENCODER, 9, tokens or table.tokens, table.root / "tokenizer"))
     return found
 
@@ -111,7 +111,7 @@ def test_a_run_lowers_or_raises_the_trace(table, tmp_path):
     """300 updates; the trace of the curvature probe moves by more than a tenth each way, the loss by less than .03."""
     traces, losses = {}, {}
     for name, how in (("plain", None), ("flat", {"weight": 0.01}), ("sharp", {"weight": 0.01, "raised": True})):
-        goal = Objective(mlm=1, trace=Settings(**how)) if how else Objective(mlm=1)
+        goal = Objective(mlm=1, sharpness=Settings(**how)) if how else Objective(mlm=1)
         run = run_of(table.root, name, ENCODER.model_copy(update={"dropout": 0.0}), 300, goal)
         train(dataclasses.replace(run, output=tmp_path / name, state=tmp_path / "state" / name))
         traces[name] = measured_trace(tmp_path / name / "step-300", table)
@@ -123,14 +123,14 @@ def test_a_run_lowers_or_raises_the_trace(table, tmp_path):
 
 def test_a_run_takes_it_at_every_third_update(table, tmp_path):
     """Its column has the estimate where the term was added, and two runs of it have the same weights."""
-    goal = Objective(mlm=1, trace=Settings(weight=1e-3, every=3))
+    goal = Objective(mlm=1, sharpness=Settings(weight=1e-3, every=3))
     ends = []
     for name in ("one", "two"):
         run = run_of(table.root, "twice", ENCODER, 7, goal)
         trainer = Trainer(dataclasses.replace(run, output=tmp_path / name, state=tmp_path / name / "state"))
         trainer.resume()
         for step in range(7):
-            assert ("trace" in trainer.update(step)) == (step % 3 == 0)
+            assert ("sharpness" in trainer.update(step)) == (step % 3 == 0)
         ends.append(trainer.learner.flat.values)
     assert torch.equal(*ends)
 
@@ -139,5 +139,5 @@ def test_without_a_token_to_hide(table, tmp_path):
     names = [f"w{i}" for i in range(4)]
     column = symbols.column(np.array([], int), [0, 0])
     write_symbol_tokens(column, 9, 6, tmp_path / "tokens", "train", {"names": names})
-    with pytest.raises(MaskLabError, match=r"trace: no training sequence has a token"):
+    with pytest.raises(MaskLabError, match=r"sharpness: no training sequence has a token"):
         term(table, tmp_path / "tokens")

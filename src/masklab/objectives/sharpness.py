@@ -44,7 +44,7 @@ def fisher_trace(predict, values: dict[str, torch.Tensor], noise: dict[str, torc
     return (mean_divergence(moved(reach), here) + mean_divergence(moved(-reach), here)) / reach**2
 
 
-class Trace(Term):
+class Sharpness(Term):
     """Logarithm of the trace of the Fisher information on sequences of the training split, one hidden token each.
 
     Of the logarithm, since it pushes less the more it has raised, and has the same weight in models of any size.
