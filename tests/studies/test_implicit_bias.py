@@ -21,7 +21,7 @@ from masklab.studies.implicit_bias.select import algorithms, letters, places, sa
 from masklab.studies.implicit_bias.traces import regression
 
 RAW = plain(layered())
-DRAWN = [name for name in FIGURES if name not in ("figure6", "figure7", "figure8", "figure_pressed")]
+DRAWN = [name for name in FIGURES if name not in ("figure6", "figure7", "figure8", "figure_pressed", "figure_drift")]
 FLOOR = 2.0
 
 
