@@ -165,7 +165,6 @@ class Within:
     xs: tuple[Reading, ...]
     givens: tuple[Reading, ...] = ()
     points: int = 8
-    equal_loss: bool = True
 
     def readings(self) -> list:
         return [*self.ys, *self.xs, *self.givens]

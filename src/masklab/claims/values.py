@@ -33,14 +33,7 @@ def at_equal_loss(effect, results: Results):
         kept = results.at_equal_loss([y.recipe for y in effect.ys])
         pairs = [(y, x) for y, x in zip(effect.ys, effect.xs, strict=True) if y.recipe in kept]
         return replace(effect, ys=tuple(y for y, _ in pairs), xs=tuple(x for _, x in pairs)) if pairs else effect
-    if isinstance(effect, Within) and effect.equal_loss:
-        kept = results.at_equal_loss([y.recipe for y in effect.ys])
-        sides = {side: tuple(part for part in getattr(effect, side) if part.recipe in kept) for side in SIDES}
-        return replace(effect, **sides) if sides["ys"] else effect
     return effect
-
-
-SIDES = ("ys", "xs", "givens")
 
 
 def points(effect: Correlation | Within, results: Results) -> int:
