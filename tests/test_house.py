@@ -20,7 +20,7 @@ FLOORS = [
     ["corpora"],
     ["conditionals", "models"],
     ["tasks", "curvature"],
-    ["objectives"],
+    ["objectives", "phrases"],
     ["training"],
     ["probes"],
     ["claims", "report"],
