@@ -146,6 +146,8 @@ def test_a_table_has_the_numbers_of_its_figure_and_the_nulls(name, config, resul
     if name == "losses":
         assert set(table["row"]) == {"loss", "floor", "gap"}
         return
+    if name == "replaced":  # tests/studies/test_dh_section6.py
+        return
     if name == "stopping":
         assert set(table["panel"]) == {"single", "shared", "separate"} and not table["label"].str.contains("null").any()
         return

@@ -4,7 +4,6 @@ from artifacts import Artifact, of_kind
 from artifacts.training import codes_of
 from masklab.config import is_exact, kinds
 from masklab.config.measured import replicates_of
-from masklab.config.schema import CorpusProbe
 from masklab.config.units import units
 
 LAWS = "masklab.corpora.laws"  # what imports it may ask for the law of a model's corpus
@@ -23,7 +22,7 @@ class Probe(Artifact):
         }
         if settings.kind == "prediction" and (codes := codes_of(self.paths, recipe, k)):
             files["codes"] = codes
-        if isinstance(settings, CorpusProbe):
+        if settings.reads_tokens:
             files["tokens"] = tokens
         if is_exact(self.config, probe, recipe):
             folder = tokens.replace("/tokens/", "/conditionals/").removesuffix("/meta.json")

@@ -246,6 +246,17 @@ class Costs:
                 seconds += self.device.seconds(each, layers, what="finetune") * len(probe.seeds)
         return seconds, flops
 
+    def _replaced(self, probe, model, encoder, tasks):
+        """Fine-tunings, and predictions for the examples with each feature hidden and with one replaced."""
+        seconds, flops = self._finetune(probe, model, encoder, tasks)
+        length = round(
+            max((self.sizes.task_length(task, probe.max_length, model.tokenizer) for task in tasks), default=0)
+        )
+        passes = len(probe.spans) * (length + 2 * len(probe.sizes or [1]) * (1 + len(probe.updates)))
+        rows = len(tasks) * len(probe.seeds) * probe.examples * passes
+        each = forward_flops(encoder, 0, 1, length, length if probe.pooling == "mean" else 1) * rows
+        return seconds + self.device.seconds(each, encoder.layers / 3 * rows / 64), flops + each
+
     def _updates(self, probe, epoch, every):
         """Updates of a fine-tuning, until it stops early."""
         most = probe.max_steps or probe.epochs * epoch

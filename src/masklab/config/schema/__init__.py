@@ -35,6 +35,7 @@ from masklab.config.schema.probes import (
     PredictionProbe,
     Probe,
     RankProbe,
+    ReplacedProbe,
 )
 from masklab.config.schema.studies import Study
 from masklab.config.schema.tasks import (

@@ -18,6 +18,8 @@ class CheckpointProbe(Entity):
 
     # The nulls of a study that mean something to this kind of probe (`config.nulls`).
     nulls: ClassVar[tuple[str, ...]] = ()
+    # Whether it reads the tokens of the model's corpus, beside tasks.
+    reads_tokens: ClassVar[bool] = False
 
     steps: list[int] | Literal["all", "last"] = Field("last", description="Checkpoints to measure.")
     split: list[Literal["step", "task"]] = Field(
@@ -28,6 +30,8 @@ class CheckpointProbe(Entity):
 
 class CorpusProbe(CheckpointProbe):
     """A probe that reads the corpus of the model and no task."""
+
+    reads_tokens: ClassVar = True
 
     tasks: list[str] = Field([], description="This probe reads no tasks: always empty.", max_length=0)
 
@@ -60,11 +64,9 @@ class MinimalPairsProbe(CheckpointProbe):
     batch_tokens: Count = Field(16384, description="Tokens per forward pass.")
 
 
-class FinetuneProbe(TrainingProbe):
-    """Fine-tuning on labels, ratings or answer spans, with early stopping."""
+class Finetuning(TrainingProbe):
+    """What every probe says that fine-tunes."""
 
-    nulls: ClassVar = NETWORKS + WORDS
-    kind: Literal["finetune"]
     seeds: list[int] = Field(
         [1, 2, 3, 4], min_length=1, description="Seeds of fine-tuning: of head, batches and dropout."
     )
@@ -97,12 +99,24 @@ class FinetuneProbe(TrainingProbe):
         "f1",
         description="Metric that the best evaluation of a classification is chosen by; `f1`: accuracy for more than two classes; `task`: the task's own, as ratings and spans always are.",
     )
+    betas: tuple[Share, Share] = (0.9, 0.999)
+    eps: float = Field(1e-8, gt=0)
+    patience: Count = Field(10, description="Evaluations without improvement before stopping.")
+    threshold: float = Field(0.001, ge=0, description="Improvement that counts.")
+    stop_after_peak: bool = Field(
+        True, description="Count patience only after warm-up; false: from the first evaluation, as transformers does."
+    )
+
+
+class FinetuneProbe(Finetuning):
+    """Fine-tuning on labels, ratings or answer spans, with early stopping."""
+
+    nulls: ClassVar = NETWORKS + WORDS
+    kind: Literal["finetune"]
     grid: dict[Literal["lr", "batch_size", "epochs", "warmup"], list[float]] = Field(
         {},
         description="Values to search, every combination with every seed: the rows are those of the one whose median over seeds is best on the validation split, by the task's metric.",
     )
-    betas: tuple[Share, Share] = (0.9, 0.999)
-    eps: float = Field(1e-8, gt=0)
     rank: Annotated[float, Field(gt=0, le=1)] | None = Field(
         None,
         description="tau: measure the effective rank of the last layer on the test split after fine-tuning too (see the `rank` probe). None: no.",
@@ -110,10 +124,25 @@ class FinetuneProbe(TrainingProbe):
     stride: Count = Field(128, description="Tokens from one window of a long context to the next (spans).")
     max_question: Count = Field(64, description="Tokens of a question that are read (spans).")
     max_answer: Count = Field(30, description="Tokens of the longest answer (spans).")
-    patience: Count = Field(10, description="Evaluations without improvement before stopping.")
-    threshold: float = Field(0.001, ge=0, description="Improvement that counts.")
-    stop_after_peak: bool = Field(
-        True, description="Count patience only after warm-up; false: from the first evaluation, as transformers does."
+
+
+class ReplacedProbe(Finetuning):
+    """Features replaced by synonyms and others: how far predictions change before and after fine-tuning (Chiang and Yogatama 2023, section 6), on a pseudo-language."""
+
+    nulls: ClassVar = NETWORKS
+    reads_tokens: ClassVar = True
+    kind: Literal["replaced"]
+    domain: str = Field("A-D1", description="Domain of the test sequences in which features are replaced.")
+    synonyms: str = Field("B-D1", description="Domain that spells the same synsets by the other form.")
+    examples: Count = Field(500, description="Test sequences, the first ones.")
+    spans: list[Count] = Field(
+        [1, 3], min_length=1, description="Synsets of a feature, a level each; the most salient one is replaced."
+    )
+    share: Share = Field(
+        0.5, description="Share of the features that are replaced by their synonym, others by another feature."
+    )
+    updates: list[Count] = Field(
+        [], description="Updates of a fine-tuning after which it is measured, beside its best."
     )
 
 

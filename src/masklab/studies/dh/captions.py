@@ -7,6 +7,7 @@ DOMAINS = (
     " keeps to one form"
 )
 HALF, NONE, SOME = "half of them from B-D2", "all of them from A-D1", "a tenth of them from B-D2"
+BEFORE = "how far the predictions of the pre-trained model lie apart beside the two features"
 FIGURES = {
     "figure1": "How a sequence comes about: two walks over synsets, spelt with and without the property.",
     "figure2": f"Fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
@@ -20,6 +21,9 @@ FIGURES = {
     f" (w/o DH) to all (w/ DH). {DOMAINS}.",
     "figure_course": "Not in the paper: accuracy after fine-tuning checkpoints of w/ DH, against how far their loss is"
     f" from the least possible one. {DOMAINS}.",
+    "figure_replaced": "Section 6 on the pseudo-language: how the change of the fine-tuned prediction goes with"
+    f" {BEFORE}, over all replacements (half of them by synonyms), true synonyms alone, and others alone.",
+    "figure_replaced_course": "The same over all replacements, in the course of fine-tuning on the largest set.",
 }
 TABLES = {
     f"table{name}": f"The numbers of Figure {name}, with intervals. {DOMAINS}."
@@ -27,6 +31,9 @@ TABLES = {
 }
 TABLES |= {
     "losses": "Loss of each pre-trained model, the least possible loss, and the gap between them, in nats.",
+    "replaced": "Section 6 on the pseudo-language, at the largest number of examples: correlations of the change of the"
+    f" fine-tuned prediction with {BEFORE}, the mean distances (total variation), and the accuracy of the same"
+    " classifiers on the examples and on the same examples in the other form.",
     "stopping": "Share of fine-tunings that ended at the last update they could make (capped), not for want of"
     " improvement, and the mean update whose weights were kept.",
 }
