@@ -4,6 +4,7 @@ from artifacts import Artifact, of_kind
 from artifacts.training import codes_of
 from masklab.config import is_exact, kinds
 from masklab.config.measured import replicates_of
+from masklab.config.sources import expand
 from masklab.config.units import units
 
 LAWS = "masklab.corpora.laws"  # what imports it may ask for the law of a model's corpus
@@ -24,6 +25,8 @@ class Probe(Artifact):
             files["codes"] = codes
         if settings.reads_tokens:
             files["tokens"] = tokens
+        if settings.kind == "paraphrased":
+            files["parses"] = [path for file in settings.parses for path in expand(file)]
         if is_exact(self.config, probe, recipe):
             folder = tokens.replace("/tokens/", "/conditionals/").removesuffix("/meta.json")
             files["conditionals"] = f"{folder}/{settings.sequences}-{settings.positions}/conditionals.json"

@@ -17,6 +17,7 @@ MEASURES = {
     "finetune": ("labels", "ratings", "spans"),
     "linear_probe": ("labels",),
     "replaced": ("labels",),
+    "paraphrased": ("labels",),
 }
 TEXTS = ("english-labels", "label-files", "babylm-labels")  # kinds whose texts a causal corpus's words can be kept of
 

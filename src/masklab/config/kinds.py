@@ -135,6 +135,7 @@ OURS: dict[str, dict[str, Kind]] = {
         rank=("RankProbe", "masklab.probes.rank:measure"),
         cost=("CostProbe", "masklab.probes.cost:measure"),
         replaced=("ReplacedProbe", "masklab.probes.replaced:measure"),
+        paraphrased=("ParaphrasedProbe", "masklab.probes.paraphrased:measure"),
     ),
     "terms": _ours(
         "terms",

@@ -4,6 +4,9 @@ Light: figures and claims name with `split` what a probe of replaced features me
 """
 
 SYNONYMS, OTHERS, LAW, COURSE = "synonyms", "others", "law", "course"
+WORD, SHORT, LONG = "word", "short phrase", "long phrase"
+WITH, MEANS, EXAMPLE = "sentence, with", "sentence, means", "example"
+LEVELS = (WORD, SHORT, LONG, WITH, MEANS, EXAMPLE)  # of features of text
 
 
 def level(synsets: int) -> str:

@@ -32,6 +32,7 @@ from masklab.config.schema.probes import (
     LinearProbe,
     LossProbe,
     MinimalPairsProbe,
+    ParaphrasedProbe,
     PredictionProbe,
     Probe,
     RankProbe,

@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from masklab.config.schema.base import Count, Entity, Kinds, Share
 from masklab.config.schema.models import Masking
@@ -144,6 +144,45 @@ class ReplacedProbe(Finetuning):
     updates: list[Count] = Field(
         [], description="Updates of a fine-tuning after which it is measured, beside its best."
     )
+
+
+class ParaphrasedProbe(Finetuning):
+    """Words, phrases and sentences of text replaced by paraphrases: how far predictions change before and after fine-tuning (Chiang and Yogatama 2023, section 6)."""
+
+    nulls: ClassVar = NETWORKS
+    kind: Literal["paraphrased"]
+    parses: list[str] = Field(
+        min_length=1,
+        description="Files of bracketed parses of the test examples (a `.jsonl` has them in fields that end in `parse`, as MNLI's); an example is used if it has one.",
+    )
+    wordnet: str | None = Field(
+        None, description="Data folder of NLTK with a WordNet 3 database: synonyms of words. None: no words."
+    )
+    there: str | None = Field(
+        None,
+        description="Translation model, a folder or a name in Hugging Face's cache (paper: facebook/wmt19-en-de), by whose translations, back by `back`, phrases are paraphrased. None: no phrases and sentences.",
+    )
+    back: str | None = Field(None, description="The model that translates back (paper: facebook/wmt19-de-en).")
+    examples: Count = Field(1000, description="Test examples, the first ones that have a parse.")
+    query: str = Field(
+        "{a} It was [MASK] .",
+        description="What makes an example a query, with {a}, for a pair {b}, and [MASK] (paper, MNLI: `{a} ? [MASK] , {b}`).",
+    )
+    verbalisers: list[str] | None = Field(
+        None,
+        description="A word for each label, one token each (paper: terrible, great). None: no queries of examples.",
+    )
+    updates: list[Count] = Field(
+        [], description="Updates of a fine-tuning after which it is measured, beside its best."
+    )
+
+    @model_validator(mode="after")
+    def _something(self):
+        if (self.there is None) != (self.back is None):
+            raise ValueError(f"{'there' if self.there is None else 'back'}: a phrase is translated there and back")
+        if self.wordnet is None and self.there is None:
+            raise ValueError("wordnet: nothing to replace features by; name a WordNet, or models `there` and `back`")
+        return self
 
 
 class PredictionProbe(CorpusProbe):

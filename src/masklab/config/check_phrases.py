@@ -1,0 +1,48 @@
+"""What a probe of paraphrases needs on this machine: parses, a WordNet, translation models. One line for each lack."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from masklab import wordnet
+from masklab.config.adopted import found
+from masklab.config.data import JSON, head
+from masklab.config.sources import expand
+from masklab.errors import MaskLabError
+from masklab.lines import format_of
+
+
+def check_phrases(where: str, probe) -> None:
+    """MaskLabError, beginning with `config: <where>`, at the first thing that is missing."""
+    for pattern in probe.parses:
+        _check_parses(f"config: {where}.parses", pattern)
+    if probe.wordnet is not None:
+        try:
+            wordnet.place_of(probe.wordnet)
+            if find_spec("nltk") is None:
+                raise MaskLabError(
+                    f"{probe.wordnet}: WordNet is read by nltk, which is not installed; pip install nltk"
+                )
+        except MaskLabError as error:
+            raise MaskLabError(f"config: {where}.wordnet: {error}") from None
+    for key in ("there", "back"):
+        if (model := getattr(probe, key)) is not None:
+            try:
+                found(model)
+            except MaskLabError as error:
+                raise MaskLabError(f"config: {where}.{key}: {error}") from None
+
+
+def _check_parses(where, pattern):
+    files = [file for file in expand(pattern) if Path(file).exists()]
+    if not files:
+        raise MaskLabError(f"{where}: no file matches {pattern}")
+    for file in files:
+        try:
+            lines = [line for line in head(file).lines if line.strip()]
+        except MaskLabError as error:
+            raise MaskLabError(f"{where}: {error}") from None
+        begins = "{" if format_of(file) in JSON else "("
+        if not lines[0].lstrip().startswith(begins):
+            raise MaskLabError(
+                f"{where}: {file}: begins with no {begins!r}: parses are in brackets, or fields of json lines"
+            )
