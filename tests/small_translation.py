@@ -18,7 +18,7 @@ def save(folder, words, seed, forced_bos=None):
     torch.manual_seed(seed)
     config = BartConfig(
         vocab_size=len(vocabulary), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
-        decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=128, init_std=0.5,
+        decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=40, init_std=0.5,
         forced_bos_token_id=forced_bos,
     )  # fmt: skip
     model = BartForConditionalGeneration(config)

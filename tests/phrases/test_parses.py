@@ -57,6 +57,11 @@ def test_files_of_parses(tmp_path):
     }
     rows.write_text(json.dumps(given) + "\n")
     assert [tree.words[0] for tree in read_trees(rows)] == ["The", "She"]
+    table = tmp_path / "mnli.tsv"
+    table.write_text(
+        "".join("\t".join(row) + "\n" for row in ([*given], [" ".join(v.split()) for v in given.values()]))
+    )
+    assert [tree.words[0] for tree in read_trees(table)] == ["The", "She"]
     for broken, message in {
         "(S (NN a)": "line 1: a parse is not closed",
         "(S a))\n(S b)": "line 1: a bracket is closed that was not opened",

@@ -15,7 +15,7 @@ from masklab.files import read_table, write_json
 from masklab.models.checkpoint import load_checkpoint
 from masklab.phrases import COURSE, EXAMPLE, LEVELS, LONG, SHORT, WORD, split
 from masklab.phrases.distances import total_variation
-from masklab.phrases.features import Feature, read_examples
+from masklab.phrases.examples import Feature, read_examples
 from masklab.phrases.parses import key_of, read_trees
 from masklab.probes import Context
 from masklab.tasks.encoding import content_ids

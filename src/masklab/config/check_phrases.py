@@ -41,8 +41,10 @@ def _check_parses(where, pattern):
             lines = [line for line in head(file).lines if line.strip()]
         except MaskLabError as error:
             raise MaskLabError(f"{where}: {error}") from None
-        begins = "{" if format_of(file) in JSON else "("
-        if not lines[0].lstrip().startswith(begins):
+        begins = {**dict.fromkeys(JSON, "{"), ".tsv": None}.get(format_of(file), "(")
+        if begins is None and not any(column.endswith("parse") for column in lines[0].split("\t")):
+            raise MaskLabError(f"{where}: {file}: has no column whose name ends in `parse`")
+        if begins is not None and not lines[0].lstrip().startswith(begins):
             raise MaskLabError(
                 f"{where}: {file}: begins with no {begins!r}: parses are in brackets, or fields of json lines"
             )

@@ -1,8 +1,9 @@
 """Bracketed parses, where their words lie in a text, and the words and phrases that may be replaced.
 
-Parses are in the brackets of the Penn Treebank, one after the other in a text file, or in the fields of json lines
-whose names end in `parse` (MNLI's `sentence1_parse`, `premise_parse`). Trees whose labels are no syntactic categories
-(the sentiments of the Stanford Sentiment Treebank) have phrases too, which count as nouns where a category is asked.
+Parses are in the brackets of the Penn Treebank, one after the other in a text file, or in the fields of json lines or
+the columns of a TSV whose names end in `parse` (MNLI's `sentence1_parse`, `premise_parse`). Trees whose labels are no
+syntactic categories (the sentiments of the Stanford Sentiment Treebank) have phrases too, which count as nouns where a
+category is asked.
 """
 
 import re
@@ -79,8 +80,8 @@ def read_trees(path):
 
 def _parses(path):
     """(line, bracketed text) of each parse of a file."""
-    if format_of(path) in (".json", ".jsonl"):
-        for number, row in read_json_lines(path):
+    if format_of(path) in (".json", ".jsonl", ".tsv"):
+        for number, row in _tsv_rows(path) if format_of(path) == ".tsv" else read_json_lines(path):
             fields = [key for key in row if key.endswith("parse") and not key.endswith(BINARY)]
             if not fields:
                 raise MaskLabError(f"{path}: line {number}: no field whose name ends in `parse`")
@@ -95,6 +96,17 @@ def _parses(path):
             depth, begun = 0, []
     if begun:
         raise MaskLabError(f"{path}: line {number}: a parse is not closed")
+
+
+def _tsv_rows(path):
+    """(line, columns) of the rows of GLUE's tables, which quote nothing."""
+    columns = None
+    for number, line in read_lines(path):
+        values = line.split("\t")
+        if columns is None:
+            columns = values
+        else:
+            yield number, dict(zip(columns, values, strict=False))
 
 
 def parse(text: str, where: str = "parse") -> Tree:

@@ -12,7 +12,28 @@ from masklab.errors import MaskLabError
 BEAMS = 5
 WITHIN = 1.0  # of the best candidate's score
 BATCH = 16
-MOST = 64  # tokens more than the input has that a translation may have
+MOST = 256  # tokens of a translation
+
+
+class Forced:
+    """A processor of transformers' beam search: row i of a batch begins with `tokens[i]`, after `first` other tokens.
+
+    One number of each row is left as it is. transformers' own `prefix_allowed_tokens_fn` asks for a list of allowed
+    tokens of every beam at every step, the whole vocabulary where nothing is forced.
+    """
+
+    def __init__(self, tokens: list[list[int]], first: int):
+        self.tokens, self.first = tokens, first
+
+    def __call__(self, input_ids, scores):
+        place, beams = input_ids.shape[1] - self.first, len(scores) // len(self.tokens)
+        for row, tokens in enumerate(self.tokens):
+            if 0 <= place < len(tokens):
+                own = scores[row * beams : (row + 1) * beams]
+                kept = own[:, tokens[place]].clone()
+                own.fill_(-torch.inf)
+                own[:, tokens[place]] = kept
+        return scores
 
 
 class Translator:
@@ -52,20 +73,16 @@ class Translator:
 
     @torch.inference_mode()
     def _generate(self, texts, forced, returned):
+        from transformers import LogitsProcessorList
+
         given = self.tokenizer(texts, return_tensors="pt", padding=True, truncation=True).to(self.device)
-        longest = max(given["input_ids"].shape[1], *(len(tokens) for tokens in forced)) + MOST
         settings = self.model.generation_config
         first = 1 + (settings.forced_bos_token_id is not None)  # tokens before those of the translation
-        every = list(range(self.model.config.vocab_size))
-
-        def allowed(row, tokens):
-            place = len(tokens) - first
-            return [forced[row][place]] if 0 <= place < len(forced[row]) else every
-
         out = self.model.generate(
             input_ids=given["input_ids"], attention_mask=given["attention_mask"], num_beams=max(BEAMS, returned),
-            num_return_sequences=returned, max_new_tokens=min(longest, self._most()), do_sample=False,
-            prefix_allowed_tokens_fn=allowed if any(forced) else None, return_dict_in_generate=True, output_scores=True,
+            num_return_sequences=returned, max_new_tokens=min(MOST, self._most()), do_sample=False,
+            logits_processor=LogitsProcessorList([Forced(forced, first)]), return_dict_in_generate=True,
+            output_scores=True,
         )  # fmt: skip
         special = set(self.tokenizer.all_special_ids)
         rows = out.sequences[:, first:].tolist()

@@ -23,7 +23,7 @@ from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.phrases import COURSE, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, split
 from masklab.phrases.distances import template_distances, total_variation
-from masklab.phrases.features import Feature, Text, read_examples
+from masklab.phrases.examples import Feature, Text, read_examples
 from masklab.phrases.parses import SHORT as FEW
 from masklab.phrases.parses import key_of, read_trees
 from masklab.phrases.queries import PHRASES, filled, query_ids, sentence_query, verbaliser_ids

@@ -153,7 +153,7 @@ class ParaphrasedProbe(Finetuning):
     kind: Literal["paraphrased"]
     parses: list[str] = Field(
         min_length=1,
-        description="Files of bracketed parses of the test examples (a `.jsonl` has them in fields that end in `parse`, as MNLI's); an example is used if it has one.",
+        description="Files of bracketed parses of the test examples (a `.jsonl` or `.tsv` has them in fields that end in `parse`, as MNLI's); an example is used if it has one.",
     )
     wordnet: str | None = Field(
         None, description="Data folder of NLTK with a WordNet 3 database: synonyms of words. None: no words."

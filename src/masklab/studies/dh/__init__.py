@@ -3,7 +3,7 @@ Pretraining" (EMNLP 2023): its figures, tables and claims.
 """
 
 from masklab.report.item import Item
-from masklab.studies.dh import section6
+from masklab.studies.dh import section6, section6_text
 from masklab.studies.dh.claims import claims as curve_claims
 from masklab.studies.dh.select import HALF, NONE, SOME, course, curves, dose_curves, ends, losses, walks
 
@@ -27,6 +27,7 @@ FIGURES |= {
     "figure_dose": Item("masklab.studies.dh.figures:dose", dose_curves, nulls=False),
     "figure_replaced": Item("masklab.studies.dh.section6_figures:replaced", section6.curves, nulls=False),
     "figure_replaced_course": Item("masklab.studies.dh.section6_figures:course", section6.courses, nulls=False),
+    "figure_phrases": Item("masklab.studies.dh.section6_figures:text", section6_text.curves, nulls=False),
     "figure_course": Item("masklab.studies.dh.figures:course", course, nulls=False),
 }
 TABLES = {
@@ -35,10 +36,11 @@ TABLES = {
 } | {
     "losses": Item("masklab.studies.dh.tables:losses", losses, nulls=False),
     "replaced": Item("masklab.studies.dh.section6_figures:table", section6.numbers, nulls=False),
+    "phrases": Item("masklab.studies.dh.section6_figures:table", section6_text.numbers, nulls=False),
     "stopping": Item("masklab.studies.dh.tables:stopping", ends, nulls=False),
 }
 
 
 def claims(view):
     """Every claim of the wing that a study's recipes and tasks allow."""
-    return [*curve_claims(view), *section6.claims(view)]
+    return [*curve_claims(view), *section6.claims(view), *section6_text.claims(view)]

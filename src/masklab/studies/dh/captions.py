@@ -13,6 +13,9 @@ FIGURES = {
     "figure2": f"Fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
     "figure3a": f"Fine-tuning examples, {NONE}: {CURVES}. {DOMAINS}.",
     "figure3b": f"Fine-tuning examples, {SOME}: {CURVES}. {DOMAINS}.",
+    "figure_phrases": "Section 6 on text: how the change of the fine-tuned prediction goes with"
+    f" {BEFORE}, for features of each level, over the updates of fine-tuning on the largest set and over the number of"
+    " its examples.",
     "figure5a": f"Features of several tokens from one alphabet; fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
     "figure5b": f"Features of several tokens from two alphabets; fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
     "figure6": f"Figures 2, 3a and 3b together. {DOMAINS}.",
@@ -31,6 +34,8 @@ TABLES = {
 }
 TABLES |= {
     "losses": "Loss of each pre-trained model, the least possible loss, and the gap between them, in nats.",
+    "phrases": "Section 6 on text, at the largest number of examples: correlations with their intervals over features,"
+    " the mean distances (total variation), and the accuracy of the same classifiers.",
     "replaced": "Section 6 on the pseudo-language, at the largest number of examples: correlations of the change of the"
     f" fine-tuned prediction with {BEFORE}, the mean distances (total variation), and the accuracy of the same"
     " classifiers on the examples and on the same examples in the other form.",
