@@ -1,4 +1,4 @@
-"""What a probe of paraphrases lacks on this machine: one line with file, line and key, before any job."""
+"""What a probe of paraphrases lacks on this machine: one line with file, line and key."""
 
 from pathlib import Path
 
@@ -28,10 +28,10 @@ def said(tmp_path, monkeypatch):
         probe = {"kind": "paraphrased", "tasks": ["acceptability"], "parses": ["parses.txt"], **keys}
         Path("my.yaml").write_text(yaml.safe_dump({"probes": {"mine": probe}}, sort_keys=False))
         try:
-            opened(["my.yaml"])
+            notes = [note for note in opened(["my.yaml"]).notices if "probes.mine" in note]
         except MaskLabError as error:
             return str(error)
-        return None
+        return "\n".join(notes) or None
 
     return say
 

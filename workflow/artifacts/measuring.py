@@ -1,5 +1,7 @@
 """Scores: of one probe on one replicate of a recipe, and of all together."""
 
+from pathlib import Path
+
 from artifacts import Artifact, of_kind
 from artifacts.training import codes_of
 from masklab.config import is_exact, kinds
@@ -26,7 +28,7 @@ class Probe(Artifact):
         if settings.reads_tokens:
             files["tokens"] = tokens
         if settings.kind == "paraphrased":
-            files["parses"] = [path for file in settings.parses for path in expand(file)]
+            files["sources"] = [path for file in settings.parses for path in expand(file) if Path(path).is_file()]
         if is_exact(self.config, probe, recipe):
             folder = tokens.replace("/tokens/", "/conditionals/").removesuffix("/meta.json")
             files["conditionals"] = f"{folder}/{settings.sequences}-{settings.positions}/conditionals.json"

@@ -1,4 +1,8 @@
-"""What a probe of paraphrases needs on this machine: parses, a WordNet, translation models. One line for each lack."""
+"""What a probe of paraphrases needs on this machine: parses, a WordNet, translation models.
+
+Where something is missing a config is read all the same, with a note, and a run that would come to the probe is refused
+before its first job.
+"""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,10 +15,22 @@ from masklab.errors import MaskLabError
 from masklab.lines import format_of
 
 
-def check_phrases(where: str, probe) -> None:
-    """MaskLabError, beginning with `config: <where>`, at the first thing that is missing."""
+def lacking(config, probes=None) -> list[str]:
+    """A line for each probe that lacks something, with its key; probes: names of those that count, None: all."""
+    found = []
+    for name, probe in config.probes.items():
+        if probe.kind == "paraphrased" and (probes is None or name in probes):
+            try:
+                _check(f"probes.{name}", probe)
+            except MaskLabError as error:
+                found.append(str(error))
+    return found
+
+
+def _check(where: str, probe) -> None:
+    """MaskLabError, beginning with `where`, at the first thing that is missing."""
     for pattern in probe.parses:
-        _check_parses(f"config: {where}.parses", pattern)
+        _check_parses(f"{where}.parses", pattern)
     if probe.wordnet is not None:
         try:
             wordnet.place_of(probe.wordnet)
@@ -23,13 +39,13 @@ def check_phrases(where: str, probe) -> None:
                     f"{probe.wordnet}: WordNet is read by nltk, which is not installed; pip install nltk"
                 )
         except MaskLabError as error:
-            raise MaskLabError(f"config: {where}.wordnet: {error}") from None
+            raise MaskLabError(f"{where}.wordnet: {error}") from None
     for key in ("there", "back"):
         if (model := getattr(probe, key)) is not None:
             try:
                 found(model)
             except MaskLabError as error:
-                raise MaskLabError(f"config: {where}.{key}: {error}") from None
+                raise MaskLabError(f"{where}.{key}: {error}") from None
 
 
 def _check_parses(where, pattern):
