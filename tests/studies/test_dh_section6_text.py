@@ -49,6 +49,9 @@ def test_the_figure_has_a_curve_for_every_level(config, results):
     assert set(data.loc[data["axis"] == "updates of fine-tuning", "x"]) == set(probe.updates)
     for level in LEVELS:
         assert np.allclose(data.loc[data["level"] == level, "value"], R[level], atol=0.01)
+    assert [axes.get_xlabel() for axes in figure.axes] == [
+        "Updates of fine-tuning (log scale)", "Training examples (log scale)",
+    ]  # fmt: skip
     drawn = [line for axes in figure.axes for line in axes.get_lines() if not line.get_label().startswith("_")]
     assert len(drawn) == 2 * len(LEVELS)
     nothing_overlaps(figure)

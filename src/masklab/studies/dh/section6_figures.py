@@ -25,6 +25,7 @@ LEVEL_LOOKS = {
     MEANS: {"color": "#0072B2", "marker": "D", "linestyle": (0, (4, 1.6))},
     EXAMPLE: {"color": "0.2", "marker": "P", "linestyle": (0, (1, 1.2))},
 }
+OF_TEXT = "D_f0: distance of what is predicted at the queries' masks, before fine-tuning; D_f: change of the prediction"
 SAID = "D_f0: distance before fine-tuning, at `a [MASK]` and `b [MASK]`; D_f: change of the prediction, b in place of a"
 
 
@@ -38,7 +39,7 @@ def replaced(results, chosen):
             _draw(axes, cell)
             examples_axis(axes, sorted(data["x"].unique()))
             axes.set_title(part[0].upper() + part[1:])
-            axes.set_xlabel("Examples" if row is grid[-1] else "")
+            axes.set_xlabel("Examples (log scale)" if name == [*chosen][-1] else "")
         row[0].set_ylabel(f"{name[0].upper()}{name[1:]}\nCorrelation of $D_f$ with $D_{{f_0}}$")
     _finish(figure, grid, data)
     return figure, data.rename(columns={"x": "train_size"})
@@ -81,7 +82,7 @@ def _draw(axes, cell, looks=None):
     _side_by_side(axes, curves, looks or LOOKS, lambda start: 1.6 if start in STRONG else 1.0)
 
 
-def _finish(figure, grid, data, looks=None):
+def _finish(figure, grid, data, looks=None, said=SAID):
     low, high = data[["low", "value"]].min(axis=None), data[["high", "value"]].max(axis=None)
     grid[0, 0].set_ylim(max(-1.05, min(low, 0) - 0.05), min(1.05, max(high, LOW) + 0.05))
     there = [start for start in looks or STARTS if start in set(data["start"])]
@@ -89,9 +90,9 @@ def _finish(figure, grid, data, looks=None):
         start: Line2D([], [], markersize=4, linewidth=1.6 if start in STRONG else 1.0, **(looks or LOOKS)[start])
         for start in there
     }
-    handles |= interval_key([data], "bar") | {f"{LOW:g}: above all of the paper's": Line2D([], [], **MAJORITY)}
+    handles |= interval_key([data], "bar") | {f"{LOW:g}: all of the paper's lie below": Line2D([], [], **MAJORITY)}
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)
-    write_note(figure, f"{SAID}; {note([data], 'features', beside=True)}")
+    write_note(figure, f"{said}; {note([data], 'features', beside=True)}")
 
 
 def table(results, chosen) -> pd.DataFrame:
@@ -117,10 +118,10 @@ def text(results, chosen):
         for axes, axis in zip(row, axes_there, strict=True):
             cell = data[(data["recipe"] == recipe) & (data["task"] == task) & (data["axis"] == axis)]
             _draw(axes, cell.rename(columns={"level": "start"}), LEVEL_LOOKS)
-            axes.set_xlabel(axis[0].upper() + axis[1:])
             examples_axis(axes, sorted(cell["x"].unique()))
+            axes.set_xlabel(f"{axis[0].upper()}{axis[1:]} (log scale)")
         row[0].set_ylabel(f"{view.label(recipe)}, {task}\nCorrelation of $D_f$ with $D_{{f_0}}$")
-    _finish(figure, grid, data.rename(columns={"level": "start"}), LEVEL_LOOKS)
+    _finish(figure, grid, data.rename(columns={"level": "start"}), LEVEL_LOOKS, OF_TEXT)
     order = [
         "recipe",
         "label",
