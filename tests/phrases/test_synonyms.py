@@ -8,7 +8,7 @@ SENSES = [
     ("n", "film movie picture"), ("n", "child kid"), ("n", "story tale motion_picture"), ("n", "woman lady"),
     ("n", "church chapel"), ("n", "watch"), ("v", "see watch"), ("v", "see understand"), ("v", "run scat"),
     ("v", "begin start commence"), ("v", "watch guard"), ("a", "big large"), ("a", "strange odd funny"),
-    ("a", "dear beloved"),
+    ("a", "dear beloved"), ("v", "wash bath"), ("v", "swim bathe"),
 ]  # fmt: skip
 VERBS = "saw seen see, understood understand, began begun beginning begin, ran running run, scatted scatting scat"
 IRREGULAR = {
@@ -42,6 +42,8 @@ def synonyms(folder):
         ("starting", "VBG", ["beginning", "commencing"]),
         ("starts", "VBZ", ["begins", "commences"]),
         ("scatting", "VBG", ["running"]),
+        ("washing", "VBG", []),  # `bathing` leads back to `bathe`, and not to `bath`
+        ("washes", "VBZ", ["baths"]),
         ("saw", "VBD", ["watched", "understood"]),  # a sense after the other
         ("watch", "NN", []),  # of another part of speech
         ("watch", "VB", ["see", "guard"]),

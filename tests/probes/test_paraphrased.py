@@ -13,7 +13,7 @@ from masklab.config.schema import ParaphrasedProbe
 from masklab.errors import MaskLabError
 from masklab.files import read_table, write_json
 from masklab.models.checkpoint import load_checkpoint
-from masklab.phrases import COURSE, EXAMPLE, LEVELS, LONG, SHORT, WORD, split
+from masklab.phrases import COURSE, EXAMPLE, LEVELS, LONG, MEANS, SHORT, WITH, WORD, split
 from masklab.phrases.distances import total_variation
 from masklab.phrases.examples import Feature, read_examples
 from masklab.phrases.parses import key_of, read_trees
@@ -116,6 +116,35 @@ def test_distances_of_words_are_those_of_the_paper_s_queries(world, given, rows)
         assert record["targets"][row["n"] - 1] == pytest.approx(float(distance), abs=2e-6)
         assert record["predictions"][row["n"] - 1] == pytest.approx(row["value"], abs=1e-5)
         assert old.endswith("s") == new.endswith("s")  # of one inflection
+
+
+def test_distances_of_sentences_are_of_the_text_with_the_longest_phrase_replaced(world, given, rows):
+    context = given()
+    model, tokenizer = load_checkpoint(context.checkpoint).eval(), load_tokenizer(context.checkpoint)
+    trees = {key_of(" ".join(tree.words)): tree for tree in read_trees(world / "parses.txt")}
+
+    def predicted(query):
+        before, after = content_ids(tokenizer, [part.strip() for part in query.split("[MASK]")])
+        ids = [CLS, *before, MASK, *after, SEP]
+        logits = model(torch.tensor([ids]), torch.tensor([len(ids)])).logits[ids.index(MASK)]
+        return logits.detach().double().softmax(-1).numpy()
+
+    targets = {row["split"]: row["targets"] for row in items(rows) if row["train_size"] == 60}
+    shown = [row for row in rows if row["split"] == split(LONG, "replaced")]
+    assert shown
+    for row in shown:
+        before, _, rest = row["metric"].partition(" [")
+        new, _, after = rest.partition("]")
+        tree = trees[key_of(before + after)]
+        node = tree.longest()
+        old = " ".join(tree.words[node.begin : node.end])
+        texts = before + after, before.removesuffix(old) + new + after
+        for level, query in ((WITH, "{} with [MASK]."), (MEANS, '"{}" means [MASK]')):
+            asked = [query.format(text.rstrip(" .") if level == WITH else text) for text in texts]
+            if all(len(content_ids(tokenizer, [text])[0]) < 25 for text in asked):  # what is longer is cut
+                distance = float(total_variation(*map(predicted, asked)))
+                assert targets[level][row["n"] - 1] == pytest.approx(distance, abs=2e-6)
+                assert distance > 1e-4
 
 
 def test_examples_are_the_first_that_have_a_parse(world):
