@@ -75,7 +75,8 @@ class Translator:
     def _generate(self, texts, forced, returned):
         from transformers import LogitsProcessorList
 
-        given = self.tokenizer(texts, return_tensors="pt", padding=True, truncation=True).to(self.device)
+        cut = {"truncation": True, "max_length": self._most()}
+        given = self.tokenizer(texts, return_tensors="pt", padding=True, **cut).to(self.device)
         settings = self.model.generation_config
         first = 1 + (settings.forced_bos_token_id is not None)  # tokens before those of the translation
         out = self.model.generate(
@@ -94,7 +95,7 @@ class Translator:
         ]
 
     def _most(self):
-        """Tokens that the decoder has positions for."""
+        """Tokens that the model has positions for."""
         config = self.model.config
         return getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 1024
 
