@@ -32,9 +32,11 @@ from masklab.config.schema.probes import (
     LinearProbe,
     LossProbe,
     MinimalPairsProbe,
+    ParaphrasedProbe,
     PredictionProbe,
     Probe,
     RankProbe,
+    ReplacedProbe,
 )
 from masklab.config.schema.studies import Study
 from masklab.config.schema.tasks import (
