@@ -257,3 +257,13 @@ def test_what_the_paper_does_not_draw(config, results, tmp_path):
     assert gaps[steps[0]] > gaps[steps[-1]] and figure.axes[0].xaxis_inverted()
     nothing_overlaps(figure)
     all_is_in_view(figure)
+
+
+def test_doses_at_as_many_sizes_as_the_paper_has():
+    """Four of ten are drawn, the first and the last among them."""
+    ten = [25 * size for size in range(1, 11)]
+    changed = config_of({"probes": {"dh-single": {"sizes": ten}}})
+    figure, data = shown(changed, synthetic.results(changed, "dh", paper), "figures", "figure_dose")
+    assert sorted(set(data["train_size"])) == [25, 100, 175, 250]
+    nothing_overlaps(figure)
+    all_is_in_view(figure)

@@ -47,6 +47,7 @@ DOMAIN_LOOKS = {
 }
 STRONG = (WITH, WITHOUT)
 APART = 2.2  # points between the intervals of two curves at one size
+MARKERS = "v^sD"  # of the sizes that the figure of doses shows: no more than can be told apart
 SAID = "A, B: forms of a synset; D1, D2: chains; DH: both forms have the same contexts; bags: no network"
 MAJORITY = {"color": "0.45", "linewidth": 0.8, "linestyle": (0, (1, 3))}
 
@@ -158,7 +159,7 @@ def _legend(figure, data):
 
 
 def dose(results, chosen):
-    """Accuracy on each domain against the share of mixed forms, a curve per size, a row per share of B-D2."""
+    """Accuracy on each domain against the share of mixed forms, a curve per size (of many, four), a row per share of B-D2."""
     parts = []
     for share, domains in chosen.items():
         for domain, curves in domains.items():
@@ -169,12 +170,13 @@ def dose(results, chosen):
     if not parts:
         raise MaskLabError("scores: no model of mixed forms was fine-tuned")
     data = pd.concat(parts, ignore_index=True)
-    examples = sorted(data["train_size"].unique())
+    examples = _spread(sorted(data["train_size"].unique()), len(MARKERS))
+    data = data[data["train_size"].isin(examples)]
     shades = [str(round(0.7 - 0.7 * i / max(1, len(examples) - 1), 2)) for i in range(len(examples))]
     names = {size: f"{int(size):,} examples" for size in examples}
     looks = {
         names[size]: {"color": shade, "marker": marker, "linestyle": "-"}
-        for size, shade, marker in zip(examples, shades, "v^sDoP*X"[: len(examples)], strict=False)
+        for size, shade, marker in zip(examples, shades, MARKERS[: len(examples)], strict=True)
     }
     figure, grid = style.grid(len(chosen), len(DOMAINS), 2.0 * len(chosen), sharey=True, sharex=True)
     for row, share in zip(grid, chosen, strict=True):
@@ -198,6 +200,11 @@ def dose(results, chosen):
     order = ["share", "mix", "domain", "x", "train_size", "recipe", "task", "value", "low", "high", "spread"]
     order += ["replicates", "items", "n", "majority"]
     return figure, data[order].rename(columns={"x": "mixed"})
+
+
+def _spread(values: list, most: int) -> list:
+    """So many of the values at most, the first and the last among them."""
+    return [values[at] for at in np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int)]
 
 
 def course(results, chosen):
