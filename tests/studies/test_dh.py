@@ -1,6 +1,7 @@
 """The wing of `dh`: its recipes by their facts, its figures and tables from scores, its claims."""
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from scipy import stats
 
@@ -30,6 +31,7 @@ from masklab.studies.dh.select import (
     start_of,
     tasks,
 )
+from masklab.tasks import build
 
 RAW = plain(layered(["presets/evening.yaml"]))
 OTHERS = [study for study in RAW["studies"] if study != "dh"]
@@ -257,6 +259,37 @@ def test_what_the_paper_does_not_draw(config, results, tmp_path):
     assert gaps[steps[0]] > gaps[steps[-1]] and figure.axes[0].xaxis_inverted()
     nothing_overlaps(figure)
     all_is_in_view(figure)
+
+
+def test_the_default_run_compares_on_b_d1():
+    """Of the paper's claims those on Figure 3a are asked, and scores of the paper's shape decide those on B-D1."""
+    raw = plain(layered())
+    raw["studies"] = {"dh": raw["studies"]["dh"]}
+    default, at = load(raw), dict(zip(raw["probes"]["dh-single"]["sizes"], (0.7, 1.0), strict=True))
+
+    def level(cell):
+        if cell["metric"] != "accuracy":
+            return None
+        carried = cell["split"].startswith("A") or start_of(cell["facts"]) == WITH
+        return 0.505 if cell["null"] or not carried else 0.55 + 0.3 * at[cell["train_size"]]
+
+    found = claims(default, synthetic.results(default, "dh", level))
+    assert set(found["figure"]) == {"3a"} and not [name for name in found.index if "cbow" in name]
+    for name in ("transfer-helped-B-D1", "transfer-B-D1", "no-transfer-without-B-D1"):
+        assert found["verdict"][name] == "supported", (name, found["why"][name])
+
+
+@pytest.mark.parametrize("preset", [[], ["presets/evening.yaml"]])
+def test_few_test_rows_are_training_rows(preset):
+    """What a model knows of walks by heart is not what is measured."""
+    config, shares = load(layered(preset)), []
+    task = config.tasks["patterns-single-0"]
+    for seed in (1, 2, 3):
+        splits, _ = build(task.model_copy(update={"chains": config.chains[task.chains]}), "patterns", seed)
+        known = {tuple(row) for row in splits["train"]["symbols"].to_pylist()}
+        test = splits["test"].filter(pc.field("domain") == "A-D1")["symbols"].to_pylist()
+        shares.append(np.mean([tuple(row) in known for row in test]))
+    assert np.mean(shares) < 0.15, shares
 
 
 def test_doses_at_as_many_sizes_as_the_paper_has():
