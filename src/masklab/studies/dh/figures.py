@@ -159,7 +159,7 @@ def _legend(figure, data):
 
 
 def dose(results, chosen):
-    """Accuracy on each domain against the share of mixed forms, a curve per size (of many, four), a row per share of B-D2."""
+    """Accuracy on each domain against the share of mixed forms, a curve per size (at most four), a row per mix."""
     parts = []
     for share, domains in chosen.items():
         for domain, curves in domains.items():
