@@ -9,7 +9,7 @@ pytestmark = pytest.mark.workflow
 
 PANELS = {"single": ["with", "without", "cbow", "scratch", "shuffled"], "mixed forms": ["without", "50", "with"],
           "shared": ["with", "without", "scratch"], "separate": ["with", "without", "scratch"]}  # fmt: skip
-REPLICATES = {"evening": 8, "gpu": 5, "paper": 5}
+REPLICATES = {"default": 5, "evening": 8, "gpu": 5, "paper": 5}
 SIZES, SEEDS = [10, 20, 40], [1, 2]
 SPELLINGS = [panel for panel in PANELS if panel != "mixed forms"]
 EACH = {"for": {"panel": SPELLINGS}}
@@ -107,6 +107,13 @@ def test_the_margin_re_tests_claims_and_draws_nothing(folder):
     config = small()
     config["studies"]["dh"]["margin"] = 0.05
     assert jobs(snakemake(folder, "--dry-run", config=config)) == {"study_claims": 1, "claims": 1, "pages": 1}
+
+
+def test_the_default_run_asks_little(tmp_path):
+    """Four recipes and two bags for each of two corpora, fine-tuned on A-D1 alone."""
+    counts = jobs(snakemake(tmp_path, "--dry-run", "dh", config=running.default_config("dh")))
+    replicates = REPLICATES["default"]
+    assert (counts["pretrain"], counts["task"], counts["figure"]) == (replicates * (4 + 4), replicates, 2)
 
 
 @pytest.mark.parametrize(("preset", "words"), [("evening", 18), ("gpu", 18), ("paper", 24)])
