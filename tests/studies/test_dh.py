@@ -246,9 +246,14 @@ def test_what_a_figure_lacks_is_said(config):
 def test_what_the_paper_does_not_draw(config, results, tmp_path):
     """Doses by their share, checkpoints by their gap: what is drawn is what was measured."""
     figure, data = shown(config, results, "figures", "figure_dose")
-    assert set(data["mixed"]) == {0, 0.25, 0.5, 0.75, 1} and set(data["share"]) == {NONE, HALF}
+    assert set(data["mixed"].dropna()) == {0, 0.25, 0.5, 0.75, 1} and set(data["share"]) == {NONE, HALF}
+    for axes in figure.axes:  # beside models that were not pre-trained
+        assert [line.get_label() for line in axes.get_lines()].count("_scratch") == len(SIZES)
+    assert set(data.loc[data["mixed"].isna(), "recipe"]) == {"dh-single-scratch"}
     assert len(figure.axes) == 2 * len(DOMAINS) and set(data["train_size"]) == set(SIZES)
-    one = data[(data["share"] == HALF) & (data["domain"] == "B-D1") & (data["train_size"] == SIZES[-1])]
+    one = data[(data["share"] == HALF) & (data["domain"] == "B-D1") & (data["train_size"] == SIZES[-1])].dropna(
+        subset="mixed"
+    )
     assert one.sort_values("mixed")["value"].tolist() == pytest.approx([0.75, 0.775, 0.8, 0.825, 0.85], abs=0.01)
     nothing_overlaps(figure)
     all_is_in_view(figure)

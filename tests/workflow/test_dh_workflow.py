@@ -9,7 +9,7 @@ pytestmark = pytest.mark.workflow
 
 PANELS = {"single": ["with", "without", "cbow", "scratch", "shuffled"], "mixed forms": ["without", "50", "with"],
           "shared": ["with", "without", "scratch"], "separate": ["with", "without", "scratch"]}  # fmt: skip
-REPLICATES = {"default": 5, "evening": 8, "gpu": 5, "paper": 5}
+REPLICATES = {"default": 5, "evening": 12, "gpu": 5, "paper": 5}
 SIZES, SEEDS = [10, 20, 40], [1, 2]
 SPELLINGS = [panel for panel in PANELS if panel != "mixed forms"]
 EACH = {"for": {"panel": SPELLINGS}}
@@ -105,7 +105,7 @@ def test_everything_is_made(folder):
 
 def test_the_margin_re_tests_claims_and_draws_nothing(folder):
     config = small()
-    config["studies"]["dh"]["margin"] = 0.05
+    config["studies"]["dh"]["margin"] = 0.03
     assert jobs(snakemake(folder, "--dry-run", config=config)) == {"study_claims": 1, "claims": 1, "pages": 1}
 
 
