@@ -89,7 +89,8 @@ def test_everything_is_made(folder):
     assert set(runs["split"]) == {"A-D1", "B-D1", "A-D2", "B-D2"} and set(runs["replicate"]) == {1}
     claims = pd.read_parquet(results / "claims.parquet")
     pd.testing.assert_frame_equal(claims, pd.read_parquet(results / "claims/dh.parquet"))
-    assert (claims["replicates"] == 1).all() and len(claims) > 60
+    known = claims[claims["value"].notna()]  # a curve that stays at one half correlates with nothing
+    assert (known["replicates"] == 1).all() and len(known) > 60
     # of one replicate with 20 sequences, some model may be above its nulls by chance
     assert set(claims["verdict"]) == set(claims["corrected"]) <= {"untested", "inconclusive"}
     assert (claims["verdict"] == "untested").mean() > 0.9 and (claims["why"] != "").all()
