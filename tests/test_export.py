@@ -124,6 +124,9 @@ def test_all_checkpoints_are_named_by_millions_of_words_or_by_steps(results, tmp
     config = read_json(results / "models" / "phase2" / "r1" / "step-20" / "masklab.json")["config"]
     assert words_seen(config, 20, results) == pytest.approx(words * 32 * (40 + 20)), "phase 1 counts"
     assert words_seen(config, 20, tmp_path) is None
+    monkeypatch.setattr("masklab.export.TextFile", None)  # the corpus is read once, however many checkpoints ask
+    assert words_seen(config, 40, results) == pytest.approx(words * 32 * (40 + 40))
+    monkeypatch.undo()
     found = export("phase2", tmp_path / "small", results)
     assert [path.name for path in found] == ["small", "step-20", "step-40"]
     monkeypatch.setattr("masklab.export.MILLION", 1_000)

@@ -6,6 +6,7 @@ alike, README.md. Without a step every kept checkpoint is beside the last one, i
 of 2025 calls the revision: `chck_3M` after about three million words, of which earlier phases are part.
 """
 
+import functools
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from masklab.errors import MaskLabError
 from masklab.files import atomic_folder, read_json, read_table
 from masklab.markdown import escaped
+from masklab.texts import TextFile
 
 MILLION = 1_000_000
 
@@ -103,7 +105,7 @@ def words_seen(config: dict, step: int, results) -> float | None:
     """Whitespace-separated words that a model has read by a step, its earlier phases included.
 
     config: as it stands in masklab.json. A sequence counts with the mean of its corpus, as often as it was read.
-    None: the corpus, or that of an earlier phase, no longer lies in the folder of results, or holds no text.
+    None: the corpus, or that of an earlier phase, no longer lies in the folder of results, or holds no readable text.
     """
     model, results = config["model"], Path(results)
     before = 0.0
@@ -115,12 +117,23 @@ def words_seen(config: dict, step: int, results) -> float | None:
             return None
         before = found
     corpus = results / "corpora" / model["corpus"]
-    places = [path for path in (corpus, corpus / f"r{config['replicate']}") if (path / "train.parquet").is_file()]
-    table = read_table(places[0] / "train.parquet") if places else None
-    if table is None or "text" not in table.column_names or not len(table):
+    files = [folder / "train.parquet" for folder in (corpus, corpus / f"r{config['replicate']}")]
+    file = next((file for file in files if file.is_file()), None)
+    mean = _mean_words(file.resolve(), file.stat().st_mtime_ns) if file else None
+    return None if mean is None else before + step * model["batch_size"] * mean
+
+
+@functools.lru_cache(maxsize=16)
+def _mean_words(path: Path, changed: int) -> float | None:
+    """Words of a text of a corpus, of which an export asks for every checkpoint; changed: when its file was."""
+    try:
+        texts = TextFile(path)
+    except MaskLabError:
         return None
-    words = pc.sum(pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(table["text"])))).as_py()
-    return before + step * model["batch_size"] * words / len(table)
+    words = 0
+    for piece in texts.pieces():
+        words += pc.sum(pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(piece)))).as_py() or 0
+    return words / len(texts) if len(texts) else None
 
 
 # --- the card -----------------------------------------------------------------

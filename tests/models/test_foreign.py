@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 import transformers
 from test_adopt import NAMES, ROLES, TEXTS, trained
 
@@ -140,6 +141,17 @@ def test_fine_tuning_leaves_the_head_of_the_language_model_out(adopted):
     names = Classifier(model, 2).used_parameters()
     assert not [name for name in names if ".head." in name] and len(names) > 15
     assert sum(p.numel() for p in names.values()) < sum(p.numel() for p in model.parameters()) + 2000
+
+
+def test_its_classifiers_have_the_activation_of_their_architecture(foreign, adopted):
+    """In transformers, too: ELECTRA, DeBERTa and ModernBERT a gelu where BERT and RoBERTa have a tanh."""
+    from masklab.probes.classifier import Classifier
+
+    kind = foreign[1].config.model_type
+    gelu = kind in ("deberta-v2", "electra", "modernbert")
+    assert Classifier(load_checkpoint(adopted), 2).activation is (F.gelu if gelu else torch.tanh)
+    encoder = load(config_of(foreign[0])).encoders["adopted.theirs"]
+    assert encoder.positions == ("disentangled" if kind == "deberta-v2" else "absolute")
 
 
 # --- in a config ----------------------------------------------------------------

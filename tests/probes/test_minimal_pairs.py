@@ -9,6 +9,7 @@ from masklab import probes
 from masklab.config.schema import MinimalPairsProbe
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
+from masklab.models.words import Words, save_words
 from masklab.probes import Context
 from masklab.probes.minimal_pairs import pseudo_log_likelihood
 from masklab.tokenizers import MASK, load_tokenizer
@@ -200,3 +201,23 @@ def test_an_item_is_right_if_the_good_sentence_beats_every_other(make_checkpoint
     scored = pseudo_log_likelihood(load_checkpoint(folder), load_tokenizer(folder), texts).reshape(10, 4)
     wanted = (scored[:, 0] >= scored[:, 1:].max(1)).mean()
     assert 0 < wanted < 1 and found[0]["value"] == pytest.approx(wanted) and found[0]["n"] == 10
+    assert [row["metric"] for row in found] == ["accuracy", "accuracy_full_width", "majority"]
+    assert found[2]["value"] == 0.25 and found[2]["n"] == 10  # one of four options, guessed
+
+
+def test_words_guess_among_the_options_that_tie(tmp_path, write_pairs, tokenizer_folder):
+    """Of words as frequent as each other a score is the number of words, less than none."""
+    vocabulary = load_tokenizer(tokenizer_folder).get_vocab_size()
+    uniform = Words(np.full(vocabulary, 1 / vocabulary, np.float32), False, 16)
+    save_words(tmp_path / "words", uniform, tokenizer_folder=tokenizer_folder, metadata={})
+    items_of = [(3, (3, 3, 4)), (3, (4, 2)), (2, (3,)), (2, (2,))]  # words of the good and of the bad sentences
+    rows = [("a", " ".join(["cat"] * good), " ".join(["cat"] * bad)) for good, others in items_of for bad in others]
+    task = write_pairs("x", rows)
+    frame = pd.read_parquet(task / "test.parquet")
+    frame.assign(item=[0, 0, 0, 1, 1, 2, 3], given="").to_parquet(task / "test.parquet")
+    probe = MinimalPairsProbe(kind="minimal_pairs", tasks=["x"])
+    made = probes.run(Context(probe=probe, checkpoint=tmp_path / "words", tasks={"x": task}))
+    assert items(made)[0]["predictions"] == pytest.approx([1 / 3, 0, 1, 1 / 2])
+    assert {row["metric"]: row["value"] for row in scores(made)}["majority"] == pytest.approx(
+        (1 / 4 + 1 / 3 + 1 / 2 + 1 / 2) / 4
+    )

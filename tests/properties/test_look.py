@@ -14,11 +14,14 @@ from masklab.cli import main
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
+from masklab.models.initial import initial
 from masklab.properties import agreement
 from masklab.properties.coded_words import Sample, Words
 from masklab.properties.gathering import of_arrays, of_text
 from masklab.properties.look import look
 from masklab.properties.similarity import WordNet
+from masklab.sparse.dictionary import learn
+from masklab.sparse.lasso import SOLVERS, lasso
 from masklab.sparse.targets import Codes
 from masklab.tokenizers import load_tokenizer
 from masklab.tokens import TokenStore
@@ -54,11 +57,12 @@ def page(ours, text, tmp_path_factory):
 
 def test_the_command_writes_a_page_and_tables(page):
     table = pd.read_csv(page / "properties.csv")
-    assert len(table) == 40 and table.equals(pd.read_csv(page / "properties.csv"))
+    assert len(table) == 40 and table["property"].tolist() == list(range(40))
     pd.testing.assert_frame_equal(pd.read_parquet(page / "properties.parquet"), table, check_dtype=False)
     assert (table["active"] > 0).any() and table["words"].notna().any() and table["coherence_neighbours"].notna().any()
     content = (page / "index.html").read_text()
     assert "<script>alert(1)" not in content and "Dictionary of m, layer 2" in content
+    assert "<td>this one</td>" in content and "<td>initial weights</td>" in content
     assert not re.findall(r"""(?:src|href)=["']?(?:https?:)?//""", content)  # it needs no network
 
 
@@ -109,6 +113,9 @@ def test_an_encoder_made_elsewhere(english, text, tmp_path):
     found = states[begin : begin + len(words[at].of)]
     alike = found @ torch.nn.functional.normalize(alone, dim=1).T  # pieces that are a space alone belong to no word
     assert (alike.max(1).values > 1 - 1e-4).all() and (alike.argmax(1).diff() > 0).all() and len(alone) - len(found) < 5
+    same, untrained, _ = of_text(tmp_path / "m", text, None, 2000, untrained=True)
+    assert [each.words for each in same] == [each.words for each in words] and untrained.shape == states.shape
+    assert abs((untrained * states).sum(1).mean()) < 0.5 and not torch.equal(untrained, states)
     with pytest.raises(MaskLabError, match="no layer 3; it has 0"):
         of_text(tmp_path / "m", text, 3)
 
@@ -182,14 +189,15 @@ def test_wordnet_says_how_alike_words_are(wordnet):
         WordNet(wordnet / "corpora")
 
 
-def test_synonyms_beside_words_as_frequent(wordnet):
-    """cat and puss have one code, dog and bread others."""
+@pytest.mark.parametrize(("often", "overlap"), [({"dog": 11, "bread": 40}, 0.5), ({"dog": 40, "bread": 11}, 0.0)])
+def test_synonyms_beside_words_as_frequent(wordnet, often, overlap):
+    """cat and puss have one code; dog shares half of it, bread nothing; that which is about as frequent is taken."""
     codes = {"cat": [1.0, 1, 0], "puss": [1.0, 1, 0], "dog": [1.0, 0, 1], "bread": [0.0, 0, 1]}
-    order = [word for word in codes for _ in range(10)]
+    order = [word for word in codes for _ in range(often.get(word, 10))]
     sequences = [Words([word], [False], np.zeros(1, np.int64)) for word in order]
     sample = Sample.of(sequences, Codes.of_dense(torch.tensor([codes[word] for word in order])), 3)
     same, other = agreement.of_synonyms(sample, WordNet(wordnet), np.random.default_rng(0))
-    assert same.value == 1 and same.count == 1 and other.value in (0.5, 0.0)
+    assert same.value == 1 and same.count == 1 and other.value == overlap and other.count == 1
 
 
 def test_a_page_with_wordnet(english, ours, wordnet, tmp_path):
@@ -197,11 +205,24 @@ def test_a_page_with_wordnet(english, ours, wordnet, tmp_path):
 
     model, store = load_checkpoint(ours), TokenStore(english / "tokens", "train")
     words, states = of_arrays(model, store, load_tokenizer(ours), 2, tokens=1500)
-    dictionary = torch.nn.functional.normalize(states[:24], dim=1).T.contiguous()
-    settings = {"penalty": 0.1, "solver": "exact", "iterations": 5, "batch_size": 50}
-    about = {"title": HOSTILE, "facts": [("k", 24)], "note": ""}
-    said = look(words, states, dictionary, settings, tmp_path, about, wordnet)
+    dictionary = torch.nn.functional.normalize(states[:80], dim=1).T.contiguous()
+    settings = {"penalty": 0.01, "solver": "fista", "iterations": 5, "batch_size": 50}
+    about = {"title": HOSTILE, "facts": [("k", 80)], "note": ""}
+    _, drawn = of_arrays(initial(model), store, load_tokenizer(ours), 2, tokens=1500)
+    said = look(words, states, dictionary, settings, tmp_path, about, (drawn, learn(drawn, 80, 0.01, 5, 50)), wordnet)
     content = (tmp_path / "index.html").read_text()
+    weights, words, _, same, other = zip(*said["agreement"], strict=True)
+    assert weights == ("this one", "this one", "initial weights", "initial weights") and words[:2] == words[2:]
+    assert [(whose, one["name"]) for whose, one in said["compared"]] == [
+        (whose, name) for whose in ("this one", "initial weights") for name in ("neighbours", "WordNet")
+    ]
+    assert said["compared"][0][1]["of"] != said["compared"][2][1]["of"] != {}
+    assert same[2].count == same[0].count and same[2].value > other[2].value  # the word is seen without training
+    assert same[2].value != same[0].value and "never trained" in content
+    assert [row["atoms"] for row in said["sizes"]] == [20, 40, 80, 160] and said["coded"] == len(states) // 2
+    entries = {solver: float(lasso(states, dictionary, 0.01, solver).counts.double().mean()) for solver in SOLVERS}
+    assert said["here"]["nonzeros"] == pytest.approx(entries["fista"], rel=0.02)
+    assert entries["exact"] < 0.96 * entries["fista"]
     assert [each["name"] for each in said["coherent"]] == ["neighbours", "WordNet"]
     assert "two synonyms" in content and HOSTILE not in content and "No WordNet" not in content
 

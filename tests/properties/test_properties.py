@@ -10,6 +10,7 @@ from masklab.properties.coherence import coherence
 from masklab.properties.inventory import inventory
 from masklab.properties.similarity import Neighbours
 from masklab.properties.tradeoff import penalties, sizes
+from masklab.sparse.lasso import SOLVERS
 from masklab.sparse.targets import Codes
 
 ANIMALS, FOODS = ["cat", "dog", "horse", "sheep"], ["bread", "soup", "cake", "pie"]
@@ -72,9 +73,36 @@ def test_intruders_among_words_that_are_all_alike_are_found_by_chance():
     assert scored.intrusion.value == scored.random_intrusion.value == scored.chance == 0.2
 
 
-def test_codes_of_one_word_agree(sample):
-    same, other = agreement.of_one_word(sample, np.random.default_rng(0))
-    assert same.value > other.value + 0.3 and same.count >= 8
+def coded(words):
+    """A sample of sequences of one word each, (pieces, code) in their order; every piece has the code of its word."""
+    sequences = [Words([word], [False], np.zeros(pieces, np.int64)) for word, pieces, _ in words]
+    codes = torch.tensor([code for _, pieces, code in words for _ in range(pieces)], dtype=torch.float32)
+    return Sample.of(sequences, Codes.of_dense(codes), codes.shape[1])
+
+
+def test_agreement_of_one_word_by_hand():
+    """The two codes of `one` share a half, those of `two` all; each of `one` and each of `two` share a half.
+
+    `two` is much more frequent and counts no more; words that occur once count nothing, whatever their codes.
+    """
+    words = [("one", 1, [1.0, 1, 0]), ("one", 1, [0.0, 2, 2]), *[("two", 1, [0.0, 3, 0])] * 40]
+    words += [(f"once{at}", 1, [0.0, 0, 1]) for at in range(40)]
+    same, other = agreement.of_one_word(coded(words), np.random.default_rng(0))
+    assert (same.value, same.error, same.count) == (0.75, 0.25, 2)
+    assert (other.value, other.error, other.count) == (0.5, 0, 2)
+    alone = agreement.of_one_word(coded(words[:2] + words[-9:]), np.random.default_rng(0))
+    assert [mean.count for mean in alone] == [0, 0]  # one word is beside no other
+
+
+def test_pieces_of_a_word_are_one_occurrence():
+    codes = {"one": [[1.0, 0], [0.0, 1]], "two": [[2.0, 0], [0.0, 2]]}
+    words = [(word, 3, code) for word, both in codes.items() for code in both]
+    for seed in range(5):
+        same, _ = agreement.of_one_word(coded(words), np.random.default_rng(seed))
+        assert same.value == 0 and same.count == 2
+
+
+def test_overlaps():
     left = torch.tensor([[1.0, 1, 0], [2, 0, 0], [0, 0, 0]])
     right = torch.tensor([[0.0, 3, 1], [4, 0, 0], [1, 0, 0]])
     from scipy import sparse
@@ -105,7 +133,7 @@ def test_more_penalty_is_sparser_and_more_atoms_keep_more():
 
     x = torch.nn.functional.normalize(torch.randn(3000, 16, generator=torch.Generator().manual_seed(0)), dim=1)
     dictionary = learn(x, 32, 0.1, 40, 100)
-    rows = penalties(x[:300], dictionary, 0.1)
+    rows = penalties(x[:300], dictionary, 0.1, "exact")
     assert [row["penalty"] for row in rows] == [0.025, 0.05, 0.1, 0.2, 0.4]
     assert [row["nonzeros"] for row in rows] == sorted((row["nonzeros"] for row in rows), reverse=True)
     assert [row["kept"] for row in rows] == sorted((row["kept"] for row in rows), reverse=True)
@@ -117,5 +145,21 @@ def test_more_penalty_is_sparser_and_more_atoms_keep_more():
     assert rows[2]["kept"] == pytest.approx(
         1 - float((x[:300] - dense @ dictionary.T).square().sum(1).mean()), abs=1e-5
     )
-    rows = sizes(x[300:], x[:300], dictionary, 0.1, {"iterations": 40, "batch_size": 100})
+    settings = {"penalty": 0.1, "solver": "exact", "iterations": 40, "batch_size": 100}
+    rows = sizes(x[300:], x[:300], 32, settings)
     assert [row["atoms"] for row in rows] == [8, 16, 32, 64] and rows[-1]["kept"] > rows[0]["kept"]
+    assert [row["atoms"] for row in sizes(x[300:340], x[:300], 32, settings)] == [8, 16, 32]
+
+
+def test_codes_are_those_of_the_solver():
+    """A hundred steps of FISTA are not enough here, so that its codes have other entries than the optimum."""
+    from masklab.sparse.lasso import lasso
+
+    x = torch.nn.functional.normalize(torch.rand(200, 16, generator=torch.Generator().manual_seed(0)), dim=1)
+    dictionary, settings = x[:64].T.contiguous(), {"penalty": 0.01, "iterations": 5, "batch_size": 50}
+    means = {solver: float(lasso(x, dictionary, 0.01, solver).counts.double().mean()) for solver in SOLVERS}
+    assert means["fista"] > 1.1 * means["exact"]
+    for solver, mean in means.items():
+        assert penalties(x, dictionary, 0.01, solver)[2]["nonzeros"] == mean
+    made = {solver: sizes(x, x, 64, settings | {"solver": solver})[2]["nonzeros"] for solver in SOLVERS}
+    assert made["fista"] > 1.1 * made["exact"]

@@ -181,6 +181,9 @@ def test_nulls_and_facts(rows, found):
     np.testing.assert_allclose(nulls["random"].scalar[:, 0], by_hand(rows, recipe="n", **LAST))
     pairs = Reading("a", tasks=("blimp",))
     assert (found.majority(pairs).data == 0.5).all() and found.of_pairs(pairs) and not found.of_pairs(BOTH)
+    guessed = rows[rows["probe"] == "m"].assign(metric="majority", value=0.2)
+    several = Results(view(), pd.concat([rows, guessed]))
+    assert several.majority(pairs).data == pytest.approx(0.2) and several.of_pairs(pairs)  # of five options
     assert not found.of_pairs(RANK) and found.majority(RANK) is None
     assert found.majority(pairs.of("a", form="log")) is None
     assert found.null(BOTH.of("b"), "majority") is None

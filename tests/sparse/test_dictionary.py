@@ -9,6 +9,7 @@ from masklab.errors import MaskLabError
 from masklab.sparse import dictionary as module
 from masklab.sparse.dictionary import learn
 from masklab.sparse.lasso import lasso, objective, unit_rows
+from masklab.sparse.quality import describe
 
 
 def planted(n, d=32, k=64, seed=0):
@@ -23,6 +24,17 @@ def planted(n, d=32, k=64, seed=0):
 
 def held_out(x, dictionary):
     return objective(x, dictionary, lasso(x, dictionary, PENALTY), PENALTY).mean().item()
+
+
+def test_what_is_said_of_a_dictionary_is_of_the_codes_of_its_solver():
+    x, dictionary = vectors(60, 24), vectors(90, 24, 1).T.contiguous()
+    for solver in ("exact", "fista"):
+        codes = lasso(x, dictionary, PENALTY, solver)
+        said = describe(x, dictionary, PENALTY, solver)
+        assert said["nonzeros"] == pytest.approx(len(codes.indices) / 60) and said["vectors"] == 60
+        assert said["atoms_used"] == len(set(codes.indices.tolist())) and said["empty"] == 0
+        assert said["objective"] == pytest.approx(float(objective(x, dictionary, codes, PENALTY).mean()))
+    assert said["nonzeros"] > describe(x, dictionary, PENALTY)["nonzeros"]
 
 
 def test_planted_dictionary():

@@ -36,6 +36,23 @@ def solve_exact(x, dictionary, penalty):
 both = pytest.mark.parametrize("solve", [solve_exact, solve_batched])
 
 
+def test_no_atom_enters_a_working_set_twice(monkeypatch):
+    """Atom 0 is in every code, and fills up the shorter rows."""
+    compact, entered = batched_lasso._compact, []
+
+    def checked(*sets):
+        made = compact(*sets)
+        entered.extend(row[used].tolist() for row, used in zip(made[0], made[2], strict=True))
+        return made
+
+    monkeypatch.setattr(batched_lasso, "_compact", checked)
+    dictionary = atoms(24, 80)
+    x = unit_rows(vectors(100, 24) + 3 * dictionary[:, 0])
+    found = solve_batched(x, dictionary, 0.01)
+    assert (found.dense(80)[:, 0] > 0).all() and len(set(found.counts.tolist())) > 2
+    assert all(len(row) == len(set(row)) for row in entered)
+
+
 def brute_force(x, dictionary, penalty):
     """The smallest objective over the stationary points of all supports, in double precision."""
     x, dictionary = x.double().numpy(), dictionary.double().numpy()

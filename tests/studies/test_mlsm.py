@@ -285,6 +285,7 @@ def test_sentences_stand_beside_what_the_paper_prints(config, exact):
     assert said["joint-over-mlsm"] == 0.1223 and said["small-joint-over-mlm"] == 0.0073
     assert said["glue-joint-over-mlsm"] == -0.0016 and said["mlsm-tunes-glue"] == -0.0045
     assert said["glue-gap-less"] == 0.1239 and said["msgs-small-more-at-the-end"] == pytest.approx(0.06, abs=1e-3)
+    assert said["collapse-as-published"] == said["mlsm-lags"] == -0.1326  # its softmax is over all logits in any case
     assert said["synergy-msgs"] == 0.0049 and not {"glue-similar", "mlsm-fades", "pollution-only"} & set(said)
 
 

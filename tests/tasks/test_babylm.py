@@ -3,11 +3,13 @@
 import json
 import logging
 
+import pandas as pd
 import pytest
 
 from masklab.config.schema import BabylmLabels, BabylmPairs, LabelFiles, entry
 from masklab.errors import MaskLabError
 from masklab.tasks import build
+from masklab.tasks.pair_files import as_released
 
 AMBIGUOUS = [("train", 0), ("train", 1), ("control", 0), ("control", 1), ("test", 0), ("test", 1), ("test", 1)]
 
@@ -140,6 +142,30 @@ def test_blimp_counts_phenomena_in_2023_and_paradigms_in_2025(tmp_path):
         for release in (2023, 2025)
     ]
     assert phenomena == [{"argument_structure": 2}, {"animate": 1, "causative": 1}]
+
+
+@pytest.mark.parametrize(("files", "pairs", "said"), [(67, 59875, True), (67, 59874, False), (66, 59875, False)])
+def test_blimp_of_2025_is_told_by_its_files_and_pairs_together(tmp_path, caplog, files, pairs, said):
+    line = json.dumps({"sentence_good": "g", "sentence_bad": "b"}) + "\n"
+    (tmp_path / "blimp_filtered").mkdir()
+    for at in range(files):
+        count = pairs // files + (at < pairs % files)
+        (tmp_path / f"blimp_filtered/p{at}.jsonl").write_text(line * count + "\n")  # a blank line is no pair
+    config = task("pairs", tmp_path, "blimp", release=2025)
+    with caplog.at_level(logging.WARNING, "masklab"):
+        found = as_released(config, sorted((tmp_path / "blimp_filtered").iterdir()), "b")
+    assert found is said
+    warning = f"tasks.b: BLiMP has {pairs} pairs in {files} files; that of 2025 has 59875 in 67"
+    assert (warning in caplog.text) == (not said)
+
+
+def test_files_of_ones_own_beside_those_of_a_release_are_not_counted(tmp_path):
+    rows = [{"sentence1": "a", "sentence2": "b", "label": n % 2} for n in range(99)]
+    write(tmp_path / "glue_filtered/rte.validation.json", rows)
+    pd.DataFrame(rows).to_parquet(tmp_path / "own.parquet")
+    assert (
+        build(task("labels", tmp_path, "rte", train=str(tmp_path / "own.parquet")), "rte", 1)[1]["as_released"] is None
+    )
 
 
 def test_ewok_and_entity_tracking(tmp_path):

@@ -31,5 +31,6 @@ def test_codes_of_what_is_hidden_give_the_same_weights(tmp_path):
     page = "results/dictionaries/d/index.html"
     running.snakemake(tmp_path, config, page)
     table = pd.read_csv(tmp_path / "results/dictionaries/d/properties.csv")
-    assert len(table) == 8 and "Replicate 1 of 2" in (tmp_path / page).read_text()
+    said = (tmp_path / page).read_text()
+    assert len(table) == 8 and "Replicate 1 of 2" in said and "<td>initial weights</td>" in said
     assert running.snakemake(tmp_path, config, "--dry-run", *targets, page).count("Nothing to be done") == 1

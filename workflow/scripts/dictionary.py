@@ -44,7 +44,7 @@ with job(snakemake):
         )
         with atomic(snakemake.output.dictionary) as temporary:
             save_file({"D": learned.cpu().contiguous()}, temporary)
-        facts = describe(states[: 20 * config.batch_size], learned, config.penalty)
+        facts = describe(states[: 20 * config.batch_size], learned, config.penalty, config.solver)
         facts = {"config": params["dictionary"], "seed": params["seed"], **facts}
         write_json(facts, snakemake.output.facts)
         done(held)

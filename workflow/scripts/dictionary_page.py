@@ -9,8 +9,10 @@ with job(snakemake):
 
     from masklab.config.schema import Dictionary
     from masklab.models.checkpoint import load_checkpoint
+    from masklab.models.initial import initial
     from masklab.properties.gathering import of_arrays
     from masklab.properties.look import look
+    from masklab.sparse.dictionary import learn
     from masklab.tokenizers import load_tokenizer
     from masklab.tokens import TokenStore
 
@@ -29,4 +31,7 @@ with job(snakemake):
     )
     about = {"title": f"Dictionary {name}", "facts": facts, "note": several}
     dictionary = load_file(files.dictionary)["D"]
-    look(words, states, dictionary, settings, Path(snakemake.output.page).parent, about, params["wordnet"])
+    _, drawn = of_arrays(initial(model, params["seed"]), store, tokenizer, config.layer, seed=params["seed"])
+    untrained = drawn, learn(drawn, config.atoms, config.penalty, config.iterations, config.batch_size, params["seed"])
+    folder = Path(snakemake.output.page).parent
+    look(words, states, dictionary, settings, folder, about, untrained, params["wordnet"])

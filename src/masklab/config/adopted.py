@@ -26,8 +26,9 @@ SIZES = {
 }
 # Architectures whose first position is the one after that of padding.
 AFTER_PADDING = ("roberta", "xlm-roberta", "camembert", "data2vec-text", "esm", "mpnet", "roberta-prelayernorm")
+DISENTANGLED = ("deberta", "deberta-v2")
 # Those whose own classifiers have a gelu where BERT's has a tanh.
-GELU = {"deberta": "disentangled", "deberta-v2": "disentangled", "electra": "none", "modernbert": "none"}
+GELU = (*DISENTANGLED, "electra", "modernbert")
 
 
 def with_adopted(raw: dict) -> dict:
@@ -100,7 +101,7 @@ def shape(folder) -> dict:
         sizes["max_positions"] -= pad + 1
     dropout = values.get("hidden_dropout_prob", values.get("dropout", values.get("mlp_dropout", 0.0)))
     return sizes | {
-        "positions": GELU.get(kind, "absolute"),
+        "positions": "disentangled" if kind in DISENTANGLED else "absolute",
         "dropout": float(dropout or 0.0),
         "init_range": float(values.get("initializer_range") or 0.02),
     }

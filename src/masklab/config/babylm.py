@@ -70,7 +70,7 @@ LINES = {
         "glue_filtered/wsc.train.jsonl": 554, "glue_filtered/wsc.valid.jsonl": 52,
     },
 }  # fmt: skip
-BLIMP_2025 = 59875  # pairs of the 67 files
+BLIMP_2025, BLIMP_2025_FILES = 59875, 67  # pairs of all files, and how many these are
 
 
 def labels(task: str, folder: str, release: int) -> dict:

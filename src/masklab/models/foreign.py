@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from masklab.config.adopted import shape
+from masklab.config.adopted import GELU, shape
 from masklab.config.schema import Encoder
 from masklab.errors import MaskLabError, in_one_line
 from masklab.files import read_json, write_json
@@ -40,15 +40,16 @@ class _Given(nn.Module):
 class ForeignMaskedLM(nn.Module):
     """A model of transformers as probes read it; see `masklab.models.encoder.MaskedLM` for the methods.
 
-    model: a `...ForMaskedLM`; order [V]: the model's own number of each of our ids; pad: its padding's.
+    model: a `...ForMaskedLM`; order [V]: the model's own number of each of our ids; pad: its padding's; gelu: whether
+    its architecture's classifiers have a gelu, else a tanh.
     """
 
     latent_size, latent, decoder = 0, None, None
     relative = "its own"  # whatever it has of distances
 
-    def __init__(self, model, order, pad: int, config: Encoder):
+    def __init__(self, model, order, pad: int, config: Encoder, gelu: bool = False):
         super().__init__()
-        self.config, self.vocab_size, self.pad = config, len(order), pad
+        self.config, self.vocab_size, self.pad, self.gelu = config, len(order), pad, gelu
         name = model.base_model_prefix
         self.base = getattr(model, name)
         # named as our own head, which classifiers leave out
@@ -133,7 +134,8 @@ def load_foreign(folder, device="cpu") -> ForeignMaskedLM:
     """Read a folder written by `adopt_whole`; in training mode, as any new module."""
     order = read_json(Path(folder) / FOREIGN)["order"]
     config = Encoder(kind="folder", folder=str(folder), **shape(folder))
-    return ForeignMaskedLM(_model(folder), order, order[3], config).to(device).train()
+    gelu = read_json(Path(folder) / "config.json").get("model_type") in GELU
+    return ForeignMaskedLM(_model(folder), order, order[3], config, gelu).to(device).train()
 
 
 def _model(folder):

@@ -87,7 +87,8 @@ METRICS = {
     "exact": "share of answers in texts that are right to the letter",
     "pearson": "correlation of predicted and true ratings",
     "spearman": "correlation of their ranks",
-    "majority": "accuracy of always giving one answer: what a model that learned nothing can have",
+    "majority": "accuracy of always giving one answer, or of guessing among the options of an item: what a model that"
+    " learned nothing can have",
     "majority_f1": "F1 of always giving the answer that is best for it",
     "best_step": "the update of fine-tuning whose weights were kept",
     "capped": "1 of a fine-tuning that had made all its updates when it ended, 0 of one that stopped early",

@@ -21,7 +21,9 @@ class Classifier(nn.Module):
         self.encoder, self.pooling = encoder, pooling
         self.dense = nn.Linear(width, width)
         self.classifier = nn.Linear(width, classes)
-        self.activation = torch.tanh if encoder.config.positions == "absolute" else F.gelu
+        # one that was made elsewhere says what its own classifiers have
+        gelu = getattr(encoder, "gelu", encoder.config.positions != "absolute")
+        self.activation = F.gelu if gelu else torch.tanh
 
     def used_parameters(self) -> dict[str, nn.Parameter]:
         """Every parameter but those of heads and decoder of the language model, by name."""

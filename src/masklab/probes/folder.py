@@ -16,6 +16,7 @@ from masklab.config.schema import Masking
 from masklab.errors import MaskLabError
 from masklab.lines import read_lines
 from masklab.models.checkpoint import load_checkpoint
+from masklab.models.initial import initial
 from masklab.probes.rank import SPLITS, rank_rows, state_grams
 from masklab.rng import generator
 from masklab.tokenizers import MASK, PAD, SEP, load_tokenizer
@@ -94,9 +95,10 @@ def line_batches(path, reader: Reader, tokens: int, lines: int | None, progress=
             progress(done, lines or done)
 
 
-def read_own(folder, length: int, device="cpu") -> Reader:
-    """A checkpoint of this workbench."""
+def read_own(folder, length: int, device="cpu", untrained: bool = False) -> Reader:
+    """A checkpoint of this workbench; untrained: its architecture with initial weights."""
     tokenizer, model = load_tokenizer(folder), load_checkpoint(folder, device).eval()
+    model = initial(model) if untrained else model
     length = min(length, model.config.max_positions)
 
     def encode(texts):
@@ -114,8 +116,8 @@ def read_own(folder, length: int, device="cpu") -> Reader:
     return Reader(encode, states, MASK, PAD, spans)
 
 
-def read_foreign(folder, length: int, device="cpu") -> Reader:
-    """Whatever encoder transformers reads from `folder`."""
+def read_foreign(folder, length: int, device="cpu", untrained: bool = False) -> Reader:
+    """Whatever encoder transformers reads from `folder`; untrained: its architecture with initial weights."""
     import transformers
 
     transformers.logging.set_verbosity_error()
@@ -126,6 +128,7 @@ def read_foreign(folder, length: int, device="cpu") -> Reader:
         raise MaskLabError(f"{folder}: transformers cannot read it ({' '.join(str(error).split())[:300]})") from None
     if tokenizer.mask_token_id is None or getattr(model.config, "is_encoder_decoder", False):
         raise MaskLabError(f"{folder}: {type(model).__name__} is not an encoder with a [MASK]")
+    model = initial(model) if untrained else model
     length, pad = min(length, tokenizer.model_max_length, positions(model)), tokenizer.pad_token_id or 0
     specials = set(tokenizer.all_special_ids)
 

@@ -11,7 +11,7 @@ a tie counts as 1/2, as a guess would.
 
 Where a task says what is `given` (EWoK, entity tracking), the tokens of that text are read and not scored: a token
 counts if its characters reach beyond it. Where an item has several bad sentences it is right if the good one scores
-higher than each of them.
+higher than each of them; guessing is then right in one of so many options, which the rows `majority` say.
 
 Two accuracies, each with its outcomes pair by pair: with the softmax over the
 vocabulary, which is the score as defined, and over vocabulary plus latent logits
@@ -47,7 +47,10 @@ def pseudo_log_likelihood(
 
 
 def measure(context) -> list[dict]:
-    """Accuracy per phenomenon of every pair task; rows `accuracy` and `accuracy_full_width`, and their items."""
+    """Accuracy per phenomenon of every pair task; rows `accuracy` and `accuracy_full_width`, and their items.
+
+    Where pairs have an `item`, rows `majority` too: what guessing scores, the mean of 1 / options.
+    """
     tokenizer = load_tokenizer(context.checkpoint)
     pairs, places = [], {}  # rows of the files; a phenomenon's pairs by number, in order of appearance
     for name in context.tasks:
@@ -69,15 +72,30 @@ def measure(context) -> list[dict]:
     for metric, right in zip(("accuracy", "accuracy_full_width"), outcomes, strict=True):
         for task, group in places.items():
             rows += of_items(_of_items(right[group], [pairs[at] for at in group]), metric, task=task, split="test")
+    for task, group in places.items():
+        if "item" in pairs[group[0]]:
+            chance = 1 / (1 + np.diff(_bounds([pairs[at] for at in group])))
+            n = len(chance)
+            rows.append({"task": task, "split": "test", "metric": "majority", "value": float(chance.mean()), "n": n})
     return rows
 
 
 def _of_items(right, pairs):
-    """Whether each item is right: all of its pairs are. Pairs without a number are an item each."""
+    """Whether each item is right: all of its pairs are. Pairs without a number are an item each.
+
+    A pair that counts as 1/2 is a tie: an item whose good sentence ties with m others, none better, is 1 / (m + 1).
+    """
     if "item" not in pairs[0]:
         return right
-    _, first = np.unique([pair["item"] for pair in pairs], return_index=True)  # the pairs of an item stand together
-    return np.minimum.reduceat(np.asarray(right, float), np.sort(first))
+    right, first = np.asarray(right, float), _bounds(pairs)[:-1]
+    best, tied = np.minimum.reduceat(right, first), np.add.reduceat((right == 0.5).astype(float), first)
+    return np.where(best > 0, 1 / (1 + tied), 0.0)
+
+
+def _bounds(pairs) -> np.ndarray:
+    """Where the pairs of each item begin, which stand together, and where the last of them ends, [items + 1]."""
+    _, first = np.unique([pair["item"] for pair in pairs], return_index=True)
+    return np.append(np.sort(first), len(pairs))
 
 
 def scored_ids(tokenizer, sentences, given=None) -> list[tuple[int, list[int]]]:

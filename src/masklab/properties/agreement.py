@@ -1,4 +1,4 @@
-"""Whether tokens of like meaning have like codes (Berend 2023, section 2.3), beside tokens that need not.
+"""Whether tokens of like meaning have like codes (Berend 2023, section 2.3), beside others.
 
 Two codes, divided by their sums, overlap by the sum of their smaller entries: 1 for equal ones, 0 for those that share
 no property.
@@ -28,40 +28,36 @@ def _shares(codes):
 
 
 def of_one_word(sample: Sample, rng: np.random.Generator) -> tuple[Mean, Mean]:
-    """Overlap of the codes of two occurrences of a word, and of two tokens of different words, as often each.
+    """Overlap of the codes of two occurrences of a word, and of two different words.
 
-    Words count alike, however frequent they are; one of each pair is the same in both comparisons.
+    Words count alike, however frequent they are, an occurrence by its first token. Both comparisons are of the same
+    tokens, in other pairs. An encoder that has learned nothing passes this too, since it sees the word.
     """
-    by_form = np.split(np.argsort(sample.form, kind="stable"), np.cumsum(sample.counts)[:-1])
+    first = sample.first_tokens()
+    form = sample.form[first]
+    by_form = np.split(first[np.argsort(form, kind="stable")], np.cumsum(np.bincount(form))[:-1])
     several = [tokens for tokens in by_form if len(tokens) > 1]
-    if not several or len(by_form) < 2:
+    if len(several) < 2:
         return Mean.of([]), Mean.of([])
     chosen = rng.permutation(len(several))[:PAIRS]
     pairs = np.array([rng.choice(several[at], 2, replace=False) for at in chosen])
-    other = np.array([_of_another(sample, token, rng) for token in pairs[:, 0]])
-    first = sample.codes[pairs[:, 0]]
-    return Mean.of(overlaps(first, sample.codes[pairs[:, 1]])), Mean.of(overlaps(first, sample.codes[other]))
+    left, right = sample.codes[pairs[:, 0]], sample.codes[pairs[:, 1]]
+    other = sample.codes[np.roll(pairs[:, 1], 1)]  # of the word chosen before it
+    return Mean.of(overlaps(left, right)), Mean.of(overlaps(left, other))
 
 
-def _of_another(sample, token, rng) -> int:
-    while True:
-        other = int(rng.integers(len(sample.form)))
-        if sample.form[other] != sample.form[token]:
-            return other
-
-
-def of_synonyms(sample: Sample, wordnet, rng: np.random.Generator, least: int = LEAST) -> tuple[Mean, Mean]:
+def of_synonyms(sample: Sample, wordnet, rng: np.random.Generator) -> tuple[Mean, Mean]:
     """Overlap of the mean codes of two synonyms, and of words of the same kind that are none, about as frequent.
 
     The second of each pair is replaced by the word nearest to it in frequency that has a sense of the same part of
     speech and shares none with the first.
     """
     counts, place = sample.counts, {form: at for at, form in enumerate(sample.forms)}
-    known = [form for form, count in zip(sample.forms, counts, strict=True) if count >= least and wordnet.knows(form)]
+    known = [form for form, count in zip(sample.forms, counts, strict=True) if count >= LEAST and wordnet.knows(form)]
     pairs = wordnet.synonyms(known)
+    joined = {frozenset(pair) for pair in pairs}
     if len(pairs) > PAIRS:
         pairs = [pairs[at] for at in sorted(rng.choice(len(pairs), PAIRS, replace=False))]
-    joined = {frozenset(pair) for pair in wordnet.synonyms(known)}
     by_count = sorted(known, key=lambda form: counts[place[form]])
     rank = {form: at for at, form in enumerate(by_count)}
     codes, rows = sample.mean_codes(), []

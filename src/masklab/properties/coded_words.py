@@ -91,6 +91,11 @@ class Sample:
         """Tokens of each form, [forms]."""
         return np.bincount(self.form, minlength=len(self.forms))
 
+    def first_tokens(self) -> np.ndarray:
+        """Numbers of the first token of each occurrence of a word, [occurrences]."""
+        begins = (np.diff(self.row, prepend=-1) != 0) | (np.diff(self.word, prepend=-1) != 0)
+        return np.flatnonzero(begins)
+
     def mean_codes(self) -> sparse.csr_matrix:
         """The mean code of the tokens of each form, [forms, k]."""
         tokens = np.arange(len(self.form))

@@ -36,7 +36,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Coherence:
-    """By one similarity: of each property (NaN: too few known words), and means of them and of random properties."""
+    """By one similarity: of each property that has enough known words, and means of them and of random properties."""
 
     name: str
     of: dict[int, float]

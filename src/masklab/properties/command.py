@@ -39,15 +39,17 @@ def make(folder, text, output, layer, atoms, penalty, tokens, iterations, wordne
         raise MaskLabError(
             f"{text}: {len(states)} tokens are too few for {atoms} atoms; lower --atoms or give more text"
         )
-    learned = learn(
-        states, atoms, penalty, iterations, BATCH, progress=Progress("dictionary", "iterations"), device=device
-    )
+    how = (atoms, penalty, iterations, BATCH)
+    learned = learn(states, *how, progress=Progress("dictionary", "iterations"), device=device)
     with atomic(output / DICTIONARY) as temporary:
         save_file({"D": learned.contiguous()}, temporary)
+    reading = Progress("reading with initial weights", "tokens")
+    _, drawn, _ = of_text(folder, text, layer, tokens, device=device, progress=reading, untrained=True)
+    untrained = drawn, learn(drawn, *how, progress=Progress("dictionary of those", "iterations"), device=device)
     settings = {"penalty": penalty, "solver": "exact", "iterations": iterations, "batch_size": BATCH}
     facts = [("encoder", str(folder)), ("text", str(text)), ("layer", layer), ("k", atoms), ("λ", f"{penalty:g}")]
     about = {"title": f"Dictionary of {Path(folder).resolve().name}, layer {layer}", "facts": facts, "note": ""}
-    said = look(words, states, learned, settings, output, about, wordnet, Progress("looking", "steps"))
+    said = look(words, states, learned, settings, output, about, untrained, wordnet, Progress("looking", "steps"))
     dead = f"{said['dead']} of {atoms} atoms are dead"
     kept = f"{said['here']['nonzeros']:.1f} entries a code keep {said['here']['kept']:.3f} of a vector"
     return f"{output / PAGE}: {said['tokens']:,} tokens; {kept}; {dead}"

@@ -44,17 +44,29 @@ def of_arrays(model, store, tokenizer, layer: int, tokens: int = TOKENS, seed: i
     return words, states
 
 
-def of_text(folder, text, layer: int | None, tokens: int = TOKENS, length: int = LENGTH, device="cpu", progress=None):
+def of_text(
+    folder,
+    text,
+    layer: int | None,
+    tokens: int = TOKENS,
+    length: int = LENGTH,
+    device="cpu",
+    progress=None,
+    untrained: bool = False,
+):
     """(words of each line, unit states of all their tokens [n, d], layer) of the first lines of a file.
 
     folder: a Hugging Face folder of an encoder, made here or elsewhere. layer: None: the last one.
+    untrained: the states are those of the same architecture with initial weights.
 
     Raises:
         MaskLabError: what cannot be read, a layer that the encoder does not have, a text without lines.
     """
     if not Path(folder).is_dir():
         raise MaskLabError(f"{folder}: {'not a folder' if Path(folder).exists() else 'no such folder'}")
-    reader = (read_own if (Path(folder) / "masklab.json").is_file() else read_foreign)(folder, length, device)
+    reader = (read_own if (Path(folder) / "masklab.json").is_file() else read_foreign)(
+        folder, length, device, untrained
+    )
     words, parts, done, used = [], [], 0, layer
     for chunk in _chunks(text):
         rows = [(ids, spans, line) for (ids, spans), line in zip(reader.spans(chunk), chunk, strict=True)]

@@ -114,10 +114,10 @@ class WordNet:
         return max((a.path_similarity(b) or 0.0 for a, b in pairs), default=0.0)
 
     def synonyms(self, words: list[str]) -> list[tuple[str, str]]:
-        """Pairs of these words that share a sense which is among the first of both, in order."""
+        """Pairs of these words that share a sense of nouns or verbs which is among the first of both, in order."""
         by_sense: dict[str, list[str]] = {}
         for word in words:
-            for sense in self.reader.synsets(word)[:SENSES] if word.isalpha() else ():
+            for sense in self.senses(word):
                 by_sense.setdefault(sense.name(), []).append(word)
         pairs = {
             tuple(sorted((left, right)))

@@ -1,7 +1,5 @@
 """How sparse codes are and how much of a vector they keep, against the penalty and against the number of atoms."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
@@ -10,11 +8,11 @@ from masklab.sparse.lasso import lasso, prepare
 
 FACTORS = (0.25, 0.5, 1, 2, 4)  # of the penalty
 SIZES = (0.25, 0.5, 1, 2)  # of the number of atoms
-HELD_OUT = 2000  # vectors that are coded
-ITERATIONS = 100  # at most, of a dictionary of another size
+CODED = 2000  # vectors that are coded, at most
+ITERATIONS = 100  # at most, of the dictionaries of some sizes
 
 
-def kept(x: Tensor, dictionary: Tensor, penalty: float, solver: str = "exact") -> dict[str, float]:
+def kept(x: Tensor, dictionary: Tensor, penalty: float, solver: str) -> dict[str, float]:
     """Means over the unit vectors x [n, d]: nonzeros, entries of a code; kept, 1 - |x - D a|^2; empty, share of empty
     codes; dead, share of atoms that no code has.
     """
@@ -42,26 +40,21 @@ def _rows(codes, first, last, k) -> Tensor:
     return dense
 
 
-def penalties(x: Tensor, dictionary: Tensor, penalty: float) -> list[dict]:
+def penalties(x: Tensor, dictionary: Tensor, penalty: float, solver: str) -> list[dict]:
     """A row of `kept` for each of some penalties, under one dictionary."""
-    return [kept(x, dictionary, penalty * factor) for factor in FACTORS]
+    return [kept(x, dictionary, penalty * factor, solver) for factor in FACTORS]
 
 
-def sizes(
-    train: Tensor, x: Tensor, dictionary: Tensor, penalty: float, how: dict, progress: Callable | None = None
-) -> list[dict]:
+def sizes(train: Tensor, x: Tensor, atoms: int, settings: dict) -> list[dict]:
     """A row of `kept` for each of some numbers of atoms, each with a dictionary of its own learned from `train`.
 
-    how: iterations and batch_size of the dictionary. All are learned for as many iterations, `ITERATIONS` at most; the
-    one that is there is one of them where it was not learned for more.
+    settings: penalty, solver, iterations and batch_size. All are learned for as many iterations, `ITERATIONS` at most,
+    the one of `atoms` atoms too. Sizes for which `train` has too few vectors are left out.
     """
-    k, rows = dictionary.shape[1], []
-    iterations = min(how["iterations"], ITERATIONS)
-    for atoms in sorted({max(1, round(k * factor)) for factor in SIZES}):
-        if atoms > len(train):
-            continue
-        own = dictionary
-        if atoms != k or iterations < how["iterations"]:
-            own = learn(train, atoms, penalty, iterations, how["batch_size"], seed=1, progress=progress)
-        rows.append(kept(x, own, penalty))
-    return rows
+    penalty, iterations = settings["penalty"], min(settings["iterations"], ITERATIONS)
+    counts = sorted({max(1, round(atoms * factor)) for factor in SIZES})
+    return [
+        kept(x, learn(train, count, penalty, iterations, settings["batch_size"], seed=1), penalty, settings["solver"])
+        for count in counts
+        if count <= len(train)
+    ]

@@ -154,7 +154,7 @@ def note(frame: pd.DataFrame) -> str:
     if f"{NULL}majority" in labels:
         said.append(f"Majority: {_majority(set(frame['metric']))}.")
     if f"{NULL}chance" in labels:
-        said.append("Chance: guessing which of a pair is the better one.")
+        said.append("Chance: guessing which of a pair is the better one, or which of several options is the best.")
     if "score" in set(frame["metric"]):
         said.append("Score: the mean over tasks of different metrics, each in its own.")
     return " ".join(said)

@@ -32,7 +32,7 @@ MAJORITY = {
     "pearson": 0.0,
     "spearman": 0.0,
 }
-PAIRS = 0.5  # of minimal pairs
+PAIRS = 0.5  # of minimal pairs, where items of several options do not say what guessing scores
 CELL = ["task", "split", "train_size", "layer", "at", "step"]
 
 
@@ -308,7 +308,7 @@ class Results:
     # --- nulls -------------------------------------------------------------------------
 
     def majority(self, reading: Reading) -> Values | None:
-        """What always giving one answer scores (0 of correlations, 1/2 of pairs), whether or not the study asks for it.
+        """What always giving one answer scores (0 of correlations; of pairs what guessing does), asked for or not.
 
         None of what is no score of a task.
         """
@@ -330,7 +330,10 @@ class Results:
         measured = self.values(reading.of(reading.recipe, tasks=(task,)))
         if not len(measured.replicates):
             return None
-        where = PAIRS if self._is_pairs(reading, task) else MAJORITY.get(metric)
+        where = MAJORITY.get(metric)
+        if self._is_pairs(reading, task):
+            chance = self.values(reading.of(reading.recipe, tasks=(task,), metric="majority"))
+            where = "majority" if len(chance.replicates) else PAIRS
         if where is None:
             return None
         if isinstance(where, float):

@@ -32,7 +32,8 @@ def solve(x: Tensor, squares: Tensor, dictionary, penalty: float, tolerance: flo
         own = q.gather(1, atoms).double()
         c = correlations[rows[:, None], atoms]
         gap, primal = _gap(q.amax(1).double(), own, c.double(), a.double(), squares[rows], penalty)
-        q = q.scatter(1, atoms, torch.where(a > 0, 0, q.gather(1, atoms)))
+        # of atoms in use, 0; the least, since what fills up the rows calls itself atom 0, which may be in use too
+        q = q.scatter_reduce(1, atoms, torch.where(a > 0, 0, q.gather(1, atoms)), "amin")
         score, new = q.topk(min(GROWTH, k), 1)
         wanted = (score > penalty * (1 + 1e-6)) & (torch.arange(score.shape[1], device=x.device) < growth[:, None])
         # a single new atom that came to nothing: single precision allows no improvement

@@ -1,0 +1,23 @@
+"""The architecture of a model with weights drawn anew: what stands beside whatever is said of what it has learned."""
+
+import torch
+
+from masklab.models.encoder import MaskedLM
+from masklab.models.foreign import ForeignMaskedLM
+from masklab.rng import seed_at, torch_generator
+
+
+def initial(model, seed: int = 1):
+    """A model of the class and shape of `model`, ours or of transformers, with initial weights; on its device, to read.
+
+    Latent heads are left out.
+    """
+    if isinstance(model, MaskedLM):
+        made = MaskedLM(model.config, model.vocab_size, generator=torch_generator(seed, "initial weights"))
+    elif isinstance(model, ForeignMaskedLM):
+        made = ForeignMaskedLM(initial(model.view, seed), model.order, model.pad, model.config, model.gelu)
+    else:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed_at(seed, "initial weights"))
+            made = type(model)(model.config)
+    return made.to(next(model.parameters()).device).eval()
