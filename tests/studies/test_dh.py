@@ -1,6 +1,7 @@
 """The wing of `dh`: its recipes by their facts, its figures and tables from scores, its claims."""
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from scipy import stats
 
@@ -30,6 +31,7 @@ from masklab.studies.dh.select import (
     start_of,
     tasks,
 )
+from masklab.tasks import build
 
 RAW = plain(layered(["presets/evening.yaml"]))
 OTHERS = [study for study in RAW["studies"] if study != "dh"]
@@ -129,6 +131,7 @@ def test_values_and_intervals(config, results):
     rows = results.scores
     rows = rows[(rows["recipe"] == "dh-single-with") & (rows["task"] == "patterns-single-0")]
     rows = rows[rows["probe"] == "dh-single"]
+    rows = rows[rows["step"] == rows["step"].max()]  # earlier ones are fine-tuned too, at one size
     for domain in DOMAINS:
         for size in (SIZES[0], SIZES[-1]):
             values = rows[(rows["split"] == domain) & (rows["train_size"] == size) & (rows["metric"] == "accuracy")]
@@ -245,9 +248,14 @@ def test_what_a_figure_lacks_is_said(config):
 def test_what_the_paper_does_not_draw(config, results, tmp_path):
     """Doses by their share, checkpoints by their gap: what is drawn is what was measured."""
     figure, data = shown(config, results, "figures", "figure_dose")
-    assert set(data["mixed"]) == {0, 0.25, 0.5, 0.75, 1} and set(data["share"]) == {NONE, HALF}
+    assert set(data["mixed"].dropna()) == {0, 0.25, 0.5, 0.75, 1} and set(data["share"]) == {NONE, HALF}
+    for axes in figure.axes:  # beside models that were not pre-trained
+        assert [line.get_label() for line in axes.get_lines()].count("_scratch") == len(SIZES)
+    assert set(data.loc[data["mixed"].isna(), "recipe"]) == {"dh-single-scratch"}
     assert len(figure.axes) == 2 * len(DOMAINS) and set(data["train_size"]) == set(SIZES)
-    one = data[(data["share"] == HALF) & (data["domain"] == "B-D1") & (data["train_size"] == SIZES[-1])]
+    one = data[(data["share"] == HALF) & (data["domain"] == "B-D1") & (data["train_size"] == SIZES[-1])].dropna(
+        subset="mixed"
+    )
     assert one.sort_values("mixed")["value"].tolist() == pytest.approx([0.75, 0.775, 0.8, 0.825, 0.85], abs=0.01)
     nothing_overlaps(figure)
     all_is_in_view(figure)
@@ -256,5 +264,46 @@ def test_what_the_paper_does_not_draw(config, results, tmp_path):
     assert set(data["step"]) == set(steps) and set(data["domain"]) == set(DOMAINS)
     gaps = data.drop_duplicates("step").set_index("step")["gap"]
     assert gaps[steps[0]] > gaps[steps[-1]] and figure.axes[0].xaxis_inverted()
+    nothing_overlaps(figure)
+    all_is_in_view(figure)
+
+
+def test_the_default_run_compares_on_b_d1():
+    """Of the paper's claims those on Figure 3a are asked, and scores of the paper's shape decide those on B-D1."""
+    raw = plain(layered())
+    raw["studies"] = {"dh": raw["studies"]["dh"]}
+    default, at = load(raw), dict(zip(raw["probes"]["dh-single"]["sizes"], (0.7, 1.0), strict=True))
+
+    def level(cell):
+        if cell["metric"] != "accuracy":
+            return None
+        carried = cell["split"].startswith("A") or start_of(cell["facts"]) == WITH
+        return 0.505 if cell["null"] or not carried else 0.55 + 0.3 * at[cell["train_size"]]
+
+    found = claims(default, synthetic.results(default, "dh", level))
+    assert set(found["figure"]) == {"3a"} and not [name for name in found.index if "cbow" in name]
+    for name in ("transfer-helped-B-D1", "transfer-B-D1", "no-transfer-without-B-D1"):
+        assert found["verdict"][name] == "supported", (name, found["why"][name])
+
+
+@pytest.mark.parametrize("preset", [[], ["presets/evening.yaml"]])
+def test_few_test_rows_are_training_rows(preset):
+    """What a model knows of walks by heart is not what is measured."""
+    config, shares = load(layered(preset)), []
+    task = config.tasks["patterns-single-0"]
+    for seed in (1, 2, 3):
+        splits, _ = build(task.model_copy(update={"chains": config.chains[task.chains]}), "patterns", seed)
+        known = {tuple(row) for row in splits["train"]["symbols"].to_pylist()}
+        test = splits["test"].filter(pc.field("domain") == "A-D1")["symbols"].to_pylist()
+        shares.append(np.mean([tuple(row) in known for row in test]))
+    assert np.mean(shares) < 0.15, shares
+
+
+def test_doses_at_as_many_sizes_as_the_paper_has():
+    """Four of ten are drawn, the first and the last among them."""
+    ten = [25 * size for size in range(1, 11)]
+    changed = config_of({"probes": {"dh-single": {"sizes": ten}}})
+    figure, data = shown(changed, synthetic.results(changed, "dh", paper), "figures", "figure_dose")
+    assert sorted(set(data["train_size"])) == [25, 100, 175, 250]
     nothing_overlaps(figure)
     all_is_in_view(figure)

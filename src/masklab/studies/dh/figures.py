@@ -47,7 +47,9 @@ DOMAIN_LOOKS = {
 }
 STRONG = (WITH, WITHOUT)
 APART = 2.2  # points between the intervals of two curves at one size
+MARKERS = "v^sD"  # of the sizes that the figure of doses shows: no more than can be told apart
 SAID = "A, B: forms of a synset; D1, D2: chains; DH: both forms have the same contexts; bags: no network"
+FROM_SCRATCH = {"linewidth": 1.0, "linestyle": (0, (4, 1.6))}
 MAJORITY = {"color": "0.45", "linewidth": 0.8, "linestyle": (0, (1, 3))}
 
 
@@ -158,23 +160,25 @@ def _legend(figure, data):
 
 
 def dose(results, chosen):
-    """Accuracy on each domain against the share of mixed forms, a curve per size, a row per share of B-D2."""
+    """Accuracy on each domain against the share of mixed forms, a curve per size (at most four), a row per mix."""
     parts = []
     for share, domains in chosen.items():
         for domain, curves in domains.items():
             for amount, reading in curves.items():
                 if results.values(reading).replicates:
                     frame = results.summary(reading).rename(columns={"x": "train_size"})
-                    parts.append(_described(results, reading, frame, "single", share, "", domain).assign(x=amount))
+                    at = np.nan if amount == SCRATCH else amount
+                    parts.append(_described(results, reading, frame, "single", share, "", domain).assign(x=at))
     if not parts:
         raise MaskLabError("scores: no model of mixed forms was fine-tuned")
     data = pd.concat(parts, ignore_index=True)
-    examples = sorted(data["train_size"].unique())
+    examples = _spread(sorted(data["train_size"].unique()), len(MARKERS))
+    data = data[data["train_size"].isin(examples)]
     shades = [str(round(0.7 - 0.7 * i / max(1, len(examples) - 1), 2)) for i in range(len(examples))]
     names = {size: f"{int(size):,} examples" for size in examples}
     looks = {
         names[size]: {"color": shade, "marker": marker, "linestyle": "-"}
-        for size, shade, marker in zip(examples, shades, "v^sDoP*X"[: len(examples)], strict=False)
+        for size, shade, marker in zip(examples, shades, MARKERS[: len(examples)], strict=True)
     }
     figure, grid = style.grid(len(chosen), len(DOMAINS), 2.0 * len(chosen), sharey=True, sharex=True)
     for row, share in zip(grid, chosen, strict=True):
@@ -183,14 +187,20 @@ def dose(results, chosen):
         for axes, domain in zip(row, DOMAINS, strict=True):
             cell = part[part["domain"] == domain]
             axes.axhline(cell["majority"].iloc[0], zorder=1, label="_majority", **MAJORITY)
-            _side_by_side(axes, [(names[n], cell[cell["train_size"] == n]) for n in examples], looks, lambda _: 1.2)
+            mixed = cell.dropna(subset=["x"])
+            _side_by_side(axes, [(names[n], mixed[mixed["train_size"] == n]) for n in examples], looks, lambda _: 1.2)
+            for level in cell[cell["x"].isna()].itertuples():
+                color = looks[names[level.train_size]]["color"]
+                axes.axhline(level.value, color=color, zorder=1, label="_scratch", **FROM_SCRATCH)
             axes.set_title(f"{domain}{' (trained on)' if domain in trained_on(mix) else ''}")
         row[0].set_ylabel(f"{mix_words(mix)}\nAccuracy".replace(", ", ",\n"))
     for axes in grid[-1]:
         axes.set_xlabel("Share of mixed forms")
-        axes.set_xticks(sorted(data["x"].unique()))
+        axes.set_xticks(sorted(data["x"].dropna().unique()))
     limits(grid[0, 0], [data], [Levels(level) for level in data["majority"]], least=-0.02, most=1.02, span=SPAN)
     handles = {name: Line2D([], [], linewidth=1.2, markersize=4, **look) for name, look in looks.items()}
+    if data["x"].isna().any():
+        handles["scratch, of the same shade"] = Line2D([], [], color="0.35", **FROM_SCRATCH)
     handles |= interval_key([data], "bar") | {"majority": Line2D([], [], **MAJORITY)}
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)
     said = "share 0: w/o DH, every chain keeps to one form; 1: w/ DH, a coin decides each form"
@@ -198,6 +208,11 @@ def dose(results, chosen):
     order = ["share", "mix", "domain", "x", "train_size", "recipe", "task", "value", "low", "high", "spread"]
     order += ["replicates", "items", "n", "majority"]
     return figure, data[order].rename(columns={"x": "mixed"})
+
+
+def _spread(values: list, most: int) -> list:
+    """So many of the values at most, the first and the last among them."""
+    return [values[at] for at in np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int)]
 
 
 def course(results, chosen):

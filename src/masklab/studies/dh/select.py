@@ -140,11 +140,12 @@ def curves(*sets: tuple[str, str], metric: str = "accuracy"):
 
 
 def dose_curves(view: View):
-    """Share of B-D2 -> domain -> share of mixed forms -> curve over examples."""
+    """Share of B-D2 -> domain -> share of mixed forms, or `SCRATCH` -> curve over examples."""
     recipes = doses(view)
     if len(recipes) < 3:
         raise MaskLabError("needs recipes whose corpora mix a part of their forms, beside w/ DH and w/o DH")
     by_share = tasks(view, "single")
+    recipes |= {start: name for start, name in panels(view)["single"].items() if start == SCRATCH}
     return {
         share: {
             domain: {
