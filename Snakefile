@@ -29,6 +29,9 @@ report: "workflow/report/run.rst"
 onstart:
     inside_snakemake.calm(workflow)
     pending = list(workflow.dag.needrun_jobs())
+    measured = {job.wildcards.probe for job in pending if job.rule.name == "probe"}
+    if lacks := lacking(settings, measured):
+        sys.exit("\n".join(f"masklab: {noted(line, settings.raw)}" for line in lacks))
     if (
         len(pending) >= 10
         and not workflow.touch

@@ -8,6 +8,7 @@ task, split, train_size, step, last (the recipe's last step), layer, metric. Non
 
 import numpy as np
 
+from masklab import phrases
 from masklab.config import checkpoints, probe_steps
 from masklab.config.measured import study_pairs
 from masklab.config.replicates import measured_replicates
@@ -32,7 +33,8 @@ def default(cell) -> float:
     share = (1 + cell["step"] / max(cell["last"], 1)) / 2
     plain = {"loss": 3.1 - share, "floor": 2.0, "gap": 1.1 - share, "rank": 20, "rank_centred": 18, "mean_share": 0.1,
              "seconds": 10 * share, "tokens": 1e4 * share, "flops": 1e9 * share, "trace": 50 / share,
-             "trace_embedded": 80 / share, "parameters": 1e5, "best_step": 10, "capped": 0}  # fmt: skip
+             "trace_embedded": 80 / share, "parameters": 1e5, "best_step": 10, "capped": 0, "tv_pretrained": 0.5,
+             "tv_finetuned": 0.3, "tv_from_law": 0.2, "pearson_low": 0.1, "pearson_high": 0.2}  # fmt: skip
     if metric in plain:
         return plain[metric]
     chance = CHANCE.get(metric, 0.5)
@@ -90,6 +92,10 @@ def _cells(config, probe, model):
     match probe.kind:
         case "finetune" | "linear_probe":
             yield from _tuned(config, probe, model)
+        case "replaced":
+            yield from _replaced(probe)
+        case "paraphrased":
+            yield from _paraphrased(probe)
         case "minimal_pairs":
             for task in probe.tasks:
                 for phenomenon in PHENOMENA:
@@ -144,3 +150,35 @@ def _tuned(config, probe, model):
                     layer = config.encoders[model.encoder].layers
                     last = {"task": task, "train_size": size, "seed": seed, "layer": layer}
                     yield from ({**last, "metric": metric} for metric in ("rank", "rank_centred"))
+
+
+def _replaced(probe):
+    for task in probe.tasks:
+        for size in probe.sizes:
+            for seed in probe.seeds:
+                shared = {"task": task, "train_size": size, "seed": seed}
+                for domain in (probe.domain, probe.synonyms):
+                    yield from ({**shared, "split": domain, "metric": metric} for metric in ("accuracy", "majority"))
+                for count in probe.spans:
+                    for part in (None, phrases.SYNONYMS, phrases.OTHERS, phrases.LAW):
+                        for metric in ("pearson", "tv_pretrained", "tv_finetuned"):
+                            where = phrases.split(phrases.level(count), part)
+                            yield {**shared, "split": where, "metric": metric}
+                    yield {**shared, "split": phrases.level(count), "metric": "tv_from_law"}
+                    for updates in probe.updates:
+                        where = {"split": phrases.split(phrases.level(count), phrases.COURSE), "at": float(updates)}
+                        yield {**shared, **where, "metric": "pearson"}
+
+
+def _paraphrased(probe):
+    for task in probe.tasks:
+        for size in probe.sizes:
+            for seed in probe.seeds:
+                shared = {"task": task, "train_size": size, "seed": seed}
+                yield from ({**shared, "metric": metric} for metric in ("accuracy", "majority"))
+                for level in phrases.LEVELS:
+                    for metric in ("pearson", "pearson_low", "pearson_high", "tv_pretrained", "tv_finetuned"):
+                        yield {**shared, "split": level, "metric": metric}
+                    for updates in probe.updates:
+                        where = {"split": phrases.split(level, phrases.COURSE), "at": float(updates)}
+                        yield {**shared, **where, "metric": "pearson"}

@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up. Rooms of one line may not import each other.
 FLOORS = [
     ["errors", "inside_libc", "inside_torch", "intervals", "markdown"],
-    ["files", "rng", "lines", "texts", "wordwise"],
+    ["files", "rng", "lines", "texts", "wordnet", "wordwise"],
     ["jobs"],
     ["config"],
     ["scores"],
@@ -20,7 +20,7 @@ FLOORS = [
     ["corpora"],
     ["conditionals", "models"],
     ["tasks", "curvature"],
-    ["objectives"],
+    ["objectives", "phrases"],
     ["training"],
     ["probes"],
     ["claims", "report"],

@@ -66,6 +66,10 @@ CONFIG = {
             "models.m.dictionary: objective 'foe' needs a dictionary",
         ),
         (
+            {"tasks": {"p": {"train": 511}}},
+            "objectives.foe.adversarial.task: 'p' has 511 training rows, and the term draws 512 at once",
+        ),
+        (
             {"tasks": {"p": {"chains": "other"}}},
             "models.m.objective: the task 'p' of objective 'foe' is of another law",
         ),

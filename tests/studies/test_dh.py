@@ -130,7 +130,7 @@ def test_values_and_intervals(config, results):
     _, data = shown(config, results, "figures", "figure3a")
     rows = results.scores
     rows = rows[(rows["recipe"] == "dh-single-with") & (rows["task"] == "patterns-single-0")]
-    rows = rows[rows["step"] == rows["step"].max()]  # earlier ones are fine-tuned too, at one size
+    rows = rows[rows["probe"] == "dh-single"]
     for domain in DOMAINS:
         for size in (SIZES[0], SIZES[-1]):
             values = rows[(rows["split"] == domain) & (rows["train_size"] == size) & (rows["metric"] == "accuracy")]
@@ -140,7 +140,7 @@ def test_values_and_intervals(config, results):
             assert one[["value", "low", "high"]].tolist() == pytest.approx([values.mean(), low, high])
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", [name for name in TABLES if name not in ("replaced", "phrases")])
 def test_a_table_has_the_numbers_of_its_figure_and_the_nulls(name, config, results):
     table = shown(config, results, "tables", name)
     assert list(table.columns) == TIDY and not table.duplicated(["panel", "row", "label"]).any()

@@ -10,7 +10,7 @@ from masklab.corpora import generate
 from masklab.corpora.pcfg.law import of_header, rules_of
 from masklab.errors import MaskLabError
 from masklab.files import write_table
-from masklab.studies.implicit_bias.flatness import figure6
+from masklab.studies.implicit_bias.flatness import figure6, figure_drift
 from masklab.studies.implicit_bias.samples import TREES, figure7, figure8, nodes
 
 GRAMMAR = {"levels": [3, 3, 3], "words": 12, "emissions": 5, "rules": 4, "stop": 0.2}
@@ -77,3 +77,13 @@ def test_figure6_in_numbers():
     transfer = data[data["part"] == "transfer"]
     assert (abs(transfer["measured"] - transfer["corrected"]) < 4 * transfer["error"]).all()
     assert len(figure.axes) == 4
+
+
+def test_the_drift_of_sgd_collapses_on_the_theorem():
+    """Both batch sizes on one curve of k lr^2 / B, within 3 %; the figure shows the smaller and the larger rate."""
+    figure, data = figure_drift(None, ())
+    slow = data[data["lr"] <= 0.1]
+    assert set(slow["batch"]) == {1, 4}
+    assert np.allclose(slow["measured"], np.exp(-0.21 * slow["collapsed"]), rtol=0.03)
+    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert sorted(labels) == sorted([f"B = {b}, lr = {lr}" for b in (1, 4) for lr in (0.05, 0.2)] + ["theorem 3.3"])

@@ -28,6 +28,7 @@ TINY = {
     "tasks": {"patterns-{panel}-{percent}": MIXES | {"train": 40, "valid": 10, "test": 20}},
     "probes": {"dh-{panel}": EACH | TUNED | {"sizes": SIZES},
                "dh-course": TUNED | {"sizes": SIZES[1:2], "steps": [1, 2, 3]},
+               "dh-replaced": TUNED | {"sizes": SIZES[1:2], "examples": 10, "updates": [1]},
                "dh-loss": {"sequences": 4}, "dh-course-loss": {"sequences": 4, "steps": [1, 2, 3]}},
 }  # fmt: skip
 
@@ -75,7 +76,7 @@ def test_everything_is_made(folder):
     running.assert_drawn(results, "dh", study)
     scores = pd.read_parquet(results / "scores.parquet")
     runs = scores[scores["metric"] == "accuracy"]
-    runs = runs[runs["probe"] != "dh-course"]
+    runs = runs[~runs["probe"].isin(["dh-course", "dh-replaced"])]
     recipes = {name for panel in study["panels"].values() for name in panel.values()}
     nulls = set(runs["recipe"]) - recipes
     assert len(recipes) == 12 and len(nulls) == 14  # two bags for each corpus that recipes are about
@@ -100,6 +101,8 @@ def test_everything_is_made(folder):
     for panel in ("single", "separate"):  # of features of several tokens too
         loss, floor, gap = (losses[panel, row] for row in ("loss", "floor", "gap"))
         assert loss > floor > 0 and gap == pytest.approx(loss - floor)
+    replaced = pd.read_parquet(results / "figures/dh/figure_replaced.parquet")
+    assert set(replaced["start"]) == {"w/ DH", "w/o DH", "scratch", "shuffled"} and len(replaced) == 2 * 3 * 4
     course = pd.read_parquet(results / "figures/dh/figure_course.parquet")
     assert set(course["step"]) == {1, 2, 3, 4} and (course["train_size"] == SIZES[1]).all()
 
@@ -121,4 +124,4 @@ def test_the_default_run_asks_little(tmp_path):
 def test_presets_dry_run(preset, words):
     """18 recipes, and two bags for each corpus and tokenizer, in as many replicates as the preset says."""
     counts, replicates = jobs(running.dry_run_of_preset(preset, "dh")), REPLICATES[preset]
-    assert (counts["pretrain"], counts["figure"], counts["study_claims"]) == (replicates * (18 + words), 10, 1)
+    assert (counts["pretrain"], counts["figure"], counts["study_claims"]) == (replicates * (18 + words), 12, 1)

@@ -1,10 +1,12 @@
 """Scores: of one probe on one replicate of a recipe, and of all together."""
 
+from pathlib import Path
+
 from artifacts import Artifact, of_kind
 from artifacts.training import codes_of
 from masklab.config import is_exact, kinds
 from masklab.config.measured import replicates_of
-from masklab.config.schema import CorpusProbe
+from masklab.config.sources import expand
 from masklab.config.units import units
 
 LAWS = "masklab.corpora.laws"  # what imports it may ask for the law of a model's corpus
@@ -23,8 +25,10 @@ class Probe(Artifact):
         }
         if settings.kind == "prediction" and (codes := codes_of(self.paths, recipe, k)):
             files["codes"] = codes
-        if isinstance(settings, CorpusProbe):
+        if settings.reads_tokens:
             files["tokens"] = tokens
+        if settings.kind == "paraphrased":
+            files["sources"] = [path for file in settings.parses for path in expand(file) if Path(path).is_file()]
         if is_exact(self.config, probe, recipe):
             folder = tokens.replace("/tokens/", "/conditionals/").removesuffix("/meta.json")
             files["conditionals"] = f"{folder}/{settings.sequences}-{settings.positions}/conditionals.json"

@@ -9,7 +9,9 @@ import inside_snakemake
 import side_by_side
 from masklab.jobs import provenance, remaining, warm
 from masklab.config import load, plain
+from masklab.config.check_phrases import lacking
 from masklab.config.masks import PATTERN as MASKS
+from masklab.config.places import noted
 from masklab.errors import MaskLabError
 from masklab.pages.wording import options as options_of
 from cluster import SITE, Cluster

@@ -27,6 +27,8 @@ class Claim:
     claim is about other splits and may say that nothing carries over to these.
     learned_tasks: tasks that must have been learned in place of those of the effect: controls of tasks on which a model
     that learned much may well do worse than one that learned nothing.
+    learned_metric: metric that these premises are about, on the splits of `learned_on` alone, in place of the effect's:
+    of effects that are no score of a task.
     headline: whether it is one of the few claims that its study stands for.
     """
 
@@ -41,6 +43,7 @@ class Claim:
     learned: bool = True
     learned_on: tuple[str, ...] = ()
     learned_tasks: tuple[str, ...] = ()
+    learned_metric: str | None = None
     headline: bool = False
 
     def needs(self, view: View) -> list[tuple[str, str]]:
@@ -63,6 +66,8 @@ class Claim:
                 plain = replace(reading, over=None, reduce=None, form="value", step=step)
                 if reading.metric in RANKS:
                     plain = replace(plain, metric=None, layers=None)
+                if self.learned_metric is not None:
+                    plain = replace(plain, metric=self.learned_metric, splits=self.learned_on)
                 readings.append(replace(plain, tasks=self.learned_tasks or plain.tasks))
         return list(dict.fromkeys(readings))
 

@@ -152,6 +152,32 @@ class Correlation:
 
 
 @dataclass(frozen=True)
+class Within:
+    """Slope of `ys` on `xs` over the replicates of each recipe: what differs between recipes does not count.
+
+    ys, xs, givens: readings of the same recipes, in order. Every number is taken less the recipe's mean; the slopes are
+    those of the regression on `xs` and `givens` of all of them together. The value of a replicate is Tukey's
+    pseudo-value, n times the slope of all less (n - 1) times that of the others: the mean of these has the jackknife's
+    standard error. With fewer than `points` numbers the claim is untested.
+    """
+
+    ys: tuple[Reading, ...]
+    xs: tuple[Reading, ...]
+    givens: tuple[Reading, ...] = ()
+    points: int = 8
+
+    def readings(self) -> list:
+        return [*self.ys, *self.xs, *self.givens]
+
+    def words(self, view: View) -> str:
+        given = f", given {_common(self.givens, view)}" if self.givens else ""
+        return f"slope over replicates of {_common(self.ys, view)} in {_common(self.xs, view)}{given}"
+
+    def unit(self, view: View) -> str:
+        return f"{_unit(self.ys[0], view)} per {_unit(self.xs[0], view)}"
+
+
+@dataclass(frozen=True)
 class Crossing:
     """Share of `whole` at which a curve over steps first reaches `level`, less `threshold`.
 

@@ -7,7 +7,7 @@ others. Each function returns why the premise fails, or None.
 from dataclasses import replace
 
 from masklab.claims.claim import GAP, Claim
-from masklab.claims.effects import Correlation, Growth
+from masklab.claims.effects import Correlation, Growth, Within
 from masklab.claims.values import points
 from masklab.scores.estimate import Estimate
 from masklab.scores.reading import CONVERGED, Reading, leaves
@@ -21,10 +21,11 @@ def failing(claim: Claim, results: Results) -> str | None:
 
 
 def few_points(claim: Claim, results: Results) -> str | None:
-    """A correlation needs points."""
+    """A correlation needs points, and so does a slope over replicates."""
     effect = claim.effect
-    if isinstance(effect, Correlation) and (count := points(effect, results)) < effect.points:
-        return f"{count} points; a correlation needs {effect.points}"
+    if isinstance(effect, Correlation | Within) and (count := points(effect, results)) < effect.points:
+        said = "a correlation" if isinstance(effect, Correlation) else "a slope over replicates"
+        return f"{count} points; {said} needs {effect.points}"
     return None
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Ratio, Reach, Slope, Sum
+from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Ratio, Reach, Slope, Sum, Within
 from masklab.scores.reading import Reading
 from masklab.scores.results import NOTHING, Results, Values
 
@@ -36,8 +36,10 @@ def at_equal_loss(effect, results: Results):
     return effect
 
 
-def points(effect: Correlation, results: Results) -> int:
-    """How many points a correlation is over."""
+def points(effect: Correlation | Within, results: Results) -> int:
+    """How many points a correlation is over, in each replicate, or a slope over replicates."""
+    if isinstance(effect, Within):
+        return len(effect.ys) * len(values(effect, results).replicates)
     return sum(results.values(part).data.shape[1] for part in effect.ys)
 
 
@@ -74,6 +76,26 @@ def _correlation(effect, parts):
     y, x = y - y.mean(1, keepdims=True), x - x.mean(1, keepdims=True)
     r = (x * y).sum(1) / np.sqrt((x * x).sum(1) * (y * y).sum(1))
     return r if effect.statistic == "correlation" else r**2 - effect.threshold
+
+
+def _within(effect, parts):
+    numbers, recipes = np.stack([part.scalar for part in parts]), len(effect.ys)
+    numbers = numbers.reshape(-1, recipes, *numbers.shape[1:])  # [y, x and givens, recipe, replicate, resampling]
+    count = numbers.shape[2]
+    whole = _slope_within(numbers)
+    left = (_slope_within(np.delete(numbers, replicate, 2)) for replicate in range(count))
+    return np.stack([count * whole - (count - 1) * slope for slope in left])
+
+
+def _slope_within(numbers):
+    """Slope in numbers[1] of numbers[0] [B], the others given; NaN where all replicates of a recipe have one number[1].
+
+    numbers [k, recipes, replicates, B].
+    """
+    y, *xs = (each.reshape(-1, each.shape[-1]) for each in numbers - numbers.mean(2, keepdims=True))
+    x = np.stack(xs, -1).swapaxes(0, 1)  # [B, points, k - 1]
+    slope = (np.linalg.pinv(x) @ y.T[:, :, None])[:, 0, 0]
+    return np.where(np.abs(xs[0]).max(0) > 1e-12 * np.abs(numbers[1]).max((0, 1)), slope, np.nan)
 
 
 def _crossing(effect, parts):
@@ -118,7 +140,7 @@ def first_reached(costs, curve, level: float) -> float:
 
 
 _FORMS = {Sum: _sum, Ratio: _ratio, Least: _least, Median: _median, Growth: _growth, Slope: _slope}
-_FORMS |= {Correlation: _correlation, Crossing: _crossing, Reach: _reach}
+_FORMS |= {Correlation: _correlation, Within: _within, Crossing: _crossing, Reach: _reach}
 
 
 def rounding(effect) -> float:

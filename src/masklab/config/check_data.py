@@ -4,6 +4,7 @@ import re
 
 from masklab.config import data
 from masklab.config.check_corpora import check_text
+from masklab.config.check_phrases import lacking
 from masklab.config.check_tokenizers import check_folder
 from masklab.config.faults import Faults
 from masklab.config.inherit import choices, listed
@@ -51,7 +52,7 @@ def check_data(config) -> list[str]:
             if tokenizer.kind == "folder":
                 check_folder(f"tokenizers.{name}", tokenizer)
     faults.stop()
-    return [noted(note, config.raw) for note in notes] + list(lost(config))
+    return [noted(note, config.raw) for note in notes + lacking(config)] + list(lost(config))
 
 
 def lost(config):

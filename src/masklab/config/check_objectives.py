@@ -8,7 +8,7 @@ PAIRS = ("english-pairs", "pair-files", "babylm-pairs")
 
 
 def check_objective(config, name, objective):
-    """A term's task is declared, and a labelled one."""
+    """A term's task is declared, a labelled one, and as large as the term's draws where the config says how large."""
     for term, settings in objective.terms.items():
         if "task" not in settings.needs:
             continue
@@ -17,6 +17,9 @@ def check_objective(config, name, objective):
             raise MaskLabError(f"{where}: {task!r} is not declared{hint(task, config.tasks)}")
         if config.tasks[task].kind in PAIRS:
             raise MaskLabError(f"{where}: {task!r} is a task of pairs; it must have labels")
+        drawn, rows = settings.besides()[0], getattr(config.tasks[task], "train", None)
+        if isinstance(rows, int) and drawn > rows:
+            raise MaskLabError(f"{where}: {task!r} has {rows} training rows, and the term draws {drawn} at once")
 
 
 def _check_teacher(config, model, objective, taught, where):

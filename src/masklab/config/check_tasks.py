@@ -2,7 +2,7 @@
 
 from masklab.config.declared import known
 from masklab.config.inherit import listed
-from masklab.config.references import LAWS, named_law, stated_rows
+from masklab.config.references import LAWS, law_entry, named_law, stated_rows
 from masklab.errors import MaskLabError
 
 # What rows of a kind of task hold; a user's kind may hold any of these.
@@ -16,6 +16,8 @@ MEASURES = {
     "minimal_pairs": ("pairs",),
     "finetune": ("labels", "ratings", "spans"),
     "linear_probe": ("labels",),
+    "replaced": ("labels",),
+    "paraphrased": ("labels",),
 }
 TEXTS = ("english-labels", "label-files", "babylm-labels")  # kinds whose texts a causal corpus's words can be kept of
 
@@ -65,9 +67,31 @@ def check_probe(config, name, probe):
             raise MaskLabError(
                 f"config: probes.{name}.sizes: {max(sizes)} is more than the {rows} training rows of {task!r}"
             )
+        if probe.kind == "replaced":
+            _check_replaced(config, name, probe, task)
     sentence = getattr(probe, "sentence", None)
     if probe.kind == "prediction" and sentence.count("[MASK]") != 1:
         raise MaskLabError(f"config: probes.{name}.sentence: must hold exactly one [MASK] (got {sentence!r})")
+
+
+def _check_replaced(config, name, probe, task):
+    """Features are replaced where a task says which synsets they spell, one token each, in two forms."""
+    entry = config.tasks[task]
+    if entry.kind != "patterns" or law_entry(config, entry).features != "single":
+        fitting = [
+            other
+            for other, own in config.tasks.items()
+            if own.kind == "patterns" and law_entry(config, own).features == "single"
+        ]
+        raise MaskLabError(
+            f"config: probes.{name}.tasks: {task!r} is no task of kind patterns whose features are single tokens; a"
+            f" probe of kind replaced measures no other{listed(fitting, 6, 'such tasks')}"
+        )
+    if max(probe.spans) > entry.length:
+        raise MaskLabError(
+            f"config: probes.{name}.spans: {max(probe.spans)} is more synsets than a sequence of {task!r} has"
+            f" ({entry.length})"
+        )
 
 
 def _either(words) -> str:

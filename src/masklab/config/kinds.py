@@ -134,6 +134,8 @@ OURS: dict[str, dict[str, Kind]] = {
         linear_probe=("LinearProbe", "masklab.probes.linear_probe:measure"),
         rank=("RankProbe", "masklab.probes.rank:measure"),
         cost=("CostProbe", "masklab.probes.cost:measure"),
+        replaced=("ReplacedProbe", "masklab.probes.replaced:measure"),
+        paraphrased=("ParaphrasedProbe", "masklab.probes.paraphrased:measure"),
     ),
     "terms": _ours(
         "terms",
@@ -142,6 +144,7 @@ OURS: dict[str, dict[str, Kind]] = {
         mlsm=("Mlsm", "masklab.objectives.mlsm:Mlsm"),
         mae=("Mae", "masklab.objectives.mae:Mae"),
         adversarial=("Adversarial", "masklab.objectives.adversarial:Adversarial"),
+        sharpness=("Sharpness", "masklab.objectives.sharpness:Sharpness"),
     ),
     "figures": {},
     "tables": {},

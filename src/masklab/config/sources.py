@@ -5,16 +5,18 @@ from pathlib import Path
 
 from masklab.errors import MaskLabError
 
-PATHS = ("files", "train", "valid", "test", "file", "folder")  # keys of entries that name files of the user's
+# Keys of entries that name files of the user's, and those that name models, which may be names elsewhere.
+PATHS = ("files", "train", "valid", "test", "file", "folder", "parses", "wordnet")
+MODELS = ("there", "back")
 
 
 def below(config):
-    """The config with the relative paths of its corpora, tokenizers and tasks as paths from its `data` folder."""
+    """The config with the relative paths of corpora, tokenizers, tasks and probes as paths from its `data` folder."""
     if not config.data:
         return config
     root = Path(config.data).expanduser()
     sections = {}
-    for section in ("corpora", "tokenizers", "tasks"):
+    for section in ("corpora", "tokenizers", "tasks", "probes"):
         entries = getattr(config, section)
         sections[section] = {name: _moved(entry, root) for name, entry in entries.items()}
     return config.model_copy(update=sections)
@@ -26,6 +28,8 @@ def _moved(entry, root):
         key: [_from(root, each) for each in value] if isinstance(value, list) else _from(root, value)
         for key, value in found.items()
     }
+    models = {key: value for key in MODELS if (value := getattr(entry, key, None))}
+    moved |= {key: _from(root, value) for key, value in models.items() if (root / value / "config.json").is_file()}
     return entry.model_copy(update=moved) if moved else entry
 
 

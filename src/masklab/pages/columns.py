@@ -108,6 +108,11 @@ METRICS = {
     "chosen_l2": "the penalty on squared weights that was chosen for a classifier of words",
     "loss_std": "standard deviation of the mean loss over parts of the test sequences",
     "loss_se, floor_se, gap_se, trace_se, trace_embedded_se": "standard error over sequences",
+    "tv_pretrained": "of replaced features: mean total variation of what is predicted beside both before fine-tuning",
+    "tv_finetuned": "of replaced features: mean total variation of the predictions for an example after fine-tuning",
+    "tv_from_law": "of features: mean total variation of what is predicted beside them from the exact conditional",
+    "pearson_low, pearson_high": "the 95 % bootstrap interval of `pearson` over the features of one replicate",
+    "any text with a paraphrase": "of features of text (split `..., replaced`): the change of the prediction",
     "any word or latent property": "of predictions (split `vocabulary` or `atoms`): its probability; `n` is its rank",
 }
 

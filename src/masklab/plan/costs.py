@@ -10,6 +10,7 @@ from masklab.config.schema import Encoder, Masking
 from masklab.config.units import units
 from masklab.models.flops import count_parameters, mean_masks, pretraining_flops, training_flops
 from masklab.models.flops import forward_flops as encoder_flops
+from masklab.phrases import LEVELS
 from masklab.plan.sizes import Sizes
 from masklab.training.side_by_side import stacks
 
@@ -245,6 +246,20 @@ class Costs:
                 flops += each * len(probe.seeds)
                 seconds += self.device.seconds(each, layers, what="finetune") * len(probe.seeds)
         return seconds, flops
+
+    def _replaced(self, probe, model, encoder, tasks):
+        """Fine-tunings, and predictions for the examples with each feature hidden and with one replaced."""
+        seconds, flops = self._finetune(probe, model, encoder, tasks)
+        length = round(
+            max((self.sizes.task_length(task, probe.max_length, model.tokenizer) for task in tasks), default=0)
+        )
+        levels = len(getattr(probe, "spans", LEVELS))
+        passes = levels * (length + 2 * len(probe.sizes or [1]) * (1 + len(probe.updates)))
+        rows = len(tasks) * len(probe.seeds) * probe.examples * passes
+        each = forward_flops(encoder, 0, 1, length, length if probe.pooling == "mean" else 1) * rows
+        return seconds + self.device.seconds(each, encoder.layers / 3 * rows / 64), flops + each
+
+    _paraphrased = _replaced  # what translations take depends on models that nobody knows here
 
     def _updates(self, probe, epoch, every):
         """Updates of a fine-tuning, until it stops early."""

@@ -114,7 +114,7 @@ class Memory:
         vocab, length = self.sizes.vocabulary(model.tokenizer), model_length(self.config, model)
         rows = sum(sum(self.sizes.rows(task)) for task in units(entry, model)[unit][1] if self._is_labelled(task))
         data = ROW * rows * length
-        if entry.kind == "finetune":
+        if entry.kind in ("finetune", "replaced", "paraphrased"):
             length = min(length, entry.max_length)
             copies = 1 if self.on_gpu else min(STACK, len(entry.seeds))
             return data + copies * self._network(model.encoder, vocab, 0, entry.batch_size, length, 1)

@@ -22,11 +22,14 @@ class OneByOne:
         self.flat = FlatParameters(self.model.used_parameters().values())
         self.start = self.flat.values.clone()
 
-    def finetune(self, courses, train, valid, test):
-        """The `Outcome` of each course."""
-        return [self._finetune(course, train, valid, test) for course in courses]
+    def finetune(self, courses, train, valid, test, watch=None):
+        """The `Outcome` of each course; the last one's best weights are left in `flat`.
 
-    def _finetune(self, course, train, valid, test):
+        watch: called after each update with how many were made, the weights being those in `flat`.
+        """
+        return [self._finetune(course, train, valid, test, watch) for course in courses]
+
+    def _finetune(self, course, train, valid, test, watch):
         self.flat.restart(self.start)
         self.model.reset_head(course.head_generator())
         stopping = EarlyStopping(self.probe.patience, self.probe.threshold)
@@ -38,6 +41,8 @@ class OneByOne:
             self.goal.loss(self.model, *train.batch(rows)).backward()
             clip, decay = self.probe.clip, self.probe.weight_decay
             self.flat.step(course.rate(step), decay, clip, betas=self.probe.betas, eps=self.probe.eps)
+            if watch is not None:
+                watch(step + 1)
             if course.is_evaluated_after(step + 1):
                 predictions = self._predictions(valid)
                 value = self.goal.value(valid, predictions, self.probe.select)
@@ -49,7 +54,7 @@ class OneByOne:
                     capped = False
                     break
         self.flat.values.copy_(best)
-        ranks = self._ranks(test) if self.probe.rank else None
+        ranks = self._ranks(test) if getattr(self.probe, "rank", None) else None
         return Outcome(self._predictions(test), best_step, stopping.best, capped, best_predictions, ranks)
 
     @torch.inference_mode()

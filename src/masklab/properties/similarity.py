@@ -1,14 +1,12 @@
 """How alike words are, by what knows nothing of the model: by the words beside them, or by WordNet."""
 
 import functools
-import warnings
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
-from masklab.errors import MaskLabError, in_one_line
 from masklab.properties.coded_words import Sample
+from masklab.wordnet import open_wordnet
 
 FREQUENT = 2000  # words whose presence beside a word counts
 SENSES = 3  # of a word that are looked at, the commonest ones
@@ -72,24 +70,7 @@ class WordNet:
     name = "WordNet"
 
     def __init__(self, folder):
-        try:
-            import nltk.data
-            from nltk.corpus.reader.wordnet import WordNetCorpusReader
-        except ImportError:
-            raise MaskLabError(f"{folder}: WordNet is read by nltk, which is not installed; pip install nltk") from None
-        root = Path(folder).resolve()
-        root = root.parents[1] if root.parts[-2:] == ("corpora", "wordnet") else root
-        place = root / "corpora" / "wordnet"
-        if not (place / "data.noun").is_file():
-            raise MaskLabError(f"{folder}: no WordNet database there; it must hold corpora/wordnet/data.noun")
-        nltk.data.path.insert(0, str(root))  # nltk opens nothing that does not lie below one of these
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of other languages
-                self.reader = WordNetCorpusReader(str(place), None)
-            self.reader.synsets("word")
-        except Exception as error:  # the library raises its own, and bare ones of its parser
-            raise MaskLabError(f"{place}: not a WordNet database that nltk reads ({in_one_line(error)})") from None
+        self.reader = open_wordnet(folder)
         self.senses = functools.lru_cache(maxsize=None)(self._senses)
         self.similarity = functools.lru_cache(maxsize=1 << 20)(self._similarity)
 

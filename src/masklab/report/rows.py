@@ -16,7 +16,9 @@ from masklab.scores.results import Results, Values, difference
 
 MAJORITY = "majority"
 CHANCE = "chance"  # what the majority is called of minimal pairs
-NO_SCORE = ("rank", "rank_centred", "best_step", "capped")  # metrics of a task of which more is not better
+# Metrics of a task of which more is not better.
+NO_SCORE = ("rank", "rank_centred", "best_step", "capped", "tv_pretrained", "tv_finetuned", "tv_from_law")
+NO_SCORE += ("pearson_low", "pearson_high")
 LOWER = ("loss", "floor", "gap", "trace", "trace_embedded")  # metrics of which less is better
 EQUAL = 1e-9  # difference up to which two scores are one
 

@@ -92,9 +92,9 @@ def _text_ids(table, tokenizer, max_length):
     pair = table.column("text_b").null_count < len(table)
     if pair:
         second = content_ids(tokenizer, [text or "" for text in table.column("text_b").to_pylist()])
-        rows = [_join(a, b, max_length) for a, b in zip(first, second, strict=True)]
     else:
-        rows = [[CLS, *a[: max_length - 2], SEP] for a in first]
+        second = [None] * len(first)
+    rows = [joined(a, b, max_length) for a, b in zip(first, second, strict=True)]
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     ids = np.full((len(rows), lengths.max(initial=2)), PAD, dtype=np.int32)
     ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.concatenate(rows) if rows else []
@@ -164,7 +164,10 @@ def _as_text(tokenizer):
         tokenizer.encode_special_tokens = before
 
 
-def _join(a, b, max_length):
+def joined(a, b, max_length: int) -> list[int]:
+    """[CLS] a [SEP], or [CLS] a [SEP] b [SEP], of ids, cut to `max_length` as `encode_split` says; b None: no pair."""
+    if b is None:
+        return [CLS, *a[: max_length - 2], SEP]
     keep_a, keep_b = longest_first(len(a), len(b), max_length - 3)
     return [CLS, *a[:keep_a], SEP, *b[:keep_b], SEP]
 

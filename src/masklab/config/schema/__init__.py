@@ -21,7 +21,7 @@ from masklab.config.schema.corpora import (
 from masklab.config.schema.encoders import Decoder, Encoder
 from masklab.config.schema.laws import Chains, Grammar, HiddenMarkov
 from masklab.config.schema.models import CausalModel, Dictionary, Masking, Model, Optimiser
-from masklab.config.schema.objectives import Adversarial, Kd, Mae, Mlm, Mlsm, Objective, Weight
+from masklab.config.schema.objectives import Adversarial, Kd, Mae, Mlm, Mlsm, Objective, Sharpness, Weight
 from masklab.config.schema.probes import (
     CheckpointProbe,
     CorpusProbe,
@@ -32,9 +32,11 @@ from masklab.config.schema.probes import (
     LinearProbe,
     LossProbe,
     MinimalPairsProbe,
+    ParaphrasedProbe,
     PredictionProbe,
     Probe,
     RankProbe,
+    ReplacedProbe,
 )
 from masklab.config.schema.studies import Study
 from masklab.config.schema.tasks import (

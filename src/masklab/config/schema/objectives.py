@@ -93,6 +93,27 @@ class Adversarial(Weight):
         return self.support + self.query, self.every
 
 
+class Sharpness(Weight):
+    """Logarithm of the trace of the Fisher information, that of the Hessian at saturation, which is lowered or raised: an intervention on how flat a minimum is (after Liu et al. 2023, section 3)."""
+
+    predicts: ClassVar = False
+    excludes: ClassVar = {"mae": "the trace is that of a loss whose [MASK]s the encoder reads"}
+
+    raised: bool = Field(False, description="true: the term makes the trace larger.")
+    sequences: Count = Field(
+        64, description="Training sequences, with one hidden token each, that it is estimated on at a step."
+    )
+    reach: float = Field(
+        0.01,
+        gt=0,
+        description="Standard deviation of the noise on the parameters, along which the change of the predictions is measured.",
+    )
+    every: Count = Field(1, description="Updates from one that has the term to the next; the first has it.")
+
+    def besides(self) -> tuple[int, int]:
+        return 3 * self.sequences, self.every
+
+
 class Objective(RootModel[dict[str, SerializeAsAny[Weight]]]):
     """A weighted sum of terms: the name of each -> its settings; a number is short for its weight.
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from masklab.config.schema.base import Count, Entity, Kinds, Share
 from masklab.config.schema.models import Masking
@@ -18,6 +18,8 @@ class CheckpointProbe(Entity):
 
     # The nulls of a study that mean something to this kind of probe (`config.nulls`).
     nulls: ClassVar[tuple[str, ...]] = ()
+    # Whether it reads the tokens of the model's corpus, beside tasks.
+    reads_tokens: ClassVar[bool] = False
 
     steps: list[int] | Literal["all", "last"] = Field("last", description="Checkpoints to measure.")
     split: list[Literal["step", "task"]] = Field(
@@ -28,6 +30,8 @@ class CheckpointProbe(Entity):
 
 class CorpusProbe(CheckpointProbe):
     """A probe that reads the corpus of the model and no task."""
+
+    reads_tokens: ClassVar = True
 
     tasks: list[str] = Field([], description="This probe reads no tasks: always empty.", max_length=0)
 
@@ -60,11 +64,9 @@ class MinimalPairsProbe(CheckpointProbe):
     batch_tokens: Count = Field(16384, description="Tokens per forward pass.")
 
 
-class FinetuneProbe(TrainingProbe):
-    """Fine-tuning on labels, ratings or answer spans, with early stopping."""
+class Finetuning(TrainingProbe):
+    """What every probe says that fine-tunes."""
 
-    nulls: ClassVar = NETWORKS + WORDS
-    kind: Literal["finetune"]
     seeds: list[int] = Field(
         [1, 2, 3, 4], min_length=1, description="Seeds of fine-tuning: of head, batches and dropout."
     )
@@ -97,12 +99,24 @@ class FinetuneProbe(TrainingProbe):
         "f1",
         description="Metric that the best evaluation of a classification is chosen by; `f1`: accuracy for more than two classes; `task`: the task's own, as ratings and spans always are.",
     )
+    betas: tuple[Share, Share] = (0.9, 0.999)
+    eps: float = Field(1e-8, gt=0)
+    patience: Count = Field(10, description="Evaluations without improvement before stopping.")
+    threshold: float = Field(0.001, ge=0, description="Improvement that counts.")
+    stop_after_peak: bool = Field(
+        True, description="Count patience only after warm-up; false: from the first evaluation, as transformers does."
+    )
+
+
+class FinetuneProbe(Finetuning):
+    """Fine-tuning on labels, ratings or answer spans, with early stopping."""
+
+    nulls: ClassVar = NETWORKS + WORDS
+    kind: Literal["finetune"]
     grid: dict[Literal["lr", "batch_size", "epochs", "warmup"], list[float]] = Field(
         {},
         description="Values to search, every combination with every seed: the rows are those of the one whose median over seeds is best on the validation split, by the task's metric.",
     )
-    betas: tuple[Share, Share] = (0.9, 0.999)
-    eps: float = Field(1e-8, gt=0)
     rank: Annotated[float, Field(gt=0, le=1)] | None = Field(
         None,
         description="tau: measure the effective rank of the last layer on the test split after fine-tuning too (see the `rank` probe). None: no.",
@@ -110,11 +124,65 @@ class FinetuneProbe(TrainingProbe):
     stride: Count = Field(128, description="Tokens from one window of a long context to the next (spans).")
     max_question: Count = Field(64, description="Tokens of a question that are read (spans).")
     max_answer: Count = Field(30, description="Tokens of the longest answer (spans).")
-    patience: Count = Field(10, description="Evaluations without improvement before stopping.")
-    threshold: float = Field(0.001, ge=0, description="Improvement that counts.")
-    stop_after_peak: bool = Field(
-        True, description="Count patience only after warm-up; false: from the first evaluation, as transformers does."
+
+
+class ReplacedProbe(Finetuning):
+    """Features replaced by synonyms and others: how far predictions change before and after fine-tuning (Chiang and Yogatama 2023, section 6), on a pseudo-language."""
+
+    nulls: ClassVar = NETWORKS
+    reads_tokens: ClassVar = True
+    kind: Literal["replaced"]
+    domain: str = Field("A-D1", description="Domain of the test sequences in which features are replaced.")
+    synonyms: str = Field("B-D1", description="Domain that spells the same synsets by the other form.")
+    examples: Count = Field(500, description="Test sequences, the first ones.")
+    spans: list[Count] = Field(
+        [1, 3], min_length=1, description="Synsets of a feature, a level each; the most salient one is replaced."
     )
+    share: Share = Field(
+        0.5, description="Share of the features that are replaced by their synonym, others by another feature."
+    )
+    updates: list[Count] = Field(
+        [], description="Updates of a fine-tuning after which it is measured, beside its best."
+    )
+
+
+class ParaphrasedProbe(Finetuning):
+    """Words, phrases and sentences of text replaced by paraphrases: how far predictions change before and after fine-tuning (Chiang and Yogatama 2023, section 6)."""
+
+    nulls: ClassVar = NETWORKS
+    kind: Literal["paraphrased"]
+    parses: list[str] = Field(
+        min_length=1,
+        description="Files of bracketed parses of the test examples (a `.jsonl` or `.tsv` has them in fields that end in `parse`, as MNLI's); an example is used if it has one.",
+    )
+    wordnet: str | None = Field(
+        None, description="Data folder of NLTK with a WordNet 3 database: synonyms of words. None: no words."
+    )
+    there: str | None = Field(
+        None,
+        description="Translation model, a folder or a name in Hugging Face's cache (paper: facebook/wmt19-en-de), by whose translations, back by `back`, phrases are paraphrased. None: no phrases and sentences.",
+    )
+    back: str | None = Field(None, description="The model that translates back (paper: facebook/wmt19-de-en).")
+    examples: Count = Field(1000, description="Test examples, the first ones that have a parse.")
+    query: str = Field(
+        "{a} It was [MASK] .",
+        description="What makes an example a query, with {a}, for a pair {b}, and [MASK] (paper, MNLI: `{a} ? [MASK] , {b}`).",
+    )
+    verbalisers: list[str] | None = Field(
+        None,
+        description="A word for each label, one token each (paper: terrible, great). None: no queries of examples.",
+    )
+    updates: list[Count] = Field(
+        [], description="Updates of a fine-tuning after which it is measured, beside its best."
+    )
+
+    @model_validator(mode="after")
+    def _something(self):
+        if (self.there is None) != (self.back is None):
+            raise ValueError(f"{'there' if self.there is None else 'back'}: a phrase is translated there and back")
+        if self.wordnet is None and self.there is None:
+            raise ValueError("wordnet: nothing to replace features by; name a WordNet, or models `there` and `back`")
+        return self
 
 
 class PredictionProbe(CorpusProbe):

@@ -7,11 +7,15 @@ DOMAINS = (
     " keeps to one form"
 )
 HALF, NONE, SOME = "half of them from B-D2", "all of them from A-D1", "a tenth of them from B-D2"
+BEFORE = "how far the predictions of the pre-trained model lie apart beside the two features"
 FIGURES = {
     "figure1": "How a sequence comes about: two walks over synsets, spelt with and without the property.",
     "figure2": f"Fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
     "figure3a": f"Fine-tuning examples, {NONE}: {CURVES}. {DOMAINS}.",
     "figure3b": f"Fine-tuning examples, {SOME}: {CURVES}. {DOMAINS}.",
+    "figure_phrases": "Section 6 on text: how the change of the fine-tuned prediction goes with"
+    f" {BEFORE}, for features of each level, over the updates of fine-tuning on the largest set and over the number of"
+    " its examples.",
     "figure5a": f"Features of several tokens from one alphabet; fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
     "figure5b": f"Features of several tokens from two alphabets; fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
     "figure6": f"Figures 2, 3a and 3b together. {DOMAINS}.",
@@ -20,6 +24,9 @@ FIGURES = {
     f" (w/o DH) to all (w/ DH). {DOMAINS}.",
     "figure_course": "Not in the paper: accuracy after fine-tuning checkpoints of w/ DH, against how far their loss is"
     f" from the least possible one. {DOMAINS}.",
+    "figure_replaced": "Section 6 on the pseudo-language: how the change of the fine-tuned prediction goes with"
+    f" {BEFORE}, over all replacements (half of them by synonyms), true synonyms alone, and others alone.",
+    "figure_replaced_course": "The same over all replacements, in the course of fine-tuning on the largest set.",
 }
 TABLES = {
     f"table{name}": f"The numbers of Figure {name}, with intervals. {DOMAINS}."
@@ -27,6 +34,11 @@ TABLES = {
 }
 TABLES |= {
     "losses": "Loss of each pre-trained model, the least possible loss, and the gap between them, in nats.",
+    "phrases": "Section 6 on text, at the largest number of examples: correlations with their intervals over features,"
+    " the mean distances (total variation), and the accuracy of the same classifiers.",
+    "replaced": "Section 6 on the pseudo-language, at the largest number of examples: correlations of the change of the"
+    f" fine-tuned prediction with {BEFORE}, the mean distances (total variation), and the accuracy of the same"
+    " classifiers on the examples and on the same examples in the other form.",
     "stopping": "Share of fine-tunings that ended at the last update they could make (capped), not for want of"
     " improvement, and the mean update whose weights were kept.",
 }

@@ -12,6 +12,7 @@ from masklab.studies.implicit_bias.select import (
     by_step,
     corpus_of,
     masks,
+    pressed_traces,
     shapes,
     slices,
     ways,
@@ -34,6 +35,8 @@ FIGURES = {
     "figure9": Item(f"{_HERE}.figures:figure9", by_size("more sizes")),
     "figure10": Item(f"{_HERE}.traces:figure10", along_sgd("more sgd")),
     "figure11": Item(f"{_HERE}.figures:figure11", masks),
+    "figure_drift": Item(f"{_HERE}.flatness:figure_drift", nulls=False),
+    "figure_pressed": Item(f"{_HERE}.pressed:figure_pressed", pressed_traces),
 }
 TABLES = {
     "table1": Item(f"{_HERE}.tables:table1", ways("loss", "gap")),

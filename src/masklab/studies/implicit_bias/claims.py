@@ -7,7 +7,7 @@ by facts; claims whose recipes or tasks the study lacks are left out.
 from math import log
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Correlation, Growth, Least, Sum, difference
+from masklab.claims.effects import Correlation, Growth, Least, Sum, Within, difference
 from masklab.scores.reading import Reading
 from masklab.scores.view import View
 from masklab.studies.implicit_bias.select import (
@@ -22,6 +22,7 @@ from masklab.studies.implicit_bias.select import (
     letters,
     measured_start,
     places,
+    pressed,
     sgd,
     sizes,
     tasks,
@@ -34,7 +35,7 @@ HEADLINES = ("larger-pcfg-b", "adversarial-worse-pcfg-b", "sgd-trace-falls-pcfg"
 def claims(view: View) -> list[Claim]:
     """The claims that the study's recipes and tasks allow."""
     listed = []
-    for group in (_checkpoints, _sizes, _algorithms, _flatness, _more_masks):
+    for group in (_checkpoints, _sizes, _algorithms, _flatness, _more_masks, _within_sizes, _intervention):
         for section, figure, name, text, effect, *more in group(view):
             options = {"region": "above 0"} | dict(zip(("region", "equal_loss"), more, strict=False))
             listed.append(Claim(name, section, figure, text, effect, **options, headline=name in HEADLINES))
@@ -188,3 +189,30 @@ def _more_masks(view):
             yield s, "11", f"masks-same-{name}", same, change, "equal"
         if len(own) > 1:
             yield s, "11", f"masks-larger-{name}", holds, Growth(tuple(accuracy(size, task) for size in own)), *EQUAL
+
+
+def _within_sizes(view):
+    """What one run of each size cannot show: whether trace and accuracy go together among models of the same size."""
+    text = "Of models of the same size, those whose trace of Hessian is smaller are better, their losses given"
+    for kind in CORPORA:
+        if len(own := sizes(view, kind)) < 2:
+            continue
+        for task, name in _names(view, kind).items():
+            ys, xs = tuple(accuracy(size, task) for size in own), tuple(map(_trace, own))
+            effect = Within(ys, xs, tuple(map(_gap, own)))
+            yield "not in the paper", "5", f"within-size-{name}", text, effect, "below 0"
+
+
+def _intervention(view):
+    """What the paper could not do: the trace is changed, and nothing else of the training."""
+    s, figure = "not in the paper", "pressed"
+    moved = "A term that lowers or raises the trace of Hessian in training moves it, and not the pre-training loss"
+    better = "With the same pre-training loss, a model whose trace was lowered is better than one whose was raised"
+    for kind in CORPORA:
+        if len(own := pressed(view, kind)) < 2:
+            continue
+        ends = own[-1], own[0]
+        yield s, figure, f"pressed-trace-{kind}", moved, difference(*map(_trace, ends)), "below 0", True
+        for task, name in _names(view, kind).items():
+            change = difference(*(accuracy(recipe, task) for recipe in ends))
+            yield s, figure, f"pressed-better-{name}", better, change, *EQUAL

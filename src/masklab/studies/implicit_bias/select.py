@@ -93,6 +93,25 @@ def algorithms(view: View) -> dict[str, str]:
     return {said: name for said, name in ways_of_training.items() if name}
 
 
+def press(view: View, recipe: str) -> float:
+    """Weight with which the trace of the Hessian is lowered in training; below 0: raised; 0: neither."""
+    facts = view.recipes[recipe]
+    weight = facts.get("objective.sharpness.weight") or 0.0
+    return -weight if facts.get("objective.sharpness.raised") else weight
+
+
+def pressed(view: View, kind: str) -> list[str]:
+    """Recipes trained alike but for a term that lowers or raises the trace, from the sharpest to the flattest.
+
+    The plain one is among them. Empty where the study has no recipe with such a term, or nothing to compare it with.
+    """
+    found = view.find({"corpus.kind": kind, "objective.terms": lambda terms: sorted(terms) == ["mlm", "sharpness"]})
+    twins = {name: twin(view, name, "objective.") for name in found}
+    plain = _only(sorted({name for name in twins.values() if name}), f"trained as those with sharpness on {kind}")
+    together = [plain, *(name for name, of in twins.items() if of)] if plain else []
+    return sorted(together, key=lambda name: press(view, name))
+
+
 # --- tasks -----------------------------------------------------------------------------
 
 
@@ -192,6 +211,17 @@ def along_sgd(place: str):
         return chosen
 
     return _choose(place, members, "recipes trained on by SGD")
+
+
+def pressed_traces(view: View):
+    """Kind of corpus -> recipe, from the sharpest to the flattest -> metric or task -> reading."""
+    by_kind = {kind: pressed(view, kind) for kind in CORPORA if tasks(view, kind)}
+    by_kind = {
+        kind: {name: readings(view, name, ("gap", "trace")) for name in own} for kind, own in by_kind.items() if own
+    }
+    if not by_kind:
+        raise MaskLabError("needs recipes whose objective is mlm and sharpness, and one like them without sharpness")
+    return by_kind
 
 
 def masks(view: View):

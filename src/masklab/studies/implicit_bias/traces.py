@@ -85,14 +85,8 @@ def _against_trace(results, chosen, metric, name):
     figure, grid = style.grid(1, len(columns), 2.5)
     data, drawn, placed = [], [], []
     for axes, (kind, task, title) in zip(grid[0], columns, strict=True):
-        both = points(results, chosen[kind], task)
-        traces = points(results, chosen[kind], metric).set_index("recipe").loc[both["recipe"]]
-        both = both.assign(**{f"{part}_trace": traces[part].to_numpy() for part in ("value", "low", "high")})
-        look, apart = {"color": COLORS[kind], "marker": "o"}, both[~both["equal"]]
-        arms = {f"{axis}err": _arms(both, end) for axis, end in (("x", "_trace"), ("y", ""))}
-        pale = {"ecolor": to_rgba(COLORS[kind], 0.45), "elinewidth": 0.9}  # so that text may cross them
-        axes.errorbar(both["value_trace"], both["value"], **arms, linestyle="", markersize=5, **pale, **look)
-        hollow(axes, apart["value_trace"], apart["value"], look)
+        look = {"color": COLORS[kind], "marker": "o"}
+        both = cross(axes, points(results, chosen[kind], task), points(results, chosen[kind], metric), look)
         slope, start = regression(both[both["equal"]])
         r = correlated(results, [chosen[kind][name] for name in both.loc[both["equal"], "recipe"]], task, metric)
         ends = both.loc[both["equal"], "value_trace"].agg(["min", "max"]).to_numpy()
@@ -118,6 +112,18 @@ def _against_trace(results, chosen, metric, name):
         names = [name_of(row) for _, row in both.iterrows()]
         place_labels(figure, axes, both["value_trace"], both["value"], names, lines=lines)
     return drawn
+
+
+def cross(axes, frame, traces, look):
+    """Points of accuracies against traces with both intervals, hollow off the lowest loss; the frame of both."""
+    traces = traces.set_index("recipe").loc[frame["recipe"]]
+    both = frame.assign(**{f"{part}_trace": traces[part].to_numpy() for part in ("value", "low", "high")})
+    arms = {f"{axis}err": _arms(both, end) for axis, end in (("x", "_trace"), ("y", ""))}
+    pale = {"ecolor": to_rgba(look["color"], 0.45), "elinewidth": 0.9}  # so that text may cross them
+    axes.errorbar(both["value_trace"], both["value"], **arms, linestyle="", markersize=5, **pale, **look)
+    apart = both[~both["equal"]]
+    hollow(axes, apart["value_trace"], apart["value"], look)
+    return both
 
 
 def _crosses(frame):

@@ -1,0 +1,21 @@
+"""Features of an example (words, phrases, sentences), what they are replaced by, and how much a model minds.
+
+Light: figures and claims name with `split` what a probe of replaced features measured.
+"""
+
+SYNONYMS, OTHERS, LAW, COURSE = "synonyms", "others", "law", "course"
+WORD, SHORT, LONG = "word", "short phrase", "long phrase"
+WITH, MEANS, EXAMPLE = "sentence, with", "sentence, means", "example"
+LEVELS = (WORD, SHORT, LONG, WITH, MEANS, EXAMPLE)  # of features of text
+
+
+def level(synsets: int) -> str:
+    """Features of so many synsets, as a split of scores."""
+    return f"{synsets} synset" + ("s" if synsets > 1 else "")
+
+
+def split(level: str, part: str | None = None) -> str:
+    """What was measured of a level: all its features (None), true synonyms or others alone, the `LAW`'s own distance in
+    the model's place, or all features in the `COURSE` of fine-tuning.
+    """
+    return level if part is None else f"{level}, {part}"

@@ -1,0 +1,53 @@
+"""Queries that make a feature a text with one [MASK] (Chiang and Yogatama 2023, section 6.3).
+
+A template is a text with `{}` for the feature (`{a}` and `{b}` for the two texts of a pair) and one [MASK].
+"""
+
+import re
+
+from masklab.errors import MaskLabError
+from masklab.phrases.parses import ADJECTIVE, NOUN, VERB
+from masklab.tasks.encoding import content_ids
+from masklab.tokenizers import CLS, MASK, SEP
+
+HOLE = "[MASK]"
+PHRASES = {NOUN: "{} [MASK]", VERB: "[MASK] {}", ADJECTIVE: "[MASK] is {}"}
+SENTENCES = ("with", "means")
+
+
+def filled(template: str, *features: str) -> str:
+    """A template with its features."""
+    named = dict(zip("ab", features, strict=False))
+    return re.sub(r"\{([ab]?)\}", lambda hole: named[hole[1] or "a"], template)
+
+
+def sentence_query(kind: str, text: str) -> str:
+    """The query of a sentence: `<text> with [MASK].`, in the place of the full stop, or `"<text>" means [MASK]`."""
+    return f"{text.rstrip(' .!?')} with {HOLE}." if kind == "with" else f'"{text}" means {HOLE}'
+
+
+def query_ids(tokenizer, texts: list[str], longest: int) -> list[list[int]]:
+    """[CLS] text [SEP] of texts with one [MASK] each, cut to `longest` tokens on the side away from the mask."""
+    parts = [text.split(HOLE) for text in texts]
+    for text, halves in zip(texts, parts, strict=True):
+        if len(halves) != 2:
+            raise MaskLabError(f"query {text!r}: must hold exactly one {HOLE}")
+    sides = [content_ids(tokenizer, [halves[side].strip() for halves in parts]) for side in (0, 1)]
+    rows = []
+    for before, after in zip(*sides, strict=True):
+        over = max(0, len(before) + len(after) + 3 - longest)
+        drop = min(over, len(before))
+        before, after = before[drop:], after[: len(after) - (over - drop)] if over > drop else after
+        rows.append([CLS, *before, MASK, *after, SEP])
+    return rows
+
+
+def verbaliser_ids(tokenizer, words, where: str) -> list[int]:
+    """The token of each word; MaskLabError, naming `where`: a word is several tokens, or two are one."""
+    ids = content_ids(tokenizer, list(words))
+    for word, own in zip(words, ids, strict=True):
+        if len(own) != 1:
+            raise MaskLabError(f"{where}: {word!r} is {len(own)} tokens of the model; a verbaliser must be one")
+    if len({own[0] for own in ids}) < len(ids):
+        raise MaskLabError(f"{where}: two of {', '.join(words)} are one token of the model")
+    return [own[0] for own in ids]

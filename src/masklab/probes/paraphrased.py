@@ -1,0 +1,202 @@
+"""Section 6 of Chiang and Yogatama (2023) on text: words, phrases and sentences replaced by noisy paraphrases.
+
+Of each text of a test example that has a parse: the most salient word by a synonym of WordNet (`phrases.synonyms`), the
+most salient phrase of up to four words and the longest phrase by translation there and back (`phrases.translation`).
+Salient is what the model minds that was fine-tuned on the most rows; its replacements serve all sizes and all points of
+fine-tuning. As in the released code, a sentence and an example are those with the longest phrase replaced.
+
+Before fine-tuning: total variation at the mask of the paper's queries (`phrases.queries`), over the vocabulary, of
+examples between the verbalisers. After: between the predictions for the example. Both are of the text as the task has
+it, where the parse's words lie in it.
+
+Rows, of each level, size and seed: see `replacement.correlated`; split = the level, or, with `at` the number of
+updates, the level in the `course` of fine-tuning. Accuracy and its kin, split = `test`, are of the examples that are
+used. The first replacements of each level are rows too: split = the level, `replaced`; metric = the text with the
+paraphrase in brackets behind what it replaces; value = the change of the prediction, n = its number.
+"""
+
+import numpy as np
+
+from masklab.config.adopted import found
+from masklab.config.sources import expand
+from masklab.errors import MaskLabError
+from masklab.models.checkpoint import load_checkpoint
+from masklab.phrases import COURSE, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, split
+from masklab.phrases.distances import template_distances, total_variation
+from masklab.phrases.examples import Feature, Text, read_examples
+from masklab.phrases.parses import SHORT as FEW
+from masklab.phrases.parses import key_of, read_trees
+from masklab.phrases.queries import PHRASES, filled, query_ids, sentence_query, verbaliser_ids
+from masklab.phrases.saliency import probabilities, saliency
+from masklab.phrases.synonyms import Synonyms
+from masklab.phrases.translation import Translator, paraphrases
+from masklab.probes.outcomes import of_classes
+from masklab.probes.replacement import classifiers, correlated
+from masklab.rng import generator
+from masklab.tasks.encoding import content_ends, content_ids, encode_split, joined
+from masklab.tokenizers import load_tokenizer
+
+LEAST = 3  # features that a correlation needs
+SHOWN = 5  # replacements of each level that are kept as text
+REPLACED = "replaced"
+
+
+def measure(context) -> list[dict]:
+    """Score rows and item records of one checkpoint; see the module. What is missing is said before any training."""
+    probe, device = context.probe, context.device
+    tokenizer = load_tokenizer(context.checkpoint)
+    sources = Sources(probe, device)
+    trees = {
+        key_of(" ".join(tree.words)): tree
+        for file in probe.parses
+        for path in expand(file)
+        for tree in read_trees(path)
+    }
+    tasks = {}
+    for name in context.tasks:
+        folder, facts = context.task(name, "labels")
+        answers = None
+        if probe.verbalisers is not None:
+            if len(probe.verbalisers) != facts["labels"]:
+                words, labels = len(probe.verbalisers), facts["labels"]
+                raise MaskLabError(f"probes.{context.name}.verbalisers: {words} words; {name!r} has {labels} labels")
+            answers = verbaliser_ids(tokenizer, probe.verbalisers, f"probes.{context.name}.verbalisers")
+        tasks[name] = folder, facts, answers, read_examples(folder / "test.parquet", trees, probe.examples)
+    rows, done = [], 0
+    for name, (folder, facts, answers, examples) in tasks.items():
+        for seed in probe.seeds:
+            rows += _measured(context, name, folder, facts, answers, examples, seed, tokenizer, sources)
+            done += 1
+            context.progress(done, len(tasks) * len(probe.seeds), name)
+    return rows
+
+
+class Sources:
+    """Where paraphrases come from: MaskLabError in one line where a database or a model is missing."""
+
+    def __init__(self, probe, device):
+        self.synonyms = None if probe.wordnet is None else Synonyms(probe.wordnet)
+        self.pair = None
+        if probe.there is not None:
+            self.pair = [Translator(found(model), device) for model in (probe.there, probe.back)]
+
+
+def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, sources):
+    probe, device = context.probe, context.device
+    model = load_checkpoint(context.checkpoint, device).eval()
+    longest = min(probe.max_length, model.config.max_positions)
+    splits = [encode_split(folder / f"{part}.parquet", tokenizer, longest, device) for part in ("train", "valid")]
+    reader, rows, levels = Reader(tokenizer, longest, device), [], None
+    labels = np.array([example.label for example in examples])
+    for size in sorted(context.training_sizes(name), reverse=True):
+        shared = {"task": name, "train_size": size, "seed": seed}
+        for updates, classifier in classifiers(context, name, facts, splits, size, seed):
+            first = levels is None
+            if first:
+                chosen = features(examples, classifier, reader, sources, (context.seed, context.name, name))
+                levels = measured_before(model, chosen, reader, probe, answers)
+            if updates is None:
+                given = reader.answers(classifier, [example.texts for example in examples]).argmax(1)
+                rows += of_classes(labels, given, facts["labels"], split="test", **shared)
+            for level, (own, before) in levels.items():
+                after = reader.changes(classifier, own)
+                columns = shared | {"split": level if updates is None else split(level, COURSE)}
+                address = context.seed, context.name, "features", level
+                found_rows = correlated(before, after, address, **columns)
+                if updates is not None:  # items have no `at`
+                    found_rows = [row | {"at": float(updates)} for row in found_rows if "predictions" not in row]
+                rows += found_rows
+                if first:
+                    rows += [
+                        shared | {"split": split(level, REPLACED), "metric": feature.shown(), "value": value, "n": at}
+                        for at, (feature, value) in enumerate(zip(own[:SHOWN], after.tolist(), strict=False), 1)
+                    ]
+    return rows
+
+
+class Reader:
+    """Texts as a model reads them."""
+
+    def __init__(self, tokenizer, longest, device):
+        self.tokenizer, self.longest, self.device = tokenizer, longest, device
+
+    def pairs(self, texts) -> list[tuple]:
+        """(ids of the first text, ids of the second or None) of examples' texts."""
+        firsts = content_ids(self.tokenizer, [first for first, _ in texts])
+        seconds = content_ids(self.tokenizer, [second or "" for _, second in texts])
+        return [(a, None if second is None else b) for a, b, (_, second) in zip(firsts, seconds, texts, strict=True)]
+
+    def answers(self, classifier, texts) -> np.ndarray:
+        """A classifier's probabilities, [N, C]."""
+        return probabilities(classifier, [joined(*pair, self.longest) for pair in self.pairs(texts)], self.device)
+
+    def changes(self, classifier, features) -> np.ndarray:
+        """Total variation between predictions before and after each replacement, [N]."""
+        whole = [feature.example.texts for feature in features] + [feature.texts for feature in features]
+        given = self.answers(classifier, whole)
+        return total_variation(given[: len(features)], given[len(features) :])
+
+    def spans(self, text: Text, nodes) -> list[tuple[int, int, int]]:
+        """(text, first token, token after the last) of nodes."""
+        (ends,) = content_ends(self.tokenizer, [text.text])
+        places = np.array([text.place(node) for node in nodes]).reshape(-1, 2)
+        return [(text.side, int(begin), int(end)) for begin, end in np.searchsorted(ends, places, side="right")]
+
+
+def features(examples, classifier, reader, sources, address) -> dict[str, list[Feature]]:
+    """Level -> the features that are replaced."""
+    texts = [(example, text) for example in examples for text in example.parsed]
+    pairs = reader.pairs([example.texts for example, _ in texts])
+    rng, chosen = generator(*address, "synonyms"), {}
+    if sources.synonyms is not None:
+        words = _most_salient(texts, pairs, classifier, reader, lambda node: len(node) == 1)
+        found_words = []
+        for example, text, node in words:
+            tag = node.label if text.tree.labelled else None
+            if options := sources.synonyms.of(text.part(node), tag):
+                found_words.append(Feature(example, text, node, options[int(rng.integers(len(options)))]))
+        chosen[WORD] = found_words
+    if sources.pair is not None:
+        short = _most_salient(texts, pairs, classifier, reader, lambda node: len(node) <= FEW)
+        long = [(example, text, node) for example, text in texts if (node := text.tree.longest()) is not None]
+        chosen |= {SHORT: _translated(short, sources.pair), LONG: _translated(long, sources.pair)}
+    return {level: of for level, of in chosen.items() if len(of) >= LEAST}
+
+
+def _most_salient(texts, pairs, classifier, reader, allowed):
+    """(example, text, node): of each text the candidate whose hiding takes the most from the predicted label."""
+    nodes = [[node for node in text.tree.candidates if allowed(node)] for _, text in texts]
+    spans = [reader.spans(text, of) if of else [] for (_, text), of in zip(texts, nodes, strict=True)]
+    scores = saliency(classifier, pairs, spans, reader.longest, reader.device)
+    return [
+        (example, text, of[int(given.argmin())])
+        for (example, text), of, given in zip(texts, nodes, scores, strict=True)
+        if of
+    ]
+
+
+def _translated(chosen, pair) -> list[Feature]:
+    before = [text.text[: text.place(node)[0]] for _, text, node in chosen]
+    new = paraphrases(*pair, before, [text.part(node) for _, text, node in chosen])
+    return [Feature(*one, text) for one, text in zip(chosen, new, strict=True) if text is not None]
+
+
+def measured_before(model, chosen, reader, probe, answers) -> dict[str, tuple[list, np.ndarray]]:
+    """Level -> (its features, distances of what the pre-trained model predicts, [N])."""
+
+    def distances(queries, among=None):
+        rows = query_ids(reader.tokenizer, [query for pair in queries for query in pair], reader.longest)
+        return template_distances(model, list(zip(rows[0::2], rows[1::2], strict=True)), reader.device, among)
+
+    levels = {
+        level: (own, distances([[filled(PHRASES[f.category], part) for part in (f.old, f.new)] for f in own]))
+        for level, own in chosen.items()
+    }
+    if long := chosen.get(LONG):
+        for level, kind in ((WITH, "with"), (MEANS, "means")):
+            queries = [[sentence_query(kind, texts[f.text.side]) for texts in (f.example.texts, f.texts)] for f in long]
+            levels[level] = long, distances(queries)
+        if answers is not None:
+            queries = [[filled(probe.query, *texts) for texts in (f.example.texts, f.texts)] for f in long]
+            levels[EXAMPLE] = long, distances(queries, answers)
+    return levels

@@ -1,0 +1,126 @@
+"""Section 6 on the pseudo-language: its readings and its claims. Light: read when the workflow is parsed.
+
+The paper's own measure, the correlation of D_f0 with D_f, where it is known which replacements are synonyms and which
+models go by the distributional property: w/ DH by construction, w/o DH, scratch and shuffled weights not.
+"""
+
+from masklab.claims.claim import Claim
+from masklab.claims.effects import Least, Sum, difference
+from masklab.errors import MaskLabError
+from masklab.phrases import COURSE, LAW, OTHERS, SYNONYMS, level, split
+from masklab.scores.reading import Reading
+from masklab.scores.view import View
+from masklab.studies.dh.select import NONE, SCRATCH, SHUFFLED, WITH, WITHOUT, panels, tasks
+
+STARTS = (WITH, WITHOUT, SCRATCH, SHUFFLED)
+PARTS = {None: "all features", SYNONYMS: "synonyms alone", OTHERS: "others alone"}
+LOW = 0.15  # the correlation that all of the paper's lie below, and that it calls low
+SECTION = "6, on the pseudo-language"
+
+
+class Replaced:
+    """What a study measures of replaced features: MaskLabError if it is nothing."""
+
+    def __init__(self, view: View):
+        recipes, self.task = panels(view).get("single", {}), tasks(view, "single").get(NONE)
+        measured = {} if self.task is None else {
+            start: view.measured_by(recipes[start], ["replaced"], (self.task,)) for start in STARTS if start in recipes
+        }  # fmt: skip
+        self.recipes = {start: recipes[start] for start, probes in measured.items() if probes}
+        if not self.recipes:
+            raise MaskLabError("needs a `replaced` probe on a patterns task of A-D1 alone, features of single tokens")
+        self.probe = view.probes[next(probes for probes in measured.values() if probes)[0]]
+        self.levels = {count: level(count) for count in self.probe["spans"]}
+
+    def reading(self, start, split, metric="pearson", **more) -> Reading:
+        """A number of a starting point, on a split of the probe."""
+        return Reading(self.recipes[start], metric, (self.task,), probe="replaced", splits=(split,), **more)
+
+
+def curves(view: View):
+    """Level -> part -> starting point -> correlation over examples."""
+    found = Replaced(view)
+    return {
+        name: {
+            part: {start: found.reading(start, split(name, part), over="train_size") for start in found.recipes}
+            for part in PARTS
+        }
+        for name in found.levels.values()
+    }
+
+
+def courses(view: View):
+    """Level -> starting point -> correlation over the updates of fine-tuning, at the largest size."""
+    found = Replaced(view)
+    if not found.probe["updates"]:
+        raise MaskLabError("needs a `replaced` probe with `updates`")
+    return {
+        name: {start: found.reading(start, split(name, COURSE), sizes="largest", over="at") for start in found.recipes}
+        for name in found.levels.values()
+    }
+
+
+def numbers(view: View):
+    """Level -> what -> starting point -> number, at the largest size; and the accuracies of the same classifiers."""
+    found, rows = Replaced(view), {}
+    last = {"sizes": "largest"}
+    for name in found.levels.values():
+        rows[name] = {f"correlation, {said}": (split(name, part), "pearson") for part, said in PARTS.items()}
+        rows[name]["correlation, exact conditionals in the model's place"] = (split(name, LAW), "pearson")
+        for part in (SYNONYMS, OTHERS):
+            rows[name][f"before fine-tuning, {part}"] = (split(name, part), "tv_pretrained")
+            rows[name][f"after fine-tuning, {part}"] = (split(name, part), "tv_finetuned")
+        rows[name]["before fine-tuning, from the exact conditionals"] = (name, "tv_from_law")
+    rows["accuracy"] = {found.probe[key]: (found.probe[key], "accuracy") for key in ("domain", "synonyms")}
+    return {
+        name: {
+            what: {start: found.reading(start, at, metric, **last) for start in found.recipes}
+            for what, (at, metric) in of.items()
+        }
+        for name, of in rows.items()
+    }
+
+
+def claims(view: View) -> list[Claim]:
+    """The claims that the study's recipes allow."""
+    try:
+        found = Replaced(view)
+    except MaskLabError:
+        return []
+    known = {"learned_on": (found.probe["domain"],), "learned_metric": "accuracy"}
+    allowed = []
+    for count, name in found.levels.items():
+        for short, sentence, needed, make, *region in _sentences(found, name):
+            if set(needed) <= set(found.recipes):
+                words = f"{sentence} ({name})"
+                allowed.append(Claim(f"replaced-{short}-{count}", SECTION, "replaced", words, make(), *region, **known))
+    return allowed
+
+
+def _sentences(c, name):
+    """(name, sentence, starting points, effect, region) of a level."""
+    both = (WITH, WITHOUT)
+
+    def r(start, part=None, **more):
+        return c.reading(start, split(name, part), **more)
+
+    def tv(start, metric, part):
+        return c.reading(start, split(name, part), metric)
+
+    yield ("known", "Eq. 1 makes what is predicted beside synonyms more alike than beside other features", (WITH,),
+           lambda: difference(tv(WITH, "tv_pretrained", OTHERS), tv(WITH, "tv_pretrained", SYNONYMS)))  # fmt: skip
+    yield ("kept", "with Eq. 1 in pre-training, synonyms change a fine-tuned prediction less than without", both,
+           lambda: difference(*(tv(start, "tv_finetuned", SYNONYMS) for start in both)), "below 0")  # fmt: skip
+    only = f"D_f is high only when D_f0 is high if the model generalizes by Eq. 1 (correlation above {LOW:g})"
+    yield "follows", only, (WITH,), lambda: Sum(((1.0, r(WITH)),), LOW)
+    nulls = tuple(start for start in STARTS[1:] if start in c.recipes)
+    yield ("owing", "the correlation is higher where the model generalizes by Eq. 1 than where it does not", both,
+           lambda: Least(tuple(difference(r(WITH), r(start)) for start in nulls)))  # fmt: skip
+    hardly = f"a low correlation indicates that Eq. 1 can hardly explain it (over true synonyms of w/ DH above {LOW:g})"
+    yield "low", hardly, (WITH,), lambda: Sum(((1.0, r(WITH, SYNONYMS)),), LOW)
+    noise = f"noise in the paraphrases does not affect the analysis (w/ and w/o non-synonyms, within {LOW:g})"
+    yield "noise", noise, (WITH,), lambda: difference(r(WITH), r(WITH, SYNONYMS)), "equal", LOW
+    sizes = c.probe["sizes"] or ()
+    if sizes:
+        yield ("sizes", "the correlation does not diminish to 0 regardless of the data sizes", (WITH,),
+               lambda: Least(tuple(r(WITH, sizes=size) for size in sizes)))  # fmt: skip

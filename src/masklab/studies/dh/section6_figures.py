@@ -1,0 +1,140 @@
+"""Section 6: how the change after a replacement goes with what was predicted before.
+
+The paper's Figure 4 has the correlation over steps and over data sizes, a curve per level of features, and so has the
+figure of text. On the pseudo-language a column says which replacements count: all of them, as in the paper, whose
+paraphrases are noisy; true synonyms alone; other features alone.
+"""
+
+import pandas as pd
+from matplotlib.lines import Line2D
+
+from masklab.errors import MaskLabError
+from masklab.phrases import EXAMPLE, LONG, MEANS, SHORT, WITH, WORD
+from masklab.report import style
+from masklab.report.marks import examples_axis, interval_key, note, plain_log, write_note
+from masklab.report.rows import table_of
+from masklab.studies.dh.figures import LOOKS, MAJORITY, STRONG, _side_by_side
+from masklab.studies.dh.section6 import LOW, PARTS, STARTS
+
+AXES = ("updates of fine-tuning", "training examples")
+LEVEL_LOOKS = {
+    WORD: {"color": "#D55E00", "marker": "o", "linestyle": "-"},
+    SHORT: {"color": "#E69F00", "marker": "s", "linestyle": "-"},
+    LONG: {"color": "#009E73", "marker": "^", "linestyle": "-"},
+    WITH: {"color": "#56B4E9", "marker": "v", "linestyle": (0, (4, 1.6))},
+    MEANS: {"color": "#0072B2", "marker": "D", "linestyle": (0, (4, 1.6))},
+    EXAMPLE: {"color": "0.2", "marker": "P", "linestyle": (0, (1, 1.2))},
+}
+OF_TEXT = "D_f0: distance of what is predicted at the queries' masks, before fine-tuning; D_f: change of the prediction"
+SAID = "D_f0: distance before fine-tuning, at `a [MASK]` and `b [MASK]`; D_f: change of the prediction, b in place of a"
+
+
+def replaced(results, chosen):
+    """One row of axes per level, one column per kind of replacement, over training examples."""
+    data = _frame(results, {(name, PARTS[part]): of for name, parts in chosen.items() for part, of in parts.items()})
+    figure, grid = style.grid(len(chosen), len(PARTS), 2.1 * len(chosen), sharey=True, sharex=True)
+    for row, name in zip(grid, chosen, strict=True):
+        for axes, part in zip(row, PARTS.values(), strict=True):
+            cell = data[(data["level"] == name) & (data["part"] == part)]
+            _draw(axes, cell)
+            examples_axis(axes, sorted(data["x"].unique()))
+            axes.set_title(part[0].upper() + part[1:])
+            axes.set_xlabel("Examples (log scale)" if name == [*chosen][-1] else "")
+        row[0].set_ylabel(f"{name[0].upper()}{name[1:]}\nCorrelation of $D_f$ with $D_{{f_0}}$")
+    _finish(figure, grid, data)
+    return figure, data.rename(columns={"x": "train_size"})
+
+
+def course(results, chosen):
+    """One panel per level, over the updates of fine-tuning on the largest set."""
+    data = _frame(results, {(name, PARTS[None]): of for name, of in chosen.items()})
+    figure, grid = style.grid(1, len(chosen), 2.3, sharey=True, sharex=True)
+    for index, (axes, name) in enumerate(zip(grid[0], chosen, strict=True)):
+        _draw(axes, data[data["level"] == name])
+        axes.set_xscale("log")
+        plain_log(axes.xaxis)
+        axes.set_xlabel("Updates of fine-tuning (log scale)")
+        style.panel_title(axes, name, index if len(chosen) > 1 else None)
+    grid[0, 0].set_ylabel("Correlation of $D_f$ with $D_{f_0}$")
+    _finish(figure, grid, data)
+    return figure, data.rename(columns={"x": "updates"})
+
+
+def _frame(results, readings):
+    """Every point: level, part, start, recipe, task, x, value, low, high, spread, replicates, items, n."""
+    parts = []
+    for (name, part), starts in readings.items():
+        for start, reading in starts.items():
+            if results.values(reading).replicates:
+                said = {"level": name, "part": part, "start": start, "recipe": reading.recipe, "task": reading.tasks[0]}
+                parts.append(results.summary(reading).assign(**said))
+    if not parts:
+        raise MaskLabError("scores: no features were replaced")
+    order = ["level", "part", "start", "recipe", "task", "x", "value", "low", "high", "spread", "replicates", "items"]
+    return pd.concat(parts, ignore_index=True)[[*order, "n"]]
+
+
+def _draw(axes, cell, looks=None):
+    axes.axhline(0, zorder=1, label="_none", color="0.8", linewidth=0.8)
+    axes.axhline(LOW, zorder=1, label="_low", **MAJORITY)
+    order = STARTS if looks is None else looks
+    curves = [(start, cell[cell["start"] == start]) for start in reversed(order) if (cell["start"] == start).any()]
+    _side_by_side(axes, curves, looks or LOOKS, lambda start: 1.6 if start in STRONG else 1.0)
+
+
+def _finish(figure, grid, data, looks=None, said=SAID):
+    low, high = data[["low", "value"]].min(axis=None), data[["high", "value"]].max(axis=None)
+    grid[0, 0].set_ylim(max(-1.05, min(low, 0) - 0.05), min(1.05, max(high, LOW) + 0.05))
+    there = [start for start in looks or STARTS if start in set(data["start"])]
+    handles = {
+        start: Line2D([], [], markersize=4, linewidth=1.6 if start in STRONG else 1.0, **(looks or LOOKS)[start])
+        for start in there
+    }
+    handles |= interval_key([data], "bar") | {f"{LOW:g}: all of the paper's lie below": Line2D([], [], **MAJORITY)}
+    style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)
+    write_note(figure, f"{said}; {note([data], 'features', beside=True)}")
+
+
+def table(results, chosen) -> pd.DataFrame:
+    """Correlations, mean distances and accuracies of each starting point, at the largest size."""
+    return table_of(results, chosen)
+
+
+def text(results, chosen):
+    """Figure 4: a row per recipe and task, over the updates of fine-tuning and over training examples."""
+    view, parts = results.view, []
+    for (recipe, task), levels in chosen.items():
+        for level, readings in levels.items():
+            for axis, reading in zip(AXES, readings, strict=True):
+                if reading is not None and results.values(reading).replicates:
+                    said = {"recipe": recipe, "label": view.label(recipe), "task": task, "level": level, "axis": axis}
+                    parts.append(results.summary(reading).assign(**said))
+    if not parts:
+        raise MaskLabError("scores: no features were replaced")
+    data = pd.concat(parts, ignore_index=True)
+    axes_there = [axis for axis in AXES if axis in set(data["axis"])]
+    figure, grid = style.grid(len(chosen), len(axes_there), 2.2 * len(chosen), sharey=True)
+    for row, (recipe, task) in zip(grid, chosen, strict=True):
+        for axes, axis in zip(row, axes_there, strict=True):
+            cell = data[(data["recipe"] == recipe) & (data["task"] == task) & (data["axis"] == axis)]
+            _draw(axes, cell.rename(columns={"level": "start"}), LEVEL_LOOKS)
+            examples_axis(axes, sorted(cell["x"].unique()))
+            axes.set_xlabel(f"{axis[0].upper()}{axis[1:]} (log scale)")
+        row[0].set_ylabel(f"{view.label(recipe)}, {task}\nCorrelation of $D_f$ with $D_{{f_0}}$")
+    _finish(figure, grid, data.rename(columns={"level": "start"}), LEVEL_LOOKS, OF_TEXT)
+    order = [
+        "recipe",
+        "label",
+        "task",
+        "level",
+        "axis",
+        "x",
+        "value",
+        "low",
+        "high",
+        "spread",
+        "replicates",
+        "items",
+        "n",
+    ]
+    return figure, data[order]

@@ -1,0 +1,98 @@
+"""Section 6 on text: what a `paraphrased` probe measures, and what the paper says of it. Light.
+
+A study has it for any recipe that such a probe measures: a model pre-trained here, or one made elsewhere.
+"""
+
+from masklab.claims.claim import Claim
+from masklab.claims.effects import Sum, difference
+from masklab.errors import MaskLabError
+from masklab.phrases import COURSE, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, split
+from masklab.scores.reading import Reading
+from masklab.scores.view import View
+from masklab.studies.dh.section6 import LOW
+
+SECTION = "6.4"
+TEST = "test"
+
+
+def levels_of(probe: dict) -> tuple[str, ...]:
+    """Levels that a probe measures, by its facts."""
+    words = (WORD,) if probe["wordnet"] else ()
+    phrases = (SHORT, LONG, WITH, MEANS) if probe["there"] else ()
+    return (*words, *phrases, *((EXAMPLE,) if phrases and probe["verbalisers"] else ()))
+
+
+def measured(view: View) -> list[tuple[str, str, dict]]:
+    """(recipe, task, facts of the probe) of all that such probes measure; MaskLabError: nothing."""
+    found = [
+        (recipe, task, facts)
+        for recipe in view.members
+        for facts in (view.probes[name] for name in view.measured_by(recipe, ["paraphrased"]))
+        for task in facts["tasks"]
+    ]
+    if not found:
+        raise MaskLabError("needs a `paraphrased` probe on a recipe of the study")
+    return found
+
+
+def _reading(recipe, task, at, metric="pearson", **more) -> Reading:
+    return Reading(recipe, metric, (task,), probe="paraphrased", splits=(at,), **more)
+
+
+def curves(view: View):
+    """(recipe, task) -> level -> (over the updates of fine-tuning on the largest set or None, over examples)."""
+    return {
+        (recipe, task): {
+            level: (
+                _reading(recipe, task, split(level, COURSE), sizes="largest", over="at") if probe["updates"] else None,
+                _reading(recipe, task, level, over="train_size"),
+            )
+            for level in levels_of(probe)
+        }
+        for recipe, task, probe in measured(view)
+    }
+
+
+def numbers(view: View):
+    """Task -> what -> recipe -> number, at the largest size; intervals over features alone are rows of their own."""
+    rows: dict = {}
+    for recipe, task, probe in measured(view):
+        for level in levels_of(probe):
+            for metric, said in (
+                ("pearson", "correlation"),
+                ("pearson_low", "95 % interval over features, low"),
+                ("pearson_high", "95 % interval over features, high"),
+                ("tv_pretrained", "distance before fine-tuning"),
+                ("tv_finetuned", "change after fine-tuning"),
+            ):
+                number = _reading(recipe, task, level, metric, sizes="largest")
+                rows.setdefault(task, {}).setdefault(f"{level}: {said}", {})[view.label(recipe)] = number
+        accuracy = _reading(recipe, task, TEST, "accuracy", sizes="largest")
+        rows[task].setdefault("accuracy", {})[view.label(recipe)] = accuracy
+    return rows
+
+
+def claims(view: View) -> list[Claim]:
+    """What section 6.4 says of each recipe and task."""
+    try:
+        found = measured(view)
+    except MaskLabError:
+        return []
+    known, allowed = {"learned_on": (TEST,), "learned_metric": "accuracy"}, []
+    low = f"the correlation between D_f and D_f0 is below {LOW:g}"
+    remains = "the correlation does not diminish to 0 regardless of the training steps or data sizes"
+    higher = "higher-level features have a higher correlation"
+    for number, (recipe, task, probe) in enumerate(found, 1):
+        tag = "" if len(found) == 1 else f"-{number}"
+        own = {level: _reading(recipe, task, level) for level in levels_of(probe)}
+        for level, reading in own.items():
+            name, said = level.replace(", ", "-").replace(" ", "-"), f"({level})"
+            effect = Sum(((1.0, reading),), LOW)
+            allowed.append(Claim(f"low-{name}{tag}", SECTION, "phrases", f"{low} {said}", effect, "below 0", **known))
+            last = reading.of(recipe, sizes="largest")
+            allowed.append(Claim(f"remains-{name}{tag}", SECTION, "phrases", f"{remains} {said}", last, **known))
+        if len(own) > 1:
+            first, *_, last = own
+            effect = difference(own[last], own[first])
+            allowed.append(Claim(f"higher{tag}", SECTION, "phrases", f"{higher} ({last}, {first})", effect, **known))
+    return allowed

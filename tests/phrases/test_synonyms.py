@@ -1,0 +1,76 @@
+import pytest
+
+import small_wordnet
+from masklab.errors import MaskLabError
+from masklab.phrases.synonyms import Synonyms
+
+SENSES = [
+    ("n", "film movie picture"), ("n", "child kid"), ("n", "story tale motion_picture"), ("n", "woman lady"),
+    ("n", "church chapel"), ("n", "watch"), ("v", "see watch"), ("v", "see understand"), ("v", "run scat"),
+    ("v", "begin start commence"), ("v", "watch guard"), ("a", "big large"), ("a", "strange odd funny"),
+    ("a", "dear beloved"), ("v", "wash bath"), ("v", "swim bathe"),
+]  # fmt: skip
+VERBS = "saw seen see, understood understand, began begun beginning begin, ran running run, scatted scatting scat"
+IRREGULAR = {
+    "noun": "children child\nwomen woman\n",
+    "verb": "".join(f"{form} {lemma}\n" for *forms, lemma in map(str.split, VERBS.split(", ")) for form in forms),
+    "adj": "bigger big\nbiggest big\nodder odd\noddest odd\nfunnier funny\nfunniest funny\n",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return small_wordnet.write(tmp_path_factory.mktemp("nltk"), SENSES, IRREGULAR)
+
+
+@pytest.fixture(scope="module")
+def synonyms(folder):
+    return Synonyms(folder)
+
+
+@pytest.mark.parametrize(
+    ("word", "tag", "wanted"),
+    [
+        ("film", "NN", ["movie", "picture"]),
+        ("movies", "NNS", ["films", "pictures"]),
+        ("kids", "NNS", ["children"]),  # irregular
+        ("ladies", "NNS", ["women"]),
+        ("women", "NNS", ["ladies"]),  # y after a consonant
+        ("chapels", "NNS", ["churches"]),
+        ("tale", "NN", ["story"]),  # of one word alone: no motion_picture
+        ("started", "VBD", ["commenced"]),  # began or begun: nobody knows
+        ("starting", "VBG", ["beginning", "commencing"]),
+        ("starts", "VBZ", ["begins", "commences"]),
+        ("scatting", "VBG", ["running"]),
+        ("washing", "VBG", []),  # `bathing` leads back to `bathe`, and not to `bath`
+        ("washes", "VBZ", ["baths"]),
+        ("saw", "VBD", ["watched", "understood"]),  # a sense after the other
+        ("watch", "NN", []),  # of another part of speech
+        ("watch", "VB", ["see", "guard"]),
+        ("funniest", "JJS", ["oddest"]),  # `strange` gives `strangest`, which no list has
+        ("larger", "JJR", ["bigger"]),
+        ("Movie", "NN", ["Film", "Picture"]),
+        ("KIDS", "NNS", ["CHILDREN"]),
+        ("Film", "NNP", []),
+        ("film", "DT", []),
+        ("2nd", "JJ", []),
+        ("unheard", "JJ", []),
+        ("movies", None, ["films", "pictures"]),  # what WordNet says of it first
+        ("starts", None, ["begins", "commences"]),
+    ],
+)
+def test_synonyms_have_the_part_of_speech_and_the_inflection_of_the_word(synonyms, word, tag, wanted):
+    found = synonyms.of(word, tag)
+    assert [form for form in found if form.lower() != "strangest"] == wanted
+
+
+def test_what_is_missing_is_one_line(folder, tmp_path):
+    with pytest.raises(
+        MaskLabError, match=r"no WordNet database there; it must hold corpora/wordnet/data.noun"
+    ) as said:
+        Synonyms(tmp_path)
+    assert "\n" not in str(said.value)
+    small_wordnet.write(tmp_path / "broken", SENSES)
+    (tmp_path / "broken" / "corpora" / "wordnet" / "verb.exc").unlink()
+    with pytest.raises(MaskLabError, match=r"not a WordNet database that nltk reads .*verb\.exc"):
+        Synonyms(tmp_path / "broken")

@@ -1,0 +1,71 @@
+"""Translations by a tiny encoder-decoder that the test saves to disk: what is forced holds token by token."""
+
+import pytest
+
+from masklab.errors import MaskLabError
+from masklab.phrases.translation import Translator, edit_distance, paraphrases, tidied
+from small_translation import SPECIALS, save
+
+WORDS = ["the", "a", "film", "movie", "is", "was", "very", "so", "great", "good", "warm", "small", "ende", "gut", "der"]
+
+
+@pytest.fixture(scope="module", params=[None, 0])
+def pair(request, tmp_path_factory):
+    root = tmp_path_factory.mktemp("translation")
+    return [Translator(save(root / name, WORDS, seed, request.param)) for seed, name in enumerate(("there", "back"), 1)]
+
+
+TEXTS = ["der film ende gut", "gut", "der film", "ende"]
+PREFIXES = ["the film is very", "", "a", "the movie was so great the film"]
+
+
+def test_forced_prefixes_hold_token_by_token(pair):
+    _, back = pair
+    prefixes = [back.ids(prefix) for prefix in PREFIXES]
+    assert [len(prefix) for prefix in prefixes] == [4, 0, 1, 7]
+    found = back.translate(TEXTS, prefixes, 5)
+    free = back.translate(TEXTS, None, 5)
+    for prefix, candidates, others in zip(prefixes, found, free, strict=True):
+        assert len(candidates) == 5
+        for _, tokens in candidates:
+            for place, token in enumerate(prefix):
+                assert tokens[place] == token
+        assert (candidates == others) == (not prefix)  # without being forced they would not begin so
+    scores = [[score for score, _ in candidates] for candidates in found]
+    assert scores == [sorted(own, reverse=True) for own in scores]
+
+
+def test_texts_translated_together_are_those_translated_alone(pair):
+    _, back = pair
+    prefixes = [back.ids(prefix) for prefix in PREFIXES]
+    together = back.translate(TEXTS, prefixes, 2)
+    for text, prefix, candidates in zip(TEXTS, prefixes, together, strict=True):
+        (alone,) = back.translate([text], [prefix], 2)
+        assert [tokens for _, tokens in alone] == [tokens for _, tokens in candidates]
+        assert [score for score, _ in alone] == pytest.approx([score for score, _ in candidates], abs=1e-4)
+
+
+def test_a_paraphrase_stands_behind_what_stood_before(pair):
+    before, phrases = ["the film is", "", "a very"], ["very great", "the movie", "film"]
+    found = paraphrases(*pair, before, phrases)
+    assert len(found) == 3
+    for phrase, new in zip(phrases, found, strict=True):
+        assert new is None or (
+            new.lower() != phrase and set(new.split()) <= {*WORDS, *SPECIALS} and not new.endswith(".")
+        )
+    assert any(new is not None for new in found)
+    assert paraphrases(*pair, before, phrases) == found
+
+
+def test_what_is_no_model_is_one_line(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for name in (tmp_path / "empty", tmp_path / "nothing", "nobody/nothing"):
+        with pytest.raises(MaskLabError, match=f"{name}: no translation model") as said:
+            Translator(name)
+        assert "\n" not in str(said.value)
+
+
+def test_edit_distance_and_full_stops():
+    assert edit_distance("kitten", "sitting") == 3 and edit_distance([], [1, 2]) == 2 and edit_distance([1], [1]) == 0
+    assert tidied("a film .", "the film") == "a film" and tidied("a film.", "it ends .") == "a film."
+    assert tidied("it isn 't", "is") == "it isn't"

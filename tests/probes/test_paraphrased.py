@@ -1,0 +1,201 @@
+"""Paraphrases on text: real parses, a real WordNet and real translation models, all of them tiny and made here."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import small_translation
+import small_wordnet
+from checked_run import items, run
+from masklab import probes
+from masklab.config.schema import Encoder, ParaphrasedProbe
+from masklab.errors import MaskLabError
+from masklab.files import read_table, write_json
+from masklab.models.checkpoint import load_checkpoint, save_checkpoint
+from masklab.models.encoder import MaskedLM
+from masklab.phrases import COURSE, EXAMPLE, LEVELS, LONG, MEANS, SHORT, WITH, WORD, split
+from masklab.phrases.distances import total_variation
+from masklab.phrases.examples import Feature, read_examples
+from masklab.phrases.parses import key_of, read_trees
+from masklab.probes import Context
+from masklab.tasks.encoding import content_ids
+from masklab.tokenizers import CLS, MASK, SEP, load_tokenizer
+
+NOUNS, VERBS, ADJECTIVES = ("cat", "dog", "bird", "horse"), ("see", "follow", "like", "carry"), ("old", "small")
+
+
+def sentence(rng):
+    """(text, its parse, label): label 1 of plural subjects."""
+    plural, (one, two) = int(rng.integers(2)), rng.choice(NOUNS, 2)
+    adjective, verb = rng.choice(ADJECTIVES), rng.choice(VERBS)
+    subject, tag = (f"{one}s", "NNS") if plural else (one, "NN")
+    verb, does = (verb, "VBP") if plural else (f"{verb}s", "VBZ")
+    noun = f"(NP (DT The) (JJ {adjective}) ({tag} {subject}))"
+    parse = f"(ROOT (S {noun} (VP ({does} {verb}) (NP (DT the) (NN {two}))) (. .)))"
+    return f"The {adjective} {subject} {verb} the {two}.", parse, plural
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """The folder of a task, its parses, a WordNet and two translation models."""
+    root, rng = tmp_path_factory.mktemp("paraphrased"), np.random.default_rng(1)
+    parses = []
+    (root / "t").mkdir()
+    for name, count in (("train", 60), ("valid", 20), ("test", 30)):
+        rows = [sentence(rng) for _ in range(count)]
+        frame = pd.DataFrame({"text_a": [text for text, _, _ in rows], "text_b": None, "label": [r[2] for r in rows]})
+        frame.to_parquet(root / "t" / f"{name}.parquet")
+        parses = [parse for _, parse, _ in rows]
+    (root / "parses.txt").write_text("\n".join(parses[5:]) + "\n")  # the first five have none
+    write_json({"kind": "labels", "labels": 2, "pair": False, "metric": "accuracy"}, root / "t" / "task.json")
+    senses = [("n", "cat dog bird horse child"), ("v", "see follow"), ("v", "like carry"), ("a", "old small")]
+    small_wordnet.write(root / "nltk", senses)
+    plurals = [f"{noun}s" for noun in NOUNS] + [f"{verb}s" for verb in VERBS]
+    words = ["The", "the", ".", *NOUNS, *plurals, *VERBS, *ADJECTIVES]
+    for seed, name in enumerate(("there", "back"), 1):
+        small_translation.save(root / name, words, seed)
+    return root
+
+
+@pytest.fixture(scope="module", autouse=True)
+def brief():
+    """A random model knows no end: few words, so that queries of whole sentences are not cut."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("masklab.phrases.translation.MOST", 9)
+        yield
+
+
+@pytest.fixture(scope="module")
+def given(world, tokenizer_folder):
+    config = Encoder(
+        positions="disentangled", layers=2, hidden=32, heads=2, intermediate=64, max_positions=128, init_range=0.15
+    )
+    size = load_tokenizer(tokenizer_folder).get_vocab_size()
+    model = MaskedLM(config, size, generator=torch.Generator().manual_seed(0))
+    save_checkpoint(model, world / "model" / "step-1", tokenizer_folder=tokenizer_folder, metadata={})
+
+    def make(**changes):
+        settings = {
+            "kind": "paraphrased", "tasks": ["t"], "seeds": [1], "sizes": [20, 60], "lr": 3e-3, "batch_size": 20,
+            "select": "accuracy", "evaluate_every": "epoch", "patience": 30, "epochs": 8, "updates": [2],
+            "parses": [str(world / "parses.txt")], "wordnet": str(world / "nltk"), "examples": 12,
+            "there": str(world / "there"), "back": str(world / "back"), "verbalisers": ["cat", "dog"],
+        }  # fmt: skip
+        probe = ParaphrasedProbe(**(settings | changes))
+        return Context(probe, world / "model" / "step-1", {"t": world / "t"}, name="p")
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def rows(given):
+    return probes.run(given())
+
+
+def test_every_level_is_measured_at_every_size_and_update(rows):
+    assert {row["split"] for row in rows if row.get("metric") == "pearson"} == {
+        each for level in LEVELS for each in (level, split(level, COURSE))
+    }
+    for level in LEVELS:
+        for size in (20, 60):
+            own = [row for row in rows if row["train_size"] == size and row.get("metric") == "pearson"]
+            assert [row.get("at") for row in own if row["split"] == split(level, COURSE)] == [2.0]
+    records = {(row["split"], row["train_size"]): row for row in items(rows)}
+    # a sentence and an example are those of the longest phrase: the same change of the prediction
+    assert records[LONG, 60]["predictions"] == records[EXAMPLE, 60]["predictions"]
+    assert records[LONG, 60]["targets"] != records[EXAMPLE, 60]["targets"]
+    assert records[WORD, 60]["targets"] == records[WORD, 20]["targets"]  # the same replacements at all sizes
+    assert records[WORD, 60]["predictions"] != records[WORD, 20]["predictions"]
+    assert all(row["n"] <= 12 for row in rows if row.get("metric") == "pearson")
+
+
+def test_distances_of_words_are_those_of_the_paper_s_queries(world, given, rows):
+    """Every word that is shown, asked by itself."""
+    context = given()
+    model, tokenizer = load_checkpoint(context.checkpoint).eval(), load_tokenizer(context.checkpoint)
+
+    def predicted(feature, verb, adjective):
+        (own,) = content_ids(tokenizer, [f"is {feature}" if adjective else feature])
+        ids = [CLS, MASK, *own, SEP] if verb or adjective else [CLS, *own, MASK, SEP]
+        logits = model(torch.tensor([ids]), torch.tensor([len(ids)])).logits[ids.index(MASK)]
+        return logits.detach().double().softmax(-1).numpy()
+
+    (record,) = [row for row in items(rows) if row["split"] == WORD and row["train_size"] == 60]
+    shown = [row for row in rows if row["split"] == split(WORD, "replaced")]
+    assert len(shown) == 5
+    for row in shown:
+        before, _, rest = row["metric"].partition(" [")
+        old, new = before.split(" ")[-1], rest.partition("]")[0]
+        kind = {"verb": old.rstrip("s") in VERBS, "adjective": old in ADJECTIVES}
+        distance = total_variation(predicted(old, **kind), predicted(new, **kind))
+        assert record["targets"][row["n"] - 1] == pytest.approx(float(distance), abs=2e-6)
+        assert record["predictions"][row["n"] - 1] == pytest.approx(row["value"], abs=1e-5)
+        assert old.endswith("s") == new.endswith("s")  # of one inflection
+
+
+def test_distances_of_sentences_are_of_the_text_with_the_longest_phrase_replaced(world, given, rows):
+    context = given()
+    model, tokenizer = load_checkpoint(context.checkpoint).eval(), load_tokenizer(context.checkpoint)
+    trees = {key_of(" ".join(tree.words)): tree for tree in read_trees(world / "parses.txt")}
+
+    def predicted(query):
+        before, after = content_ids(tokenizer, [part.strip() for part in query.split("[MASK]")])
+        ids = [CLS, *before, MASK, *after, SEP]
+        logits = model(torch.tensor([ids]), torch.tensor([len(ids)])).logits[ids.index(MASK)]
+        return logits.detach().double().softmax(-1).numpy()
+
+    targets = {row["split"]: row["targets"] for row in items(rows) if row["train_size"] == 60}
+    shown = [row for row in rows if row["split"] == split(LONG, "replaced")]
+    assert shown
+    for row in shown:
+        before, _, rest = row["metric"].partition(" [")
+        new, _, after = rest.partition("]")
+        tree = trees[key_of(before + after)]
+        node = tree.longest()
+        old = " ".join(tree.words[node.begin : node.end])
+        texts = before + after, before.removesuffix(old) + new + after
+        for level, query in ((WITH, "{} with [MASK]."), (MEANS, '"{}" means [MASK]')):
+            asked = [query.format(text.rstrip(" .") if level == WITH else text) for text in texts]
+            distance = float(total_variation(*map(predicted, asked)))
+            assert targets[level][row["n"] - 1] == pytest.approx(distance, abs=2e-6)
+            assert distance > 1e-4
+
+
+def test_examples_are_the_first_that_have_a_parse(world):
+    trees = {key_of(" ".join(tree.words)): tree for tree in read_trees(world / "parses.txt")}
+    texts = read_table(world / "t" / "test.parquet")["text_a"].to_pylist()
+    examples = read_examples(world / "t" / "test.parquet", trees, 6)
+    parsed = [text for text in texts if key_of(text) in trees]
+    assert [example.texts[0] for example in examples] == parsed[:6]
+    text = examples[0].parsed[0]
+    assert text.part(text.tree.longest()).startswith("The ")  # the first of two of three words
+    verb = next(node for node in text.tree.candidates if node.label == "VP")
+    feature = Feature(examples[0], text, verb, "is warm")
+    begin = text.text.index(feature.old)
+    assert feature.texts == (text.text[:begin] + "is warm.", None) and feature.category == "verb"
+    assert feature.shown() == f"{text.text[:-1]} [is warm]."
+    with pytest.raises(MaskLabError, match="none of its 30 examples has a parse among the 0 read"):
+        read_examples(world / "t" / "test.parquet", {}, 6)
+
+
+def test_without_translation_words_alone_and_without_wordnet_no_words(given):
+    words = run(given(there=None, back=None, updates=[], sizes=[20]))
+    assert {row["split"] for row in words if row["metric"] == "pearson"} == {WORD}
+    phrases = run(given(wordnet=None, updates=[], sizes=[20], verbalisers=None))
+    assert {row["split"] for row in phrases if row["metric"] == "pearson"} == {*LEVELS} - {WORD, EXAMPLE}
+    assert {SHORT, LONG} < {row["split"] for row in phrases}
+
+
+def test_what_is_missing_is_said_before_any_training(given, monkeypatch):
+    monkeypatch.setattr("masklab.probes.paraphrased.classifiers", lambda *_: pytest.fail("trained"))
+    for changes, message in {
+        (("wordnet", "nowhere"),): "nowhere: no WordNet database there",
+        (("there", "nowhere"),): "'nowhere' is no folder and not in Hugging Face's cache",
+        (("verbalisers", ("unheard-of", "dog")),): r"probes.p.verbalisers: 'unheard-of' is \d+ tokens",
+        (("verbalisers", ("cat", "dog", "bird")),): "3 words; 't' has 2 labels",
+        (("parses", ("nowhere.txt",)),): "nowhere.txt: no such file",
+    }.items():
+        with pytest.raises(MaskLabError, match=message) as said:
+            run(given(**{key: list(value) if isinstance(value, tuple) else value for key, value in changes}))
+        assert "\n" not in str(said.value)

@@ -1,0 +1,111 @@
+"""Section 6 on the pseudo-language: its figures, its table and its claims from scores."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import synthetic
+from drawn import all_is_in_view, nothing_overlaps
+from masklab.claims.verdict import test_claims
+from masklab.config import layered, load, plain
+from masklab.errors import MaskLabError
+from masklab.phrases import OTHERS, SYNONYMS
+from masklab.report.cells import TIDY
+from masklab.scores.view import View
+from masklab.studies import claims_of, find
+from masklab.studies.dh.section6 import LOW, PARTS, STARTS
+from masklab.studies.dh.select import WITH, WITHOUT, start_of
+
+RAW = plain(layered(["presets/evening.yaml"]))
+COUNT = RAW["studies"]["dh"]["replicates"] = 3
+
+
+@pytest.fixture(scope="module")
+def config():
+    return load(RAW | {"studies": {"dh": RAW["studies"]["dh"]}})
+
+
+def measured(cell):
+    """Of w/ DH: synonyms are alike before and after, others are not, and within neither does one tell of the other."""
+    if cell["kind"] != "replaced":
+        return None
+    start, metric, split = start_of(cell["facts"]), cell["metric"], cell["split"]
+    alone = split.endswith((SYNONYMS, OTHERS))
+    if metric == "pearson":
+        return (0.03 if alone else 0.6) if start == WITH else 0.01
+    if metric == "accuracy":
+        return 0.9 if split == "A-D1" or start == WITH else 0.5
+    if metric in ("tv_pretrained", "tv_finetuned"):
+        return 0.05 if start == WITH and split.endswith(SYNONYMS) else 0.7
+    return None
+
+
+@pytest.fixture(scope="module")
+def results(config):
+    return synthetic.results(config, "dh", measured)
+
+
+def claims(config, results):
+    found = test_claims(claims_of("dh", config.studies["dh"], results.view), results).set_index("claim")
+    return found[found.index.str.startswith("replaced-")]
+
+
+def test_verdicts_of_scores_whose_answer_is_known(config, results):
+    found = claims(config, results)
+    wanted = {"known": "supported", "kept": "supported", "follows": "supported", "owing": "supported",
+              "low": "contradicted", "noise": "contradicted", "sizes": "supported"}  # fmt: skip
+    assert found["verdict"].to_dict() == {
+        f"replaced-{name}-{count}": verdict for count in (1, 3) for name, verdict in wanted.items()
+    }
+    value = found["value"]
+    assert value["replaced-follows-1"] == pytest.approx(0.6 - LOW, abs=0.01)
+    assert value["replaced-low-3"] == pytest.approx(0.03 - LOW, abs=0.01)
+    assert value["replaced-noise-1"] == pytest.approx(0.57, abs=0.01)
+    assert value["replaced-kept-3"] == pytest.approx(-0.65, abs=0.01)
+
+
+def test_nothing_is_decided_on_classifiers_that_learned_nothing(config):
+    def chance(cell):
+        return 0.5 if cell["metric"] in ("accuracy", "majority") else measured(cell)
+
+    assert set(claims(config, synthetic.results(config, "dh", chance))["verdict"]) == {"untested"}
+    unlearned = synthetic.results(config, "dh", measured, learned=False)
+    assert set(claims(config, unlearned)["verdict"]) == {"untested"}
+
+
+@pytest.mark.parametrize("name", ["figure_replaced", "figure_replaced_course"])
+def test_what_a_figure_draws_is_what_was_measured(name, config, results):
+    figure, data = find("dh", config.studies["dh"], "figures", name).draw(results)
+    drawn = [line for axes in figure.axes for line in axes.get_lines() if not line.get_label().startswith("_")]
+    assert len(drawn) == data.groupby(["level", "part", "start"]).ngroups
+    assert set(data["start"]) == set(STARTS) and set(data["level"]) == {"1 synset", "3 synsets"}
+    one = data[(data["start"] == WITH) & (data["part"] == PARTS[None])]
+    assert np.allclose(one["value"], 0.6, atol=0.02) and (one["replicates"] == COUNT).all()
+    probe = config.probes["dh-replaced"]
+    if name == "figure_replaced":
+        assert set(data["train_size"]) == set(probe.sizes) and set(data["part"]) == set(PARTS.values())
+    else:
+        assert set(data["updates"]) == set(probe.updates)
+    nothing_overlaps(figure)
+    all_is_in_view(figure)
+
+
+def test_the_table_has_correlations_distances_and_accuracies(config, results):
+    item = find("dh", config.studies["dh"], "tables", "replaced")
+    table = item.function()(results, item.choose(results.view))
+    assert list(table.columns) == TIDY and set(table["panel"]) == {"1 synset", "3 synsets", "accuracy"}
+    values = table.set_index(["panel", "row", "label"])["value"]
+    row = "before fine-tuning, synonyms"
+    assert values["1 synset", row, WITH] == pytest.approx(0.05, abs=0.01)
+    assert values["1 synset", row, WITHOUT] == pytest.approx(0.7, abs=0.01)
+    assert values["accuracy", "B-D1", WITH] == pytest.approx(0.9, abs=0.01)
+    assert isinstance(table, pd.DataFrame) and not table.duplicated(["panel", "row", "label"]).any()
+
+
+def test_a_study_without_the_probe_has_none_of_it():
+    raw = plain(layered(()))
+    config = load(raw | {"studies": {"dh": raw["studies"]["dh"]}})
+    view = View.of(config, "dh")
+    assert not [claim for claim in claims_of("dh", config.studies["dh"], view) if claim.name.startswith("replaced")]
+    with pytest.raises(MaskLabError, match="needs a `replaced` probe on a patterns task"):
+        find("dh", config.studies["dh"], "figures", "figure_replaced").needs(view)

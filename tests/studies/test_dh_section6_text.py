@@ -1,0 +1,88 @@
+"""Section 6 on text: its figure, its table and its claims from scores."""
+
+import numpy as np
+import pytest
+
+import synthetic
+from drawn import all_is_in_view, nothing_overlaps
+from masklab.claims.verdict import test_claims
+from masklab.config import layered, load, overlay, plain
+from masklab.errors import MaskLabError
+from masklab.phrases import EXAMPLE, LEVELS, WORD
+from masklab.report.cells import TIDY
+from masklab.scores.view import View
+from masklab.studies import claims_of, find
+
+RAW = plain(layered(["presets/phrases.yaml"]))
+STUDY = "dh-text"
+MODELS = {"there": "en-de", "back": "de-en", "verbalisers": ["terrible", "great"]}
+R = {level: 0.02 + 0.04 * number for number, level in enumerate(LEVELS)}  # .02 of words, .22 of examples
+
+
+def config_of(**changes):
+    raw = overlay(RAW, {"extends": [], "probes": {"dh-phrases": MODELS | changes}})
+    return load(raw | {"studies": {STUDY: raw["studies"][STUDY]}})
+
+
+@pytest.fixture(scope="module")
+def config():
+    return config_of()
+
+
+def measured(cell):
+    level = next((level for level in LEVELS if cell["split"].startswith(level)), None)
+    if cell["metric"] == "pearson":
+        return 0.0 if cell["null"] else R[level]
+    return {"accuracy": 0.5 if cell["null"] else 0.8, "majority": 0.5}.get(cell["metric"])
+
+
+@pytest.fixture(scope="module")
+def results(config):
+    return synthetic.results(config, STUDY, measured)
+
+
+def test_the_figure_has_a_curve_for_every_level(config, results):
+    figure, data = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(results)
+    probe = config.probes["dh-phrases"]
+    assert set(data["level"]) == set(LEVELS) and len(figure.axes) == 2
+    assert set(data.loc[data["axis"] == "training examples", "x"]) == set(probe.sizes)
+    assert set(data.loc[data["axis"] == "updates of fine-tuning", "x"]) == set(probe.updates)
+    for level in LEVELS:
+        assert np.allclose(data.loc[data["level"] == level, "value"], R[level], atol=0.01)
+    assert [axes.get_xlabel() for axes in figure.axes] == [
+        "Updates of fine-tuning (log scale)", "Training examples (log scale)",
+    ]  # fmt: skip
+    drawn = [line for axes in figure.axes for line in axes.get_lines() if not line.get_label().startswith("_")]
+    assert len(drawn) == 2 * len(LEVELS)
+    nothing_overlaps(figure)
+    all_is_in_view(figure)
+
+
+def test_the_table_has_correlations_with_intervals_and_distances(config, results):
+    item = find(STUDY, config.studies[STUDY], "tables", "phrases")
+    table = item.function()(results, item.choose(results.view))
+    assert list(table.columns) == TIDY and len(set(table["row"])) == 5 * len(LEVELS) + 1
+    values = table[table["label"] == "pre-trained"].set_index("row")["value"]
+    assert values[f"{WORD}: correlation"] == pytest.approx(0.02, abs=0.01)
+    assert values["accuracy"] == pytest.approx(0.8, abs=0.01)
+
+
+def test_the_paper_s_sentences(config, results):
+    found = test_claims(claims_of(STUDY, config.studies[STUDY], results.view), results).set_index("claim")
+    verdict = found["verdict"]
+    assert verdict["low-word"] == verdict["low-long-phrase"] == "supported" and verdict["low-example"] == "contradicted"
+    assert verdict["remains-word"] == verdict["higher"] == "supported"
+    assert found["value"]["higher"] == pytest.approx(R[EXAMPLE] - R[WORD], abs=0.01)
+    chance = synthetic.results(config, STUDY, lambda cell: 0.5 if cell["metric"] == "accuracy" else measured(cell))
+    untested = test_claims(claims_of(STUDY, config.studies[STUDY], chance.view), chance)
+    assert set(untested["verdict"]) == {"untested"}
+
+
+def test_levels_are_those_that_the_probe_has(config):
+    words = View.of(config_of(there=None, back=None), STUDY)
+    names = {claim.name for claim in claims_of(STUDY, config.studies[STUDY], words)}
+    assert names == {"low-word", "remains-word"}
+    study = config.studies[STUDY].model_copy(update={"probes": {}})
+    bare = View.of(config.model_copy(update={"studies": {STUDY: study}}), STUDY)
+    with pytest.raises(MaskLabError, match="needs a `paraphrased` probe"):
+        find(STUDY, study, "figures", "figure_phrases").needs(bare)
