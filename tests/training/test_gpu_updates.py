@@ -38,6 +38,7 @@ OBJECTIVES = {
     "kd": {"kd": {"temperature": 2}, "mlm": 1},
     "mlsm": {"mlsm": 1, "mlm": 1},
     "adversarial": {"mlm": 1, "adversarial": {"task": "t", "weight": 0.1, "support": 20, "query": 5}},
+    "sharpness": {"mlm": 1, "sharpness": {"weight": 0.01, "sequences": 4}},
     "mae": {"mae": {"reset": True}},
 }
 

@@ -52,6 +52,8 @@ class Sharpness(Term):
     `prepare` raises a MaskLabError where no sequence has a token to hide.
     """
 
+    full_precision = True  # what the noise changes is lost in bf16
+
     @property
     def maximised(self):
         return self.settings.raised
@@ -67,7 +69,9 @@ class Sharpness(Term):
             return None
         ids, lengths, columns = self._drawn(rng)
         device = next(model.parameters()).device
-        ids, lengths, columns = (tensor.to(device) for tensor in (ids, lengths, columns))
+        if device.type == "cuda":  # copies that nothing waits for
+            ids, lengths, columns = (tensor.pin_memory() for tensor in (ids, lengths, columns))
+        ids, lengths, columns = (tensor.to(device, non_blocking=True) for tensor in (ids, lengths, columns))
         hidden, at = hide(ids, columns)
 
         def predict(values):
@@ -76,8 +80,7 @@ class Sharpness(Term):
         values = dict(model.named_parameters())
         noise = {name: torch.randn_like(value) for name, value in values.items()}
         model.eval()  # dropout would differ between the three passes, by more than the noise changes them
-        with torch.autocast(device.type, enabled=False):  # what the noise changes is lost in bf16
-            found = fisher_trace(predict, values, noise, self.settings.reach)
+        found = fisher_trace(predict, values, noise, self.settings.reach)
         model.train()
         return found.clamp(min=TINY).log()
 

@@ -35,6 +35,7 @@ class Term:
     settings: those of the objective, an instance of the class that the term was registered with.
     name: the term's name in objectives; its column in metrics.parquet.
     maximised: whether what `per_update` gives is to grow instead of to fall.
+    full_precision: whether `per_update` computes in float32 in runs of any precision.
 
     A term has a loss for each masked token (`loss`), or it is added once per update (`per_update`). It may say how
     sequences are hidden and read (`maskable`, `corrupt`, `arrange`, `forward`), for all terms of its objective:
@@ -43,6 +44,7 @@ class Term:
 
     name = ""
     maximised = False
+    full_precision = False
 
     def __init__(self, settings=None):
         self.settings = settings

@@ -158,7 +158,7 @@ class Learner:
         for term in self.terms.once if self.ranks.main else ():
             address = (*self.run.address, term.name, step)
             self._seed(term.name, step)
-            with self._autocast():
+            with contextlib.nullcontext() if term.full_precision else self._autocast():
                 worth = term.per_update(self.model, step, generator(*address))
             if worth is not None:
                 sign = -1 if term.maximised else 1
