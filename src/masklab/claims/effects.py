@@ -64,7 +64,10 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Least:
-    """The least of several parts: the one with the lowest mean, in all replicates."""
+    """The least of several parts: the one whose interval ends the lowest, in all replicates.
+
+    So an effect that is above 0 is so for each part.
+    """
 
     parts: tuple
 
@@ -158,13 +161,13 @@ class Within:
     ys, xs, givens: readings of the same recipes, in order. Every number is taken less the recipe's mean; the slopes are
     those of the regression on `xs` and `givens` of all of them together. The value of a replicate is Tukey's
     pseudo-value, n times the slope of all less (n - 1) times that of the others: the mean of these has the jackknife's
-    standard error. With fewer than `points` numbers the claim is untested.
+    standard error. With fewer than `points` degrees of freedom left to the errors of a fit the claim is untested.
     """
 
     ys: tuple[Reading, ...]
     xs: tuple[Reading, ...]
     givens: tuple[Reading, ...] = ()
-    points: int = 8
+    points: int = 4
 
     def readings(self) -> list:
         return [*self.ys, *self.xs, *self.givens]

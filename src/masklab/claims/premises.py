@@ -34,8 +34,9 @@ def few_points(claim: Claim, results: Results) -> str | None:
     """A correlation needs points, and so does a slope over replicates."""
     effect = claim.effect
     if isinstance(effect, Correlation | Within) and (count := points(effect, results)) < effect.points:
-        said = "a correlation" if isinstance(effect, Correlation) else "a slope over replicates"
-        return f"{count} points; {said} needs {effect.points}"
+        if isinstance(effect, Correlation):
+            return f"{count} points; a correlation needs {effect.points}"
+        return f"{count} degrees of freedom; a slope over replicates needs {effect.points}"
     return None
 
 

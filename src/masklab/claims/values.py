@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import stdtrit
 
 from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Ratio, Reach, Slope, Sum, Within
 from masklab.scores.reading import Reading
@@ -37,9 +38,13 @@ def at_equal_loss(effect, results: Results):
 
 
 def points(effect: Correlation | Within, results: Results) -> int:
-    """How many points a correlation is over, in each replicate, or a slope over replicates."""
+    """Points of a correlation, in each replicate; of a slope over replicates what is left to the errors of each fit.
+
+    That is, with a replicate left out: the numbers less a mean for each recipe and the slopes.
+    """
     if isinstance(effect, Within):
-        return len(effect.ys) * len(values(effect, results).replicates)
+        left = len(values(effect, results).replicates) - 2
+        return len(effect.ys) * left - (2 if effect.givens else 1)
     return sum(results.values(part).data.shape[1] for part in effect.ys)
 
 
@@ -54,7 +59,15 @@ def _ratio(effect, parts):
 
 def _least(effect, parts):
     # one part for all replicates: the least in each of them would be below all parts by chance alone
-    return min((part.scalar for part in parts), key=lambda values: values[:, 0].mean())
+    return min((part.scalar for part in parts), key=_lower_end)
+
+
+def _lower_end(values) -> float:
+    """Of the 95 % interval over replicates; of one replicate its value. If the least of these is above 0, all are."""
+    own, count = values[:, 0], len(values)
+    if count < 2:
+        return float(own.mean())
+    return float(own.mean() - stdtrit(count - 1, 0.975) * own.std(ddof=1) / count**0.5)
 
 
 def _growth(effect, parts):

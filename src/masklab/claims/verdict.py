@@ -123,6 +123,8 @@ def decided(effect: Estimate, bounds: tuple[float, float]) -> tuple[str, str]:
     low, high = bounds
     if low < effect.low and effect.high < high:
         return "", "supported"
+    if effect.low == effect.high and effect.low in (low, high):  # of two curves, say, that both never arrive
+        return f"exactly {effect.low:g} in every replicate", "inconclusive"
     if effect.high <= low or effect.low >= high:
         return "", "contradicted"
     edge = low if effect.low <= low <= effect.high else high

@@ -37,7 +37,7 @@ MAJORITY = "majority"
 MUCH = 0.05  # accuracy by which "much" exceeds
 FLAT = 0.01  # accuracy per doubling of the examples by which a curve that does not diminish may fall
 LEVEL = 0.75  # accuracy that is reached: half way from the majority to all
-HEADLINES = ("better-B-D1", "transfer-helped-B-D1", "no-transfer-without-B-D1")
+HEADLINES = ("better-B-D1", "transfer-helped-B-D1")
 
 
 class Lacking(Exception):

@@ -206,13 +206,15 @@ def _within_sizes(view):
 def _intervention(view):
     """What the paper could not do: the trace is changed, and nothing else of the training."""
     s, figure = "not in the paper", "pressed"
-    moved = "A term that lowers or raises the trace of Hessian in training moves it, and not the pre-training loss"
+    moved = "A term that lowers or raises the trace of Hessian in training moves it"
+    same = "and not the pre-training loss"
     better = "With the same pre-training loss, a model whose trace was lowered is better than one whose was raised"
     for kind in CORPORA:
         if len(own := pressed(view, kind)) < 2:
             continue
         ends = own[-1], own[0]
         yield s, figure, f"pressed-trace-{kind}", moved, difference(*map(_trace, ends)), "below 0", True
+        yield s, figure, f"pressed-loss-{kind}", same, difference(*map(_gap, ends)), "equal"
         for task, name in _names(view, kind).items():
             change = difference(*(accuracy(recipe, task) for recipe in ends))
             yield s, figure, f"pressed-better-{name}", better, change, *EQUAL
