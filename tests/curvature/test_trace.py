@@ -5,11 +5,13 @@ expected cross-entropy under the distribution of the model itself, held fixed.
 """
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
 import torch
 from curvlinops import HessianLinearOperator, hutchinson_trace
+from scipy.stats import chisquare
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from masklab.config.schema import Encoder
@@ -68,6 +70,15 @@ def estimates(model, ids, lengths, at, rounds):
     rows = [part.repeat(rounds, *[1] * (part.dim() - 1)) for part in (ids, lengths, at)]
     rows[2] += torch.arange(rounds).repeat_interleave(B) * B * T
     return trace.squared_norms(model, [(*rows, signs)]).sum(-1).view(rounds, B).mean(1)
+
+
+def test_places_are_uniform_over_sequences_and_their_tokens():
+    """Of 30,000 draws, none of a sequence of nothing but [CLS] and [SEP]; chi-squared at 1 %."""
+    rows, columns = trace.draw_places(np.array([2, 3, 6, 2, 5]), 30000, np.random.default_rng(1))
+    counts = Counter(zip(rows.tolist(), columns.tolist(), strict=True))
+    wanted = {(1, 1): 10000} | {(2, c): 2500 for c in range(1, 5)} | {(4, c): 30000 / 9 for c in range(1, 4)}
+    assert counts.keys() == wanted.keys()
+    assert chisquare([counts[at] for at in wanted], list(wanted.values())).pvalue > 0.01
 
 
 @pytest.mark.parametrize("switches", FORMS.values(), ids=FORMS)

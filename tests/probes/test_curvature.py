@@ -8,7 +8,7 @@ from checked_run import items, run
 from masklab import probes
 from masklab.config.schema import CurvatureProbe, Encoder
 from masklab.curvature.per_example import SquaredNorms
-from masklab.curvature.trace import hide, label_scores, random_signs, sign_scores, summed_norms
+from masklab.curvature.trace import draw_places, hide, label_scores, random_signs, sign_scores, summed_norms
 from masklab.curvature.width import embedded
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
@@ -81,11 +81,8 @@ def test_items_are_sentences_in_the_order_drawn(english, folders):
     kept = {item["metrics"][0]: item["predictions"] for item in items(rows)}
     assert set(kept) == {"trace", "trace_embedded"} and len(kept["trace"]) == 60
     store, address = TokenStore(english / "tokens", "test"), (1, "curvature", "sentences", 1)
-    rng, eligible = generator(*address), np.flatnonzero(store.lengths > 2)
-    drawn = eligible[rng.integers(len(eligible), size=60)]
-    inner = store.lengths[drawn] - 2
-    columns = 1 + np.minimum((rng.random(60) * inner).astype(np.int64), inner - 1)
-    order = np.argsort(inner, kind="stable")
+    drawn, columns = draw_places(store.lengths, 60, generator(*address))
+    order = np.argsort(store.lengths[drawn], kind="stable")
     model = load_checkpoint(folders["bert"]).eval()
     for place in (0, 17, 59):
         ids, lengths = store.batch(drawn[order][place : place + 1])

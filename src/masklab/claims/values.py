@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import stdtrit
 
 from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Ratio, Reach, Slope, Sum, Within
+from masklab.scores.estimate import estimate
 from masklab.scores.reading import Reading
 from masklab.scores.results import NOTHING, Results, Values
 
@@ -63,11 +63,9 @@ def _least(effect, parts):
 
 
 def _lower_end(values) -> float:
-    """Of the 95 % interval over replicates; of one replicate its value. If the least of these is above 0, all are."""
-    own, count = values[:, 0], len(values)
-    if count < 2:
-        return float(own.mean())
-    return float(own.mean() - stdtrit(count - 1, 0.975) * own.std(ddof=1) / count**0.5)
+    """Of its 95 % interval; of one replicate its value. If the least of these is above 0, all are."""
+    made = estimate(values)
+    return made.low if made.replicates > 1 else made.value
 
 
 def _growth(effect, parts):

@@ -42,6 +42,13 @@ def random_signs(rng: np.random.Generator, count: int, width: int) -> torch.Tens
     return torch.from_numpy(bits.astype(np.float32) * 2 - 1).view(count, width)
 
 
+def draw_places(lengths: np.ndarray, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences with a token inside [CLS] and [SEP], and the column of one such token of each; [count], uniform."""
+    eligible = np.flatnonzero(lengths > 2)
+    rows = eligible[rng.integers(len(eligible), size=count)]
+    return rows, rng.integers(1, lengths[rows] - 1)
+
+
 def hide(ids: torch.Tensor, columns: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """ids [B, T] with [MASK] at one column [B] of each row, and those flat positions [B]."""
     return ids.scatter(1, columns[:, None], MASK), torch.arange(len(ids), device=ids.device) * ids.shape[1] + columns

@@ -13,11 +13,10 @@ everywhere. It is never below 0, where the Hessian of a model that still learns 
 trace in the mean and needs no second derivatives, so that it serves every encoder.
 """
 
-import numpy as np
 import torch
 from torch.func import functional_call
 
-from masklab.curvature.trace import hide
+from masklab.curvature.trace import draw_places, hide
 from masklab.errors import MaskLabError
 from masklab.objectives.term import Term
 from masklab.tokens import TokenStore
@@ -60,8 +59,7 @@ class Sharpness(Term):
 
     def prepare(self, setup):
         self.store = TokenStore(setup.tokens, "train")
-        self.eligible = np.flatnonzero(self.store.lengths > 2)
-        if not len(self.eligible):
+        if not (self.store.lengths > 2).any():
             raise MaskLabError(f"{self.name}: no training sequence has a token between [CLS] and [SEP]")
 
     def per_update(self, model, step, rng):
@@ -86,8 +84,5 @@ class Sharpness(Term):
 
     def _drawn(self, rng):
         """ids [B, T], lengths [B] and the column [B] that is hidden in each row, drawn uniformly."""
-        rows = self.eligible[rng.integers(len(self.eligible), size=self.settings.sequences)]
-        ids, lengths = self.store.batch(rows)
-        inner = self.store.lengths[rows] - 2
-        columns = 1 + np.minimum((rng.random(len(rows)) * inner).astype(np.int64), inner - 1)
-        return ids, lengths, torch.from_numpy(columns)
+        rows, columns = draw_places(self.store.lengths, self.settings.sequences, rng)
+        return *self.store.batch(rows), torch.from_numpy(columns)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from masklab.curvature.per_example import covers
-from masklab.curvature.trace import hide, random_signs, squared_norms
+from masklab.curvature.trace import draw_places, hide, random_signs, squared_norms
 from masklab.curvature.width import embedded
 from masklab.models.checkpoint import load_checkpoint
 from masklab.probes.outcomes import of_items
@@ -30,7 +30,8 @@ def measure(context) -> list[dict]:
     model = load_checkpoint(context.checkpoint, context.device).eval()
     rows = []
     for repeat in range(1, probe.repeats + 1):
-        drawn, columns = _sentences(context, store, repeat)
+        rng = generator(context.seed, context.name, "sentences", repeat)
+        drawn, columns = draw_places(store.lengths, probe.sentences, rng)
         # one by one, sentences of like length can go together
         order = np.argsort(store.lengths[drawn], kind="stable") if covers(model) else np.arange(len(drawn))
         parts = squared_norms(model, _batches(context, store, model, repeat, drawn[order], columns[order]))
@@ -45,15 +46,6 @@ def measure(context) -> list[dict]:
             rows += of_items(values, metric, n=probe.sentences, **shared)
             rows.append({**shared, "metric": f"{metric}_se", "value": error, "n": probe.sentences})
     return rows
-
-
-def _sentences(context, store, repeat):
-    """Sentences and places of the tokens hidden, [n] each."""
-    rng = generator(context.seed, context.name, "sentences", repeat)
-    eligible = np.flatnonzero(store.lengths > 2)
-    rows = eligible[rng.integers(len(eligible), size=context.probe.sentences)]
-    inner = store.lengths[rows] - 2
-    return rows, 1 + np.minimum((rng.random(len(rows)) * inner).astype(np.int64), inner - 1)
 
 
 def _batches(context, store, model, repeat, rows, columns):

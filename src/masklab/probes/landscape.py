@@ -14,7 +14,7 @@ import torch
 
 from masklab.config.growth import sized
 from masklab.curvature.slices import random_direction, slice_loss, top_direction
-from masklab.curvature.trace import SUMMED, hide, random_signs
+from masklab.curvature.trace import SUMMED, draw_places, hide, random_signs
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.grow import grow
@@ -52,10 +52,7 @@ def measure(context) -> list[dict]:
 
 def _sentences(context, store, purpose, count, size):
     """Batches (ids, lengths, at, labels) of sentences and positions drawn uniformly."""
-    rng = generator(context.seed, context.name, purpose)
-    eligible = np.flatnonzero(store.lengths > 2)
-    rows = eligible[rng.integers(len(eligible), size=count)]
-    columns = rng.integers(1, store.lengths[rows] - 1)
+    rows, columns = draw_places(store.lengths, count, generator(context.seed, context.name, purpose))
     for start in range(0, count, size):
         ids, lengths = store.batch(rows[start : start + size])
         column = torch.from_numpy(columns[start : start + size])

@@ -207,7 +207,7 @@ def _intervention(view):
     """What the paper could not do: the trace is changed, and nothing else of the training."""
     s, figure = "not in the paper", "pressed"
     moved = "A term that lowers or raises the trace of Hessian in training moves it"
-    same = "and not the pre-training loss"
+    same = "That term leaves the pre-training loss as it is"
     better = "With the same pre-training loss, a model whose trace was lowered is better than one whose was raised"
     for kind in CORPORA:
         if len(own := pressed(view, kind)) < 2:

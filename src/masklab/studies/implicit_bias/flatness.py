@@ -171,9 +171,7 @@ def figure_drift(results, chosen):
             )  # fmt: skip
     x = np.linspace(0, rows["collapsed"].max(), 100)
     axes.plot(x, predicted(x, 1), color="0.2", linewidth=1, zorder=1, label="theorem 3.3")
-    axes.set(
-        xlabel=r"$k\,\mathrm{lr}^2 / B$ after k updates", ylabel=r"$(a^2 - b^2)$ ÷ that at the start", xlim=(0, None)
-    )
+    axes.set(xlabel=r"$k\,\mathrm{lr}^2 / B$ after k updates", ylabel=r"$a^2 - b^2$ (1 at the start)", xlim=(0, None))
     axes.legend(loc="upper center", bbox_to_anchor=(0.45, -0.22), ncols=2, columnspacing=1)
     write_note(figure, "mean and 95 % interval of 4,000 runs; logit a b, P(1) = 0.3; flattest where a = b")
     return figure, rows
