@@ -9,7 +9,8 @@ from scipy import stats
 
 from masklab.claims.effects import Correlation, difference
 from masklab.claims.power import MOST, needed
-from masklab.claims.verdict import _corrected, _count, _least_level, _needed, decided, effect_estimate
+from masklab.claims.values import effect_estimate
+from masklab.claims.verdict import _corrected, _count, _least_level, _needed, decided
 from masklab.scores.estimate import FISHER, Estimate, estimate
 from masklab.scores.reading import Reading
 from masklab.scores.results import Results

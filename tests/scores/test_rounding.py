@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from masklab.claims.effects import difference
-from masklab.claims.verdict import effect_estimate
+from masklab.claims.values import effect_estimate
 from masklab.report.cells import cell
 from masklab.scores.estimate import estimate, shared_rounding
 from masklab.scores.reading import Reading

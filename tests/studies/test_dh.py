@@ -196,6 +196,20 @@ def test_models_that_learned_nothing_decide_nothing(config):
     assert set(found["verdict"]) == {"untested"}, found[found["verdict"] != "untested"]
 
 
+def test_what_is_not_there_cannot_diminish(config):
+    """Scores of the paper's shape, but w/ DH carries nothing over to B when trained on A-D1 alone."""
+
+    def stays(cell):
+        lost = cell["split"].startswith("B") and cell["task"].endswith("-0") and cell["metric"] == "accuracy"
+        return 0.505 if lost and start_of(cell["facts"]) in (WITH, DOSE) else paper(cell)
+
+    found = claims(config, synthetic.results(config, "dh", stays))
+    for name in ("transfer-diminishes-B-D1", "separate-diminishes-B-D2", "cbow-transfer-remains", "shared-some-less",
+                 "dose-quarter-none-B-D1"):  # fmt: skip
+        assert "what it presupposes was not shown to be above 0" in found["why"][name], (name, found["why"][name])
+    assert found["verdict"]["transfer-some-remains-B-D1"] == "supported"  # with examples of B-D2 there is
+
+
 def test_a_bag_of_words_that_does_as_well_leaves_its_domain_untested(config):
     def level(cell):
         known = cell["null"] and cell["split"] == "A-D1" and cell["metric"] == "accuracy"

@@ -19,6 +19,8 @@ class Claim:
     effect: of `masklab.claims.effects`, or a reading. region: above 0, below 0, above 0 but less than the study's
     margin (slightly), within the margin of 0, at most the margin, at least minus the margin. margin: its own in place
     of the study's.
+    given: effects that the sentence presupposes: that something diminishes, or is owing to something, can be true or
+    false only where there is that something. Each must be shown to be above 0.
     equal_loss: the sentence presupposes that its recipes have equal losses at the checkpoints compared.
     learned: whether the premises on having learned more than a null apply; false only for what holds of untrained
     models too.
@@ -39,6 +41,7 @@ class Claim:
     effect: object
     region: Region = "above 0"
     margin: float | None = None
+    given: tuple = ()
     equal_loss: bool = False
     learned: bool = True
     trained: bool = False
@@ -50,6 +53,7 @@ class Claim:
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads, for its effect and its premises."""
         pairs = needs([self.effect, self.to_learn()], view)
+        pairs += needs(list(self.given), view, with_nulls=False)
         recipes = dict.fromkeys(reading.recipe for reading in leaves(self.effect)) if self.trained else ()
         pairs += needs([gap for gap in map(gap_of, recipes) if gap.measured(view)], view, with_nulls=False)
         if self.equal_loss:

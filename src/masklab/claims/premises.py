@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from masklab.claims.claim import GAP, Claim, gap_of
 from masklab.claims.effects import Correlation, Growth, Within
-from masklab.claims.values import points
+from masklab.claims.values import effect_estimate, points
 from masklab.scores.estimate import Estimate
 from masklab.scores.reading import CONVERGED, Reading, leaves
 from masklab.scores.results import Results, difference
@@ -26,6 +26,7 @@ def failing(claim: Claim, results: Results) -> str | None:
         untrained,
         unlearned_tasks,
         unequal_losses,
+        nothing_given,
     )
     return next((why for premise in reasons if (why := premise(claim, results))), None)
 
@@ -182,6 +183,18 @@ def unequal_losses(claim: Claim, results: Results) -> str | None:
         if not -limit < low <= high < limit:
             pair = " - ".join(_checkpoint(gap, view) for gap in (other, first))
             return f"losses not shown to be equal within {limit:g} of the floor ({pair}: {_said(apart)})"
+    return None
+
+
+def nothing_given(claim: Claim, results: Results) -> str | None:
+    """Each effect that the sentence presupposes is above 0."""
+    for effect in claim.given:
+        shown = effect_estimate(effect, results)
+        words = effect.words(results.view)
+        if not shown.replicates:
+            return f"what it presupposes was not measured: {words}"
+        if not _is_above(shown):
+            return f"what it presupposes was not shown to be above 0: {words} ({_said(shown)})"
     return None
 
 

@@ -1,11 +1,11 @@
-"""Effects as numbers: [R, 1 + B], a value per replicate and under each resampling of items."""
+"""Effects as numbers: [R, 1 + B], a value per replicate and under each resampling of items; and as estimates."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Ratio, Reach, Slope, Sum, Within
-from masklab.scores.estimate import estimate
+from masklab.scores.estimate import FISHER, MISSING, PLAIN, Estimate, estimate, squared
 from masklab.scores.reading import Reading
 from masklab.scores.results import NOTHING, Results, Values
 
@@ -22,6 +22,19 @@ def values(effect, results: Results) -> Values:
     with np.errstate(all="ignore"):
         data = _FORMS[type(effect)](effect, parts)
     return Values(tuple(replicates), data[:, None])
+
+
+def effect_estimate(effect, results: Results) -> Estimate:
+    """Mean and interval of an effect; `MISSING` where no replicate has all of it."""
+    measured = values(effect, results)
+    if not measured.replicates:
+        return MISSING
+    scale, parts = PLAIN, 1
+    if isinstance(effect, Correlation):
+        scale = FISHER if effect.statistic == "correlation" else squared(effect.threshold)
+    if isinstance(effect, Least) and not isinstance(effect, Median):
+        parts = len(effect.parts)
+    return estimate(measured.scalar, rounding(effect, results), scale, parts=parts)
 
 
 def at_equal_loss(effect, results: Results):

@@ -13,11 +13,10 @@ from dataclasses import replace
 import pandas as pd
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Correlation
 from masklab.claims.power import MOST, needed
 from masklab.claims.premises import failing
-from masklab.claims.values import at_equal_loss, rounding, values
-from masklab.scores.estimate import FISHER, LEVEL, MISSING, PLAIN, Estimate, estimate, squared, two_sided
+from masklab.claims.values import at_equal_loss, effect_estimate, values
+from masklab.scores.estimate import LEVEL, Estimate, two_sided
 from masklab.scores.reading import FEWEST, leaves
 from masklab.scores.results import Results
 
@@ -90,17 +89,6 @@ def tested(claim: Claim, results: Results) -> dict:
         "corrected": verdict,
         "needed": _needed(effect, bounds) if undecided else 0,
     }
-
-
-def effect_estimate(effect, results: Results) -> Estimate:
-    """Mean and interval of an effect."""
-    measured = values(effect, results)
-    if not measured.replicates:
-        return MISSING
-    scale = PLAIN
-    if isinstance(effect, Correlation):
-        scale = FISHER if effect.statistic == "correlation" else squared(effect.threshold)
-    return estimate(measured.scalar, rounding(effect, results), scale)
 
 
 def _judged(claim, results, effect) -> tuple[str, str]:

@@ -63,7 +63,7 @@ class Estimate:
     value, low, high: on the scale that is shown; NaN bounds for one replicate. error: standard error of the mean, with
     dof degrees of freedom; spread: standard deviation of a replicate. replicates: how many; items: whether the error
     covers the choice of items too. scale: where error and spread are measured. half: half the width of the interval,
-    before it is cut to what a value can be.
+    before it is cut to what a value can be. parts: of how many numbers this is the one that was found to be the least.
     """
 
     value: float
@@ -76,6 +76,7 @@ class Estimate:
     items: bool = False
     scale: Scale = PLAIN
     half: float = math.nan
+    parts: int = 1
 
     def centre(self) -> float:
         """The mean on the scale of the error."""
@@ -116,11 +117,13 @@ def shared_rounding(spread: float, rounding: float) -> float:
     return size * float(np.interp(spread**2 / size, SEEN, SHARED, right=0.0))
 
 
-def estimate(values, rounding: float = 0.0, scale: Scale = PLAIN, level: float = LEVEL) -> Estimate:
+def estimate(values, rounding: float = 0.0, scale: Scale = PLAIN, level: float = LEVEL, parts: int = 1) -> Estimate:
     """Mean of values [R] or [R, 1 + B] over replicates R, the B last columns being values under resampled items.
 
     rounding: standard deviation of what rounding does to a value, of values made of whole numbers.
     scale: where values are averaged. Values that are not finite give `MISSING`.
+    parts: of how many numbers these were found to be the least. That the least is above a bound is tested as of one,
+    since then all are; that it is below one was looked for so many times, and has a part of the level (Bonferroni).
     """
     values = np.asarray(values, float)
     values = values[:, None] if values.ndim == 1 else values
@@ -131,22 +134,25 @@ def estimate(values, rounding: float = 0.0, scale: Scale = PLAIN, level: float =
     if count < 2:
         return Estimate(back(mean), math.nan, math.nan, replicates=1, scale=scale)
     spread = float(values[:, 0].std(ddof=1))
-    parts = [(spread**2 / count, count - 1)]
+    variances = [(spread**2 / count, count - 1)]
     draws = values.shape[1] - 1
     over_items = float(values[:, 1:].mean(0).var(ddof=1)) if draws > 1 else 0.0
     if over_items > 1e-24 * max(1.0, mean * mean):  # more than the rounding of equal numbers
-        parts.append((over_items, draws - 1))
-    items = len(parts) > 1
-    parts.append((shared_rounding(spread, rounding), math.inf))
-    variance = sum(part for part, _ in parts)
-    below = sum(part**2 / dof for part, dof in parts)
+        variances.append((over_items, draws - 1))
+    items = len(variances) > 1
+    variances.append((shared_rounding(spread, rounding), math.inf))
+    variance = sum(part for part, _ in variances)
+    below = sum(part**2 / dof for part, dof in variances)
     dof = variance**2 / below if below else math.inf
     error = math.sqrt(variance)
-    half = error * float(stdtrit(dof, (1 + level) / 2)) if error else 0.0
-    half = max(half, spread / math.sqrt(count) * float(stdtrit(count - 1, (1 + level) / 2)))
-    low, high = back(mean - half), back(mean + half)
-    half = (high - low) / 2
-    return Estimate(back(mean), low, high, error, dof, spread, count, items, scale, half)
+    alone = spread / math.sqrt(count)
+
+    def half(level):
+        both = error * float(stdtrit(dof, (1 + level) / 2)) if error else 0.0
+        return max(both, alone * float(stdtrit(count - 1, (1 + level) / 2)))
+
+    low, high = back(mean - half(level)), back(mean + half(1 - (1 - level) / parts))
+    return Estimate(back(mean), low, high, error, dof, spread, count, items, scale, (high - low) / 2, parts)
 
 
 def two_sided(estimated: Estimate, bound: float) -> tuple[float, float]:
@@ -159,4 +165,4 @@ def two_sided(estimated: Estimate, bound: float) -> tuple[float, float]:
     alone = estimated.spread / math.sqrt(estimated.replicates)  # the error over replicates alone
     errors = [(estimated.error, estimated.dof)] + ([(alone, estimated.replicates - 1)] if alone else [])
     above, below = (max(2 * float(stdtr(dof, -sign * distance / error)) for error, dof in errors) for sign in (1, -1))
-    return min(1.0, above), min(1.0, below)
+    return min(1.0, above), min(1.0, below * estimated.parts)

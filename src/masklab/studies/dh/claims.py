@@ -4,7 +4,8 @@ A sentence with several assertions (two domains, "better" and "only slightly") g
 claims are about one number. How sentences are read, and which numbers stand for "much", "persistently" and "not as
 stable", is said in docs/dh.md: growth is a slope, "generalizes" is more than the majority and the nulls, "consistently"
 is at the size where the effect is the least, "does not diminish" a slope of no less than `FLAT` per doubling of the
-examples. Claims whose recipes or tasks the study lacks are left out.
+examples. That something diminishes, persists or is less elsewhere presupposes that there is something (`Claim.given`).
+Claims whose recipes or tasks the study lacks are left out.
 """
 
 from masklab.claims.claim import Claim
@@ -75,6 +76,12 @@ class Curves:
         """Accuracy above the majority, and above models that were not pre-trained: the least of these."""
         return Least(tuple(self.gap(at, start, null, domain) for null in (MAJORITY, SCRATCH, SHUFFLED)))
 
+    def some_transfer(self, at, start, domain) -> Least:
+        """As `transfer`, over those of the three that the study has: what a sentence about its course presupposes."""
+        has = self.panels.get(at[0], {})
+        nulls = [MAJORITY, *(null for null in (SCRATCH, SHUFFLED) if null in has)]
+        return Least(tuple(self.gap(at, start, null, domain) for null in nulls))
+
     def slope(self, at, start, domain) -> Reading:
         """Accuracy per doubling of the examples."""
         return self.reading(at, start, (domain,), over="train_size", reduce="slope")
@@ -95,6 +102,11 @@ class Curves:
         halves = [(0.5, self.reading(at, start, domains)) for start in (WITH, WITHOUT)]
         return Sum((*halves, (-1.0, self.reading(at, SCRATCH, domains))))
 
+    @staticmethod
+    def lesser(whole: Sum, part: Sum) -> tuple[Sum, Sum]:
+        """An effect less another that is said to be smaller; and the first, which must be something."""
+        return less(whole, part), whole
+
     def rough(self, at, start, *domains) -> Sum:
         """How far off a straight course a curve lies, the mean over domains."""
         readings = [self.reading(at, start, (d,), over="train_size", reduce="roughness") for d in domains]
@@ -111,16 +123,20 @@ def less(left: Sum, right: Sum) -> Sum:
 
 
 def claims(view: View) -> list[Claim]:
-    """The claims that the study's recipes and tasks allow."""
+    """The claims that the study's recipes and tasks allow.
+
+    What is made for a claim is its effect, or its effect and those that the sentence presupposes.
+    """
     curves, allowed = Curves(view), []
     groups = (_sample_efficiency, _vocabulary_shift, _semantic_shift, _several_tokens, _separate, _shared, _ours)
     for group in groups:
         for section, figure, name, sentence, make, *region in group(curves):
             try:
-                effect = make()
+                made = make()
             except (Lacking, MaskLabError):
                 continue
-            more = {"learned_on": (AD1,), "headline": name in HEADLINES}
+            effect, *given = made if isinstance(made, tuple) else (made,)
+            more = {"given": tuple(given), "trained": True, "learned_on": (AD1,), "headline": name in HEADLINES}
             allowed.append(Claim(name, section, figure, sentence, effect, *region, **more))
     return allowed
 
@@ -171,14 +187,16 @@ def _vocabulary_shift(c):
                lambda d=d: c.gap(none, WITHOUT, MAJORITY, d), "no more")  # fmt: skip
         yield s, "3a", f"transfer-{d}", generalizes, lambda d=d: c.transfer(none, WITH, d)
         yield s, "3a", f"transfer-helped-{d}", helps, lambda d=d: c.gap(none, WITH, WITHOUT, d)
-        yield s, "3a", f"transfer-diminishes-{d}", diminishes, lambda d=d: c.slope(none, WITH, d), "below 0"
+        yield (s, "3a", f"transfer-diminishes-{d}", diminishes,
+               lambda d=d: (c.slope(none, WITH, d), c.some_transfer(none, WITH, d)), "below 0")  # fmt: skip
         yield (s, "3b", f"transfer-some-{d}", f"{much} (by more than {MUCH:g})",
                lambda d=d: c.gap(some, WITH, WITHOUT, d, threshold=MUCH))  # fmt: skip
         yield (s, "3b", f"transfer-some-remains-{d}", remains,
-               lambda d=d: c.slope(some, WITH, d), "no less", FLAT)  # fmt: skip
+               lambda d=d: (c.slope(some, WITH, d), c.some_transfer(some, WITH, d)), "no less", FLAT)  # fmt: skip
         yield s, "3a", f"cbow-transfer-{d}", cbow, lambda d=d: c.transfer(none, CBOW, d)
     forgets = "Its generalization to B-D1 does not suffer from catastrophic forgetting"
-    yield s, "3a", "cbow-transfer-remains", forgets, lambda: c.slope(none, CBOW, BD1), "no less", FLAT
+    yield (s, "3a", "cbow-transfer-remains", forgets,
+           lambda: (c.slope(none, CBOW, BD1), c.some_transfer(none, CBOW, BD1)), "no less", FLAT)  # fmt: skip
 
 
 def _semantic_shift(c):
@@ -195,7 +213,7 @@ def _semantic_shift(c):
                lambda at=at: c.gap(at, WITH, WITHOUT, AD2), "no more")  # fmt: skip
         yield s, figure, f"semantic-cbow-{name}", slightly, lambda at=at: c.gap(at, CBOW, SCRATCH, AD2)
         yield (s, figure, f"semantic-cbow-slight-{name}", f"{slightly} (less so than the MLMs)",
-               lambda at=at: less(c.mlms(at, AD2), c.gap(at, CBOW, SCRATCH, AD2)))  # fmt: skip
+               lambda at=at: c.lesser(c.mlms(at, AD2), c.gap(at, CBOW, SCRATCH, AD2)))  # fmt: skip
 
 
 def _several_tokens(c):
@@ -208,7 +226,7 @@ def _several_tokens(c):
         yield s, "5b", f"multi-separate-{d}", consistently, lambda d=d: c.everywhere(separate, WITH, WITHOUT, d)
     for d in (AD1, BD2):
         yield (s, "2, 5b", f"multi-less-apparent-{d}", apparent,
-               lambda d=d: less(c.gap(single, WITH, WITHOUT, d), c.gap(separate, WITH, WITHOUT, d)))  # fmt: skip
+               lambda d=d: c.lesser(c.gap(single, WITH, WITHOUT, d), c.gap(separate, WITH, WITHOUT, d)))  # fmt: skip
         yield s, "5a", f"multi-shared-{d}", worse, lambda d=d: c.gap(shared, WITHOUT, WITH, d)
     for at, figure in ((shared, "5a"), (separate, "5b")):
         for d in (AD1, BD2):
@@ -222,20 +240,21 @@ def _separate(c):
     diminishes = "and the generalization also diminishes when there is more data"
     for d in (BD1, BD2):
         yield s, "7", f"separate-transfer-{d}", generalizes, lambda d=d: c.transfer(none, WITH, d)
-        yield s, "7", f"separate-diminishes-{d}", diminishes, lambda d=d: c.slope(none, WITH, d), "below 0"
+        yield (s, "7", f"separate-diminishes-{d}", diminishes,
+               lambda d=d: (c.slope(none, WITH, d), c.some_transfer(none, WITH, d)), "below 0")  # fmt: skip
     both = "As for the performance on A-D2, the w/ DH and w/o DH models outperform training from scratch too"
     for start, kind in ((WITH, "with"), (WITHOUT, "without")):
         yield s, "7", f"separate-semantic-{kind}", both, lambda start=start: c.gap(none, start, SCRATCH, AD2)
     though = "though the advantage is not as apparent as in the single-token setting"
     yield (s, "3a, 7", "separate-semantic-less", though,
-           lambda: less(c.mlms(("single", NONE), AD2), c.mlms(none, AD2)))  # fmt: skip
+           lambda: c.lesser(c.mlms(("single", NONE), AD2), c.mlms(none, AD2)))  # fmt: skip
     persists = "When 10% of the fine-tuning data is in B-D2, its generalization to B-D1 persists"
     yield s, "7", "separate-some-transfer", persists, lambda: c.transfer(some, WITH, BD1)
     yield (s, "7", "separate-some-persists", f"{persists} (does not fall)",
-           lambda: c.slope(some, WITH, BD1), "no less", FLAT)  # fmt: skip
+           lambda: (c.slope(some, WITH, BD1), c.some_transfer(some, WITH, BD1)), "no less", FLAT)  # fmt: skip
     worse = "w/ DH does not improve the generalization to B-D2 as much as in the single-token-level setting"
     yield (s, "3b, 7", "separate-some-less", worse,
-           lambda: less(c.gap(("single", SOME), WITH, WITHOUT, BD2), c.gap(some, WITH, WITHOUT, BD2)))  # fmt: skip
+           lambda: c.lesser(c.gap(("single", SOME), WITH, WITHOUT, BD2), c.gap(some, WITH, WITHOUT, BD2)))  # fmt: skip
     semantic = "the w/ DH model outperforms the w/o DH model for A-D2"
     yield s, "7", "separate-some-semantic", semantic, lambda: c.gap(some, WITH, WITHOUT, AD2)
     cbow = "As for CBOW, it does not help generalization either"
@@ -254,7 +273,7 @@ def _shared(c):
            lambda: less(c.gap(none, WITH, WITHOUT, BD1), c.gap(("single", NONE), WITH, WITHOUT, BD1)))  # fmt: skip
     apparent = "when 10% of the fine-tuning data is from B-D2, the advantage over the w/o DH model is less apparent"
     yield (s, "7", "shared-some-less", apparent,
-           lambda: less(c.gap(none, WITH, WITHOUT, BD1), c.gap(some, WITH, WITHOUT, BD1)))  # fmt: skip
+           lambda: c.lesser(c.gap(none, WITH, WITHOUT, BD1), c.gap(some, WITH, WITHOUT, BD1)))  # fmt: skip
     regardless = "regardless of whether we use data in B-D2, Eq. 1 does not help the generalization to B-D2"
     either = "MLM pretraining does not outperform the model trained from scratch on A-D2 either"
     for at, name in ((none, "none"), (some, "some")):
@@ -291,10 +310,10 @@ def _dose_slope(c, share, domain) -> Slope:
     return Slope(tuple(readings.values()), tuple(readings), "share of mixed forms")
 
 
-def _dose_early(c, share, domain) -> Sum:
-    """What the first dose has gained over none, less half of what the whole gains."""
+def _dose_early(c, share, domain) -> tuple[Sum, Sum]:
+    """What the first dose has gained over none, less half of what the whole gains; and that, which must be something."""
     none, first, *_, whole = _dose_readings(c, share, domain).values()
-    return Sum(((1.0, first), (-0.5, none), (-0.5, whole)))
+    return Sum(((1.0, first), (-0.5, none), (-0.5, whole))), difference(whole, none)
 
 
 def _course(c, share, domain) -> Correlation:

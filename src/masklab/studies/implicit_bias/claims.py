@@ -37,7 +37,7 @@ def claims(view: View) -> list[Claim]:
     listed = []
     for group in (_checkpoints, _sizes, _algorithms, _flatness, _more_masks, _within_sizes, _intervention):
         for section, figure, name, text, effect, *more in group(view):
-            options = {"region": "above 0"} | dict(zip(("region", "equal_loss"), more, strict=False))
+            options = {"region": "above 0"} | dict(zip(("region", "equal_loss", "given"), more, strict=False))
             listed.append(Claim(name, section, figure, text, effect, **options, headline=name in HEADLINES))
     return listed
 
@@ -66,6 +66,10 @@ def _gap(recipe, **more):
 
 def _trace(recipe, **more):
     return Reading(recipe, "trace", form="log", **more)
+
+
+def _negative(effect: Sum) -> Sum:
+    return Sum(tuple((-weight, part) for weight, part in effect.terms))
 
 
 def _since(reading) -> Sum:
@@ -125,8 +129,8 @@ def _algorithms(view):
             growth = Growth(tuple(accuracy(recipe, task) for recipe in (*smaller, ways[ADVERSARIAL])))
             yield s, "T1, 2", "adversarial-below-small", small, growth, "below 0", True
         if LOOKUP in ways and own:
-            least = Least(tuple(accuracy(recipe, task) for recipe in own))
-            yield s, "T1, 2", "lookup-worst", worst, difference(least, accuracy(ways[LOOKUP], task))
+            least = Least(tuple(difference(accuracy(recipe, task), accuracy(ways[LOOKUP], task)) for recipe in own))
+            yield s, "T1, 2", "lookup-worst", worst, least
 
 
 def _flatness(view):
@@ -150,7 +154,8 @@ def _flatness(view):
         since = {"step": "since converged", "over": "step"}
         for task, figure in figures.items():
             name = names[task]
-            yield s, figure, f"sgd-improves-{name}", improves, change(accuracy(recipe, task)), *EQUAL
+            fallen = (_negative(change(_trace(recipe))),)
+            yield s, figure, f"sgd-improves-{name}", improves, change(accuracy(recipe, task)), *EQUAL, fallen
             both = (accuracy(recipe, task, **since),), (Reading(recipe, "trace", **since),)
             yield s, figure, f"sgd-correlates-{name}", improves, Correlation(*both), "below 0"
     ways = algorithms(view)
@@ -217,4 +222,5 @@ def _intervention(view):
         yield s, figure, f"pressed-loss-{kind}", same, difference(*map(_gap, ends)), "equal"
         for task, name in _names(view, kind).items():
             change = difference(*(accuracy(recipe, task) for recipe in ends))
-            yield s, figure, f"pressed-better-{name}", better, change, *EQUAL
+            lowered = (difference(*map(_trace, reversed(ends))),)
+            yield s, figure, f"pressed-better-{name}", better, change, *EQUAL, lowered

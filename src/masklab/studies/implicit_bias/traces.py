@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.colors import to_rgba
 
 from masklab.claims.effects import Correlation
-from masklab.claims.verdict import effect_estimate
+from masklab.claims.values import effect_estimate
 from masklab.report import levels, style
 from masklab.report.marks import SPAN, band, hollow, key, limits, step_axis
 from masklab.report.point_labels import place_labels

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from masklab.claims.verdict import effect_estimate
+from masklab.claims.values import effect_estimate
 from masklab.report import style
 from masklab.report.marks import bars, interval_key, key, limits, note, plain_log, write_note
 from masklab.scores.reading import Reading, leaves

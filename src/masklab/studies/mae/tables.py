@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from masklab.claims.verdict import effect_estimate
+from masklab.claims.values import effect_estimate
 from masklab.report.cells import filled, tidy
 
 
