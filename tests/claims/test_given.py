@@ -79,7 +79,7 @@ def test_the_least_of_three_lies_below_a_bound_at_a_third_of_the_level():
 
 
 def test_of_three_effects_that_are_nothing_the_least_is_seldom_contradicted():
-    """20,000 draws of five replicates: below 0 in 2.5 % at most; at the level of one number in more, by the same draws."""
+    """20,000 draws of five replicates: below 0 in 2.5 % at most; at the level of one number in more of the same."""
     drawn = np.random.default_rng(3).normal(size=(20000, 3, 5))
     lowest = stats.ttest_1samp(drawn, 0, axis=2).confidence_interval(0.95).low.argmin(1)
     below = np.take_along_axis(drawn, lowest[:, None, None], 1)[:, 0]

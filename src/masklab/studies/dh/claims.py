@@ -311,7 +311,7 @@ def _dose_slope(c, share, domain) -> Slope:
 
 
 def _dose_early(c, share, domain) -> tuple[Sum, Sum]:
-    """What the first dose has gained over none, less half of what the whole gains; and that, which must be something."""
+    """What the first dose gains over none, less half of what the whole gains; and that, which must be something."""
     none, first, *_, whole = _dose_readings(c, share, domain).values()
     return Sum(((1.0, first), (-0.5, none), (-0.5, whole))), difference(whole, none)
 
