@@ -310,8 +310,8 @@ def test_models_that_learned_nothing_decide_nothing(config):
 
 
 def lawful(cell):
-    """On laws of rank 7 and 71: [MASK]s of 10 and 20 dimensions, a gap of 1 and 3, .02 and .05 of [MASK]s outside."""
-    high = cell["facts"]["corpus.hmm.log_rank"] == 35
+    """On laws of rank 8 and 48: [MASK]s of 10 and 20 dimensions, a gap of 1 and 3, .02 and .05 of [MASK]s outside."""
+    high = cell["facts"]["corpus.hmm.log_rank"] == 23
     if cell["null"]:
         return None
     if cell["metric"].startswith("rank"):
@@ -341,33 +341,33 @@ def test_the_rank_of_a_law_is_an_axis(laws):
     results = synthetic.results(laws, "mae-law", lawful, noise=0.001)
     figure, data = drawn(laws, results, "figures", "figure_law")
     by = data[data["label"] == "MLM"].set_index(["what", "x"])["value"]
-    assert set(data["x"]) == {7, 71}
-    assert by["masks", 71] == pytest.approx(20, abs=0.2) and by["initial", 7] == pytest.approx(18, abs=0.2)
-    assert by["gap", 7] == pytest.approx(1, abs=0.3) and by["mask-positions", 71] == pytest.approx(0.05, abs=0.01)
+    assert set(data["x"]) == {8, 48}
+    assert by["masks", 48] == pytest.approx(20, abs=0.2) and by["initial", 8] == pytest.approx(18, abs=0.2)
+    assert by["gap", 8] == pytest.approx(1, abs=0.3) and by["mask-positions", 48] == pytest.approx(0.05, abs=0.01)
     nothing_overlaps(figure)
     all_is_in_view(figure)
 
 
 def test_doses_are_per_doubling_of_the_rank(laws):
     found = law_claims(laws, synthetic.results(laws, "mae-law", lawful, noise=0))
-    doublings = np.log2(71 / 7)
+    doublings = np.log2(48 / 8)
     assert found["value"]["dose-lemma"] == pytest.approx(10 / doublings)
     assert found["value"]["dose-gap"] == pytest.approx(2 / doublings)
     assert found["value"]["dose-theorem"] == pytest.approx(0.03 / doublings)
     assert found["unit"]["dose-lemma"].endswith("per doubling of rank(T)")
     assert found["verdict"]["dose-theorem"] == "supported" and found["headline"]["dose-theorem"]
-    assert found["value"]["rank 71: theorem"] == pytest.approx(0.04)
+    assert found["value"]["rank 48: theorem"] == pytest.approx(0.04)
 
 
 def test_a_law_that_was_not_learned_decides_nothing(laws):
     """Its gap to the floor is more than half of what can be learned: nothing is said of it, but of the other law."""
 
     def level(cell):
-        if cell["metric"] == "gap" and not cell["null"] and cell["facts"]["corpus.hmm.log_rank"] == 35:
+        if cell["metric"] == "gap" and not cell["null"] and cell["facts"]["corpus.hmm.log_rank"] == 23:
             return 1.2  # of the 2 nats between a floor of 2 and words of 4
         return lawful(cell)
 
     found = law_claims(laws, synthetic.results(laws, "mae-law", level, noise=0.0001))
-    assert found["verdict"][["dose-lemma", "rank 71: theorem"]].tolist() == ["untested"] * 2
+    assert found["verdict"][["dose-lemma", "rank 48: theorem"]].tolist() == ["untested"] * 2
     assert "has learned too little: 40% of what can be learned" in found["why"]["dose-lemma"]
-    assert found["verdict"]["rank 7: theorem"] == "supported"
+    assert found["verdict"]["rank 8: theorem"] == "supported"

@@ -19,8 +19,10 @@ things in it, [MASK]s, drawn words and hidden words, the share of the squared no
 the [MASK]s (Theorem 2.2's own). Subspaces come from one half of the sequences and shares from the other, in both ways,
 so that hidden words are real tokens of another sample: up to sampling their `outside` is 1 - `subspace`.
 
-Where the rank of the law's log conditionals is known (`HiddenMarkov.log_rank`), a split `law`, of no layer, has those
-ranks of them, without the mean of each row, on the same sequences: `rank` is then the algebraic one, counted.
+Where the rank of the law's log conditionals is known (`HiddenMarkov.log_rank`), a split `law`, of no layer, is about
+the matrix T of those of the very words that [MASK]s hide, given all other words: `rank_counted`, its algebraic rank,
+counted, and `rank_interpolated` and `rank_entropy`. From each row of T its own mean is taken, which no prediction
+depends on; the mean of its rows is not, so that none of the three is a `_centred` one.
 """
 
 from collections import defaultdict
@@ -29,7 +31,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from masklab.corpora.laws import law_of
+from masklab.corpora.laws import conditional_rank, law_of
 from masklab.files import read_json
 from masklab.masking import mask_batch, maskable
 from masklab.models.checkpoint import load_checkpoint
@@ -51,37 +53,51 @@ def measure(context) -> list[dict]:
     """Score rows of one checkpoint; see the module."""
     probe, device = context.probe, context.device
     store = TokenStore(context.tokens, probe.data)
-    vocab_size = read_json(Path(context.tokens) / "meta.json")["vocab_size"]
+    meta = read_json(Path(context.tokens) / "meta.json")
+    vocab_size = meta["vocab_size"]
     model = load_checkpoint(context.checkpoint, device).eval()
     eligible = np.flatnonzero(maskable(store.lengths, probe.masking))
     rows = eligible[np.linspace(0, len(eligible) - 1, min(len(eligible), probe.sequences)).astype(int)]
     rows = rows[np.argsort(store.lengths[rows], kind="stable")]
 
-    def batches():
+    def batches(progress=lambda done, of: None):
         for start in range(0, len(rows), probe.batch_size):
             yield store.batch(rows[start : start + probe.batch_size])
-            context.progress(min(start + probe.batch_size, len(rows)), len(rows))
+            progress(min(start + probe.batch_size, len(rows)), len(rows))
 
     def states(ids, lengths):
         return model.states(ids.to(device), lengths.to(device))
 
-    rngs = [generator(context.seed, context.name, purpose) for purpose in ("masks", "words")]
-    subspace = probe.subspace is not None
-    grams = state_grams(states, batches(), probe.masking, vocab_size, *rngs, specials=probe.specials, words=subspace)
-    found = rank_rows(grams, probe.threshold, probe.subspace) + law_rows(store, rows, context.tokens, probe.threshold)
+    def drawn(purpose):
+        return generator(context.seed, context.name, purpose)
+
+    rngs, subspace = (drawn("masks"), drawn("words")), probe.subspace is not None
+    read = batches(context.progress)
+    grams = state_grams(states, read, probe.masking, vocab_size, *rngs, specials=probe.specials, words=subspace)
+    found = rank_rows(grams, probe.threshold, probe.subspace)
+    if conditional_rank(meta.get("corpus")) is not None:
+        found += law_rows(law_of(meta["corpus"]), batches(), probe.masking, vocab_size, drawn("masks"), probe.threshold)
     return [{"task": context.corpus, **row} for row in found]
 
 
-def law_rows(store, rows, tokens, threshold: float) -> list[dict]:
-    """Ranks of the exact log conditionals of every word of some sequences; [] where their rank is not known."""
-    law = law_of(read_json(Path(tokens) / "meta.json").get("corpus"))
-    if getattr(law, "conditional_rank", None) is None:
-        return []
-    ids, lengths = store.batch(rows)
-    logs = shifted_logs(law.conditionals(np.maximum(ids.numpy()[:, 1:-1] - FIRST, 0), lengths.numpy() - 2))
+def law_rows(law, batches, masking, vocab_size: int, rng, threshold: float) -> list[dict]:
+    """Score rows of the exact log conditionals of the words that are hidden of some sequences, each given all others.
+
+    Args:
+        law: `conditionals` as `masklab.corpora.laws` says.
+        batches, masking, vocab_size, rng: as of `state_grams`.
+    """
+    contexts = []
+    for ids, lengths in batches:
+        ids, lengths = ids.numpy(), lengths.numpy()
+        shown, row, column = mask_batch(ids, lengths, masking, vocab_size, rng)
+        word = (shown[row, column] == MASK) & (column > 0) & (column < lengths[row] - 1)
+        exact = law.conditionals(np.maximum(ids[:, 1:-1] - FIRST, 0), lengths - 2)
+        contexts.append(exact[row[word], column[word] - 1])
+    logs = shifted_logs(np.concatenate(contexts))
     values = np.linalg.svd(logs, compute_uv=False) ** 2
     found = {
-        "rank": counted_rank(logs),
+        "rank_counted": counted_rank(logs),
         "rank_interpolated": interpolated_rank(values, threshold),
         "rank_entropy": entropy_rank(values),
     }

@@ -157,7 +157,7 @@ def laws(view: View, role: str) -> dict[int, str]:
         name = panel.roles.get(role)
         log_rank = None if name is None else view.fact(name, LOG_RANK)
         if log_rank is not None:
-            found.setdefault(2 * int(log_rank) + 1, name)  # as `HiddenMarkov.conditional_rank`
+            found.setdefault(2 * int(log_rank) + 2, name)  # as `HiddenMarkov.conditional_rank`
     return dict(sorted(found.items()))
 
 
