@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from checked_run import run
-from masklab.cli import main
 from masklab import symbols
+from masklab.cli import main
 from masklab.config.schema import Encoder, HiddenMarkov, HmmCorpus, Masking, RankProbe
 from masklab.corpora import generate
 from masklab.corpora.laws import law_of

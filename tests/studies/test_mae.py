@@ -349,14 +349,34 @@ def test_the_rank_of_a_law_is_an_axis(laws):
 
 
 def test_doses_are_per_doubling_of_the_rank(laws):
+    """[MASK]s less real tokens of 30 dimensions; at initial weights nothing depends on the law."""
     found = law_claims(laws, synthetic.results(laws, "mae-law", lawful, noise=0))
     doublings = np.log2(48 / 8)
-    assert found["value"]["dose-lemma"] == pytest.approx(10 / doublings)
-    assert found["value"]["dose-gap"] == pytest.approx(2 / doublings)
-    assert found["value"]["dose-theorem"] == pytest.approx(0.03 / doublings)
+    for suffix in ("", "-learned"):
+        assert found["value"][f"dose-lemma{suffix}"] == pytest.approx(10 / doublings)
+        assert found["value"][f"dose-gap{suffix}"] == pytest.approx(2 / doublings)
+        assert found["value"][f"dose-theorem{suffix}"] == pytest.approx(0.03 / doublings)
     assert found["unit"]["dose-lemma"].endswith("per doubling of rank(T)")
-    assert found["verdict"]["dose-theorem"] == "supported" and found["headline"]["dose-theorem"]
+    assert found["verdict"]["dose-theorem"] == "supported"
+    assert not found["headline"][[name for name in found.index if name.startswith("dose-")]].any()
     assert found["value"]["rank 48: theorem"] == pytest.approx(0.04)
+
+
+@pytest.mark.parametrize("lower", ["real", "initial"])
+def test_what_rises_with_the_law_for_real_tokens_or_without_training_is_no_dose(laws, lower):
+    """Real tokens gain the 10 dimensions of [MASK]s too; or [MASK]s have them at initial weights already."""
+
+    def level(cell):
+        high = cell["facts"]["corpus.hmm.log_rank"] == 23
+        if not cell["metric"].startswith("rank"):
+            return None
+        rises = {"real": ("mask-positions", "unmasked"), "initial": ("mask-positions",)}[lower]
+        return 10 + 10 * high if cell["split"] in rises and (lower == "initial" or not cell["null"]) else 10
+
+    found = law_claims(laws, synthetic.results(laws, "mae-law", level, noise=0))
+    name = {"real": "dose-lemma", "initial": "dose-lemma-learned"}[lower]
+    assert found["value"][name] == pytest.approx(0, abs=1e-9)
+    assert (found["value"]["dose-lemma"] > 1) == (lower == "initial")
 
 
 def test_a_law_that_was_not_learned_decides_nothing(laws):
