@@ -173,7 +173,8 @@ def test_what_a_study_lacks_is_said(config):
     names = {claim.name for claim in claims_of("mae", study, alone)}
     assert {name.removesuffix("-centred").removesuffix("-entropy") for name in names} == {
         "deficient-mlm", "deficient-mlm-learned", "deficient-last", "deeper", "lemma", "lemma-twice", "lemma-learned",
-        "masks-own", "masks-own-most", "theorem", "theorem-beside", "theorem-words", "theorem-learned",
+        "masks-own", "masks-own-learned", "masks-own-most", "theorem", "theorem-beside", "theorem-words",
+        "theorem-learned",
     }  # fmt: skip
     names = {claim.name for claim in claims_of("mae", study, left("MLM", "MAE-LM", "kept"))}
     assert "delta-ends-answers" in names and not {"delta-answers", "reset-helps-answers"} & names
