@@ -74,13 +74,14 @@ def test_probe_equals_svd_of_held_states(english, tmp_path, form):
         for i, length in enumerate(lengths.tolist()):
             skip = 0 if specials else 1
             hides = (torch.from_numpy(shown[i]) == MASK)[:length].numpy()[skip : length - skip]
-            for split, source in (("unmasked", ids[i]), ("masked", torch.from_numpy(shown[i])), ("words", words[i])):
+            for split, source in (("unmasked", ids[i]), ("masked", torch.from_numpy(shown[i])),
+                                  ("with-words", words[i])):  # fmt: skip
                 tokens = source[:length]
                 for layer in range(3):
                     states = model.encode(tokens[None], torch.tensor([length]), layer)[0].double().numpy()
                     inner = slice(skip, length - skip)
                     held.setdefault((split, layer), []).append(states[inner])
-                    places = {"unmasked": "hidden-words", "masked": "mask-positions", "words": "random-words"}
+                    places = {"unmasked": "hidden-words", "masked": "mask-positions", "with-words": "random-words"}
                     halves.setdefault((places[split], layer, i % 2), []).append(states[inner][hides])
                     base = states[inner] if split == "unmasked" else states[inner][~hides]
                     halves.setdefault((split, layer, i % 2), []).append(base)
@@ -88,9 +89,11 @@ def test_probe_equals_svd_of_held_states(english, tmp_path, form):
                         masked = (tokens == MASK).numpy()[inner]
                         held.setdefault(("mask-positions", layer), []).append(states[inner][masked])
                         held.setdefault(("real-positions", layer), []).append(states[inner][~masked])
+                    if split == "with-words":
+                        held.setdefault(("beside-words", layer), []).append(states[inner][~hides])
         held = {key: np.concatenate(parts) for key, parts in held.items()}
         halves = {key: np.concatenate(parts) for key, parts in halves.items()}
-        assert len(rows) == 4 * 3 * 7 + 3 * 3 * 2 and len(held["mask-positions", 0]) == len(row) > 100
+        assert len(rows) == 6 * 3 * 7 + 3 * 3 * 2 and len(held["mask-positions", 0]) == len(row) > 100
         for found in rows:
             if found["metric"].startswith("outside"):
                 base = "unmasked" if found["metric"] == "outside" else "masked"
@@ -221,7 +224,7 @@ def test_command_line_on_our_folder_and_on_anyone_elses(english, tmp_path, capsy
 def test_lines_are_cut_to_the_positions_of_any_encoder(english, tmp_path, name):
     """No tokenizer says here how much a model reads: its own embeddings of positions do, if it has any.
 
-    Every measure is made of each: of four splits six ranks and the mean's share, of three places two shares.
+    Every measure is made of each: of six splits six ranks and the mean's share, of three places two shares.
     """
     import transformers
 
@@ -243,7 +246,7 @@ def test_lines_are_cut_to_the_positions_of_any_encoder(english, tmp_path, name):
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")
     counts = [min(len(tokenizer(text)["input_ids"]), cut) - 2 for text in [*first, "long " * 80]]
     assert {row["n"] for row in rows if row["split"] == "unmasked"} == {sum(counts)}
-    assert len(rows) == 2 * (4 * 7 + 3 * 2) and np.isfinite([row["value"] for row in rows]).all()
+    assert len(rows) == 2 * (6 * 7 + 3 * 2) and np.isfinite([row["value"] for row in rows]).all()
 
 
 def test_progress_is_said_in_sequences_and_batches_do_not_matter(english, tmp_path):

@@ -64,7 +64,12 @@ def score(facts):
 def rank(cell):
     """[MASK]s add to the rank of MLM in deep layers; MAE-LM's of real tokens is higher."""
     layer, masked = cell["layer"], cell["split"] == "masked"
-    by_layer = {"mask-positions": 2 + 6 * layer, "real-positions": 30 + 1.2 * layer}
+    by_layer = {
+        "mask-positions": 2 + 6 * layer,
+        "real-positions": 30 + 1.2 * layer,
+        "with-words": 34,
+        "beside-words": 31,
+    }
     grows = 3 if role_of(cell["facts"]) == MAE else 1 + layer * masked
     return by_layer.get(cell["split"], 30 + grows * layer) - 2 * cell["metric"].endswith("centred")
 
@@ -173,8 +178,8 @@ def test_what_a_study_lacks_is_said(config):
     names = {claim.name for claim in claims_of("mae", study, alone)}
     assert {name.removesuffix("-centred").removesuffix("-entropy") for name in names} == {
         "deficient-mlm", "deficient-mlm-learned", "deficient-last", "deeper", "lemma", "lemma-twice", "lemma-learned",
-        "masks-own", "masks-own-learned", "masks-own-most", "theorem", "theorem-beside", "theorem-words",
-        "theorem-learned",
+        "masks-own", "masks-own-learned", "masks-own-most", "masks-own-words", "theorem", "theorem-beside",
+        "theorem-words", "theorem-learned",
     }  # fmt: skip
     names = {claim.name for claim in claims_of("mae", study, left("MLM", "MAE-LM", "kept"))}
     assert "delta-ends-answers" in names and not {"delta-answers", "reset-helps-answers"} & names
@@ -252,6 +257,8 @@ def test_tables(name, exact, config):
     if name == "ranks":
         parts = [cells["Effective rank", row, "MLM"] for row in ("the gap", *PARTS)]
         assert parts == pytest.approx([7.5, 7.0, 0.5])
+        assert cells["Effective rank", "random words in the places of [MASK]s", "MLM"] == pytest.approx(3)
+        assert cells["Effective rank", f"{PARTS[0]} at initial weights", "MLM"] == pytest.approx(0)
         assert cells["Effective rank, entropy, centred", "the gap at initial weights", "MLM"] == pytest.approx(0)
         heading = "Share outside the subspace of real tokens"
         assert cells[heading, "mask positions", "MLM"] == pytest.approx(0.045)
@@ -280,6 +287,7 @@ def test_claims_in_numbers(config, exact):
     assert value["better-sentences"] == pytest.approx(0.03)
     assert value["delta-sentences"] == pytest.approx(-0.03) and "delta-ends-sentences" not in value
     assert value["masks-own"] == pytest.approx(7.0) and value["masks-own-most-centred"] == pytest.approx(7 - 0.5)
+    assert value["masks-own-learned"] == pytest.approx(7.0) and value["masks-own-words"] == pytest.approx(7 - 3)
     assert value["theorem"] == value["theorem-beside"] == pytest.approx(0.035)
     assert value["theorem-words"] == pytest.approx(0.03) and value["theorem-learned"] == pytest.approx(0.035)
     assert value["deficient-mlm-learned-entropy"] == pytest.approx(7.5)

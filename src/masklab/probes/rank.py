@@ -8,12 +8,14 @@ without the model, so that all models see the same. Splits:
     masked          every token of the masked sequences
     mask-positions  the [MASK]s alone
     real-positions  the other tokens of the masked sequences
+    with-words      every token of the sequences with drawn words
+    beside-words    of these all but the drawn words
     random-words    the drawn words alone
     hidden-words    the very words that [MASK]s hide, in the sequences as they are
 
-Rows: task = the corpus, layer 0 (the embeddings) to L, n = tokens. Of the first four splits `rank` (the paper's whole
+Rows: task = the corpus, layer 0 (the embeddings) to L, n = tokens. Of the first six splits `rank` (the paper's whole
 number), `rank_interpolated` and `rank_entropy` (`masklab.spectrum`), each with `_centred` of the states without their
-mean, and `mean_share` (share of the squared norm that the mean is). Of the last three that are one place with three
+mean, and `mean_share` (share of the squared norm that the mean is). Of those three that are one place with three
 things in it, [MASK]s, drawn words and hidden words, the share of the squared norm outside the subspace that holds
 `subspace` of the norm of real tokens: `outside`, of those of sequences as they are; `outside_beside`, of those beside
 the [MASK]s (Theorem 2.2's own). Subspaces come from one half of the sequences and shares from the other, in both ways,
@@ -36,16 +38,18 @@ from masklab.files import read_json
 from masklab.masking import mask_batch, maskable
 from masklab.models.checkpoint import load_checkpoint
 from masklab.rng import generator
-from masklab.spectrum import Gram, entropy_rank, interpolated_rank, outside, ranks
+from masklab.spectrum import Gram, entropy_rank, interpolated_rank, outside, ranks, subspace
 from masklab.symbols import FIRST
 from masklab.theory.conditional_rank import counted_rank, shifted_logs
 from masklab.tokenizers import MASK
 from masklab.tokens import TokenStore
 
 SPLITS = ("unmasked", "masked", "mask-positions", "real-positions")
+WITH_WORDS = ("with-words", "beside-words")
 PLACES = ("mask-positions", "random-words", "hidden-words")
 BASES = {"outside": "unmasked", "outside_beside": "real-positions"}
-WHOLES = {"unmasked": ("seen", "hidden-words"), "masked": ("real-positions", "mask-positions")}
+WHOLES = {"unmasked": ("seen", "hidden-words"), "masked": ("real-positions", "mask-positions"),
+          "with-words": ("beside-words", "random-words")}  # fmt: skip
 HALVES = (0, 1)
 
 
@@ -71,9 +75,9 @@ def measure(context) -> list[dict]:
     def drawn(purpose):
         return generator(context.seed, context.name, purpose)
 
-    rngs, subspace = (drawn("masks"), drawn("words")), probe.subspace is not None
+    rngs, words = (drawn("masks"), drawn("words")), probe.subspace is not None
     read = batches(context.progress)
-    grams = state_grams(states, read, probe.masking, vocab_size, *rngs, specials=probe.specials, words=subspace)
+    grams = state_grams(states, read, probe.masking, vocab_size, *rngs, specials=probe.specials, words=words)
     found = rank_rows(grams, probe.threshold, probe.subspace)
     if conditional_rank(meta.get("corpus")) is not None:
         found += law_rows(law_of(meta["corpus"]), batches(), probe.masking, vocab_size, drawn("masks"), probe.threshold)
@@ -124,11 +128,16 @@ def state_grams(
     grams, read = defaultdict(Gram), 0
 
     def add(ids, lengths, half, **places):
+        parts = {
+            (split.replace("_", "-"), each): torch.from_numpy(np.flatnonzero(where & (half == each)[:, None]))
+            for split, where in places.items()
+            for each in HALVES
+        }
         for layer, hidden_states in enumerate(states(torch.from_numpy(ids), lengths)):
-            for split, where in places.items():
-                for each in HALVES:
-                    own = where & (half == each)[:, None]
-                    grams[split.replace("_", "-"), layer, each].add(_at(hidden_states, own))
+            if layer == 0:
+                parts = {part: own.to(hidden_states.device) for part, own in parts.items()}
+            for (split, each), own in parts.items():
+                grams[split, layer, each].add(hidden_states[own])
 
     for ids, lengths in batches:
         ids = ids.numpy()
@@ -146,7 +155,7 @@ def state_grams(
         if words:
             drawn = shown.copy()
             drawn[hidden] = word_rng.choice(ids[inner], size=int(hidden.sum())) if inner.any() else mask_id
-            add(drawn, lengths, half, random_words=hidden)
+            add(drawn, lengths, half, beside_words=counted & ~hidden, random_words=hidden)
     for layer, half in {(layer, half) for _, layer, half in grams}:
         for whole, parts in WHOLES.items():
             left, right = (grams[part, layer, half] for part in parts)
@@ -154,42 +163,34 @@ def state_grams(
     return dict(grams)
 
 
-def _at(states, where):
-    return states[torch.from_numpy(np.flatnonzero(where)).to(states.device)]
-
-
-def rank_rows(grams: dict, threshold: float, subspace: float | None = None) -> list[dict]:
-    """Score rows (split, layer, metric, value, n) of Gram matrices."""
+def rank_rows(grams: dict, threshold: float, held: float | None = None) -> list[dict]:
+    """Score rows (split, layer, metric, value, n) of Gram matrices; held: the probe's `subspace`."""
     rows = []
     layers = sorted({layer for _, layer, _ in grams})
-    for split in SPLITS:
+    for split in (*SPLITS, *(WITH_WORDS if held is not None else ())):
         for layer in layers:
             gram = grams[split, layer, 0] + grams[split, layer, 1]
             if gram.count:
                 values = ranks(gram, threshold) | {"mean_share": gram.mean_share()}
                 rows += _rows(split, layer, gram.count, values)
-    for split in PLACES if subspace is not None else ():
-        for layer in layers:
-            values = {metric: outside_share(grams, split, base, layer, subspace) for metric, base in BASES.items()}
-            count = sum(grams[split, layer, half].count for half in HALVES)
-            rows += _rows(split, layer, count, {metric: v for metric, v in values.items() if v is not None})
+    for layer in layers if held is not None else ():
+        bases = {(base, half): grams[base, layer, half] for base in BASES.values() for half in HALVES}
+        spaces = {key: subspace(gram, held) for key, gram in bases.items() if gram.count}
+        for split in PLACES:
+            halves = [grams[split, layer, half] for half in HALVES]
+            shares = {metric: _share(halves, [spaces.get((base, h)) for h in HALVES]) for metric, base in BASES.items()}
+            measured = {metric: share for metric, share in shares.items() if share is not None}
+            rows += _rows(split, layer, sum(half.count for half in halves), measured)
     return rows
+
+
+def _share(halves: list[Gram], spaces: list) -> float | None:
+    """Mean over two halves of rows of the share outside the other half's `subspace`; None where one has no tokens."""
+    if not all(half.count for half in halves) or any(space is None for space in spaces):
+        return None
+    return sum(outside(half, space) for half, space in zip(halves, reversed(spaces), strict=True)) / len(halves)
 
 
 def _rows(split, layer, count, values):
     shared = {"split": split, "layer": layer, "n": count}
     return [{**shared, "metric": metric, "value": float(value)} for metric, value in values.items()]
-
-
-def outside_share(grams: dict, split: str, base: str, layer: int, subspace: float) -> float | None:
-    """Mean over the halves of the share of a split's norm outside the other half's subspace of `base`.
-
-    None where a half has no tokens.
-    """
-    shares = []
-    for half in HALVES:
-        rows, of = grams[split, layer, half], grams[base, layer, 1 - half]
-        if not (rows.count and of.count):
-            return None
-        shares.append(outside(rows, of, subspace))
-    return sum(shares) / len(shares)

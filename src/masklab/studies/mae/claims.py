@@ -35,6 +35,7 @@ from masklab.studies.mae.select import (
     own_part,
     rank,
     score,
+    words_part,
 )
 
 HEADLINES = ("deficient-mlm", "better-sentences", "delta-sentences")
@@ -102,6 +103,11 @@ def _learned(panel, role, effect, *of):
 def _most(panel, role, metric):
     """The part of the gap that [MASK]s themselves make less the rest of it."""
     return less(own_part(panel[role], metric), other_part(panel[role], metric))
+
+
+def _than_words(panel, role, metric):
+    """The part of [MASK]s themselves less that of random words in their places."""
+    return less(own_part(panel[role], metric), words_part(panel[role], metric))
 
 
 def _part(panel, role, metric):
@@ -180,6 +186,8 @@ def _deficiency():
         since = f"{themselves} (more than at initial weights)"
         yield s, "ranks", f"masks-own-learned{suffix}", since, (_learned, MLM, own_part, metric)
         yield s, "ranks", f"masks-own-most{suffix}", most, (_most, MLM, metric)
+        than = f"{themselves}: more than random words in their places would add"
+        yield s, "ranks", f"masks-own-words{suffix}", than, (_than_words, MLM, metric)
         corrupted = f"{below} for 80/10/10 too (asked by reviewers)"
         yield s, "1a", f"deficient-80-10-10{suffix}", corrupted, (_gap, CORRUPTED, "all", metric)
         yield s, "1a", f"deficient-last{suffix}", f"{below} (last layer)", (_gap, MLM, "last", metric)

@@ -206,6 +206,11 @@ def own_part(recipe: str, metric: str, layers="all", **more) -> Sum:
     return difference(*(rank(recipe, s, metric, layers=layers, **more) for s in ("masked", "real-positions")))
 
 
+def words_part(recipe: str, metric: str, layers="all", **more) -> Sum:
+    """What the rows of random words in the places of [MASK]s make of the rank of inputs with these: its own part."""
+    return difference(*(rank(recipe, s, metric, layers=layers, **more) for s in ("with-words", "beside-words")))
+
+
 def other_part(recipe: str, metric: str, layers="all", **more) -> Sum:
     """The rest of the gap: real tokens beside [MASK]s less unmasked inputs."""
     return difference(*(rank(recipe, s, metric, layers=layers, **more) for s in ("real-positions", "unmasked")))

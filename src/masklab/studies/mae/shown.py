@@ -21,6 +21,7 @@ from masklab.studies.mae.select import (
     own_part,
     rank,
     score,
+    words_part,
 )
 
 
@@ -116,6 +117,9 @@ def ranks(view: View) -> dict:
         parts = {}
         for said, metric in forms.items():
             rows = {row: {label: effect(name, metric) for label, name in names.items()} for row, effect in made.items()}
+            rows["random words in the places of [MASK]s"] = {
+                label: words_part(name, metric) for label, name in names.items()
+            }
             for row in ("the gap", "of it [MASK]s themselves"):
                 own = {label: made[row](null, metric) for label, null in nulls.items() if null}
                 rows[f"{row} at initial weights"] = own
