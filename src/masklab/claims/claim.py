@@ -29,6 +29,8 @@ class Claim:
     that learned much may well do worse than one that learned nothing.
     learned_metric: metric that these premises are about, on the splits of `learned_on` alone, in place of the effect's:
     of effects that are no score of a task.
+    given: an effect that the sentence presupposes to be above 0, as that there is a gain whose cause it names: where
+    its interval is not, the claim is untested.
     headline: whether it is one of the few claims that its study stands for.
     """
 
@@ -45,11 +47,13 @@ class Claim:
     learned_on: tuple[str, ...] = ()
     learned_tasks: tuple[str, ...] = ()
     learned_metric: str | None = None
+    given: object | None = None
     headline: bool = False
 
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads, for its effect and its premises."""
         pairs = needs([self.effect, self.to_learn()], view)
+        pairs += needs([] if self.given is None else [self.given], view, with_nulls=False)
         recipes = dict.fromkeys(reading.recipe for reading in leaves(self.effect)) if self.trained else ()
         pairs += needs([gap for gap in map(gap_of, recipes) if gap.measured(view)], view, with_nulls=False)
         if self.equal_loss:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from masklab.claims.claim import GAP, Claim, gap_of
 from masklab.claims.effects import Correlation, Growth, Within
-from masklab.claims.values import points
-from masklab.scores.estimate import Estimate
+from masklab.claims.values import points, values
+from masklab.scores.estimate import Estimate, estimate
 from masklab.scores.reading import CONVERGED, Reading, leaves
 from masklab.scores.results import Results, difference
 
@@ -25,6 +25,7 @@ def failing(claim: Claim, results: Results) -> str | None:
         unlearned_language,
         untrained,
         unlearned_tasks,
+        nothing_given,
         unequal_losses,
     )
     return next((why for premise in reasons if (why := premise(claim, results))), None)
@@ -57,6 +58,20 @@ def converged_late(claim: Claim, results: Results) -> str | None:
     return None
 
 
+def nothing_given(claim: Claim, results: Results) -> str | None:
+    """What a sentence presupposes to be above 0 is so, with its whole interval; of one replicate, with its value."""
+    if claim.given is None:
+        return None
+    measured = values(claim.given, results)
+    if not measured.replicates:
+        return f"not measured: {claim.given.words(results.view)}"
+    made = estimate(measured.scalar)
+    least = made.low if made.replicates > 1 else made.value
+    if least > 0:
+        return None
+    return f"takes for granted what is not there: {claim.given.words(results.view)}, {_said(made)}"
+
+
 def unlearned_language(claim: Claim, results: Results) -> str | None:
     """One of the pre-trained recipes has, in every replicate, a validation loss below that of word frequencies."""
     if not claim.learned:
@@ -87,14 +102,14 @@ def untrained(claim: Claim, results: Results) -> str | None:
 
 def _shares_learned(results, recipe) -> dict[tuple[str, float], float]:
     """(of what, the least that counts) -> the share that a recipe has learned in its worst replicate."""
-    gaps, worst = results.values(gap_of(recipe)), {}
+    gaps, worst, alone = results.values(gap_of(recipe)), {}, _masks_alone(results.view, recipe)
     floors = results.values(Reading(recipe, "floor"))
     for (name, replicate), facts in results.models.items():
         losses, entropy = facts.get("valid_loss") or {}, facts.get("unigram_loss")
         if name != recipe or not losses or entropy is None:
             continue
-        last = losses[max(losses, key=int)]
-        if replicate in gaps.replicates and replicate in floors.replicates:
+        last = _of_hidden(results.view, recipe, losses[max(losses, key=int)])
+        if alone and replicate in gaps.replicates and replicate in floors.replicates:
             gap, floor = (each.at([replicate]).scalar[0, 0] for each in (gaps, floors))
             key, share = ("what can be learned", OF_KNOWABLE), 1 - gap / (entropy - floor)
         elif last is not None:
@@ -105,13 +120,33 @@ def _shares_learned(results, recipe) -> dict[tuple[str, float], float]:
     return worst
 
 
+def _shown(view, recipe) -> float:
+    """Share of the tokens that a recipe predicts which it is shown as they are: .1 of 80/10/10."""
+    mask, random = (view.fact(recipe, f"masking.{key}") for key in ("mask", "random"))
+    return 0.0 if mask is None else max(0.0, 1 - mask - (random or 0.0))
+
+
+def _of_hidden(view, recipe, loss: float | None) -> float | None:
+    """The most that a recipe's loss can be on tokens that it is not shown, if it is `loss` on all: others cost nothing.
+
+    Words that are seen cost little: with them 80/10/10 would seem to have learned a tenth of everything by copying.
+    """
+    return loss if loss is None or (shown := _shown(view, recipe)) in (0.0, 1.0) else loss / (1 - shown)
+
+
+def _masks_alone(view, recipe) -> bool:
+    """Whether a probe of the loss hides all that a recipe predicts there."""
+    probes = view.measured_by(recipe, ["loss"])
+    return not _shown(view, recipe) or any(view.probes[probe].get("masks") == "one" for probe in probes)
+
+
 def _language_gain(results, recipe) -> float | None:
     """How far the last validation loss of a recipe lies below word frequencies', in its worst replicate."""
     gains = []
     for (name, _), facts in results.models.items():
         losses = facts.get("valid_loss") or {}  # by step
         if name == recipe and losses and facts.get("unigram_loss") is not None:
-            last = losses[max(losses, key=int)]
+            last = _of_hidden(results.view, recipe, losses[max(losses, key=int)])
             gains += [] if last is None else [facts["unigram_loss"] - last]
     return min(gains, default=None)
 

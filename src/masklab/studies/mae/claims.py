@@ -49,12 +49,12 @@ def claims(view: View) -> list[Claim]:
         for group in (_deficiency, _results, _ablations, _utilisation):
             for section, figure, name, sentence, (effect, *of), *region in group():
                 try:
-                    made = effect(panel, *of)
+                    made, given = effect(panel, *of), _given(panel, name)
                     needs(made, view, with_nulls=False)
                 except MaskLabError:  # no such recipe, no such task, or not measured
                     continue
                 at, named = panel.heading(section), panel.heading(name)
-                more = {"headline": name in HEADLINES, "trained": not name.startswith(UNTRAINED)}
+                more = {"headline": name in HEADLINES, "trained": not name.startswith(UNTRAINED), "given": given}
                 listed.append(Claim(named, at, figure, sentence, made, *region, **more))
     return listed + _doses(view)
 
@@ -143,6 +143,13 @@ def _less(panel, left, right, about, metric=None):
     return difference(*(score(name, tasks, metric) for name in pair))
 
 
+def _cause(panel, about):
+    """What the decoder alone gains over MLM, less half of what MAE-LM gains."""
+    (tasks,) = panel.tasks([panel[role] for role in (MLM, KEPT, MAE)], [about]).values()
+    mlm, kept, mae = (score(panel[role], tasks) for role in (MLM, KEPT, MAE))
+    return Sum(((1.0, kept), (-0.5, mae), (-0.5, mlm)))
+
+
 def _slope(panel, about):
     if len(panel.deltas) < 3:
         raise MaskLabError(f"panel {panel.title!r} has no three recipes that differ in delta alone")
@@ -165,6 +172,13 @@ def _reached(panel, cost):
     (tasks,) = panel.tasks((mae, mlm), ["entailment"]).values()
     curves = score(mae, tasks, **curve), Reading(mae, cost, **curve)
     return Crossing(*curves, level=score(mlm, tasks), whole=Reading(mlm, cost), threshold=0.5)
+
+
+def _given(panel, name):
+    """What a sentence takes for granted: that MAE-LM gains over MLM, where it names the cause or says how soon."""
+    if name.startswith("decoder-alone-"):
+        return _less(panel, MAE, MLM, name.removeprefix("decoder-alone-"))
+    return _less(panel, MAE, MLM, "entailment") if name.startswith("faster-") else None
 
 
 # --- sentences -----------------------------------------------------------------------------
@@ -222,7 +236,7 @@ def _results():
 
 def _ablations():
     s = "4.3"
-    cause = "using the additional decoder is not the main reason for the performance gain"
+    cause = "using the additional decoder is not the main reason for the performance gain (less than half of it)"
     helps = "when [MASK] is present in the encoder, resetting the [MASK] token embeddings in the decoder helps"
     worse = "resetting is slightly worse than not including [MASK] in the encoder at all"
     replaced = "replacing [MASK] tokens with random real tokens does not yield better results than MLM"
@@ -231,7 +245,7 @@ def _ablations():
     small = "using a relatively small decoder yields good results (more layers are worse)"
     trend = "including a higher portion of [MASK] tokens in the encoder degrades its performance"
     for about in ("sentences", "answers"):
-        yield s, "T2", f"decoder-alone-{about}", cause, (_less, KEPT, MLM, about), "no more"
+        yield s, "T2", f"decoder-alone-{about}", cause, (_cause, about), "below 0"
         yield s, "T2", f"reset-helps-{about}", helps, (_less, RESET, KEPT, about)
         yield s, "T2", f"reset-worse-{about}", worse, (_less, MAE, RESET, about)
         yield s, "T2", f"random-{about}", replaced, (_less, RANDOM, MLM, about), "no more"
