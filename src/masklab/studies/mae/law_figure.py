@@ -8,6 +8,7 @@ from masklab.report.marks import APART, bars, interval_key, key, limits, note, p
 from masklab.scores.reading import Reading, leaves
 
 HEIGHT = 2.1
+ROOM = 1.2  # beyond the lowest and the highest rank of T, as a factor
 COLUMNS = {
     "Rank, centred": ("masks", "real", "initial", "law"),
     "Gap of ranks, centred": ("gap", "own"),
@@ -42,8 +43,10 @@ def figure_law(results, chosen):
                 shown[name] = look
             limits(axes, frames, least=0.0 if title != "Gap of ranks, centred" else None)
             axes.axvline(width, zorder=0, **WIDTH)
+            at = sorted({x for frame in frames for x in frame["x"]})
+            axes.set_xlim(at[0] / ROOM, at[-1] * ROOM)
             plain_log(axes.xaxis)
-            axes.set_xticks(sorted({x for frame in frames for x in frame["x"]}))
+            axes.set_xticks(at)
             axes.set_xlabel("Rank of T")
             style.panel_title(axes, title if len(chosen) == 1 else f"{label}: {title}", next(letters))
             data += frames
