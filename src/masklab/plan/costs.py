@@ -15,7 +15,7 @@ from masklab.models.flops import count_parameters, mean_masks, pretraining_flops
 from masklab.models.flops import forward_flops as encoder_flops
 from masklab.phrases import LEVELS
 from masklab.plan.sizes import Sizes
-from masklab.properties import ITERATIONS, SIZES, TOKENS
+from masklab.sparse.looked import ITERATIONS, SIZES, TOKENS
 from masklab.training.side_by_side import stacks
 
 FLOAT = 4  # bytes of a stored weight

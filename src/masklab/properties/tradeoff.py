@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from masklab.properties import ITERATIONS, SIZES
 from masklab.sparse.dictionary import learn
 from masklab.sparse.lasso import lasso, prepare
+from masklab.sparse.looked import ITERATIONS, SIZES
 
 FACTORS = (0.25, 0.5, 1, 2, 4)  # of the penalty
 CODED = 2000  # vectors that are coded, at most
