@@ -80,14 +80,14 @@ def test_wider_layers_reach_more_of_the_peak():
 
 
 def test_the_page_of_a_dictionary_is_planned_where_it_is_asked_for():
-    """Twice the tokens of the corpus are coded, fewer than are looked at, and 3.75 x 50 + 50 mini-batches."""
+    """All tokens are coded twice; 3.75 x 50 + 50 mini-batches are learned from, each vector for as long as 3 codes."""
     how = {"model": "first@50", "layer": 2, "atoms": 500, "sample": 600, "iterations": 50, "batch_size": 20}
     config, assumed = load(RAW | {"dictionaries": {"d": how}}), read_assumptions()
     plan = make_plan(config, "cpu", ["a", "dictionaries"])
     assert not any(key[0] == "dictionary_page" for key in plan.study("a"))
     tokens, device = 2 * 100 * 22, assumed["devices"]["cpu"]
-    coded = (2 * tokens + (3.75 + 1) * 50 * 20) / (2 * device["codes_per_second"])
-    states = 2 * tokens * forward_flops(config.encoders["e"], 0, 1, 22, 22) / 22 / 40e9
+    coded = (2 * tokens + 3 * (3.75 + 1) * 50 * 20) / (2 * device["codes_per_second"])
+    states = 2 * tokens * forward_flops(config.encoders["e"], 0, 1, 22, 22) / 22 / 40e9 / device["reached"]["forward"]
     launches = 2 / 3 * 2 * tokens / 4096 * device["layer_seconds"]["training"]
     expected = assumed["start_seconds"] + coded + states + launches + tokens / assumed["words_per_second"]
     assert plan.costs["dictionary_page", "d"].seconds == pytest.approx(expected)

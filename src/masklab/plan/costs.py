@@ -19,6 +19,7 @@ from masklab.sparse.looked import ITERATIONS, SIZES, TOKENS
 from masklab.training.side_by_side import stacks
 
 FLOAT = 4  # bytes of a stored weight
+LEARNED = 3  # codes that take as long as one step of learning from one vector, which changes the atoms too
 
 
 def forward_flops(encoder, *shape, **options) -> float:
@@ -47,6 +48,7 @@ class Device:
         """Seconds for `flops` in `layers` calls of a layer (forward and backward together) of this hidden width."""
         entry = self.entry
         rate = entry["peak"][precision] * entry["share"][precision] * self.at(width, "wider", precision)
+        rate *= entry.get("reached", {}).get(what, 1)
         return flops / rate + layers * entry["layer_seconds"].get(what, entry["layer_seconds"]["training"])
 
     def at(self, width: int, *keys: str) -> float:
@@ -194,13 +196,13 @@ class Costs:
     def _states(self, encoder, tokens, length):
         """Seconds and FLOPs of hidden states of so many tokens."""
         flops = forward_flops(encoder, 0, 1, length, length) / length * tokens
-        return self.device.seconds(flops, encoder.layers / 3 * tokens / 4096, encoder.hidden), flops
+        return self.device.seconds(flops, encoder.layers / 3 * tokens / 4096, encoder.hidden, what="forward"), flops
 
     def _dictionary(self, dictionary):
         entry = self.config.dictionaries[dictionary]
         encoder, _, length = self.source(dictionary)
         seconds, flops = self._states(encoder, entry.sample, length)
-        seconds += entry.iterations * entry.batch_size / self._coded_per_second(entry)
+        seconds += LEARNED * entry.iterations * entry.batch_size / self._coded_per_second(entry)
         stored = FLOAT * entry.atoms * encoder.hidden
         return Cost(self.start + seconds, int(self.device.is_gpu), flops, stored=stored)
 
@@ -232,14 +234,15 @@ class Costs:
         encoder, tokens, length = self.source(dictionary)
         looked = min(tokens, TOKENS)
         seconds, flops = self._states(encoder, 2 * looked, length)
-        learned = sum(SIZES) * min(entry.iterations, ITERATIONS) + entry.iterations
-        seconds += (2 * looked + learned * entry.batch_size) / self._coded_per_second(entry)
+        learned = LEARNED * entry.batch_size * (sum(SIZES) * min(entry.iterations, ITERATIONS) + entry.iterations)
+        seconds += (2 * looked + learned) / self._coded_per_second(entry)
         seconds += looked / self.assumed["words_per_second"]
         return Cost(self.assumed["start_seconds"] + seconds, flops=2 * flops)
 
     def _coded_per_second(self, entry):
         """Vectors coded per second; the work of a lasso grows with the atoms, and is stated for 1000."""
-        return self.device.entry["codes_per_second"] * 1000 / entry.atoms
+        slower = self.device.entry.get("fista", 1) if entry.solver == "fista" else 1
+        return self.device.entry["codes_per_second"] * 1000 / entry.atoms / slower
 
     # --- measuring --------------------------------------------------------------
 
@@ -314,7 +317,7 @@ class Costs:
         sequences = sum(2 * self.sizes.pairs(task) * length for task in tasks)
         flops = sequences * forward_flops(encoder, self.sizes.vocabulary(model.tokenizer), 1, length, 1)
         layers = encoder.layers / 3 * sequences * length / probe.batch_tokens
-        return self.device.seconds(flops, layers, encoder.hidden), flops
+        return self.device.seconds(flops, layers, encoder.hidden, what="forward"), flops
 
     def _passes(self, probe, model, encoder, tasks):
         """Some forward passes over test sequences."""
