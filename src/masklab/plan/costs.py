@@ -9,7 +9,7 @@ import numpy as np
 from masklab.config import checkpoints, split_reference
 from masklab.config.masks import masks_called
 from masklab.config.replicates import split_instance, trained_replicates
-from masklab.config.schema import Encoder, Masking
+from masklab.config.schema import Encoder, LabelFiles, Masking
 from masklab.config.units import units
 from masklab.models.flops import count_parameters, mean_masks, pretraining_flops, training_flops
 from masklab.models.flops import forward_flops as encoder_flops
@@ -261,15 +261,19 @@ class Costs:
         seconds = flops = 0.0
         for task in tasks:
             train, valid, test = self.sizes.rows(task)
-            length = round(self.sizes.task_length(task, min(probe.max_length, encoder.max_positions), model.tokenizer))
-            read = length if probe.pooling == "mean" else 1
-            row = forward_flops(encoder, 0, 1, length, read)
+            longest = min(probe.max_length, encoder.max_positions)
+            length = round(self.sizes.task_length(task, longest, model.tokenizer))
+            uneven = probe.batches == "random" and isinstance(self.config.tasks[task], LabelFiles)
+            padded = min(longest, round(length * self.assumed["padded"])) if uneven else length
+            update, row = (
+                forward_flops(encoder, 0, 1, each, each if probe.pooling == "mean" else 1) for each in (padded, length)
+            )
             for size in probe.sizes or [train]:
                 epoch = math.ceil(size / probe.batch_size)
                 every = epoch if probe.evaluate_every == "epoch" else probe.evaluate_every
                 updates = self._updates(probe, epoch, every)
                 measured = updates / every * valid + test
-                each = 3 * row * probe.batch_size * updates + row * measured
+                each = 3 * update * probe.batch_size * updates + row * measured
                 layers = encoder.layers * (updates + measured / probe.batch_size / 3)
                 flops += each * len(probe.seeds)
                 seconds += self.device.seconds(each, layers, encoder.hidden, what="finetune") * len(probe.seeds)
