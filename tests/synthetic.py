@@ -24,7 +24,7 @@ METRICS = dict.fromkeys(CLASSES, CLASSES) | dict.fromkeys(("pearson", "spearman"
 METRICS |= {"exact": ("exact", "f1")}
 OUTSIDE = ("outside", "outside_beside")
 PLACES = ("mask-positions", "random-words", "hidden-words")
-RANKED = ("unmasked", "masked", "mask-positions", "real-positions")
+RANKED = ("unmasked", "masked", "mask-positions", "real-positions", "with-words", "beside-words")
 CHANCE = {"mcc": 0.0, "pearson": 0.0, "spearman": 0.0, "exact": 0.4}
 
 

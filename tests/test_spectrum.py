@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from masklab.spectrum import Gram, effective_rank, entropy_rank, interpolated_rank, outside, ranks
+from masklab.spectrum import Gram, effective_rank, entropy_rank, interpolated_rank, outside, ranks, subspace
 
 
 def by_svd(matrix, threshold):
@@ -158,7 +158,7 @@ def by_projection(rows, of, threshold):
 def test_the_share_outside_equals_projections_row_by_row(threshold):
     for seed in range(4):
         rows, of = drawn(50, 8, seed), drawn(70, 8, seed + 10)
-        found = outside(streamed(rows, [50]), streamed(of, [30, 40]), threshold)
+        found = outside(streamed(rows, [50]), subspace(streamed(of, [30, 40]), threshold))
         assert found == pytest.approx(by_projection(rows, of, threshold), abs=1e-9)
 
 
@@ -166,12 +166,12 @@ def test_a_matrix_has_exactly_the_rest_of_itself_outside():
     for seed in range(4):
         gram = streamed(drawn(50, 8, seed), [50])
         for threshold in (0.5, 0.9, 0.99):
-            assert outside(gram, gram, threshold) == pytest.approx(1 - threshold, abs=1e-9)
+            assert outside(gram, subspace(gram, threshold)) == pytest.approx(1 - threshold, abs=1e-9)
 
 
 def test_directions_that_are_shared_and_that_are_not():
     """Real tokens on e1 .. e4 evenly, [MASK]s with a quarter of their norm on e5: that quarter, and .01 of the rest."""
     real = np.eye(6)[:4].repeat(5, 0)
     masks = np.concatenate([np.eye(6)[:4].repeat(3, 0), 2 * np.eye(6)[4:5]])
-    assert outside(streamed(masks, [13]), streamed(real, [20]), 0.99) == pytest.approx(0.25 + 0.75 * 0.01)
-    assert outside(streamed(np.zeros((2, 6)), [2]), streamed(real, [20]), 0.99) == 0
+    assert outside(streamed(masks, [13]), subspace(streamed(real, [20]), 0.99)) == pytest.approx(0.25 + 0.75 * 0.01)
+    assert outside(streamed(np.zeros((2, 6)), [2]), subspace(streamed(real, [20]), 0.99)) == 0

@@ -54,7 +54,7 @@ def main(arguments=None) -> int:
     plan = commands.add_parser(
         "plan", help="jobs, GPU-hours, tokens, FLOPs, disk and longest chain before anything runs"
     )
-    plan.add_argument("studies", nargs="*", help="studies, or figures and tables of them; all by default")
+    plan.add_argument("studies", nargs="*", help="studies, figures and tables of them, `dictionaries`; all studies")
     plan.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as given to snakemake (config.yaml)")
     _values(plan)
     plan.add_argument("--device", help="what computes: h100, a100, cpu, or an entry of --assume (this machine)")

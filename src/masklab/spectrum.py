@@ -62,7 +62,7 @@ class Gram:
     def mean_share(self) -> float:
         """Share of the squared norm of H that its rows' mean makes up; near 1 one direction rules uncentred ranks."""
         mean = self.origin + self.sums / self.count
-        whole = float(self.eigenvalues().sum())
+        whole = float(np.trace(self.matrix()))
         return float(self.count * (mean @ mean)) / whole if whole else 0.0
 
 
@@ -114,17 +114,21 @@ def ranks(gram: Gram, threshold: float) -> dict[str, float]:
     return found
 
 
-def outside(rows: Gram, of: Gram, threshold: float) -> float:
-    """Share of the squared norm of `rows` that lies outside the subspace of the matrix `of`.
+def subspace(of: Gram, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+    """The subspace of a matrix: its right singular vectors [d, d], as columns, and how much of each counts, [d].
 
-    The subspace is that of the largest right singular vectors of `of` which hold `threshold` of its squared norm; the
-    last of them counts in part, so that exactly 1 - `threshold` of its own norm lies outside. Nothing is centred.
+    It is that of the largest singular values which hold `threshold` of the squared norm; the last of them counts in
+    part, so that exactly 1 - `threshold` of the matrix's own norm lies outside. Nothing is centred.
     """
     values, vectors = np.linalg.eigh(of.matrix())
     values, vectors = values[::-1].clip(min=0), vectors[:, ::-1]
-    rank = interpolated_rank(values, threshold)
-    kept = np.clip(rank - np.arange(len(values)), 0, 1)  # of each direction
+    return vectors, np.clip(interpolated_rank(values, threshold) - np.arange(len(values)), 0, 1)
+
+
+def outside(rows: Gram, space: tuple[np.ndarray, np.ndarray]) -> float:
+    """Share of the squared norm of `rows` that lies outside a `subspace`."""
+    vectors, kept = space
     matrix = rows.matrix()
-    along = np.einsum("di,de,ei->i", vectors, matrix, vectors)
+    along = np.einsum("di,di->i", vectors, matrix @ vectors)
     whole = np.trace(matrix)
     return float(np.clip(1 - kept @ along / whole, 0, 1)) if whole else 0.0

@@ -13,6 +13,7 @@ V, LENGTHS = 23, [9, 4, 7, 3, 9]
 SMALL = {"positions": "absolute", "layers": 2, "hidden": 16, "heads": 2, "max_positions": 12, "dropout": 0.3}
 FORMS = {
     "bert": {},
+    "linear head": {"head": "linear"},
     "pre": {"norm": "pre"},
     "pre without embedding norm": {"norm": "pre", "embedding_norm": False},
     "untied": {"norm": "pre", "tied_head": False},

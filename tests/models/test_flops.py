@@ -18,6 +18,8 @@ FORMS = {
     "relative": {"positions": "relative", "norm": "pre", "tied_head": False},
     "decoder": {"positions": "relative", "decoder": {"layers": 2}},
     "narrow-decoder": {"positions": "absolute", "decoder": {"layers": 1, "hidden": 16, "heads": 2}},
+    "linear": {"head": "linear"},
+    "linear-decoder": {"head": "linear", "positions": "absolute", "decoder": {"layers": 1, "hidden": 16, "heads": 2}},
     "self+cross": {"positions": "absolute", "decoder": {"layers": 2, "attention": "self+cross"}},
     "cross": {"positions": "relative", "decoder": {"layers": 2, "hidden": 16, "heads": 2, "attention": "cross"}},
 }

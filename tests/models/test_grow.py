@@ -24,6 +24,8 @@ DEEP = {
 }
 FLAT = {
     "bert": {},
+    "linear head": {"head": "linear"},
+    "linear untied": {"head": "linear", "tied_head": False},
     "deberta": {"positions": "disentangled", "norm_eps": 1e-12},
     "lstm": {"kind": "lstm", "norm": "pre"},
     "lstm untied": {"kind": "lstm", "norm": "pre", "tied_head": False, "embedding_norm": False},

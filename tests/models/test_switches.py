@@ -1,6 +1,7 @@
 """Every combination of the encoder's switches against the plain model that its checkpoint folder brings along."""
 
 import itertools
+import json
 import math
 
 import pytest
@@ -25,6 +26,8 @@ POSITIONS += [BIAS, BIAS | {"absolute": False}]
 KINDS = [{"norm": norm} | positions for norm in ("post", "pre") for positions in POSITIONS]
 KINDS += [{"kind": "lstm", "norm": "pre", "positions": positions} for positions in ("absolute", "none")]
 FORMS = [kind | {"embedding_norm": normed} for kind, normed in itertools.product(KINDS, (True, False))]
+LINEAR = [kind | {"embedding_norm": True, "head": "linear"} for kind in (KINDS[0], KINDS[3], KINDS[6], KINDS[-1])]
+FORMS += [*LINEAR, KINDS[1] | {"embedding_norm": False, "head": "linear"}]
 
 
 def name(form):
@@ -57,7 +60,7 @@ def reference(model):
             num_attention_heads=config.heads, intermediate_size=config.ffn, hidden_dropout_prob=config.dropout,
             max_position_embeddings=config.max_positions, attention_probs_dropout_prob=config.dropout,
             layer_norm_eps=config.eps, tie_word_embeddings=config.tied_head, initializer_range=config.init_range,
-            **config.model_dump(include={"kind", "positions", "absolute", "norm", "embedding_norm"}),
+            **config.model_dump(include={"kind", "positions", "absolute", "norm", "embedding_norm", "head"}),
             **config.model_dump(include={"relative_buckets", "relative_distance"}),
         )
     )  # fmt: skip
@@ -95,7 +98,7 @@ def test_states_logits_and_gradients_are_the_plain_model_s(form):
             torch.testing.assert_close(parameter.grad, gradients[parameter_name], msg=parameter_name, **close)
 
 
-@pytest.mark.parametrize("form", [*KINDS, KINDS[3] | {"embedding_norm": False, "tied_head": False}], ids=name)
+@pytest.mark.parametrize("form", [*KINDS, *LINEAR, KINDS[3] | {"embedding_norm": False, "tied_head": False}], ids=name)
 @torch.no_grad()
 def test_folders_round_trip(form, tmp_path):
     model = build(form).eval()
@@ -104,6 +107,38 @@ def test_folders_round_trip(form, tmp_path):
     assert again.config == model.config
     ids, lengths, _ = batch()
     assert torch.equal(again(ids, lengths).logits, model(ids, lengths).logits)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("decoder", [None, {"layers": 1}, {"layers": 1, "hidden": 8}])
+def test_a_linear_head_is_the_product_of_states_and_output_matrix(decoder, tied):
+    """Logits without the bias have the rank of the states, which the transform of the other head would raise."""
+    model = build({"head": "linear", "decoder": decoder}, tied_head=tied).double().eval()
+    ids, lengths, real = batch()
+    at = real.flatten().nonzero()[:, 0]
+    read = []
+    model.head.register_forward_hook(lambda _, args, output: read.append(args[0]))
+    logits = model(ids, lengths, at).logits
+    (states,) = read
+    if decoder is None:
+        torch.testing.assert_close(states, model.encode(ids, lengths).flatten(0, 1)[at], atol=1e-12, rtol=0)
+    matrix = model.embeddings.word if tied else model.head.weight
+    narrow = decoder is not None and "hidden" in decoder
+    wanted = (states @ model.head.project.weight.T if narrow else states) @ matrix.T + model.head.bias
+    torch.testing.assert_close(logits, wanted, atol=1e-12, rtol=0)
+    assert torch.linalg.matrix_rank(logits - model.head.bias) <= (8 if narrow else 16) < min(logits.shape)
+    assert not [name for name, _ in model.named_parameters() if name.startswith(("head.dense", "head.norm"))]
+
+
+@torch.no_grad()
+def test_a_folder_written_before_the_head_was_a_switch_has_the_transform(tmp_path):
+    model = build(KINDS[3]).eval()
+    save_checkpoint(model, tmp_path, metadata={})
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config.pop("head") == "transform"
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert load_checkpoint(tmp_path).config == model.config
 
 
 @torch.no_grad()
@@ -119,7 +154,6 @@ def test_what_transformers_saves_is_read_back(tmp_path):
 @torch.no_grad()
 def test_folders_stand_alone(tmp_path):
     """An LSTM's folder, read where masklab is not installed, with the tokens of a longer batch than ours."""
-    import json
     import subprocess
     import sys
 

@@ -10,6 +10,7 @@ from masklab.errors import MaskLabError
 from masklab.files import write_json
 from masklab.models.flops import forward_flops, training_flops
 from masklab.plan import make_plan, read_assumptions
+from masklab.plan.costs import Device
 from masklab.plan.table import actual, table
 
 RAW = {
@@ -66,6 +67,30 @@ def test_a_small_plan_by_hand():
         updates = 2 * size / 16 * stopped
         wanted += 3 * (3 * row * 16 * updates + row * (updates / (size / 16) * 10 + 4 * 5))
     assert tuned.flops == pytest.approx(wanted)
+
+
+def test_wider_layers_reach_more_of_the_peak():
+    """Factors of an entry by width and precision, interpolated between logarithms of widths, level beyond them."""
+    entry = {"gpu": False, "peak": {"fp32": 1e9, "bf16": 1e9}, "share": {"fp32": 0.5, "bf16": 1.0},
+             "layer_seconds": {"training": 0.0}, "wider": {"fp32": {64: 1.0, 256: 3.0}}}  # fmt: skip
+    device = Device("d", entry)
+    seconds = [device.seconds(1e9, 0, width) for width in (32, 64, 128, 256, 512)]
+    assert seconds == pytest.approx([2, 2, 1, 2 / 3, 2 / 3])
+    assert device.seconds(1e9, 0, 128, "bf16") == 1 and device.at(128, "side_by_side") == 1
+
+
+def test_the_page_of_a_dictionary_is_planned_where_it_is_asked_for():
+    """All tokens are coded twice; 3.75 x 50 + 50 mini-batches are learned from, each vector for as long as 3 codes."""
+    how = {"model": "first@50", "layer": 2, "atoms": 500, "sample": 600, "iterations": 50, "batch_size": 20}
+    config, assumed = load(RAW | {"dictionaries": {"d": how}}), read_assumptions()
+    plan = make_plan(config, "cpu", ["a", "dictionaries"])
+    assert not any(key[0] == "dictionary_page" for key in plan.study("a"))
+    tokens, device = 2 * 100 * 22, assumed["devices"]["cpu"]
+    coded = (2 * tokens + 3 * (3.75 + 1) * 50 * 20) / (2 * device["codes_per_second"])
+    states = 2 * tokens * forward_flops(config.encoders["e"], 0, 1, 22, 22) / 22 / 40e9 / device["reached"]["forward"]
+    launches = 2 / 3 * 2 * tokens / 4096 * device["layer_seconds"]["training"]
+    expected = assumed["start_seconds"] + coded + states + launches + tokens / assumed["words_per_second"]
+    assert plan.costs["dictionary_page", "d"].seconds == pytest.approx(expected)
 
 
 def test_a_run_that_only_its_patience_ends_is_not_planned_by_how_long_it_may_last():

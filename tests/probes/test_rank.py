@@ -6,16 +6,21 @@ import pytest
 import torch
 
 from checked_run import run
+from masklab import symbols
 from masklab.cli import main
-from masklab.config.schema import Encoder, Masking, RankProbe
+from masklab.config.schema import Encoder, HiddenMarkov, HmmCorpus, Masking, RankProbe
+from masklab.corpora import generate
+from masklab.corpora.laws import law_of
+from masklab.files import write_table
 from masklab.masking import mask_batch
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.probes import Context
+from masklab.probes import rank as rank_probe
 from masklab.probes.folder import folder_ranks
 from masklab.rng import generator
 from masklab.tokenizers import MASK
-from masklab.tokens import TokenStore
+from masklab.tokens import TokenStore, write_symbol_tokens
 
 SIZES = {"layers": 2, "hidden": 24, "heads": 2, "max_positions": 40, "init_range": 0.3}
 FORMS = {"bert": {"positions": "absolute"}, "pre": {"positions": "relative", "norm": "pre", "decoder": {"layers": 1}}}
@@ -69,13 +74,14 @@ def test_probe_equals_svd_of_held_states(english, tmp_path, form):
         for i, length in enumerate(lengths.tolist()):
             skip = 0 if specials else 1
             hides = (torch.from_numpy(shown[i]) == MASK)[:length].numpy()[skip : length - skip]
-            for split, source in (("unmasked", ids[i]), ("masked", torch.from_numpy(shown[i])), ("words", words[i])):
+            for split, source in (("unmasked", ids[i]), ("masked", torch.from_numpy(shown[i])),
+                                  ("with-words", words[i])):  # fmt: skip
                 tokens = source[:length]
                 for layer in range(3):
                     states = model.encode(tokens[None], torch.tensor([length]), layer)[0].double().numpy()
                     inner = slice(skip, length - skip)
                     held.setdefault((split, layer), []).append(states[inner])
-                    places = {"unmasked": "hidden-words", "masked": "mask-positions", "words": "random-words"}
+                    places = {"unmasked": "hidden-words", "masked": "mask-positions", "with-words": "random-words"}
                     halves.setdefault((places[split], layer, i % 2), []).append(states[inner][hides])
                     base = states[inner] if split == "unmasked" else states[inner][~hides]
                     halves.setdefault((split, layer, i % 2), []).append(base)
@@ -83,9 +89,11 @@ def test_probe_equals_svd_of_held_states(english, tmp_path, form):
                         masked = (tokens == MASK).numpy()[inner]
                         held.setdefault(("mask-positions", layer), []).append(states[inner][masked])
                         held.setdefault(("real-positions", layer), []).append(states[inner][~masked])
+                    if split == "with-words":
+                        held.setdefault(("beside-words", layer), []).append(states[inner][~hides])
         held = {key: np.concatenate(parts) for key, parts in held.items()}
         halves = {key: np.concatenate(parts) for key, parts in halves.items()}
-        assert len(rows) == 4 * 3 * 7 + 3 * 3 * 2 and len(held["mask-positions", 0]) == len(row) > 100
+        assert len(rows) == 6 * 3 * 7 + 3 * 3 * 2 and len(held["mask-positions", 0]) == len(row) > 100
         for found in rows:
             if found["metric"].startswith("outside"):
                 base = "unmasked" if found["metric"] == "outside" else "masked"
@@ -121,6 +129,51 @@ def test_states_of_all_layers_are_those_of_each(form):
         truth = model.encode(ids, lengths, layer).flatten(0, 1)
         torch.testing.assert_close(states[real], truth[real], atol=1e-6, rtol=1e-5)
     assert layer == 2
+
+
+CHAIN = {"symbols": 20, "states": 20, "blocks": 1}
+ONE = RankProbe(kind="rank", sequences=150, masking=Masking(count="one"))
+
+
+def law_folder(path, **law):
+    """Tokens of 200 sentences of 6 words of a hidden Markov model, and the checkpoint of some model of them."""
+    corpus = HmmCorpus(kind="hmm", hmm=HiddenMarkov(**CHAIN | law), sequences=2, valid=2, test=200, length=6)
+    table = generate(corpus, "c", 1)["test"]
+    write_table(table, path / "test.parquet")
+    write_symbol_tokens(table["symbols"], 25, 8, path / "tokens", "test", symbols.read_header(path / "test.parquet"))
+    model = MaskedLM(Encoder(**SIZES | {"positions": "relative", "head": "linear"}), 25).eval()
+    save_checkpoint(model, path / "m", metadata={})
+    return Context(ONE, path / "m", tokens=path / "tokens", name="r")
+
+
+@pytest.mark.parametrize("log_rank", [2, 8])
+def test_t_is_that_of_the_masks_themselves(tmp_path, log_rank):
+    """One [MASK] a sentence, so that T has on the probe's own contexts the rank of the law, 2 r + 2, exactly."""
+    context = law_folder(tmp_path, log_rank=log_rank)
+    rows = run(context)
+    (n,) = {row["n"] for row in rows if row["split"] in ("mask-positions", "law")}
+    store = TokenStore(tmp_path / "tokens", "test")
+    ids, lengths = store.batch(np.linspace(0, 199, 150).astype(int))
+    rng, logs = generator(1, "r", "masks"), []
+    conditionals = law_of(symbols.read_header(tmp_path / "test.parquet")).conditionals(ids.numpy()[:, 1:-1] - 5)
+    for start in range(0, 150, 64):
+        part = slice(start, start + 64)
+        shown, row, column = mask_batch(ids.numpy()[part], lengths.numpy()[part], ONE.masking, 25, rng)
+        assert ((shown == MASK).sum(1) == 1).all()
+        logs.append(np.log(conditionals[part][row, column - 1]))
+    logs = np.concatenate(logs)
+    assert n == len(logs) == 150
+    logs = logs - logs.mean(1, keepdims=True)
+    found = {row["metric"]: row["value"] for row in rows if row["split"] == "law"}
+    assert found["rank_counted"] == np.linalg.matrix_rank(logs, tol=1e-8 * np.linalg.norm(logs)) == 2 * log_rank + 2
+    assert by_svd(logs) - 1 < found["rank_interpolated"] <= by_svd(logs)
+    assert set(found) == {"rank_counted", "rank_interpolated", "rank_entropy"}
+
+
+def test_no_law_is_built_where_no_rank_is_known(tmp_path, monkeypatch):
+    monkeypatch.setattr(rank_probe, "law_of", lambda header: pytest.fail("a law was built"))
+    rows = run(law_folder(tmp_path))
+    assert rows and not [row for row in rows if row["split"] == "law"]
 
 
 def test_masks_do_not_depend_on_the_model(english, tmp_path):
@@ -171,7 +224,7 @@ def test_command_line_on_our_folder_and_on_anyone_elses(english, tmp_path, capsy
 def test_lines_are_cut_to_the_positions_of_any_encoder(english, tmp_path, name):
     """No tokenizer says here how much a model reads: its own embeddings of positions do, if it has any.
 
-    Every measure is made of each: of four splits six ranks and the mean's share, of three places two shares.
+    Every measure is made of each: of six splits six ranks and the mean's share, of three places two shares.
     """
     import transformers
 
@@ -193,7 +246,7 @@ def test_lines_are_cut_to_the_positions_of_any_encoder(english, tmp_path, name):
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")
     counts = [min(len(tokenizer(text)["input_ids"]), cut) - 2 for text in [*first, "long " * 80]]
     assert {row["n"] for row in rows if row["split"] == "unmasked"} == {sum(counts)}
-    assert len(rows) == 2 * (4 * 7 + 3 * 2) and np.isfinite([row["value"] for row in rows]).all()
+    assert len(rows) == 2 * (6 * 7 + 3 * 2) and np.isfinite([row["value"] for row in rows]).all()
 
 
 def test_progress_is_said_in_sequences_and_batches_do_not_matter(english, tmp_path):

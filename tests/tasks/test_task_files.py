@@ -128,6 +128,18 @@ def test_separate_test_split_and_limit(tmp_path):
     assert not build(config.model_copy(update={"seed": 2}), "t", 1)[0]["train"].equals(splits["train"])
 
 
+def test_held_out_rows_are_capped_and_drawn_alike_from_one_file(tmp_path):
+    rows = [{"sentence": f"s{i}", "label": i % 2} for i in range(50)]
+    whole, few = write(tmp_path / "a.jsonl", rows), write(tmp_path / "b.jsonl", rows[:7])
+    splits, facts = build(labels(whole, whole, limit_held_out=20), "t", 1)
+    assert facts["rows"] == {"train": 50, "valid": 20, "test": 20} and splits["valid"].equals(splits["test"])
+    drawn = [int(text[1:]) for text in splits["test"]["text_a"]]
+    assert drawn == sorted(set(drawn)) and drawn != list(range(20))
+    assert splits["test"]["label"].tolist() == [i % 2 for i in drawn]
+    splits, facts = build(labels(whole, whole, test=str(few), limit=30, limit_held_out=7), "t", 1)
+    assert facts["rows"] == {"train": 30, "valid": 7, "test": 7} and splits["test"]["text_a"].tolist()[6] == "s6"
+
+
 @pytest.mark.parametrize(
     ("rows", "said"),
     [

@@ -36,6 +36,8 @@ FORMS = {
     "relative": {"positions": "relative", "relative_buckets": 8, "relative_distance": 16},
     "relative alone": {"positions": "relative", "absolute": False, "relative_buckets": 8, "relative_distance": 16},
     "none": {"positions": "none", "intermediate": 48},
+    "linear head": {"head": "linear"},
+    "linear head, untied": {"norm": "pre", "embedding_norm": False, "tied_head": False, "head": "linear"},
 }
 KEYS = {"steps": 60, "checkpoints": [20, 60], "validate_every": 30, "masking": {"mask": 0.8, "random": 0.1}}
 

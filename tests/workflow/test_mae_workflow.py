@@ -87,25 +87,25 @@ def test_the_text_preset_dry_runs():
 
 
 LAW = {
-    "hmms": {"mae-rank-{rank}": {"for": {"rank": [3, 35]}, "symbols": 20, "states": 20, "blocks": 1}},
-    "corpora": {"mae-rank-{rank}": {"for": {"rank": [3, 35]}, "sequences": 400, "valid": 40, "test": 60}},
-    "models": {"mae-rank-{rank}-mlm": {"for": {"rank": [3, 35]}, "steps": 6, "checkpoints": [6], "batch_size": 16}},
+    "hmms": {".mae-chain": {"symbols": 20, "states": 20}},
+    "corpora": {"mae-rank-{rank}": {"for": {"rank": [3, 23]}, "sequences": 400, "valid": 40, "test": 60}},
+    "models": {"mae-rank-{rank}-mlm": {"for": {"rank": [3, 23]}, "steps": 6, "checkpoints": [6], "batch_size": 16}},
 }
 
 
 def test_the_rank_of_a_law_is_measured_and_drawn(tmp_path):
-    """Laws of rank 7 and 17 of 20 words, counted on their exact conditionals; of unlearned models no claim."""
-    config = laid(default_config("mae-law"), LAW | {"hmms": {**LAW["hmms"], "mae-rank-35": {"log_rank": 8}}})
+    """Laws of rank 8 and 18 of 20 words, counted on their exact conditionals; of unlearned models no claim."""
+    config = laid(default_config("mae-law"), LAW | {"hmms": {**LAW["hmms"], "mae-rank-23": {"log_rank": 8}}})
     config["studies"]["mae-law"] |= {"replicates": 1}
     snakemake(tmp_path, unlearned(config) | {"device": "cpu"})
     results = tmp_path / "results"
     assert_drawn(results, "mae-law", config["studies"]["mae-law"])
     data = pd.read_parquet(results / "figures/mae-law/figure_law.parquet")
-    assert set(data["x"]) == {7, 17} and {"law", "initial", "masks", "gap", "hidden-words"} <= set(data["what"])
-    scores = pd.read_parquet(results / "scores.parquet").query("split == 'law' and metric == 'rank'")
+    assert set(data["x"]) == {8, 18} and {"law", "initial", "masks", "gap", "hidden-words"} <= set(data["what"])
+    scores = pd.read_parquet(results / "scores.parquet").query("split == 'law' and metric == 'rank_counted'")
     assert scores.groupby("recipe")["value"].unique().map(list).to_dict() == {
-        "mae-rank-3-mlm": [7.0], "untrained.mae-rank-3-mlm": [7.0],
-        "mae-rank-35-mlm": [17.0], "untrained.mae-rank-35-mlm": [17.0],
+        "mae-rank-3-mlm": [8.0], "untrained.mae-rank-3-mlm": [8.0],
+        "mae-rank-23-mlm": [18.0], "untrained.mae-rank-23-mlm": [18.0],
     }  # fmt: skip
     claims = pd.read_parquet(results / "claims/mae-law.parquet").set_index("claim")
-    assert {"dose-lemma", "rank 7: theorem"} <= set(claims.index) and set(claims["verdict"]) == {"untested"}
+    assert {"dose-lemma", "rank 8: theorem"} <= set(claims.index) and set(claims["verdict"]) == {"untested"}

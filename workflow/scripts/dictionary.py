@@ -25,7 +25,9 @@ with job(snakemake):
     folder = checkpoint(snakemake.input.manifest, config.model)
     model = load_checkpoint(folder).to(place)
     store = TokenStore(Path(snakemake.input.tokens).parent, "train")
-    states = sample_states(model, store, config.layer, config.sample, config.draw, seed, device=place)
+    unseen = 20 * config.batch_size  # tokens that it is described on
+    states = sample_states(model, store, config.layer, config.sample + unseen, config.draw, seed, device=place)
+    states, rest = states[: config.sample], states[config.sample :]
     made_of = {"params": params, "weights": sha256(folder / "model.safetensors")}
     with locked(snakemake.params.state) as held:
         learned = learn(
@@ -44,7 +46,8 @@ with job(snakemake):
         )
         with atomic(snakemake.output.dictionary) as temporary:
             save_file({"D": learned.cpu().contiguous()}, temporary)
-        facts = describe(states[: 20 * config.batch_size], learned, config.penalty, config.solver)
-        facts = {"config": params["dictionary"], "seed": params["seed"], **facts}
+        # a corpus with no more tokens than `sample` leaves none that it was not learned from
+        facts = describe(rest if len(rest) else states[:unseen], learned, config.penalty, config.solver)
+        facts = {"config": params["dictionary"], "seed": params["seed"], "held_out": len(rest) > 0, **facts}
         write_json(facts, snakemake.output.facts)
         done(held)

@@ -15,6 +15,15 @@ def difference(left, right, threshold: float = 0.0) -> "Sum":
     return Sum(((1.0, left), (-1.0, right)), threshold)
 
 
+def less(left: "Sum", right: "Sum") -> "Sum":
+    """One sum of readings less another, equal readings added up and those of weight 0 left out; no thresholds."""
+    total = {}
+    for sign, effect in ((1, left), (-1, right)):
+        for weight, reading in effect.terms:
+            total[reading] = total.get(reading, 0.0) + sign * weight
+    return Sum(tuple((weight, reading) for reading, weight in total.items() if weight))
+
+
 @dataclass(frozen=True)
 class Sum:
     """The sum of (weight, part) `terms`, less `threshold`."""
@@ -26,7 +35,7 @@ class Sum:
         return [part for _, part in self.terms]
 
     def words(self, view: View) -> str:
-        less = _less(self.threshold)
+        less = _minus(self.threshold)
         if not all(isinstance(part, Reading) for _, part in self.terms):
             return _signed((weight, f"({part.words(view)})") for weight, part in self.terms) + less
         parts = [part.parts(view) for _, part in self.terms]
@@ -56,7 +65,7 @@ class Ratio:
 
     def words(self, view: View) -> str:
         both = Sum(((1.0, self.top), (-1.0, self.bottom))).words(view)
-        return both.replace(" - ", " / ", 1).partition(":")[0] + f" - 1{_less(self.threshold)}" + _rest(both)
+        return both.replace(" - ", " / ", 1).partition(":")[0] + f" - 1{_minus(self.threshold)}" + _rest(both)
 
     def unit(self, view: View) -> str:
         return "share"
@@ -147,7 +156,7 @@ class Correlation:
         return [*self.ys, *self.xs]
 
     def words(self, view: View) -> str:
-        less = _less(self.threshold)
+        less = _minus(self.threshold)
         return f"{self.statistic} of {_common(self.ys, view)} with {_common(self.xs, view)}{less}"
 
     def unit(self, view: View) -> str:
@@ -206,7 +215,7 @@ class Crossing:
             of = f"{view.label(self.whole.recipe)}'s {self.cost.parts(view)['what']}"
         level = self.level.parts(view)
         at = f"{level['recipe']}'s " + ", ".join(part for part in (level["what"], level["panel"]) if part)
-        return f"share of {of} after which {view.label(self.curve.recipe)} reaches {at}{_less(self.threshold)}"
+        return f"share of {of} after which {view.label(self.curve.recipe)} reaches {at}{_minus(self.threshold)}"
 
     def unit(self, view: View) -> str:
         return "share"
@@ -238,7 +247,7 @@ def _unit(part, view):
     return part.unit(view)
 
 
-def _less(threshold):
+def _minus(threshold):
     return f" - {threshold:g}" if threshold else ""
 
 

@@ -88,14 +88,14 @@ def untrained(claim: Claim, results: Results) -> str | None:
 
 def _shares_learned(results, recipe) -> dict[tuple[str, float], float]:
     """(of what, the least that counts) -> the share that a recipe has learned in its worst replicate."""
-    gaps, worst = results.values(gap_of(recipe)), {}
+    gaps, worst, alone = results.values(gap_of(recipe)), {}, _masks_alone(results.view, recipe)
     floors = results.values(Reading(recipe, "floor"))
     for (name, replicate), facts in results.models.items():
         losses, entropy = facts.get("valid_loss") or {}, facts.get("unigram_loss")
         if name != recipe or not losses or entropy is None:
             continue
-        last = losses[max(losses, key=int)]
-        if replicate in gaps.replicates and replicate in floors.replicates:
+        last = _of_hidden(results.view, recipe, losses[max(losses, key=int)])
+        if alone and replicate in gaps.replicates and replicate in floors.replicates:
             gap, floor = (each.at([replicate]).scalar[0, 0] for each in (gaps, floors))
             key, share = ("what can be learned", OF_KNOWABLE), 1 - gap / (entropy - floor)
         elif last is not None:
@@ -106,13 +106,33 @@ def _shares_learned(results, recipe) -> dict[tuple[str, float], float]:
     return worst
 
 
+def _shown(view, recipe) -> float:
+    """Share of the tokens that a recipe predicts which it is shown as they are: .1 of 80/10/10."""
+    mask, random = (view.fact(recipe, f"masking.{key}") for key in ("mask", "random"))
+    return 0.0 if mask is None else max(0.0, 1 - mask - (random or 0.0))
+
+
+def _of_hidden(view, recipe, loss: float | None) -> float | None:
+    """The most that a recipe's loss can be on tokens that it is not shown, if it is `loss` on all: others cost nothing.
+
+    Words that are seen cost little: with them 80/10/10 would seem to have learned a tenth of everything by copying.
+    """
+    return loss if loss is None or (shown := _shown(view, recipe)) in (0.0, 1.0) else loss / (1 - shown)
+
+
+def _masks_alone(view, recipe) -> bool:
+    """Whether a probe of the loss hides all that a recipe predicts there."""
+    probes = view.measured_by(recipe, ["loss"])
+    return not _shown(view, recipe) or any(view.probes[probe].get("masks") == "one" for probe in probes)
+
+
 def _language_gain(results, recipe) -> float | None:
     """How far the last validation loss of a recipe lies below word frequencies', in its worst replicate."""
     gains = []
     for (name, _), facts in results.models.items():
         losses = facts.get("valid_loss") or {}  # by step
         if name == recipe and losses and facts.get("unigram_loss") is not None:
-            last = losses[max(losses, key=int)]
+            last = _of_hidden(results.view, recipe, losses[max(losses, key=int)])
             gains += [] if last is None else [facts["unigram_loss"] - last]
     return min(gains, default=None)
 

@@ -8,12 +8,21 @@ of each symbol given all the others; where all words of a sentence are costly al
 
 from importlib import import_module
 
+from masklab.config.schema import HiddenMarkov
+
 LAWS = {
     "markov": "masklab.corpora.markov.law",
     "hmm": "masklab.corpora.hmm.law",
     "pcfg": "masklab.corpora.pcfg.law",
     "causal": "masklab.corpora.causal.law",
 }
+
+
+def conditional_rank(header: dict | None) -> int | None:
+    """The rank of the law's log conditionals, where the header of a corpus says it; no law is built."""
+    if (header or {}).get("kind") != "hmm":
+        return None
+    return HiddenMarkov(**header["config"]["hmm"]).conditional_rank
 
 
 def law_of(header: dict | None):

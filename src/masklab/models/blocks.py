@@ -126,19 +126,22 @@ def reverse(x: torch.Tensor, lengths: torch.Tensor | None) -> torch.Tensor:
 class Head(nn.Module):
     """Dense, gelu, layer norm; then the token embedding (or a matrix of its own) transposed, plus a bias.
 
+    Under `head: linear` the first three are left out.
     A decoder of another width than the encoder's is followed by a linear map back (MAE-LM, released code).
     """
 
     def __init__(self, config: Encoder, vocab_size: int):
         super().__init__()
         width = config.hidden if config.decoder is None else config.decoder_stack.hidden
-        self.dense = Linear(width, width)
-        self.norm = nn.LayerNorm(width, config.eps)
+        transform = config.head == "transform"
+        self.dense = Linear(width, width) if transform else None
+        self.norm = nn.LayerNorm(width, config.eps) if transform else None
         self.bias = nn.Parameter(torch.empty(vocab_size))
         self.project = None if width == config.hidden else Linear(width, config.hidden, bias=False)
         self.weight = None if config.tied_head else nn.Parameter(torch.empty(vocab_size, config.hidden))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The transform alone, [N, H] -> [N, H]."""
-        x = self.norm(F.gelu(self.dense(x)))
+        """What the output matrix is multiplied with, [N, H] -> [N, H]."""
+        if self.dense is not None:
+            x = self.norm(F.gelu(self.dense(x)))
         return x if self.project is None else self.project(x)

@@ -1,6 +1,6 @@
 """The encoder: one bidirectional model with switches, and a masked-language-model head.
 
-`kind`, `positions`, `norm`, `embedding_norm` and `tied_head` choose the architecture:
+`kind`, `positions`, `norm`, `embedding_norm`, `tied_head` and `head` choose the architecture:
 BERT (Devlin et al. 2019), DeBERTa (He et al. 2021), their pre-layer-norm forms, the
 relative positions and the decoder of MAE-LM (Meng et al. 2024), a bidirectional LSTM.
 Where Hugging Face has a class of the same architecture, both compute the same; where

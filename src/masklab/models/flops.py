@@ -49,7 +49,8 @@ def forward_flops(
         total = _stack(config, size, short, short) + _decoder(config, size, length, short, masked)
         if width != config.hidden:
             total += 2 * size * length * config.hidden * width + 2 * asked * width * config.hidden
-    return total + 2 * asked * (width * width + config.hidden * (vocab_size + latent))
+    transform = width * width if config.head == "transform" else 0
+    return total + 2 * asked * (transform + config.hidden * (vocab_size + latent))
 
 
 def training_flops(config: Encoder, vocab_size: int, size: int, length: int, masked: int, **options) -> int:

@@ -5,7 +5,7 @@
     absolute      post  yes              BertForMaskedLM
     absolute      pre   yes              RobertaPreLayerNormForMaskedLM
     absolute      pre   no               EsmForMaskedLM
-    anything else, and every LSTM        MaskLabForMaskedLM (modeling_masklab.py, copied into the folder)
+    anything else, every LSTM and `head: linear`   MaskLabForMaskedLM (modeling_masklab.py, copied into the folder)
 
 weights.py maps the weights. What differs in training: ESM's class has no dropout on its embeddings.
 """
@@ -48,11 +48,14 @@ REQUIRED = {
 DEFAULTS = {"relative_attention": False, "pos_att_type": None, "position_biased_input": True}
 EPS = {"deberta": 1e-7}  # of a file that does not say; else 1e-12
 SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
-SWITCHES = ("kind", "positions", "absolute", "relative_buckets", "relative_distance", "norm", "embedding_norm")
+SWITCHES = ("kind", "positions", "absolute", "relative_buckets", "relative_distance", "norm", "embedding_norm", "head")
+ASSUMED = {"head": "transform"}  # of a switch that folders written before it do not name
 
 
 def model_type(config: Encoder) -> str:
     """`model_type` of the class that computes what `config` does; a decoder is no part of it."""
+    if config.head == "linear":
+        return "masklab"
     if config.kind == "transformer" and config.norm == "post" and config.embedding_norm:
         return {"disentangled": "deberta", "absolute": "bert"}.get(config.positions, "masklab")
     if config.kind == "transformer" and config.norm == "pre" and config.positions == "absolute":
@@ -129,6 +132,7 @@ def import_config(values: dict, source) -> tuple[Encoder, int]:
             raise MaskLabError(f"{source}: {key} is {value!r}, allowed: {allowed}")
     dropout, attention_dropout, eps = numbers.values()
     if kind == "masklab":
+        values = ASSUMED | values
         if missing := [key for key in SWITCHES if key not in values]:
             raise MaskLabError(f"{source}: {missing[0]} is missing")
         switches = {key: values[key] for key in SWITCHES}

@@ -38,6 +38,7 @@ class MaskLabConfig(PretrainedConfig):
         relative_distance=128,
         norm="post",
         embedding_norm=True,
+        head="transform",
         tie_word_embeddings=True,
         **kwargs,
     ):
@@ -174,14 +175,17 @@ class LstmBlock(nn.Module):
 class Head(nn.Module):
     def __init__(self, config):
         super().__init__()
-        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
-        self.norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
+        self.linear = config.head == "linear"
+        if not self.linear:
+            self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+            self.norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
         shape = config.vocab_size, config.hidden_size
         self.weight = None if config.tie_word_embeddings else nn.Parameter(torch.zeros(shape))
 
     def forward(self, x, word):
-        return F.linear(self.norm(F.gelu(self.dense(x))), word if self.weight is None else self.weight, self.bias)
+        x = x if self.linear else self.norm(F.gelu(self.dense(x)))
+        return F.linear(x, word if self.weight is None else self.weight, self.bias)
 
 
 class MaskLabPreTrainedModel(PreTrainedModel):

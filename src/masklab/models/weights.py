@@ -43,10 +43,10 @@ def export_weights(model: MaskedLM) -> dict[str, torch.Tensor]:
     """fp32 copies of the weights under Hugging Face names; a tied output matrix and the latent head are left out.
 
     A decoder is left out too. Where its width is not the encoder's, its head fits the encoder's states no more:
-    the head written is then the identity, gelu, and layer norm.
+    the head written is then the identity, gelu, and layer norm, and of a linear head the output matrix and the bias.
     """
     config, state, kind = model.config, model.state_dict(), model_type(model.config)
-    if model.head.project is not None:
+    if model.head.project is not None and config.head == "transform":
         plain = state["embeddings.word"].new_zeros(config.hidden)
         state |= {"head.dense.weight": torch.eye(config.hidden), "head.dense.bias": plain}
         state |= {"head.norm.weight": plain + 1, "head.norm.bias": plain.clone()}

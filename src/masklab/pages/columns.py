@@ -101,6 +101,7 @@ METRICS = {
     "rank": "effective rank of hidden states, a whole number",
     "rank_interpolated": "the same on the straight lines between whole numbers",
     "rank_entropy": "exp of the entropy of the squared singular values as shares of their sum",
+    "rank_counted": "algebraic rank of the law's log conditionals, counted",
     "rank_centred, rank_interpolated_centred, rank_entropy_centred": "the same with the mean state subtracted first",
     "outside": "share of the squared norm outside the subspace of real tokens",
     "outside_beside": "the same of the real tokens beside the [MASK]s",

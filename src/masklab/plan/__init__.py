@@ -83,7 +83,8 @@ def read_assumptions(*files) -> dict:
 def make_plan(config, device: str | None = None, studies=None, assumptions: dict | None = None) -> Plan:
     """The plan of a configuration on a device of the assumptions; None: this machine's.
 
-    studies: some of its studies, or figures, tables and claims of these by their targets (`mlsm_figure1`); else all.
+    studies: some of its studies, or figures, tables and claims of these by their targets (`mlsm_figure1`), or the pages
+        of all `dictionaries`; else all studies.
     """
     assumptions, stands = assumptions or read_assumptions(), ""
     if device is None:
@@ -107,10 +108,12 @@ def make_plan(config, device: str | None = None, studies=None, assumptions: dict
 
 
 def _files(paths, name) -> list[str]:
-    """What is made for a study, or for a figure, table or the claims of one, by the name of its target."""
+    """What is made for a study, for a figure, table or the claims of one, or for `dictionaries`: names of targets."""
     studies = paths.config.studies
     if name in studies:
         return list(paths.items(name).values())
+    if name == "dictionaries":
+        return [paths.result(f"dictionaries/{each}/index.html") for each in paths.config.dictionaries]
     targets = {f"{study}_{item}": file for study in studies for item, file in paths.items(study).items()}
     if name not in targets:
         close = meant(name, [*studies, *targets]) or f"; studies: {', '.join(studies)}"

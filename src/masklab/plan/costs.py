@@ -1,20 +1,25 @@
 """What a job costs: seconds of its device, tokens, FLOPs, bytes that stay."""
 
+import functools
 import math
 from dataclasses import dataclass
+
+import numpy as np
 
 from masklab.config import checkpoints, split_reference
 from masklab.config.masks import masks_called
 from masklab.config.replicates import split_instance, trained_replicates
-from masklab.config.schema import Encoder, Masking
+from masklab.config.schema import Encoder, LabelFiles, Masking
 from masklab.config.units import units
 from masklab.models.flops import count_parameters, mean_masks, pretraining_flops, training_flops
 from masklab.models.flops import forward_flops as encoder_flops
 from masklab.phrases import LEVELS
 from masklab.plan.sizes import Sizes
+from masklab.sparse.looked import ITERATIONS, SIZES, TOKENS
 from masklab.training.side_by_side import stacks
 
 FLOAT = 4  # bytes of a stored weight
+LEARNED = 3  # codes that take as long as one step of learning from one vector, which changes the atoms too
 
 
 def forward_flops(encoder, *shape, **options) -> float:
@@ -39,11 +44,18 @@ class Device:
     def __init__(self, name: str, entry: dict):
         self.name, self.entry, self.is_gpu = name, entry, bool(entry["gpu"])
 
-    def seconds(self, flops: float, layers: float, precision: str = "fp32", what: str = "training") -> float:
-        """Seconds for `flops` in `layers` calls of a layer (forward and backward together)."""
+    def seconds(self, flops: float, layers: float, width: int, precision: str = "fp32", what: str = "training"):
+        """Seconds for `flops` in `layers` calls of a layer (forward and backward together) of this hidden width."""
         entry = self.entry
-        rate = entry["peak"][precision] * entry["share"][precision] * entry.get("faster", {}).get(what, 1.0)
+        rate = entry["peak"][precision] * entry["share"][precision] * self.at(width, "wider", precision)
+        rate *= entry.get("reached", {}).get(what, 1)
         return flops / rate + layers * entry["layer_seconds"].get(what, entry["layer_seconds"]["training"])
+
+    def at(self, width: int, *keys: str) -> float:
+        """A factor of the entry that depends on the hidden width, between those of the widths it says; 1: says none."""
+        said = functools.reduce(lambda entry, key: entry.get(key) or {}, keys, self.entry)
+        widths, factors = zip(*sorted(said.items()), strict=True) if said else ((1,), (1.0,))
+        return float(np.interp(math.log(width), [math.log(each) for each in widths], factors))
 
 
 class Costs:
@@ -150,9 +162,11 @@ class Costs:
         precision = entry.precision
         if precision == "auto":
             precision = "bf16" if self.device.is_gpu else "fp32"
-        step = self.device.seconds(flops, layers, precision) / entry.processes
+        step = self.device.seconds(flops, layers, encoder.hidden, precision) / entry.processes
         if self.replicates.get(recipe, 1) > 1 and stacks(entry, encoder, objective):
-            step *= self.device.entry.get("side_by_side", 1)  # the job of one does the work of all: the mean of them
+            step *= self.device.at(
+                encoder.hidden, "side_by_side"
+            )  # the job of one does the work of all: the mean of them
         stored = len(checkpoints(entry)) * FLOAT * self.parameters_of(entry.encoder, vocab, latent)
         return Cost(
             self.start + entry.steps * step,
@@ -169,7 +183,7 @@ class Costs:
         vocab, tokens = self.sizes.vocabulary(entry.tokenizer), entry.steps * entry.batch_size * length
         encoder = Encoder(**shape, heads=entry.heads)  # of its size; every token is predicted
         flops = entry.steps * training_flops(encoder, vocab, entry.batch_size, length, length)
-        seconds = self.device.seconds(flops, entry.steps * entry.layers)
+        seconds = self.device.seconds(flops, entry.steps * entry.layers, entry.hidden)
         stored = FLOAT * count_parameters(encoder, vocab)
         return Cost(self.start + seconds, int(self.device.is_gpu), flops, tokens, stored)
 
@@ -182,13 +196,13 @@ class Costs:
     def _states(self, encoder, tokens, length):
         """Seconds and FLOPs of hidden states of so many tokens."""
         flops = forward_flops(encoder, 0, 1, length, length) / length * tokens
-        return self.device.seconds(flops, encoder.layers / 3 * tokens / 4096), flops
+        return self.device.seconds(flops, encoder.layers / 3 * tokens / 4096, encoder.hidden, what="forward"), flops
 
     def _dictionary(self, dictionary):
         entry = self.config.dictionaries[dictionary]
         encoder, _, length = self.source(dictionary)
         seconds, flops = self._states(encoder, entry.sample, length)
-        seconds += entry.iterations * entry.batch_size / self._coded_per_second(entry)
+        seconds += LEARNED * entry.iterations * entry.batch_size / self._coded_per_second(entry)
         stored = FLOAT * entry.atoms * encoder.hidden
         return Cost(self.start + seconds, int(self.device.is_gpu), flops, stored=stored)
 
@@ -212,9 +226,23 @@ class Costs:
         stored = 6 * self.assumed["code_entries"] * share * tokens
         return Cost(self.start + seconds, int(self.device.is_gpu), flops, stored=stored)
 
+    def _dictionary_page(self, dictionary):
+        """States and codes of the tokens that are looked at, once more for an encoder with initial weights, whose
+        dictionary is learned for the page, and dictionaries of other sizes; then words, similarities and a figure.
+        """
+        entry = self.config.dictionaries[dictionary]
+        encoder, tokens, length = self.source(dictionary)
+        looked = min(tokens, TOKENS)
+        seconds, flops = self._states(encoder, 2 * looked, length)
+        learned = LEARNED * entry.batch_size * (sum(SIZES) * min(entry.iterations, ITERATIONS) + entry.iterations)
+        seconds += (2 * looked + learned) / self._coded_per_second(entry)
+        seconds += looked / self.assumed["words_per_second"]
+        return Cost(self.assumed["start_seconds"] + seconds, flops=2 * flops)
+
     def _coded_per_second(self, entry):
         """Vectors coded per second; the work of a lasso grows with the atoms, and is stated for 1000."""
-        return self.device.entry["codes_per_second"] * 1000 / entry.atoms
+        slower = self.device.entry.get("fista", 1) if entry.solver == "fista" else 1
+        return self.device.entry["codes_per_second"] * 1000 / entry.atoms / slower
 
     # --- measuring --------------------------------------------------------------
 
@@ -233,18 +261,22 @@ class Costs:
         seconds = flops = 0.0
         for task in tasks:
             train, valid, test = self.sizes.rows(task)
-            length = round(self.sizes.task_length(task, min(probe.max_length, encoder.max_positions), model.tokenizer))
-            read = length if probe.pooling == "mean" else 1
-            row = forward_flops(encoder, 0, 1, length, read)
+            longest = min(probe.max_length, encoder.max_positions)
+            length = round(self.sizes.task_length(task, longest, model.tokenizer))
+            uneven = probe.batches == "random" and isinstance(self.config.tasks[task], LabelFiles)
+            padded = min(longest, round(length * self.assumed["padded"])) if uneven else length
+            update, row = (
+                forward_flops(encoder, 0, 1, each, each if probe.pooling == "mean" else 1) for each in (padded, length)
+            )
             for size in probe.sizes or [train]:
                 epoch = math.ceil(size / probe.batch_size)
                 every = epoch if probe.evaluate_every == "epoch" else probe.evaluate_every
                 updates = self._updates(probe, epoch, every)
                 measured = updates / every * valid + test
-                each = 3 * row * probe.batch_size * updates + row * measured
+                each = 3 * update * probe.batch_size * updates + row * measured
                 layers = encoder.layers * (updates + measured / probe.batch_size / 3)
                 flops += each * len(probe.seeds)
-                seconds += self.device.seconds(each, layers, what="finetune") * len(probe.seeds)
+                seconds += self.device.seconds(each, layers, encoder.hidden, what="finetune") * len(probe.seeds)
         return seconds, flops
 
     def _replaced(self, probe, model, encoder, tasks):
@@ -257,7 +289,7 @@ class Costs:
         passes = levels * (length + 2 * len(probe.sizes or [1]) * (1 + len(probe.updates)))
         rows = len(tasks) * len(probe.seeds) * probe.examples * passes
         each = forward_flops(encoder, 0, 1, length, length if probe.pooling == "mean" else 1) * rows
-        return seconds + self.device.seconds(each, encoder.layers / 3 * rows / 64), flops + each
+        return seconds + self.device.seconds(each, encoder.layers / 3 * rows / 64, encoder.hidden), flops + each
 
     _paraphrased = _replaced  # what translations take depends on models that nobody knows here
 
@@ -279,7 +311,7 @@ class Costs:
             each = forward_flops(encoder, 0, 1, length, length) * (train + valid + test)
             updates = len(probe.seeds) * len(probe.sizes or [1]) * probe.epochs * math.ceil(train / probe.batch_size)
             flops += each
-            seconds += self.device.seconds(each, encoder.layers * train / 64 / 3)
+            seconds += self.device.seconds(each, encoder.layers * train / 64 / 3, encoder.hidden)
             seconds += updates * self.device.entry["linear_seconds"]
         return seconds, flops
 
@@ -289,7 +321,7 @@ class Costs:
         sequences = sum(2 * self.sizes.pairs(task) * length for task in tasks)
         flops = sequences * forward_flops(encoder, self.sizes.vocabulary(model.tokenizer), 1, length, 1)
         layers = encoder.layers / 3 * sequences * length / probe.batch_tokens
-        return self.device.seconds(flops, layers), flops
+        return self.device.seconds(flops, layers, encoder.hidden, what="forward"), flops
 
     def _passes(self, probe, model, encoder, tasks):
         """Some forward passes over test sequences."""
@@ -299,7 +331,8 @@ class Costs:
             sequences *= length
         passes = {"curvature": 3, "rank": 2 + (getattr(probe, "subspace", None) is not None)}.get(probe.kind, 1)
         flops = passes * sequences * forward_flops(encoder, self.sizes.vocabulary(model.tokenizer), 1, length, length)
-        return self.device.seconds(flops, passes * encoder.layers / 3 * sequences / 32), flops
+        layers = passes * encoder.layers / 3 * sequences / 32
+        return self.device.seconds(flops, layers, encoder.hidden), flops
 
 
 def model_length(config, model) -> int:

@@ -18,6 +18,7 @@ from masklab.plan.text_sizes import corpus_size, pairs, task_size
 # children's books, speech to children and telephone speech: benchmarks/pretraining_throughput.py.
 LINES = (6, 8, 9, 10, 11, 13, 14, 16, 20, 25, 32, 39, 49, 58, 70, 83, 98, 117, 143, 190, 1721)
 LINES_TOKENS_PER_WORD = 1.3  # of the tokenizer that counted them
+PAIRED = ("entailment", "paraphrase")  # recipes of generated labels whose examples are two sentences
 
 
 def _read(path):
@@ -117,8 +118,8 @@ class Sizes:
         else:
             train, valid = self.assumed["task_rows"].get(task, self.assumed["task_rows"]["default"])
             test = valid
-        limit = getattr(entry, "limit", None)
-        return (min(train, limit) if limit else train), valid, test
+        limits = [getattr(entry, key, None) or math.inf for key in ("limit", "limit_held_out", "limit_held_out")]
+        return tuple(map(min, (train, valid, test), limits))
 
     def _held_out(self, entry, split, train):
         """Rows of a held-out split of label files; validation doubles as test."""
@@ -133,6 +134,9 @@ class Sizes:
             return min(longest, found[1] * self.tokens_per_word(tokenizer) + frame)
         if (length := getattr(entry, "length", None)) is not None:
             return min(longest, length * self._spelling(entry) + 2)
+        if entry.kind == "english-labels":
+            sentences = 2 if entry.recipe in PAIRED else 1
+            return min(longest, sentences * self.assumed["english_tokens"])
         return min(longest, self.assumed["task_tokens"])
 
     def pairs(self, task: str) -> float:

@@ -8,19 +8,23 @@ without the model, so that all models see the same. Splits:
     masked          every token of the masked sequences
     mask-positions  the [MASK]s alone
     real-positions  the other tokens of the masked sequences
+    with-words      every token of the sequences with drawn words
+    beside-words    of these all but the drawn words
     random-words    the drawn words alone
     hidden-words    the very words that [MASK]s hide, in the sequences as they are
 
-Rows: task = the corpus, layer 0 (the embeddings) to L, n = tokens. Of the first four splits `rank` (the paper's whole
+Rows: task = the corpus, layer 0 (the embeddings) to L, n = tokens. Of the first six splits `rank` (the paper's whole
 number), `rank_interpolated` and `rank_entropy` (`masklab.spectrum`), each with `_centred` of the states without their
-mean, and `mean_share` (share of the squared norm that the mean is). Of the last three that are one place with three
+mean, and `mean_share` (share of the squared norm that the mean is). Of those three that are one place with three
 things in it, [MASK]s, drawn words and hidden words, the share of the squared norm outside the subspace that holds
 `subspace` of the norm of real tokens: `outside`, of those of sequences as they are; `outside_beside`, of those beside
 the [MASK]s (Theorem 2.2's own). Subspaces come from one half of the sequences and shares from the other, in both ways,
 so that hidden words are real tokens of another sample: up to sampling their `outside` is 1 - `subspace`.
 
-Where the rank of the law's log conditionals is known (`HiddenMarkov.log_rank`), a split `law`, of no layer, has those
-ranks of them, without the mean of each row, on the same sequences: `rank` is then the algebraic one, counted.
+Where the rank of the law's log conditionals is known (`HiddenMarkov.log_rank`), a split `law`, of no layer, is about
+the matrix T of those of the very words that [MASK]s hide, given all other words: `rank_counted`, its algebraic rank,
+counted, and `rank_interpolated` and `rank_entropy`. From each row of T its own mean is taken, which no prediction
+depends on; the mean of its rows is not, so that none of the three is a `_centred` one.
 """
 
 from collections import defaultdict
@@ -29,21 +33,23 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from masklab.corpora.laws import law_of
+from masklab.corpora.laws import conditional_rank, law_of
 from masklab.files import read_json
 from masklab.masking import mask_batch, maskable
 from masklab.models.checkpoint import load_checkpoint
 from masklab.rng import generator
-from masklab.spectrum import Gram, entropy_rank, interpolated_rank, outside, ranks
+from masklab.spectrum import Gram, entropy_rank, interpolated_rank, outside, ranks, subspace
 from masklab.symbols import FIRST
 from masklab.theory.conditional_rank import counted_rank, shifted_logs
 from masklab.tokenizers import MASK
 from masklab.tokens import TokenStore
 
 SPLITS = ("unmasked", "masked", "mask-positions", "real-positions")
+WITH_WORDS = ("with-words", "beside-words")
 PLACES = ("mask-positions", "random-words", "hidden-words")
 BASES = {"outside": "unmasked", "outside_beside": "real-positions"}
-WHOLES = {"unmasked": ("seen", "hidden-words"), "masked": ("real-positions", "mask-positions")}
+WHOLES = {"unmasked": ("seen", "hidden-words"), "masked": ("real-positions", "mask-positions"),
+          "with-words": ("beside-words", "random-words")}  # fmt: skip
 HALVES = (0, 1)
 
 
@@ -51,37 +57,51 @@ def measure(context) -> list[dict]:
     """Score rows of one checkpoint; see the module."""
     probe, device = context.probe, context.device
     store = TokenStore(context.tokens, probe.data)
-    vocab_size = read_json(Path(context.tokens) / "meta.json")["vocab_size"]
+    meta = read_json(Path(context.tokens) / "meta.json")
+    vocab_size = meta["vocab_size"]
     model = load_checkpoint(context.checkpoint, device).eval()
     eligible = np.flatnonzero(maskable(store.lengths, probe.masking))
     rows = eligible[np.linspace(0, len(eligible) - 1, min(len(eligible), probe.sequences)).astype(int)]
     rows = rows[np.argsort(store.lengths[rows], kind="stable")]
 
-    def batches():
+    def batches(progress=lambda done, of: None):
         for start in range(0, len(rows), probe.batch_size):
             yield store.batch(rows[start : start + probe.batch_size])
-            context.progress(min(start + probe.batch_size, len(rows)), len(rows))
+            progress(min(start + probe.batch_size, len(rows)), len(rows))
 
     def states(ids, lengths):
         return model.states(ids.to(device), lengths.to(device))
 
-    rngs = [generator(context.seed, context.name, purpose) for purpose in ("masks", "words")]
-    subspace = probe.subspace is not None
-    grams = state_grams(states, batches(), probe.masking, vocab_size, *rngs, specials=probe.specials, words=subspace)
-    found = rank_rows(grams, probe.threshold, probe.subspace) + law_rows(store, rows, context.tokens, probe.threshold)
+    def drawn(purpose):
+        return generator(context.seed, context.name, purpose)
+
+    rngs, words = (drawn("masks"), drawn("words")), probe.subspace is not None
+    read = batches(context.progress)
+    grams = state_grams(states, read, probe.masking, vocab_size, *rngs, specials=probe.specials, words=words)
+    found = rank_rows(grams, probe.threshold, probe.subspace)
+    if conditional_rank(meta.get("corpus")) is not None:
+        found += law_rows(law_of(meta["corpus"]), batches(), probe.masking, vocab_size, drawn("masks"), probe.threshold)
     return [{"task": context.corpus, **row} for row in found]
 
 
-def law_rows(store, rows, tokens, threshold: float) -> list[dict]:
-    """Ranks of the exact log conditionals of every word of some sequences; [] where their rank is not known."""
-    law = law_of(read_json(Path(tokens) / "meta.json").get("corpus"))
-    if getattr(law, "conditional_rank", None) is None:
-        return []
-    ids, lengths = store.batch(rows)
-    logs = shifted_logs(law.conditionals(np.maximum(ids.numpy()[:, 1:-1] - FIRST, 0), lengths.numpy() - 2))
+def law_rows(law, batches, masking, vocab_size: int, rng, threshold: float) -> list[dict]:
+    """Score rows of the exact log conditionals of the words that are hidden of some sequences, each given all others.
+
+    Args:
+        law: `conditionals` as `masklab.corpora.laws` says.
+        batches, masking, vocab_size, rng: as of `state_grams`.
+    """
+    contexts = []
+    for ids, lengths in batches:
+        ids, lengths = ids.numpy(), lengths.numpy()
+        shown, row, column = mask_batch(ids, lengths, masking, vocab_size, rng)
+        word = (shown[row, column] == MASK) & (column > 0) & (column < lengths[row] - 1)
+        exact = law.conditionals(np.maximum(ids[:, 1:-1] - FIRST, 0), lengths - 2)
+        contexts.append(exact[row[word], column[word] - 1])
+    logs = shifted_logs(np.concatenate(contexts))
     values = np.linalg.svd(logs, compute_uv=False) ** 2
     found = {
-        "rank": counted_rank(logs),
+        "rank_counted": counted_rank(logs),
         "rank_interpolated": interpolated_rank(values, threshold),
         "rank_entropy": entropy_rank(values),
     }
@@ -108,11 +128,16 @@ def state_grams(
     grams, read = defaultdict(Gram), 0
 
     def add(ids, lengths, half, **places):
+        parts = {
+            (split.replace("_", "-"), each): torch.from_numpy(np.flatnonzero(where & (half == each)[:, None]))
+            for split, where in places.items()
+            for each in HALVES
+        }
         for layer, hidden_states in enumerate(states(torch.from_numpy(ids), lengths)):
-            for split, where in places.items():
-                for each in HALVES:
-                    own = where & (half == each)[:, None]
-                    grams[split.replace("_", "-"), layer, each].add(_at(hidden_states, own))
+            if layer == 0:
+                parts = {part: own.to(hidden_states.device) for part, own in parts.items()}
+            for (split, each), own in parts.items():
+                grams[split, layer, each].add(hidden_states[own])
 
     for ids, lengths in batches:
         ids = ids.numpy()
@@ -130,7 +155,7 @@ def state_grams(
         if words:
             drawn = shown.copy()
             drawn[hidden] = word_rng.choice(ids[inner], size=int(hidden.sum())) if inner.any() else mask_id
-            add(drawn, lengths, half, random_words=hidden)
+            add(drawn, lengths, half, beside_words=counted & ~hidden, random_words=hidden)
     for layer, half in {(layer, half) for _, layer, half in grams}:
         for whole, parts in WHOLES.items():
             left, right = (grams[part, layer, half] for part in parts)
@@ -138,42 +163,34 @@ def state_grams(
     return dict(grams)
 
 
-def _at(states, where):
-    return states[torch.from_numpy(np.flatnonzero(where)).to(states.device)]
-
-
-def rank_rows(grams: dict, threshold: float, subspace: float | None = None) -> list[dict]:
-    """Score rows (split, layer, metric, value, n) of Gram matrices."""
+def rank_rows(grams: dict, threshold: float, held: float | None = None) -> list[dict]:
+    """Score rows (split, layer, metric, value, n) of Gram matrices; held: the probe's `subspace`."""
     rows = []
     layers = sorted({layer for _, layer, _ in grams})
-    for split in SPLITS:
+    for split in (*SPLITS, *(WITH_WORDS if held is not None else ())):
         for layer in layers:
             gram = grams[split, layer, 0] + grams[split, layer, 1]
             if gram.count:
                 values = ranks(gram, threshold) | {"mean_share": gram.mean_share()}
                 rows += _rows(split, layer, gram.count, values)
-    for split in PLACES if subspace is not None else ():
-        for layer in layers:
-            values = {metric: outside_share(grams, split, base, layer, subspace) for metric, base in BASES.items()}
-            count = sum(grams[split, layer, half].count for half in HALVES)
-            rows += _rows(split, layer, count, {metric: v for metric, v in values.items() if v is not None})
+    for layer in layers if held is not None else ():
+        bases = {(base, half): grams[base, layer, half] for base in BASES.values() for half in HALVES}
+        spaces = {key: subspace(gram, held) for key, gram in bases.items() if gram.count}
+        for split in PLACES:
+            halves = [grams[split, layer, half] for half in HALVES]
+            shares = {metric: _share(halves, [spaces.get((base, h)) for h in HALVES]) for metric, base in BASES.items()}
+            measured = {metric: share for metric, share in shares.items() if share is not None}
+            rows += _rows(split, layer, sum(half.count for half in halves), measured)
     return rows
+
+
+def _share(halves: list[Gram], spaces: list) -> float | None:
+    """Mean over two halves of rows of the share outside the other half's `subspace`; None where one has no tokens."""
+    if not all(half.count for half in halves) or any(space is None for space in spaces):
+        return None
+    return sum(outside(half, space) for half, space in zip(halves, reversed(spaces), strict=True)) / len(halves)
 
 
 def _rows(split, layer, count, values):
     shared = {"split": split, "layer": layer, "n": count}
     return [{**shared, "metric": metric, "value": float(value)} for metric, value in values.items()]
-
-
-def outside_share(grams: dict, split: str, base: str, layer: int, subspace: float) -> float | None:
-    """Mean over the halves of the share of a split's norm outside the other half's subspace of `base`.
-
-    None where a half has no tokens.
-    """
-    shares = []
-    for half in HALVES:
-        rows, of = grams[split, layer, half], grams[base, layer, 1 - half]
-        if not (rows.count and of.count):
-            return None
-        shares.append(outside(rows, of, subspace))
-    return sum(shares) / len(shares)

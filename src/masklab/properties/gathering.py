@@ -12,9 +12,9 @@ from masklab.lines import read_lines
 from masklab.probes.folder import BATCH_TOKENS, read_foreign, read_own
 from masklab.properties.coded_words import MARK, words_of_pieces, words_of_text
 from masklab.sparse.lasso import unit_rows
+from masklab.sparse.looked import TOKENS
 from masklab.sparse.states import hidden_states
 
-TOKENS = 100_000  # that are looked at
 LENGTH = 512  # tokens that lines are cut to, or fewer where the encoder reads fewer
 CHUNK = 128  # lines read together; so many, at most, are read beyond the tokens asked for
 

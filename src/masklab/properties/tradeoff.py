@@ -5,11 +5,10 @@ from torch import Tensor
 
 from masklab.sparse.dictionary import learn
 from masklab.sparse.lasso import lasso, prepare
+from masklab.sparse.looked import ITERATIONS, SIZES
 
 FACTORS = (0.25, 0.5, 1, 2, 4)  # of the penalty
-SIZES = (0.25, 0.5, 1, 2)  # of the number of atoms
 CODED = 2000  # vectors that are coded, at most
-ITERATIONS = 100  # at most, of the dictionaries of some sizes
 
 
 def kept(x: Tensor, dictionary: Tensor, penalty: float, solver: str) -> dict[str, float]:

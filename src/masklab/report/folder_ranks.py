@@ -21,8 +21,9 @@ PANELS = {
 
 @style.paper
 def picture(rows: list[dict]):
-    """Figure of the rows of `masklab.probes.folder.folder_ranks`."""
+    """Figure of the rows of `masklab.probes.folder.folder_ranks`, of the inputs in `LOOKS`."""
     frame = pd.DataFrame(rows)
+    frame = frame[frame["split"].isin(LOOKS)]
     panels = {metric: title for metric, title in PANELS.items() if (frame["metric"] == metric).any()}
     figure, (row,) = style.grid(1, len(panels), 2.1)
     shown = {}

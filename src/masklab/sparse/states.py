@@ -16,21 +16,23 @@ from masklab.sparse.codes import write_codes
 from masklab.sparse.lasso import lasso, prepare, unit_rows
 from masklab.sparse.targets import Codes
 
-BATCH_TOKENS = 16384
+BATCH_TOKENS = {"cpu": 4096, "cuda": 16384}  # of a pass; larger ones leave the caches of a CPU
 CHUNK_TOKENS = 65536
 
 
 @torch.no_grad()
 def hidden_states(
-    model, store, rows, layer: int, batch_tokens: int = BATCH_TOKENS, device="cpu", only=None
+    model, store, rows, layer: int, batch_tokens: int | None = None, device="cpu", only=None
 ) -> Iterator[tuple[np.ndarray, Tensor]]:
     """Hidden states of `layer` at all tokens but [CLS] and [SEP] of the sequences `rows`, unmasked.
 
     Yields (positions [n] in `store.ids`, unit vectors [n, d] float32 on `device`), shortest sequences first, in
     batches of at most `batch_tokens` tokens (at least one sequence). `model` is a MaskedLM on `device`, put in eval
     mode; `store` a TokenStore. only: tokens that are asked for, [tokens] bool; batches without any are left out, and
-    the others stay as they are, since the rounding of a state depends on the batch that it is in.
+    the others stay as they are, since the rounding of a state depends on the batch that it is in. batch_tokens: None:
+    those of `BATCH_TOKENS`.
     """
+    batch_tokens = batch_tokens or BATCH_TOKENS[torch.device(device).type]
     model.eval()
     rows = np.asarray(rows)
     rows = rows[np.argsort(store.lengths[rows], kind="stable")]
@@ -58,7 +60,7 @@ def sample_states(
     tokens: int,
     draw: str = "random",
     seed: int = 1,
-    batch_tokens: int = BATCH_TOKENS,
+    batch_tokens: int | None = None,
     device="cpu",
     progress=None,
 ) -> Tensor:
@@ -106,7 +108,7 @@ def code_corpus(
     device="cpu",
     progress=None,
     *,
-    batch_tokens: int = BATCH_TOKENS,
+    batch_tokens: int | None = None,
     chunk_tokens: int = CHUNK_TOKENS,
     state_folder=None,
     fingerprint: dict | None = None,

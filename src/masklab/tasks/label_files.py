@@ -45,10 +45,16 @@ def label_files(config, name, seed):
                     f"{files[split]}: row {row + 1}: label {value!r} does not occur in training ({names})"
                 )
         frame["label"] = np.array([numbers[value] for value in values[split]], np.int64)
-    if config.limit and config.limit < len(splits["train"]):
-        order = generator(seed, name, "limit", config.seed).permutation(len(splits["train"]))
-        splits["train"] = splits["train"].iloc[np.sort(order[: config.limit])].reset_index(drop=True)
+    for split, limit in (("train", config.limit), *((held, config.limit_held_out) for held in ("valid", "test"))):
+        splits[split] = _drawn(splits[split], limit, generator(seed, name, "limit", config.seed))
     return splits, label_facts(splits, names, config.text_b is not None, config.metric)
+
+
+def _drawn(rows: pd.DataFrame, limit: int | None, rng) -> pd.DataFrame:
+    """At most `limit` rows, in their order; of two frames of one length the same, by generators of one address."""
+    if limit is None or limit >= len(rows):
+        return rows
+    return rows.iloc[np.sort(rng.permutation(len(rows))[:limit])].reset_index(drop=True)
 
 
 def babylm_labels(config, name, seed):

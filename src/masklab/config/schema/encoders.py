@@ -55,6 +55,10 @@ class Encoder(Entity):
         None, gt=0, description="Epsilon of layer norms; None: 1e-7 disentangled, 1e-5 relative, else 1e-12."
     )
     tied_head: bool = Field(True, description="The output matrix is the token embedding; false: one of its own.")
+    head: Literal["transform", "linear"] = Field(
+        "transform",
+        description="`transform`: between the last layer's states and the output matrix are a dense layer, gelu and layer norm (BERT); `linear`: logits are the states times the output matrix, plus a bias, so that the rank of logits is bound by that of states.",
+    )
     layers: Count = 12
     hidden: Count = Field(768, description="Width; a multiple of `heads`.")
     heads: Count = Field(12, description="Attention heads; an LSTM has none.")

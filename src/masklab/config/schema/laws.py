@@ -55,19 +55,19 @@ class HiddenMarkov(Drawn):
     )
     log_rank: Count | None = Field(
         None,
-        description="The words are a Markov chain themselves (as many states as symbols, one block) whose matrix of log probabilities is, but for what every row is shifted by, of this rank r: the log conditionals of a masked word are then of rank 2 r + 1.",
+        description="The words are a Markov chain themselves (as many states as symbols, one block) whose matrix of log probabilities is, but for what rows and columns are shifted by, of this rank r, and in which all words are equally frequent: the log conditionals of a masked word are then of rank 2 r + 2.",
     )
     contrast: float = Field(
         2.0,
         gt=0,
-        description="Under `log_rank`: standard deviation of the logits of a row; the larger, the more peaked.",
+        description="Under `log_rank`: standard deviation of the logits before rows and columns are shifted; the larger, the more peaked.",
     )
     seed: int = Field(1, ge=0, description="Seed of the matrices.")
 
     @property
     def conditional_rank(self) -> int | None:
         """Rank of the log conditionals of a masked word, shifts of rows left out; None where it is not known."""
-        return None if self.log_rank is None else 2 * self.log_rank + 1
+        return None if self.log_rank is None else 2 * self.log_rank + 2
 
     @model_validator(mode="after")
     def _chain(self):
@@ -77,7 +77,7 @@ class HiddenMarkov(Drawn):
             raise ValueError("log_rank: a chain of words needs as many states as symbols, and blocks: 1")
         if self.conditional_rank > self.symbols - 1:
             raise ValueError(
-                f"log_rank: 2 x {self.log_rank} + 1 directions do not fit {self.symbols} symbols, which leave"
+                f"log_rank: 2 x {self.log_rank} + 2 directions do not fit {self.symbols} symbols, which leave"
                 f" {self.symbols - 1}"
             )
         return self

@@ -89,6 +89,10 @@ class LabelFiles(Drawn):
     )
     metric: Literal["accuracy", "mcc", "f1"] = "accuracy"
     limit: Count | None = Field(None, description="At most this many training rows, drawn at random. None: all.")
+    limit_held_out: Count | None = Field(
+        None,
+        description="At most this many rows of the validation split, drawn at random, and as many of the test split; the same ones where they are one file. None: all.",
+    )
     seed: int = Field(1, ge=0)
 
 

@@ -16,14 +16,10 @@ CHUNK = 1024  # sentences whose messages are in memory together
 
 
 class Law:
-    """The law of sentences from `model`. Sentences are words [N, T] int and lengths [N] int (None: all are T long).
+    """The law of sentences from `model`. Sentences are words [N, T] int and lengths [N] int (None: all are T long)."""
 
-    conditional_rank: the rank of its log conditionals, where it is known.
-    """
-
-    def __init__(self, model: Model, conditional_rank: int | None = None):
+    def __init__(self, model: Model):
         self.model, self.symbols, self.states = model, model.symbols, model.states
-        self.conditional_rank = conditional_rank
 
     def conditionals(self, sequences, lengths=None) -> np.ndarray:
         """Pr(x_t = v | x_-t), [N, T, V]; zeros past a row's length. MaskLabError if a sentence is impossible."""
@@ -115,5 +111,4 @@ def _checked(sequences, lengths, symbols):
 
 def of_header(header: dict) -> Law:
     """The law of a corpus from its header (`symbols.read_header`)."""
-    config = HiddenMarkov(**header["config"]["hmm"])
-    return Law(draw_model(config, header["seed"]), config.conditional_rank)
+    return Law(draw_model(HiddenMarkov(**header["config"]["hmm"]), header["seed"]))

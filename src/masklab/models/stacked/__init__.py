@@ -13,6 +13,7 @@ from masklab.config.schema import Encoder
 
 KNOWN = ("positions", "layers", "hidden", "heads", "intermediate", "max_positions", "dropout", "init_range")
 MASKED = ("absolute", "relative_buckets", "relative_distance", "norm", "embedding_norm", "norm_eps", "tied_head")
+MASKED += ("head",)
 WIDEST = 128  # hidden width; wider layers keep a core busy by themselves
 
 

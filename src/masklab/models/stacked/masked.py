@@ -31,7 +31,8 @@ class StackedMaskedLM:
     def __init__(self, parameters, config):
         self.parameters, self.config = parameters, config
         self.encoder = StackedEncoder(parameters, config, first=False, prefix="", apart=True)
-        self.norm = Norm(parameters, "head.norm", config.eps, apart=True)
+        transform = config.head == "transform"
+        self.norm = Norm(parameters, "head.norm", config.eps, apart=True) if transform else None
         self.table = WORD if config.tied_head else "head.weight"
 
     def forward(self, batches, layout, seeds=None):
@@ -55,8 +56,10 @@ class StackedMaskedLM:
             keep = keep_masks(seeds, sites, self.config.dropout, whole)
         states = self.encoder.forward(ids, lengths, keep, masked)
         rows, pair = masked.own, self.parameters.pair
-        inner = affine(states, *pair("head.dense"), rows)
-        read = self.norm.forward(F.gelu(inner), rows)
+        inner, read = None, states
+        if self.norm is not None:
+            inner = affine(states, *pair("head.dense"), rows)
+            read = self.norm.forward(F.gelu(inner), rows)
         self.saved = states, inner, read, rows
         logits = affine(read, self.parameters[self.table], self.parameters["head.bias"], rows)
         latent = affine(read, *pair("latent"), rows) if "latent.weight" in self.parameters.shapes else None
@@ -75,6 +78,8 @@ class StackedMaskedLM:
         elif "latent.weight" in self.parameters.shapes:
             for part in self.parameters.gradient_pair("latent"):
                 part.zero_()
-        g = torch.ops.aten.gelu_backward(self.norm.backward(g), inner)
-        affine_gradients(g, states, *self.parameters.gradient_pair("head.dense"), rows)
-        self.encoder.backward(input_gradient(g, self.parameters["head.dense.weight"], rows), add=self.table == WORD)
+        if self.norm is not None:
+            g = torch.ops.aten.gelu_backward(self.norm.backward(g), inner)
+            affine_gradients(g, states, *self.parameters.gradient_pair("head.dense"), rows)
+            g = input_gradient(g, self.parameters["head.dense.weight"], rows)
+        self.encoder.backward(g, add=self.table == WORD)

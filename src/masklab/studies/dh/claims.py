@@ -9,7 +9,7 @@ Claims whose recipes or tasks the study lacks are left out.
 """
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Correlation, Least, Reach, Slope, Sum, difference
+from masklab.claims.effects import Correlation, Least, Reach, Slope, Sum, difference, less
 from masklab.errors import MaskLabError
 from masklab.scores.reading import Reading
 from masklab.scores.view import View
@@ -111,15 +111,6 @@ class Curves:
         """How far off a straight course a curve lies, the mean over domains."""
         readings = [self.reading(at, start, (d,), over="train_size", reduce="roughness") for d in domains]
         return Sum(tuple((1 / len(domains), reading) for reading in readings))
-
-
-def less(left: Sum, right: Sum) -> Sum:
-    """One effect less another, equal readings added up and those of weight 0 left out."""
-    total = {}
-    for sign, effect in ((1, left), (-1, right)):
-        for weight, reading in effect.terms:
-            total[reading] = total.get(reading, 0) + sign * weight
-    return Sum(tuple((weight, reading) for reading, weight in total.items() if weight))
 
 
 def claims(view: View) -> list[Claim]:

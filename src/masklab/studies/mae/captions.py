@@ -9,9 +9,9 @@ FIGURES = {
         " words in their places, and of the words that stood there; the last is .01 up to sampling."
     ),
     "figure_law": (
-        "Against the rank of the law's log conditionals, which is known: the rank of states in the last layer, the gap"
-        " between masked and unmasked inputs, and shares outside the subspace of real tokens; vertical: the width of"
-        " the encoder."
+        "Against the rank of the law's log conditionals T, which is known: the rank of states in the last layer (of T"
+        " itself, less the mean of each row), the gap between masked and unmasked inputs, and shares outside the"
+        " subspace of real tokens."
     ),
     "figure_loss": (
         "Checkpoints against their validation loss: the gap of the centred rank between masked and unmasked inputs, the"

@@ -9,7 +9,7 @@ whose recipes or tasks the study lacks are left out; of a study with several pan
 import math
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Crossing, Ratio, Slope, Sum, difference
+from masklab.claims.effects import Crossing, Ratio, Slope, Sum, difference, less
 from masklab.errors import MaskLabError
 from masklab.scores.reading import Reading, needs
 from masklab.scores.view import View
@@ -27,6 +27,7 @@ from masklab.studies.mae.select import (
     RANDOM,
     RESET,
     Panel,
+    above_real,
     gap,
     laws,
     left_out,
@@ -34,10 +35,10 @@ from masklab.studies.mae.select import (
     own_part,
     rank,
     score,
+    words_part,
 )
 
-HEADLINES = ("deficient-mlm", "better-sentences", "delta-sentences", "dose-lemma", "dose-theorem")
-FORMS = BETWEEN
+HEADLINES = ("deficient-mlm", "better-sentences", "delta-sentences")
 UNTRAINED = ("equal-", "slightly-")  # names of claims that hold of models that learned nothing
 
 
@@ -48,12 +49,12 @@ def claims(view: View) -> list[Claim]:
         for group in (_deficiency, _results, _ablations, _utilisation):
             for section, figure, name, sentence, (effect, *of), *region in group():
                 try:
-                    made = effect(panel, *of)
+                    made, given = effect(panel, *of), _given(panel, name)
                     needs(made, view, with_nulls=False)
                 except MaskLabError:  # no such recipe, no such task, or not measured
                     continue
                 at, named = panel.heading(section), panel.heading(name)
-                more = {"headline": name in HEADLINES, "trained": not name.startswith(UNTRAINED)}
+                more = {"headline": name in HEADLINES, "trained": not name.startswith(UNTRAINED), "given": given}
                 listed.append(Claim(named, at, figure, sentence, made, *region, **more))
     return listed + _doses(view)
 
@@ -62,23 +63,28 @@ def _doses(view) -> list[Claim]:
     """What the paper does not have: laws whose log conditionals T have ranks that are known and differ."""
     section, listed, metric = "not in the paper", [], BETWEEN["-centred"]
     names = laws(view, MLM)
+    nulls = {k: view.nulls.get(name, {}).get("untrained") for k, name in names.items()}
     more = "the higher the rank of T, the more"
     for name, sentence, effect in (
-        ("dose-lemma", f"{more} dimensions [MASK]s have in the last layer",
-         lambda recipe: rank(recipe, "mask-positions", metric, layers="last")),
+        ("dose-lemma", f"{more} dimensions [MASK]s have in the last layer (than real tokens)",
+         lambda recipe: above_real(recipe, metric)),
         ("dose-gap", f"{more} dimensions masked inputs have than unmasked ones", lambda recipe: gap(recipe, metric)),
         ("dose-theorem", f"{more} of [MASK]s lies outside the subspace of real tokens",
          lambda recipe: left_out(recipe, "hidden-words")),
     ):  # fmt: skip
-        effects = tuple(effect(recipe) for recipe in names.values())
-        slope = Slope(effects, tuple(math.log2(k) for k in names), "doubling of rank(T)")
-        try:
-            if len(names) < 2:
+        for suffix, since, made in (
+            ("", "", lambda k, effect=effect: effect(names[k])),
+            ("-learned", " (more so than at initial weights)",
+             lambda k, effect=effect: less(effect(names[k]), effect(nulls[k]))),
+        ):  # fmt: skip
+            if len(names) < 2 or (suffix and None in nulls.values()):
                 continue
-            needs(slope, view, with_nulls=False)
-        except MaskLabError:
-            continue
-        listed.append(Claim(name, section, "law", sentence, slope, headline=name in HEADLINES, trained=True))
+            slope = Slope(tuple(map(made, names)), tuple(map(math.log2, names)), "doubling of rank(T)")
+            try:
+                needs(slope, view, with_nulls=False)
+            except MaskLabError:
+                continue
+            listed.append(Claim(f"{name}{suffix}", section, "law", f"{sentence}{since}", slope, trained=True))
     return listed
 
 
@@ -89,23 +95,19 @@ def _gap(panel, role, layers, metric):
     return gap(panel[role], metric, layers)
 
 
-def _less_effect(left, right):
-    """One sum less another, equal readings added up."""
-    total = {}
-    for sign, effect in ((1, left), (-1, right)):
-        for weight, reading in effect.terms:
-            total[reading] = total.get(reading, 0.0) + sign * weight
-    return Sum(tuple((weight, reading) for reading, weight in total.items() if weight))
-
-
 def _learned(panel, role, effect, *of):
     """An effect on the recipe with a role less the same on its initial weights."""
-    return _less_effect(effect(panel[role], *of), effect(panel.null(role), *of))
+    return less(effect(panel[role], *of), effect(panel.null(role), *of))
 
 
 def _most(panel, role, metric):
     """The part of the gap that [MASK]s themselves make less the rest of it."""
-    return _less_effect(own_part(panel[role], metric), other_part(panel[role], metric))
+    return less(own_part(panel[role], metric), other_part(panel[role], metric))
+
+
+def _than_words(panel, role, metric):
+    """The part of [MASK]s themselves less that of random words in their places."""
+    return less(own_part(panel[role], metric), words_part(panel[role], metric))
 
 
 def _part(panel, role, metric):
@@ -113,7 +115,7 @@ def _part(panel, role, metric):
 
 
 def _deeper(panel, metric):
-    return _less_effect(*(_gap(panel, MLM, layers, metric) for layers in ("deep", "shallow")))
+    return less(*(_gap(panel, MLM, layers, metric) for layers in ("deep", "shallow")))
 
 
 def _growth(name, metric, times=1.0):
@@ -141,6 +143,13 @@ def _less(panel, left, right, about, metric=None):
     return difference(*(score(name, tasks, metric) for name in pair))
 
 
+def _cause(panel, about):
+    """What the decoder alone gains over MLM, less half of what MAE-LM gains."""
+    (tasks,) = panel.tasks([panel[role] for role in (MLM, KEPT, MAE)], [about]).values()
+    mlm, kept, mae = (score(panel[role], tasks) for role in (MLM, KEPT, MAE))
+    return Sum(((1.0, kept), (-0.5, mae), (-0.5, mlm)))
+
+
 def _slope(panel, about):
     if len(panel.deltas) < 3:
         raise MaskLabError(f"panel {panel.title!r} has no three recipes that differ in delta alone")
@@ -165,6 +174,18 @@ def _reached(panel, cost):
     return Crossing(*curves, level=score(mlm, tasks), whole=Reading(mlm, cost), threshold=0.5)
 
 
+def _given(panel, name) -> tuple:
+    """What a sentence presupposes to be above 0: a gap, most of which has a cause; an advantage that lasts; a gain."""
+    metric = BETWEEN["-centred" if name.endswith("-centred") else ""]
+    if name.startswith("masks-own-most"):
+        return (_gap(panel, MLM, "all", metric),)
+    if name.startswith(("rank-entailment", "rank-answers")):
+        return (_pretrained(panel, metric),)
+    if name.startswith("decoder-alone-"):
+        return (_less(panel, MAE, MLM, name.removeprefix("decoder-alone-")),)
+    return (_less(panel, MAE, MLM, "entailment"),) if name.startswith("faster-") else ()
+
+
 # --- sentences -----------------------------------------------------------------------------
 
 
@@ -175,13 +196,17 @@ def _deficiency():
     grows = "The rank of [MASK] token representations will increase from the input layer to the output layer"
     themselves = "some model dimensions are exclusively used for representing [MASK] tokens (their own states)"
     most = f"{themselves}: most of the gap"
-    for suffix, metric in (FORMS | ENTROPY).items():
+    for suffix, metric in (BETWEEN | ENTROPY).items():
         yield s, "1a", f"deficient-mlm{suffix}", below, (_gap, MLM, "all", metric)
         since = f"{below} (more than at initial weights)"
         yield s, "1a", f"deficient-mlm-learned{suffix}", since, (_learned, MLM, gap, metric)
-    for suffix, metric in FORMS.items():
+    for suffix, metric in BETWEEN.items():
         yield s, "ranks", f"masks-own{suffix}", themselves, (_part, MLM, metric)
+        since = f"{themselves} (more than at initial weights)"
+        yield s, "ranks", f"masks-own-learned{suffix}", since, (_learned, MLM, own_part, metric)
         yield s, "ranks", f"masks-own-most{suffix}", most, (_most, MLM, metric)
+        than = f"{themselves}: more than random words in their places would add"
+        yield s, "ranks", f"masks-own-words{suffix}", than, (_than_words, MLM, metric)
         corrupted = f"{below} for 80/10/10 too (asked by reviewers)"
         yield s, "1a", f"deficient-80-10-10{suffix}", corrupted, (_gap, CORRUPTED, "all", metric)
         yield s, "1a", f"deficient-last{suffix}", f"{below} (last layer)", (_gap, MLM, "last", metric)
@@ -216,7 +241,7 @@ def _results():
 
 def _ablations():
     s = "4.3"
-    cause = "using the additional decoder is not the main reason for the performance gain"
+    cause = "using the additional decoder is not the main reason for the performance gain (less than half of it)"
     helps = "when [MASK] is present in the encoder, resetting the [MASK] token embeddings in the decoder helps"
     worse = "resetting is slightly worse than not including [MASK] in the encoder at all"
     replaced = "replacing [MASK] tokens with random real tokens does not yield better results than MLM"
@@ -225,7 +250,7 @@ def _ablations():
     small = "using a relatively small decoder yields good results (more layers are worse)"
     trend = "including a higher portion of [MASK] tokens in the encoder degrades its performance"
     for about in ("sentences", "answers"):
-        yield s, "T2", f"decoder-alone-{about}", cause, (_less, KEPT, MLM, about), "no more"
+        yield s, "T2", f"decoder-alone-{about}", cause, (_cause, about), "below 0"
         yield s, "T2", f"reset-helps-{about}", helps, (_less, RESET, KEPT, about)
         yield s, "T2", f"reset-worse-{about}", worse, (_less, MAE, RESET, about)
         yield s, "T2", f"random-{about}", replaced, (_less, RANDOM, MLM, about), "no more"
@@ -241,7 +266,7 @@ def _ablations():
 def _utilisation():
     pretrained = "MAE-LM results in a higher effective rank of real token representations than RoBERTa"
     tuned = "such an advantage holds in downstream tasks after fine-tuning"
-    for suffix, metric in FORMS.items():
+    for suffix, metric in BETWEEN.items():
         yield "4.4", "T3", f"rank{suffix}", pretrained, (_pretrained, metric)
         for about in ("entailment", "answers"):
             yield "4.4", "T3", f"rank-{about}{suffix}", tuned, (_less, MAE, MLM, about, metric)

@@ -4,10 +4,11 @@ import pandas as pd
 
 from masklab.claims.values import effect_estimate
 from masklab.report import style
-from masklab.report.marks import bars, interval_key, key, limits, note, plain_log, write_note
+from masklab.report.marks import APART, bars, interval_key, key, limits, note, plain_log, write_note
 from masklab.scores.reading import Reading, leaves
 
 HEIGHT = 2.1
+ROOM = 1.2  # beyond the lowest and the highest rank of T, as a factor
 COLUMNS = {
     "Rank, centred": ("masks", "real", "initial", "law"),
     "Gap of ranks, centred": ("gap", "own"),
@@ -17,11 +18,12 @@ LOOKS = {
     "masks": ("[MASK]s", {"color": "#D55E00", "marker": "s", "linestyle": "-"}),
     "real": ("real tokens", {"color": "#0072B2", "marker": "o", "linestyle": (0, (5, 1.5))}),
     "initial": ("[MASK]s at initial weights", {"color": "0.35", "marker": "x", "linestyle": (0, (1, 1.2))}),
-    "law": ("T itself", {"color": "0.6", "marker": "", "linestyle": "-", "linewidth": 0.9}),
+    "law": ("T itself", {"color": "0.45", "marker": "", "linestyle": "-", "linewidth": 0.9}),
     "gap": ("masked − unmasked", {"color": "#000000", "marker": "D", "linestyle": "-"}),
     "own": ("of it [MASK]s themselves", {"color": "#CC79A7", "marker": "v", "linestyle": (0, (4, 1.2, 1, 1.2))}),
     "random-words": ("random words", {"color": "#009E73", "marker": "^", "linestyle": (0, (1, 1.2))}),
 }
+WIDTH = {"color": "0.75", "linestyle": "-", "linewidth": 2.5}
 LOOKS |= {"mask-positions": LOOKS["masks"], "hidden-words": ("the words they hide", LOOKS["real"][1])}
 
 
@@ -34,21 +36,24 @@ def figure_law(results, chosen):
         for axes, (title, whats) in zip(row, COLUMNS.items(), strict=True):
             frames = [_points(results, own[what]).assign(label=label, what=what) for what in whats]
             frames = [frame for frame in frames if len(frame)]
-            for frame in frames:
-                name, look = LOOKS[frame["what"].iloc[0]]
-                bars(axes, frame["x"], frame, **look)
-                shown[name] = look
             axes.set_xscale("log")
+            for number, frame in enumerate(frames):
+                name, look = LOOKS[frame["what"].iloc[0]]
+                bars(axes, frame["x"], frame, (number - (len(frames) - 1) / 2) * APART, **look)
+                shown[name] = look
             limits(axes, frames, least=0.0 if title != "Gap of ranks, centred" else None)
-            axes.axvline(width, color="0.75", linewidth=0.8, zorder=0, label="_width")
+            axes.axvline(width, zorder=0, **WIDTH)
+            at = sorted({x for frame in frames for x in frame["x"]})
+            axes.set_xlim(at[0] / ROOM, at[-1] * ROOM)
             plain_log(axes.xaxis)
-            axes.set_xticks(sorted({x for frame in frames for x in frame["x"]}))
+            axes.set_xticks(at)
             axes.set_xlabel("Rank of T")
             style.panel_title(axes, title if len(chosen) == 1 else f"{label}: {title}", next(letters))
             data += frames
+    shown["width of the encoder"] = WIDTH
     handles = dict(key(name, **look) for name, look in shown.items()) | interval_key(data, "bar")
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, note(data, "tokens"))
+    write_note(figure, note(data, "tokens", beside=True))
     return figure, pd.concat(data, ignore_index=True)
 
 

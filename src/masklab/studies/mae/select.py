@@ -7,8 +7,7 @@ ablations: recipes that differ from MAE-LM in one thing. Other recipes of a pane
 
 from masklab.claims.effects import Sum, difference
 from masklab.errors import MaskLabError
-from masklab.scores.reading import RANKS as ALL_RANKS
-from masklab.scores.reading import Reading, needs
+from masklab.scores.reading import RANKS, Reading, needs
 from masklab.scores.view import View
 
 MLM, MAE, CORRUPTED = COMPARED = ("MLM", "MAE-LM", "80/10/10")
@@ -157,7 +156,7 @@ def laws(view: View, role: str) -> dict[int, str]:
         name = panel.roles.get(role)
         log_rank = None if name is None else view.fact(name, LOG_RANK)
         if log_rank is not None:
-            found.setdefault(2 * int(log_rank) + 1, name)  # as `HiddenMarkov.conditional_rank`
+            found.setdefault(2 * int(log_rank) + 2, name)  # as `HiddenMarkov.conditional_rank`
     return dict(sorted(found.items()))
 
 
@@ -179,7 +178,7 @@ def every(view: View, choose) -> dict:
 # --- readings ------------------------------------------------------------------------------
 
 INPUTS = ("masked", "unmasked")
-RANKS = ("rank", "rank_centred")  # whole numbers, as the paper has them
+# Ranks that are claimed, by what the names of their claims end in: between whole numbers, and without a threshold.
 BETWEEN = {"": "rank_interpolated", "-centred": "rank_interpolated_centred"}
 ENTROPY = {"-entropy": "rank_entropy", "-entropy-centred": "rank_entropy_centred"}
 PLACES = ("mask-positions", "random-words", "hidden-words")
@@ -188,7 +187,7 @@ COSTS = ("seconds", "flops", "tokens")
 
 def score(recipe: str, tasks, metric: str | None = None, **more) -> Reading:
     """Mean over tasks of the median over fine-tunings (section 4.1); of a rank, the last layer's after them."""
-    layers = "last" if metric in ALL_RANKS else None
+    layers = "last" if metric in RANKS else None
     return Reading(recipe, metric, tuple(tasks), probe="finetune", seeds="median", layers=layers, **more)
 
 
@@ -207,9 +206,19 @@ def own_part(recipe: str, metric: str, layers="all", **more) -> Sum:
     return difference(*(rank(recipe, s, metric, layers=layers, **more) for s in ("masked", "real-positions")))
 
 
+def words_part(recipe: str, metric: str, layers="all", **more) -> Sum:
+    """What the rows of random words in the places of [MASK]s make of the rank of inputs with these: its own part."""
+    return difference(*(rank(recipe, s, metric, layers=layers, **more) for s in ("with-words", "beside-words")))
+
+
 def other_part(recipe: str, metric: str, layers="all", **more) -> Sum:
     """The rest of the gap: real tokens beside [MASK]s less unmasked inputs."""
     return difference(*(rank(recipe, s, metric, layers=layers, **more) for s in ("real-positions", "unmasked")))
+
+
+def above_real(recipe: str, metric: str, layers="last", **more) -> Sum:
+    """Rank of [MASK]s less that of the tokens of unmasked inputs."""
+    return difference(*(rank(recipe, s, metric, layers=layers, **more) for s in (PLACES[0], INPUTS[1])))
 
 
 def left_out(recipe: str, than: str, metric="outside", layers="all", **more) -> Sum:

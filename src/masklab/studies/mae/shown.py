@@ -1,7 +1,7 @@
 """What each figure and table of the wing shows, by panel. Light: read when the workflow is parsed."""
 
 from masklab.errors import MaskLabError
-from masklab.scores.reading import Reading, task_names
+from masklab.scores.reading import WHOLE, Reading, task_names
 from masklab.scores.view import View
 from masklab.studies.mae.select import (
     BETWEEN,
@@ -13,7 +13,6 @@ from masklab.studies.mae.select import (
     MAE,
     MLM,
     PLACES,
-    RANKS,
     every,
     gap,
     laws,
@@ -22,6 +21,7 @@ from masklab.studies.mae.select import (
     own_part,
     rank,
     score,
+    words_part,
 )
 
 
@@ -42,7 +42,7 @@ def figure1b(view: View) -> dict:
 
     def choose(panel):
         names = panel.labelled(COMPARED).items()
-        return {m: {label: rank(name, "mask-positions", m, over="layer") for label, name in names} for m in RANKS}
+        return {m: {label: rank(name, "mask-positions", m, over="layer") for label, name in names} for m in WHOLE}
 
     return every(view, choose)
 
@@ -117,7 +117,12 @@ def ranks(view: View) -> dict:
         parts = {}
         for said, metric in forms.items():
             rows = {row: {label: effect(name, metric) for label, name in names.items()} for row, effect in made.items()}
-            rows["the gap at initial weights"] = {label: gap(null, metric) for label, null in nulls.items() if null}
+            rows["random words in the places of [MASK]s"] = {
+                label: words_part(name, metric) for label, name in names.items()
+            }
+            for row in ("the gap", "of it [MASK]s themselves"):
+                own = {label: made[row](null, metric) for label, null in nulls.items() if null}
+                rows[f"{row} at initial weights"] = own
             parts[panel.heading(f"Effective rank{said}")] = rows
         rows = {
             f"{place.replace('-', ' ')}{at}": {
@@ -211,7 +216,7 @@ def table3(view: View) -> dict:
             about = panel.tasks(dict(names).values(), ("entailment", "answers"), ranked=True)
         except MaskLabError:
             about = {}
-        for metric, said in zip(RANKS, ("Effective rank", "Effective rank, centred"), strict=True):
+        for metric, said in zip(WHOLE, ("Effective rank", "Effective rank, centred"), strict=True):
             rows = {"Pre-trained": {label: rank(name, "unmasked", metric, layers="last") for label, name in names}}
             for task, called in task_names(task for tasks in about.values() for task in tasks).items():
                 rows[f"After {called}"] = {label: score(name, (task,), metric) for label, name in names}
