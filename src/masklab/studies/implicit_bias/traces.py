@@ -63,7 +63,7 @@ def _against_sgd(results, chosen, place):
             if index == 0:
                 axes.set_ylabel(textwrap.fill(name, 16))
             data.append(frame)
-        title_of(grid[0, index], f"{title} ({name_of(frame.iloc[-1])})", index, len(columns))
+        title_of(grid[0, index], f"{title}\n({name_of(frame.iloc[-1])})", index, len(columns))
     return finish(figure, results, data, {}, drawn, "the lowest loss", "band")
 
 
