@@ -67,10 +67,11 @@ def test_everything_is_made(folder):
 
 
 @pytest.mark.parametrize(
-    ("preset", "recipes", "nulls", "figures"), [("evening", 19, 15, 14), ("gpu", 15, 15, 12), ("paper", 24, 25, 12)]
+    ("preset", "recipes", "nulls", "more", "figures"),
+    [("evening", 19, 15, 22, 14), ("gpu", 15, 15, 0, 12), ("paper", 24, 25, 0, 12)],
 )
-def test_presets_dry_run(preset, recipes, nulls, figures):
-    """Three replicates of every recipe and of every null."""
+def test_presets_dry_run(preset, recipes, nulls, more, figures):
+    """Three replicates of every recipe and null; in the evening five more of two, of the nulls of one, and two of SGD."""
     counts = jobs(running.dry_run_of_preset(preset, "implicit-bias"))
-    assert counts["pretrain"] == 3 * (recipes + nulls)
+    assert counts["pretrain"] == 3 * (recipes + nulls) + more
     assert (counts["figure"], counts["table"], counts["study_claims"]) == (figures, 3, 1)
