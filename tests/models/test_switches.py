@@ -12,6 +12,7 @@ from masklab.config.schema import Encoder
 from masklab.errors import MaskLabError
 from masklab.models import attention, encoder, relative
 from masklab.models.attention import Attention, Queries
+from masklab.models.blocks import Lstm
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.models.modeling_masklab import MaskLabConfig, MaskLabForMaskedLM
@@ -259,6 +260,17 @@ def test_bf16_autocast(form):
         output = model(ids, lengths, at).logits
     output.float().square().mean().backward()
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+def test_an_lstm_under_bf16_where_a_cpu_has_none(monkeypatch):
+    """oneDNN has no such kernel there: it computes in float32, what it would without autocast."""
+    monkeypatch.setattr("masklab.models.blocks.has_bf16", lambda: False)
+    lstm, x = Lstm(6, 4, batch_first=True), torch.randn(3, 5, 6)
+    for parameter in lstm.parameters():
+        torch.nn.init.normal_(parameter)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = lstm(x.bfloat16())[0]
+    assert output.dtype == torch.float32 and torch.equal(output, lstm(x.bfloat16().float())[0])
 
 
 @pytest.mark.parametrize("form", KINDS[5:9], ids=name)

@@ -71,7 +71,7 @@ def test_everything_is_made(folder):
     [("evening", 19, 15, 22, 14), ("gpu", 15, 15, 0, 12), ("paper", 24, 25, 0, 12)],
 )
 def test_presets_dry_run(preset, recipes, nulls, more, figures):
-    """Three replicates of every recipe and null; in the evening five more of two, of the nulls of one, and two of SGD."""
+    """Three replicates of recipes and nulls; in the evening five more of two, of the nulls of one, and two of SGD."""
     counts = jobs(running.dry_run_of_preset(preset, "implicit-bias"))
     assert counts["pretrain"] == 3 * (recipes + nulls) + more
     assert (counts["figure"], counts["table"], counts["study_claims"]) == (figures, 3, 1)

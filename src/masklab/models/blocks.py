@@ -8,6 +8,7 @@ from masklab.config.schema import Encoder
 from masklab.models.attention import Attention, Batch, Queries
 from masklab.models.dropout import dropout, dropout_add
 from masklab.models.linear import Linear
+from masklab.models.products import has_bf16
 from masklab.models.relative import BiasedAttention, DisentangledAttention
 from masklab.optim.direct import lookup
 
@@ -80,10 +81,19 @@ class Block(nn.Module):
 
 
 class Lstm(nn.LSTM):
-    """An LSTM that is initialised by the model that owns it."""
+    """An LSTM that is initialised by the model that owns it.
+
+    Under bf16 on a CPU that has no instructions for it, it computes in float32: there is no other kernel.
+    """
 
     def reset_parameters(self) -> None:
         pass
+
+    def forward(self, x):
+        if x.device.type == "cpu" and torch.is_autocast_enabled("cpu") and not has_bf16():
+            with torch.autocast("cpu", enabled=False):
+                return super().forward(x.float())
+        return super().forward(x)
 
 
 class LstmBlock(nn.Module):
