@@ -132,7 +132,7 @@ def test_tasks_are_told_apart_and_titled_by_facts(results):
     found = synthetic.results(config, "implicit-bias", world)
     figure, data = shown(config, found, "figures", "figure3")
     titles = [axes.get_title("left") for axes in figure.axes[:2]]
-    assert "PCFG, span of 1 word (" in titles[0] and "HMM, position 8 (" in titles[1]
+    assert "PCFG, span of 1 word\n(" in titles[0] and "HMM, position 8\n(" in titles[1]
     assert set(data["task"]) == {"", "ib-pcfg-a", "ib-hmm-3"}
     assert {"larger-hmm-6", "larger-hmm-8"} < set(claims(config, found).index)
 

@@ -6,6 +6,7 @@ the unigram distribution of the training tokens, whatever stands around it. The 
 these it is, and the tokenizer.
 """
 
+import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,8 +52,9 @@ def save_words(folder, words: Words, tokenizer_folder=None, metadata: dict | Non
     from masklab.models.checkpoint import TOKENIZER_FILES
 
     with atomic_folder(folder) as temporary:
-        settings = {"order": str(words.order), "max_positions": str(words.max_positions), "units": str(words.units)}
-        save_file({"probabilities": words.probabilities}, temporary / FILE, settings)
+        # one entry of metadata: safetensors writes several in any order, and equal words would differ in their bytes
+        settings = {"order": words.order, "max_positions": words.max_positions, "units": words.units}
+        save_file({"probabilities": words.probabilities}, temporary / FILE, {"words": json.dumps(settings)})
         write_json(metadata or {}, temporary / "masklab.json", lasting=False)
         if tokenizer_folder is not None:
             for name in TOKENIZER_FILES:
@@ -64,10 +66,8 @@ def load_words(folder) -> Words:
     path = Path(folder) / FILE
     try:
         with safe_open(path, "np") as file:
-            settings, probabilities = file.metadata() or {}, file.get_tensor("probabilities")
-            order, units = (settings.get(name) == "True" for name in ("order", "units"))
-            return Words(probabilities, order, int(settings["max_positions"]), units)
+            return Words(file.get_tensor("probabilities"), **json.loads((file.metadata() or {})["words"]))
     except FileNotFoundError:
         raise MaskLabError(f"{path}: no such file") from None
-    except (SafetensorError, KeyError, ValueError) as error:
+    except (SafetensorError, KeyError, ValueError, TypeError) as error:
         raise MaskLabError(f"{path}: not the words of a corpus ({error})") from None
