@@ -47,13 +47,13 @@ def test_default_checkpoints_are_fifths():
 def test_steps_and_units_of_a_probe():
     config = load(changed("probes", "finetune", "split", value=["step", "task"]))
     probe, model = config.probes["finetune"], config.models["strict-kd"]
-    assert probe_steps(probe, model) == [80, 240, 400]
+    assert probe_steps(probe, model) == [80, 400]
     names = units(probe, model)
-    assert names["step-80.sentiment"] == ([80], ["sentiment"]) and len(names) == 3 * len(probe.tasks)
+    assert names["step-80.sentiment"] == ([80], ["sentiment"]) and len(names) == 2 * len(probe.tasks)
     assert list(units(config.probes["minimal-pairs"], model)) == ["all"]
     packed = units(probe.model_copy(update={"pack": 4}), model)
     first = probe.tasks[0]
-    assert packed[f"step-80.{first}+3"] == ([80], probe.tasks[:4]) and len(packed) == 3 * 2  # 6 tasks: 4, 2
+    assert packed[f"step-80.{first}+3"] == ([80], probe.tasks[:4]) and len(packed) == 2 * 2  # 6 tasks: 4, 2
     assert packed[f"step-400.{probe.tasks[4]}+1"] == ([400], probe.tasks[4:])
     assert list(units(probe.model_copy(update={"split": ["task"], "pack": 5}), model))[1] == probe.tasks[5]
 
