@@ -63,6 +63,7 @@ def main(arguments=None) -> int:
         "--at-once", type=int, metavar="N", help="jobs side by side: adds the time (on this machine's CPU: its cores)"
     )
     plan.add_argument("--actual", action="store_true", help="after a run: seconds planned and used, by rule")
+    commands.add_parser("speed", help="how fast this machine's CPU trains, as a file for `plan --assume`")
     why = commands.add_parser("why", help="what changed since an artifact was made, so that it is to be made again")
     why.add_argument("artifact", help="a file of the results, or a target such as mlsm_figure3")
     why.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as given to snakemake (config.yaml)")
@@ -198,6 +199,14 @@ def _plan(options):
     print(actual(plan, config) if options.actual else table(plan, at_once))
 
 
+def _speed(options):
+    from masklab.plan import read_assumptions
+    from masklab.plan.speed import told
+
+    devices = read_assumptions()["devices"]
+    print(told(next(name for name, entry in devices.items() if not entry["gpu"]), devices), end="")
+
+
 def _why(options):
     from masklab.plan.graph import opened
     from masklab.plan.why import why
@@ -303,6 +312,7 @@ COMMANDS = {
     "rank": _rank,
     "dictionary": _dictionary,
     "plan": _plan,
+    "speed": _speed,
     "why": _why,
     "compare": _compare,
     "store": _store,
