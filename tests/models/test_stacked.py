@@ -5,7 +5,7 @@ import torch
 from masklab.config.schema import Encoder
 from masklab.models.dropout import keep_mask
 from masklab.models.encoder import MaskedLM
-from masklab.models.stacked import supports
+from masklab.models.stacked import grid, supports
 from masklab.models.stacked.dropout import keep_masks, sites
 from masklab.models.stacked.encoder import StackedEncoder
 from masklab.models.stacked.parameters import StackedParameters
@@ -51,15 +51,21 @@ def batch(shapes):
 @pytest.mark.parametrize("shapes", [SHAPES, SHAPES[:1], [SHAPES[0]] * 3], ids=["different", "one", "equal"])
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("p", [0.0, 0.2])
-@pytest.mark.parametrize("positions", ["absolute", "disentangled"])
-def test_every_copy_has_the_states_and_gradients_of_its_model_alone(positions, shapes, first, p):
-    config = CONFIG.model_copy(update={"dropout": p, "positions": positions})
+@pytest.mark.parametrize("pack", [True, False])
+@pytest.mark.parametrize("positions", ["absolute", "disentangled", "relative"])
+def test_every_copy_has_the_states_and_gradients_of_its_model_alone(positions, pack, shapes, first, p, monkeypatch):
+    monkeypatch.setattr(grid, "WORTH", 2)  # batches this small are not worth packing
+    if first and positions == "relative":
+        pytest.skip("which has no attention from the first position alone")
+    norm = "pre" if len(shapes) == 1 else "post"
+    config = CONFIG.model_copy(update={"dropout": p, "positions": positions, "norm": norm})
     alone = models(config)[: len(shapes)]
     parameters, together = stacked(alone, config, first)
     ids, lengths = batch(shapes)
     own = [sites(config, *shape, first) for shape in shapes]
     keep = keep_masks(range(len(shapes)), own, p) if p else None
-    states = together.forward(ids, lengths, keep).unflatten(1, (ids.shape[1], -1))  # [S, B, T or 1, H]
+    states = together.forward(ids, lengths, keep, pack=pack).unflatten(1, (ids.shape[1], -1))  # [S, B, T or 1, H]
+    assert (together.shape.places is not None) == pack
     weights = torch.randn(states.shape, generator=torch.Generator().manual_seed(9))
     gradient = torch.zeros_like(states)
     parameters.gradient.fill_(torch.nan)  # nothing is left unwritten

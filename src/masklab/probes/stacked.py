@@ -10,7 +10,8 @@ rows of 16 tokens (equal lengths, or sentences of 5 to 27), 2 layers, dropout 0.
     stacks of five, here   2.9   2.1    6.7   5.2    18.5  12.9
 
 The hand-written gradient always gains; a stack gains where operations are too short to be worth their calls, and
-loses what it pads to the longest of five batches. Hence `stack_size`.
+loses what it pads to the longest of five batches. Hence `stack_size`. Since then tokens are packed (`stacked.grid`),
+which takes .95 (32), .85 (64) and .78 (128) of the time of sentences of 5 to 27 tokens, alone and in stacks alike.
 """
 
 import numpy as np
@@ -43,7 +44,7 @@ class StackedClassifier:
 
     def forward(self, ids, lengths, keep=None):
         """Logits [S, B, classes] of ids [S, B, T] and lengths [S, B]; keep: masks of `self.sites`."""
-        states = self.encoder.forward(ids, lengths, keep and keep[:-1])
+        states = self.encoder.forward(ids, lengths, keep and keep[:-1], pack=True)
         self.weights = None
         if not self.first:
             within = torch.arange(ids.shape[2], device=ids.device) < lengths[..., None]

@@ -1,6 +1,7 @@
 """Stacked self-attention with a hand-written gradient.
 
-S copies, B rows, T length, N = B T, n heads, d width of a head, H = n d
+S copies, B rows, T length, N = B T, n heads, d width of a head, H = n d; shape: the `grid.Grid` of a batch, by which
+x [S, N, H] may be packed, [S, P, H]
 """
 
 import math
@@ -38,27 +39,27 @@ class Attention:
         return q, *self._products(x, slice(self.width, None), shape).chunk(2, -1)
 
     def _products(self, x, part, shape):
-        """x [S, B L, H] times the rows `part` of every head's weights -> [S n B, L, c]."""
-        y = affine(x, self.weight[:, :, part].flatten(1, 2), self.bias[:, :, part].flatten(1, 2))
+        """x [S, B L, H], or packed, times the rows `part` of every head's weights -> [S n B, L, c]."""
+        y = shape.unpack(affine(x, self.weight[:, :, part].flatten(1, 2), self.bias[:, :, part].flatten(1, 2)))
         y = y.view(*shape[:2], -1, self.heads, y.shape[2] // self.heads).permute(0, 3, 1, 2, 4)
         return y.reshape(-1, *y.shape[3:])
 
-    def project_backward(self, dq, dk, dv, x, dx, chosen=None):
+    def project_backward(self, dq, dk, dv, x, dx, shape, chosen=None):
         """Write the projection's gradients and add that of x to dx."""
         if chosen is None:
-            dx += self._products_backward((dq, dk, dv), slice(None), x)
+            dx += self._products_backward((dq, dk, dv), slice(None), x, shape)
             return
-        asked = self._products_backward((dq,), slice(self.width), self.asked_rows)
-        dx += self._products_backward((dk, dv), slice(self.width, None), x)
+        asked = self._products_backward((dq,), slice(self.width), self.asked_rows, shape)
+        dx += self._products_backward((dk, dv), slice(self.width, None), x, shape)
         dx.view(-1, dx.shape[2]).index_add_(0, chosen.slots, asked.flatten(0, 1))
 
-    def _products_backward(self, gradients, part, x):
+    def _products_backward(self, gradients, part, x, shape):
         """Gradient of x; gradients: of queries, keys, values, as many as `part` has, [S n B, L, d] each."""
-        rows = x.shape[1]
+        rows = gradients[0].shape[1] * shape[1]
         g = x.new_empty(len(x), rows, self.heads, len(gradients), self.width)
         for number, each in enumerate(gradients):
             g[:, :, :, number] = each.reshape(len(x), self.heads, rows, self.width).transpose(1, 2)
-        g = g.flatten(2)
+        g = shape.pack(g.flatten(2))
         weight = self.weight[:, :, part].flatten(1, 2)
         whole = part == slice(None)
         weight_gradient = self.weight_gradient.flatten(1, 2) if whole else torch.empty_like(weight)
@@ -70,17 +71,14 @@ class Attention:
         return input_gradient(g, weight)
 
     def heads_first(self, x, shape):
-        """[S, B M, H] -> [S n B, M, d]."""
-        x = x.view(shape[0], shape[1], -1, self.heads, self.width).permute(0, 3, 1, 2, 4)
+        """[S, B M, H], or packed, -> [S n B, M, d]."""
+        x = shape.unpack(x).view(shape[0], shape[1], -1, self.heads, self.width).permute(0, 3, 1, 2, 4)
         return x.reshape(-1, x.shape[3], self.width)
 
     def heads_last(self, x, shape):
-        """[S n B, M, d] -> [S, B M, H]."""
-        return (
-            x.reshape(shape[0], self.heads, -1, self.width)
-            .transpose(1, 2)
-            .reshape(shape[0], -1, self.heads * self.width)
-        )
+        """[S n B, M, d] -> [S, B M, H], or packed."""
+        x = x.reshape(shape[0], self.heads, -1, self.width).transpose(1, 2)
+        return shape.pack(x.reshape(shape[0], -1, self.heads * self.width))
 
 
 class AbsoluteAttention(Attention):
@@ -115,7 +113,7 @@ class AbsoluteAttention(Attention):
         if relative is not None:
             relative.add_gradient(dscores.view(shape[0], self.heads, shape[1], -1, shape[2]), chosen)
         dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
-        self.project_backward(dq, dk, torch.bmm(kept.mT, g), x, dx, chosen)
+        self.project_backward(dq, dk, torch.bmm(kept.mT, g), x, dx, shape, chosen)
 
 
 class FirstAbsoluteAttention(AbsoluteAttention):

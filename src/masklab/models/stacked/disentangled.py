@@ -72,7 +72,7 @@ class DisentangledAttention(Attention):
         dscores = softmax_backward(dweights, weights)
         dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
         dkeys, dqueries = self.terms_backward(dscores, q, k, keys, queries, dq, dk)
-        self.project_backward(self.everywhere(dq, shape), dk, torch.bmm(kept.mT, g), x, dx, chosen)
+        self.project_backward(self.everywhere(dq, shape), dk, torch.bmm(kept.mT, g), x, dx, shape, chosen)
         dq_bias, _, dv_bias = self.bias_gradient.chunk(3, -1)
         self.q_bias[1].view_as(dq_bias).copy_(dq_bias)
         self.v_bias[1].view_as(dv_bias).copy_(dv_bias)

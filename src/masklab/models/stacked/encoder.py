@@ -12,6 +12,7 @@ from masklab.models.stacked.attention import AbsoluteAttention, FirstAbsoluteAtt
 from masklab.models.stacked.bias import Bias
 from masklab.models.stacked.chosen import First, Masked
 from masklab.models.stacked.disentangled import DisentangledAttention, Distances, FirstDisentangledAttention
+from masklab.models.stacked.grid import Grid
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient
 
 LOWEST = torch.finfo(torch.float32).min / 2
@@ -40,48 +41,61 @@ class StackedEncoder:
         self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config, kind, apart) for i, kind in enumerate(kinds)]
         self.final_norm = Norm(parameters, f"{prefix}final_norm", eps, apart) if config.norm == "pre" else None
 
-    def forward(self, ids, lengths, keep=None, masked=None):
+    def forward(self, ids, lengths, keep=None, masked=None, pack: bool = False):
         """ids [S, B, T] padded on the right, lengths [S, B] -> [S, B, H], [S, N, H] or, at K tokens, [S, K, H].
 
-        keep: dropout masks in the order of `dropout.sites`; None: no dropout. masked: a `chosen.Masked`.
+        keep: dropout masks in the order of `dropout.sites`; None: no dropout. masked: a `chosen.Masked`. pack: work on
+        packed tokens where that pays; `backward` then asks for a gradient that is 0 at padding.
         """
-        copies, size, length = self.shape = ids.shape
+        copies, size, length = ids.shape
+        self.shape = grid = Grid.packed(ids.shape, lengths) if pack else Grid(ids.shape)
         keep = itertools.repeat(None) if keep is None else iter(keep)
         values, width = self.parameters.values, self.parameters.width
         first_rows = torch.arange(copies, device=ids.device) * (values.shape[1] // width)
-        self.rows = (ids + first_rows[:, None, None]).flatten()
-        x = values.view(-1, width).index_select(0, self.rows).view(copies, size, length, width)
+        self.rows = grid.tokens(ids + first_rows[:, None, None])
+        x = values.view(-1, width).index_select(0, self.rows).view(copies, -1, width)
         self.relative = None
         if self.config.has_absolute:
             places = self.parameters[f"{self.prefix}embeddings.position"][:, :length]
-            x.add_((places + self.parameters[self._segment] if self._segment else places)[:, None])
+            places = (places + self.parameters[self._segment] if self._segment else places)[:, None]
+            if grid.places is None:
+                x.view(*grid, width).add_(places)
+            else:
+                x.add_(grid.pack(places.expand(-1, size, -1, -1).flatten(1, 2)))
         if self.config.positions in RELATIVE:
             kind, name = RELATIVE[self.config.positions], f"{self.prefix}relative"
             self.relative = kind(self.parameters, name, length, self.config)
-        x = x.view(copies, -1, width)
         x = x if self.norm is None else self.norm.forward(x)
-        self.kept = _rows(next(keep))
+        self.kept = _rows(next(keep), grid)
         x = x if self.kept is None else x * self.kept
         padding = torch.arange(length, device=ids.device) >= lengths[..., None]
         mask = torch.zeros(padding.shape, device=ids.device).masked_fill_(padding, LOWEST) if padding.any() else None
         chosen = First(self.shape) if self.first else masked
-        for block in self.blocks:
-            x = block.forward(x, self.shape, mask, keep, self.relative, chosen if block is self.blocks[-1] else None)
-        return x if self.final_norm is None else self.final_norm.forward(x, masked and masked.own)
+        for block in self.blocks[:-1]:
+            x = block.forward(x, grid, mask, keep, self.relative)
+        if self.first:  # which looks at places of the grid
+            x, grid = grid.unpack(x), Grid(grid)
+        x = self.blocks[-1].forward(x, grid, mask, keep, self.relative, chosen)
+        x = x if self.final_norm is None else self.final_norm.forward(x, masked and masked.own)
+        return x if self.first else grid.unpack(x)
 
     def backward(self, g, add: bool = False) -> None:
         """Write the gradients of all parameters, given that of the result; add: to that of the token embeddings."""
+        grid = self.shape
+        g = g if self.first else grid.pack(g)
         g = g if self.final_norm is None else self.final_norm.backward(g)
-        for block in reversed(self.blocks):
+        g = self.blocks[-1].backward(g)
+        g = grid.pack(g) if self.first else g
+        for block in reversed(self.blocks[:-1]):
             g = block.backward(g)
         g = g if self.kept is None else g.mul_(self.kept)
         g = g if self.norm is None else self.norm.backward(g)
-        copies, size, length = self.shape
+        copies, size, length = grid
         if self.relative is not None:
             self.relative.write()
         if self.config.has_absolute:
             position = self.parameters.gradient_of(f"{self.prefix}embeddings.position")
-            torch.sum(g.view(copies, size, length, -1), 1, out=position[:, :length])
+            torch.sum(grid.unpack(g).view(copies, size, length, -1), 1, out=position[:, :length])
             position[:, length:].zero_()
             if self._segment:
                 torch.sum(position, 1, keepdim=True, out=self.parameters.gradient_of(self._segment))
@@ -172,14 +186,14 @@ class Block:
         context = self.attention.forward(normed, shape, mask, keep, relative, asked)
         residual, context = (x, context) if chosen is None else (chosen.take(x), chosen.spread(context))
         rows, pair = asked and asked.own, self.parameters.pair
-        kept = _rows(next(keep))
+        kept = _rows(next(keep), shape)
         y = dropped(residual, affine(context, *pair(f"{self.name}.out"), rows), kept)
         if not self.pre:
             y = self.attention_norm.forward(y, rows)
         read = self.ffn_norm.forward(y, rows) if self.pre else y
         inner = affine(read, *pair(f"{self.name}.ffn_in"), rows)
         active = F.gelu(inner)
-        kept_ffn = _rows(next(keep))
+        kept_ffn = _rows(next(keep), shape)
         z = dropped(y, affine(active, *pair(f"{self.name}.ffn_out"), rows), kept_ffn)
         self.saved = normed.shape, context, kept, read, inner, active, kept_ffn, chosen, rows
         return z if self.pre else self.ffn_norm.forward(z, rows)
@@ -227,6 +241,6 @@ def dropped(residual, x, keep):
     return residual + x if keep is None else torch.addcmul(residual, x, keep)
 
 
-def _rows(keep):
-    """Masks [S, B, queries, H] -> [S, B queries, H]."""
-    return None if keep is None else keep.flatten(1, 2)
+def _rows(keep, grid):
+    """Masks [S, B, queries, H] -> [S, B queries, H], or packed."""
+    return None if keep is None else grid.pack(keep.flatten(1, 2))
