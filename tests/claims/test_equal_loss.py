@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Correlation, Growth, difference
+from masklab.claims.effects import Correlation, Growth, Matched, difference
 from masklab.claims.verdict import test_claims
 from masklab.scores.reading import Reading, needs
 from masklab.scores.results import Results
@@ -20,7 +20,7 @@ def accuracy(recipe, step):
     return 0.5 + 0.1 * list(GAPS).index(recipe) + 0.01 * STEPS.index(step)
 
 
-def made(gaps=GAPS, saturation=0.01) -> Results:
+def made(gaps=GAPS, saturation=0.01, accuracy=accuracy) -> Results:
     rows = []
     for recipe, own in gaps.items():
         for (step, gap), replicate in ((at, r) for at in zip(STEPS, own, strict=True) for r in (1, 2, 3)):
@@ -107,3 +107,26 @@ def test_what_follows_convergence_needs_a_later_checkpoint():
     assert judged(since, rising, equal_loss=True).why.endswith(
         "(large as it converged - large: -0.048 [-0.048, -0.048])"
     )
+
+
+# Gaps at the last checkpoint of one model that was ended earlier and later.
+COURSE = {"early": 0.3, "middle": 0.1, "late": 0.05}
+
+
+def matched(other: float):
+    gaps = {name: (0.5, 0.5, 0.5, gap) for name, gap in (COURSE | {"other": other, "far": 0.4}).items()}
+    accuracies = {"early": 0.5, "middle": 0.6, "late": 0.7, "other": 0.63, "far": 0.2}
+    results = made(gaps, accuracy=lambda recipe, step: accuracies[recipe])
+    pairs = [[(read(name), Reading(name, "gap")) for name in names] for names in (COURSE, ("far", "other"))]
+    return judged(Matched(*map(tuple, pairs)), results)
+
+
+def test_a_course_is_read_at_the_loss_of_another():
+    row = matched(0.08)
+    assert (row.verdict, row.value) == ("supported", pytest.approx(0.6 + 0.4 * 0.1 - 0.63))
+    assert row.comparison == "between middle and late at the loss of other - other: accuracy on t"
+    assert matched(0.1).value == pytest.approx(0.6 - 0.63) and matched(0.2).value == pytest.approx(0.55 - 0.63)
+    for nowhere in (0.35, 0.05 - 1e-6, 0.04):
+        row = matched(nowhere)
+        assert (row.verdict, row.why) == ("untested", "no other recipe is at the loss of late on its way")
+        assert row.comparison == "between early and late at the loss of a smaller one - a smaller one: accuracy on t"

@@ -23,7 +23,8 @@ from masklab.studies.implicit_bias.traces import regression
 RAW = plain(layered())
 for model in RAW["models"].values():
     model.pop("replicates", None)  # three of all, so that a figure is made of as many everywhere
-DRAWN = [name for name in FIGURES if name not in ("figure6", "figure7", "figure8", "figure_pressed", "figure_drift")]
+ELSEWHERE = ("figure6", "figure7", "figure8", "figure_pressed", "figure_cooled", "figure_drift")
+DRAWN = [name for name in FIGURES if name not in ELSEWHERE]
 FLOOR = 2.0
 
 

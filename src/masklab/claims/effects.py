@@ -112,6 +112,34 @@ class Growth:
 
 
 @dataclass(frozen=True)
+class Matched:
+    """What the models of `course` read at the loss of another, less what that one reads.
+
+    course, others: pairs of a reading and its loss, which is a reading too; those of the course are of one model after
+    more and more updates. The other is the first of `others` whose mean loss lies between those of two neighbours of
+    the course; in each replicate the course is a straight line through these two over the loss. Which ones they are,
+    the scores say (`matched`); where there is none, the claim is untested.
+    """
+
+    course: tuple[tuple[Reading, Reading], ...]
+    others: tuple[tuple[Reading, Reading], ...]
+    matched: bool = False
+
+    def readings(self) -> list:
+        return [part for parts in zip(*self.course, *self.others, strict=True) for part in parts]
+
+    def words(self, view: View) -> str:
+        ends = [self.course[at][0].parts(view)["recipe"] for at in (0, -1)]
+        said = self.others[0][0].parts(view)
+        other = said.pop("recipe") if self.matched else "a smaller one"
+        rest = ", ".join(text for key, text in said.items() if key != "recipe" and text)
+        return f"between {' and '.join(ends)} at the loss of {other} - {other}: {rest}"
+
+    def unit(self, view: View) -> str:
+        return _unit(self.course[0][0], view)
+
+
+@dataclass(frozen=True)
 class Median(Least):
     """The median of several parts, in each replicate: above 0 if most of them are."""
 

@@ -7,7 +7,7 @@ others. Each function returns why the premise fails, or None.
 from dataclasses import replace
 
 from masklab.claims.claim import GAP, Claim, gap_of
-from masklab.claims.effects import Correlation, Growth, Within
+from masklab.claims.effects import Correlation, Growth, Matched, Within
 from masklab.claims.values import effect_estimate, points
 from masklab.scores.estimate import Estimate
 from masklab.scores.reading import CONVERGED, Reading, leaves
@@ -42,9 +42,11 @@ def few_points(claim: Claim, results: Results) -> str | None:
 
 
 def alone_at_its_loss(claim: Claim, results: Results) -> str | None:
-    """A growth at equal loss needs another recipe at that loss."""
+    """A growth at equal loss needs another recipe at that loss, and so does a course that is matched with others."""
     if isinstance(claim.effect, Growth) and len(claim.effect.parts) < 2:
         return f"no other recipe is at the loss of {results.view.label(claim.effect.parts[-1].recipe)}"
+    if isinstance(claim.effect, Matched) and not claim.effect.matched:
+        return f"no other recipe is at the loss of {results.view.label(claim.effect.course[-1][0].recipe)} on its way"
     return None
 
 

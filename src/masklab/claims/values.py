@@ -1,10 +1,23 @@
 """Effects as numbers: [R, 1 + B], a value per replicate and under each resampling of items; and as estimates."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 
-from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Ratio, Reach, Slope, Sum, Within
+from masklab.claims.effects import (
+    Correlation,
+    Crossing,
+    Growth,
+    Least,
+    Matched,
+    Median,
+    Ratio,
+    Reach,
+    Slope,
+    Sum,
+    Within,
+)
 from masklab.scores.estimate import FISHER, MISSING, PLAIN, Estimate, estimate, squared
 from masklab.scores.reading import Reading
 from masklab.scores.results import NOTHING, Results, Values
@@ -43,11 +56,28 @@ def at_equal_loss(effect, results: Results):
         kept = results.at_equal_loss([part.recipe for part in effect.parts])
         first = next((part for part in effect.parts if part.recipe in kept), effect.parts[-1])
         return Growth(tuple(dict.fromkeys([first, effect.parts[-1]])))
+    if isinstance(effect, Matched):
+        return _with_neighbours(effect, results)
     if isinstance(effect, Correlation) and effect.equal_loss:
         kept = results.at_equal_loss([y.recipe for y in effect.ys])
         pairs = [(y, x) for y, x in zip(effect.ys, effect.xs, strict=True) if y.recipe in kept]
         return replace(effect, ys=tuple(y for y, _ in pairs), xs=tuple(x for _, x in pairs)) if pairs else effect
     return effect
+
+
+def _with_neighbours(effect, results):
+    """A `Matched` of the first other whose loss the course passes, and of the two neighbours between which it does."""
+    for other in effect.others:
+        level = _mean(other[1], results)
+        for left, right in itertools.pairwise(effect.course):
+            if _mean(left[1], results) > level >= _mean(right[1], results):
+                return Matched((left, right), (other,), matched=True)
+    return effect
+
+
+def _mean(reading, results) -> float:
+    measured = results.values(reading)
+    return float(measured.scalar[:, 0].mean()) if measured.replicates else np.nan
 
 
 def points(effect: Correlation | Within, results: Results) -> int:
@@ -83,6 +113,13 @@ def _lower_end(values) -> float:
 
 def _growth(effect, parts):
     return parts[-1].scalar - parts[0].scalar if len(parts) > 1 else np.full_like(parts[0].scalar, np.nan)
+
+
+def _matched(effect, parts):
+    if not effect.matched:
+        return np.full_like(parts[0].scalar, np.nan)
+    left, right, other, before, after, level = (part.scalar for part in parts)
+    return left + (right - left) * (level - before) / (after - before) - other
 
 
 def _median(effect, parts):
@@ -164,7 +201,7 @@ def first_reached(costs, curve, level: float) -> float:
 
 
 _FORMS = {Sum: _sum, Ratio: _ratio, Least: _least, Median: _median, Growth: _growth, Slope: _slope}
-_FORMS |= {Correlation: _correlation, Within: _within, Crossing: _crossing, Reach: _reach}
+_FORMS |= {Correlation: _correlation, Within: _within, Crossing: _crossing, Reach: _reach, Matched: _matched}
 
 
 def rounding(effect, results: Results) -> float:

@@ -10,6 +10,7 @@ from masklab.studies.implicit_bias.select import (
     along_sgd,
     by_size,
     by_step,
+    cooled,
     corpus_of,
     masks,
     pressed_traces,
@@ -35,6 +36,7 @@ FIGURES = {
     "figure9": Item(f"{_HERE}.figures:figure9", by_size("more sizes")),
     "figure10": Item(f"{_HERE}.traces:figure10", along_sgd("more sgd")),
     "figure11": Item(f"{_HERE}.figures:figure11", masks),
+    "figure_cooled": Item(f"{_HERE}.cooled:figure_cooled", cooled),
     "figure_drift": Item(f"{_HERE}.flatness:figure_drift", nulls=False),
     "figure_pressed": Item(f"{_HERE}.pressed:figure_pressed", pressed_traces),
 }

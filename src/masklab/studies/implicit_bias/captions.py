@@ -15,6 +15,8 @@ FIGURES = {
     "figure9": "Figure 2 for the remaining tasks.",
     "figure10": "Figure 3 for the remaining tasks.",
     "figure11": "Loss and accuracy against model size, trained with one mask per sentence and with more.",
+    "figure_cooled": "Not in the paper: a course of AdamW at a constant rate, cooled from several of its checkpoints:"
+    " loss, trace of the Hessian and accuracies by the updates until then; hollow: not at the lowest loss.",
     "figure_drift": "Not in the paper: Theorem 3.3 where all is known. SGD on a logistic model drifts along its minima"
     " to the flattest, as fast as the theorem says, whatever rate and batch size; hollow: the larger rate.",
     "figure_pressed": "Not in the paper: models of one size, trained alike but for a term that lowers or raises the"

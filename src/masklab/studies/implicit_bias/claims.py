@@ -7,7 +7,7 @@ by facts; claims whose recipes or tasks the study lacks are left out.
 from math import log
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Correlation, Growth, Least, Sum, Within, difference
+from masklab.claims.effects import Correlation, Growth, Least, Matched, Sum, Within, difference
 from masklab.scores.reading import Reading
 from masklab.scores.view import View
 from masklab.studies.implicit_bias.select import (
@@ -19,6 +19,7 @@ from masklab.studies.implicit_bias.select import (
     PLAIN,
     accuracy,
     algorithms,
+    branches,
     letters,
     measured_start,
     places,
@@ -27,6 +28,7 @@ from masklab.studies.implicit_bias.select import (
     sizes,
     tasks,
     twin,
+    weights,
 )
 
 HEADLINES = ("larger-pcfg-b", "adversarial-worse-pcfg-b", "sgd-trace-falls-pcfg", "size-correlates-pcfg-b")
@@ -79,12 +81,21 @@ def _since(reading) -> Sum:
 
 def _checkpoints(view):
     rises = "After the pre-training loss converges, the downstream accuracy continues increasing"
+    falls = "After the loss converges, the trace of Hessian falls under AdamW as well"
     for kind in CORPORA:
         figures = _figures(view, kind, {"steps": "1"} | BY_SIZE)
+        later = branches(view, kind)
         for task, name in _names(view, kind).items():
+            if later:
+                effect = Growth(tuple(accuracy(branch, task) for branch in later))
+                yield "2.3 checkpoints", "cooled", f"rises-{name}", rises, effect, *EQUAL
+                continue
             for largest in sizes(view, kind)[-1:]:
                 effect = _since(accuracy(largest, task))
                 yield "2.3 checkpoints", figures[task], f"rises-{name}", rises, effect, *EQUAL
+        if later:
+            growth = Growth(tuple(map(_trace, later)))
+            yield "not in the paper", "cooled", f"rises-trace-{kind}", falls, growth, "below 0", True
 
 
 def _sizes(view):
@@ -105,6 +116,19 @@ def _sizes(view):
             section = "A.5" if figures[task] == "9" else s
             growth = Growth(tuple(accuracy(size, task) for size in own))
             yield section, figures[task], f"larger-{name}", larger, growth, *EQUAL
+        yield from _matched(view, kind, own, larger)
+
+
+def _matched(view, kind, own, larger):
+    """Of sizes whose last losses differ the larger one on its way, where it has the loss of the smaller one."""
+    course = branches(view, kind)
+    smaller = [size for size in own if course and weights(view.recipes[size]) < weights(view.recipes[course[0]])]
+    if len(course) < 2 or not smaller:
+        return
+    text = f"{larger} (the larger one on its way, at the loss that the smaller one ends with)"
+    for task, name in _names(view, kind).items():
+        course_of, others = ([(accuracy(each, task), _gap(each)) for each in listed] for listed in (course, smaller))
+        yield "2.3 sizes", "cooled", f"larger-matched-{name}", text, Matched(tuple(course_of), tuple(others))
 
 
 def _algorithms(view):

@@ -58,6 +58,37 @@ def twin(view: View, recipe: str, prefix: str) -> str | None:
     return None
 
 
+def branches(view: View, kind: str) -> list[str]:
+    """Recipes that cool one course of AdamW, from its checkpoints on to a rate of 0: from early to late.
+
+    So each has the loss of a model that was meant to end there, and what differs between them is how long they trained.
+    """
+
+    def fits(facts):
+        return (
+            facts["corpus.kind"] == kind
+            and _trained(facts)
+            and facts["objective.terms"] == ["mlm"]
+            and (facts["optimiser.kind"], facts["optimiser.schedule"]) == ("adamw", "linear")
+            and facts["init"]
+        )
+
+    recipes = view.find(fits)
+    _only(sorted({_start(view, name)[0] for name in recipes}), f"courses that others cool on a {kind} corpus")
+    return sorted(recipes, key=lambda name: updates(view, name))
+
+
+def updates(view: View, branch: str) -> int:
+    """Updates of a course until it is cooled, and of cooling it."""
+    return _start(view, branch)[1] + view.fact(branch, "steps")
+
+
+def _start(view, recipe) -> tuple[str, int]:
+    """(recipe, step) whose weights a recipe starts from."""
+    start, _, step = view.fact(recipe, "init").rpartition("@")
+    return start, int(step)
+
+
 def _only(recipes, said) -> str | None:
     if len(recipes) > 1:
         raise MaskLabError(f"the study has {len(recipes)} recipes that are {said} ({', '.join(recipes)}); leave one")
@@ -70,8 +101,7 @@ def sgd(view: View, kind: str) -> tuple[str, tuple[str, int]] | None:
     recipe = _only(view.find(where), f"trained on by SGD on a {kind} corpus")
     if recipe is None:
         return None
-    start, _, step = view.fact(recipe, "init").rpartition("@")
-    return recipe, (start, int(step))
+    return recipe, _start(view, recipe)
 
 
 def measured_start(view: View, kind: str) -> tuple[str, int] | None:
@@ -194,8 +224,13 @@ def by_size(place: str, *metrics: str, **more):
 
 
 def by_step(place: str):
-    """Of every size, its curves over updates."""
-    return by_size(place, step="all", over="step")
+    """Of every size that has several checkpoints, its curves over updates."""
+
+    def members(view, kind):
+        several = [name for name in sizes(view, kind) if len(view.fact(name, "checkpoints")) > 1]
+        return {name: readings(view, name, ("gap",), step="all", over="step") for name in several}
+
+    return _choose(place, members, "recipes trained by AdamW, with several checkpoints,")
 
 
 def along_sgd(place: str):
@@ -211,6 +246,17 @@ def along_sgd(place: str):
         return chosen
 
     return _choose(place, members, "recipes trained on by SGD")
+
+
+def cooled(view: View):
+    """Kind of corpus -> branch of a course, from early to late -> metric or task -> reading."""
+    by_kind = {kind: branches(view, kind) for kind in CORPORA if tasks(view, kind)}
+    by_kind = {
+        kind: {name: readings(view, name, ("gap", "trace")) for name in own} for kind, own in by_kind.items() if own
+    }
+    if not by_kind:
+        raise MaskLabError("needs recipes that start from checkpoints of another and are cooled by AdamW, and probes")
+    return by_kind
 
 
 def pressed_traces(view: View):
