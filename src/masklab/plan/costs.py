@@ -44,6 +44,11 @@ class Device:
     def __init__(self, name: str, entry: dict):
         self.name, self.entry, self.is_gpu = name, entry, bool(entry["gpu"])
 
+    def of(self, encoder, flops: float, layers: float, **more) -> float:
+        """Seconds for `flops` in `layers` calls of a layer of this encoder; more: as `seconds`."""
+        slower = self.entry.get("positions", {}).get(encoder.positions, 1)
+        return slower * self.seconds(flops, layers, encoder.hidden, **more)
+
     def seconds(self, flops: float, layers: float, width: int, precision: str = "fp32", what: str = "training"):
         """Seconds for `flops` in `layers` calls of a layer (forward and backward together) of this hidden width."""
         entry = self.entry
@@ -162,11 +167,9 @@ class Costs:
         precision = entry.precision
         if precision == "auto":
             precision = "bf16" if self.device.is_gpu else "fp32"
-        step = self.device.seconds(flops, layers, encoder.hidden, precision) / entry.processes
+        step = self.device.of(encoder, flops, layers, precision=precision) / entry.processes
         if self.replicates.get(recipe, 1) > 1 and stacks(entry, encoder, objective):
-            step *= self.device.at(
-                encoder.hidden, "side_by_side"
-            )  # the job of one does the work of all: the mean of them
+            step *= self.device.at(encoder.hidden, "side_by_side")  # the job of one does the work of all: their mean
         stored = len(checkpoints(entry)) * FLOAT * self.parameters_of(entry.encoder, vocab, latent)
         return Cost(
             self.start + entry.steps * step,
@@ -196,7 +199,7 @@ class Costs:
     def _states(self, encoder, tokens, length):
         """Seconds and FLOPs of hidden states of so many tokens."""
         flops = forward_flops(encoder, 0, 1, length, length) / length * tokens
-        return self.device.seconds(flops, encoder.layers / 3 * tokens / 4096, encoder.hidden, what="forward"), flops
+        return self.device.of(encoder, flops, encoder.layers / 3 * tokens / 4096, what="forward"), flops
 
     def _dictionary(self, dictionary):
         entry = self.config.dictionaries[dictionary]
@@ -276,7 +279,7 @@ class Costs:
                 each = 3 * update * probe.batch_size * updates + row * measured
                 layers = encoder.layers * (updates + measured / probe.batch_size / 3)
                 flops += each * len(probe.seeds)
-                seconds += self.device.seconds(each, layers, encoder.hidden, what="finetune") * len(probe.seeds)
+                seconds += self.device.of(encoder, each, layers, what="finetune") * len(probe.seeds)
         return seconds, flops
 
     def _replaced(self, probe, model, encoder, tasks):
@@ -289,7 +292,7 @@ class Costs:
         passes = levels * (length + 2 * len(probe.sizes or [1]) * (1 + len(probe.updates)))
         rows = len(tasks) * len(probe.seeds) * probe.examples * passes
         each = forward_flops(encoder, 0, 1, length, length if probe.pooling == "mean" else 1) * rows
-        return seconds + self.device.seconds(each, encoder.layers / 3 * rows / 64, encoder.hidden), flops + each
+        return seconds + self.device.of(encoder, each, encoder.layers / 3 * rows / 64), flops + each
 
     _paraphrased = _replaced  # what translations take depends on models that nobody knows here
 
@@ -311,7 +314,7 @@ class Costs:
             each = forward_flops(encoder, 0, 1, length, length) * (train + valid + test)
             updates = len(probe.seeds) * len(probe.sizes or [1]) * probe.epochs * math.ceil(train / probe.batch_size)
             flops += each
-            seconds += self.device.seconds(each, encoder.layers * train / 64 / 3, encoder.hidden)
+            seconds += self.device.of(encoder, each, encoder.layers * train / 64 / 3)
             seconds += updates * self.device.entry["linear_seconds"]
         return seconds, flops
 
@@ -321,7 +324,7 @@ class Costs:
         sequences = sum(2 * self.sizes.pairs(task) * length for task in tasks)
         flops = sequences * forward_flops(encoder, self.sizes.vocabulary(model.tokenizer), 1, length, 1)
         layers = encoder.layers / 3 * sequences * length / probe.batch_tokens
-        return self.device.seconds(flops, layers, encoder.hidden, what="forward"), flops
+        return self.device.of(encoder, flops, layers, what="forward"), flops
 
     def _passes(self, probe, model, encoder, tasks):
         """Some forward passes over test sequences."""
@@ -332,7 +335,7 @@ class Costs:
         passes = {"curvature": 3, "rank": 2 + (getattr(probe, "subspace", None) is not None)}.get(probe.kind, 1)
         flops = passes * sequences * forward_flops(encoder, self.sizes.vocabulary(model.tokenizer), 1, length, length)
         layers = passes * encoder.layers / 3 * sequences / 32
-        return self.device.seconds(flops, layers, encoder.hidden), flops
+        return self.device.of(encoder, flops, layers), flops
 
 
 def model_length(config, model) -> int:
