@@ -1,4 +1,4 @@
-"""`masklab new <folder>`: the files of a study of one's own that runs as it stands."""
+"""`masklab new <folder>`: the files of a study of your own that runs as it stands."""
 
 from importlib.resources import files
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Effective ranks of a matrix that is never held, and how much of it lies outside the subspace of another.
+"""Effective ranks of a matrix that is never held in memory, and how much of it lies outside the subspace of another.
 
 Squared singular values come from a streamed Gram matrix. Three ranks are made of them: the whole number of Cai et al.
 (2021), the same between whole numbers, and the exponential of the entropy (Roy & Vetterli 2007).

@@ -1,4 +1,4 @@
-"""Writing the token arrays of a split piece by piece; what a killed process wrote is gone on with.
+"""Writing the token arrays of a split piece by piece, going on from what a killed process wrote.
 
 The arrays grow in a hidden folder beside the place where they belong, and are moved there when they are whole.
 """

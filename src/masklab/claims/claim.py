@@ -1,4 +1,4 @@
-"""What a claim is. Light, since claims are made while the workflow is parsed."""
+"""What a claim is. Light: claims are made while the workflow is parsed."""
 
 from dataclasses import dataclass, replace
 from typing import Literal

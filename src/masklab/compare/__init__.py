@@ -1,4 +1,4 @@
-"""Two runs side by side: what differs in config, facts, scores and claims. Positive differences are the second's."""
+"""Two runs side by side: what differs in config, facts, scores and claims. Differences: second less first."""
 
 from dataclasses import dataclass
 from pathlib import Path

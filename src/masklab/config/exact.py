@@ -1,4 +1,4 @@
-"""What is known exactly of a model's corpus, and what that lets a probe measure. Checks are one line per fault."""
+"""What is known exactly about a model's corpus, and what a probe can measure because of it. One line per fault."""
 
 from masklab.config.references import resolved
 from masklab.config.schema.probes import WORDS

@@ -1,4 +1,4 @@
-"""What decides which tokens a recipe hides in all its updates: recipes that share it share the codes of these tokens.
+"""What decides which tokens a recipe hides in all its updates; recipes that share it share the codes of these tokens.
 
 Randomness has an address, so the masks of a run are known before it begins. Light: asked while a workflow is parsed.
 """

@@ -1,4 +1,4 @@
-"""What can be run, but perhaps not as it was meant: notes for check, plan and the start of the workflow."""
+"""What can be run, but perhaps not as it was meant to be: notes for check, plan and the start of the workflow."""
 
 from masklab.config.check_tasks import positions
 from masklab.config.inherit import PARTS

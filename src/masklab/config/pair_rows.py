@@ -1,4 +1,4 @@
-"""A line of a file of minimal pairs, in any of the formats that the evaluations have. Light: looked at with the config.
+"""A line of a file of minimal pairs, in any format of the evaluations. Light: read with the config.
 
 BLiMP and its supplement: `sentence_good` and `sentence_bad`. EWoK: `Context1`, `Target1` and `Target2`; the context is
 read and not scored. Entity tracking: `input_prefix` and `options`, the first of which is right: it must score higher

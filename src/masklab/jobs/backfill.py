@@ -1,4 +1,4 @@
-"""Finished artifacts of a folder of results that enter the store: those made without one, or for another.
+"""Putting finished artifacts of a results folder into the store: those made without one, or for another.
 
 Their records say what they were made from. An artifact enters under the key that this gives if its inputs are still
 what they were, and its own files were not written since.

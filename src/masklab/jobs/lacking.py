@@ -1,4 +1,4 @@
-"""What a machine lacks (room on a disk, memory, rights) is no bug of a job: one line says what, and what helps."""
+"""What a machine lacks (room on a disk, memory, rights) is not a bug of a job: one line says what, and what helps."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""How long the rest of a run will take: what `masklab plan` expects of each job, set right by the jobs that have ended.
+"""How long the rest of a run will take: what `masklab plan` expects of each job, corrected by the jobs that have ended.
 
 Jobs of a rule of which some have ended are taken to be as much slower or faster than planned as those. Another job
 takes as many seconds more than planned as jobs have so far: the queue of a cluster, or the start on a busy machine.

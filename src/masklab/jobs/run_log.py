@@ -1,4 +1,4 @@
-"""The log of a whole run: a line for each job that ends, how far the run is, and what failed, last and whole.
+"""The log of a whole run: a line for each job that ends, how far the run is, and what failed, last and in full.
 
 The logger plugin of Snakemake (`snakemake_logger_plugin_masklab`) says what happens; this module says it to a person,
 and leaves `results/state/run.json` for `masklab status`.

@@ -1,4 +1,4 @@
-"""Folders of state: locked, of the code that began them, forgotten on success. What lies in them: `saved`.
+"""Folders of state: locked, tied to the code that began them, removed on success. What lies in them: `saved`.
 
 Random numbers have addresses, so a state is weights, optimiser and step alone. A folder belongs to the code and the
 versions of packages that began it (`begin`): a job is never resumed by others.

@@ -1,4 +1,4 @@
-"""A Hugging Face folder with special tokens of its own as one with ours, for every probe to read.
+"""A Hugging Face folder with special tokens of its own made into one with ours, which every probe can read.
 
 Our tokenizers have [CLS], [SEP], <unk>, <pad> and [MASK] as their ids 0 to 4. A copy of another model gets them there:
 its tokens are numbered anew and the rows of its embeddings and of its output follow, so that it computes the same.

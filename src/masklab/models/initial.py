@@ -1,4 +1,4 @@
-"""The architecture of a model with weights drawn anew: what stands beside whatever is said of what it has learned."""
+"""The architecture of a model with its weights drawn anew: what everything that it has learned is compared with."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The frozen phase-1 model and what phase 2 reads from it."""
+"""The frozen teacher, as a rule the phase-1 model, and what phase 2 reads from it."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""How far predictions lie apart, and how far one distance tells of another.
+"""How far apart predictions lie, and how much one distance tells about another.
 
 The released code of Chiang and Yogatama (2023) sums absolute differences, which is twice the total variation; a
 correlation is the same for both.

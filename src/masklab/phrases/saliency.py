@@ -1,4 +1,4 @@
-"""Saliency by occlusion: what a classifier still gives the label it predicts when a feature is hidden.
+"""Saliency by occlusion: how probable a classifier still finds the label it predicts when a feature is hidden.
 
 As Chiang and Yogatama (2023, section 6.2): a feature gives way to one [MASK], however many tokens it has, and the less
 the label predicted for the whole text is then believed, the more salient the feature is. All hidden copies of all

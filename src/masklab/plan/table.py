@@ -1,4 +1,4 @@
-"""A plan as Markdown, and beside it what the jobs did cost."""
+"""A plan as a Markdown table, and beside it what the jobs really cost."""
 
 from masklab.errors import MaskLabError
 from masklab.files import read_json

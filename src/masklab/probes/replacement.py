@@ -1,4 +1,4 @@
-"""What probes of replaced features share: classifiers on the way and at their best, how two distances go together."""
+"""What probes of replaced features share: classifiers in the course of fine-tuning and at their best, correlations."""
 
 import numpy as np
 

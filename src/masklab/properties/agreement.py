@@ -1,4 +1,4 @@
-"""Whether tokens of like meaning have like codes (Berend 2023, section 2.3), beside others.
+"""Whether tokens of similar meaning have similar codes (Berend 2023, section 2.3), compared with other tokens.
 
 Two codes, divided by their sums, overlap by the sum of their smaller entries: 1 for equal ones, 0 for those that share
 no property.

@@ -1,4 +1,4 @@
-"""What a run computes with: fp32 or bf16, and by which library; part of what makes its numbers come out again.
+"""What a run computes with: fp32 or bf16, and by which library. The same numbers come out again only by the same.
 
 `precision: auto` is settled by processor and shape: bf16 on a GPU that has it, and on a CPU that has it (AVX-512 bf16
 or AMX) for transformers of `NARROWEST` units or more; below that its products are no faster than the casts around them.

@@ -1,4 +1,4 @@
-"""What a run says of sequences that it does not train on, and what word frequencies alone would say."""
+"""The losses of a run on sequences that it does not train on, and those of word frequencies alone."""
 
 import functools
 import logging

@@ -1,4 +1,4 @@
-"""Corpora."""
+"""Entries of `corpora:`: a class of settings for each kind of corpus."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Encoders: what a model is made of."""
+"""Entries of `encoders:`: what a model is made of."""
 
 from typing import Literal
 

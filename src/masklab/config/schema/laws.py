@@ -1,4 +1,4 @@
-"""Laws that symbolic corpora and their tasks share: Markov chains, hidden Markov models, grammars."""
+"""Laws that corpora of symbols and their tasks share: Markov chains, hidden Markov models, grammars."""
 
 from typing import Literal
 

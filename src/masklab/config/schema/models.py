@@ -1,4 +1,4 @@
-"""Masking, optimisers, models, dictionaries: what is trained, and how."""
+"""Entries of `optimisers:`, `models:` and `dictionaries:`, and masking: what is trained, and how."""
 
 from typing import Annotated, Literal
 

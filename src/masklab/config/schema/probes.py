@@ -1,4 +1,4 @@
-"""Probes: ways to measure a checkpoint."""
+"""Entries of `probes:`: a class of settings for each way to measure a checkpoint."""
 
 from typing import Annotated, ClassVar, Literal
 

@@ -1,4 +1,4 @@
-"""Studies: which recipes, measured how, drawn how."""
+"""Entries of `studies:`: which recipes, measured how, drawn how."""
 
 from typing import Literal
 

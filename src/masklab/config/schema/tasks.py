@@ -1,4 +1,4 @@
-"""Labelled tasks and minimal pairs."""
+"""Entries of `tasks:`: a class of settings for each kind of labelled task and of minimal pairs."""
 
 from typing import Annotated, Literal
 

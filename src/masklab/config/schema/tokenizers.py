@@ -1,4 +1,4 @@
-"""Tokenizers, word embeddings."""
+"""Entries of `tokenizers:` and `embeddings:`: tokenizers of each kind, word embeddings."""
 
 from typing import Annotated, Literal
 

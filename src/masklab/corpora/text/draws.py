@@ -1,4 +1,4 @@
-"""Which sequences a word budget leaves, and which are held out: drawn with four bytes a sequence."""
+"""Which sequences a word budget leaves, and which are held out: drawn with four bytes per sequence."""
 
 import numpy as np
 

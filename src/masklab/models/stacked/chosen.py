@@ -1,4 +1,4 @@
-"""Where the last block of a stacked encoder looks from: the first position of each row, or the masked ones.
+"""From which positions the last block of a stacked encoder looks: the first of each row, or the masked ones.
 
 S copies, B rows, T length of the padded batch, N = B T, H width
 """

@@ -1,4 +1,4 @@
-"""How the tokens of a stacked batch lie: in a grid of rows padded to the longest, or packed, without what is padded.
+"""How the tokens of a stacked batch lie: in a grid of rows padded to the longest, or packed, without padding.
 
 S copies, B rows, T length, N = B T places of the grid, P places where tokens are packed
 

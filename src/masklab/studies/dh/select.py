@@ -1,4 +1,4 @@
-"""Which recipe of the study is what, by its facts. Light: read when the workflow is parsed.
+"""Which recipe of the study plays which part, by its facts. Light: read when the workflow is parsed.
 
 A panel holds the starting points for one spelling of features: `single` tokens, or several of `shared` or of `separate`
 vocabularies. Tasks of its chains differ in how much of the fine-tuning data is B-D2: none, some, or half. Recipes whose

@@ -1,4 +1,4 @@
-"""Which recipe and which task of the study is what, by facts. Light: read when the workflow is parsed.
+"""Which recipe and which task of the study play which part, by facts. Light: read when the workflow is parsed.
 
 Corpora count by their kind. Their *sizes* are the recipes trained from scratch by AdamW on nothing but masked tokens,
 one a sentence, from small to large. Tasks are told apart by how long a span of a grammar's sentence they ask about, by

@@ -1,4 +1,4 @@
-"""Figures 1a, 1b, 3 and 4, and what of [MASK]s real tokens do not span.
+"""Figures 1a, 1b, 3 and 4, and the share of [MASK]s that real tokens do not span.
 
 Curves are means over replicates, with what nothing learned gives beside them.
 

@@ -1,4 +1,4 @@
-"""Which recipe of a panel and which task of the study is what, by facts. Light: read when the workflow is parsed.
+"""Which recipe of a panel and which task of the study play which part, by facts. Light: read with the workflow.
 
 A panel holds plain MLM, the masked autoencoder MAE-LM (the first recipe of the panel whose [MASK]s all leave the
 encoder for a decoder), what its reviewers asked for (MLM with 80 % [MASK], 10 % random and 10 % visible tokens), and

@@ -1,4 +1,4 @@
-"""Which recipe and task of the study is what. Light: read when the workflow is parsed.
+"""Which recipe and task of the study play which part. Light: read when the workflow is parsed.
 
 Recipes are told by facts: an objective by its loss terms, phase 1 as what the recipes of a panel start from. Tasks are
 told by the study's sets.
