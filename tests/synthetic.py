@@ -170,14 +170,13 @@ def _replaced(probe):
                 shared = {"task": task, "train_size": size, "seed": seed}
                 for domain in (probe.domain, probe.synonyms):
                     yield from ({**shared, "split": domain, "metric": metric} for metric in ("accuracy", "majority"))
-                for count in probe.spans:
+                for level in (phrases.level(count, drawn) for drawn in {False, probe.drawn} for count in probe.spans):
                     for part in (None, phrases.SYNONYMS, phrases.OTHERS, phrases.LAW):
                         for metric in ("pearson", "tv_pretrained", "tv_finetuned"):
-                            where = phrases.split(phrases.level(count), part)
-                            yield {**shared, "split": where, "metric": metric}
-                    yield {**shared, "split": phrases.level(count), "metric": "tv_from_law"}
+                            yield {**shared, "split": phrases.split(level, part), "metric": metric}
+                    yield {**shared, "split": level, "metric": "tv_from_law"}
                     for updates in probe.updates:
-                        where = {"split": phrases.split(phrases.level(count), phrases.COURSE), "at": float(updates)}
+                        where = {"split": phrases.split(level, phrases.COURSE), "at": float(updates)}
                         yield {**shared, **where, "metric": "pearson"}
 
 

@@ -121,6 +121,21 @@ def test_without_the_property_the_law_keeps_both_forms_apart(world):
     assert (split(level(2), LAW), "pearson", 40, None) not in found  # stretches that its chain does not make
 
 
+def test_drawn_features_are_the_same_whatever_the_model(world, tmp_path):
+    """The law's distance tells what was replaced by what, and knows no model."""
+    encoder = load_checkpoint(world[1]).config
+    other = MaskedLM(encoder, FIRST + 2 * SYNSETS, generator=torch.Generator().manual_seed(2))
+    save_checkpoint(other, tmp_path / "other" / "step-0", metadata={})
+    probe = PROBE.model_copy(update={"drawn": True, "sizes": [40], "updates": []})
+    models = world[1], tmp_path / "other" / "step-0"
+    found = [probes.run(context(world, probe=probe, checkpoint=model)) for model in models]
+    one, two = ({row["split"]: row["targets"] for row in items(rows)} for rows in found)
+    law, drawn = split(level(1), LAW), split(level(1, drawn=True), LAW)
+    assert one[drawn] == two[drawn] and one[law] != two[law] and one[drawn] != one[law]
+    plain = values(run(context(world, probe=probe.model_copy(update={"drawn": False}))))
+    assert plain == {key: value for key, value in values(found[0]).items() if "drawn" not in key[0]}
+
+
 def test_the_course_is_measured_where_it_was_asked(rows):
     found = values(rows)
     for size in (20, 40):

@@ -9,9 +9,9 @@ WITH, MEANS, EXAMPLE = "sentence, with", "sentence, means", "example"
 LEVELS = (WORD, SHORT, LONG, WITH, MEANS, EXAMPLE)  # of features of text
 
 
-def level(synsets: int) -> str:
-    """Features of so many synsets, as a split of scores."""
-    return f"{synsets} synset" + ("s" if synsets > 1 else "")
+def level(synsets: int, drawn: bool = False) -> str:
+    """Features of so many synsets, as a split of scores: the most salient ones, or drawn ones."""
+    return f"{synsets} synset" + ("s" if synsets > 1 else "") + (" drawn" if drawn else "")
 
 
 def split(level: str, part: str | None = None) -> str:

@@ -289,7 +289,8 @@ class Costs:
             max((self.sizes.task_length(task, probe.max_length, model.tokenizer) for task in tasks), default=0)
         )
         levels = len(getattr(probe, "spans", LEVELS))
-        passes = levels * (length + 2 * len(probe.sizes or [1]) * (1 + len(probe.updates)))
+        replaced = levels * (1 + getattr(probe, "drawn", False))
+        passes = levels * length + 2 * replaced * len(probe.sizes or [1]) * (1 + len(probe.updates))
         rows = len(tasks) * len(probe.seeds) * probe.examples * passes
         each = forward_flops(encoder, 0, 1, length, length if probe.pooling == "mean" else 1) * rows
         return seconds + self.device.of(encoder, each, encoder.layers / 3 * rows / 64), flops + each

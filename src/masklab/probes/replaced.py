@@ -82,14 +82,17 @@ def _measured(context, name, folder, facts, seed, law):
         for updates, classifier in classifiers(context, name, facts, splits, size, seed):
             if not levels:  # of the largest size, at its best
                 levels = {
-                    count: _changes(context, name, classifier, model, texts, count, law, longest)
+                    level(count, drawn): _changes(
+                        context, name, None if drawn else classifier, model, texts, count, law, longest
+                    )
+                    for drawn in (False, True)[: 1 + probe.drawn]
                     for count in probe.spans
                 }
             if updates is None:
                 found += _accuracies(classifier, texts, facts["labels"], longest, context, shared)
-            for count, changes in levels.items():
+            for of, changes in levels.items():
                 after = _after(classifier, texts, changes, longest, device)
-                found += _rows(context, changes, after, level(count), updates, shared)
+                found += _rows(context, changes, after, of, updates, shared)
     return found
 
 
@@ -152,12 +155,16 @@ def _ends(flat):
 
 
 def _changes(context, name, classifier, model, texts, count, law, longest) -> Changes:
-    """What is replaced by what, and how far both lie apart before fine-tuning."""
+    """What is replaced by what, and how far both lie apart before fine-tuning; classifier None: drawn features."""
     candidates = [[(0, at, at + count) for at in range(len(row) - count + 1)] for row in texts.ids]
     if not all(candidates):
         raise MaskLabError(f"probes.{context.name}.spans: {count} is more synsets than a test sequence has")
-    given = saliency(classifier, [(row, None) for row in texts.ids], candidates, longest, context.device)
-    spans = [of[int(scores.argmin())] for of, scores in zip(candidates, given, strict=True)]
+    if classifier is None:
+        rng = generator(context.seed, context.name, name, "drawn", count)
+        spans = [of[int(rng.integers(len(of)))] for of in candidates]
+    else:
+        given = saliency(classifier, [(row, None) for row in texts.ids], candidates, longest, context.device)
+        spans = [of[int(scores.argmin())] for of, scores in zip(candidates, given, strict=True)]
     rng = generator(context.seed, context.name, name, "replacements", count)
     coins, others = rng.random(len(spans)) < context.probe.share, _others(texts, spans, count, rng)
     twins = [row[begin:end] for row, (_, begin, end) in zip(texts.other, spans, strict=True)]

@@ -138,6 +138,10 @@ class ReplacedProbe(Finetuning):
     spans: list[Count] = Field(
         [1, 3], min_length=1, description="Synsets of a feature, a level each; the most salient one is replaced."
     )
+    drawn: bool = Field(
+        False,
+        description="Besides the most salient feature one that is drawn is replaced in each sequence, the same one whatever the model: for comparisons of models.",
+    )
     share: Share = Field(
         0.5, description="Share of the features that are replaced by their synonym, others by another feature."
     )

@@ -31,6 +31,8 @@ class Replaced:
             raise MaskLabError("needs a `replaced` probe on a patterns task of A-D1 alone, features of single tokens")
         self.probe = view.probes[next(probes for probes in measured.values() if probes)[0]]
         self.levels = {count: level(count) for count in self.probe["spans"]}
+        # what compares starting points reads features that are the same for all, if there are such ones
+        self.same = {count: level(count, bool(self.probe["drawn"])) for count in self.probe["spans"]}
 
     def reading(self, start, split, metric="pearson", **more) -> Reading:
         """A number of a starting point, on a split of the probe."""
@@ -64,7 +66,7 @@ def numbers(view: View):
     """Level -> what -> starting point -> number, at the largest size; and the accuracies of the same classifiers."""
     found, rows = Replaced(view), {}
     last = {"sizes": "largest"}
-    for name in found.levels.values():
+    for name in dict.fromkeys([*found.levels.values(), *found.same.values()]):
         rows[name] = {f"correlation, {said}": (split(name, part), "pearson") for part, said in PARTS.items()}
         rows[name]["correlation, exact conditionals in the model's place"] = (split(name, LAW), "pearson")
         for part in (SYNONYMS, OTHERS):
@@ -90,7 +92,7 @@ def claims(view: View) -> list[Claim]:
     known = {"trained": True, "learned_on": (found.probe["domain"],), "learned_metric": "accuracy"}
     allowed = []
     for count, name in found.levels.items():
-        for short, sentence, needed, make, *region in _sentences(found, name):
+        for short, sentence, needed, make, *region in _sentences(found, name, found.same[count]):
             if set(needed) <= set(found.recipes):
                 words = f"{sentence} ({name})"
                 effect, *given = made if isinstance(made := make(), tuple) else (made,)
@@ -99,15 +101,18 @@ def claims(view: View) -> list[Claim]:
     return allowed
 
 
-def _sentences(c, name):
-    """(name, sentence, starting points, effect, region) of a level."""
+def _sentences(c, name, same):
+    """(name, sentence, starting points, effect, region) of a level.
+
+    same: the level of the same size of which features are the same for all starting points.
+    """
     both = (WITH, WITHOUT)
 
-    def r(start, part=None, **more):
-        return c.reading(start, split(name, part), **more)
+    def r(start, **more):
+        return c.reading(start, name, **more)
 
     def tv(start, metric, part):
-        return c.reading(start, split(name, part), metric)
+        return c.reading(start, split(same, part), metric)
 
     def apart(start):
         """How much further other features lie apart than synonyms, before fine-tuning."""
@@ -126,7 +131,8 @@ def _sentences(c, name):
     yield "follows", only, both, lambda: (Sum(((1.0, r(WITH)),), LOW), generalizes())
     nulls = tuple(start for start in STARTS[1:] if start in c.recipes)
     yield ("owing", "the correlation is higher where the model generalizes by Eq. 1 than where it does not", both,
-           lambda: (Least(tuple(difference(r(WITH), r(start)) for start in nulls)), generalizes()))  # fmt: skip
+           lambda: (Least(tuple(difference(*(c.reading(of, same) for of in (WITH, start))) for start in nulls)),
+                    generalizes()))  # fmt: skip
     sizes = c.probe["sizes"] or ()
     if sizes:
         yield ("sizes", "the correlation does not diminish to 0 regardless of the data sizes", both,
