@@ -1,4 +1,4 @@
-"""`masklab`: what a person asks outside the workflow."""
+"""The command `masklab`: checks, plans, progress and questions about results, beside the workflow."""
 
 import argparse
 import os

@@ -226,7 +226,7 @@ def load_facts(run="results"):
     """Every fact of a run: a frame of one fact a row, with these columns.
 
     noun, name: `recipe`, `corpus`, `task` or `probe`, and its name in the config
-    replicate: the one that it holds of; 0: all of them
+    replicate: the one that it holds for; 0: all of them
     key: what is stated, as a key of the config with dots: `objective.mae.delta`
     value, number: the value, a Python object; the same where it is a number, else NaN
 

@@ -22,7 +22,7 @@ class Claim:
     given: effects that the sentence presupposes: that something diminishes, or is owing to something, can be true or
     false only where there is that something. Each must be shown to be above 0.
     equal_loss: the sentence presupposes that its recipes have equal losses at the checkpoints compared.
-    learned: whether the premises on having learned more than a null apply; false only for what holds of untrained
+    learned: whether the premises on having learned more than a null apply; false only for what holds for untrained
     models too.
     trained: whether every pre-trained recipe must have learned its language (`premises.untrained`), and not just one.
     learned_on: further splits on which having learned a task counts: those that recipes were fine-tuned on, where the

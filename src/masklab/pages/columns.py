@@ -32,7 +32,7 @@ SCORES_MEAN = {
 FACTS_MEAN = {
     "noun": "`recipe`, `corpus`, `task` or `probe`",
     "name": "its name in the config",
-    "replicate": "the replicate that it holds of; 0: of all of them",
+    "replicate": "the replicate that it holds for; 0: of all of them",
     "key": "what is stated, as a key of the config with dots: `objective.mae.delta`; of finished models also "
     "`parameters`, `tokens`, `flops`, `valid_loss.<step>` and `unigram_loss`",
     "value": "the value as JSON",

@@ -16,7 +16,7 @@ class Study(Entity):
     question: str = Field("", description="What it asks, in one sentence; the page of results begins with it.")
     scale: str = Field(
         "",
-        description="How large it is and what its verdicts hold of, in words: `toy: two layers, ...`. What stands before the colon is shown as a mark. Empty: what the top level says.",
+        description="How large it is and what its verdicts hold for, in words: `toy: two layers, ...`. What stands before the colon is shown as a mark. Empty: what the top level says.",
     )
     wing: str | None = Field(
         None,

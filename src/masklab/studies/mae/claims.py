@@ -39,7 +39,7 @@ from masklab.studies.mae.select import (
 )
 
 HEADLINES = ("deficient-mlm", "better-sentences", "delta-sentences")
-UNTRAINED = ("equal-", "slightly-")  # names of claims that hold of models that learned nothing
+UNTRAINED = ("equal-", "slightly-")  # names of claims that hold for models that learned nothing
 
 
 def claims(view: View) -> list[Claim]:
