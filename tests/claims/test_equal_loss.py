@@ -105,8 +105,29 @@ def test_what_follows_convergence_needs_a_later_checkpoint():
     assert (row.verdict, row.why) == ("untested", "the loss of large converges at its last checkpoint")
     rising = made(GAPS | {"large": (0.5, 0.004, 0.01, 0.1)})
     assert judged(since, rising, equal_loss=True).why.endswith(
-        "(large as it converged - large: -0.048 [-0.048, -0.048])"
+        "(large - large as it converged: +0.048 [+0.048, +0.048])"
     )
+
+
+def test_of_equal_mean_losses_those_count_that_are_shown_to_be_equal():
+    """`wide` has the mean loss of `large`, but its replicates lie .02 of the floor apart: its interval is too wide."""
+    results = made(
+        {"wide": (0.5, 0.5, 0.5, 0.01)} | GAPS,
+        accuracy=lambda recipe, step: 0.9 if recipe == "wide" else accuracy(recipe, step),
+    )
+    scores = results.scores.copy()
+    rows = (scores["recipe"] == "wide") & (scores["metric"] == "gap")
+    scores.loc[rows, "value"] += 0.02 * FLOOR * (scores.loc[rows, "replicate"] - 2)
+    results = Results(results.view, scores)
+    assert results.at_equal_loss(["wide", *GAPS]) == ["wide", "medium", "large"]
+    parts = tuple(read(recipe) for recipe in ("wide", *GAPS))
+    assert judged(Growth(parts), results, equal_loss=True).comparison == "large - medium: accuracy on t"
+    alone = judged(Growth((parts[0], parts[-1])), results, equal_loss=True)
+    assert alone.verdict == "untested" and "losses not shown to be equal" in alone.why
+    effect = Correlation(
+        parts, tuple(read(recipe, form="log") for recipe in ("wide", *GAPS)), points=3, equal_loss=True
+    )
+    assert judged(effect, results, equal_loss=True).why == "2 points; a correlation needs 3"
 
 
 # Gaps at the last checkpoint of one model that was ended earlier and later.

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from masklab.claims.claim import GAP, Claim, gap_of
 from masklab.claims.effects import Correlation, Growth, Matched, Within
-from masklab.claims.values import effect_estimate, points
+from masklab.claims.values import effect_estimate, points, shown_equal
 from masklab.scores.estimate import Estimate
 from masklab.scores.reading import CONVERGED, Reading, leaves
 from masklab.scores.results import Results, difference
@@ -181,11 +181,7 @@ def _closest_null(reading, results) -> tuple[str, Estimate]:
 
 
 def unequal_losses(claim: Claim, results: Results) -> str | None:
-    """All recipes' gaps to the least possible loss are equal: each difference to the first within the saturation.
-
-    An equivalence test (Schuirmann 1987): the interval of the difference lies within the study's `saturation`, a share
-    of the floor.
-    """
+    """All recipes' gaps to the least possible loss are equal: each shown to be that of the lowest (`shown_equal`)."""
     if not claim.equal_loss:
         return None
     view, readings = results.view, {}
@@ -196,15 +192,12 @@ def unequal_losses(claim: Claim, results: Results) -> str | None:
     for gap in gaps:
         if not results.values(gap).replicates:
             return f"the loss of {view.label(gap.recipe)} against its floor was not measured"
-    first = gaps[0]
-    for other in gaps[1:]:
-        apart = difference(results.values(other), results.values(first))
-        limit = view.saturation
-        one = apart.replicates < 2
-        low, high = (apart.value, apart.value) if one else (apart.low, apart.high)
-        if not -limit < low <= high < limit:
-            pair = " - ".join(_checkpoint(gap, view) for gap in (other, first))
-            return f"losses not shown to be equal within {limit:g} of the floor ({pair}: {_said(apart)})"
+    lowest = min(gaps, key=lambda gap: results.values(gap).scalar[:, 0].mean())
+    for other in gaps:
+        if other is not lowest and not shown_equal(other, lowest, results):
+            pair = " - ".join(_checkpoint(gap, view) for gap in (other, lowest))
+            apart = difference(results.values(other), results.values(lowest))
+            return f"losses not shown to be equal within {view.saturation:g} of the floor ({pair}: {_said(apart)})"
     return None
 
 

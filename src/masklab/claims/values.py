@@ -21,6 +21,7 @@ from masklab.claims.effects import (
 from masklab.scores.estimate import FISHER, MISSING, PLAIN, Estimate, estimate, squared
 from masklab.scores.reading import Reading
 from masklab.scores.results import NOTHING, Results, Values
+from masklab.scores.results import difference as loss_difference
 
 
 def values(effect, results: Results) -> Values:
@@ -51,18 +52,41 @@ def effect_estimate(effect, results: Results) -> Estimate:
 
 
 def at_equal_loss(effect, results: Results):
-    """An effect that is about recipes at equal loss alone, without the others; any other effect as it is."""
+    """An effect that is about recipes at equal loss alone, without the others; any other effect as it is.
+
+    Of the recipes whose mean losses are equal those count that are also shown to be so; of a growth where there is none
+    the first of the former, so that the claim can say what failed.
+    """
     if isinstance(effect, Growth):
+        *others, last = effect.parts
         kept = results.at_equal_loss([part.recipe for part in effect.parts])
-        first = next((part for part in effect.parts if part.recipe in kept), effect.parts[-1])
-        return Growth(tuple(dict.fromkeys([first, effect.parts[-1]])))
+        near = [part for part in others if part.recipe in kept]
+        equal = [part for part in near if shown_equal(_gap(part), _gap(last), results)]
+        return Growth((*(equal or near)[:1], last))
     if isinstance(effect, Matched):
         return _with_neighbours(effect, results)
     if isinstance(effect, Correlation) and effect.equal_loss:
         kept = results.at_equal_loss([y.recipe for y in effect.ys])
         pairs = [(y, x) for y, x in zip(effect.ys, effect.xs, strict=True) if y.recipe in kept]
+        lowest = min((_gap(y) for y, _ in pairs), key=lambda gap: _mean(gap, results), default=None)
+        pairs = [(y, x) for y, x in pairs if y.recipe == lowest.recipe or shown_equal(_gap(y), lowest, results)]
         return replace(effect, ys=tuple(y for y, _ in pairs), xs=tuple(x for _, x in pairs)) if pairs else effect
     return effect
+
+
+def shown_equal(gap: Reading, other: Reading, results: Results) -> bool:
+    """Whether two losses are equal: by an equivalence test (Schuirmann 1987) the interval of their difference lies
+    within the study's `saturation`, a share of the floor; of a single replicate the difference does.
+    """
+    apart, limit = loss_difference(results.values(gap), results.values(other)), results.view.saturation
+    if apart is None:
+        return False
+    low, high = (apart.value, apart.value) if apart.replicates < 2 else (apart.low, apart.high)
+    return -limit < low <= high < limit
+
+
+def _gap(reading) -> Reading:
+    return Reading(reading.recipe, "gap", form="share of the floor", step=reading.step)
 
 
 def _with_neighbours(effect, results):
