@@ -81,25 +81,30 @@ def test_correlations_are_over_all_points_of_a_replicate(found):
 
 
 def dummies_slope(y, *xs):
-    """The slope in the first of `xs` by least squares with an intercept for each recipe; all [recipes, replicates]."""
-    recipes = np.repeat(np.eye(len(y)), y.shape[1], 0)
-    design = np.column_stack([*(x.ravel() for x in xs), recipes])
+    """The slope in the first of `xs` by least squares with an intercept for each recipe and for each replicate.
+
+    All [recipes, replicates].
+    """
+    recipes, replicates = np.repeat(np.eye(len(y)), y.shape[1], 0), np.tile(np.eye(y.shape[1]), (len(y), 1))
+    design = np.column_stack([*(x.ravel() for x in xs), recipes, replicates])
     return np.linalg.lstsq(design, y.ravel(), rcond=None)[0][0]
 
 
 @pytest.mark.parametrize("given", [False, True])
 def test_slopes_within_recipes(found, given):
-    """Of two recipes over their three replicates, by regression with dummies, one replicate left out at a time."""
-    early = tuple(part.of(part.recipe, step=20) for part in (A, B))
-    givens = tuple(part.of(part.recipe, step=10) for part in (A, B)) if given else ()
-    effect = Within((A, B), early, givens)
-    sides = [ACCURACY[:2, :, step] for step in ((3, 1, 0) if given else (3, 1))]
+    """Of four recipes over their three replicates, by regression with dummies, one replicate left out at a time."""
+    every = (A, B, C, D)
+    early = tuple(part.of(part.recipe, step=20) for part in every)
+    givens = tuple(part.of(part.recipe, step=10) for part in every) if given else ()
+    effect = Within(every, early, givens)
+    sides = [ACCURACY[:, :, step] for step in ((3, 1, 0) if given else (3, 1))]
     whole = dummies_slope(*sides)
     left = np.array([dummies_slope(*(np.delete(side, r, 1) for side in sides)) for r in range(3)])
     is_(effect, found, 3 * whole - 2 * left)
-    assert points(effect, found) == 2 * 1 - (2 if given else 1)  # two replicates of two recipes, less two means
-    gaps = tuple(part.of(part.recipe, metric="gap", tasks=(), probe="loss") for part in (A, B))
-    assert np.isnan(values(Within((A, B), gaps), found).scalar).all()  # one gap in all replicates
+    # two replicates of four recipes, less four means of recipes and one more of a replicate
+    assert points(effect, found) == 8 - 5 - (2 if given else 1)
+    gaps = tuple(part.of(part.recipe, metric="gap", tasks=(), probe="loss") for part in every)
+    assert np.isnan(values(Within(every, gaps), found).scalar).all()  # one gap in all replicates
 
 
 @pytest.mark.parametrize(("recipes", "replicates"), [(4, 3), (4, 5), (3, 5)])
@@ -107,14 +112,16 @@ def test_slopes_within_recipes(found, given):
 def test_intervals_of_slopes_within_recipes_cover(truth, recipes, replicates):
     """2,000 times: the jackknife's 95 % interval has the truth in 91 to 99 % of them.
 
-    A number is given whose correlation with x is .8, of which y holds as much as of x.
+    A number is given whose correlation with x is .8, of which y holds as much as of x. What the recipes of a replicate
+    share moves both.
     """
     rng, hits, places = np.random.default_rng(1), 0, np.arange(recipes)[:, None]
     readings = (A, B, C, D)[:recipes]
     for _ in range(2000):
         given = rng.normal(size=(recipes, replicates))
-        x = 0.8 * given + 0.6 * rng.normal(size=given.shape) + places
-        y = truth * x + given + rng.normal(size=given.shape) - 3 * places
+        shared = 2 * rng.normal(size=replicates)  # a language that all recipes of a replicate find easy
+        x = 0.8 * given + 0.6 * rng.normal(size=given.shape) + places + shared
+        y = truth * x + given + rng.normal(size=given.shape) - 3 * places + shared
         parts = [Values(tuple(range(replicates)), row[:, None, None]) for row in (*y, *x, *given)]
         pseudo = _within(Within(readings, readings, readings), parts)[:, 0]
         half = stats.t.ppf(0.975, replicates - 1) * pseudo.std(ddof=1) / replicates**0.5

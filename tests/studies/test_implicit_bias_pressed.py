@@ -56,6 +56,7 @@ def test_claims_follow_the_world(config):
         assert found.loc["pressed-loss-pcfg", "verdict"] == "supported"
         assert {found.loc[f"pressed-better-pcfg-{letter}", "verdict"] for letter in "abc"} == {verdict}
         assert found.loc["pressed-better-pcfg-b", "value"] == pytest.approx(60 * per_trace, abs=0.002)
+        assert found.loc["pressed-lowered-pcfg-b", "value"] == pytest.approx(20 * per_trace, abs=0.002)
 
 
 def test_the_figure_draws_traces_losses_and_accuracies(config):

@@ -171,6 +171,7 @@ class Correlation:
 
     Each element of both is a number or a curve; the points of all are put together. With fewer than `points` the claim
     is untested: three or four points correlate by chance. equal_loss: only over recipes at the lowest loss of all.
+    sign: -1 for minus the correlation.
     """
 
     ys: tuple
@@ -179,13 +180,15 @@ class Correlation:
     threshold: float = 0.0
     points: int = 8
     equal_loss: bool = False
+    sign: int = 1
 
     def readings(self) -> list:
         return [*self.ys, *self.xs]
 
     def words(self, view: View) -> str:
         less = _minus(self.threshold)
-        return f"{self.statistic} of {_common(self.ys, view)} with {_common(self.xs, view)}{less}"
+        which = f"{'- ' if self.sign < 0 else ''}{self.statistic}"
+        return f"{which} of {_common(self.ys, view)} with {_common(self.xs, view)}{less}"
 
     def unit(self, view: View) -> str:
         return self.statistic
@@ -195,10 +198,11 @@ class Correlation:
 class Within:
     """Slope of `ys` on `xs` over the replicates of each recipe: what differs between recipes does not count.
 
-    ys, xs, givens: readings of the same recipes, in order. Every number is taken less the recipe's mean; the slopes are
-    those of the regression on `xs` and `givens` of all of them together. The value of a replicate is Tukey's
-    pseudo-value, n times the slope of all less (n - 1) times that of the others: the mean of these has the jackknife's
-    standard error. With fewer than `points` degrees of freedom left to the errors of a fit the claim is untested.
+    ys, xs, givens: readings of the same recipes, in order. Every number is taken less the recipe's mean, and less that
+    of its replicate over all recipes, which share what is drawn for it; the slopes are those of the regression on `xs`
+    and `givens` of all of them together. The value of a replicate is Tukey's pseudo-value, n times the slope of all
+    less (n - 1) times that of the others: the mean of these has the jackknife's standard error. With fewer than
+    `points` degrees of freedom left to the errors of a fit the claim is untested.
     """
 
     ys: tuple[Reading, ...]

@@ -107,11 +107,11 @@ def _mean(reading, results) -> float:
 def points(effect: Correlation | Within, results: Results) -> int:
     """Points of a correlation, in each replicate; of a slope over replicates what is left to the errors of each fit.
 
-    That is, with a replicate left out: the numbers less a mean for each recipe and the slopes.
+    That is, with a replicate left out: the numbers less a mean for each recipe and for each replicate, and the slopes.
     """
     if isinstance(effect, Within):
         left = len(values(effect, results).replicates) - 2
-        return len(effect.ys) * left - (2 if effect.givens else 1)
+        return max(len(effect.ys) - 1, 1) * left - (2 if effect.givens else 1)
     return sum(results.values(part).data.shape[1] for part in effect.ys)
 
 
@@ -143,7 +143,9 @@ def _matched(effect, parts):
     if not effect.matched:
         return np.full_like(parts[0].scalar, np.nan)
     left, right, other, before, after, level = (part.scalar for part in parts)
-    return left + (right - left) * (level - before) / (after - before) - other
+    # one slope for all replicates: within one of them two neighbours may be as good as equal
+    slope = (right - left).mean(0) / (after - before).mean(0)
+    return left + slope * (level - before) - other
 
 
 def _median(effect, parts):
@@ -159,7 +161,7 @@ def _correlation(effect, parts):
     half = len(effect.ys)
     y, x = (np.concatenate([part.data for part in sides], 1) for sides in (parts[:half], parts[half:]))
     y, x = y - y.mean(1, keepdims=True), x - x.mean(1, keepdims=True)
-    r = (x * y).sum(1) / np.sqrt((x * x).sum(1) * (y * y).sum(1))
+    r = effect.sign * (x * y).sum(1) / np.sqrt((x * x).sum(1) * (y * y).sum(1))
     return r if effect.statistic == "correlation" else r**2 - effect.threshold
 
 
@@ -177,7 +179,10 @@ def _slope_within(numbers):
 
     numbers [k, recipes, replicates, B].
     """
-    y, *xs = (each.reshape(-1, each.shape[-1]) for each in numbers - numbers.mean(2, keepdims=True))
+    apart = numbers - numbers.mean(2, keepdims=True)
+    if numbers.shape[1] > 1:  # what all recipes of a replicate share: a language that is easy, say
+        apart = apart - apart.mean(1, keepdims=True)
+    y, *xs = (each.reshape(-1, each.shape[-1]) for each in apart)
     x = np.stack(xs, -1).swapaxes(0, 1)  # [B, points, k - 1]
     slope = (np.linalg.pinv(x) @ y.T[:, :, None])[:, 0, 0]
     return np.where(np.abs(xs[0]).max(0) > 1e-12 * np.abs(numbers[1]).max((0, 1)), slope, np.nan)

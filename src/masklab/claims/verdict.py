@@ -61,7 +61,8 @@ test_claims.__test__ = False  # pytest collects by name
 
 def tested(claim: Claim, results: Results) -> dict:
     """The row of one claim, without what depends on the others."""
-    claim = replace(claim, effect=at_equal_loss(claim.effect, results))
+    given = tuple(at_equal_loss(effect, results) for effect in claim.given)
+    claim = replace(claim, effect=at_equal_loss(claim.effect, results), given=given)
     view, bounds = results.view, claim.bounds(results.view)
     effect = effect_estimate(claim.effect, results)
     why, verdict = _judged(claim, results, effect)

@@ -4,6 +4,7 @@ A sentence with several assertions, or about several corpora, gives one claim fo
 by facts; claims whose recipes or tasks the study lacks are left out.
 """
 
+from dataclasses import replace
 from math import log
 
 from masklab.claims.claim import Claim
@@ -23,6 +24,7 @@ from masklab.studies.implicit_bias.select import (
     letters,
     measured_start,
     places,
+    press,
     pressed,
     sgd,
     sizes,
@@ -90,7 +92,8 @@ def _checkpoints(view):
                 effect = Growth(tuple(accuracy(branch, task) for branch in later))
                 yield "2.3 checkpoints", "cooled", f"rises-{name}", rises, effect, *EQUAL
                 continue
-            for largest in sizes(view, kind)[-1:]:
+            several = [size for size in sizes(view, kind) if len(view.fact(size, "checkpoints")) > 1]
+            for largest in several[-1:]:
                 effect = _since(accuracy(largest, task))
                 yield "2.3 checkpoints", figures[task], f"rises-{name}", rises, effect, *EQUAL
         if later:
@@ -119,10 +122,16 @@ def _sizes(view):
         yield from _matched(view, kind, own, larger)
 
 
+def _smaller(view, recipe, other, same=()) -> bool:
+    """Whether a recipe has fewer weights than another, and is like it in some facts."""
+    own, others = view.recipes[recipe], view.recipes[other]
+    return weights(own) < weights(others) and all(own[key] == others[key] for key in same)
+
+
 def _matched(view, kind, own, larger):
     """Of sizes whose last losses differ the larger one on its way, where it has the loss of the smaller one."""
     course = branches(view, kind)
-    smaller = [size for size in own if course and weights(view.recipes[size]) < weights(view.recipes[course[0]])]
+    smaller = [size for size in own if course and _smaller(view, size, course[0], ("encoder.layers",))]
     if len(course) < 2 or not smaller:
         return
     text = f"{larger} (the larger one on its way, at the loss that the smaller one ends with)"
@@ -149,7 +158,7 @@ def _algorithms(view):
                 yield section, table, f"adversarial-worse-6-{name}", six, difference(*less, 0.06), *EQUAL
     for task in places(view, PCFG).get("sizes", []):
         if ADVERSARIAL in ways and own:
-            smaller = (recipe for recipe in own if recipe != ways.get(PLAIN))
+            smaller = [recipe for recipe in own if _smaller(view, recipe, ways[ADVERSARIAL])]
             growth = Growth(tuple(accuracy(recipe, task) for recipe in (*smaller, ways[ADVERSARIAL])))
             yield s, "T1, 2", "adversarial-below-small", small, growth, "below 0", True
         if LOOKUP in ways and own:
@@ -159,6 +168,7 @@ def _algorithms(view):
 
 def _flatness(view):
     falls = "the trace of Hessian demonstrates a clear decreasing trend after the pre-training loss converges"
+    further = "SGD lowers the trace further than training on with AdamW does"
     improves = "as the trace of Hessian decreases, the downstream performance improves"
     larger = "The trace of Hessian of the adversarially pre-trained model is larger than the normally pre-trained model"
     sharp = "an increase in linear probe accuracy with a sharp decrease in the trace of Hessian, with model size"
@@ -174,6 +184,9 @@ def _flatness(view):
             return difference(reading, reading.of(start[0], step=start[1])) if start else _since(reading)
 
         yield s, "3", f"sgd-trace-falls-{kind}", falls, change(_trace(recipe)), "below 0", True
+        for longest in branches(view, kind)[-1:]:
+            more = difference(_trace(recipe), _trace(longest))
+            yield "not in the paper", "3", f"sgd-trace-more-{kind}", further, more, "below 0", True
         figures, names = _figures(view, kind, {"sgd": "3", "more sgd": "10"}), _names(view, kind)
         since = {"step": "since converged", "over": "step"}
         for task, figure in figures.items():
@@ -199,7 +212,8 @@ def _flatness(view):
             correlation = Correlation(*both, equal_loss=True)
             yield s, "5", f"size-correlates-{name}", strong, correlation, "below 0", True
             half = f"{strong} (more than half of the variance)"
-            yield s, "5", f"size-R2-{name}", half, Correlation(*both, "R2", 0.5, equal_loss=True), *EQUAL
+            r2, falls = (Correlation(*both, *how, equal_loss=True) for how in (("R2", 0.5), ()))
+            yield s, "5", f"size-R2-{name}", half, r2, *EQUAL, (replace(falls, sign=-1),)
 
 
 def _more_masks(view):
@@ -233,11 +247,12 @@ def _within_sizes(view):
 
 
 def _intervention(view):
-    """What the paper could not do: the trace is changed, and nothing else of the training."""
+    """What the paper could not do: a term changes the trace, in models that are otherwise trained alike."""
     s, figure = "not in the paper", "pressed"
     moved = "A term that lowers or raises the trace of Hessian in training moves it"
     same = "That term leaves the pre-training loss as it is"
     better = "With the same pre-training loss, a model whose trace was lowered is better than one whose was raised"
+    plainly = "... and better than one whose trace was left as it is"
     for kind in CORPORA:
         if len(own := pressed(view, kind)) < 2:
             continue
@@ -248,3 +263,7 @@ def _intervention(view):
             change = difference(*(accuracy(recipe, task) for recipe in ends))
             lowered = (difference(*map(_trace, reversed(ends))),)
             yield s, figure, f"pressed-better-{name}", better, change, *EQUAL, lowered
+            for plain in (recipe for recipe in own[:-1] if not press(view, recipe)):
+                change = difference(*(accuracy(recipe, task) for recipe in (own[-1], plain)))
+                lowered = (difference(_trace(plain), _trace(own[-1])),)
+                yield s, figure, f"pressed-lowered-{name}", plainly, change, *EQUAL, lowered
