@@ -250,7 +250,7 @@ def load_claims(run="results"):
     value, low, high, unit: the effect, its mean over replicates with its 95 % interval (NaN for one replicate)
     replicates, items: replicates behind it; whether the interval covers the choice of test items too
     p: the least level at which the claim is decided; NaN where it was not tested
-    verdict, why: supported, contradicted, inconclusive or untested; why, where it is one of the last two
+    verdict, why: supported, contradicted, negligible, inconclusive or untested; why, of the last three
     corrected: the verdict after Holm's correction for the number of claims tested
     needed: replicates that would decide an inconclusive claim with 80 % power; 1001: more than 1000; 0: unsaid
     same_effect: the first claim of the study with this very effect; its own name where no other has it

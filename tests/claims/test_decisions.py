@@ -40,6 +40,25 @@ def test_a_region_is_open(interval, bounds, verdict, edge):
     assert decided(Estimate(sum(interval) / 2, *interval), bounds) == (why, verdict)
 
 
+@pytest.mark.parametrize(
+    ("interval", "bounds", "verdict"),
+    [
+        ((-0.02, 0.04), (0.0, INF), "negligible"),
+        ((-0.04, 0.02), (-INF, 0.0), "negligible"),
+        ((0.0, 0.04), (0.0, INF), "negligible"),
+        ((-0.02, 0.05), (0.0, INF), "inconclusive"),  # as much as what counts
+        ((-0.05, 0.02), (0.0, INF), "inconclusive"),
+        ((0.01, 0.04), (0.0, INF), "supported"),  # little, but there
+        ((-0.04, -0.01), (0.0, INF), "contradicted"),
+    ],
+)
+def test_what_holds_0_and_nothing_that_counts_is_negligible(interval, bounds, verdict):
+    made = Estimate(sum(interval) / 2, *interval)
+    why = {"negligible": "shown to be less than 0.05", "inconclusive": "the interval holds 0"}.get(verdict, "")
+    assert decided(made, bounds, 0.05) == (why, verdict)
+    assert decided(made, bounds)[1] == {"negligible": "inconclusive"}.get(verdict, verdict)
+
+
 @pytest.mark.parametrize("shift", [-0.06, -0.02, 0.0, 0.013, 0.05])
 def test_levels_are_those_of_t_tests(shift):
     values = shift + np.array([0.003, -0.011, 0.008, 0.004])

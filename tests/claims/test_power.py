@@ -31,6 +31,18 @@ def test_power_is_the_share_of_experiments_that_decide(bounds, effect, count):
     assert share == pytest.approx(power(count, effect, spread, bounds), abs=0.05)
 
 
+@pytest.mark.parametrize("least", [0.01, 0.03, 0.06])
+@pytest.mark.parametrize("effect", [0.0, 0.02])
+@pytest.mark.parametrize("count", [3, 5, 10])
+def test_power_counts_what_is_shown_to_be_negligible(least, effect, count):
+    rng, spread = np.random.default_rng(count), 0.02
+    verdicts = [decided(estimate(effect + spread * rng.normal(size=count)), ABOVE, least)[1] for _ in range(1500)]
+    share = np.mean([verdict != "inconclusive" for verdict in verdicts])
+    assert share == pytest.approx(power(count, effect, spread, ABOVE, least=least), abs=0.05)
+    assert needed(0.0, spread, ABOVE, least=least) < needed(0.0, spread, ABOVE, least=least / 2) <= MOST
+    assert power(3, 0.0, 0.0, ABOVE, least=least) == 1 and power(3, least, 0.0, (-math.inf, 0.0), least=least) == 1
+
+
 @pytest.mark.parametrize(
     "effect, spread, bounds",
     [(0.03, 0.02, ABOVE), (0.02, 0.03, ABOVE), (0.05, 0.03, ABOVE), (0.0, 0.02, EQUAL), (0.05, 0.03, EQUAL)],

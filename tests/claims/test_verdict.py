@@ -227,7 +227,7 @@ def test_claims_on_disk(tmp_path):
     again = gather([tmp_path / "s.parquet"])
     pd.testing.assert_frame_equal(again, found)
     text = (tmp_path / "s.md").read_text()
-    assert text.startswith("# Claims of `s`: 1 supported, 1 contradicted, 0 inconclusive, 0 untested")
+    assert text.startswith("# Claims of `s`: 1 supported, 1 contradicted, 0 negligible, 0 inconclusive, 0 untested")
     assert "## What it stands for" in text and list(COLUMNS) == list(again.columns)
     (tmp_path / "bad.parquet").write_bytes(b"")
     with pytest.raises(MaskLabError):

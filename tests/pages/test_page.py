@@ -115,7 +115,9 @@ def test_verdicts_are_counted_and_the_headlines_stand_first(made):
     import pandas as pd
 
     claims, text = pd.read_parquet(made / "claims/mae.parquet"), " ".join(page(made).text.split())
-    counts = ", ".join(f"{(claims['verdict'] == v).sum()} {v}" for v in ("supported", "contradicted", "inconclusive"))
+    counts = ", ".join(
+        f"{(claims['verdict'] == v).sum()} {v}" for v in ("supported", "contradicted", "negligible", "inconclusive")
+    )
     assert f"{counts}, " in text and f"of {len(claims)} claims" in text
     for headline in claims.loc[claims["headline"], "text"]:
         assert text.index(headline) < text.index("Figures")

@@ -8,6 +8,8 @@ from masklab.scores.view import View
 
 Region = Literal["above 0", "below 0", "slightly", "equal", "no more", "no less"]
 MARGINAL = ("slightly", "equal", "no more", "no less")  # regions that the margin is part of
+SIGNS = ("above 0", "below 0")  # regions that are about the sign alone
+SCORES = ("accuracy", "mcc", "f1", "exact", "pearson", "spearman", "score", "share of the floor")  # what margins are in
 CHANCE = ("majority", "majority_f1")  # metrics of a task that are no model's
 
 
@@ -89,6 +91,13 @@ class Claim:
             "no more": (-inf, margin),
             "no less": (-margin, inf),
         }[self.region]
+
+    def least_in(self, view: View) -> float:
+        """The least difference that counts, where the claim is about the sign of one of scores: the study's margin.
+
+        0 of other claims, of which any difference counts.
+        """
+        return view.margin if self.region in SIGNS and self.effect.unit(view) in SCORES else 0.0
 
     def margin_in(self, view: View) -> float:
         """The margin that its region has; 0 where the margin is no part of it."""

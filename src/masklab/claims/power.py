@@ -13,16 +13,19 @@ MOST = 1000  # replicates beyond which none are promised
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 
 
-def power(count: int, effect: float, spread: float, bounds: tuple[float, float], items: float = 0.0) -> float:
+def power(
+    count: int, effect: float, spread: float, bounds: tuple[float, float], items: float = 0.0, least: float = 0.0
+) -> float:
     """Probability that `count` replicates decide whether a mean lies in the open interval `bounds`, either way.
 
     effect: the true mean; spread: the standard deviation of a replicate; items: the standard error that the choice of
-    test items adds, whatever the number of replicates. Decided: the interval lies inside, or wholly outside.
+    test items adds, whatever the number of replicates; least: the difference that counts, of bounds of which one is 0
+    and the other infinite. Decided: the interval lies inside, or wholly outside, or nearer to 0 than `least`.
     """
     if count < 2:
         return 0.0
     if spread <= 0:
-        return float(effect != bounds[0] and effect != bounds[1])
+        return float((effect != bounds[0] and effect != bounds[1]) or abs(effect) < least)
     dof = count - 1
     # quantiles of the estimated spread, by Gauss-Legendre over their probabilities
     s = spread * np.sqrt(stats.chi2.ppf((_NODES + 1) / 2, dof) / dof)
@@ -34,7 +37,9 @@ def power(count: int, effect: float, spread: float, bounds: tuple[float, float],
     low, high = bounds
     inside = np.maximum(_below(high - half, effect, true) - _below(low + half, effect, true), 0)
     outside = _below(low - half, effect, true) + 1 - _below(high + half, effect, true)
-    return float(np.clip((inside + outside) @ _WEIGHTS / 2, 0, 1))
+    near = np.clip(np.minimum(least - half, half), 0, None)  # of those that hold 0
+    between = _below(near, effect, true) - _below(-near, effect, true)
+    return float(np.clip((inside + outside + between) @ _WEIGHTS / 2, 0, 1))
 
 
 def _below(bound, effect, error):
@@ -42,12 +47,17 @@ def _below(bound, effect, error):
 
 
 def needed(
-    effect: float, spread: float, bounds: tuple[float, float], items: float = 0.0, fewest: int = 3
+    effect: float,
+    spread: float,
+    bounds: tuple[float, float],
+    items: float = 0.0,
+    fewest: int = 3,
+    least: float = 0.0,
 ) -> int | None:
     """Replicates that decide with probability `POWER` if the truth is as measured; None: more than `MOST`."""
 
     def enough(count):
-        return power(count, effect, spread, bounds, items) >= POWER
+        return power(count, effect, spread, bounds, items, least) >= POWER
 
     if not enough(MOST):
         return None

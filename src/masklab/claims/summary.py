@@ -4,25 +4,25 @@ import re
 
 import pandas as pd
 
-from masklab.claims.verdict import VERDICTS
+from masklab.claims.verdict import DECIDED, VERDICTS
 
 MEANING = {
     "supported": "the whole interval of the effect lies where the sentence says that it should",
     "contradicted": "the whole interval lies outside",
+    "negligible": "the interval holds 0, and nothing as large as the study's margin: no difference that counts",
     "inconclusive": "the interval lies on both sides, or of fewer than three replicates: more of them could decide it",
     "untested": "what the sentence takes for granted does not hold or was not measured: its number means nothing",
 }
-DECIDED = ("supported", "contradicted")
 MOST = 3  # headlines of a study that marks none
 
 
 def counted(verdicts) -> str:
-    """ "3 supported, 1 contradicted, 0 inconclusive, 5 untested"."""
+    """ "3 supported, 1 contradicted, 0 negligible, 0 inconclusive, 5 untested"."""
     return ", ".join(f"{count} {name}" for name, count in counts(verdicts).items())
 
 
 def counts(verdicts) -> dict[str, int]:
-    """Verdict -> how many, of all four in their order."""
+    """Verdict -> how many, of all of them in their order."""
     found = pd.Series(list(verdicts)).value_counts()
     return {name: int(found.get(name, 0)) for name in VERDICTS}
 

@@ -1,10 +1,11 @@
 """Claims tested on results: an effect with its interval, the premises, and what follows.
 
 Verdicts: `supported`, if the whole 95 % interval lies inside the claim's region; `contradicted`, if it lies wholly
-outside; `inconclusive`, if neither, or of fewer than three replicates; `untested`, if a premise fails or something was
-not measured. For a claim of a difference that is the two-sided test at 5 %; for one of equality two one-sided tests at
-2.5 % each (Schuirmann 1987). Beside the plain verdict stands the one that survives Holm's correction for the number of
-claims that the study tests.
+outside; `negligible`, if the claim is about the sign of a difference of scores, and the interval holds 0 but nothing as
+large as the study's margin; `inconclusive`, if none of these, or of fewer than three replicates; `untested`, if a
+premise fails or something was not measured. For a claim of a difference that is the two-sided test at 5 %; for one of
+equality, and for `negligible`, two one-sided tests at 2.5 % each (Schuirmann 1987). Beside the plain verdict stands the
+one that survives Holm's correction for the number of claims that the study tests.
 """
 
 import math
@@ -43,7 +44,8 @@ COLUMNS = {
     "needed": "int64",  # replicates that would decide an inconclusive claim (80 % power); MOST + 1: more; 0: unsaid
     "same_effect": "str",  # the first claim of the study with this very effect
 }
-VERDICTS = ("supported", "contradicted", "inconclusive", "untested")
+VERDICTS = ("supported", "contradicted", "negligible", "inconclusive", "untested")
+DECIDED = VERDICTS[:3]
 
 
 def test_claims(claims: list[Claim], results: Results) -> pd.DataFrame:
@@ -63,7 +65,7 @@ def tested(claim: Claim, results: Results) -> dict:
     """The row of one claim, without what depends on the others."""
     given = tuple(at_equal_loss(effect, results) for effect in claim.given)
     claim = replace(claim, effect=at_equal_loss(claim.effect, results), given=given)
-    view, bounds = results.view, claim.bounds(results.view)
+    view, bounds, least = results.view, claim.bounds(results.view), claim.least_in(results.view)
     effect = effect_estimate(claim.effect, results)
     why, verdict = _judged(claim, results, effect)
     tested = verdict != "untested" and effect.replicates >= FEWEST
@@ -84,11 +86,11 @@ def tested(claim: Claim, results: Results) -> dict:
         "unit": claim.effect.unit(view),
         "replicates": effect.replicates,
         "items": effect.items,
-        "p": _least_level(effect, bounds) if tested else math.nan,
+        "p": _least_level(effect, (-least, least) if verdict == "negligible" else bounds) if tested else math.nan,
         "verdict": verdict,
         "why": why,
         "corrected": verdict,
-        "needed": _needed(effect, bounds) if undecided else 0,
+        "needed": _needed(effect, bounds, least) if undecided else 0,
     }
 
 
@@ -104,11 +106,11 @@ def _judged(claim, results, effect) -> tuple[str, str]:
         return "not a number in every replicate", "untested"
     if effect.replicates < FEWEST:
         return f"{_count(effect.replicates)}; nothing is decided by fewer than {FEWEST}", "inconclusive"
-    return decided(effect, claim.bounds(results.view))
+    return decided(effect, claim.bounds(results.view), claim.least_in(results.view))
 
 
-def decided(effect: Estimate, bounds: tuple[float, float]) -> tuple[str, str]:
-    """(why, verdict) of an estimate with an interval, for an open region."""
+def decided(effect: Estimate, bounds: tuple[float, float], least: float = 0.0) -> tuple[str, str]:
+    """(why, verdict) of an estimate with an interval, for an open region; least: the difference that counts, 0: any."""
     low, high = bounds
     if low < effect.low and effect.high < high:
         return "", "supported"
@@ -116,6 +118,8 @@ def decided(effect: Estimate, bounds: tuple[float, float]) -> tuple[str, str]:
         return f"exactly {effect.low:g} in every replicate", "inconclusive"
     if effect.high <= low or effect.low >= high:
         return "", "contradicted"
+    if -least < effect.low and effect.high < least:
+        return f"shown to be less than {least:g}", "negligible"
     edge = low if effect.low <= low <= effect.high else high
     return f"the interval holds {edge:g}", "inconclusive"
 
@@ -128,10 +132,10 @@ def _least_level(effect, bounds) -> float:
     return min(max(above_low, below_high), below_low, above_high)
 
 
-def _needed(effect, bounds) -> int:
+def _needed(effect, bounds, least: float = 0.0) -> int:
     over_items = max(effect.error**2 - effect.spread**2 / effect.replicates, 0.0) ** 0.5
     low, high = (float(effect.scale.to(bound)) if math.isfinite(bound) else bound for bound in bounds)
-    return needed(effect.centre(), effect.spread, (low, high), over_items, FEWEST) or MOST + 1
+    return needed(effect.centre(), effect.spread, (low, high), over_items, FEWEST, least) or MOST + 1
 
 
 def _corrected(frame) -> list[str]:
@@ -143,7 +147,7 @@ def _corrected(frame) -> list[str]:
         return list(frame["verdict"])
     kept = pd.Series(False, index=frame.index)
     kept[tested] = multipletests(frame.loc[tested, "p"], alpha=1 - LEVEL, method="holm")[0]
-    undone = frame["verdict"].isin(["supported", "contradicted"]) & ~kept
+    undone = frame["verdict"].isin(DECIDED) & ~kept
     return list(frame["verdict"].mask(undone, "inconclusive"))
 
 

@@ -127,6 +127,13 @@ class Grammar(Drawn):
     )
     rule_concentration: float = Field(0.5, gt=0, description="Under `dirichlet`: Gamma's shape, for rules.")
     word_concentration: float = Field(0.2, gt=0, description="Under `dirichlet`: Gamma's shape, for words.")
+    label_spans: list[Count] = Field(
+        [],
+        description="Grammars are drawn until the symbol over the first so many words, for each of these numbers, is not nearly always the same one: tasks of such spans (kind `pcfg`) have something to tell.",
+    )
+    label_share: Share = Field(
+        0.7, description="With `label_spans`: the largest share of the sentences that may have one label."
+    )
     file: str | None = Field(
         None,
         description="Rule file (`LHS RHS.. probability` per line, the first LHS being the start symbol); all other keys are then without effect.",

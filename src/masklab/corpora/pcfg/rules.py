@@ -13,6 +13,9 @@ import numpy as np
 from masklab.errors import MaskLabError
 from masklab.rng import generator
 
+TRIES = 1000  # grammars that are drawn before giving up
+SAMPLED = 500  # sentences that tell how frequent labels are
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -110,14 +113,41 @@ def _groups(n, roots, binary):
 def draw_rules(config, seed: int) -> Rules:
     """The grammar of a `config.schema.Grammar`: read from its file, or drawn at (seed, its `seed`).
 
-    Words are dealt to the symbols of the last level from shuffled decks, so that every word is used.
+    With `label_spans` grammars are drawn until no label of these spans is too frequent. MaskLabError if `TRIES` are.
     """
     if config.file is not None:
         from masklab.corpora.pcfg.read import read_rules
 
         return read_rules(config.file)
+    for again in range(TRIES if config.label_spans else 1):
+        rules = _drawn(config, generator(seed, "grammars", config.seed, *([again] if again else [])))
+        if not config.label_spans or _most_frequent(rules, config.label_spans) <= config.label_share:
+            return rules
+    raise MaskLabError(
+        f"grammars: of {TRIES} drawn none gives at most {config.label_share:g} of the sentences (label_share) one label"
+        f" over their first {', '.join(map(str, config.label_spans))} words (label_spans)"
+    )
+
+
+def _most_frequent(rules, spans) -> float:
+    """The largest share of sentences, of `SAMPLED`, that have one label, over all spans."""
+    from masklab.corpora.pcfg.law import Law
+    from masklab.corpora.pcfg.sample import sample
+    from masklab.corpora.pcfg.span_scores import span_scores
+
+    law = Law(rules)
+    words, lengths = sample(rules, SAMPLED, 1, "labels", max_length=rules.longest() or 32)
+    shares = []
+    for span in spans:
+        scores = span_scores(law, words, lengths, span, "marginal")
+        labels = scores[scores.any(1)].argmax(1)
+        shares.append(np.bincount(labels).max() / len(labels) if len(labels) else 1.0)
+    return max(shares)
+
+
+def _drawn(config, rng) -> Rules:
+    """Words are dealt to the symbols of the last level from shuffled decks, so that every word is used."""
     levels, words = config.levels, config.words
-    rng = generator(seed, "grammars", config.seed)
     firsts = np.concatenate([[0], np.cumsum(levels)])
     names = [f"{'S' if not level else f'A{level}_'}{k + 1}" for level, size in enumerate(levels) for k in range(size)]
     binary, lexical = [], []
