@@ -61,8 +61,8 @@ def test_patterns_of_a_panel_or_probe_that_match_nothing(tmp_path, monkeypatch):
 
 def test_replicates_that_studies_of_other_files_say_themselves(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    note = "my.yaml:1: replicates: 1 does not count for mlsm, implicit-bias, mae-law, which say 3 in the study"
-    studies = "studies: {dh: {replicates: 1}, mae: {replicates: 2}}\n"
+    note = "my.yaml:1: replicates: 1 does not count for mlsm, implicit-bias, which say 3 in the study"
+    studies = "studies: {dh: {replicates: 1}, mae: {replicates: 2}, mae-law: {replicates: 3}}\n"
     assert notes_of(f"replicates: 1\n{studies}", tmp_path) == [f"{note} (studies.mlsm.replicates)"]
     assert notes_of(f"replicates: 3\n{studies}", tmp_path) == [] == notes_of(studies, tmp_path)
 
