@@ -48,10 +48,15 @@ def _clearest(frame, decided_only):
 
 
 def reasons(frame: pd.DataFrame, verdict: str, most: int = 3) -> list[tuple[str, int]]:
-    """The commonest reasons why claims have a verdict, with how many have each; what they say of one claim left out."""
+    """The commonest reasons why claims have a verdict, with how many have each; what they say of one claim left out.
+
+    Where there are more than `most`, the last is "others".
+    """
     said = frame.loc[frame["verdict"] == verdict, "why"].map(in_general)
     found = said[said != ""].value_counts(sort=False).sort_values(ascending=False, kind="stable")
-    return [(why, int(count)) for why, count in found.head(most).items()]
+    listed = [(why, int(count)) for why, count in found.head(most).items()]
+    rest = int(found.iloc[most:].sum())
+    return [*listed, ("others", rest)] if rest else listed
 
 
 def in_general(why: str) -> str:
