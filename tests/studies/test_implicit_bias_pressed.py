@@ -50,7 +50,7 @@ def test_from_the_sharpest_to_the_flattest(config):
 
 
 def test_claims_follow_the_world(config):
-    for per_trace, verdict in ((0.002, "supported"), (-0.002, "contradicted"), (0.0, "inconclusive")):
+    for per_trace, verdict in ((0.002, "supported"), (-0.002, "contradicted"), (0.0, "negligible")):
         found = wing.claims(config, synthetic.results(config, "implicit-bias", world(per_trace), noise=0.0005))
         assert found.loc["pressed-trace-pcfg", "verdict"] == "supported"
         assert found.loc["pressed-loss-pcfg", "verdict"] == "supported"

@@ -50,7 +50,8 @@ class Study(Entity):
         description="Its two or three claims that matter most, by name, which head what is said of it. Empty: those that its wing marks; without any, those decided most clearly.",
     )
     margin: Share = Field(
-        0.02, description="Difference (in the metric's unit) up to which claims of `equal` or `no better` hold, and less than which a difference is `negligible`."
+        0.02,
+        description="Difference (in the metric's unit) up to which claims of `equal` or `no better` hold, and less than which a difference is `negligible`.",
     )
     saturation: Share = Field(
         0.01, description="Pre-training losses that differ by at most this share of the entropy count as equal."

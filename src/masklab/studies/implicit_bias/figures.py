@@ -109,14 +109,15 @@ def finish(figure, results, data, handles, drawn, filled, kind="bar"):
     handles = handles | interval_key(data, kind) | levels.keys(drawn)
     if handles:
         style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.4)
-    write_note(figure, f"filled: within {100 * results.view.saturation:g} % of {filled}; {_note(data)}")
+    write_note(figure, f"filled: within {100 * results.view.saturation:g} % of {filled}; {_note(results.view, data)}")
     return figure, pd.concat(data, ignore_index=True)
 
 
-def _note(data) -> str:
-    """How many replicates and test items; those of losses and traces are not counted."""
+def _note(view, data) -> str:
+    """How many replicates and test items, those of losses and traces not counted; and what else intervals hold."""
     counted = [frame.assign(n=frame["n"].where(frame["task"] != "", 0)) for frame in data]
-    return note(counted)
+    drawn = {name for frame in data for name in frame["recipe"] if view.recipes[name].get("corpus.redrawn")}
+    return note(counted) + ("; intervals hold how languages differ, which claims compare within" if drawn else "")
 
 
 # --- loss and accuracy -------------------------------------------------------------------
@@ -246,7 +247,7 @@ def figure11(results, chosen):
         axes.remove()
     handles |= interval_key(data, "bar") | levels.keys(drawn)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, _note(data))
+    write_note(figure, _note(results.view, data))
     return figure, pd.concat(data, ignore_index=True)
 
 
