@@ -50,7 +50,7 @@ def test_a_study_without_a_wing_gets_a_verdict_on_each_set():
     assert found["text"][names[0]] == "both does better than MLM on BLiMP"
     assert found["value"].tolist() == pytest.approx([0.1, 0.1], abs=0.02)
     assert set(judged(scored(0.7, 0.8))["verdict"]) == {"contradicted"}
-    assert set(judged(scored(0.75, 0.75))["verdict"]) == {"inconclusive"}
+    assert set(judged(scored(0.75, 0.75))["verdict"]) == {"negligible"}
 
 
 def test_one_that_learned_nothing_is_compared_and_two_are_not():
