@@ -67,7 +67,7 @@ def test_everything_is_made(folder):
 
 
 @pytest.mark.parametrize(
-    ("preset", "trained", "corpora", "figures"), [("evening", 298, 15, 15), ("gpu", 90, 8, 12), ("paper", 147, 7, 12)]
+    ("preset", "trained", "corpora", "figures"), [("evening", 318, 15, 15), ("gpu", 90, 8, 12), ("paper", 147, 7, 12)]
 )
 def test_presets_dry_run(preset, trained, corpora, figures):
     """In the evening five replicates of most recipes and of their nulls, else three; each has corpora of its own.
