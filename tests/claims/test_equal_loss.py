@@ -1,10 +1,13 @@
 """Checkpoints and recipes at equal loss: what `converged` reads, and claims about recipes that the scores choose."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from masklab.claims.claim import Claim
 from masklab.claims.effects import Correlation, Growth, Matched, difference
+from masklab.claims.values import at_equal_loss, values
 from masklab.claims.verdict import test_claims
 from masklab.scores.reading import Reading, needs
 from masklab.scores.results import Results
@@ -134,12 +137,16 @@ def test_of_equal_mean_losses_those_count_that_are_shown_to_be_equal():
 COURSE = {"early": 0.3, "middle": 0.1, "late": 0.05}
 
 
-def matched(other: float):
+def course(other: float) -> tuple[Matched, Results]:
     gaps = {name: (0.5, 0.5, 0.5, gap) for name, gap in (COURSE | {"other": other, "far": 0.4}).items()}
     accuracies = {"early": 0.5, "middle": 0.6, "late": 0.7, "other": 0.63, "far": 0.2}
     results = made(gaps, accuracy=lambda recipe, step: accuracies[recipe])
     pairs = [[(read(name), Reading(name, "gap")) for name in names] for names in (COURSE, ("far", "other"))]
-    return judged(Matched(*map(tuple, pairs)), results)
+    return Matched(*map(tuple, pairs)), results
+
+
+def matched(other: float):
+    return judged(*course(other))
 
 
 def test_a_course_is_read_at_the_loss_of_another():
@@ -151,3 +158,37 @@ def test_a_course_is_read_at_the_loss_of_another():
         row = matched(nowhere)
         assert (row.verdict, row.why) == ("untested", "no other recipe is at the loss of late on its way")
         assert row.comparison == "between early and late at the loss of a smaller one - a smaller one: accuracy on t"
+
+
+def test_the_course_has_one_slope_for_all_replicates():
+    """Of mean losses and accuracies, .1 over .05; two ends of one replicate that happen to be close give none."""
+    effect, results = course(0.08)
+    scores = results.scores.copy()
+    close = (scores["recipe"] == "late") & (scores["metric"] == "gap") & (scores["replicate"] == 3)
+    scores.loc[close, "value"] = 0.1
+    results = Results(results.view, scores)
+
+    def mean(recipe, metric):
+        own = scores[(scores["recipe"] == recipe) & (scores["metric"] == metric) & (scores["step"] == 80)]
+        return own.set_index("replicate")["value"]
+
+    slope = (mean("late", "accuracy").mean() - mean("middle", "accuracy").mean()) / (
+        mean("late", "gap").mean() - mean("middle", "gap").mean()
+    )
+    way = mean("other", "gap") - mean("middle", "gap")
+    expected = mean("middle", "accuracy") + slope * way - mean("other", "accuracy")
+    np.testing.assert_allclose(values(at_equal_loss(effect, results), results).scalar[:, 0], expected)
+
+
+def test_a_difference_beyond_a_threshold_is_never_negligible():
+    """`large` is .1 above `medium` and as good as `medium` plus .1: only a claim about their difference asks for 0."""
+    results = made()
+    scores, large = results.scores.copy(), results.scores["recipe"] == "large"
+    noisy = large & (scores["metric"] == "accuracy")
+    scores.loc[noisy, "value"] += 0.002 * (scores.loc[noisy, "replicate"] - 2)
+    results = Results(replace(results.view, margin=0.02), scores)
+    beyond = judged(difference(read("large"), read("medium"), 0.1), results)
+    assert abs(beyond.value) < 1e-9 and beyond.high < 0.02 and beyond.verdict == "inconclusive"
+    scores.loc[noisy, "value"] -= 0.1
+    alike = judged(difference(read("large"), read("medium")), Results(results.view, scores))
+    assert abs(alike.value) < 1e-9 and alike.high < 0.02 and alike.verdict == "negligible"

@@ -31,7 +31,7 @@ def test_it_is_the_first_that_will_do():
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_tasks_of_these_spans_have_no_label_that_is_nearly_always_right(seed):
-    """Within .06, three standard errors of 500 sentences and of 2,000."""
+    """Up to .06, by which shares of 500 sentences and of 2,000 can differ by chance."""
     law = grammar(label_spans=SPANS, label_share=0.6)
     for span in SPANS:
         task = PcfgTask(kind="pcfg", grammar=law, span=span, train=10, valid=10, test=2000)

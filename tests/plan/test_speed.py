@@ -32,6 +32,5 @@ def test_positions_that_take_longer_are_planned_so():
     entry = read_assumptions()["devices"]["cpu"] | {"positions": {"disentangled": 1.5}}
     plain, other = (speed.Timed(64, positions=positions).encoder() for positions in ("absolute", "disentangled"))
     device = Device("cpu", entry)
-    assert device.of(plain, 1e9, 2) == device.seconds(1e9, 2, 64) and device.of(other, 1e9, 2) == 1.5 * device.of(
-        plain, 1e9, 2
-    )
+    planned = device.of(plain, 1e9, 2)
+    assert planned == device.seconds(1e9, 2, 64) and device.of(other, 1e9, 2) == 1.5 * planned

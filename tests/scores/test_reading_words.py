@@ -64,7 +64,7 @@ def test_every_part_in_words_and_in_units():
     assert g.of("a", over="step", reduce="slope").unit(PANELS) == "f 1 per update"
     assert g.of("a", over="train_size", reduce="slope").unit(PANELS) == "f 1 per doubling"
     assert g.of("a", over="layer", reduce="slope").unit(PANELS) == "f 1 per layer"
-    assert g.of("a", over="layer", reduce="roughness").unit(PANELS) == "f 1"
+    assert g.of("a", over="layer", reduce="roughness").unit(PANELS) == "f 1 off a straight course"
     assert Reading("a", "gap", form="share of the floor").unit(PANELS) == "share of the floor"
     assert Reading("a", "trace", form="log").unit(PANELS) == "log trace"
     assert g.of("a", step=5).plain() == g.plain() | {"step": 5}

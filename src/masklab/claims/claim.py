@@ -9,7 +9,8 @@ from masklab.scores.view import View
 Region = Literal["above 0", "below 0", "slightly", "equal", "no more", "no less"]
 MARGINAL = ("slightly", "equal", "no more", "no less")  # regions that the margin is part of
 SIGNS = ("above 0", "below 0")  # regions that are about the sign alone
-SCORES = ("accuracy", "mcc", "f1", "exact", "pearson", "spearman", "score", "share of the floor")  # what margins are in
+# Units that margins are in.
+SCORES = ("accuracy", "accuracy full width", "mcc", "f1", "exact", "pearson", "spearman", "score", "share of the floor")
 CHANCE = ("majority", "majority_f1")  # metrics of a task that are no model's
 
 
@@ -59,8 +60,7 @@ class Claim:
         recipes = dict.fromkeys(reading.recipe for reading in leaves(self.effect)) if self.trained else ()
         pairs += needs([gap for gap in map(gap_of, recipes) if gap.measured(view)], view, with_nulls=False)
         if self.equal_loss:
-            gaps = [reading.of(reading.recipe, **GAP) for reading in leaves(self.effect)]
-            pairs += needs(gaps, view, with_nulls=False)
+            pairs += needs(list(map(loss_of, leaves(self.effect))), view, with_nulls=False)
         return list(dict.fromkeys(pairs))
 
     def to_learn(self) -> list[Reading]:
@@ -95,9 +95,10 @@ class Claim:
     def least_in(self, view: View) -> float:
         """The least difference that counts, where the claim is about the sign of one of scores: the study's margin.
 
-        0 of other claims, of which any difference counts.
+        0 of other claims, of which any difference counts; so does one that is measured from a threshold.
         """
-        return view.margin if self.region in SIGNS and self.effect.unit(view) in SCORES else 0.0
+        signed = self.region in SIGNS and not getattr(self.effect, "threshold", 0.0)
+        return view.margin if signed and self.effect.unit(view) in SCORES else 0.0
 
     def margin_in(self, view: View) -> float:
         """The margin that its region has; 0 where the margin is no part of it."""
@@ -111,6 +112,11 @@ def gap_of(recipe: str) -> Reading:
     return Reading(recipe, "gap")
 
 
-# What turns a reading into the one that says how far a recipe is from the least possible loss, at the same checkpoint.
+def loss_of(reading: Reading) -> Reading:
+    """How far a reading's checkpoint, of a curve the last, is from the least possible loss, as a share of that."""
+    return reading.of(reading.recipe, **GAP, step="last" if reading.over else reading.step)
+
+
+# What turns a reading into that one.
 GAP = {"metric": "gap", "tasks": (), "probe": None, "splits": (), "sizes": "all", "layers": None, "seeds": "mean",
-       "form": "share of the floor", "reduce": None}  # fmt: skip
+       "form": "share of the floor", "over": None, "reduce": None}  # fmt: skip

@@ -117,8 +117,8 @@ class Matched:
 
     course, others: pairs of a reading and its loss, which is a reading too; those of the course are of one model after
     more and more updates. The other is the first of `others` whose mean loss lies between those of two neighbours of
-    the course; in each replicate the course is a straight line through these two over the loss. Which ones they are,
-    the scores say (`matched`); where there is none, the claim is untested.
+    the course; between these two the course is a straight line over the loss, of one slope for all replicates. Which
+    ones they are, the scores say (`matched`); where there is none, the claim is untested.
     """
 
     course: tuple[tuple[Reading, Reading], ...]

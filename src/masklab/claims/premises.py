@@ -6,9 +6,9 @@ others. Each function returns why the premise fails, or None.
 
 from dataclasses import replace
 
-from masklab.claims.claim import GAP, Claim, gap_of
+from masklab.claims.claim import Claim, gap_of, loss_of
 from masklab.claims.effects import Correlation, Growth, Matched, Within
-from masklab.claims.values import effect_estimate, points, shown_equal
+from masklab.claims.values import effect_estimate, points
 from masklab.scores.estimate import Estimate
 from masklab.scores.reading import CONVERGED, Reading, leaves
 from masklab.scores.results import Results, difference
@@ -181,12 +181,12 @@ def _closest_null(reading, results) -> tuple[str, Estimate]:
 
 
 def unequal_losses(claim: Claim, results: Results) -> str | None:
-    """All recipes' gaps to the least possible loss are equal: each shown to be that of the lowest (`shown_equal`)."""
+    """All recipes' gaps to the least possible loss are equal: each shown to be that of the lowest."""
     if not claim.equal_loss:
         return None
     view, readings = results.view, {}
     for reading in leaves(claim.effect):
-        gap = reading.of(reading.recipe, **GAP, over=None, step="last" if reading.over else reading.step)
+        gap = loss_of(reading)
         readings.setdefault((gap.recipe, gap.step), gap)
     gaps = list(readings.values())
     for gap in gaps:
@@ -194,7 +194,7 @@ def unequal_losses(claim: Claim, results: Results) -> str | None:
             return f"the loss of {view.label(gap.recipe)} against its floor was not measured"
     lowest = min(gaps, key=lambda gap: results.values(gap).scalar[:, 0].mean())
     for other in gaps:
-        if other is not lowest and not shown_equal(other, lowest, results):
+        if other is not lowest and not results.shown_equal(other, lowest):
             pair = " - ".join(_checkpoint(gap, view) for gap in (other, lowest))
             apart = difference(results.values(other), results.values(lowest))
             return f"losses not shown to be equal within {view.saturation:g} of the floor ({pair}: {_said(apart)})"

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from masklab.claims.claim import loss_of
 from masklab.claims.effects import (
     Correlation,
     Crossing,
@@ -21,7 +22,6 @@ from masklab.claims.effects import (
 from masklab.scores.estimate import FISHER, MISSING, PLAIN, Estimate, estimate, squared
 from masklab.scores.reading import Reading
 from masklab.scores.results import NOTHING, Results, Values
-from masklab.scores.results import difference as loss_difference
 
 
 def values(effect, results: Results) -> Values:
@@ -61,32 +61,17 @@ def at_equal_loss(effect, results: Results):
         *others, last = effect.parts
         kept = results.at_equal_loss([part.recipe for part in effect.parts])
         near = [part for part in others if part.recipe in kept]
-        equal = [part for part in near if shown_equal(_gap(part), _gap(last), results)]
+        equal = [part for part in near if results.shown_equal(loss_of(part), loss_of(last))]
         return Growth((*(equal or near)[:1], last))
     if isinstance(effect, Matched):
         return _with_neighbours(effect, results)
     if isinstance(effect, Correlation) and effect.equal_loss:
         kept = results.at_equal_loss([y.recipe for y in effect.ys])
         pairs = [(y, x) for y, x in zip(effect.ys, effect.xs, strict=True) if y.recipe in kept]
-        lowest = min((_gap(y) for y, _ in pairs), key=lambda gap: _mean(gap, results), default=None)
-        pairs = [(y, x) for y, x in pairs if y.recipe == lowest.recipe or shown_equal(_gap(y), lowest, results)]
+        lowest = min((loss_of(y) for y, _ in pairs), key=lambda gap: _mean(gap, results), default=None)
+        pairs = [(y, x) for y, x in pairs if y.recipe == lowest.recipe or results.shown_equal(loss_of(y), lowest)]
         return replace(effect, ys=tuple(y for y, _ in pairs), xs=tuple(x for _, x in pairs)) if pairs else effect
     return effect
-
-
-def shown_equal(gap: Reading, other: Reading, results: Results) -> bool:
-    """Whether two losses are equal: by an equivalence test (Schuirmann 1987) the interval of their difference lies
-    within the study's `saturation`, a share of the floor; of a single replicate the difference does.
-    """
-    apart, limit = loss_difference(results.values(gap), results.values(other)), results.view.saturation
-    if apart is None:
-        return False
-    low, high = (apart.value, apart.value) if apart.replicates < 2 else (apart.low, apart.high)
-    return -limit < low <= high < limit
-
-
-def _gap(reading) -> Reading:
-    return Reading(reading.recipe, "gap", form="share of the floor", step=reading.step)
 
 
 def _with_neighbours(effect, results):

@@ -134,6 +134,8 @@ class Reading:
         unit = self._measure(view)
         if self.reduce == "slope":
             return f"{unit} per {({'train_size': 'doubling', 'step': 'update'}).get(self.over, self.over)}"
+        if self.reduce == "roughness":
+            return f"{unit} off a straight course"
         return {"log": f"log {unit}", "share of the floor": "share of the floor"}.get(self.form, unit)
 
     def metrics(self, view: View) -> set[str]:

@@ -198,6 +198,18 @@ class Results:
         last = {recipe: gaps[max(gaps)] for recipe in recipes if (gaps := self.gaps(recipe))}
         return self.saturated(last)
 
+    def shown_equal(self, gap: Reading, other: Reading) -> bool:
+        """Whether two losses are equal, by an equivalence test (Schuirmann 1987).
+
+        The interval of the difference of both gaps, as shares of the floor, lies within the study's saturation; of a
+        single replicate the difference does.
+        """
+        apart, limit = difference(self.values(gap), self.values(other)), self.view.saturation
+        if apart is None:
+            return False
+        low, high = (apart.value, apart.value) if apart.replicates < 2 else (apart.low, apart.high)
+        return -limit < low <= high < limit
+
     # --- facts -------------------------------------------------------------------------
 
     def fact(self, recipe: str, key: str):

@@ -129,10 +129,10 @@ class Grammar(Drawn):
     word_concentration: float = Field(0.2, gt=0, description="Under `dirichlet`: Gamma's shape, for words.")
     label_spans: list[Count] = Field(
         [],
-        description="Grammars are drawn until the symbol over the first so many words, for each of these numbers, is not nearly always the same one: tasks of such spans (kind `pcfg`) have something to tell.",
+        description="Numbers of words. Grammars are drawn until, for each of them, no symbol is the one over the first so many words of more than `label_share` of the sentences: else tasks of such spans (kind `pcfg`) have nothing to ask.",
     )
     label_share: Share = Field(
-        0.7, description="With `label_spans`: the largest share of the sentences that may have one label."
+        0.7, description="With `label_spans`: the largest share of the sentences over which one symbol may stand."
     )
     file: str | None = Field(
         None,

@@ -140,7 +140,7 @@ class ReplacedProbe(Finetuning):
     )
     drawn: bool = Field(
         False,
-        description="Besides the most salient feature one that is drawn is replaced in each sequence, the same one whatever the model: for comparisons of models.",
+        description="In each sequence a feature that is drawn is replaced as well, the same one for every model, so that models can be compared.",
     )
     share: Share = Field(
         0.5, description="Share of the features that are replaced by their synonym, others by another feature."

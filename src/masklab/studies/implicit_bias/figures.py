@@ -117,7 +117,9 @@ def _note(view, data) -> str:
     """How many replicates and test items, those of losses and traces not counted; and what else intervals hold."""
     counted = [frame.assign(n=frame["n"].where(frame["task"] != "", 0)) for frame in data]
     drawn = {name for frame in data for name in frame["recipe"] if view.recipes[name].get("corpus.redrawn")}
-    return note(counted) + ("; intervals hold how languages differ, which claims compare within" if drawn else "")
+    return note(counted) + (
+        "; each replicate has a language of its own: intervals include how these differ" if drawn else ""
+    )
 
 
 # --- loss and accuracy -------------------------------------------------------------------

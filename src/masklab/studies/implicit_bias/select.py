@@ -248,26 +248,20 @@ def along_sgd(place: str):
     return _choose(place, members, "recipes trained on by SGD")
 
 
-def cooled(view: View):
-    """Kind of corpus -> branch of a course, from early to late -> metric or task -> reading."""
-    by_kind = {kind: branches(view, kind) for kind in CORPORA if tasks(view, kind)}
-    by_kind = {
-        kind: {name: readings(view, name, ("gap", "trace")) for name in own} for kind, own in by_kind.items() if own
-    }
-    if not by_kind:
-        raise MaskLabError("needs recipes that start from checkpoints of another and are cooled by AdamW, and probes")
-    return by_kind
+def traced(members, lacking: str):
+    """`Item.choose`: kind of corpus -> recipe, in the order of `members(view, kind)` -> metric or task -> reading."""
+
+    def choose(view: View):
+        by_kind = {kind: own for kind in CORPORA if tasks(view, kind) and (own := members(view, kind))}
+        if not by_kind:
+            raise MaskLabError(f"needs {lacking}")
+        return {kind: {name: readings(view, name, ("gap", "trace")) for name in own} for kind, own in by_kind.items()}
+
+    return choose
 
 
-def pressed_traces(view: View):
-    """Kind of corpus -> recipe, from the sharpest to the flattest -> metric or task -> reading."""
-    by_kind = {kind: pressed(view, kind) for kind in CORPORA if tasks(view, kind)}
-    by_kind = {
-        kind: {name: readings(view, name, ("gap", "trace")) for name in own} for kind, own in by_kind.items() if own
-    }
-    if not by_kind:
-        raise MaskLabError("needs recipes whose objective is mlm and sharpness, and one like them without sharpness")
-    return by_kind
+cooled = traced(branches, "recipes that start from checkpoints of another and are cooled by AdamW, and linear probes")
+pressed_traces = traced(pressed, "recipes whose objective is mlm and sharpness, and one like them without sharpness")
 
 
 def masks(view: View):
