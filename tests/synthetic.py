@@ -35,7 +35,8 @@ def default(cell) -> float:
         return 0.5 if cell["kind"] != "finetune" or metric == "majority" else 0.6
     share = (1 + cell["step"] / max(cell["last"], 1)) / 2
     plain = {"loss": 3.1 - share, "floor": 2.0, "gap": 1.1 - share, "mean_share": 0.1, "seconds": 10 * share,
-             "tokens": 1e4 * share, "flops": 1e9 * share, "trace": 50 / share, "trace_embedded": 80 / share,
+             "tokens": 1e4 * share, "flops": 1e9 * share, "valid_loss": 4 - share, "trace": 50 / share,
+             "trace_embedded": 80 / share,
              "parameters": 1e5, "best_step": 10, "capped": 0, "tv_pretrained": 0.5, "tv_finetuned": 0.3,
              "tv_from_law": 0.2, "pearson_low": 0.1, "pearson_high": 0.2}  # fmt: skip
     plain |= dict.fromkeys(RANKS, 18 if metric.endswith("centred") else 20) | dict.fromkeys(OUTSIDE, 0.01)
@@ -126,8 +127,8 @@ def _cells(config, probe, model):
                     for metric in OUTSIDE:
                         yield {"task": model.corpus, "split": split, "layer": layer, "metric": metric}
         case "cost":
-            for metric in ("seconds", "tokens", "flops"):
-                yield {"task": model.corpus, "split": "train", "metric": metric}
+            for metric in ("seconds", "tokens", "flops", "valid_loss"):
+                yield {"task": model.corpus, "split": "valid" if metric == "valid_loss" else "train", "metric": metric}
         case "landscape":
             for direction in range(1, probe.directions + 1):
                 for offset in (-0.1, 0.0, 0.1):

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Ratio, Slope, Sum, Within, difference
+from masklab.claims.effects import (
+    Correlation,
+    Crossing,
+    Growth,
+    Least,
+    Median,
+    Mediated,
+    Ratio,
+    Slope,
+    Sum,
+    Within,
+    difference,
+)
 from masklab.claims.values import _FORMS, _within, at_equal_loss, first_reached, points, rounding, values
 from masklab.scores.reading import Reading
 from masklab.scores.results import Results, Values
@@ -105,6 +117,20 @@ def test_slopes_within_recipes(found, given):
     assert points(effect, found) == 8 - 5 - (2 if given else 1)
     gaps = tuple(part.of(part.recipe, metric="gap", tasks=(), probe="loss") for part in every)
     assert np.isnan(values(Within(every, gaps), found).scalar).all()  # one gap in all replicates
+
+
+def test_what_is_mediated(found):
+    """A difference in x times the slope of y on x, of all replicates and with each left out."""
+    every, early = (A, B, C, D), tuple(part.of(part.recipe, step=20) for part in (A, B, C, D))
+    y, x = ACCURACY[:, :, 3], ACCURACY[:, :, 1]
+
+    def product(y, x):
+        return (x[0] - x[2]).mean() * dummies_slope(y, x)
+
+    left = np.array([product(*(np.delete(side, r, 1) for side in (y, x))) for r in range(3)])
+    effect = Mediated(early[0], early[2], Within(every, early))
+    is_(effect, found, 3 * product(y, x) - 2 * left)
+    assert points(effect, found) == points(effect.within, found) == 8 - 5 - 1
 
 
 @pytest.mark.parametrize(("recipes", "replicates"), [(4, 3), (4, 5), (3, 5)])

@@ -1,6 +1,7 @@
 """Claims on results: verdicts, premises, correction, and how often they err over a thousand studies."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -102,6 +103,31 @@ def test_the_strongest_null_counts():
     values = {"a": [0.81, 0.83, 0.82], "b": [0.71, 0.70, 0.72], "null": [0.86, 0.87, 0.85]}
     found = one(BETTER, results(values, nulls=("majority", "bag-of-words")))
     assert found["verdict"] == "untested" and found["why"].endswith("above bag-of-words)")
+
+
+def test_a_gain_over_nulls_must_be_as_large_as_the_study_asks():
+    """.82 over a null of .5 is .32 above it: shown, and too little where .4 is asked."""
+    values = {"a": [0.81, 0.83, 0.82], "b": [0.71, 0.70, 0.72]}
+    assert one(BETTER, results(values, gain=0.3))["verdict"] == "supported"
+    found = one(BETTER, results(values, gain=0.4))
+    assert found["verdict"] == "untested" and found["why"].startswith("no recipe does better than its nulls by 0.4 (")
+    assert "+0.320 [+0.295, +0.345] above majority" in found["why"]
+
+
+def test_margins_of_what_is_no_score():
+    """Ranks that differ by .1 at most: nothing, if the study says that .5 is; else undecided."""
+    rows = [
+        row(recipe, replicate, "rank_interpolated", 20 + 0.1 * (recipe == "a") * (replicate - 2), task="c", layer=1)
+        for recipe in "ab"
+        for replicate in (1, 2, 3)
+    ]
+    probes = {"p": {"kind": "rank", "tasks": [], "recipes": ["a", "b"]}}
+    ranks = [Reading(name, "rank_interpolated", layers="last") for name in "ab"]
+    claim = Claim("more", "1", "F", "a has more", difference(*ranks))
+    for margins, verdict in (({}, "inconclusive"), ({"rank_interpolated": 0.5}, "negligible")):
+        given = replace(view(margins=margins), probes=probes)
+        found = one(claim, Results(given, rows_to_frame(rows)))
+        assert found["verdict"] == verdict and found["unit"] == "rank interpolated"
 
 
 def test_learning_on_the_trained_split_is_enough_for_claims_of_absence():

@@ -31,6 +31,7 @@ def test_costs_of_a_run(english, tmp_path):
         assert scores(rows) == rows
         found[step] = {row["metric"]: row["value"] for row in rows}
         upto = metrics[metrics["step"] <= step]
+        assert found[step]["valid_loss"] == upto["valid_loss"].iloc[-1] < 9
         assert found[step]["tokens"] == upto["tokens"].sum() and found[step]["seconds"] == upto["seconds"].iloc[-1]
     each = found[6]["flops"] / found[6]["tokens"]
     assert found[2]["flops"] == pytest.approx(each * found[2]["tokens"]) and found[2]["tokens"] < found[6]["tokens"]

@@ -9,7 +9,7 @@ from masklab.scores.view import View
 Region = Literal["above 0", "below 0", "slightly", "equal", "no more", "no less"]
 MARGINAL = ("slightly", "equal", "no more", "no less")  # regions that the margin is part of
 SIGNS = ("above 0", "below 0")  # regions that are about the sign alone
-# Units that margins are in.
+# Units that the study's margin is in.
 SCORES = ("accuracy", "accuracy full width", "mcc", "f1", "exact", "pearson", "spearman", "score", "share of the floor")
 CHANCE = ("majority", "majority_f1")  # metrics of a task that are no model's
 
@@ -93,12 +93,16 @@ class Claim:
         }[self.region]
 
     def least_in(self, view: View) -> float:
-        """The least difference that counts, where the claim is about the sign of one of scores: the study's margin.
+        """The least difference that counts, where the claim is about its sign: the study's margin of what it is in.
 
         0 of other claims, of which any difference counts; so does one that is measured from a threshold.
         """
-        signed = self.region in SIGNS and not getattr(self.effect, "threshold", 0.0)
-        return view.margin if signed and self.effect.unit(view) in SCORES else 0.0
+        if self.region not in SIGNS or getattr(self.effect, "threshold", 0.0):
+            return 0.0
+        margins = dict.fromkeys(SCORES, view.margin) | {
+            metric.replace("_", " "): least for metric, least in view.margins.items()
+        }
+        return margins.get(self.effect.unit(view), 0.0)
 
     def margin_in(self, view: View) -> float:
         """The margin that its region has; 0 where the margin is no part of it."""

@@ -129,9 +129,11 @@ class Matched:
         return [part for parts in zip(*self.course, *self.others, strict=True) for part in parts]
 
     def words(self, view: View) -> str:
-        ends = [self.course[at][0].parts(view)["recipe"] for at in (0, -1)]
+        ends = [self.course[at][0].parts(view) for at in (0, -1)]
+        of_one = ends[0]["recipe"] == ends[1]["recipe"]
+        ends = [f"{end['recipe']} at {end['step']}" if of_one else end["recipe"] for end in ends]
         said = self.others[0][0].parts(view)
-        other = said.pop("recipe") if self.matched else "a smaller one"
+        other = said["recipe"] if len(self.others) == 1 else "a smaller one"
         rest = ", ".join(text for key, text in said.items() if key != "recipe" and text)
         return f"between {' and '.join(ends)} at the loss of {other} - {other}: {rest}"
 
@@ -219,6 +221,33 @@ class Within:
 
     def unit(self, view: View) -> str:
         return f"{_unit(self.ys[0], view)} per {_unit(self.xs[0], view)}"
+
+
+@dataclass(frozen=True)
+class Mediated:
+    """What the difference of two recipes in x does to y by way of x: that difference times a slope of y on x.
+
+    left, right: readings of x of both. within: the slope, over replicates of each recipe. A replicate's value is
+    Tukey's pseudo-value of the product of the mean difference and the slope, as that of `within`.
+    """
+
+    left: Reading
+    right: Reading
+    within: Within
+
+    @property
+    def points(self) -> int:
+        """Degrees of freedom that the slope needs."""
+        return self.within.points
+
+    def readings(self) -> list:
+        return [*self.within.readings(), self.left, self.right]
+
+    def words(self, view: View) -> str:
+        return f"({difference(self.left, self.right).words(view)}) x {self.within.words(view)}"
+
+    def unit(self, view: View) -> str:
+        return _unit(self.within.ys[0], view)
 
 
 @dataclass(frozen=True)

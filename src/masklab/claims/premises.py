@@ -7,7 +7,7 @@ others. Each function returns why the premise fails, or None.
 from dataclasses import replace
 
 from masklab.claims.claim import Claim, gap_of, loss_of
-from masklab.claims.effects import Correlation, Growth, Matched, Within
+from masklab.claims.effects import Correlation, Growth, Matched, Mediated, Within
 from masklab.claims.values import effect_estimate, points
 from masklab.scores.estimate import Estimate
 from masklab.scores.reading import CONVERGED, Reading, leaves
@@ -34,7 +34,7 @@ def failing(claim: Claim, results: Results) -> str | None:
 def few_points(claim: Claim, results: Results) -> str | None:
     """A correlation needs points, and so does a slope over replicates."""
     effect = claim.effect
-    if isinstance(effect, Correlation | Within) and (count := points(effect, results)) < effect.points:
+    if isinstance(effect, Correlation | Within | Mediated) and (count := points(effect, results)) < effect.points:
         if isinstance(effect, Correlation):
             return f"{count} points; a correlation needs {effect.points}"
         return f"{count} degrees of freedom; a slope over replicates needs {effect.points}"
@@ -142,8 +142,8 @@ def _language_gain(results, recipe) -> float | None:
 def unlearned_tasks(claim: Claim, results: Results) -> str | None:
     """On each set of tasks that the effect reads, one recipe does better than every null of the study.
 
-    That is: on the splits that the effect reads, or on those of the claim's `learned_on`; on its `learned_tasks` if it
-    has any.
+    By the study's `gain` at least; on the splits that the effect reads, or on those of the claim's `learned_on`; on its
+    `learned_tasks` if it has any.
     """
     groups: dict[tuple, list[Reading]] = {}
     for reading in claim.to_learn():
@@ -151,14 +151,18 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
     for group in groups.values():
         if claim.learned_on:
             group = [*group, *(replace(reading, splits=claim.learned_on) for reading in group)]
-        worst = {reading: _worst_gain(reading, results) for reading in dict.fromkeys(group)}
-        known = {reading: gain for reading, gain in worst.items() if gain is not None}
-        if known and not any(_is_above(gain) for _, gain in known.values()):
-            closest = {reading: _closest_null(reading, results) for reading in known}
+        gains = {reading: _gains(reading, results) for reading in dict.fromkeys(group)}
+        short = {
+            reading: [pair for pair in own if not _counts(pair[1], results)] for reading, own in gains.items() if own
+        }
+        if short and all(short.values()):
+            # of each recipe the null that it exceeds by the least, or falls short of
+            closest = {reading: min(own, key=lambda pair: pair[1].value) for reading, own in short.items()}
             reading, (null, gain) = max(closest.items(), key=lambda item: item[1][1].value)
             label = results.view.label(reading.recipe)
             measured = ", ".join(part for key, part in reading.parts(results.view).items() if key != "recipe" and part)
-            return f"no recipe does better than its nulls (best: {label}, {measured}: {_said(gain)} above {null})"
+            by = f" by {least:g}" if (least := results.view.gain) else ""
+            return f"no recipe does better than its nulls{by} (best: {label}, {measured}: {_said(gain)} above {null})"
     return None
 
 
@@ -169,15 +173,9 @@ def _gains(reading, results) -> list[tuple[str, Estimate]]:
     return [(kind, gain) for kind, gain in gains if gain is not None]
 
 
-def _worst_gain(reading, results) -> tuple[str, Estimate] | None:
-    """The gain that is shown the least: of all nulls the lowest lower end of an interval; None without nulls."""
-    return min(_gains(reading, results), key=lambda pair: _bound(pair[1]), default=None)
-
-
-def _closest_null(reading, results) -> tuple[str, Estimate]:
-    """Of the nulls that a reading is not shown to exceed, the one that it exceeds by the least, or falls short of."""
-    gains = [(kind, gain) for kind, gain in _gains(reading, results) if not _is_above(gain)]
-    return min(gains, key=lambda pair: pair[1].value)
+def _counts(gain: Estimate, results) -> bool:
+    """Whether a gain over a null is shown, and as large as the study asks."""
+    return _is_above(gain) and gain.value >= results.view.gain
 
 
 def unequal_losses(claim: Claim, results: Results) -> str | None:

@@ -13,6 +13,7 @@ from masklab.claims.effects import (
     Least,
     Matched,
     Median,
+    Mediated,
     Ratio,
     Reach,
     Slope,
@@ -89,11 +90,12 @@ def _mean(reading, results) -> float:
     return float(measured.scalar[:, 0].mean()) if measured.replicates else np.nan
 
 
-def points(effect: Correlation | Within, results: Results) -> int:
+def points(effect: Correlation | Within | Mediated, results: Results) -> int:
     """Points of a correlation, in each replicate; of a slope over replicates what is left to the errors of each fit.
 
     That is, with a replicate left out: the numbers less a mean for each recipe and for each replicate, and the slopes.
     """
+    effect = effect.within if isinstance(effect, Mediated) else effect
     if isinstance(effect, Within):
         left = len(values(effect, results).replicates) - 2
         return max(len(effect.ys) - 1, 1) * left - (2 if effect.givens else 1)
@@ -151,12 +153,28 @@ def _correlation(effect, parts):
 
 
 def _within(effect, parts):
-    numbers, recipes = np.stack([part.scalar for part in parts]), len(effect.ys)
-    numbers = numbers.reshape(-1, recipes, *numbers.shape[1:])  # [y, x and givens, recipe, replicate, resampling]
-    count = numbers.shape[2]
-    whole = _slope_within(numbers)
-    left = (_slope_within(np.delete(numbers, replicate, 2)) for replicate in range(count))
-    return np.stack([count * whole - (count - 1) * slope for slope in left])
+    return _pseudo_values(lambda numbers: _slope_within(_by_recipe(effect, numbers)), parts)
+
+
+def _mediated(effect, parts):
+    def product(numbers):
+        *within, left, right = numbers
+        return (left - right).mean(0) * _slope_within(_by_recipe(effect.within, np.stack(within)))
+
+    return _pseudo_values(product, parts)
+
+
+def _by_recipe(effect, numbers):
+    """[y, x and givens, recipe, replicate, resampling] of a `Within`, from its readings [readings, replicate, ..]."""
+    return numbers.reshape(-1, len(effect.ys), *numbers.shape[1:])
+
+
+def _pseudo_values(number, parts):
+    """Tukey's pseudo-value of each replicate, [replicates, resamplings], of a number of all replicates' parts."""
+    numbers = np.stack([part.scalar for part in parts])  # [parts, replicates, resamplings]
+    count, whole = numbers.shape[1], number(numbers)
+    left = (number(np.delete(numbers, replicate, 1)) for replicate in range(count))
+    return np.stack([count * whole - (count - 1) * each for each in left])
 
 
 def _slope_within(numbers):
@@ -215,7 +233,14 @@ def first_reached(costs, curve, level: float) -> float:
 
 
 _FORMS = {Sum: _sum, Ratio: _ratio, Least: _least, Median: _median, Growth: _growth, Slope: _slope}
-_FORMS |= {Correlation: _correlation, Within: _within, Crossing: _crossing, Reach: _reach, Matched: _matched}
+_FORMS |= {
+    Correlation: _correlation,
+    Within: _within,
+    Mediated: _mediated,
+    Crossing: _crossing,
+    Reach: _reach,
+    Matched: _matched,
+}
 
 
 def rounding(effect, results: Results) -> float:

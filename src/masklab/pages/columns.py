@@ -109,6 +109,7 @@ METRICS = {
     "seconds": "time that pre-training took",
     "tokens": "tokens that pre-training read",
     "flops": "floating-point operations of pre-training",
+    "valid_loss": "validation loss under the recipe's own objective, in nats per predicted token",
     "exact_untuned, f1_untuned": "the same at a threshold of 0 for unanswerable questions, in place of the one chosen",
     "chosen_l2": "the penalty on squared weights that was chosen for a classifier of words",
     "loss_std": "standard deviation of the mean loss over parts of the test sequences",

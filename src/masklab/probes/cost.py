@@ -2,7 +2,8 @@
 
 Rows: task = the corpus, split "train", n = updates; metrics `seconds` (as measured, whatever else the machine did),
 `tokens` (read by the model before any leave the encoder) and `flops` (of the model's matrix products, forward and
-backward: the share of the whole run's, which its manifest says, that these tokens are).
+backward: the share of the whole run's, which its manifest says, that these tokens are). And what was had for it, split
+"valid": `valid_loss`, in nats per predicted token, under the recipe's own objective and masks.
 """
 
 import math
@@ -25,4 +26,7 @@ def measure(context) -> list[dict]:
     flops = tokens * facts["flops"] / facts["tokens"] if tokens else 0.0
     shared = {"task": context.corpus, "split": "train", "n": step}
     values = {"seconds": upto[-1]["seconds"] if step else 0.0, "tokens": tokens, "flops": flops}
-    return [{**shared, "metric": metric, "value": value} for metric, value in values.items()]
+    found = [{**shared, "metric": metric, "value": value} for metric, value in values.items()]
+    if upto and not math.isnan(loss := upto[-1]["valid_loss"]):
+        found.append({**shared, "split": "valid", "metric": "valid_loss", "value": loss})
+    return found

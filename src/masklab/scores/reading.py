@@ -23,6 +23,7 @@ PROBES = {
     "seconds": "cost",
     "tokens": "cost",
     "flops": "cost",
+    "valid_loss": "cost",
 }
 RANKS = tuple(f"rank{form}{of}" for of in ("", "_centred") for form in ("", "_interpolated", "_entropy"))
 WHOLE = ("rank", "rank_centred")  # those that are whole numbers

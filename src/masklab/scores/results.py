@@ -22,7 +22,8 @@ from masklab.scores.schema import LIMITS
 from masklab.scores.view import View
 
 TEST = ("test", "matched")  # splits that a reading without splits reads
-TRAIN = ("seconds", "tokens", "flops")  # metrics of the training split
+# Metrics of another split, which a reading without splits reads then.
+OTHER = dict.fromkeys(("seconds", "tokens", "flops"), ("train",)) | {"valid_loss": ("valid",)}
 # What always giving one answer scores: another metric of the same rows, or a number.
 MAJORITY = {
     "accuracy": "majority",
@@ -240,7 +241,7 @@ class Results:
         kept = np.isin(columns["kind"][rows], reading.kinds())
         if tasks is not None:
             kept = kept & (np.isin(columns["task"][rows], tasks) | np.isin(columns["base"][rows], tasks))
-        splits = reading.splits or (("train",) if metric in TRAIN else TEST)
+        splits = reading.splits or OTHER.get(metric, TEST)
         rows = rows[kept & np.isin(columns["split"][rows], splits)]
         for pick, which in ((self._steps, reading.step), (self._sizes, reading.sizes), (self._layers, reading.layers)):
             rows = rows[pick(rows, which)] if len(rows) else rows

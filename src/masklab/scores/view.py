@@ -22,8 +22,8 @@ class View:
     panels: title -> label -> recipe, in the order of the config.
     recipes, tasks, probes: name -> facts; of a probe also `recipes`, those that it measures.
     nulls: recipe -> kind of null -> the null's recipe (None: the majority, which is no recipe).
-    replicates: recipe -> how many. sets: name -> tasks. margin, saturation: as `Study` has them; without a margin
-    where nothing is tested.
+    replicates: recipe -> how many. sets: name -> tasks. margin, margins, gain, saturation: as `Study` has them;
+    without margins where nothing is tested.
     """
 
     study: str
@@ -36,6 +36,8 @@ class View:
     sets: dict[str, list[str]] = field(default_factory=dict)
     probes: dict[str, dict] = field(default_factory=dict)
     margin: float | None = 0.02
+    margins: dict[str, float] = field(default_factory=dict)
+    gain: float = 0.0
     saturation: float = 0.01
 
     @classmethod
@@ -62,6 +64,8 @@ class View:
                 for probe in study.probes
             },
             margin=study.margin,
+            margins=dict(study.margins),
+            gain=study.gain,
             saturation=study.saturation,
         )
 

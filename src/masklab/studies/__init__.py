@@ -15,6 +15,7 @@ from masklab.config.schema import Study
 from masklab.errors import MaskLabError
 from masklab.report import generic
 from masklab.report.item import Item
+from masklab.scores.reading import PROBES
 from masklab.scores.view import View
 from masklab.studies import comparisons
 
@@ -75,6 +76,10 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
     if len(known) < len(every):
         twice = next(claim.name for claim in every if sum(other.name == claim.name for other in every) > 1)
         raise MaskLabError(f"config: studies.{name}.claims: {twice!r} names two claims")
+    for metric in study.margins:
+        if metric not in PROBES:
+            there = choices(metric, PROBES, "there are", 30)
+            raise MaskLabError(f"config: studies.{name}.margins: no metric {metric!r} that is no score{there}")
     where = f"config: studies.{name}.claims"
     if study.claims == "all" and not every:
         none = "no claim can be tested on the study's recipes and tasks"

@@ -9,6 +9,7 @@ from masklab.config import kinds
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0)]
 
 
 class Entity(BaseModel):

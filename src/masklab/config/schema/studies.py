@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from masklab.config.schema.base import Count, Entity, Share
+from masklab.config.schema.base import Count, Entity, Positive, Share
 
 Null = Literal["untrained", "shuffled", "one-hot", "bag-of-words", "bag-of-units", "majority"]
 
@@ -52,6 +52,14 @@ class Study(Entity):
     margin: Share = Field(
         0.02,
         description="Difference (in the metric's unit) up to which claims of `equal` or `no better` hold, and less than which a difference is `negligible`.",
+    )
+    margins: dict[str, Positive] = Field(
+        {},
+        description="Of metrics that are no score, such as `rank_interpolated`, the difference less than which is `negligible`; of others any difference counts.",
+    )
+    gain: Share = Field(
+        0.0,
+        description="How far above each of its nulls, on the mean over replicates, a recipe must be for what is measured on a task to count; besides, the interval must lie above 0.",
     )
     saturation: Share = Field(
         0.01, description="Pre-training losses that differ by at most this share of the entropy count as equal."

@@ -9,7 +9,7 @@ whose recipes or tasks the study lacks are left out; of a study with several pan
 import math
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Crossing, Ratio, Slope, Sum, difference, less
+from masklab.claims.effects import Crossing, Matched, Mediated, Ratio, Slope, Sum, Within, difference, less
 from masklab.errors import MaskLabError
 from masklab.scores.reading import Reading, needs
 from masklab.scores.view import View
@@ -35,18 +35,20 @@ from masklab.studies.mae.select import (
     own_part,
     rank,
     score,
+    steps_measured,
     words_part,
 )
 
 HEADLINES = ("deficient-mlm", "better-sentences", "delta-sentences")
 UNTRAINED = ("equal-", "slightly-")  # names of claims that hold for models that learned nothing
+CENTRED, LOSS = BETWEEN["-centred"], "valid_loss"
 
 
 def claims(view: View) -> list[Claim]:
     """The claims that the study's recipes and tasks allow."""
     listed = []
     for panel in (Panel(view, title) for title in view.panels):
-        for group in (_deficiency, _results, _ablations, _utilisation):
+        for group in (_deficiency, _results, _ablations, _utilisation, _chain):
             for section, figure, name, sentence, (effect, *of), *region in group():
                 try:
                     made, given = effect(panel, *of), _given(panel, name)
@@ -95,9 +97,14 @@ def _gap(panel, role, layers, metric):
     return gap(panel[role], metric, layers)
 
 
-def _learned(panel, role, effect, *of):
+def _learned(panel, role, effect, *of, **more):
     """An effect on the recipe with a role less the same on its initial weights."""
-    return less(effect(panel[role], *of), effect(panel.null(role), *of))
+    return less(effect(panel[role], *of, **more), effect(panel.null(role), *of, **more))
+
+
+def _outside_more(panel):
+    """As a multiple of what real tokens have: one random vector's share differs widely between initial weights."""
+    return _learned(panel, MLM, left_out, "hidden-words", form="log")
 
 
 def _most(panel, role, metric):
@@ -132,8 +139,41 @@ def _outside(panel, role, than, metric="outside"):
     return left_out(panel[role], than, metric)
 
 
-def _pretrained(panel, metric):
-    return difference(*(rank(panel[role], "unmasked", metric, layers="last") for role in (MAE, MLM)))
+def _real(name, metric, **more):
+    """Rank of real tokens: the last layer's, of unmasked inputs."""
+    return rank(name, "unmasked", metric, layers="last", **more)
+
+
+def _pretrained(panel, metric, left=MAE, right=MLM):
+    return difference(*(_real(panel[role], metric) for role in (left, right)))
+
+
+def _at_its_loss(panel, metric, role):
+    """The rank of a recipe on its way, where it has the validation loss that MAE-LM ends with, less that of MAE-LM."""
+    pair = _real(panel[role], metric), Reading(panel[role], LOSS)
+    steps = set.intersection(*(set(steps_measured(panel.view, reading)) for reading in pair))
+    if len(steps) < 2:
+        raise MaskLabError(f"{panel[role]} is measured at one checkpoint; a course needs two")
+    course = tuple(tuple(reading.of(reading.recipe, step=step) for reading in pair) for step in sorted(steps))
+    return Matched(course, ((_real(panel[MAE], metric), Reading(panel[MAE], LOSS)),))
+
+
+def _followed(panel, about, given=()):
+    """Slope of the score on the rank of real tokens over replicates of each recipe.
+
+    Without 80/10/10 and random words, whose losses are of other inputs.
+    """
+    names = [panel.roles[role] for role in (MLM, MAE, KEPT, RESET) if role in panel.roles]
+    if len(names) < 2:
+        raise MaskLabError(f"panel {panel.title!r} has no two recipes that are compared within themselves")
+    (tasks,) = panel.tasks(names, [about]).values()
+    ys, xs = tuple(score(name, tasks) for name in names), tuple(_real(name, CENTRED) for name in names)
+    return Within(ys, xs, tuple(Reading(name, metric) for metric in given for name in names))
+
+
+def _path(panel, about, given=()):
+    """What leaving the [MASK]s out does to the score by way of the rank: the decoder is there in both."""
+    return Mediated(*(_real(panel[role], CENTRED) for role in (MAE, KEPT)), _followed(panel, about, given))
 
 
 def _less(panel, left, right, about, metric=None):
@@ -170,6 +210,8 @@ def _dearer(panel, cost, threshold=0.0):
 def _reached(panel, cost):
     mae, mlm, curve = panel[MAE], panel[MLM], {"step": "all", "over": "step"}
     (tasks,) = panel.tasks((mae, mlm), ["entailment"]).values()
+    if len(steps_measured(panel.view, score(mae, tasks))) < 2:
+        raise MaskLabError(f"{mae} is fine-tuned from one checkpoint; a curve needs two")
     curves = score(mae, tasks, **curve), Reading(mae, cost, **curve)
     return Crossing(*curves, level=score(mlm, tasks), whole=Reading(mlm, cost), threshold=0.5)
 
@@ -222,8 +264,8 @@ def _deficiency():
     beside = f"{contained} (of those beside them) {real}"
     yield s, figure, "theorem-beside", beside, (_outside, MLM, "hidden-words", "outside_beside")
     yield s, figure, "theorem-words", f"{contained} {word}", (_outside, MLM, "random-words")
-    since = f"{contained} (more outside than at initial weights)"
-    yield s, figure, "theorem-learned", since, (_learned, MLM, left_out, "hidden-words")
+    since = f"{contained} (as a multiple of what real tokens have, more outside than at initial weights)"
+    yield s, figure, "theorem-learned", since, (_outside_more,)
 
 
 def _results():
@@ -270,3 +312,21 @@ def _utilisation():
         yield "4.4", "T3", f"rank{suffix}", pretrained, (_pretrained, metric)
         for about in ("entailment", "answers"):
             yield "4.4", "T3", f"rank-{about}{suffix}", tuned, (_less, MAE, MLM, about, metric)
+        for role, name in ((MLM, ""), (KEPT, "-kept")):
+            matched = f"{pretrained} (against {role} on its way, where it has MAE-LM's loss)"
+            yield "4.4", "T3", f"rank-matched{name}{suffix}", matched, (_at_its_loss, metric, role), "below 0"
+
+
+def _chain():
+    """From how [MASK]s are handled by way of dimensions to scores: what the paper infers, step by step."""
+    s, figure = "not in the paper", "T3"
+    frees = "Beside the same decoder, leaving [MASK]s out of the encoder frees dimensions for real tokens"
+    resets = "... and so does resetting them in the decoder"
+    follows = "Of models of the same recipe, those with more dimensions for real tokens are better"
+    path = "By way of these dimensions, leaving [MASK]s out of the encoder makes models better"
+    yield s, figure, "chain-rank", frees, (_pretrained, CENTRED, MAE, KEPT)
+    yield s, figure, "chain-reset", resets, (_pretrained, CENTRED, RESET, KEPT)
+    for about in ("sentences", "answers"):
+        for given, name, said in (((), "", ""), ((LOSS,), "-loss", " (at the same loss)")):
+            yield s, figure, f"chain-score{name}-{about}", f"{follows}{said}", (_followed, about, given)
+            yield s, figure, f"chain-path{name}-{about}", f"{path}{said}", (_path, about, given)
