@@ -70,13 +70,13 @@ def test_a_setting_of_one_objective_re_runs_the_models_that_have_it_and_below(do
 
 
 @pytest.mark.parametrize(
-    ("preset", "thrice", "once", "figures"),
-    [("evening", 5 + 10, 11 + 21, 7), ("gpu", 5 + 10, 0, 6), ("paper", 0, 18, 6)],
+    ("preset", "replicates", "recipes", "figures"),
+    [("evening", 5, 6 + 13, 5), ("gpu", 3, 5 + 10, 6), ("paper", 1, 18, 6)],
 )
-def test_presets_dry_run(preset, thrice, once, figures):
-    """Recipes and nulls, in three replicates or in one: one of each ablation in the evening, and of the paper's."""
+def test_presets_dry_run(preset, replicates, recipes, figures):
+    """Recipes and their nulls, each in so many replicates."""
     counts = jobs(dry_run_of_preset(preset, "mae"))
-    assert counts["pretrain"] == 3 * thrice + once
+    assert counts["pretrain"] == replicates * recipes
     assert counts["figure"] == figures and counts["table"] == 4 and counts["study_claims"] == 1
 
 
