@@ -18,9 +18,19 @@ def table(plan: Plan, at_once: int | None = None) -> str:
     rows = [_row(name, total, at_once) for name, total in sums.items()]
     lines = [_line(header), _line(["---", *["---:"] * (len(header) - 1)]), *map(_line, rows), ""]
     shared = "; what is shared between studies counts in each and once in `all`" if len(sums) > 1 else ""
+    if plan.guessed:
+        lines += [_guessed(plan), ""]
     lines.append(f"On {plan.device.name}{_other(plan)}{shared}.")
     lines.append(f"Assumed: {_assumed(plan)}")
     return "\n".join(lines)
+
+
+def _guessed(plan) -> str:
+    """A warning of its own, since hours may be off by an order of magnitude."""
+    return (
+        f"GUESSED: how large the text of {', '.join(sorted(plan.guessed))} is, whose files are not there. What reads "
+        "it may take many times less or more: say where the files are (--config data=<folder>) and plan again."
+    )
 
 
 def _other(plan) -> str:
@@ -63,8 +73,6 @@ def _assumed(plan):
         f"{entry['codes_per_second']:,} codes/s under 1000 atoms",
         f"fine-tunings stop after {rest['stopped_at']:g} of their updates",
     ]
-    if plan.guessed:
-        parts.append(f"{rest['text_sequences']['default']:,.0f} lines in a text corpus whose files are not there")
     return "; ".join(parts) + ". All of it: src/masklab/plan/assumptions.yaml."
 
 
