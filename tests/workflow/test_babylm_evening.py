@@ -118,7 +118,7 @@ def test_a_shrunken_form_runs_from_files_to_claims(data, tmp_path):
     assert {f"figure{n}" for n in range(1, 7)} <= {*study.figures}
     assert {"table1", "table1_full_width", "table2", "table3"} == {*study.tables}
     claims = pd.read_parquet(results / "claims/mlsm.parquet")
-    assert {"mlsm-lags", "pollution", "glue-on-par", "msgs-large-control"} <= {*claims["claim"]}
+    assert {"mlsm-lags", "pollution", "glue-on-par", "msgs-small-control"} <= {*claims["claim"]}
     assert claims["value"].notna().all() and {*claims["replicates"]} == {2}
     pairs = pd.read_parquet(results / "scores/minimal-pairs/mlsm/r2/all.parquet")
     assert {*pairs["metric"]} == {"accuracy", "accuracy_full_width"} and {*pairs["step"]} == {5, 20}

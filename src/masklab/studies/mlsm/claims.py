@@ -4,7 +4,9 @@
 stands behind the sentence; some of its sentences on GLUE contradict its Table 2. Sentences on sample efficiency are
 tested twice: by the gap at the first checkpoint, and by the updates after which MLSM+MLM reaches the last score of MLM,
 less those after which MLM does. A model that reads MSGS's surface cue is wrong on all of its ambiguous tasks, so on
-these a claim presupposes that the controls were learned. Claims whose recipes or tasks the study lacks are left out.
+these a claim presupposes that the controls were learned; that MLSM falls from where it began presupposes that MLM,
+trained on from there, is above it. No claim is tested where a recipe that it reads has not learned its language. Claims
+whose recipes or tasks the study lacks are left out.
 """
 
 from functools import partial
@@ -13,7 +15,7 @@ from masklab.claims.claim import Claim
 from masklab.scores.reading import leaves
 from masklab.scores.view import View
 from masklab.studies.mlsm import published
-from masklab.studies.mlsm.gaps import FULL, LARGE, SMALL, Lacking, Scores
+from masklab.studies.mlsm.gaps import FULL, LARGE, MAIN, SMALL, Lacking, Scores
 from masklab.studies.mlsm.select import AMBIGUOUS, BLIMP, CONTROL, GLUE, JOINT, KD, KD_MLM, MLM, MLSM
 
 MSGS = (CONTROL, AMBIGUOUS)
@@ -28,15 +30,19 @@ def claims(view: View) -> list[Claim]:
     for group in (_methods, _pairs, _collapse, _glue, _msgs, _efficiency, _conclusions):
         for name, section, figure, text, make, *region in group(scores):
             try:
-                effect = make()
+                effect, given = make(), tuple(beside() for beside in region[1:])
             except Lacking:
                 continue
-            paper = None if text.startswith(OURS) else published.of(make)
+            ours = text.startswith(OURS)
+            paper = None if ours else published.of(make)
             text += "" if paper is None else f" (its own tables: {paper:+.4f})"
+            if make.args[0] == MAIN and LARGE not in scores.panels and section.startswith("3.3"):
+                text += " (said of its larger corpus)"
             read = {task for reading in leaves(effect) for task in reading.tasks}
             controls = tuple(view.sets[CONTROL]) if read & set(view.sets.get(AMBIGUOUS, ())) else ()
             where, headline = region[0] if region else "above 0", name in HEADLINES
-            listed.append(Claim(name, section, figure, text, effect, where, learned_tasks=controls, headline=headline))
+            more = {"learned_tasks": controls, "headline": headline, "given": given}
+            listed.append(Claim(name, section, figure, text, effect, where, trained=True, **more))
     return listed
 
 
@@ -46,44 +52,45 @@ def _methods(s):
         "this latter form of continued pre-training is more beneficial (KD from a copy of its teacher's weights)"
     )
     for name, (_, sets) in SUITES.items():
-        yield f"kd-copied-{name}", "2.2", "", continued, partial(s.copied, LARGE, *sets)
+        yield f"kd-copied-{name}", "2.2", "", continued, partial(s.copied, MAIN, *sets)
     vocabulary = (
         "Our preliminary results, however, showed vastly degraded performance for the increased vocabulary size"
     )
     for name, (_, sets) in SUITES.items():
-        yield f"vocabulary-{name}", "3.1", "", vocabulary, partial(s.vocabulary, LARGE, *sets)
+        yield f"vocabulary-{name}", "3.1", "", vocabulary, partial(s.vocabulary, MAIN, *sets)
     superior = "our experiments revealed a superior performance for the joint pre-training with MLM"
     for name, (_, sets) in SUITES.items():
-        yield f"with-mlm-{name}", "3.2", "Tables 1 to 3", superior, partial(s.with_mlm, LARGE, *sets)
+        yield f"with-mlm-{name}", "3.2", "Tables 1 to 3", superior, partial(s.with_mlm, MAIN, *sets)
 
 
 def _pairs(s):
     lags = (
         "their performance lags behind MLM pre-trained language models in evaluations that investigate the linguistic"
     )
-    yield "mlsm-lags", "abstract", "Table 1", f"{lags} capabilities", partial(s.gap, LARGE, MLSM, MLM, BLIMP), "below 0"
+    yield "mlsm-lags", "abstract", "Table 1", f"{lags} capabilities", partial(s.gap, MAIN, MLSM, MLM, BLIMP), "below 0"
     synergy = "the synergistic effects of the joint use of the two different kinds of pre-training objectives"
     for name, (_, sets) in SUITES.items():
-        yield f"synergy-{name}", "abstract", "Tables 1 to 3", synergy, partial(s.synergy, LARGE, *sets)
+        yield f"synergy-{name}", "abstract", "Tables 1 to 3", synergy, partial(s.synergy, MAIN, *sets)
     at, table = "3.3.1", "Table 1"
     better = "MLSM+MLM ... performs 0.122 points better on average"
-    yield "joint-over-mlsm", at, "2", better, partial(s.gap, LARGE, JOINT, MLSM, BLIMP)
+    yield "joint-over-mlsm", at, "2", better, partial(s.gap, MAIN, JOINT, MLSM, BLIMP)
     size = "0.122 points better on average (as a number)"
-    yield "joint-over-mlsm-by-0.122", at, table, size, partial(s.by, LARGE, JOINT, MLSM, 0.122, BLIMP), "equal"
+    yield "joint-over-mlsm-by-0.122", at, table, size, partial(s.by, MAIN, JOINT, MLSM, 0.122, BLIMP), "equal"
     nearly = "nearly as good as the model pre-trained with MLM alone"
-    yield "joint-near-mlm", at, table, nearly, partial(s.gap, LARGE, JOINT, MLM, BLIMP), "no less"
+    yield "joint-near-mlm", at, table, nearly, partial(s.gap, MAIN, JOINT, MLM, BLIMP), "no less"
     kd = "The additional use of MLM also improves the BLiMP performance of knowledge distillation"
-    yield "mlm-helps-kd", at, table, kd, partial(s.gap, LARGE, KD_MLM, KD, BLIMP)
+    yield "mlm-helps-kd", at, table, kd, partial(s.gap, MAIN, KD_MLM, KD, BLIMP)
     size = "by 0.034 points on average (as a number)"
-    yield "mlm-helps-kd-by-0.034", at, table, size, partial(s.by, LARGE, KD_MLM, KD, 0.034, BLIMP), "equal"
+    yield "mlm-helps-kd-by-0.034", at, table, size, partial(s.by, MAIN, KD_MLM, KD, 0.034, BLIMP), "equal"
     outperforms = "the MLSM+MLM pre-trained model in fact outperforms the purely MLM pre-trained model variant"
     yield "small-joint-over-mlm", at, table, outperforms, partial(s.gap, SMALL, JOINT, MLM, BLIMP)
     fades = "the average BLiMP performance drops drastically already at the first investigated checkpoint"
-    yield "mlsm-fades", at, "3", fades, partial(s.fading, LARGE, "first", BLIMP), "below 0"
+    fallen = partial(s.fading, MAIN, "first", BLIMP)
+    yield "mlsm-fades", at, "3", fades, fallen, "below 0", _below_mlm(s, "first")
     every = "a large performance gap between the MLSM and MLSM+MLM pre-trained models at every checkpoint"
-    yield "joint-over-mlsm-everywhere", at, "3", every, partial(s.everywhere, LARGE, JOINT, MLSM, BLIMP)
+    yield "joint-over-mlsm-everywhere", at, "3", every, partial(s.everywhere, MAIN, JOINT, MLSM, BLIMP)
     good = "the performance of MLSM+MLM being nearly as good or better than that of the purely MLM pre-trained model"
-    yield "joint-near-mlm-everywhere", at, "3", good, partial(s.everywhere, LARGE, JOINT, MLM, BLIMP), "no less"
+    yield "joint-near-mlm-everywhere", at, "3", good, partial(s.everywhere, MAIN, JOINT, MLM, BLIMP), "no less"
     favorable = "the average BLiMP performance of the alternatively pre-trained models becomes favorable"
     reduced = f"As the size of the pre-training corpus gets reduced ... {favorable}"
     for name, other in (("kd+mlm", KD_MLM), ("joint", JOINT)):
@@ -91,35 +98,40 @@ def _pairs(s):
         yield f"small-{name}-more", at, "3", reduced, partial(s.smaller, other, MLM, BLIMP, step="all")
 
 
+def _below_mlm(s, step):
+    """How far MLSM is below MLM at a checkpoint: what falls in every second phase is not owing to MLSM."""
+    return partial(s.gap, MAIN, MLM, MLSM, BLIMP, step=step)
+
+
 def _collapse(s):
     """Why MLSM alone does badly on pairs: its softmax has latent logits too, or it forgets the vocabulary."""
     at, width = "3.3.1", "Table 1, full width"
     poorly = "the MLSM pre-trained model performs poorly on BLiMP (its softmax over all logits, as published)"
-    poor = partial(s.gap, LARGE, MLSM, MLM, BLIMP, metric=FULL)
+    poor = partial(s.gap, MAIN, MLSM, MLM, BLIMP, metric=FULL)
     yield "collapse-as-published", at, width, poorly, poor, "below 0"
     part = f"{OURS}latent logits in the softmax are part of the collapse"
-    yield "pollution", at, width, part, partial(s.pollution, LARGE, MLSM)
+    yield "pollution", at, width, part, partial(s.pollution, MAIN, MLSM)
     only = f"{OURS}they are all of it: over the vocabulary MLSM does as well as MLM"
-    yield "pollution-only", at, width, only, partial(s.gap, LARGE, MLSM, MLM, BLIMP), "no less"
+    yield "pollution-only", at, width, only, partial(s.gap, MAIN, MLSM, MLM, BLIMP), "no less"
     joint = f"{OURS}where MLM is learned too, latent logits in the softmax do no harm"
-    yield "pollution-joint", at, width, joint, partial(s.pollution, LARGE, JOINT), "equal"
+    yield "pollution-joint", at, width, joint, partial(s.pollution, MAIN, JOINT), "equal"
 
 
 def _glue(s):
     tuned = "models pre-trained with MLSM behave more favorable in terms of fine-tuneability towards downstream tasks"
     for name, (_, sets) in list(SUITES.items())[1:]:
-        yield f"mlsm-tunes-{name}", "abstract", "Tables 2, 3", tuned, partial(s.gap, LARGE, MLSM, MLM, *sets)
+        yield f"mlsm-tunes-{name}", "abstract", "Tables 2, 3", tuned, partial(s.gap, MAIN, MLSM, MLM, *sets)
     at, table = "3.3.2 GLUE", "Table 2"
     again = "Fine-tuning MLSM+MLM models again yielded better results compared to the MLSM models"
-    yield "glue-joint-over-mlsm", at, table, again, partial(s.gap, LARGE, JOINT, MLSM, GLUE)
+    yield "glue-joint-over-mlsm", at, table, again, partial(s.gap, MAIN, JOINT, MLSM, GLUE)
     less = "however, the performance gap is not that pronounced as it was for BLiMP"
-    yield "glue-gap-less", at, table, less, partial(s.suites, LARGE, JOINT, MLSM, BLIMP, GLUE)
+    yield "glue-gap-less", at, table, less, partial(s.suites, MAIN, JOINT, MLSM, BLIMP, GLUE)
     par = "The average fine-tuning performance of MLSM+MLM pre-trained model is on par with ... traditional MLM"
-    yield "glue-on-par", at, table, par, partial(s.gap, LARGE, JOINT, MLM, GLUE), "equal"
+    yield "glue-on-par", at, table, par, partial(s.gap, MAIN, JOINT, MLM, GLUE), "equal"
     similar = "the intermediate checkpoints of the MLSM+MLM and MLM models have similar fine-tuning performances"
-    yield "glue-similar", at, "4", similar, partial(s.gap, LARGE, JOINT, MLM, GLUE, step="all"), "equal"
+    yield "glue-similar", at, "4", similar, partial(s.gap, MAIN, JOINT, MLM, GLUE, step="all"), "equal"
     slight = f"{similar} ... with a slight advantage towards MLSM+MLM"
-    yield "glue-advantage", at, "4", slight, partial(s.gap, LARGE, JOINT, MLM, GLUE, step="all")
+    yield "glue-advantage", at, "4", slight, partial(s.gap, MAIN, JOINT, MLM, GLUE, step="all")
     notable = "For the smaller training corpus ... the advantage of MLSM+MLM pre-trained model is more notable"
     yield "glue-small-advantage", at, "4", notable, partial(s.gap, SMALL, JOINT, MLM, GLUE, step="all")
     yield "glue-small-more", at, "4", notable, partial(s.smaller, JOINT, MLM, GLUE, step="all")
@@ -161,7 +173,8 @@ def _efficiency(s):
 def _conclusions(s):
     at, tables = "4", "Tables 1 to 3"
     fail = "models exclusively pre-trained with MLSM fail at assigning reliable pseudo-log-likelihood scores"
-    yield "mlsm-fails", at, "3", fail, partial(s.fading, LARGE, "last", BLIMP), "below 0"
+    fallen = partial(s.fading, MAIN, "last", BLIMP)
+    yield "mlsm-fails", at, "3", fail, fallen, "below 0", _below_mlm(s, "last")
     boost = "the joint use of ... can boost the performance of the pre-trained language models"
     for size in (LARGE, SMALL):
         over = f"{boost} (against KD+MLM)"

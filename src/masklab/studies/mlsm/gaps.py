@@ -21,6 +21,8 @@ from masklab.studies.mlsm.select import (
 )
 
 LARGE, SMALL = "large", "small"
+MAIN = "main"  # the larger corpus; where the study has one alone, that one, whichever it is
+STRICT_SMALL = "strict-small"  # a panel of this title is the smaller corpus, with or without a larger one beside it
 FULL = "accuracy_full_width"  # of pairs, with the softmax over vocabulary and latent logits, as published
 
 
@@ -33,7 +35,10 @@ class Scores:
 
     def __init__(self, view: View):
         self.view, titles = view, tracks(view)
-        self.panels = dict(zip((LARGE, SMALL), [titles[0], *titles[1:][-1:]], strict=False)) if titles else {}
+        sizes = (SMALL,) if titles == [STRICT_SMALL] else (LARGE, SMALL)
+        self.panels = dict(zip(sizes, [*titles[:1], *titles[1:][-1:]], strict=False))
+        if titles:
+            self.panels[MAIN] = titles[0]
 
     def reading(self, size, objective, *sets, **more) -> Reading:
         """The mean score over the tasks of some sets."""
