@@ -39,7 +39,7 @@ from masklab.studies.mae.select import (
     words_part,
 )
 
-HEADLINES = ("deficient-mlm", "better-sentences", "delta-sentences")
+HEADLINES = ("deficient-mlm", "better-sentences", "delta-sentences", "delta-ends-sentences")
 UNTRAINED = ("equal-", "slightly-")  # names of claims that hold for models that learned nothing
 CENTRED, LOSS = BETWEEN["-centred"], "valid_loss"
 

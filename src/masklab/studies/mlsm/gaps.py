@@ -7,6 +7,7 @@ from masklab.claims.effects import Crossing, Least, Median, Sum, difference
 from masklab.errors import MaskLabError
 from masklab.scores.reading import Reading
 from masklab.scores.view import View
+from masklab.studies.mlsm.published import PANELS
 from masklab.studies.mlsm.select import (
     BLIMP,
     JOINT,
@@ -22,7 +23,6 @@ from masklab.studies.mlsm.select import (
 
 LARGE, SMALL = "large", "small"
 MAIN = "main"  # the larger corpus; where the study has one alone, that one, whichever it is
-STRICT_SMALL = "strict-small"  # a panel of this title is the smaller corpus, with or without a larger one beside it
 FULL = "accuracy_full_width"  # of pairs, with the softmax over vocabulary and latent logits, as published
 
 
@@ -35,7 +35,8 @@ class Scores:
 
     def __init__(self, view: View):
         self.view, titles = view, tracks(view)
-        sizes = (SMALL,) if titles == [STRICT_SMALL] else (LARGE, SMALL)
+        alone = titles == [PANELS[SMALL]]  # a single panel that is called as the paper's smaller corpus
+        sizes = (SMALL,) if alone else (LARGE, SMALL)
         self.panels = dict(zip(sizes, [*titles[:1], *titles[1:][-1:]], strict=False))
         if titles:
             self.panels[MAIN] = titles[0]
