@@ -7,7 +7,6 @@ from masklab.claims.effects import Crossing, Least, Median, Sum, difference
 from masklab.errors import MaskLabError
 from masklab.scores.reading import Reading
 from masklab.scores.view import View
-from masklab.studies.mlsm.published import PANELS
 from masklab.studies.mlsm.select import (
     BLIMP,
     JOINT,
@@ -22,6 +21,7 @@ from masklab.studies.mlsm.select import (
 )
 
 LARGE, SMALL = "large", "small"
+BETWEEN = 30_000_000  # words: the paper's corpora have 100 and 10 million
 MAIN = "main"  # the larger corpus; where the study has one alone, that one, whichever it is
 FULL = "accuracy_full_width"  # of pairs, with the softmax over vocabulary and latent logits, as published
 
@@ -35,8 +35,8 @@ class Scores:
 
     def __init__(self, view: View):
         self.view, titles = view, tracks(view)
-        alone = titles == [PANELS[SMALL]]  # a single panel that is called as the paper's smaller corpus
-        sizes = (SMALL,) if alone else (LARGE, SMALL)
+        words = view.fact(objectives(view, titles[0])[MLM], "corpus.max_words") if len(titles) == 1 else None
+        sizes = (LARGE, SMALL) if words is None or words > BETWEEN else (SMALL,)
         self.panels = dict(zip(sizes, [*titles[:1], *titles[1:][-1:]], strict=False))
         if titles:
             self.panels[MAIN] = titles[0]
