@@ -79,6 +79,10 @@ def test_numbers(found):
     is_(Slope((A, B, C, D), xs, "x"), found, [np.polyfit(xs, y, 1)[0] for y in np.stack([a, b, c, d], 1)])
     is_(Growth((A, D)), found, d - a)
     assert np.isnan(values(Growth((D,)), found).scalar).all()
+    at = (1.0, 2.0, 4.0, 8.0)
+    fitted = np.array([np.polyfit(at, replicate, 1)[0] * 7 for replicate in np.transpose([a, b, c, d])])
+    is_(Growth((A, B, C, D), at), found, fitted)
+    is_(Growth((A, D), (1.0, 8.0)), found, d - a)
 
 
 def test_correlations_are_over_all_points_of_a_replicate(found):
@@ -102,6 +106,16 @@ def dummies_slope(y, *xs):
     return np.linalg.lstsq(design, y.ravel(), rcond=None)[0][0]
 
 
+def centred(numbers):
+    return numbers - numbers.mean(1, keepdims=True) - numbers.mean(0) + numbers.mean()
+
+
+def pieces(numbers):
+    """(numbers, replicates) of all, and with each replicate left out."""
+    count = numbers.shape[1]
+    return [(numbers, count), *((np.delete(numbers, r, 1), count - 1) for r in range(count))]
+
+
 @pytest.mark.parametrize("given", [False, True])
 def test_slopes_within_recipes(found, given):
     """Of four recipes over their three replicates, by regression with dummies, one replicate left out at a time."""
@@ -115,6 +129,10 @@ def test_slopes_within_recipes(found, given):
     is_(effect, found, 3 * whole - 2 * left)
     # two replicates of four recipes, less four means of recipes and one more of a replicate
     assert points(effect, found) == 8 - 5 - (2 if given else 1)
+    if not given:  # what goes with one standard deviation of what the dummies leave of x
+        spread = [centred(side).std(ddof=0) * (4 * r / (3 * (r - 1))) ** 0.5 for side, r in pieces(sides[1])]
+        left = np.array([slope * sd for slope, sd in zip(left, spread[1:], strict=True)])
+        is_(Within(every, early, per_sd=True), found, 3 * whole * spread[0] - 2 * left)
     gaps = tuple(part.of(part.recipe, metric="gap", tasks=(), probe="loss") for part in every)
     assert np.isnan(values(Within(every, gaps), found).scalar).all()  # one gap in all replicates
 
@@ -135,11 +153,12 @@ def test_what_is_mediated(found):
 
 @pytest.mark.parametrize(("recipes", "replicates"), [(4, 3), (4, 5), (3, 5)])
 @pytest.mark.parametrize("truth", [0.0, 0.5])
-def test_intervals_of_slopes_within_recipes_cover(truth, recipes, replicates):
+@pytest.mark.parametrize("per_sd", [False, True])
+def test_intervals_of_slopes_within_recipes_cover(per_sd, truth, recipes, replicates):
     """2,000 times: the jackknife's 95 % interval has the truth in 91 to 99 % of them.
 
     A number is given whose correlation with x is .8, of which y holds as much as of x. What the recipes of a replicate
-    share moves both.
+    share moves both. The standard deviation of x within recipes is 1, so that the slope per standard deviation is too.
     """
     rng, hits, places = np.random.default_rng(1), 0, np.arange(recipes)[:, None]
     readings = (A, B, C, D)[:recipes]
@@ -149,7 +168,7 @@ def test_intervals_of_slopes_within_recipes_cover(truth, recipes, replicates):
         x = 0.8 * given + 0.6 * rng.normal(size=given.shape) + places + shared
         y = truth * x + given + rng.normal(size=given.shape) - 3 * places + shared
         parts = [Values(tuple(range(replicates)), row[:, None, None]) for row in (*y, *x, *given)]
-        pseudo = _within(Within(readings, readings, readings), parts)[:, 0]
+        pseudo = _within(Within(readings, readings, readings, per_sd=per_sd), parts)[:, 0]
         half = stats.t.ppf(0.975, replicates - 1) * pseudo.std(ddof=1) / replicates**0.5
         hits += abs(pseudo.mean() - truth) < half
     assert 0.91 < hits / 2000 < 0.99, hits
@@ -210,6 +229,11 @@ def test_only_recipes_at_the_lowest_loss_of_all(found):
     assert found.at_equal_loss(RECIPES) == ["b", "c", "d"]  # .09, .06 and .05 of the floor
     assert at_equal_loss(Growth((A, B, C, D)), found) == Growth((B, D))
     assert at_equal_loss(Growth((A, D)), found) == Growth((D,)) and at_equal_loss(A, found) is A
+    placed = Growth((A, B, C, D), (1.0, 2.0, 3.0, 5.0))
+    assert at_equal_loss(placed, found) == Growth((B, C, D), (2.0, 3.0, 5.0))
+    assert at_equal_loss(Growth((A, D), (1.0, 5.0)), found) == Growth((D,), (5.0,))
+    within = at_equal_loss(Within((A, B, C, D), (D, C, B, A), (A, A, B, C), equal_loss=True), found)
+    assert (within.ys, within.xs, within.givens) == ((B, C, D), (C, B, A), (A, B, C))
     unmeasured = Results(VIEW, found.scores[found.scores["metric"] == "accuracy"])
     assert at_equal_loss(Growth((A, B, C)), unmeasured) == Growth((C,))
     both = Correlation((A, B, C), (B, C, D), equal_loss=True)
@@ -279,6 +303,7 @@ def test_words():
     assert difference(A, A.of("a", step=10)).words(VIEW) == "last checkpoint - step 10: A, accuracy on t"
     assert difference(A, A.of("a", splits=("away",))).words(VIEW) == "it - away: A, accuracy on t"
     assert Growth((A, C, B)).words(VIEW) == "B - A: accuracy on t"
+    assert Growth((A, C, B), (0, 1, 2)).words(VIEW) == "B - A: accuracy on t (by a line through 3)"
     assert Growth((A,)).words(VIEW) == "A: accuracy on t, less that of the smallest at its loss"
     assert Median((A, B)).words(VIEW) == "median of (A: accuracy on t), (B: accuracy on t)"
     assert Least((A, B, C)).words(VIEW).count("(") == 3

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from masklab.claims.claim import Claim
 from masklab.claims.effects import Correlation, Growth, Matched, difference
+from masklab.claims.premises import friedman
 from masklab.claims.values import at_equal_loss, values
 from masklab.claims.verdict import test_claims
 from masklab.scores.reading import Reading, needs
@@ -99,6 +101,34 @@ def test_correlations_leave_out_recipes_at_another_loss():
     assert judged(Correlation(*parts, points=3), made()).verdict == "supported"
     single = judged(effect, made(saturation=0.001))
     assert (single.verdict, single.why) == ("untested", "1 points; a correlation needs 2") and np.isnan(single.value)
+
+
+def test_what_does_not_vary_is_not_correlated():
+    """Every replicate has the order of these checkpoints in one recipe, each its own in the other."""
+    results = made()
+    scores, steps = results.scores.copy(), {step: at for at, step in enumerate(STEPS)}
+    own = (scores["recipe"] == "small") & (scores["metric"] == "accuracy")
+    turned = [0.5 + 0.1 * ((steps[row.step] * row.replicate + row.replicate) % 4) for row in scores[own].itertuples()]
+    scores.loc[own, "value"] = turned
+    results = Results(results.view, scores)
+
+    def judge(recipe, varied):
+        curve = read(recipe, step="all", over="step")
+        gap = Reading(recipe, "gap", step="all", over="step")
+        return judged(Correlation((curve,), (gap,), points=4, varied=varied), results, region="below 0")
+
+    assert judge("large", True).verdict == judge("large", False).verdict != "untested"
+    assert judge("small", False).verdict == "inconclusive" and judge("small", True).verdict == "untested"
+    why = judge("small", True).why
+    assert why.startswith("accuracy on t is not shown to differ between the points (Friedman's test: p = 0.")
+
+
+def test_friedman_against_ranks_by_hand():
+    numbers = np.array([[1.0, 2, 3], [1, 3, 2], [1, 2, 3], [2, 1, 3]])
+    rank_sums = np.array([5, 8, 11])
+    statistic = 12 / (4 * 3 * 4) * (rank_sums**2).sum() - 3 * 4 * 4
+    assert friedman(numbers) == pytest.approx(stats.chi2.sf(statistic, 2))
+    assert friedman(np.ones((3, 4))) == 1.0
 
 
 def test_what_follows_convergence_needs_a_later_checkpoint():

@@ -92,20 +92,40 @@ class Least:
 
 @dataclass(frozen=True)
 class Growth:
-    """The last of several readings less the first whose recipe is at the lowest loss of all: which one, the scores say.
+    """By how much several readings grow, from the first whose recipe is at the lowest loss of all to the last.
 
-    Where none but the last is, the claim is untested.
+    Which recipes are at that loss, the scores say; where none but the last is, the claim is untested. at: a number for
+    each reading, such as the logarithm of its weights; then what a straight line over these rises by from the first to
+    the last, fitted to all that are at that loss. Without it, the last less the first.
     """
 
     parts: tuple[Reading, ...]
+    at: tuple[float, ...] = ()
 
     def readings(self) -> list:
         return list(self.parts)
 
+    def chosen(self, places) -> "Growth":
+        """Of the readings at these places alone."""
+        at = tuple(self.at[place] for place in places) if self.at else ()
+        return Growth(tuple(self.parts[place] for place in places), at)
+
+    def weights(self) -> list[float]:
+        """Of each part in the sum that the growth is: of the line's slope, times the way from first to last."""
+        if len(self.parts) == 1:
+            return [0.0]
+        if not self.at:
+            return [-1.0, *(0.0 for _ in self.parts[2:]), 1.0]
+        mean = sum(self.at) / len(self.at)
+        apart = [x - mean for x in self.at]
+        scale = (self.at[-1] - self.at[0]) / sum(x * x for x in apart)
+        return [scale * x for x in apart]
+
     def words(self, view: View) -> str:
         if len(self.parts) == 1:
             return f"{self.parts[0].words(view)}, less that of the smallest at its loss"
-        return difference(self.parts[-1], self.parts[0]).words(view)
+        fitted = f" (by a line through {len(self.parts)})" if self.at and len(self.parts) > 2 else ""
+        return difference(self.parts[-1], self.parts[0]).words(view) + fitted
 
     def unit(self, view: View) -> str:
         return _unit(self.parts[0], view)
@@ -173,6 +193,8 @@ class Correlation:
 
     Each element of both is a number or a curve; the points of all are put together. With fewer than `points` the claim
     is untested: three or four points correlate by chance. equal_loss: only over recipes at the lowest loss of all.
+    varied: untested too unless both differ between the points by more than the replicates make them, which must be the
+    same points in all replicates (`premises.unvaried`): what does not vary correlates by chance as well.
     sign: -1 for minus the correlation.
     """
 
@@ -182,6 +204,7 @@ class Correlation:
     threshold: float = 0.0
     points: int = 8
     equal_loss: bool = False
+    varied: bool = False
     sign: int = 1
 
     def readings(self) -> list:
@@ -204,22 +227,29 @@ class Within:
     of its replicate over all recipes, which share what is drawn for it; the slopes are those of the regression on `xs`
     and `givens` of all of them together. The value of a replicate is Tukey's pseudo-value, n times the slope of all
     less (n - 1) times that of the others: the mean of these has the jackknife's standard error. With fewer than
-    `points` degrees of freedom left to the errors of a fit the claim is untested.
+    `points` degrees of freedom left to the errors of a fit the claim is untested. per_sd: the slope times the standard
+    deviation of what is left of `xs`: how much of `ys` goes with the differences in `xs` that there are.
+    equal_loss: only of recipes at the lowest loss of all.
     """
 
     ys: tuple[Reading, ...]
     xs: tuple[Reading, ...]
     givens: tuple[Reading, ...] = ()
     points: int = 4
+    per_sd: bool = False
+    equal_loss: bool = False
 
     def readings(self) -> list:
         return [*self.ys, *self.xs, *self.givens]
 
     def words(self, view: View) -> str:
         given = f", given {_common(self.givens, view)}" if self.givens else ""
-        return f"slope over replicates of {_common(self.ys, view)} in {_common(self.xs, view)}{given}"
+        per = "a standard deviation of " if self.per_sd else ""
+        return f"slope over replicates of {_common(self.ys, view)} in {per}{_common(self.xs, view)}{given}"
 
     def unit(self, view: View) -> str:
+        if self.per_sd:
+            return _unit(self.ys[0], view)
         return f"{_unit(self.ys[0], view)} per {_unit(self.xs[0], view)}"
 
 

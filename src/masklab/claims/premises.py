@@ -6,6 +6,8 @@ others. Each function returns why the premise fails, or None.
 
 from dataclasses import replace
 
+import numpy as np
+
 from masklab.claims.claim import Claim, gap_of, loss_of
 from masklab.claims.effects import Correlation, Growth, Matched, Mediated, Within
 from masklab.claims.values import effect_estimate, points
@@ -13,6 +15,7 @@ from masklab.scores.estimate import Estimate
 from masklab.scores.reading import CONVERGED, Reading, leaves
 from masklab.scores.results import Results, difference
 
+VARIED = 0.05  # level of the test that what is correlated varies
 OF_KNOWABLE, OF_ENTROPY = 0.5, 0.2  # shares that a recipe has to learn for claims that ask for trained ones
 
 
@@ -20,6 +23,7 @@ def failing(claim: Claim, results: Results) -> str | None:
     """Why the first failing premise of a claim fails; None if all hold."""
     reasons = (
         few_points,
+        unvaried,
         alone_at_its_loss,
         converged_late,
         unlearned_language,
@@ -39,6 +43,31 @@ def few_points(claim: Claim, results: Results) -> str | None:
             return f"{count} points; a correlation needs {effect.points}"
         return f"{count} degrees of freedom; a slope over replicates needs {effect.points}"
     return None
+
+
+def unvaried(claim: Claim, results: Results) -> str | None:
+    """What is correlated differs between the points by more than replicates make it: by Friedman's test, at 5 %."""
+    effect = claim.effect
+    if not isinstance(effect, Correlation) or not effect.varied:
+        return None
+    for side in (effect.ys, effect.xs):
+        measured = [results.values(part) for part in side]
+        replicates = [r for r in measured[0].replicates if all(r in each.replicates for each in measured)]
+        by_replicate = np.concatenate([each.at(replicates).data[:, :, 0] for each in measured], 1)
+        p = friedman(by_replicate) if len(replicates) > 1 else 1.0
+        if p >= VARIED:
+            said = ", ".join(part for key, part in side[0].parts(results.view).items() if key == "what")
+            return f"{said} is not shown to differ between the points (Friedman's test: p = {p:.2g})"
+    return None
+
+
+def friedman(numbers) -> float:
+    """Level at which columns of numbers [replicates, columns] are shown to differ by Friedman's test; 1 if all tie."""
+    from scipy.stats import friedmanchisquare
+
+    with np.errstate(invalid="ignore"):
+        p = friedmanchisquare(*numbers.T).pvalue
+    return 1.0 if np.isnan(p) else float(p)
 
 
 def alone_at_its_loss(claim: Claim, results: Results) -> str | None:

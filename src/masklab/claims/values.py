@@ -59,20 +59,47 @@ def at_equal_loss(effect, results: Results):
     the first of the former, so that the claim can say what failed.
     """
     if isinstance(effect, Growth):
-        *others, last = effect.parts
-        kept = results.at_equal_loss([part.recipe for part in effect.parts])
-        near = [part for part in others if part.recipe in kept]
-        equal = [part for part in near if results.shown_equal(loss_of(part), loss_of(last))]
-        return Growth((*(equal or near)[:1], last))
+        return _equal_growth(effect, results)
     if isinstance(effect, Matched):
         return _with_neighbours(effect, results)
-    if isinstance(effect, Correlation) and effect.equal_loss:
-        kept = results.at_equal_loss([y.recipe for y in effect.ys])
-        pairs = [(y, x) for y, x in zip(effect.ys, effect.xs, strict=True) if y.recipe in kept]
-        lowest = min((loss_of(y) for y, _ in pairs), key=lambda gap: _mean(gap, results), default=None)
-        pairs = [(y, x) for y, x in pairs if y.recipe == lowest.recipe or results.shown_equal(loss_of(y), lowest)]
-        return replace(effect, ys=tuple(y for y, _ in pairs), xs=tuple(x for _, x in pairs)) if pairs else effect
+    if isinstance(effect, Correlation | Within) and effect.equal_loss:
+        return _of_recipes(effect, _shown_lowest([y.recipe for y in effect.ys], effect, results))
     return effect
+
+
+def _shown_lowest(recipes, effect, results) -> list[str]:
+    """Recipes of an effect's `ys` whose mean loss is the lowest, and those that are shown to have it."""
+    kept = results.at_equal_loss(recipes)
+    losses = {y.recipe: loss_of(y) for y in effect.ys if y.recipe in kept}
+    lowest = min(losses, key=lambda recipe: _mean(losses[recipe], results), default=None)
+    return [name for name in losses if name == lowest or results.shown_equal(losses[name], losses[lowest])]
+
+
+def _of_recipes(effect, kept):
+    """A `Correlation` or `Within` of these recipes alone; of none left it stays as it is."""
+    own = [y.recipe for y in effect.ys]
+    fields = {"xs", "ys"} | ({"givens"} if isinstance(effect, Within) else set())
+    if not kept:
+        return effect
+    return replace(
+        effect,
+        **{
+            field: tuple(part for at, part in enumerate(getattr(effect, field)) if own[at % len(own)] in kept)
+            for field in fields
+        },
+    )
+
+
+def _equal_growth(effect, results):
+    last, kept = len(effect.parts) - 1, results.at_equal_loss([part.recipe for part in effect.parts])
+    near = [place for place, part in enumerate(effect.parts[:-1]) if part.recipe in kept]
+    gaps = [loss_of(part) for part in effect.parts]
+    if not effect.at:
+        equal = [place for place in near if results.shown_equal(gaps[place], gaps[last])]
+        return effect.chosen([*(equal or near)[:1], last])
+    lowest = min([*near, last], key=lambda place: _mean(gaps[place], results))
+    equal = [at for at in (*near, last) if at == lowest or results.shown_equal(gaps[at], gaps[lowest])]
+    return effect.chosen(equal if last in equal and len(equal) > 1 else [*near[:1], last])
 
 
 def _with_neighbours(effect, results):
@@ -123,7 +150,9 @@ def _lower_end(values) -> float:
 
 
 def _growth(effect, parts):
-    return parts[-1].scalar - parts[0].scalar if len(parts) > 1 else np.full_like(parts[0].scalar, np.nan)
+    if len(parts) < 2:
+        return np.full_like(parts[0].scalar, np.nan)
+    return sum(weight * part.scalar for weight, part in zip(effect.weights(), parts, strict=True))
 
 
 def _matched(effect, parts):
@@ -153,7 +182,7 @@ def _correlation(effect, parts):
 
 
 def _within(effect, parts):
-    return _pseudo_values(lambda numbers: _slope_within(_by_recipe(effect, numbers)), parts)
+    return _pseudo_values(lambda numbers: _slope_within(_by_recipe(effect, numbers), effect.per_sd), parts)
 
 
 def _mediated(effect, parts):
@@ -177,17 +206,20 @@ def _pseudo_values(number, parts):
     return np.stack([count * whole - (count - 1) * each for each in left])
 
 
-def _slope_within(numbers):
+def _slope_within(numbers, per_sd=False):
     """Slope in numbers[1] of numbers[0] [B], the others given; NaN where all replicates of a recipe have one number[1].
 
-    numbers [k, recipes, replicates, B].
+    numbers [k, recipes, replicates, B]. per_sd: times the standard deviation of numbers[1] within recipes.
     """
     apart = numbers - numbers.mean(2, keepdims=True)
-    if numbers.shape[1] > 1:  # what all recipes of a replicate share: a language that is easy, say
+    recipes, replicates = numbers.shape[1:3]
+    if recipes > 1:  # what all recipes of a replicate share: a language that is easy, say
         apart = apart - apart.mean(1, keepdims=True)
     y, *xs = (each.reshape(-1, each.shape[-1]) for each in apart)
     x = np.stack(xs, -1).swapaxes(0, 1)  # [B, points, k - 1]
     slope = (np.linalg.pinv(x) @ y.T[:, :, None])[:, 0, 0]
+    if per_sd:
+        slope = slope * np.sqrt((xs[0] ** 2).sum(0) / (max(recipes - 1, 1) * (replicates - 1)))
     return np.where(np.abs(xs[0]).max(0) > 1e-12 * np.abs(numbers[1]).max((0, 1)), slope, np.nan)
 
 
@@ -265,7 +297,7 @@ def _weights(effect) -> dict[Reading, float]:
     if isinstance(effect, Sum):
         terms = effect.terms
     elif isinstance(effect, Growth):
-        terms = ((1.0, effect.parts[-1]), (-1.0, effect.parts[0]))
+        terms = zip(effect.weights(), effect.parts, strict=True)
     elif isinstance(effect, Slope):
         x = np.asarray(effect.xs, float) - np.mean(effect.xs)
         terms = zip((x / (x @ x)).tolist(), effect.ys, strict=True)

@@ -76,6 +76,11 @@ def _negative(effect: Sum) -> Sum:
     return Sum(tuple((-weight, part) for weight, part in effect.terms))
 
 
+def _over_sizes(view, own, reading) -> Growth:
+    """What a line over the logarithm of the weights, through all sizes at equal loss, grows by from first to last."""
+    return Growth(tuple(map(reading, own)), tuple(log(weights(view.recipes[size])) for size in own))
+
+
 def _since(reading) -> Sum:
     """The change from when its loss converged to the last checkpoint."""
     return difference(reading, reading.of(reading.recipe, step="converged"))
@@ -117,7 +122,7 @@ def _sizes(view):
         figures = _figures(view, kind, BY_SIZE | {"steps": "1"})
         for task, name in _names(view, kind).items():
             section = "A.5" if figures[task] == "9" else s
-            growth = Growth(tuple(accuracy(size, task) for size in own))
+            growth = _over_sizes(view, own, lambda size, task=task: accuracy(size, task))
             yield section, figures[task], f"larger-{name}", larger, growth, *EQUAL
         yield from _matched(view, kind, own, larger)
 
@@ -194,7 +199,7 @@ def _flatness(view):
             fallen = (_negative(change(_trace(recipe))),)
             yield s, figure, f"sgd-improves-{name}", improves, change(accuracy(recipe, task)), *EQUAL, fallen
             both = (accuracy(recipe, task, **since),), (Reading(recipe, "trace", **since),)
-            yield s, figure, f"sgd-correlates-{name}", improves, Correlation(*both), "below 0"
+            yield s, figure, f"sgd-correlates-{name}", improves, Correlation(*both, varied=True), "below 0"
     ways = algorithms(view)
     if ADVERSARIAL in ways and PLAIN in ways:
         s, pair = "4 algorithms", (_trace(ways[ADVERSARIAL]), _trace(ways[PLAIN]))
@@ -204,15 +209,15 @@ def _flatness(view):
     for kind in CORPORA:
         if len(own := sizes(view, kind)) < 2:
             continue
-        s, growth = "4 sizes", Growth(tuple(map(_trace, own)))
+        s, growth = "4 sizes", _over_sizes(view, own, _trace)
         yield s, "5", f"size-trace-{kind}", sharp, growth, "below 0", True
         for task in places(view, kind).get("sizes", []):
             both = tuple(accuracy(size, task) for size in own), tuple(Reading(size, "trace") for size in own)
             name = _names(view, kind)[task]
-            correlation = Correlation(*both, equal_loss=True)
+            correlation = Correlation(*both, equal_loss=True, varied=True)
             yield s, "5", f"size-correlates-{name}", strong, correlation, "below 0", True
             half = f"{strong} (more than half of the variance)"
-            r2, falls = (Correlation(*both, *how, equal_loss=True) for how in (("R2", 0.5), ()))
+            r2, falls = (Correlation(*both, *how, equal_loss=True, varied=True) for how in (("R2", 0.5), ()))
             yield s, "5", f"size-R2-{name}", half, r2, *EQUAL, (replace(falls, sign=-1),)
 
 
@@ -231,7 +236,8 @@ def _more_masks(view):
             change = difference(accuracy(recipe, task), accuracy(pairs[recipe], task))
             yield s, "11", f"masks-same-{name}", same, change, "equal"
         if len(own) > 1:
-            yield s, "11", f"masks-larger-{name}", holds, Growth(tuple(accuracy(size, task) for size in own)), *EQUAL
+            growth = _over_sizes(view, own, lambda size, task=task: accuracy(size, task))
+            yield s, "11", f"masks-larger-{name}", holds, growth, *EQUAL
 
 
 def _within_sizes(view):
@@ -242,7 +248,7 @@ def _within_sizes(view):
             continue
         for task, name in _names(view, kind).items():
             ys, xs = tuple(accuracy(size, task) for size in own), tuple(map(_trace, own))
-            effect = Within(ys, xs, tuple(map(_gap, own)))
+            effect = Within(ys, xs, tuple(map(_gap, own)), per_sd=True, equal_loss=True)
             yield "not in the paper", "5", f"within-size-{name}", text, effect, "below 0"
 
 
