@@ -215,6 +215,12 @@ def test_crossings(found):
                                np.array(truth) - 0.25, atol=1e-4)  # fmt: skip
     updates = [crossed(STEPS, ACCURACY[0, r], ACCURACY[1, r, 1]) / 80 - 0.5 for r in range(3)]
     np.testing.assert_allclose(values(Crossing(curve, None, level, 80, 0.5), found).scalar[:, 0], updates, atol=1e-4)
+    start = D.of("d", step=10)
+    curves = [np.concatenate([ACCURACY[3, r, :1], ACCURACY[0, r]]) for r in range(3)]
+    updates = [crossed([0, *STEPS], curves[r], ACCURACY[1, r, 1]) / 80 for r in range(3)]
+    begun = Crossing(curve, None, level, 80, start=start)
+    np.testing.assert_allclose(values(begun, found).scalar[:, 0], updates, atol=1e-4)
+    assert start in begun.readings() and begun.words(VIEW) == Crossing(curve, None, level, 80).words(VIEW)
 
 
 def test_where_a_curve_first_reaches_a_level():

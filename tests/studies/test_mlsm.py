@@ -51,11 +51,12 @@ def world(cell):
     )
     if cell["null"] or not (tuned or cell["kind"] == "minimal_pairs"):
         return None
-    if facts["phase"] == 0:
-        return 0.68
-    objective = objective_of(facts)
+    large = facts["corpus.sentences"] > 2000
     at = 0 if not tuned else 1 if cell["metric"] == "accuracy" else 2 if task.startswith("control") else 3
-    last = (LARGE if facts["corpus.sentences"] > 2000 else SMALL)[objective][at]
+    if facts["phase"] == 0:
+        return (0.68 if large else 0.64, 0.6, 0.5, -0.6)[at]
+    objective = objective_of(facts)
+    last = (LARGE if large else SMALL)[objective][at]
     last -= 0.05 * (objective == MLSM and cell["metric"] == "accuracy_full_width")  # its latent logits are in the way
     return last - RISE.get(objective, 0.04) * (1 - cell["step"] / cell["last"])
 
@@ -275,8 +276,8 @@ def test_claims_in_numbers(config, exact):
     assert value["mlsm-fades"] == pytest.approx(0.65 - 0.04 * 0.8 - 0.68)
     assert value["joint-near-mlm-everywhere"] == pytest.approx(0.02)
     assert value["more-early-small-blimp"] == pytest.approx(0.01 * 0.8)
-    # MLSM+MLM passes .68, MLM's last score, at its first checkpoint; MLM at its last.
-    assert value["sooner-small-blimp"] == pytest.approx(80 / 400 - 1)
+    # From .64 MLSM+MLM comes to .696 at its first checkpoint, and passes .68, MLM's last score, on the way.
+    assert value["sooner-small-blimp"] == pytest.approx(80 * 0.04 / 0.056 / 400 - 1)
     # .77 - .03 (1 - t / 400) reaches .75 at t = 400 / 3
     assert value["sooner-large-blimp"] == pytest.approx(1 / 3 - 1)
     assert value["glue-gap-less"] == pytest.approx(0.12 - 0.003)

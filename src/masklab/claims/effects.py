@@ -285,8 +285,9 @@ class Crossing:
     """Share of `whole` at which a curve over steps first reaches `level`, less `threshold`.
 
     curve, cost: readings over steps; level, whole: readings of a number. cost None: the cost is counted in updates, and
-    `whole` is a number of them. Between two checkpoints the curve is a straight line. A replicate that never reaches
-    the level counts with its whole cost, which is a lower bound.
+    `whole` is a number of them; start is then what the curve reads after none. Between two checkpoints the curve is a
+    straight line. A replicate that never reaches the level counts with its whole cost, which is a lower bound; without
+    a start one that has it at the first checkpoint counts with that, an upper bound.
     """
 
     curve: Reading
@@ -294,10 +295,11 @@ class Crossing:
     level: object
     whole: object
     threshold: float = 0.0
+    start: Reading | None = None
 
     def readings(self) -> list:
-        parts = [self.curve, self.level]
-        return parts if self.cost is None else [*parts, self.cost, self.whole]
+        paid = [] if self.cost is None else [self.cost, self.whole]
+        return [self.curve, self.level, *paid, *([] if self.start is None else [self.start])]
 
     def words(self, view: View) -> str:
         if self.cost is None:

@@ -224,15 +224,17 @@ def _slope_within(numbers, per_sd=False):
 
 
 def _crossing(effect, parts):
-    curve, level, *paid = parts
+    curve, level, *more = parts
     rows, columns = level.scalar.shape
-    if paid:
-        cost, whole = paid[0], paid[1].scalar[:, 0]
+    if effect.cost is not None:
+        cost, whole = more[0], more[1].scalar[:, 0]
         steps = [step for step in curve.x if step in cost.x]
         y = curve.data[:, [list(curve.x).index(step) for step in steps]]
         x = cost.data[:, [list(cost.x).index(step) for step in steps], 0]
     else:
         x, y, whole = np.tile(curve.x, (rows, 1)), curve.data, np.full(rows, effect.whole)
+        if effect.start is not None:
+            x, y = np.insert(x, 0, 0, 1), np.concatenate([more[0].scalar[:, None], y], 1)
     crossings = np.empty((rows, columns))
     for r in range(rows):
         for b in range(columns):

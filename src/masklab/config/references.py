@@ -86,13 +86,18 @@ def checkpoints(model) -> list[int]:
 
 
 def probe_steps(probe, model) -> list[int]:
-    """Checkpoints of `model` that `probe` measures: those it lists and the model has, else the last."""
-    kept = checkpoints(model)
-    if probe.steps == "all":
+    """Checkpoints of `model` that `probe` measures."""
+    return steps_measured(probe.steps, checkpoints(model))
+
+
+def steps_measured(asked, kept: list[int]) -> list[int]:
+    """Of the checkpoints that a model keeps those that a probe's `steps` ask for: all, the last, or those it lists.
+
+    Of none listed the last.
+    """
+    if asked == "all":
         return kept
-    if probe.steps == "last":
-        return kept[-1:]
-    return [step for step in kept if step in probe.steps] or kept[-1:]
+    return [step for step in kept if asked != "last" and step in asked] or kept[-1:]
 
 
 def study_models(study) -> list[str]:

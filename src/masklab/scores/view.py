@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from masklab.config.measured import study_pairs
 from masklab.config.nulls import null_recipes
-from masklab.config.references import study_models
+from masklab.config.references import steps_measured, study_models
 from masklab.config.replicates import measured_replicates
 from masklab.errors import MaskLabError
 from masklab.scores.facts import NAMES, probe_facts, recipe_facts, task_facts
@@ -176,6 +176,12 @@ class View:
             and (not kinds or facts["kind"] in kinds)
             and (not tasks or tasks & set(facts["tasks"]))
         ]
+
+    def steps(self, reading) -> list[set[int]]:
+        """Checkpoints at which a reading is measured, by each probe that measures it."""
+        probes = self.measured_by(reading.recipe, reading.kinds(), reading.tasks)
+        kept = self.fact(reading.recipe, "checkpoints")
+        return [set(steps_measured(self.probes[name]["steps"], kept)) for name in probes]
 
 
 def _labelled(members) -> dict[str, str]:

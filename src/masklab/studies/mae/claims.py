@@ -35,7 +35,6 @@ from masklab.studies.mae.select import (
     own_part,
     rank,
     score,
-    steps_measured,
     words_part,
 )
 
@@ -151,7 +150,7 @@ def _pretrained(panel, metric, left=MAE, right=MLM):
 def _at_its_loss(panel, metric, role):
     """The rank of a recipe on its way, where it has the validation loss that MAE-LM ends with, less that of MAE-LM."""
     pair = _real(panel[role], metric), Reading(panel[role], LOSS)
-    steps = set.intersection(*(set(steps_measured(panel.view, reading)) for reading in pair))
+    steps = set.intersection(*(set().union(*panel.view.steps(reading)) for reading in pair))
     if len(steps) < 2:
         raise MaskLabError(f"{panel[role]} is measured at one checkpoint; a course needs two")
     course = tuple(tuple(reading.of(reading.recipe, step=step) for reading in pair) for step in sorted(steps))
@@ -210,7 +209,7 @@ def _dearer(panel, cost, threshold=0.0):
 def _reached(panel, cost):
     mae, mlm, curve = panel[MAE], panel[MLM], {"step": "all", "over": "step"}
     (tasks,) = panel.tasks((mae, mlm), ["entailment"]).values()
-    if len(steps_measured(panel.view, score(mae, tasks))) < 2:
+    if len(set().union(*panel.view.steps(score(mae, tasks)))) < 2:
         raise MaskLabError(f"{mae} is fine-tuned from one checkpoint; a curve needs two")
     curves = score(mae, tasks, **curve), Reading(mae, cost, **curve)
     return Crossing(*curves, level=score(mlm, tasks), whole=Reading(mlm, cost), threshold=0.5)

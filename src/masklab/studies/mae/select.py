@@ -175,16 +175,6 @@ def every(view: View, choose) -> dict:
     return by_panel
 
 
-def steps_measured(view: View, reading: Reading) -> list[int]:
-    """Checkpoints of a reading's recipe at which the study's probes, all together, measure it; ascending."""
-    kept, found = view.fact(reading.recipe, "checkpoints"), set()
-    for probe in view.measured_by(reading.recipe, reading.kinds(), reading.tasks):
-        asked = view.probes[probe]["steps"]
-        listed = kept if asked == "all" else [step for step in kept if asked != "last" and step in asked]
-        found |= set(listed or kept[-1:])
-    return sorted(found)
-
-
 # --- readings ------------------------------------------------------------------------------
 
 INPUTS = ("masked", "unmasked")

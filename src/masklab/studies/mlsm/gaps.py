@@ -59,15 +59,11 @@ class Scores:
 
     def steps(self, size, *sets) -> list[int]:
         """Checkpoints at which MLSM+MLM is measured on some tasks; several."""
-        reading = self.reading(size, JOINT, *sets)
-        probes = self.view.measured_by(reading.recipe, reading.kinds(), reading.tasks)
-        kept, told = self.view.fact(reading.recipe, "checkpoints"), [self.view.probes[name]["steps"] for name in probes]
-        steps = [
-            step for step in kept if all(listed == "all" or (listed != "last" and step in listed) for listed in told)
-        ]
+        measured = self.view.steps(self.reading(size, JOINT, *sets))
+        steps = set.intersection(*measured) if measured else ()
         if len(steps) < 2:
             raise Lacking
-        return steps
+        return sorted(steps)
 
     def everywhere(self, size, left, right, *sets) -> Least:
         """The least gap of all checkpoints."""
@@ -94,10 +90,20 @@ class Scores:
         return difference(self.reading(size, MLSM, *sets, step=step), self.start(size, MLSM, *sets))
 
     def sooner(self, size, *sets) -> Sum:
-        """Updates after which MLSM+MLM reaches MLM's last score less those after which MLM does, as a share of all."""
+        """Updates after which MLSM+MLM reaches MLM's last score less those after which MLM does, as a share of all.
+
+        Both begin with the score of the model that they start from, if that is measured.
+        """
         level, whole = self.reading(size, MLM, *sets), self.steps(size, *sets)[-1]
-        curves = [self.reading(size, objective, *sets, step="all", over="step") for objective in (JOINT, MLM)]
-        return difference(*(Crossing(curve, None, level, whole) for curve in curves))
+        crossings = []
+        for objective in (JOINT, MLM):
+            try:
+                start = self.start(size, objective, *sets)
+            except Lacking:
+                start = None
+            curve = self.reading(size, objective, *sets, step="all", over="step")
+            crossings.append(Crossing(curve, None, level, whole, start=start))
+        return difference(*crossings)
 
     def synergy(self, size, *sets) -> Least:
         """How much better MLSM+MLM is than the better of MLM and MLSM."""
