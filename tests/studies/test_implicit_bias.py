@@ -23,7 +23,7 @@ from masklab.studies.implicit_bias.traces import regression
 RAW = plain(layered())
 for model in RAW["models"].values():
     model.pop("replicates", None)  # three of all, so that a figure is made of as many everywhere
-ELSEWHERE = ("figure6", "figure7", "figure8", "figure_pressed", "figure_cooled", "figure_drift")
+ELSEWHERE = ("figure6", "figure7", "figure8", "figure_pressed", "figure_cooled", "figure_drift", "figure_swept")
 DRAWN = [name for name in FIGURES if name not in ELSEWHERE]
 FLOOR = 2.0
 
@@ -183,9 +183,6 @@ def test_what_a_study_lacks_is_said(config):
             find("implicit-bias", study, "tables" if "table" in item else "figures", item).needs(plain)
     with pytest.raises(MaskLabError, match="needs a recipe on a corpus of kind causal"):
         FIGURES["figure8"].corpora(without("causal"))
-    twice = config_of({"models": {"again": {"like": "ib-pcfg-sgd"}}}, panels=study.panels | {"x": ["again"]})
-    with pytest.raises(MaskLabError, match="2 recipes that are trained on by SGD on a pcfg corpus"):
-        sgd(View.of(twice, "implicit-bias"), "pcfg")
 
 
 # --- figures and tables -----------------------------------------------------------------

@@ -8,6 +8,7 @@ from masklab.studies.implicit_bias.select import (
     CAUSAL,
     PCFG,
     along_sgd,
+    by_drift,
     by_size,
     by_step,
     cooled,
@@ -39,6 +40,7 @@ FIGURES = {
     "figure_cooled": Item(f"{_HERE}.cooled:figure_cooled", cooled),
     "figure_drift": Item(f"{_HERE}.flatness:figure_drift", nulls=False),
     "figure_pressed": Item(f"{_HERE}.pressed:figure_pressed", pressed_traces),
+    "figure_swept": Item(f"{_HERE}.swept:figure_swept", by_drift),
 }
 TABLES = {
     "table1": Item(f"{_HERE}.tables:table1", ways("loss", "gap")),

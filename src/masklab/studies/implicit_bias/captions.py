@@ -21,6 +21,8 @@ FIGURES = {
     " to the flattest, as fast as the theorem says, whatever rate and batch size; hollow: the larger rate.",
     "figure_pressed": "Not in the paper: models of one size, trained alike but for a term that lowers or raises the"
     " trace of the Hessian. Their trace and loss, and accuracy against the trace; hollow: not at the lowest loss.",
+    "figure_swept": "Not in the paper: SGD at several rates, batch sizes and lengths, by its updates and by the time of"
+    " Theorem 3.3; each point is the end of a run whose rate falls to 0; hollow: not at the lowest loss.",
 }
 TABLES = {
     "table1": "Ways of training: loss, its gap to the least possible one, and accuracy on tasks A and B.",

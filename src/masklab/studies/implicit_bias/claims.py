@@ -5,7 +5,7 @@ by facts; claims whose recipes or tasks the study lacks are left out.
 """
 
 from dataclasses import replace
-from math import log
+from math import isclose, log
 
 from masklab.claims.claim import Claim
 from masklab.claims.effects import Correlation, Growth, Least, Matched, Sum, Within, difference
@@ -21,6 +21,7 @@ from masklab.studies.implicit_bias.select import (
     accuracy,
     algorithms,
     branches,
+    drift,
     letters,
     measured_start,
     places,
@@ -28,6 +29,7 @@ from masklab.studies.implicit_bias.select import (
     pressed,
     sgd,
     sizes,
+    swept,
     tasks,
     twin,
     weights,
@@ -39,14 +41,16 @@ HEADLINES = ("larger-pcfg-b", "adversarial-worse-pcfg-b", "sgd-trace-falls-pcfg"
 def claims(view: View) -> list[Claim]:
     """The claims that the study's recipes and tasks allow."""
     listed = []
-    for group in (_checkpoints, _sizes, _algorithms, _flatness, _more_masks, _within_sizes, _intervention):
+    for group in (_checkpoints, _sizes, _algorithms, _flatness, _drift, _more_masks, _within_sizes, _intervention):
         for section, figure, name, text, effect, *more in group(view):
-            options = {"region": "above 0"} | dict(zip(("region", "equal_loss", "given"), more, strict=False))
+            options = {"region": "above 0"} | dict(zip(OPTIONS, more, strict=False))
             listed.append(Claim(name, section, figure, text, effect, **options, headline=name in HEADLINES))
     return listed
 
 
+OPTIONS = ("region", "equal_loss", "given", "margin")  # what stands behind an effect
 EQUAL = ("above 0", True)  # of recipes or checkpoints at equal loss
+ALIKE = 0.1  # logarithms of traces that are called the same
 BY_SIZE = {"sizes": "2", "more sizes": "9"}
 
 
@@ -219,6 +223,29 @@ def _flatness(view):
             half = f"{strong} (more than half of the variance)"
             r2, falls = (Correlation(*both, *how, equal_loss=True, varied=True) for how in (("R2", 0.5), ()))
             yield s, "5", f"size-R2-{name}", half, r2, *EQUAL, (replace(falls, sign=-1),)
+
+
+def _drift(view):
+    """What Theorem 3.3 says of SGD's rate and batch size, which the paper does not vary."""
+    s, figure = "not in the paper", "swept"
+    alike = "By Theorem 3.3 SGD lowers the trace of Hessian by k eta^2 / B, whatever its rate eta and batch size B"
+    longer = "The larger k eta^2 / B, the smaller the trace of Hessian"
+    better = "... and the better the model"
+    for kind in CORPORA:
+        own = swept(view, kind)
+        main = sgd(view, kind)[0] if own else None
+        for recipe in own:
+            if recipe != main and isclose(drift(view, recipe), drift(view, main), rel_tol=1e-6):
+                name = f"sgd-drift-{kind}-{view.fact(recipe, 'optimiser.lr'):g}-{view.fact(recipe, 'batch_size')}"
+                apart = difference(_trace(recipe), _trace(main))
+                yield s, figure, name, f"{alike} (within {ALIKE:g} of its logarithm)", apart, "equal", True, (), ALIKE
+        if own and drift(view, own[0]) < drift(view, own[-1]):
+            ends = own[-1], own[0]
+            fall = difference(*map(_trace, ends))
+            yield s, figure, f"sgd-drift-more-{kind}", longer, fall, "below 0", True
+            for task, name in _names(view, kind).items():
+                change = difference(*(accuracy(recipe, task) for recipe in ends))
+                yield s, figure, f"sgd-drift-better-{name}", better, change, *EQUAL, (_negative(fall),)
 
 
 def _more_masks(view):

@@ -96,12 +96,37 @@ def _only(recipes, said) -> str | None:
 
 
 def sgd(view: View, kind: str) -> tuple[str, tuple[str, int]] | None:
-    """(recipe trained on by SGD, (recipe, step) that it starts from) of a kind of corpus."""
-    where = {"corpus.kind": kind, "optimiser.kind": "sgd", "init": bool}
-    recipe = _only(view.find(where), f"trained on by SGD on a {kind} corpus")
-    if recipe is None:
+    """(recipe trained on by SGD, (recipe, step) that it starts from) of a kind of corpus.
+
+    Of several the first of those that keep the most checkpoints: its course is drawn.
+    """
+    found = view.find({"corpus.kind": kind, "optimiser.kind": "sgd", "init": bool})
+    if not found:
         return None
+    recipe = max(found, key=lambda name: len(view.fact(name, "checkpoints")))
     return recipe, _start(view, recipe)
+
+
+def swept(view: View, kind: str) -> list[str]:
+    """Recipes trained on by SGD from one start, at several rates, batch sizes and lengths, by their `drift`.
+
+    Empty where there is but one.
+    """
+    if (trained_on := sgd(view, kind)) is None:
+        return []
+    main, differ = trained_on[0], {"optimiser.lr", "batch_size", "steps"} | FREE
+    found = view.find({"corpus.kind": kind, "optimiser.kind": "sgd", "init": view.fact(main, "init")})
+    alike = [name for name in found if view.differing(name, main) <= differ]
+    return sorted(alike, key=lambda name: drift(view, name)) if len(alike) > 1 else []
+
+
+def drift(view: View, recipe: str) -> float:
+    """k eta^2 / B of SGD's k updates at a rate of at most eta, in batches of B: the time of Theorem 3.3.
+
+    By a schedule that is the same for all it is in each recipe the same multiple of the sum of eta^2 over its updates.
+    """
+    steps, rate, batch = (view.fact(recipe, key) for key in ("steps", "optimiser.lr", "batch_size"))
+    return steps * rate**2 / batch
 
 
 def measured_start(view: View, kind: str) -> tuple[str, int] | None:
@@ -262,6 +287,19 @@ def traced(members, lacking: str):
 
 cooled = traced(branches, "recipes that start from checkpoints of another and are cooled by AdamW, and linear probes")
 pressed_traces = traced(pressed, "recipes whose objective is mlm and sharpness, and one like them without sharpness")
+
+
+def by_drift(view: View):
+    """Kind of corpus -> recipes trained on by SGD -> metric or task -> reading; at drift 0 what they start from."""
+    by_kind = {}
+    for kind in CORPORA:
+        if (own := swept(view, kind)) and tasks(view, kind):
+            by_kind[kind] = {name: readings(view, name, ("trace", "gap")) for name in own}
+            if start := measured_start(view, kind):
+                by_kind[kind][start[0]] = readings(view, start[0], ("trace", "gap"), step=start[1])
+    if not by_kind:
+        raise MaskLabError("needs recipes trained on by SGD from one start at several rates or batch sizes")
+    return by_kind
 
 
 def masks(view: View):
