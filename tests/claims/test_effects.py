@@ -106,14 +106,16 @@ def dummies_slope(y, *xs):
     return np.linalg.lstsq(design, y.ravel(), rcond=None)[0][0]
 
 
-def centred(numbers):
-    return numbers - numbers.mean(1, keepdims=True) - numbers.mean(0) + numbers.mean()
+def residual_correlation(y, x, *givens):
+    recipes, replicates = np.repeat(np.eye(len(y)), y.shape[1], 0), np.tile(np.eye(y.shape[1]), (len(y), 1))
+    design = np.column_stack([*(z.ravel() for z in givens), recipes, replicates])
+    left = [each.ravel() - design @ np.linalg.lstsq(design, each.ravel(), rcond=None)[0] for each in (y, x)]
+    return np.corrcoef(*left)[0, 1]
 
 
-def pieces(numbers):
-    """(numbers, replicates) of all, and with each replicate left out."""
-    count = numbers.shape[1]
-    return [(numbers, count), *((np.delete(numbers, r, 1), count - 1) for r in range(count))]
+def pieces(sides):
+    """The sides, [recipe, replicate] each, with all replicates, and with each left out."""
+    return [sides, *([np.delete(side, r, 1) for side in sides] for r in range(sides[0].shape[1]))]
 
 
 @pytest.mark.parametrize("given", [False, True])
@@ -129,10 +131,11 @@ def test_slopes_within_recipes(found, given):
     is_(effect, found, 3 * whole - 2 * left)
     # two replicates of four recipes, less four means of recipes and one more of a replicate
     assert points(effect, found) == 8 - 5 - (2 if given else 1)
-    if not given:  # what goes with one standard deviation of what the dummies leave of x
-        spread = [centred(side).std(ddof=0) * (4 * r / (3 * (r - 1))) ** 0.5 for side, r in pieces(sides[1])]
-        left = np.array([slope * sd for slope, sd in zip(left, spread[1:], strict=True)])
-        is_(Within(every, early, per_sd=True), found, 3 * whole * spread[0] - 2 * left)
+    # the correlation of what recipes, replicates and givens leave of both
+    whole, *left = (residual_correlation(*parts) for parts in pieces(sides))
+    partial = Within(every, early, givens, statistic="partial correlation")
+    is_(partial, found, 3 * whole - 2 * np.array(left))
+    assert points(Within((A,), (A,)), found) == 0
     gaps = tuple(part.of(part.recipe, metric="gap", tasks=(), probe="loss") for part in every)
     assert np.isnan(values(Within(every, gaps), found).scalar).all()  # one gap in all replicates
 
@@ -153,12 +156,12 @@ def test_what_is_mediated(found):
 
 @pytest.mark.parametrize(("recipes", "replicates"), [(4, 3), (4, 5), (3, 5)])
 @pytest.mark.parametrize("truth", [0.0, 0.5])
-@pytest.mark.parametrize("per_sd", [False, True])
-def test_intervals_of_slopes_within_recipes_cover(per_sd, truth, recipes, replicates):
+@pytest.mark.parametrize("statistic", ["slope", "partial correlation"])
+def test_intervals_of_slopes_within_recipes_cover(statistic, truth, recipes, replicates):
     """2,000 times: the jackknife's 95 % interval has the truth in 91 to 99 % of them.
 
     A number is given whose correlation with x is .8, of which y holds as much as of x. What the recipes of a replicate
-    share moves both. The standard deviation of x within recipes is 1, so that the slope per standard deviation is too.
+    share moves both. Given that number, x has a standard deviation of .6 left, and y of 1 beside `truth` times that.
     """
     rng, hits, places = np.random.default_rng(1), 0, np.arange(recipes)[:, None]
     readings = (A, B, C, D)[:recipes]
@@ -168,9 +171,10 @@ def test_intervals_of_slopes_within_recipes_cover(per_sd, truth, recipes, replic
         x = 0.8 * given + 0.6 * rng.normal(size=given.shape) + places + shared
         y = truth * x + given + rng.normal(size=given.shape) - 3 * places + shared
         parts = [Values(tuple(range(replicates)), row[:, None, None]) for row in (*y, *x, *given)]
-        pseudo = _within(Within(readings, readings, readings, per_sd=per_sd), parts)[:, 0]
+        pseudo = _within(Within(readings, readings, readings, statistic=statistic), parts)[:, 0]
         half = stats.t.ppf(0.975, replicates - 1) * pseudo.std(ddof=1) / replicates**0.5
-        hits += abs(pseudo.mean() - truth) < half
+        partial = 0.6 * truth / (1 + (0.6 * truth) ** 2) ** 0.5
+        hits += abs(pseudo.mean() - (truth if statistic == "slope" else partial)) < half
     assert 0.91 < hits / 2000 < 0.99, hits
 
 

@@ -193,8 +193,8 @@ class Correlation:
 
     Each element of both is a number or a curve; the points of all are put together. With fewer than `points` the claim
     is untested: three or four points correlate by chance. equal_loss: only over recipes at the lowest loss of all.
-    varied: untested too unless both differ between the points by more than the replicates make them, which must be the
-    same points in all replicates (`premises.unvaried`): what does not vary correlates by chance as well.
+    varied: untested too unless `xs` differ between the points by more than replicates do (`premises.unvaried`), where
+    the sentence takes it for granted that they do; the points are then the same in all replicates.
     sign: -1 for minus the correlation.
     """
 
@@ -221,22 +221,21 @@ class Correlation:
 
 @dataclass(frozen=True)
 class Within:
-    """Slope of `ys` on `xs` over the replicates of each recipe: what differs between recipes does not count.
+    """Slope of `ys` on `xs` over replicates, or their partial correlation: what differs between recipes does not count.
 
     ys, xs, givens: readings of the same recipes, in order. Every number is taken less the recipe's mean, and less that
     of its replicate over all recipes, which share what is drawn for it; the slopes are those of the regression on `xs`
-    and `givens` of all of them together. The value of a replicate is Tukey's pseudo-value, n times the slope of all
-    less (n - 1) times that of the others: the mean of these has the jackknife's standard error. With fewer than
-    `points` degrees of freedom left to the errors of a fit the claim is untested. per_sd: the slope times the standard
-    deviation of what is left of `xs`: how much of `ys` goes with the differences in `xs` that there are.
-    equal_loss: only of recipes at the lowest loss of all.
+    and `givens` of all of them together, and the correlation is that of what `givens` leave of both. The value of a
+    replicate is Tukey's pseudo-value, n times the number of all less (n - 1) times that of the others: the mean of
+    these has the jackknife's standard error. With one recipe, or fewer than `points` degrees of freedom left to the
+    errors of a fit, the claim is untested. equal_loss: only of recipes at the lowest loss of all.
     """
 
     ys: tuple[Reading, ...]
     xs: tuple[Reading, ...]
     givens: tuple[Reading, ...] = ()
     points: int = 4
-    per_sd: bool = False
+    statistic: Literal["slope", "partial correlation"] = "slope"
     equal_loss: bool = False
 
     def readings(self) -> list:
@@ -244,12 +243,13 @@ class Within:
 
     def words(self, view: View) -> str:
         given = f", given {_common(self.givens, view)}" if self.givens else ""
-        per = "a standard deviation of " if self.per_sd else ""
-        return f"slope over replicates of {_common(self.ys, view)} in {per}{_common(self.xs, view)}{given}"
+        each = "in" if self.statistic == "slope" else "with"
+        both = f"{_common(self.ys, view)} {each} {_common(self.xs, view)}"
+        return f"{self.statistic} over replicates of {both}{given}"
 
     def unit(self, view: View) -> str:
-        if self.per_sd:
-            return _unit(self.ys[0], view)
+        if self.statistic != "slope":
+            return self.statistic
         return f"{_unit(self.ys[0], view)} per {_unit(self.xs[0], view)}"
 
 

@@ -46,19 +46,18 @@ def few_points(claim: Claim, results: Results) -> str | None:
 
 
 def unvaried(claim: Claim, results: Results) -> str | None:
-    """What is correlated differs between the points by more than replicates make it: by Friedman's test, at 5 %."""
+    """What something is to correlate with differs between the points, by more than replicates do (Friedman's test)."""
     effect = claim.effect
     if not isinstance(effect, Correlation) or not effect.varied:
         return None
-    for side in (effect.ys, effect.xs):
-        measured = [results.values(part) for part in side]
-        replicates = [r for r in measured[0].replicates if all(r in each.replicates for each in measured)]
-        by_replicate = np.concatenate([each.at(replicates).data[:, :, 0] for each in measured], 1)
-        p = friedman(by_replicate) if len(replicates) > 1 else 1.0
-        if p >= VARIED:
-            said = ", ".join(part for key, part in side[0].parts(results.view).items() if key == "what")
-            return f"{said} is not shown to differ between the points (Friedman's test: p = {p:.2g})"
-    return None
+    measured = [results.values(part) for part in effect.xs]
+    replicates = [r for r in measured[0].replicates if all(r in each.replicates for each in measured)]
+    by_replicate = np.concatenate([each.at(replicates).data[:, :, 0] for each in measured], 1)
+    p = friedman(by_replicate) if len(replicates) > 1 else 1.0
+    if p < VARIED:
+        return None
+    said = effect.xs[0].parts(results.view)["what"]
+    return f"{said} is not shown to differ between the points (Friedman's test: p = {p:.2g})"
 
 
 def friedman(numbers) -> float:

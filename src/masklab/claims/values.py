@@ -123,9 +123,11 @@ def points(effect: Correlation | Within | Mediated, results: Results) -> int:
     That is, with a replicate left out: the numbers less a mean for each recipe and for each replicate, and the slopes.
     """
     effect = effect.within if isinstance(effect, Mediated) else effect
+    if isinstance(effect, Within) and len(effect.ys) < 2:
+        return 0
     if isinstance(effect, Within):
         left = len(values(effect, results).replicates) - 2
-        return max(len(effect.ys) - 1, 1) * left - (2 if effect.givens else 1)
+        return (len(effect.ys) - 1) * left - (2 if effect.givens else 1)
     return sum(results.values(part).data.shape[1] for part in effect.ys)
 
 
@@ -182,7 +184,7 @@ def _correlation(effect, parts):
 
 
 def _within(effect, parts):
-    return _pseudo_values(lambda numbers: _slope_within(_by_recipe(effect, numbers), effect.per_sd), parts)
+    return _pseudo_values(lambda numbers: _slope_within(_by_recipe(effect, numbers), effect.statistic), parts)
 
 
 def _mediated(effect, parts):
@@ -206,21 +208,21 @@ def _pseudo_values(number, parts):
     return np.stack([count * whole - (count - 1) * each for each in left])
 
 
-def _slope_within(numbers, per_sd=False):
+def _slope_within(numbers, statistic="slope"):
     """Slope in numbers[1] of numbers[0] [B], the others given; NaN where all replicates of a recipe have one number[1].
 
-    numbers [k, recipes, replicates, B]. per_sd: times the standard deviation of numbers[1] within recipes.
+    numbers [k, recipes, replicates, B]. statistic: or their partial correlation.
     """
     apart = numbers - numbers.mean(2, keepdims=True)
-    recipes, replicates = numbers.shape[1:3]
-    if recipes > 1:  # what all recipes of a replicate share: a language that is easy, say
+    if numbers.shape[1] > 1:  # what all recipes of a replicate share: a language that is easy, say
         apart = apart - apart.mean(1, keepdims=True)
-    y, *xs = (each.reshape(-1, each.shape[-1]) for each in apart)
-    x = np.stack(xs, -1).swapaxes(0, 1)  # [B, points, k - 1]
-    slope = (np.linalg.pinv(x) @ y.T[:, :, None])[:, 0, 0]
-    if per_sd:
-        slope = slope * np.sqrt((xs[0] ** 2).sum(0) / (max(recipes - 1, 1) * (replicates - 1)))
-    return np.where(np.abs(xs[0]).max(0) > 1e-12 * np.abs(numbers[1]).max((0, 1)), slope, np.nan)
+    y, x, *givens = (each.reshape(-1, each.shape[-1]).T[:, :, None] for each in apart)  # [B, points, 1]
+    varies = np.abs(x).max((1, 2)) > 1e-12 * np.abs(numbers[1]).max((0, 1))
+    if givens:  # what is left of both (Frisch, Waugh and Lovell)
+        z = np.concatenate(givens, -1)
+        y, x = (each - z @ (np.linalg.pinv(z) @ each) for each in (y, x))
+    together, of_x, of_y = (np.sum(a * b, (1, 2)) for a, b in ((x, y), (x, x), (y, y)))
+    return np.where(varies, together / (of_x if statistic == "slope" else np.sqrt(of_x * of_y)), np.nan)
 
 
 def _crossing(effect, parts):

@@ -135,7 +135,10 @@ def _least_level(effect, bounds) -> float:
 def _needed(effect, bounds, least: float = 0.0) -> int:
     over_items = max(effect.error**2 - effect.spread**2 / effect.replicates, 0.0) ** 0.5
     low, high = (float(effect.scale.to(bound)) if math.isfinite(bound) else bound for bound in bounds)
-    return needed(effect.centre(), effect.spread, (low, high), over_items, FEWEST, least) or MOST + 1
+    return (
+        needed(effect.centre(), effect.spread, (low, high), over_items, FEWEST, float(effect.scale.to(least)))
+        or MOST + 1
+    )
 
 
 def _corrected(frame) -> list[str]:

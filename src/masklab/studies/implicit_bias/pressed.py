@@ -1,7 +1,7 @@
 """The figure of the intervention: models trained alike but for a term that lowers or raises the trace of the Hessian.
 
-Where the paper sees trace and accuracy change together with size or updates, here the trace alone is changed. Marks are
-as in `figures`.
+Where the paper sees trace and accuracy change together with size or updates, here a term that is about the trace alone
+changes it. Marks are as in `figures`.
 """
 
 import textwrap
