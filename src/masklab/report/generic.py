@@ -1,8 +1,9 @@
-"""The table and the two figures that suit any study: its recipes beside each other, on its tasks, with their nulls.
+"""The tables and the two figures that suit any study: its recipes beside each other, on its tasks, with their nulls.
 
 `comparison` has a row per task and per set of tasks, and the difference of each recipe to the first of its panel;
 `bars` shows the same, `curves` the means over a set of tasks (or over each task, where the study has no sets) against
-the updates. Light: the drawing is `masklab.report.compare`.
+the updates; `losses` has the pre-training losses where their floor is known. Light: the drawing is
+`masklab.report.compare`.
 """
 
 from masklab.errors import MaskLabError
@@ -64,6 +65,19 @@ def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
     return readings
 
 
+def losses(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
+    """Panel -> loss, floor, gap -> label -> reading of the pre-trained recipes."""
+    readings = {}
+    for title, members in view.panels.items():
+        for label, recipe in members.items():
+            if view.fact(recipe, "steps") and view.measured_by(recipe, ["loss"]):
+                for metric in ("loss", "floor", "gap"):
+                    readings.setdefault(title, {}).setdefault(metric, {})[label] = Reading(recipe, metric)
+    if not readings:
+        raise MaskLabError("no loss probe of the study measures a trained recipe")
+    return readings
+
+
 def _lacking(view) -> str:
     """Why a study has nothing to compare, and what to write instead."""
     there = {name: facts for name, facts in view.probes.items() if facts["kind"] in TASK_PROBES}
@@ -106,5 +120,11 @@ TABLES = {
         comparison,
         caption="Each recipe's score on each task, its difference from the first recipe of the panel within replicates,"
         " and what the nulls score.",
-    )
+    ),
+    "losses": Item(
+        "masklab.report.rows:table_of",
+        losses,
+        nulls=False,
+        caption="Loss of each pre-trained model, the least possible loss, and the gap between them, in nats.",
+    ),
 }

@@ -5,7 +5,7 @@ Pretraining" (EMNLP 2023): its figures, tables and claims.
 from masklab.report.item import Item
 from masklab.studies.dh import section6, section6_text
 from masklab.studies.dh.claims import claims as curve_claims
-from masklab.studies.dh.select import HALF, NONE, SOME, course, curves, dose_curves, ends, losses, walks
+from masklab.studies.dh.select import HALF, NONE, SOME, course, curves, dose_curves, ends, walks
 
 __all__ = ["FIGURES", "TABLES", "claims"]
 
@@ -34,7 +34,6 @@ TABLES = {
     f"table{name}": Item("masklab.studies.dh.tables:transfer", curves(*SHOWN[name]))
     for name in ("2", "3a", "3b", "5a", "5b", "7")
 } | {
-    "losses": Item("masklab.studies.dh.tables:losses", losses, nulls=False),
     "replaced": Item("masklab.studies.dh.section6_figures:table", section6.numbers, nulls=False),
     "phrases": Item("masklab.studies.dh.section6_figures:table", section6_text.numbers, nulls=False),
     "stopping": Item("masklab.studies.dh.tables:stopping", ends, nulls=False),

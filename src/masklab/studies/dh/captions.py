@@ -33,7 +33,6 @@ TABLES = {
     for name in ("2", "3a", "3b", "5a", "5b", "7")
 }
 TABLES |= {
-    "losses": "Loss of each pre-trained model, the least possible loss, and the gap between them, in nats.",
     "phrases": "Section 6 on text, at the largest number of examples: correlations with their intervals over features,"
     " the mean distances (total variation), and the accuracy of the same classifiers.",
     "replaced": "Section 6 on the pseudo-language, at the largest number of examples: correlations of the change of the"

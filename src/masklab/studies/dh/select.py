@@ -187,18 +187,6 @@ def ends(view: View):
     }
 
 
-def losses(view: View):
-    """Panel -> label -> metric -> reading of the pre-trained recipes."""
-    readings = {}
-    for title, members in view.panels.items():
-        for label, name in members.items():
-            if view.fact(name, "steps") and view.measured_by(name, ["loss"]):
-                readings.setdefault(title, {})[label] = {m: Reading(name, m) for m in ("loss", "floor", "gap")}
-    if not readings:
-        raise MaskLabError("no loss probe of the study measures a trained recipe")
-    return readings
-
-
 def walks(view: View) -> list[str]:
     """The corpora with and without the distributional property whose walks Figure 1 shows."""
     recipes = panels(view).get("single", {})

@@ -23,16 +23,6 @@ def transfer(results, chosen) -> pd.DataFrame:
     return table_of(results, by_panel)
 
 
-def losses(results, chosen) -> pd.DataFrame:
-    """Masked-token cross-entropy of each pre-trained recipe in nats, the law's floor, and the gap between them."""
-    by_panel = {}
-    for panel, members in chosen.items():
-        for label, readings in members.items():
-            for metric, reading in readings.items():
-                by_panel.setdefault(panel, {}).setdefault(metric, {})[label] = reading
-    return table_of(results, by_panel)
-
-
 def stopping(results, chosen) -> pd.DataFrame:
     """Share of each starting point's fine-tunings that ended at their last update, and the update that was kept."""
     by_panel = {}

@@ -19,6 +19,5 @@ FIGURES = {
     "figure4": Item("masklab.studies.mae.figures:figure4", shown.figure4),
 }
 TABLES = {
-    name: Item("masklab.report.rows:table_of", getattr(shown, name))
-    for name in ("table1", "table2", "table3", "losses")
+    name: Item("masklab.report.rows:table_of", getattr(shown, name)) for name in ("table1", "table2", "table3")
 } | {"ranks": Item("masklab.studies.mae.tables:ranks", shown.ranks, nulls=False)}

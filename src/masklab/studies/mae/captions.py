@@ -29,5 +29,4 @@ TABLES = {
         "The gap of effective ranks between masked and unmasked inputs and its parts, and shares of the squared norm"
         " outside the subspace that holds .99 of real tokens'; means over the layers."
     ),
-    "losses": "Pre-training loss, the least possible one, and the gap between them.",
 }

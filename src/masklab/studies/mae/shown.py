@@ -224,13 +224,3 @@ def table3(view: View) -> dict:
         return parts
 
     return _parts(view, choose)
-
-
-def losses(view: View) -> dict:
-    """Panel -> row -> label -> reading: the pre-training loss, its exact floor, the gap between them."""
-
-    def choose(panel):
-        names = panel.labelled(COMPARED).items()
-        return {metric: {label: Reading(name, metric) for label, name in names} for metric in ("loss", "floor", "gap")}
-
-    return every(view, choose)
