@@ -22,8 +22,6 @@ WORDS = (5, 5, 5, 6, 6, 7, 8, 9, 11, 13, 17, 22, 27, 33, 39, 46, 55, 66, 82, 109
 NOUNS, VERBS = ("cat", "dog", "child", "king", "river", "stone"), ("see", "follow", "find", "like", "want", "hear")
 ENDS = ("", "in the old house", "under a tree", "near the water", "at night", "with a friend")
 LABELLED = {  # file -> its columns of text; more rows than the preset takes
-    "filter-data/glue_filtered/cola.{split}.json": ("sentence",),
-    "full_eval/glue_filtered/mnli.{split}.jsonl": ("premise", "hypothesis"),
     "full_eval/glue_filtered/qqp.{split}.jsonl": ("question1", "question2"),
 }
 
@@ -45,7 +43,7 @@ def lay_down(folder, text, rows, pairs, paradigms, say=sentence):
     rng = random.Random(1)
     write(folder / "babylm_10M/lines.txt", text)
     for name, columns in LABELLED.items():
-        for split in ("train", "validation" if "filter-data" in name else "valid"):
+        for split in ("train", "valid"):
             made = [{column: say(rng) for column in columns} | {"label": n % 2, "idx": n} for n in range(rows)]
             write(folder / name.format(split=split), map(json.dumps, made))
     for split in ("train", "dev"):
@@ -69,7 +67,7 @@ def test_it_takes_an_evening_of_two_cores(data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = random.Random(1)
     lengths = [rng.randint(*bounds) for bounds in itertools.pairwise(WORDS) for _ in range(200)]
-    lay_down(data, ("word " * length for length in lengths), 4500, pairs=300, paradigms=67, say=lambda _: "word " * 15)
+    lay_down(data, ("word " * length for length in lengths), 6000, pairs=300, paradigms=67, say=lambda _: "word " * 15)
     config = read(str(PRESET), values=[f"data={data}"])
     plan = make_plan(config, "cpu", ["mlsm", "dictionaries"])
     total = plan.total()
@@ -79,7 +77,7 @@ def test_it_takes_an_evening_of_two_cores(data, tmp_path, monkeypatch):
     phase1 = tokens.pop("phase1")
     assert phase1 >= 30e6 and len(tokens) == 5 and min(tokens.values()) >= 10e6
     sizes = Sizes(checkout_paths(config), read_assumptions())
-    assert sizes.pairs("blimp") == 67 * 200 and sizes.rows("qqp") == (2500, 1000, 1000)
+    assert sizes.pairs("blimp") == 67 * 200 and sizes.rows("qqp") == (5000, 2000, 2000)
     assert plan.costs["dictionary_page", "babylm"].seconds > 10
 
 
@@ -98,7 +96,7 @@ SMALL = {
     "dictionaries": {"babylm": {"model": "phase1@60", "atoms": 16, "sample": 500, "iterations": 5, "batch_size": 50}},
     "tasks": {
         "blimp": {"limit": 6},
-        **{name: {"limit": 40, "limit_held_out": 20} for name in ("cola", "mnli", "qqp", "sst2")},
+        **{name: {"limit": 40, "limit_held_out": 20} for name in ("qqp", "sst2")},
     },
     "probes": {name: {"epochs": 1} for name in ("glue", "msgs")},
 }
@@ -109,8 +107,9 @@ def test_a_shrunken_form_runs_from_files_to_claims(data, tmp_path):
     rng = random.Random(2)
     lay_down(data, (sentence(rng) for _ in range(1200)), rows=60, pairs=8, paradigms=3)
     config = running.default_config("mlsm", preset="babylm-mlsm")
-    msgs = config["studies"]["mlsm"]["sets"]["msgs-control"] + config["studies"]["mlsm"]["sets"]["msgs-ambiguous"]
-    small = SMALL | {"tasks": SMALL["tasks"] | {name: {"train": 40, "valid": 20, "test": 20} for name in msgs}}
+    sets = config["studies"]["mlsm"]["sets"]
+    made = ["acceptability", *sets["msgs-control"], *sets["msgs-ambiguous"]]
+    small = SMALL | {"tasks": SMALL["tasks"] | {name: {"train": 40, "valid": 20, "test": 20} for name in made}}
     config = running.laid(config, small | {"data": str(data), "run": ""})
     running.snakemake(tmp_path, config, "mlsm", "dictionaries")
     results, study = tmp_path / "results", load(config).studies["mlsm"]
