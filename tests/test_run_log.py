@@ -11,6 +11,7 @@ import pytest
 
 from masklab.jobs import provenance, remaining, run_log, underway
 from masklab.jobs.code import Code
+from masklab.jobs.progress import Progress
 from masklab.jobs.run_log import RunLog
 from masklab.jobs.status import status, table
 
@@ -154,6 +155,24 @@ def test_status_reads_what_the_run_and_its_jobs_leave(begun, tmp_path):
     job = underway.Underway("corpus", {"corpus": "c"}, log)
     job.ended()
     assert [row["job"] for row in status(tmp_path / "results")["jobs"]] == ["scores/p"]
+
+
+def test_how_far_replicates_are_that_one_job_trains(begun, tmp_path):
+    """Their progress lies beside their common state; it is that of the job that trains them."""
+    run, _ = begun
+    log = "results/logs/models/m/r1.log"
+    run.begins(1, "pre-training m r1", "pretrain", log)
+    job = underway.Underway("pretrain", {"recipe": "m", "replicate": "1"}, log)
+    progress = Progress("m", "steps", every=0.0, folder=tmp_path / "results/state/models/m/together")
+    progress.path.parent.mkdir(parents=True)
+    progress.begin(100)
+    progress(40, 100, loss=1.5)
+    (row,) = status(tmp_path / "results")["jobs"]
+    assert (row["job"], row["is"], row["done"], row["total"]) == ("models/m/r1", "running", 40, 100)
+    assert run.running[1].progress()["done"] == 40
+    job.file.close()
+    rows = {row["job"]: row["is"] for row in status(tmp_path / "results")["jobs"]}
+    assert rows == {"models/m/r1": "interrupted", "models/m/together": "interrupted"}
 
 
 def test_a_file_of_a_job_that_was_killed_is_that_of_an_interrupted_one(tmp_path):

@@ -19,6 +19,7 @@ from masklab.files import read_json, write_json
 from masklab.jobs import remaining, underway
 from masklab.jobs.progress import REFRESH, STATUS, duration
 from masklab.jobs.provenance import record_path
+from masklab.jobs.stacks import TOGETHER
 
 RUN = "run.json"
 EVERY = 60.0  # seconds between lines that say how far the run is, where no line is drawn in place
@@ -44,8 +45,10 @@ class Job:
         """What the job itself last said of how far it is."""
         if self.log is not None:
             results, place = underway.split_log(self.log)
-            with suppress(MaskLabError):
-                return read_json(results / "state" / place / STATUS)
+            own = results / "state" / place
+            for folder in (own, own.parent / TOGETHER):  # its replicate's alone, or of all that it trains
+                with suppress(MaskLabError):
+                    return read_json(folder / STATUS)
         return {}
 
     def record(self) -> dict:

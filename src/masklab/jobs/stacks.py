@@ -13,6 +13,7 @@ from pathlib import Path
 from masklab.files import read_json, write_json
 
 VARIABLE = "MASKLAB_STACKS"
+TOGETHER = "together"  # folder beside those of the replicates: what one of their jobs makes of all of them
 
 
 def begin() -> None:

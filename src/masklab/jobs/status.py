@@ -15,6 +15,7 @@ from masklab.jobs.locks import lock
 from masklab.jobs.progress import STATUS, duration
 from masklab.jobs.queued import queued
 from masklab.jobs.run_log import RUN, in_a_line
+from masklab.jobs.stacks import TOGETHER
 
 HEADER = ("job", "is", "done", "loss", "tokens/s", "ETA", "since")
 LEFT = 2  # columns aligned left
@@ -35,6 +36,14 @@ def running(folder: Path) -> bool:
     return False
 
 
+def _trainer(place, rows) -> str:
+    """The running job to which what lies at a place belongs: of replicates side by side, that which trains them all."""
+    recipe, _, last = place.rpartition("/")
+    if last != TOGETHER:
+        return place
+    return next((own for own, row in rows.items() if own.startswith(f"{recipe}/") and row["is"] == "running"), place)
+
+
 def status(results: Path) -> dict:
     """`runs`: what each run says of itself; `jobs`: a row per job that has begun or waits in Slurm and has not ended.
 
@@ -53,7 +62,7 @@ def status(results: Path) -> dict:
             far = read_json(path)
         except MaskLabError:
             continue  # it ended just now
-        place = "/".join(part for part in path.parent.relative_to(results).parts if part != "state")
+        place = _trainer("/".join(part for part in path.parent.relative_to(results).parts if part != "state"), rows)
         row = rows.setdefault(place, {"is": "running" if running(path.parent) else "interrupted", "since": far["time"]})
         row |= {key: far[key] for key in ("done", "total", "unit", "loss") if key in far}
         if row["is"] == "failed" and (step := _stopped(path, far["time"])) is not None:

@@ -31,12 +31,12 @@ from masklab.training.run import Run
 from masklab.training.stack import Stack
 
 log = logging.getLogger("masklab")
-FOLDER, FILE = "together", "state.safetensors"
+FILE = "state.safetensors"
 
 
 def folder_of(run: Run) -> Path:
     """Where the replicates of a run's recipe leave what they make side by side."""
-    return run.state.parent / FOLDER
+    return run.state.parent / stacks.TOGETHER
 
 
 def take(run: Run) -> bool:
@@ -151,7 +151,7 @@ class Together:
         first = self._resume() if self.begun else 0
         said = ", ".join(f"r{k}" for k in self.replicates)
         log.info("%s: %s train side by side, from step %d of %d", self.name, said, first, self.config.steps)
-        progress = Progress(self.name, "steps", start=first, folder=folder_of(self.trainers[0].run))
+        progress = Progress(self.name, "steps", start=first, folder=self.file.parent)
         progress.begin(self.config.steps)
         with self.interruption:
             for trainer in self.trainers:
