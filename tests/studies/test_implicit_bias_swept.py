@@ -68,7 +68,7 @@ def test_claims_follow_the_world(config):
     for better, verdict in ((0.02, "supported"), (-0.02, "contradicted")):
         found = wing.claims(config, synthetic.results(config, "implicit-bias", world(better), noise=0.001))
         alike = [name for name in found.index if name.startswith("sgd-drift-pcfg")]
-        assert alike == ["sgd-drift-pcfg-0.15-8", "sgd-drift-pcfg-0.6-64"]
+        assert alike == [f"sgd-drift-pcfg-{pair}" for pair in ("0.15-8-0.3-32", "0.6-64-0.3-32", "0.6-64-0.15-8")]
         assert {*found.loc[[*alike, "sgd-drift-more-pcfg"], "verdict"]} == {"supported"}
         assert {*found.loc[alike, "margin"]} == {0.05} and (found.loc[alike, "value"].abs() < 0.01).all()
         letters = [f"sgd-drift-better-pcfg-{letter}" for letter in "abc"]

@@ -5,6 +5,7 @@ by facts; claims whose recipes or tasks the study lacks are left out.
 """
 
 from dataclasses import replace
+from itertools import combinations
 from math import isclose, log
 
 from masklab.claims.claim import Claim
@@ -50,6 +51,7 @@ def claims(view: View) -> list[Claim]:
 
 OPTIONS = ("region", "equal_loss", "given", "margin")  # what stands behind an effect
 EQUAL = ("above 0", True)  # of recipes or checkpoints at equal loss
+SHARPER = "The trace of Hessian of the adversarially pre-trained model is larger than the normally pre-trained model"
 ALIKE = 0.05  # logarithms of traces that are called the same
 BY_SIZE = {"sizes": "2", "more sizes": "9"}
 
@@ -145,8 +147,14 @@ def _matched(view, kind, own, larger):
         return
     text = f"{larger} (the larger one on its way, at the loss that the smaller one ends with)"
     for task, name in _names(view, kind).items():
-        course_of, others = ([(accuracy(each, task), _gap(each)) for each in listed] for listed in (course, smaller))
-        yield "2.3 sizes", "cooled", f"larger-matched-{name}", text, Matched(tuple(course_of), tuple(others))
+        matched = _at_the_loss_of(smaller, course, lambda recipe, task=task: accuracy(recipe, task))
+        yield "2.3 sizes", "cooled", f"larger-matched-{name}", text, matched
+
+
+def _at_the_loss_of(others, course, reading) -> Matched:
+    """What a course reads where it has the loss that the first of others whose loss it passed ends with, less that."""
+    both = ([(reading(recipe), _gap(recipe)) for recipe in listed] for listed in (course, others))
+    return Matched(*map(tuple, both))
 
 
 def _algorithms(view):
@@ -165,6 +173,8 @@ def _algorithms(view):
             yield section, table, f"adversarial-worse-{name}", worse, difference(*less), *EQUAL
             if table == "T1":
                 yield section, table, f"adversarial-worse-6-{name}", six, difference(*less, 0.06), *EQUAL
+    if ADVERSARIAL in ways:
+        yield from _matched_adversary(view, ways[ADVERSARIAL], names, s, worse)
     for task in places(view, PCFG).get("sizes", []):
         if ADVERSARIAL in ways and own:
             smaller = [recipe for recipe in own if _smaller(view, recipe, ways[ADVERSARIAL])]
@@ -175,11 +185,23 @@ def _algorithms(view):
             yield s, "T1, 2", "lookup-worst", worst, least
 
 
+def _matched_adversary(view, adversary, names, section, worse):
+    """The model that is trained normally on its way, where it has the loss of the adversarially trained one."""
+    course = branches(view, PCFG)
+    if len(course) < 2 or view.fact(course[0], "encoder") != view.fact(adversary, "encoder"):
+        return
+    there = "(the normal one on its way, at the loss that the adversarial one ends with)"
+    for task, name in names.items():
+        matched = _at_the_loss_of([adversary], course, lambda recipe, task=task: accuracy(recipe, task))
+        yield section, "cooled", f"adversarial-matched-{name}", f"{worse} {there}", matched
+    matched = _at_the_loss_of([adversary], course, _trace)
+    yield "4 algorithms", "cooled", "adversarial-trace-matched", f"{SHARPER} {there}", matched, "below 0"
+
+
 def _flatness(view):
     falls = "the trace of Hessian demonstrates a clear decreasing trend after the pre-training loss converges"
     further = "SGD lowers the trace further than training on with AdamW does"
     improves = "as the trace of Hessian decreases, the downstream performance improves"
-    larger = "The trace of Hessian of the adversarially pre-trained model is larger than the normally pre-trained model"
     sharp = "an increase in linear probe accuracy with a sharp decrease in the trace of Hessian, with model size"
     strong = "The trace of Hessian correlates with downstream performance for models with different sizes"
     for kind in CORPORA:
@@ -207,9 +229,9 @@ def _flatness(view):
     ways = algorithms(view)
     if ADVERSARIAL in ways and PLAIN in ways:
         s, pair = "4 algorithms", (_trace(ways[ADVERSARIAL]), _trace(ways[PLAIN]))
-        yield s, "T2", "adversarial-trace", larger, difference(*pair), *EQUAL
+        yield s, "T2", "adversarial-trace", SHARPER, difference(*pair), *EQUAL
         twice = difference(*pair, round(log(2), 4))
-        yield s, "T2", "adversarial-trace-2", f"{larger} (3 times; tested: more than twice)", twice, *EQUAL
+        yield s, "T2", "adversarial-trace-2", f"{SHARPER} (3 times; tested: more than twice)", twice, *EQUAL
     for kind in CORPORA:
         if len(own := sizes(view, kind)) < 2:
             continue
@@ -236,23 +258,15 @@ def _drift(view):
     better = "... and the better the model"
     for kind in CORPORA:
         own = swept(view, kind)
-        main = sgd(view, kind)[0] if own else None
-        elsewhere = tuple(difference(_trace(own[0]), _trace(main), ALIKE) for _ in own[:1] if own[0] != main)
-        for recipe in own:
-            if recipe != main and isclose(drift(view, recipe), drift(view, main), rel_tol=1e-6):
-                name = f"sgd-drift-{kind}-{view.fact(recipe, 'optimiser.lr'):g}-{view.fact(recipe, 'batch_size')}"
-                apart = difference(_trace(recipe), _trace(main))
-                yield (
-                    s,
-                    figure,
-                    name,
-                    f"{alike} (within {ALIKE:g} of its logarithm)",
-                    apart,
-                    "equal",
-                    True,
-                    elsewhere,
-                    ALIKE,
-                )
+        for recipe, other in combinations(own, 2):
+            if not isclose(drift(view, recipe), drift(view, other), rel_tol=1e-6):
+                continue
+            # the shortest run must end elsewhere, or all runs would be alike
+            elsewhere = tuple(difference(_trace(own[0]), _trace(recipe), ALIKE) for _ in own[:1] if own[0] != recipe)
+            ways = [f"{view.fact(one, 'optimiser.lr'):g}-{view.fact(one, 'batch_size')}" for one in (other, recipe)]
+            text = f"{alike} (within {ALIKE:g} of its logarithm)"
+            apart = difference(_trace(recipe), _trace(other))
+            yield s, figure, f"sgd-drift-{kind}-{'-'.join(ways)}", text, apart, "equal", True, elsewhere, ALIKE
         if own and drift(view, own[0]) < drift(view, own[-1]):
             ends = own[-1], own[0]
             fall = difference(*map(_trace, ends))
