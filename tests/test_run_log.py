@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import os
 import subprocess
 import sys
 import time
@@ -171,8 +172,29 @@ def test_how_far_replicates_are_that_one_job_trains(begun, tmp_path):
     assert (row["job"], row["is"], row["done"], row["total"]) == ("models/m/r1", "running", 40, 100)
     assert run.running[1].progress()["done"] == 40
     job.file.close()
-    rows = {row["job"]: row["is"] for row in status(tmp_path / "results")["jobs"]}
-    assert rows == {"models/m/r1": "interrupted", "models/m/together": "interrupted"}
+    (row,) = status(tmp_path / "results")["jobs"]
+    assert (row["job"], row["is"], row["done"]) == ("models/m/r1", "interrupted", 40)
+
+
+def test_what_another_process_left_of_several_replicates_is_not_that_of_a_job(begun, tmp_path):
+    """A stack that was killed, after which a replicate trains alone."""
+    run, _ = begun
+    folder, log = tmp_path / "results/state/models/m", "results/logs/models/m/r2.log"
+    for own, done in (("together", 10), ("r2", 70)):
+        progress = Progress("m", "steps", every=0.0, folder=folder / own)
+        progress.path.parent.mkdir(parents=True)
+        progress.begin(100)
+        progress(done, 100, loss=1.5)
+    left = folder / "together" / "status.json"
+    left.write_text(left.read_text().replace(f'"pid": {os.getpid()}', '"pid": 1'))
+    run.begins(1, "pre-training m r2", "pretrain", log)
+    job = underway.Underway("pretrain", {"recipe": "m", "replicate": "2"}, log)
+    rows = {row["job"]: (row["is"], row["done"]) for row in status(tmp_path / "results")["jobs"]}
+    assert rows == {"models/m/r2": ("running", 70), "models/m/together": ("interrupted", 10)}
+    assert run.running[1].progress()["done"] == 70
+    (folder / "r2" / "status.json").unlink()
+    assert run.running[1].progress() == {}
+    job.ended()
 
 
 def test_a_file_of_a_job_that_was_killed_is_that_of_an_interrupted_one(tmp_path):

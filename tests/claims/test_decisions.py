@@ -11,7 +11,7 @@ from masklab.claims.effects import Correlation, difference
 from masklab.claims.power import MOST, needed
 from masklab.claims.values import effect_estimate
 from masklab.claims.verdict import _corrected, _count, _least_level, _needed, decided
-from masklab.scores.estimate import FISHER, Estimate, estimate
+from masklab.scores.estimate import FISHER, Estimate, estimate, squared
 from masklab.scores.reading import Reading
 from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame
@@ -88,6 +88,9 @@ def test_the_replicates_that_are_needed():
     r = np.array([0.5, 0.7, 0.3])
     wanted = needed(np.arctanh(r).mean(), np.arctanh(r).std(ddof=1), (np.arctanh(0.2), INF), 0.0, 3)
     assert _needed(estimate(r, scale=FISHER), (0.2, INF)) == wanted > 3
+    # no difference is too small to count where 0 is no 0 on the scale
+    shares = estimate(np.tanh([0.0, 0.4, 0.8]) ** 2 - 0.5, scale=squared(0.5))
+    assert _needed(shares, (0.0, INF)) == needed(0.4, 0.4, (math.atanh(0.5**0.5), INF), 0.0, 3) == 8
 
 
 def test_holms_correction_by_its_definition():

@@ -61,7 +61,8 @@ def test_by_the_time_of_the_theorem(config):
     assert swept(view, "hmm") == []
     other = {"models": CHANGE["models"] | {"swept-slow": {"like": "ib-pcfg-sgd", "init": "ib-pcfg-l@150"}}}
     changed = wing.config_of(CHANGE | other, panels=PANELS, probes=PROBES, figures=["figure_swept"], tables=[])
-    assert "swept-slow" not in swept(View.of(changed, "implicit-bias"), "pcfg")
+    with pytest.raises(MaskLabError, match="2 recipes that are starts of SGD on a pcfg corpus"):
+        swept(View.of(changed, "implicit-bias"), "pcfg")
 
 
 def test_claims_follow_the_world(config):
@@ -76,6 +77,12 @@ def test_claims_follow_the_world(config):
         assert found.loc[letters[0], "value"] == pytest.approx(better * (6.75 - 0.28125), abs=0.002)
     found = wing.claims(config, synthetic.results(config, "implicit-bias", world(0.0, batch_counts=True), noise=0.0005))
     assert {*found.loc[alike, "verdict"]} == {"contradicted"}
+    constant = synthetic.results(
+        config, "implicit-bias", lambda cell: 20 if cell["metric"] == "trace" else world(0.0)(cell), noise=0.0005
+    )
+    found = wing.claims(config, constant)
+    assert {*found.loc[alike, "verdict"]} == {"untested"}
+    assert found.loc[alike, "why"].str.startswith("what it presupposes was not shown").all()
 
 
 def test_the_figure_draws_updates_and_the_time_of_the_theorem(config):

@@ -114,7 +114,7 @@ class Growth:
         """Of each part in the sum that the growth is: of the line's slope, times the way from first to last."""
         if len(self.parts) == 1:
             return [0.0]
-        if not self.at:
+        if len(set(self.at)) < 2:  # none, or one for all: there is no line
             return [-1.0, *(0.0 for _ in self.parts[2:]), 1.0]
         mean = sum(self.at) / len(self.at)
         apart = [x - mean for x in self.at]
@@ -124,7 +124,7 @@ class Growth:
     def words(self, view: View) -> str:
         if len(self.parts) == 1:
             return f"{self.parts[0].words(view)}, less that of the smallest at its loss"
-        fitted = f" (by a line through {len(self.parts)})" if self.at and len(self.parts) > 2 else ""
+        fitted = f" (by a line through {len(self.parts)})" if len(set(self.at)) > 1 and len(self.parts) > 2 else ""
         return difference(self.parts[-1], self.parts[0]).words(view) + fitted
 
     def unit(self, view: View) -> str:
@@ -227,8 +227,9 @@ class Within:
     of its replicate over all recipes, which share what is drawn for it; the slopes are those of the regression on `xs`
     and `givens` of all of them together, and the correlation is that of what `givens` leave of both. The value of a
     replicate is Tukey's pseudo-value, n times the number of all less (n - 1) times that of the others: the mean of
-    these has the jackknife's standard error. With one recipe, or fewer than `points` degrees of freedom left to the
-    errors of a fit, the claim is untested. equal_loss: only of recipes at the lowest loss of all.
+    these has the jackknife's standard error; of correlations on Fisher's scale. With one recipe, or fewer than `points`
+    degrees of freedom left to the errors of a fit, the claim is untested. equal_loss: only of recipes at the lowest
+    loss of all.
     """
 
     ys: tuple[Reading, ...]

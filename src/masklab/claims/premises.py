@@ -36,17 +36,20 @@ def failing(claim: Claim, results: Results) -> str | None:
 
 
 def few_points(claim: Claim, results: Results) -> str | None:
-    """A correlation needs points, and so does a slope over replicates."""
+    """A correlation needs points, and so does what is computed over replicates."""
     effect = claim.effect
     if isinstance(effect, Correlation | Within | Mediated) and (count := points(effect, results)) < effect.points:
         if isinstance(effect, Correlation):
             return f"{count} points; a correlation needs {effect.points}"
-        return f"{count} degrees of freedom; a slope over replicates needs {effect.points}"
+        within = effect.within if isinstance(effect, Mediated) else effect
+        if len(within.ys) < 2:
+            return f"one recipe; a {within.statistic} over replicates needs two"
+        return f"{count} degrees of freedom; a {within.statistic} over replicates needs {effect.points}"
     return None
 
 
 def unvaried(claim: Claim, results: Results) -> str | None:
-    """What something is to correlate with differs between the points, by more than replicates do (Friedman's test)."""
+    """What something is to correlate with comes in an order that replicates share (Friedman's test)."""
     effect = claim.effect
     if not isinstance(effect, Correlation) or not effect.varied:
         return None
@@ -74,7 +77,9 @@ def alone_at_its_loss(claim: Claim, results: Results) -> str | None:
     if isinstance(claim.effect, Growth) and len(claim.effect.parts) < 2:
         return f"no other recipe is at the loss of {results.view.label(claim.effect.parts[-1].recipe)}"
     if isinstance(claim.effect, Matched) and not claim.effect.matched:
-        return f"no other recipe is at the loss of {results.view.label(claim.effect.course[-1][0].recipe)} on its way"
+        first, last = (results.view.label(claim.effect.course[at][0].recipe) for at in (0, -1))
+        others = [results.view.label(other.recipe) for other, _ in claim.effect.others]
+        return f"between {first} and {last} the loss passes that of {' and '.join(others)} nowhere"
     return None
 
 

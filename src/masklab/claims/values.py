@@ -20,7 +20,7 @@ from masklab.claims.effects import (
     Sum,
     Within,
 )
-from masklab.scores.estimate import FISHER, MISSING, PLAIN, Estimate, estimate, squared
+from masklab.scores.estimate import FISHER, MISSING, PLAIN, Estimate, estimate, fisher_z, squared
 from masklab.scores.reading import Reading
 from masklab.scores.results import NOTHING, Results, Values
 
@@ -45,8 +45,8 @@ def effect_estimate(effect, results: Results) -> Estimate:
     if not measured.replicates:
         return MISSING
     scale, parts = PLAIN, 1
-    if isinstance(effect, Correlation):
-        scale = FISHER if effect.statistic == "correlation" else squared(effect.threshold)
+    if isinstance(effect, Correlation | Within) and effect.statistic != "slope":
+        scale = squared(effect.threshold) if effect.statistic == "R2" else FISHER
     if isinstance(effect, Least) and not isinstance(effect, Median):
         parts = len(effect.parts)
     return estimate(measured.scalar, rounding(effect, results), scale, parts=parts)
@@ -105,11 +105,18 @@ def _equal_growth(effect, results):
 def _with_neighbours(effect, results):
     """A `Matched` of the first other whose loss the course passes, and of the two neighbours between which it does."""
     for other in effect.others:
-        level = _mean(other[1], results)
         for left, right in itertools.pairwise(effect.course):
-            if _mean(left[1], results) > level >= _mean(right[1], results):
+            before, after, level = _means([left[1], right[1], other[1]], results)
+            if before > level >= after:
                 return Matched((left, right), (other,), matched=True)
     return effect
+
+
+def _means(readings, results) -> list[float]:
+    """Means of several readings over the replicates that all have."""
+    measured = [results.values(reading) for reading in readings]
+    shared = [r for r in measured[0].replicates if all(r in each.replicates for each in measured)]
+    return [float(each.at(shared).scalar[:, 0].mean()) if shared else np.nan for each in measured]
 
 
 def _mean(reading, results) -> float:
@@ -162,8 +169,10 @@ def _matched(effect, parts):
         return np.full_like(parts[0].scalar, np.nan)
     left, right, other, before, after, level = (part.scalar for part in parts)
     # one slope for all replicates: within one of them two neighbours may be as good as equal
-    slope = (right - left).mean(0) / (after - before).mean(0)
-    return left + slope * (level - before) - other
+    way = (after - before).mean(0)
+    slope, share = (right - left).mean(0) / way, (level - before).mean(0) / way
+    # the last term is 0 on average: the slope's own error, to first order (delta method)
+    return left + slope * (level - before) - other + share * (right - left - slope * (after - before))
 
 
 def _median(effect, parts):
@@ -184,13 +193,17 @@ def _correlation(effect, parts):
 
 
 def _within(effect, parts):
-    return _pseudo_values(lambda numbers: _slope_within(_by_recipe(effect, numbers), effect.statistic), parts)
+    if effect.statistic == "slope":
+        return _pseudo_values(lambda numbers: _over_replicates(_by_recipe(effect, numbers)), parts)
+    # on Fisher's scale, where its errors are about normal and no interval leaves what a correlation can be
+    z = _pseudo_values(lambda numbers: fisher_z(_over_replicates(_by_recipe(effect, numbers), "correlation")), parts)
+    return np.tanh(z)
 
 
 def _mediated(effect, parts):
     def product(numbers):
         *within, left, right = numbers
-        return (left - right).mean(0) * _slope_within(_by_recipe(effect.within, np.stack(within)))
+        return (left - right).mean(0) * _over_replicates(_by_recipe(effect.within, np.stack(within)))
 
     return _pseudo_values(product, parts)
 
@@ -208,16 +221,19 @@ def _pseudo_values(number, parts):
     return np.stack([count * whole - (count - 1) * each for each in left])
 
 
-def _slope_within(numbers, statistic="slope"):
-    """Slope in numbers[1] of numbers[0] [B], the others given; NaN where all replicates of a recipe have one number[1].
+def _over_replicates(numbers, statistic="slope"):
+    """Slope in numbers[1] of numbers[0] [B], or their partial correlation, the others given.
 
-    numbers [k, recipes, replicates, B]. statistic: or their partial correlation.
+    numbers [k, recipes, replicates, B]. NaN where numbers[1] is the same in all replicates of each recipe; of a
+    correlation where numbers[0] is, too.
     """
     apart = numbers - numbers.mean(2, keepdims=True)
     if numbers.shape[1] > 1:  # what all recipes of a replicate share: a language that is easy, say
         apart = apart - apart.mean(1, keepdims=True)
     y, x, *givens = (each.reshape(-1, each.shape[-1]).T[:, :, None] for each in apart)  # [B, points, 1]
     varies = np.abs(x).max((1, 2)) > 1e-12 * np.abs(numbers[1]).max((0, 1))
+    if statistic != "slope":
+        varies &= np.abs(y).max((1, 2)) > 1e-12 * np.abs(numbers[0]).max((0, 1))
     if givens:  # what is left of both (Frisch, Waugh and Lovell)
         z = np.concatenate(givens, -1)
         y, x = (each - z @ (np.linalg.pinv(z) @ each) for each in (y, x))

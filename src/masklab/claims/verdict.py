@@ -1,11 +1,11 @@
 """Claims tested on results: an effect with its interval, the premises, and what follows.
 
 Verdicts: `supported`, if the whole 95 % interval lies inside the claim's region; `contradicted`, if it lies wholly
-outside; `negligible`, if the claim is about the sign of a difference of scores, and the interval holds 0 but nothing as
-large as the study's margin; `inconclusive`, if none of these, or of fewer than three replicates; `untested`, if a
-premise fails or something was not measured. For a claim of a difference that is the two-sided test at 5 %; for one of
-equality, and for `negligible`, two one-sided tests at 2.5 % each (Schuirmann 1987). Beside the plain verdict stands the
-one that survives Holm's correction for the number of claims that the study tests.
+outside; `negligible`, if the claim is about the sign of a difference of scores or of a correlation, and the interval
+holds 0 but nothing as large as the study's margin; `inconclusive`, if none of these, or of fewer than three
+replicates; `untested`, if a premise fails or something was not measured. For a claim of a difference that is the
+two-sided test at 5 %; for one of equality, and for `negligible`, two one-sided tests at 2.5 % each (Schuirmann 1987).
+Beside the plain verdict stands the one that survives Holm's correction for the number of claims that the study tests.
 """
 
 import math
@@ -135,10 +135,8 @@ def _least_level(effect, bounds) -> float:
 def _needed(effect, bounds, least: float = 0.0) -> int:
     over_items = max(effect.error**2 - effect.spread**2 / effect.replicates, 0.0) ** 0.5
     low, high = (float(effect.scale.to(bound)) if math.isfinite(bound) else bound for bound in bounds)
-    return (
-        needed(effect.centre(), effect.spread, (low, high), over_items, FEWEST, float(effect.scale.to(least)))
-        or MOST + 1
-    )
+    least = float(effect.scale.to(least)) if least else 0.0  # 0 is not 0 on every scale
+    return needed(effect.centre(), effect.spread, (low, high), over_items, FEWEST, least) or MOST + 1
 
 
 def _corrected(frame) -> list[str]:

@@ -46,9 +46,11 @@ class Job:
         if self.log is not None:
             results, place = underway.split_log(self.log)
             own = results / "state" / place
-            for folder in (own, own.parent / TOGETHER):  # its replicate's alone, or of all that it trains
-                with suppress(MaskLabError):
-                    return read_json(folder / STATUS)
+            with suppress(MaskLabError):
+                return read_json(own / STATUS)
+            with suppress(MaskLabError, TypeError):  # no file of its own; a job that has just begun says nothing yet
+                of_all = read_json(own.parent / TOGETHER / STATUS)
+                return of_all if of_all["pid"] == underway.read(underway.path_of(self.log))["pid"] else {}
         return {}
 
     def record(self) -> dict:

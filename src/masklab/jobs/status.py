@@ -36,20 +36,21 @@ def running(folder: Path) -> bool:
     return False
 
 
-def _trainer(place, rows) -> str:
-    """The running job to which what lies at a place belongs: of replicates side by side, that which trains them all."""
+def _trainer(place, far, rows) -> str:
+    """The job that says at a place how far it is: of replicates side by side, that which trains them all."""
     recipe, _, last = place.rpartition("/")
     if last != TOGETHER:
         return place
-    return next((own for own, row in rows.items() if own.startswith(f"{recipe}/") and row["is"] == "running"), place)
+    siblings = (own for own in rows if own.startswith(f"{recipe}/"))
+    return next((own for own in siblings if rows[own].get("pid") == far["pid"]), place)
 
 
 def status(results: Path) -> dict:
     """`runs`: what each run says of itself; `jobs`: a row per job that has begun or waits in Slurm and has not ended.
 
     A row holds `job` and `is` (`ORDER`), and as far as it is known `rule`, `log`, `done`, `total`, `unit`, `loss`,
-    `tokens_per_second`, `eta_seconds`, `since` (seconds since 1970), `why`, `slurm_job`, `reason` (why Slurm lets it
-    wait).
+    `tokens_per_second`, `eta_seconds`, `since` (seconds since 1970), `why`, `pid` (of its process), `slurm_job`,
+    `reason` (why Slurm lets it wait).
     """
     slurm = queued(results.absolute().parent)
     runs = [run for path in _each(results, f"state/{RUN}") if (run := _run(path))]
@@ -62,7 +63,8 @@ def status(results: Path) -> dict:
             far = read_json(path)
         except MaskLabError:
             continue  # it ended just now
-        place = _trainer("/".join(part for part in path.parent.relative_to(results).parts if part != "state"), rows)
+        place = "/".join(part for part in path.parent.relative_to(results).parts if part != "state")
+        place = _trainer(place, far, rows)
         row = rows.setdefault(place, {"is": "running" if running(path.parent) else "interrupted", "since": far["time"]})
         row |= {key: far[key] for key in ("done", "total", "unit", "loss") if key in far}
         if row["is"] == "failed" and (step := _stopped(path, far["time"])) is not None:
@@ -121,7 +123,7 @@ def _run(path) -> dict | None:
 
 
 def _begun(said, slurm) -> dict:
-    row = {key: said[key] for key in ("rule", "log", "slurm_job")} | {"since": said["began"]}
+    row = {key: said[key] for key in ("rule", "log", "slurm_job", "pid")} | {"since": said["began"]}
     there = slurm.get(said["slurm_job"], {})
     if there.get("state") == "PENDING":  # Slurm took it away and will start it again
         return row | {"is": "queued", "reason": there["reason"]}

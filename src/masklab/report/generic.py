@@ -66,13 +66,15 @@ def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
 
 
 def losses(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
-    """Panel -> loss, floor, gap -> label -> reading of the pre-trained recipes."""
+    """Panel -> loss, floor, gap, the gap's share of the floor -> label -> reading of the pre-trained recipes."""
     readings = {}
     for title, members in view.panels.items():
         for label, recipe in members.items():
             if view.fact(recipe, "steps") and view.measured_by(recipe, ["loss"]):
-                for metric in ("loss", "floor", "gap"):
-                    readings.setdefault(title, {}).setdefault(metric, {})[label] = Reading(recipe, metric)
+                own = {metric: Reading(recipe, metric) for metric in ("loss", "floor", "gap")}
+                own["gap, share of the floor"] = Reading(recipe, "gap", form="share of the floor")
+                for name, reading in own.items():
+                    readings.setdefault(title, {}).setdefault(name, {})[label] = reading
     if not readings:
         raise MaskLabError("no loss probe of the study measures a trained recipe")
     return readings

@@ -19,7 +19,7 @@ from pathlib import Path
 from masklab.errors import MaskLabError, Passing
 from masklab.files import fingerprint, read_json, write_json
 from masklab.jobs import saved, stacks, state, store
-from masklab.jobs.progress import Progress, Rate
+from masklab.jobs.progress import STATUS, Progress, Rate
 from masklab.training.distributed import Ranks
 from masklab.training.interruption import Interruption
 from masklab.training.learner import Learner
@@ -91,6 +91,7 @@ def train_together(own: Run, others: list[Run]) -> None:
         if len(members) > 1 or begun is not None:
             Together([_lent(wanted[k], folder) for k in members], folder, begun).run_all()
     if not take(own):
+        (folder / STATUS).unlink(missing_ok=True)  # of those that it has left
         train(own)
 
 

@@ -98,11 +98,12 @@ def _only(recipes, said) -> str | None:
 def sgd(view: View, kind: str) -> tuple[str, tuple[str, int]] | None:
     """(recipe trained on by SGD, (recipe, step) that it starts from) of a kind of corpus.
 
-    Of several the first of those that keep the most checkpoints: its course is drawn.
+    Of several from one start the first of those that keep the most checkpoints: its course is drawn.
     """
     found = view.find({"corpus.kind": kind, "optimiser.kind": "sgd", "init": bool})
     if not found:
         return None
+    _only(sorted({view.fact(name, "init") for name in found}), f"starts of SGD on a {kind} corpus")
     recipe = max(found, key=lambda name: len(view.fact(name, "checkpoints")))
     return recipe, _start(view, recipe)
 

@@ -92,18 +92,16 @@ class Scores:
     def sooner(self, size, *sets) -> Sum:
         """Updates after which MLSM+MLM reaches MLM's last score less those after which MLM does, as a share of all.
 
-        Both begin with the score of the model that they start from, if that is measured.
+        Both begin with the score of the model that they start from, if that is measured of both.
         """
         level, whole = self.reading(size, MLM, *sets), self.steps(size, *sets)[-1]
-        crossings = []
-        for objective in (JOINT, MLM):
-            try:
-                start = self.start(size, objective, *sets)
-            except Lacking:
-                start = None
-            curve = self.reading(size, objective, *sets, step="all", over="step")
-            crossings.append(Crossing(curve, None, level, whole, start=start))
-        return difference(*crossings)
+        try:
+            starts = [self.start(size, objective, *sets) for objective in (JOINT, MLM)]
+        except Lacking:
+            starts = [None, None]
+        curves = [self.reading(size, objective, *sets, step="all", over="step") for objective in (JOINT, MLM)]
+        both = zip(curves, starts, strict=True)
+        return difference(*(Crossing(curve, None, level, whole, start=start) for curve, start in both))
 
     def synergy(self, size, *sets) -> Least:
         """How much better MLSM+MLM is than the better of MLM and MLSM."""
