@@ -233,13 +233,17 @@ def test_figures_in_numbers(config, exact):
     assert data[data["recipe"] == "mae-mlm"]["value"].tolist() == pytest.approx([0.8, 0.8])
 
 
+SHARE = "gap, share of the floor"
+
+
 def test_losses_stand_beside_their_floors():
     """A table of any study: of the pre-trained recipes that a probe of losses measures."""
     change = {"probes": {"losses": {"kind": "loss"}}, "models": {"mae-mae": {"keep_decoder": True}}}
     config = config_of(change | {"studies": {"mae": {"probes": {"losses": list(LABELS.values())[:2]}}}})
     table = shown(config, synthetic.results(config, "mae", world, noise=0), "tables", "losses")
     cells = table.set_index(["panel", "row", "label"])["value"]
-    assert set(table["row"]) == {"loss", "floor", "gap"} and cells["English", "floor", "MLM"] == 2
+    assert set(table["row"]) == {"loss", "floor", "gap", SHARE} and cells["English", "floor", "MLM"] == 2
+    assert cells["English", SHARE, "MLM"] == pytest.approx(cells["English", "gap", "MLM"] / 2)
     assert {label for label in table["label"] if not label.startswith("null")} == {"MLM", "MAE-LM"}
 
 

@@ -2,7 +2,7 @@
 
 `comparison` has a row per task and per set of tasks, and the difference of each recipe to the first of its panel;
 `bars` shows the same, `curves` the means over a set of tasks (or over each task, where the study has no sets) against
-the updates; `losses` has the pre-training losses where their floor is known. Light: the drawing is
+the updates; `losses` has the pre-training losses, beside their floors where these are known. Light: the drawing is
 `masklab.report.compare`.
 """
 
@@ -127,6 +127,7 @@ TABLES = {
         "masklab.report.rows:table_of",
         losses,
         nulls=False,
-        caption="Loss of each pre-trained model, the least possible loss, and the gap between them, in nats.",
+        caption="Loss of each pre-trained model, the least possible loss, and the gap between them, in nats and as a share"
+        " of the least.",
     ),
 }
