@@ -127,7 +127,7 @@ TABLES = {
         "masklab.report.rows:table_of",
         losses,
         nulls=False,
-        caption="Loss of each pre-trained model, the least possible loss, and the gap between them, in nats and as a share"
-        " of the least.",
+        caption="Loss of each pre-trained model, the least possible loss, and the gap between them, in nats and as a"
+        " share of the least.",
     ),
 }
