@@ -150,6 +150,8 @@ def test_slopes_within_recipes(found, given):
     made = effect_estimate(partial, found)
     assert made.scale is FISHER and -1 < made.low < made.value < made.high < 1
     same = tuple(part.of(part.recipe, metric="gap", tasks=(), probe="loss") for part in every)  # in all replicates
+    one = Results(found.view, found.scores[found.scores["replicate"] == 1])
+    assert values(partial, one).scalar.shape == (1, 1) and np.isnan(values(partial, one).scalar).all()
     constant = Within(same, early, givens, statistic="partial correlation")
     assert np.isnan(values(constant, found).scalar).all()
     assert points(Within((A,), (A,)), found) == 0

@@ -216,7 +216,10 @@ def _by_recipe(effect, numbers):
 def _pseudo_values(number, parts):
     """Tukey's pseudo-value of each replicate, [replicates, resamplings], of a number of all replicates' parts."""
     numbers = np.stack([part.scalar for part in parts])  # [parts, replicates, resamplings]
-    count, whole = numbers.shape[1], number(numbers)
+    count = numbers.shape[1]
+    if count < 2:  # nothing is left
+        return np.full((count, numbers.shape[2]), np.nan)
+    whole = number(numbers)
     left = (number(np.delete(numbers, replicate, 1)) for replicate in range(count))
     return np.stack([count * whole - (count - 1) * each for each in left])
 
