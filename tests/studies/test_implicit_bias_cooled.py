@@ -1,6 +1,6 @@
 """A course of `implicit-bias` that is cooled from several of its checkpoints on: its recipes, figure and claims."""
 
-from math import exp, log, log2
+from math import exp, log2
 
 import pytest
 import test_implicit_bias as wing
@@ -11,7 +11,6 @@ from masklab.scores.view import View
 from masklab.studies.implicit_bias.select import branches, sizes, updates
 
 AT = (100, 200, 400, 800)
-ADVERSARY = 0.02  # its gap, which the course passes between 250 and 450 updates
 CHANGE = {
     "encoders": {"narrow": {"like": "ib-l", "hidden": 16, "heads": 1}},
     "optimisers": {"steady": {"like": "ib", "schedule": "constant"}},
@@ -26,7 +25,6 @@ PANELS = {
     "pcfg": {"xs": "ib-pcfg-xs", "narrow": "ib-pcfg-narrow", "s": "ib-pcfg-s", "l": "ib-pcfg-l"},
     "cooled": {f"{at + 50}": f"cooled-{at}" for at in reversed(AT)},
     "sgd": {"l": "ib-pcfg-sgd"},
-    "ways": {"plain": "ib-pcfg-l", "adversarial": "ib-pcfg-adversarial"},
 }
 PROBES = {"ib-loss": "all", "ib-pcfg": "all", "ib-trace": "all"}
 
@@ -46,8 +44,6 @@ def world(per_doubling):
 
     def cell(cell):
         facts, metric = cell["facts"], cell["metric"]
-        if "adversarial" in facts["objective.terms"] and metric == "gap":
-            return wing.FLOOR * ADVERSARY
         if not facts.get("init") or cell["null"]:
             return wing.world(cell)
         at = int(facts["init"].rpartition("@")[2]) + 50
@@ -82,23 +78,6 @@ def test_claims_follow_the_world(config):
         small = found.loc["larger-matched-pcfg-b"]
         assert small["value"] == pytest.approx(there - (0.4 + 0.03 * log2(500 / 50)), abs=0.003)
         assert "at the loss of narrow" in small["comparison"]
-
-
-def test_an_adversary_is_compared_where_the_course_has_its_loss(config):
-    slope, adversarial = 0.02, 0.4 + 0.04 * 3 + 0.03 * log2(500 / 50) - 0.1
-    found = wing.claims(config, synthetic.results(config, "implicit-bias", world(slope), noise=0.0005))
-    assert found.loc["adversarial-worse-pcfg-b", "verdict"] == "untested"  # it ends at a higher loss
-    share = (gap(250) - ADVERSARY) / (gap(250) - gap(450))
-    there = log2(250 / 150) + share * log2(450 / 250)
-    for letter in "abc":
-        claim = found.loc[f"adversarial-matched-pcfg-{letter}"]
-        assert claim["value"] == pytest.approx(0.5 + slope * there - adversarial, abs=0.003)
-        assert claim["verdict"] == "supported"
-    trace = found.loc["adversarial-trace-matched"]
-    sharper = 3 * (40 - 4 * 3 - 3 * log2(500 / 50))
-    assert trace["verdict"] == "supported" and trace["value"] == pytest.approx(
-        log((50 - 3 * there) / sharper), abs=0.02
-    )
 
 
 def test_the_figure_draws_losses_traces_and_accuracies(config):

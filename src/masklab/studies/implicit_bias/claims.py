@@ -15,7 +15,6 @@ from masklab.scores.view import View
 from masklab.studies.implicit_bias.select import (
     ADVERSARIAL,
     CORPORA,
-    FREE,
     HMM,
     LOOKUP,
     PCFG,
@@ -52,7 +51,6 @@ def claims(view: View) -> list[Claim]:
 
 OPTIONS = ("region", "equal_loss", "given", "margin")  # what stands behind an effect
 EQUAL = ("above 0", True)  # of recipes or checkpoints at equal loss
-SHARPER = "The trace of Hessian of the adversarially pre-trained model is larger than the normally pre-trained model"
 ALIKE = 0.05  # logarithms of traces that are called the same
 BY_SIZE = {"sizes": "2", "more sizes": "9"}
 
@@ -148,14 +146,8 @@ def _matched(view, kind, own, larger):
         return
     text = f"{larger} (the larger one on its way, at the loss that the smaller one ends with)"
     for task, name in _names(view, kind).items():
-        matched = _at_the_loss_of(smaller, course, lambda recipe, task=task: accuracy(recipe, task))
-        yield "2.3 sizes", "cooled", f"larger-matched-{name}", text, matched
-
-
-def _at_the_loss_of(others, course, reading) -> Matched:
-    """What a course reads where it has the loss that the first of others whose loss it passed ends with, less that."""
-    both = ([(reading(recipe), _gap(recipe)) for recipe in listed] for listed in (course, others))
-    return Matched(*map(tuple, both))
+        course_of, others = ([(accuracy(each, task), _gap(each)) for each in listed] for listed in (course, smaller))
+        yield "2.3 sizes", "cooled", f"larger-matched-{name}", text, Matched(tuple(course_of), tuple(others))
 
 
 def _algorithms(view):
@@ -174,8 +166,6 @@ def _algorithms(view):
             yield section, table, f"adversarial-worse-{name}", worse, difference(*less), *EQUAL
             if table == "T1":
                 yield section, table, f"adversarial-worse-6-{name}", six, difference(*less, 0.06), *EQUAL
-    if ADVERSARIAL in ways:
-        yield from _matched_adversary(view, ways[ADVERSARIAL], names, s, worse)
     for task in places(view, PCFG).get("sizes", []):
         if ADVERSARIAL in ways and own:
             smaller = [recipe for recipe in own if _smaller(view, recipe, ways[ADVERSARIAL])]
@@ -186,24 +176,11 @@ def _algorithms(view):
             yield s, "T1, 2", "lookup-worst", worst, least
 
 
-def _matched_adversary(view, adversary, names, section, worse):
-    """The model that is trained normally on its way, where it has the loss of the adversarially trained one."""
-    course = branches(view, PCFG)
-    how = {"steps", "phase", "optimiser.schedule"} | FREE
-    if len(course) < 2 or any(not key.startswith("objective.") for key in view.differing(course[0], adversary) - how):
-        return
-    there = "(the normal one on its way, at the loss that the adversarial one ends with)"
-    for task, name in names.items():
-        matched = _at_the_loss_of([adversary], course, lambda recipe, task=task: accuracy(recipe, task))
-        yield section, "cooled", f"adversarial-matched-{name}", f"{worse} {there}", matched
-    matched = _at_the_loss_of([adversary], course, _trace)
-    yield "4 algorithms", "cooled", "adversarial-trace-matched", f"{SHARPER} {there}", matched, "below 0"
-
-
 def _flatness(view):
     falls = "the trace of Hessian demonstrates a clear decreasing trend after the pre-training loss converges"
     further = "SGD lowers the trace further than training on with AdamW does"
     improves = "as the trace of Hessian decreases, the downstream performance improves"
+    larger = "The trace of Hessian of the adversarially pre-trained model is larger than the normally pre-trained model"
     sharp = "an increase in linear probe accuracy with a sharp decrease in the trace of Hessian, with model size"
     strong = "The trace of Hessian correlates with downstream performance for models with different sizes"
     for kind in CORPORA:
@@ -231,9 +208,9 @@ def _flatness(view):
     ways = algorithms(view)
     if ADVERSARIAL in ways and PLAIN in ways:
         s, pair = "4 algorithms", (_trace(ways[ADVERSARIAL]), _trace(ways[PLAIN]))
-        yield s, "T2", "adversarial-trace", SHARPER, difference(*pair), *EQUAL
+        yield s, "T2", "adversarial-trace", larger, difference(*pair), *EQUAL
         twice = difference(*pair, round(log(2), 4))
-        yield s, "T2", "adversarial-trace-2", f"{SHARPER} (3 times; tested: more than twice)", twice, *EQUAL
+        yield s, "T2", "adversarial-trace-2", f"{larger} (3 times; tested: more than twice)", twice, *EQUAL
     for kind in CORPORA:
         if len(own := sizes(view, kind)) < 2:
             continue
