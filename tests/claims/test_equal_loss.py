@@ -235,3 +235,16 @@ def test_a_difference_beyond_a_threshold_is_never_negligible():
     scores.loc[noisy, "value"] -= 0.1
     alike = judged(difference(read("large"), read("medium")), Results(results.view, scores))
     assert abs(alike.value) < 1e-9 and alike.high < 0.02 and alike.verdict == "negligible"
+
+
+def test_losses_are_compared_over_the_replicates_that_all_have():
+    """The third replicate has a language that is hard for whoever is trained on it, which is `large` alone."""
+    results = made()
+    scores, recipes = results.scores.copy(), list(GAPS)
+    scores.loc[(scores["replicate"] == 3) & (scores["metric"] == "gap"), "value"] += 0.5
+    few = Results(results.view, scores[(scores["replicate"] < 3) | (scores["recipe"] == "large")])
+    assert few.shared(map(read, recipes)) == [1, 2] and few.shared([]) is None
+    assert few.gaps("large")[80] > few.gaps("large", [1, 2])[80]
+    assert few.at_equal_loss(recipes) == results.at_equal_loss(recipes)
+    assert few.summary(read("large"), [1, 2])["replicates"].tolist() == [2]
+    assert few.summary(read("large"))["replicates"].tolist() == [3]

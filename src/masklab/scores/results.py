@@ -64,6 +64,11 @@ class Values:
 NOTHING = Values((), np.empty((0, 1, 1)))
 
 
+def _gaps_of(recipe: str) -> Reading:
+    """Of all checkpoints of a recipe, as shares of the floor."""
+    return Reading(recipe, "gap", form="share of the floor", step="all", over="step")
+
+
 def difference(left: Values, right: Values) -> Estimate | None:
     """Mean and interval of the differences of two numbers within the replicates that both have; None without any."""
     shared = [r for r in left.replicates if r in right.replicates]
@@ -143,12 +148,19 @@ class Results:
         known = [LIMITS.get(metric, (-math.inf, math.inf)) for metric in metrics]
         return min(low for low, _ in known), max(high for _, high in known)
 
-    def summary(self, reading: Reading) -> pd.DataFrame:
+    def shared(self, readings) -> list[int] | None:
+        """The replicates that all readings have, of those that were measured; None if there is none."""
+        measured = [values.replicates for reading in readings if (values := self.values(reading)).replicates]
+        return [r for r in measured[0] if all(r in each for each in measured)] or None if measured else None
+
+    def summary(self, reading: Reading, replicates=None) -> pd.DataFrame:
         """One row per point of a curve, or one: x, value, low, high, spread, replicates, items (whether they count), n.
 
-        MaskLabError if nothing was measured. Points that not every replicate has are left out.
+        replicates: of these alone. MaskLabError if nothing was measured. Points that not every replicate has are left
+        out.
         """
         measured = self.values(reading)
+        measured = measured if replicates is None else measured.at(replicates)
         rows = []
         for point in range(measured.data.shape[1]) if len(measured.replicates) else ():
             mean = self.estimated(measured.data[:, point], reading)
@@ -182,9 +194,13 @@ class Results:
 
     # --- losses ------------------------------------------------------------------------
 
-    def gaps(self, recipe: str) -> dict[int, float]:
-        """Checkpoint -> gap to the floor as a share of it, the mean over replicates, of those that all of them have."""
-        gaps = self.values(Reading(recipe, "gap", form="share of the floor", step="all", over="step"))
+    def gaps(self, recipe: str, replicates=None) -> dict[int, float]:
+        """Checkpoint -> gap to the floor as a share of it, the mean over replicates, of those that all of them have.
+
+        replicates: over these alone.
+        """
+        gaps = self.values(_gaps_of(recipe))
+        gaps = gaps if replicates is None else gaps.at([r for r in replicates if r in gaps.replicates])
         if not gaps.replicates:
             return {}
         means = gaps.data[:, :, 0].mean(0)
@@ -195,8 +211,12 @@ class Results:
         return [key for key, gap in gaps.items() if gap <= min(gaps.values()) + self.view.saturation]
 
     def at_equal_loss(self, recipes) -> list[str]:
-        """Those of some recipes whose last loss is within the study's saturation of the lowest of all, in order."""
-        last = {recipe: gaps[max(gaps)] for recipe in recipes if (gaps := self.gaps(recipe))}
+        """Those of some recipes whose last loss is within the study's saturation of the lowest of all, in order.
+
+        Means are over the replicates that all have: each may have a language of its own.
+        """
+        shared = self.shared(map(_gaps_of, recipes))
+        last = {recipe: gaps[max(gaps)] for recipe in recipes if (gaps := self.gaps(recipe, shared))}
         return self.saturated(last)
 
     def shown_equal(self, gap: Reading, other: Reading) -> bool:

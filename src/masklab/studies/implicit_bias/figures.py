@@ -46,13 +46,15 @@ def points(results, members, what, together=False) -> pd.DataFrame:
 
     Recipes from small to large. converged: the loss of the checkpoint equals the lowest of its recipe, or of all
     members `together`; equal: the last loss of the recipe equals the lowest last loss of all; majority, null and
-    null_kind: the recipe's `Levels` on the task.
+    null_kind: the recipe's `Levels` on the task. All are means over the replicates that all members have: each may have
+    a language of its own.
     """
+    shared = results.shared(readings[what] for readings in members.values())
     members = {name: members[name] for name in sorted(members, key=lambda name: results.fact(name, "parameters") or 0)}
     gaps = {
         (recipe, step): gap
         for recipe, readings in members.items()
-        for step, gap in results.gaps(recipe).items()
+        for step, gap in results.gaps(recipe, shared).items()
         if readings[what].step in ("all", "last", step)
     }
     groups = [gaps] if together else [{at: gap for at, gap in gaps.items() if at[0] == recipe} for recipe in members]
@@ -60,7 +62,7 @@ def points(results, members, what, together=False) -> pd.DataFrame:
     same, frames = results.at_equal_loss(members), []
     for recipe, readings in members.items():
         reading = readings[what]
-        frame = results.summary(reading)
+        frame = results.summary(reading, shared)
         steps = frame["x"].fillna(max(step for name, step in gaps if name == recipe)).astype("int64")
         level = levels.levels(results, [reading]) if reading.tasks else Levels()
         facts = {"corpus": results.view.fact(recipe, "corpus.kind"), "recipe": recipe,
