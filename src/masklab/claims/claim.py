@@ -10,7 +10,7 @@ Region = Literal["above 0", "below 0", "slightly", "equal", "no more", "no less"
 MARGINAL = ("slightly", "equal", "no more", "no less")  # regions that the margin is part of
 SIGNS = ("above 0", "below 0")  # regions that are about the sign alone
 # Units that the study's margin is in.
-SCORES = ("accuracy", "accuracy full width", "mcc", "f1", "exact", "pearson", "spearman", "score", "share of the floor")
+SCORES = ("accuracy", "accuracy full width", "mcc", "f1", "exact", "pearson", "spearman", "score")
 CHANCE = ("majority", "majority_f1")  # metrics of a task that are no model's
 
 
@@ -95,13 +95,13 @@ class Claim:
     def least_in(self, view: View) -> float:
         """The least difference that counts, where the claim is about its sign: the study's margin of what it is in.
 
-        0 of other claims, of which any difference counts; so does one that is measured from a threshold.
+        Of a loss it is the difference up to which two losses are equal. 0 of other claims, of which any difference
+        counts; so does one that is measured from a threshold.
         """
         if self.region not in SIGNS or getattr(self.effect, "threshold", 0.0):
             return 0.0
-        margins = dict.fromkeys(SCORES, view.margin) | {
-            metric.replace("_", " "): least for metric, least in view.margins.items()
-        }
+        margins = dict.fromkeys(SCORES, view.margin) | {"share of the floor": view.saturation}
+        margins |= {metric.replace("_", " "): least for metric, least in view.margins.items()}
         return margins.get(self.effect.unit(view), 0.0)
 
     def margin_in(self, view: View) -> float:
