@@ -7,6 +7,7 @@ import test_implicit_bias as wing
 
 import synthetic
 from masklab.errors import MaskLabError
+from masklab.scores.results import Results
 from masklab.scores.view import View
 from masklab.studies.implicit_bias.select import drift, sgd, swept
 
@@ -95,6 +96,18 @@ def test_the_figure_draws_updates_and_the_time_of_the_theorem(config):
     assert trace.loc["swept-long", "value"] == pytest.approx(10 + 30 * exp(-6.75 / 2))
     wing.all_is_in_view(figure)
     wing.nothing_overlaps(figure)
+
+
+def test_a_figure_is_over_the_replicates_that_all_its_models_have(config):
+    """The third has a language on which all is easy, and what SGD started from alone has it."""
+    results = synthetic.results(config, "implicit-bias", world(0.02), noise=0)
+    scores = results.scores.copy()
+    third, start = scores["replicate"] == 3, scores["recipe"] == "ib-pcfg-l"
+    scores.loc[third & (scores["metric"] == "accuracy"), "value"] += 0.3
+    uneven = Results(results.view, scores[~third | start], models=results.models, tasks=results.task_files)
+    data, even = (wing.shown(config, each, "figures", "figure_swept")[1] for each in (uneven, results))
+    assert set(data["replicates"]) == {2} and set(even["replicates"]) == {3}
+    assert data["value"].tolist() == pytest.approx(even["value"].tolist())
 
 
 def test_a_study_without_a_sweep():

@@ -53,9 +53,8 @@ def unvaried(claim: Claim, results: Results) -> str | None:
     effect = claim.effect
     if not isinstance(effect, Correlation) or not effect.varied:
         return None
-    measured = [results.values(part) for part in effect.xs]
-    replicates = [r for r in measured[0].replicates if all(r in each.replicates for each in measured)]
-    by_replicate = np.concatenate([each.at(replicates).data[:, :, 0] for each in measured], 1)
+    replicates = results.shared(effect.xs) or []
+    by_replicate = np.concatenate([results.values(part).at(replicates).data[:, :, 0] for part in effect.xs], 1)
     p = friedman(by_replicate) if len(replicates) > 1 else 1.0
     if p < VARIED:
         return None
@@ -223,7 +222,7 @@ def unequal_losses(claim: Claim, results: Results) -> str | None:
     for gap in gaps:
         if not results.values(gap).replicates:
             return f"the loss of {view.label(gap.recipe)} against its floor was not measured"
-    lowest = min(gaps, key=lambda gap: results.values(gap).scalar[:, 0].mean())
+    lowest = min(zip(results.means(gaps), gaps, strict=True), key=lambda pair: pair[0])[1]
     for other in gaps:
         if other is not lowest and not results.shown_equal(other, lowest):
             pair = " - ".join(_checkpoint(gap, view) for gap in (other, lowest))

@@ -71,7 +71,8 @@ def _shown_lowest(recipes, effect, results) -> list[str]:
     """Recipes of an effect's `ys` whose mean loss is the lowest, and those that are shown to have it."""
     kept = results.at_equal_loss(recipes)
     losses = {y.recipe: loss_of(y) for y in effect.ys if y.recipe in kept}
-    lowest = min(losses, key=lambda recipe: _mean(losses[recipe], results), default=None)
+    means = dict(zip(losses, results.means(losses.values()), strict=True))
+    lowest = min(means, key=means.get, default=None)
     return [name for name in losses if name == lowest or results.shown_equal(losses[name], losses[lowest])]
 
 
@@ -97,7 +98,8 @@ def _equal_growth(effect, results):
     if not effect.at:
         equal = [place for place in near if results.shown_equal(gaps[place], gaps[last])]
         return effect.chosen([*(equal or near)[:1], last])
-    lowest = min([*near, last], key=lambda place: _mean(gaps[place], results))
+    means = results.means(gaps)
+    lowest = min([*near, last], key=lambda place: means[place])
     equal = [at for at in (*near, last) if at == lowest or results.shown_equal(gaps[at], gaps[lowest])]
     return effect.chosen(equal if last in equal and len(equal) > 1 else [*near[:1], last])
 
@@ -106,22 +108,10 @@ def _with_neighbours(effect, results):
     """A `Matched` of the first other whose loss the course passes, and of the two neighbours between which it does."""
     for other in effect.others:
         for left, right in itertools.pairwise(effect.course):
-            before, after, level = _means([left[1], right[1], other[1]], results)
+            before, after, level = results.means([left[1], right[1], other[1]])
             if before > level >= after:
                 return Matched((left, right), (other,), matched=True)
     return effect
-
-
-def _means(readings, results) -> list[float]:
-    """Means of several readings over the replicates that all have."""
-    measured = [results.values(reading) for reading in readings]
-    shared = [r for r in measured[0].replicates if all(r in each.replicates for each in measured)]
-    return [float(each.at(shared).scalar[:, 0].mean()) if shared else np.nan for each in measured]
-
-
-def _mean(reading, results) -> float:
-    measured = results.values(reading)
-    return float(measured.scalar[:, 0].mean()) if measured.replicates else np.nan
 
 
 def points(effect: Correlation | Within | Mediated, results: Results) -> int:

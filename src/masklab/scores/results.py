@@ -153,6 +153,19 @@ class Results:
         measured = [values.replicates for reading in readings if (values := self.values(reading)).replicates]
         return [r for r in measured[0] if all(r in each for each in measured)] or None if measured else None
 
+    def means(self, readings) -> list[float]:
+        """Means of numbers over the replicates that all of them have; NaN of what was not measured.
+
+        So recipes of more and fewer replicates are compared: each replicate may have a language of its own.
+        """
+        readings = list(readings)
+        shared, measured = self.shared(readings), [self.values(reading) for reading in readings]
+        known = [shared is not None and bool(values.replicates) for values in measured]
+        return [
+            float(values.at(shared).scalar[:, 0].mean()) if there else math.nan
+            for values, there in zip(measured, known, strict=True)
+        ]
+
     def summary(self, reading: Reading, replicates=None) -> pd.DataFrame:
         """One row per point of a curve, or one: x, value, low, high, spread, replicates, items (whether they count), n.
 

@@ -79,8 +79,8 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
         twice = next(claim.name for claim in every if sum(other.name == claim.name for other in every) > 1)
         raise MaskLabError(f"config: studies.{name}.claims: {twice!r} names two claims")
     for metric in study.margins:
-        if metric not in (known_here := [*PROBES, *CORRELATIONS]):
-            there = choices(metric, known_here, "there are", 30)
+        if metric not in (named := [*PROBES, *CORRELATIONS]):
+            there = choices(metric, named, "there are", 30)
             raise MaskLabError(f"config: studies.{name}.margins: no metric {metric!r} that is no score{there}")
     where = f"config: studies.{name}.claims"
     if study.claims == "all" and not every:

@@ -62,7 +62,9 @@ class Study(Entity):
         description="How far above each of its nulls, on the mean over replicates, a recipe must be for what is measured on a task to count; besides, the interval must lie above 0.",
     )
     saturation: Share = Field(
-        0.01, description="Pre-training losses that differ by at most this share of the entropy count as equal."
+        0.01,
+        description="Pre-training losses that differ by at most this share of the entropy count as equal; a smaller"
+        " difference of theirs is `negligible`.",
     )
 
     @property
