@@ -24,13 +24,18 @@ def prefers_onednn() -> bool:
         known = Path("/proc/cpuinfo").read_text(errors="replace")
     except OSError:
         return False
-    if "AuthenticAMD" not in known or "avx512" not in known or not torch.backends.mkldnn.is_available():
+    if "AuthenticAMD" not in known or "avx512" not in known:
         return False
-    return inside_torch.has_onednn_linear() and _exact()
+    return inside_torch.has_onednn_linear() and onednn_is_exact()
 
 
-def _exact() -> bool:
-    """Whether oneDNN's products are of fp32 numbers: 1 + 2^-12 is one, and no bf16 number."""
+def onednn_is_exact() -> bool:
+    """Whether products inside `onednn` are of fp32 numbers here: 1 + 2^-12 is one, and no bf16 number.
+
+    They are not on a processor with units for bf16 tiles (AMX), which rounds to bf16 where it is allowed to.
+    """
+    if not torch.backends.mkldnn.is_available():
+        return False
     one, many = torch.eye(64), torch.full((64, 64), 1 + 2.0**-12)
     try:
         with onednn():
