@@ -81,6 +81,13 @@ def test_onednn_is_left_alone_where_it_changed(monkeypatch):
     assert not inside_torch.has_onednn_linear()
 
 
+def test_what_is_there_does_not_depend_on_who_asks_first():
+    wanted = inside_torch.has_onednn_linear()
+    inside_torch.has_onednn_linear.cache_clear()
+    with torch.autocast("cpu", torch.bfloat16):  # as a bf16 update does where nothing has asked before
+        assert inside_torch.has_onednn_linear() == wanted
+
+
 def test_a_tensor_that_was_written_to_has_another_version():
     tensor = torch.zeros(2)
     before = inside_torch.version(tensor)

@@ -106,8 +106,8 @@ def lacking() -> list[str]:
 
 
 def _same(one, other) -> bool:
-    try:
-        with torch.no_grad():
+    try:  # asked for first in the midst of a bf16 update, where one of the two would be rounded
+        with torch.no_grad(), torch.autocast("cpu", enabled=False):
             return torch.allclose(one(), other(), rtol=1e-5, atol=1e-6)
     except (AttributeError, TypeError, RuntimeError):
         return False
