@@ -21,7 +21,7 @@ test: $(VENV)/.done
 	$(BIN)/pytest -n 2 --dist loadfile -m "not workflow"
 
 test-workflow: $(VENV)/.done
-	$(BIN)/pytest -m workflow
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m workflow
 
 test-newest:
 	rm -rf $(VENV)-newest

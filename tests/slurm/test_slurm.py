@@ -1,4 +1,7 @@
-"""The workflow through `sbatch`, from a corpus to a figure."""
+"""On a real Slurm: pre-training that is taken away, configs that change while jobs wait, the workflow through `sbatch`.
+
+One file, since tests of two files may run at once, and there is one Slurm.
+"""
 
 import os
 import re
@@ -7,13 +10,17 @@ import signal
 import subprocess
 import time
 
+import numpy as np
+import pandas as pd
 import pytest
 from cluster_runs import job_of, manifest, slurm_says, wait_for
+from taking_away import cancel, lose_node, near_limit, preempt, restart_controller, running
 
 from masklab.cli import main
 from masklab.jobs.provenance import made_from
 
 pytestmark = pytest.mark.workflow
+LONG = {"steps": 16000, "checkpoints": [6000, 16000], "save_minutes": 0.02, "log_every": 1000}
 
 
 def submitted(folder) -> dict[str, list[dict]]:
@@ -26,6 +33,75 @@ def submitted(folder) -> dict[str, list[dict]]:
             rule = re.match(r"rule_([a-z]+)", comment)[1]
             found.setdefault(rule, []).append(dict(part.split("=", 1) for part in shown.split() if "=" in part))
     return found
+
+
+def test_training_that_is_taken_away_five_times_ends_with_the_weights_of_an_undisturbed_run(slurm, prepared, capsys):
+    """scancel, the warning before a time limit, preemption, a lost node, a controller's restart; bit for bit."""
+
+    def tell(text):  # in the log of the test run, whatever is captured
+        with capsys.disabled():
+            print(text, flush=True)
+
+    calm, folder = prepared.beside("calm", {"long": LONG}), prepared.beside("disturbed", {"long": LONG})
+    reference = calm.start(manifest("long"))
+    snakemake = folder.start(manifest("long"), slurm=True)
+    for disturb, resumes in ((cancel, True), (near_limit, True), (preempt, True), (lose_node, True),
+                             (restart_controller, False)):  # fmt: skip
+        job = running(folder, "long")
+        disturb(slurm, job)
+        if resumes:
+            wait_for(lambda: job_of(folder, "long")["state"] != "RUNNING", f"the job's end by {disturb.__name__}")
+        step = folder.saved("long")
+        assert 0 < step < LONG["steps"]
+        tell(f"{disturb.__name__}: job {job['id']} on {job['node']}, state of step {step} of {LONG['steps']} saved")
+    assert snakemake.wait() == 0, folder.output
+    assert reference.wait() == 0, calm.output
+    wanted, found = calm.read(manifest("long"))["steps"], folder.read(manifest("long"))["steps"]
+    tell(f"undisturbed {wanted}\ndisturbed   {found}")
+    assert found == wanted
+    assert "resuming at step" in folder.log("long") and "resuming at step" not in calm.log("long")
+    columns = ["step", "loss", "tokens", "valid_loss"]
+    ours, theirs = (pd.read_parquet(f.path / "results/models/long/r1/metrics.parquet")[columns] for f in (folder, calm))
+    pd.testing.assert_frame_equal(ours, theirs)
+    record = folder.read("results/made/models/long/r1.json")
+    assert record["finished"] and record["attempts"] > 1 and record["slurm_job"]
+
+
+def test_edits_while_jobs_wait_and_two_nodes(slurm, prepared):
+    """Of two jobs that wait the one whose model is edited stops with one line; the other, on two nodes, trains the same
+    model as one process does, up to rounding."""
+    share = {"batch_size": 16, "micro_batch": 4, "log_every": 5}
+    alone = prepared.beside("alone", {"two": share})
+    reference = alone.start(manifest("two"))
+    keys = {"two": share | {"processes": 2, "nodes": 2}, "one": {}, "other": {}}
+    folder = prepared.beside("edited", keys)
+    slurm_says("scontrol", "update", "partition=gpu", "state=down")
+    snakemake = folder.start(*map(manifest, keys), slurm=True)
+    try:
+        for model in keys:
+            wait_for(lambda model=model: job_of(folder, model), f"submission of {model}")
+        folder.config["models"]["one"] = folder.config["models"]["one"] | {"steps": 7, "checkpoints": [7]}
+        folder.write()
+    finally:
+        slurm_says("scontrol", "update", "partition=gpu", "state=up")
+    assert snakemake.wait() == 1, folder.output
+    line = "error: the config changed while this job waited: model.steps: 40 when submitted, 7 now"
+    said = "".join(path.read_text() for path in folder.path.glob(".snakemake/slurm_logs/**/*.log"))
+    assert line in said, said
+    attempts = (
+        slurm_says("squeue", "-h", "-t", "all", "-o", "%Z|%k")
+        .splitlines()
+        .count(f"{folder.path}|rule_pretrain_wildcards_one_1")
+    )
+    assert attempts == 1, "it would fail again"
+    assert not (folder.path / manifest("one")).exists() and (folder.path / manifest("other")).exists()
+    assert folder.read(manifest("other"))["config"]["model"]["steps"] == 40
+    assert reference.wait() == 0, alone.output
+    one, two = (pd.read_parquet(f.path / "results/models/two/r1/metrics.parquet") for f in (alone, folder))
+    assert one["step"].equals(two["step"]) and one["tokens"].equals(two["tokens"])
+    for column in ("loss", "valid_loss"):
+        np.testing.assert_allclose(one[column], two[column], atol=1e-5, rtol=0)
+    assert folder.read(manifest("two"))["config"]["model"]["nodes"] == 2
 
 
 def test_every_rule_of_a_figure_goes_through_sbatch(whole):
