@@ -9,6 +9,7 @@ from checked_run import run
 from masklab.config.schema import FinetuneProbe
 from masklab.models.checkpoint import load_checkpoint
 from masklab.probes import Context
+from masklab.probes.finetune import settled
 from masklab.probes.goals import Classification
 from masklab.probes.recipe import Course, EarlyStopping
 from masklab.probes.single import OneByOne
@@ -100,6 +101,33 @@ def test_a_restricted_vocabulary_changes_nothing(make_checkpoint, evaluations):
     assert evaluations == pytest.approx(wanted) and len(set(wanted)) > 4
     for a, b in zip(whole, few, strict=True):
         assert (a.predictions == b.predictions).all() and a.best_step == b.best_step
+
+
+@pytest.mark.parametrize("positions", ["absolute", "disentangled"])
+def test_in_bf16_as_much_is_learned(make_checkpoint, positions):
+    """By hand and by autograd; a course beside others is, to the last bit, that alone."""
+    pretrained = load_checkpoint(make_checkpoint(positions))
+    values = {}
+    for precision in ("fp32", "bf16"):
+        listed = courses(precision=precision, epochs=12, patience=20)
+        probe = listed[0].probe
+        alone = [Together(pretrained, Classification(2), probe).finetune([each], TRAIN, VALID, TEST) for each in listed]
+        single = OneByOne(copy.deepcopy(pretrained), Classification(2), probe).finetune(listed, TRAIN, VALID, TEST)
+        values[precision] = [np.mean([each.best_value for (each,) in alone]), np.mean([e.best_value for e in single])]
+        together = Together(pretrained, Classification(2), probe).finetune(listed, TRAIN, VALID, TEST)
+        assert [each.best_value for each in together] == pytest.approx([e.best_value for (e,) in alone], abs=0.02)
+    assert values["bf16"] == pytest.approx(values["fp32"], abs=0.03) and min(values["fp32"]) > 0.8
+
+
+def test_auto_is_the_faster_precision(make_checkpoint, tmp_path, monkeypatch):
+    narrow = load_checkpoint(make_checkpoint("absolute")).config
+    wide = narrow.model_copy(update={"hidden": 256})
+    (course,) = courses(seeds=(1,), precision="auto")
+    context = Context(probe=course.probe, checkpoint=tmp_path)
+    for there, wanted in ((True, {narrow.hidden: "fp32", 256: "bf16"}), (False, {narrow.hidden: "fp32", 256: "fp32"})):
+        monkeypatch.setattr("masklab.models.products.has_bf16", lambda there=there: there)
+        found = {config.hidden: settled(context, config).probe.precision for config in (narrow, wide)}
+        assert found == wanted
 
 
 def test_stacks_are_for_small_batches(make_checkpoint):

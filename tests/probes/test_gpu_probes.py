@@ -1,12 +1,13 @@
 """What probes ask of models, on a GPU that computes nothing (fake_gpu.py): no tensor of the wrong device or dtype."""
 
+import contextlib
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from fake_gpu import GPU, fake_gpu
+from fake_gpu import GPU, Autocast, fake_gpu
 from masklab.config.schema import Encoder, Masking
 from masklab.curvature.slices import random_direction, slice_loss
 from masklab.curvature.trace import random_signs, squared_norms
@@ -90,23 +91,27 @@ GOALS = {
 }
 
 
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("name", GOALS)
-def test_fine_tuning(name, model, gpu):
+def test_fine_tuning(name, precision, model, gpu):
     """The update of each goal, and what the model says of other rows."""
     goal, labels = GOALS[name]
     probe = SimpleNamespace(pooling="mean", clip=1.0, weight_decay=0.1, betas=(0.9, 0.999), eps=1e-8)
+    autocast = Autocast if precision == "bf16" else contextlib.nullcontext  # as `OneByOne.autocast` gives on CUDA
     with gpu() as to:
         split = split_of(to, labels)
         tuned = OneByOne(to(model), goal, probe, GPU)
         tuned.flat.restart(tuned.start)
         tuned.model.reset_head(torch.Generator())
         tuned.model.train()
-        goal.loss(tuned.model, *split.batch(np.arange(3))).backward()
+        with autocast():
+            loss = goal.loss(tuned.model, *split.batch(np.arange(3)))
+        loss.backward()
         tuned.flat.step(1e-3, 0.1, 1.0)
         assert tuned.flat.values.device == GPU and tuned.flat.values.dtype == torch.float32
         ids, lengths, labels = split.batch(np.arange(2))
         given = (labels[:, 2],) if name == "spans" else ()
-        with torch.inference_mode():
+        with torch.inference_mode(), autocast():
             found = tuned.model.eval()(ids, lengths, *given)
             assert {part.device for part in (found if isinstance(found, tuple) else [found])} == {GPU}
 

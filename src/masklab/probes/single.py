@@ -21,6 +21,7 @@ class OneByOne:
         self.model = goal.model(pretrained, probe).to(device)
         self.flat = FlatParameters(self.model.used_parameters().values())
         self.start = self.flat.values.clone()
+        self.low, self.device = getattr(probe, "precision", "fp32") == "bf16", torch.device(device)
 
     def finetune(self, courses, train, valid, test, watch=None):
         """The `Outcome` of each course; the last one's best weights are left in `flat`.
@@ -38,7 +39,9 @@ class OneByOne:
         self.model.train()
         for step, rows in enumerate(course.batches()):
             torch.manual_seed(course.dropout_seed(step))
-            self.goal.loss(self.model, *train.batch(rows)).backward()
+            with self.autocast():
+                loss = self.goal.loss(self.model, *train.batch(rows))
+            loss.backward()
             clip, decay = self.probe.clip, self.probe.weight_decay
             self.flat.step(course.rate(step), decay, clip, betas=self.probe.betas, eps=self.probe.eps)
             if watch is not None:
@@ -57,10 +60,15 @@ class OneByOne:
         ranks = self._ranks(test) if getattr(self.probe, "rank", None) else None
         return Outcome(self._predictions(test), best_step, stopping.best, capped, best_predictions, ranks)
 
+    def autocast(self):
+        """Context of what is computed in the probe's precision."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.low)
+
     @torch.inference_mode()
     def _predictions(self, split):
         self.model.eval()  # walks over every module: done here and not at every step
-        predictions = self.goal.predict(self.model, split)
+        with self.autocast():
+            predictions = self.goal.predict(self.model, split)
         self.model.train()
         return predictions
 

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from masklab.models.stacked.dropout import keep_masks, sites
 from masklab.models.stacked.encoder import StackedEncoder
 from masklab.models.stacked.parameters import StackedParameters
-from masklab.models.stacked.products import affine, affine_gradients
+from masklab.models.stacked.products import affine, affine_gradients, low
 from masklab.probes.goals import EVALUATION_TOKENS
 from masklab.probes.recipe import EarlyStopping, Outcome
 from masklab.tasks.encoding import sorted_batches
@@ -80,6 +80,7 @@ class Together:
     def __init__(self, pretrained, goal, probe):
         self.config, self.goal, self.probe = pretrained.config, goal, probe
         self.start = goal.model(pretrained, probe)
+        self.low = getattr(probe, "precision", "fp32") == "bf16"
 
     def finetune(self, courses, train, valid, test):
         """The `Outcome` of each course.
@@ -141,7 +142,7 @@ class Together:
             longest = [int(train.lengths[chosen].max()) for chosen in rows]
             shapes = [model.sites(*shape) for shape in zip(counts, longest, strict=True)]
             keep = keep_masks([course.dropout_seed(step) for course in courses], shapes, self.config.dropout)
-        with torch.inference_mode():
+        with torch.inference_mode(), low(self.low):
             g = torch.softmax(model.forward(ids, lengths, keep), -1)
             g.scatter_add_(2, labels[..., None], g.new_full((), -1.0).expand(*labels.shape, 1))
             g.mul_((real / torch.tensor(counts)[:, None])[..., None])
@@ -155,6 +156,7 @@ class Together:
         predictions = torch.empty(copies, len(split), dtype=torch.int64)
         for rows in sorted_batches(split.lengths, EVALUATION_TOKENS["cpu"] // copies):
             ids, lengths, _ = split.batch(rows)
-            logits = model.forward(ids.expand(copies, -1, -1), lengths.expand(copies, -1))
+            with low(self.low):
+                logits = model.forward(ids.expand(copies, -1, -1), lengths.expand(copies, -1))
             predictions[:, torch.from_numpy(rows)] = logits.argmax(-1)
         return predictions.numpy()

@@ -24,13 +24,17 @@ def settle(run: Run, device: torch.device) -> dict[str, str]:
     path = run.state / FILE
     if path.is_file() and (run.state / "state.safetensors").is_file():
         return read_json(path)
-    on_cpu = device.type == "cpu"
-    precision = run.model.precision
-    if precision == "auto":
-        wide = run.encoder.kind == "transformer" and run.encoder.hidden >= NARROWEST
-        low = wide and products.has_bf16() if on_cpu else torch.cuda.is_bf16_supported()
-        precision = "bf16" if low else "fp32"
-    return {"precision": precision, "products": products.library() if on_cpu else "cuBLAS"}
+    precision = chosen(run.model.precision, run.encoder, device)
+    return {"precision": precision, "products": products.library() if device.type == "cpu" else "cuBLAS"}
+
+
+def chosen(asked: str, encoder, device: torch.device, narrowest: int = NARROWEST) -> str:
+    """fp32 or bf16, as `asked`; of `auto` what is faster on this device, on a CPU from `narrowest` units on."""
+    if asked != "auto":
+        return asked
+    wide = encoder.kind == "transformer" and encoder.hidden >= narrowest
+    low = wide and products.has_bf16() if device.type == "cpu" else torch.cuda.is_bf16_supported()
+    return "bf16" if low else "fp32"
 
 
 def keep(run: Run, settled: dict[str, str]) -> None:

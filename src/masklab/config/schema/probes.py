@@ -121,6 +121,10 @@ class FinetuneProbe(Finetuning):
         None,
         description="tau: measure the effective rank of the last layer on the test split after fine-tuning too (see the `rank` probe). None: no.",
     )
+    precision: Literal["fp32", "bf16", "auto"] = Field(
+        "fp32",
+        description="bf16: products in bf16, all else in fp32, as in pre-training. auto: bf16 on GPUs that have it and, for encoders of 256 units or more, on CPUs that do.",
+    )
     stride: Count = Field(128, description="Tokens from one window of a long context to the next (spans).")
     max_question: Count = Field(64, description="Tokens of a question that are read (spans).")
     max_answer: Count = Field(30, description="Tokens of the longest answer (spans).")

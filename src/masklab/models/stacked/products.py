@@ -1,9 +1,12 @@
-"""Products of stacked matrices with weights, by whichever library is faster on this processor.
+"""Products of stacked matrices with weights, by whichever library is faster on this processor, in fp32 or bf16.
 
 S copies, N rows, K inner width, M outer width
 
 What a copy gets depends on its own numbers alone, not on the copies beside it: copies that have fewer rows than others
 (`rows`) have products of their own, and which library makes a product is decided by the size of one copy's.
+
+Inside `low` both factors are rounded to bf16, sums are formed in fp32 and rounded once; what comes out is fp32 again,
+so that all between the products (norms, softmax, loss, gradients that are added up) is fp32.
 """
 
 import contextlib
@@ -12,8 +15,21 @@ import torch
 
 from masklab.models.linear import ROWS
 from masklab.models.products import onednn, prefers_onednn
+from masklab.optim.low import DTYPE
 
 SMALLEST = 2**12  # multiplications above which torch lets oneDNN have a product
+_inside_low = False
+
+
+@contextlib.contextmanager
+def low(wanted: bool = True):
+    """Products with weights are of bf16 numbers, if `wanted`. Gradients must be computed inside too."""
+    global _inside_low
+    before, _inside_low = _inside_low, wanted
+    try:
+        yield
+    finally:
+        _inside_low = before
 
 
 def affine(x, weight, bias=None, rows=None):
@@ -47,19 +63,45 @@ def affine_gradients(g, x, weight_gradient, bias_gradient, rows=None) -> None:
             into = (gradient[copy : copy + 1] for gradient in (weight_gradient, bias_gradient))
             affine_gradients(_first(g, copy, count), _first(x, copy, count), *into)
         return
-    with _library(x, g.shape[2]):
-        torch.bmm(g.mT, x, out=weight_gradient)
+    if _inside_low:
+        for into, own, read in zip(weight_gradient, _rounded(g), _rounded(x), strict=True):
+            into.copy_(own.t() @ read)
+    else:
+        with _library(x, g.shape[2]):
+            torch.bmm(g.mT, x, out=weight_gradient)
     torch.sum(g, 1, out=bias_gradient)
 
 
 def _affine(x, weight, bias):
+    if _inside_low:
+        y = _low_product(x, weight.mT)
+        return y if bias is None else y.add_(bias[:, None])
     with _library(x, weight.shape[1]):
         return torch.bmm(x, weight.mT) if bias is None else torch.baddbmm(bias[:, None], x, weight.mT)
 
 
 def _product(g, weight):
+    if _inside_low:
+        return _low_product(g, weight)
     with _library(g, weight.shape[2]):
         return torch.bmm(g, weight)
+
+
+def _low_product(x, weight):
+    """x [S, N, K], weight [S, K, M] -> their products [S, N, M]; each copy's is one of its own."""
+    y = x.new_empty(*x.shape[:2], weight.shape[2])
+    for into, own, other in zip(y, _rounded(x), weight.to(DTYPE), strict=True):
+        into.copy_((own @ other)[: len(into)])
+    return y
+
+
+def _rounded(x):
+    """x [S, N, K] in bf16, with rows of zeros up to a multiple of `ROWS`: oneDNN compiles a kernel for every number."""
+    copies, rows, width = x.shape
+    y = x.new_empty(copies, -(-rows // ROWS) * ROWS, width, dtype=DTYPE)
+    y[:, :rows] = x
+    y[:, rows:] = 0
+    return y
 
 
 def _alike(rows, x) -> bool:
