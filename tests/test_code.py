@@ -173,3 +173,4 @@ def test_of_the_real_checkout_nothing_that_reports_counts():
     names = sources.of("probe.py", *tune.code(), tune.settings).modules
     assert "masklab.config.schema.probes:FinetuneProbe" in names and "masklab.probes.finetune" in names
     assert "masklab.config.schema.probes:LossProbe" not in names and "masklab.probes.loss" not in names
+    assert not [name for name in names if name.startswith("masklab.training")]  # settings of pre-training do not count

@@ -1,5 +1,6 @@
 """What a configuration will cost."""
 
+import copy
 import math
 
 import pytest
@@ -67,6 +68,18 @@ def test_a_small_plan_by_hand():
         updates = 2 * size / 16 * stopped
         wanted += 3 * (3 * row * 16 * updates + row * (updates / (size / 16) * 10 + 4 * 5))
     assert tuned.flops == pytest.approx(wanted)
+
+
+def test_fine_tuning_is_planned_in_its_precision():
+    seconds = {}
+    for precision in ("fp32", "bf16", "auto"):
+        raw = copy.deepcopy(RAW)
+        raw["probes"]["tune"]["precision"] = precision
+        plan = make_plan(load(raw), "h100", ["b"])
+        (seconds[precision],) = (
+            cost.seconds for key, cost in plan.costs.items() if key[:3] == ("probe", "tune", "first")
+        )
+    assert seconds["fp32"] > seconds["bf16"] == seconds["auto"]
 
 
 def test_wider_layers_reach_more_of_the_peak():

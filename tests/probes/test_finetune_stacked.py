@@ -105,7 +105,7 @@ def test_a_restricted_vocabulary_changes_nothing(make_checkpoint, evaluations):
 
 @pytest.mark.parametrize("positions", ["absolute", "disentangled"])
 def test_in_bf16_as_much_is_learned(make_checkpoint, positions):
-    """By hand and by autograd; a course beside others is, to the last bit, that alone."""
+    """By hand and by autograd, alone and beside others."""
     pretrained = load_checkpoint(make_checkpoint(positions))
     values = {}
     for precision in ("fp32", "bf16"):

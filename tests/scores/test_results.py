@@ -199,6 +199,20 @@ def test_what_lies_within_the_saturation_is_at_equal_loss(rows, found):
     assert Results(view(), worse).at_equal_loss("abn") == ["a", "n"] and found.at_equal_loss("abn") == ["a", "b", "n"]
 
 
+def test_means_are_over_the_replicates_that_all_have(rows):
+    gaps = [Reading(name, "gap", step="last") for name in "abn"]
+    uneven = rows[~((rows["recipe"] == "b") & (rows["replicate"] == 3))].copy()
+    uneven.loc[(uneven["metric"] == "gap") & (uneven["replicate"] == 3), "value"] += 9  # a hard language: b has none
+    found = Results(view(), uneven)
+    assert found.means(gaps) == pytest.approx([0.2, 0.2, 0.2])
+    assert found.means([gaps[0], gaps[2]]) == pytest.approx([3.2, 3.2])
+    value = uneven["metric"] == "gap"
+    alone = Results(view(), uneven[~value | ~((uneven["recipe"] == "a") & (uneven["replicate"] < 3))])
+    assert np.isnan(alone.means(gaps)).all()  # a and b share no replicate
+    without = Results(view(), uneven[~value | (uneven["recipe"] != "n")])
+    assert without.means(gaps)[:2] == pytest.approx([0.2, 0.2]) and np.isnan(without.means(gaps)[2])
+
+
 def test_a_task_or_a_split_that_is_lacking_is_not_left_out_of_a_mean(rows):
     kept = rows[~((rows["task"] == "u") & (rows["recipe"] == "a"))]
     assert not Results(view(), kept).values(BOTH).replicates

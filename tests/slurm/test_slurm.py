@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -19,7 +20,7 @@ from taking_away import cancel, lose_node, near_limit, preempt, restart_controll
 from masklab.cli import main
 from masklab.jobs.provenance import made_from
 
-pytestmark = pytest.mark.workflow
+pytestmark = [pytest.mark.workflow, pytest.mark.timeout(1800)]  # the first one installs and starts a Slurm
 LONG = {"steps": 16000, "checkpoints": [6000, 16000], "save_minutes": 0.02, "log_every": 1000}
 
 
@@ -38,9 +39,9 @@ def submitted(folder) -> dict[str, list[dict]]:
 def test_training_that_is_taken_away_five_times_ends_with_the_weights_of_an_undisturbed_run(slurm, prepared, capsys):
     """scancel, the warning before a time limit, preemption, a lost node, a controller's restart; bit for bit."""
 
-    def tell(text):  # in the log of the test run, whatever is captured
+    def tell(text):  # in the log of the test run, whatever is captured; a worker of xdist has no stdout
         with capsys.disabled():
-            print(text, flush=True)
+            print(text, file=sys.stderr, flush=True)
 
     calm, folder = prepared.beside("calm", {"long": LONG}), prepared.beside("disturbed", {"long": LONG})
     reference = calm.start(manifest("long"))

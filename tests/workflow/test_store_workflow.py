@@ -133,8 +133,10 @@ def test_checkouts_share_what_the_same_code_makes(tmp_path):
     other = tmp_path / "checkout"
     other.mkdir()
     for name in ("Snakefile", "src", "workflow", "profiles", "config.yaml"):
-        copied = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copied(ROOT / name, other / name)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, other / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, other / name)
     store, first, second = tmp_path / "store", tmp_path / "first", tmp_path / "second"
     before = run(ROOT, first, store)
     assert set(before.values()) == {"made"} and {"models/dh/r1", "models/shuffled/r1", "tokens/dh/symbols"} <= set(

@@ -38,7 +38,7 @@ def onednn_is_exact() -> bool:
         return False
     one, many = torch.eye(64), torch.full((64, 64), 1 + 2.0**-12)
     try:
-        with onednn():
+        with onednn(), torch.autocast("cpu", enabled=False):
             return bool(torch.equal(many.t() @ one, many) and torch.equal(torch.bmm(many[None], one[None])[0], many))
     except (AttributeError, RuntimeError):
         return False
@@ -52,6 +52,16 @@ def library() -> str:
 def has_bf16() -> bool:
     """Whether this CPU multiplies bf16 numbers faster than fp32 ones: AVX-512 bf16 or AMX."""
     return torch.backends.mkldnn.is_available() and inside_torch.has_bf16()
+
+
+def precision(asked: str, encoder, device: torch.device, narrowest: int) -> str:
+    """fp32 or bf16, as `asked`; of `auto` the faster one: bf16 on a GPU that has it, and on a CPU that has it for
+    transformers of `narrowest` units or more."""
+    if asked != "auto":
+        return asked
+    wide = encoder.kind == "transformer" and encoder.hidden >= narrowest
+    low = wide and has_bf16() if device.type == "cpu" else torch.cuda.is_bf16_supported()
+    return "bf16" if low else "fp32"
 
 
 @contextlib.contextmanager

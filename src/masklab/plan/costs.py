@@ -164,10 +164,7 @@ class Costs:
                 flops += training_flops(encoder, 0, rows, length, length) / every
                 passes += 1 / every
         layers = passes * encoder.layers * math.ceil(entry.batch_size / entry.micro)
-        precision = entry.precision
-        if precision == "auto":
-            precision = "bf16" if self.device.is_gpu else "fp32"
-        step = self.device.of(encoder, flops, layers, precision=precision) / entry.processes
+        step = self.device.of(encoder, flops, layers, precision=self._precision(entry)) / entry.processes
         if self.replicates.get(recipe, 1) > 1 and stacks(entry, encoder, objective):
             step *= self.device.at(encoder.hidden, "side_by_side")  # the job of one does the work of all: their mean
         stored = len(checkpoints(entry)) * FLOAT * self.parameters_of(entry.encoder, vocab, latent)
@@ -178,6 +175,11 @@ class Costs:
             entry.steps * entry.batch_size * length,
             stored,
         )
+
+    def _precision(self, entry) -> str:
+        """That of a recipe or a probe; where it is left to the machine, bf16 on a GPU."""
+        asked = getattr(entry, "precision", "fp32")
+        return ("bf16" if self.device.is_gpu else "fp32") if asked == "auto" else asked
 
     def _causal_model(self, causal):
         entry = self.config.causal_models[causal]
@@ -279,7 +281,8 @@ class Costs:
                 each = 3 * update * probe.batch_size * updates + row * measured
                 layers = encoder.layers * (updates + measured / probe.batch_size / 3)
                 flops += each * len(probe.seeds)
-                seconds += self.device.of(encoder, each, layers, what="finetune") * len(probe.seeds)
+                how = {"precision": self._precision(probe), "what": "finetune"}
+                seconds += self.device.of(encoder, each, layers, **how) * len(probe.seeds)
         return seconds, flops
 
     def _replaced(self, probe, model, encoder, tasks):

@@ -28,6 +28,7 @@ import torch
 
 from masklab.errors import MaskLabError
 from masklab.files import fingerprint, sha256
+from masklab.models import products
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.stacked import supports
 from masklab.models.words import is_words
@@ -41,7 +42,6 @@ from masklab.probes.task_tokens import restricted
 from masklab.probes.windows import encode_windows
 from masklab.tasks.encoding import encode_split
 from masklab.tokenizers import SPECIALS, UNK, load_tokenizer
-from masklab.training.arithmetic import chosen as chosen_precision
 
 SPLITS = ("train", "valid", "test")
 NARROWEST = 256  # units from which `precision: auto` is bf16 on a CPU: .81 of the time, at 128 units 1.03
@@ -87,7 +87,7 @@ def measure(context) -> list[dict]:
 def settled(context, encoder):
     """The context with what `precision: auto` comes to for this encoder on this device."""
     asked = context.probe.precision
-    precision = chosen_precision(asked, encoder, torch.device(context.device), NARROWEST)
+    precision = products.precision(asked, encoder, torch.device(context.device), NARROWEST)
     if asked == "auto":
         log.info("%s: precision %s", context.name, precision)
     return replace(context, probe=context.probe.model_copy(update={"precision": precision}))

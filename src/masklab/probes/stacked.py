@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from masklab.models.stacked.dropout import keep_masks, sites
 from masklab.models.stacked.encoder import StackedEncoder
 from masklab.models.stacked.parameters import StackedParameters
-from masklab.models.stacked.products import affine, affine_gradients, low
+from masklab.models.stacked.products import affine, affine_gradients, input_gradient, low
 from masklab.probes.goals import EVALUATION_TOKENS
 from masklab.probes.recipe import EarlyStopping, Outcome
 from masklab.tasks.encoding import sorted_batches
@@ -61,12 +61,12 @@ class StackedClassifier:
         """Write the gradients of all parameters, given that of the logits."""
         states, inner, active, kept, pooled = self.saved
         affine_gradients(g, pooled, *self.parameters.gradient_pair("classifier"))
-        g = torch.bmm(g, self.parameters["classifier.weight"])
+        g = input_gradient(g, self.parameters["classifier.weight"])
         g = g if kept is None else g * kept
         absolute = self.config.positions == "absolute"
         g = torch.ops.aten.tanh_backward(g, active) if absolute else torch.ops.aten.gelu_backward(g, inner)
         affine_gradients(g, states, *self.parameters.gradient_pair("dense"))
-        g = torch.bmm(g, self.parameters["dense.weight"])
+        g = input_gradient(g, self.parameters["dense.weight"])
         self.encoder.backward(g if self.first else (g[:, :, None] * self.weights).flatten(1, 2))
 
     def sites(self, size: int, length: int) -> list[tuple]:

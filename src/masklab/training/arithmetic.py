@@ -24,17 +24,8 @@ def settle(run: Run, device: torch.device) -> dict[str, str]:
     path = run.state / FILE
     if path.is_file() and (run.state / "state.safetensors").is_file():
         return read_json(path)
-    precision = chosen(run.model.precision, run.encoder, device)
+    precision = products.precision(run.model.precision, run.encoder, device, NARROWEST)
     return {"precision": precision, "products": products.library() if device.type == "cpu" else "cuBLAS"}
-
-
-def chosen(asked: str, encoder, device: torch.device, narrowest: int = NARROWEST) -> str:
-    """fp32 or bf16, as `asked`; of `auto` what is faster on this device, on a CPU from `narrowest` units on."""
-    if asked != "auto":
-        return asked
-    wide = encoder.kind == "transformer" and encoder.hidden >= narrowest
-    low = wide and products.has_bf16() if device.type == "cpu" else torch.cuda.is_bf16_supported()
-    return "bf16" if low else "fp32"
 
 
 def keep(run: Run, settled: dict[str, str]) -> None:

@@ -23,7 +23,10 @@ _inside_low = False
 
 @contextlib.contextmanager
 def low(wanted: bool = True):
-    """Products with weights are of bf16 numbers, if `wanted`. Gradients must be computed inside too."""
+    """Products that this module makes are of bf16 numbers, if `wanted`. Gradients must be computed inside too.
+
+    Those that others make stay fp32: of attention, of its first positions and distances.
+    """
     global _inside_low
     before, _inside_low = _inside_low, wanted
     try:
