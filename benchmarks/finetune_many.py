@@ -192,11 +192,13 @@ def main():
     parser.add_argument("--lr", type=float, default=5e-4, help="(default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=2, help="(default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="(default: %(default)s)")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="of ours (default: %(default)s)")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     probe = FinetuneProbe(
+        precision=args.precision,
         kind="finetune",
         tasks=["the"],
         seeds=list(range(1, args.seeds + 1)),

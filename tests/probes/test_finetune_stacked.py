@@ -8,6 +8,7 @@ import torch
 from checked_run import run
 from masklab.config.schema import FinetuneProbe
 from masklab.models.checkpoint import load_checkpoint
+from masklab.models.stacked import products as stacked_products
 from masklab.probes import Context
 from masklab.probes.finetune import settled
 from masklab.probes.goals import Classification
@@ -104,19 +105,24 @@ def test_a_restricted_vocabulary_changes_nothing(make_checkpoint, evaluations):
 
 
 @pytest.mark.parametrize("positions", ["absolute", "disentangled"])
-def test_in_bf16_as_much_is_learned(make_checkpoint, positions):
-    """By hand and by autograd, alone and beside others."""
-    pretrained = load_checkpoint(make_checkpoint(positions))
-    values = {}
+def test_in_bf16_as_much_is_learned(make_checkpoint, positions, monkeypatch):
+    """By hand and by autograd, alone and beside others; and what is computed in bf16 is so."""
+    pretrained, rounded, real = load_checkpoint(make_checkpoint(positions)), [], stacked_products._rounded
+    monkeypatch.setattr(stacked_products, "_rounded", lambda x: rounded.append(x) or real(x))
+    values, weights = {}, {}
     for precision in ("fp32", "bf16"):
         listed = courses(precision=precision, epochs=12, patience=20)
         probe = listed[0].probe
         alone = [Together(pretrained, Classification(2), probe).finetune([each], TRAIN, VALID, TEST) for each in listed]
-        single = OneByOne(copy.deepcopy(pretrained), Classification(2), probe).finetune(listed, TRAIN, VALID, TEST)
+        assert bool(rounded) == (precision == "bf16")
+        one_by_one = OneByOne(copy.deepcopy(pretrained), Classification(2), probe)
+        single = one_by_one.finetune(listed, TRAIN, VALID, TEST)
+        weights[precision] = one_by_one.flat.values
         values[precision] = [np.mean([each.best_value for (each,) in alone]), np.mean([e.best_value for e in single])]
         together = Together(pretrained, Classification(2), probe).finetune(listed, TRAIN, VALID, TEST)
         assert [each.best_value for each in together] == pytest.approx([e.best_value for (e,) in alone], abs=0.02)
     assert values["bf16"] == pytest.approx(values["fp32"], abs=0.03) and min(values["fp32"]) > 0.8
+    assert not torch.equal(weights["bf16"], weights["fp32"])
 
 
 def test_auto_is_the_faster_precision(make_checkpoint, tmp_path, monkeypatch):

@@ -80,7 +80,7 @@ class Together:
     def __init__(self, pretrained, goal, probe):
         self.config, self.goal, self.probe = pretrained.config, goal, probe
         self.start = goal.model(pretrained, probe)
-        self.low = getattr(probe, "precision", "fp32") == "bf16"
+        self.low = probe.precision == "bf16"
 
     def finetune(self, courses, train, valid, test):
         """The `Outcome` of each course.
