@@ -71,6 +71,11 @@ def main(arguments=None) -> int:
     compare = commands.add_parser("compare", help="what differs between two runs: config, facts, scores, claims")
     compare.add_argument("runs", nargs=2, metavar="RUN", help="a name below results/, or a folder (results: unnamed)")
     compare.add_argument("--output", metavar="FOLDER", help="write the tables there as CSV, all rows of them")
+    compare.add_argument(
+        "--together", metavar="STUDY", help="test its claims on the replicates of both, which had different seeds"
+    )
+    compare.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="which config declares the study")
+    _values(compare)
     store = commands.add_parser("store", help="what the store holds, so that runs make nothing twice")
     action = store.add_mutually_exclusive_group()
     action.add_argument("--add", nargs="?", const="results", metavar="FOLDER", help="add what was finished without it")
@@ -215,13 +220,22 @@ def _why(options):
 
 
 def _compare(options):
-    from masklab.compare import compare
+    from masklab.compare import compare, run_folder, write
     from masklab.compare.printed import told
 
     comparison = compare(*options.runs)
+    tables = comparison.tables()
+    if options.together:
+        from masklab.compare import together
+        from masklab.plan.graph import opened
+
+        config = opened(options.configfile, options.config).config
+        tables["together"] = together.together(config, options.together, [run_folder(run) for run in options.runs])
     print(told(comparison))
+    if options.together:
+        print(f"\n{together.told(tables['together'], comparison.claims)}")
     if options.output:
-        print(f"\nwritten: {', '.join(map(str, comparison.write(options.output)))}")
+        print(f"\nwritten: {', '.join(map(str, write(tables, options.output)))}")
 
 
 def _store(options):

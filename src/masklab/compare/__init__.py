@@ -32,14 +32,18 @@ class Comparison:
     only: dict[str, tuple[list[str], list[str]]]
     lacking: dict[str, list[str]]
 
-    def write(self, folder) -> list[Path]:
-        """Write each table as CSV into a folder; the files."""
-        files = []
-        for name in ("config", *TABLES):
-            if (frame := getattr(self, name)) is not None:
-                files.append(Path(folder, f"{name}.csv"))
-                write_csv(frame, files[-1])
-        return files
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Name -> frame of all that both runs have."""
+        frames = {name: getattr(self, name) for name in ("config", *TABLES)}
+        return {name: frame for name, frame in frames.items() if frame is not None}
+
+
+def write(tables: dict[str, pd.DataFrame], folder) -> list[Path]:
+    """Write each table as CSV into a folder; the files."""
+    files = [Path(folder, f"{name}.csv") for name in tables]
+    for file, frame in zip(files, tables.values(), strict=True):
+        write_csv(frame, file)
+    return files
 
 
 def compare(first: str, second: str, results="results") -> Comparison:

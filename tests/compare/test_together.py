@@ -1,0 +1,129 @@
+"""Claims on the replicates of two runs together, against the interval of all of them by scipy."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import bootstrap, t
+
+from masklab.cli import main
+from masklab.compare.together import together, told
+from masklab.config import read
+from masklab.errors import MaskLabError
+from masklab.files import write_parquet, write_table
+from masklab.scores.items import OUTCOME
+from masklab.scores.items import records_to_table as item_table
+from masklab.scores.schema import rows_to_frame, rows_to_table
+
+CONFIG = """
+studies:
+  pair: {panels: {a: [strict-kd, strict-mlm]}, probes: {minimal-pairs: all}, claims: all}
+"""
+GAINS = ([0.02, 0.05, 0.03], [0.06, 0.04])
+
+
+@pytest.fixture
+def config(tmp_path):
+    file = tmp_path / "config.yaml"
+    file.write_text(CONFIG, encoding="utf-8")
+    return read(file)
+
+
+def asked(recipe, replicate):
+    row = {
+        "recipe": recipe,
+        "replicate": replicate,
+        "probe": "minimal-pairs",
+        "task": "blimp",
+        "split": "test",
+        "step": 2000,
+    }
+    return row | {"seed": 0}
+
+
+def scores(gains, seed):
+    rng, rows = np.random.default_rng(seed), []
+    for replicate, gain in enumerate(gains, 1):
+        level = 0.7 + 0.05 * rng.standard_normal()
+        for recipe, more in (("strict-kd", 0.0), ("strict-mlm", gain)):
+            value = {"metric": "accuracy", "n": 400, "value": float(level + more)}
+            rows.append(asked(recipe, replicate) | value)
+    return rows
+
+
+def kept(root, rows, study="pair"):
+    write_parquet(rows_to_frame(rows, study), root / "scores.parquet")
+    return root
+
+
+def test_the_replicates_of_the_second_follow_those_of_the_first(tmp_path, config):
+    roots = [kept(tmp_path / str(k), scores(gains, k)) for k, gains in enumerate(GAINS)]
+    row = together(config, "pair", roots).iloc[0]
+    gains = np.concatenate(GAINS)
+    interval = t.interval(0.95, len(gains) - 1, gains.mean(), gains.std(ddof=1) / np.sqrt(len(gains)))
+    sign = np.sign(row["value"])  # the claim says which of the two it calls the first
+    assert row["replicates"] == 5 and not row["items"]
+    assert sorted(sign * row[["low", "high"]].astype(float)) == pytest.approx(interval)
+    assert row["value"] == pytest.approx(sign * gains.mean())
+
+
+def test_test_items_are_resampled_where_both_runs_have_them(tmp_path, config):
+    outcomes = []
+    for k in range(2):
+        rows, items, rng = [], [], np.random.default_rng(k)
+        easy = rng.random(400)
+        for replicate in (1, 2):
+            for recipe, skill in (("strict-kd", 0.5), ("strict-mlm", 0.7)):
+                right = (easy < skill + 0.02 * rng.standard_normal()).astype(float)
+                key = asked(recipe, replicate)
+                rows = rows_to_table([key | {"metric": "accuracy", "n": 400, "value": float(right.mean())}])
+                items = item_table([key | {"metrics": ["accuracy"], "targets": [OUTCOME] * 400, "predictions": right}])
+                folder = tmp_path / f"{k}/scores/{recipe}/minimal-pairs/r{replicate}"
+                write_table(rows, folder / "all.parquet")
+                write_table(items, folder / "all.items.parquet")
+                outcomes.append(right)
+    row = together(config, "pair", [tmp_path / "0", tmp_path / "1"]).iloc[0]
+    differences = np.stack(outcomes[1::2]) - np.stack(outcomes[::2])
+    assert row["items"] and row["replicates"] == 4
+    assert abs(row["value"]) == pytest.approx(differences.mean())
+    over_replicates = t.ppf(0.975, 3) * differences.mean(1).std(ddof=1) / 2
+    alone = bootstrap((differences.mean(0),), np.mean, random_state=1).confidence_interval
+    assert row["high"] - row["low"] > max(2 * over_replicates, 0.5 * (alone.high - alone.low)), "both are in it"
+
+
+def test_equal_replicates_are_not_counted_twice(tmp_path, config):
+    roots = [kept(tmp_path / str(k), scores(GAINS[0], 1)) for k in range(2)]
+    with pytest.raises(MaskLabError, match=r"have the same replicates.*another `seed`"):
+        together(config, "pair", roots)
+
+
+def test_what_cannot_be_put_together_is_one_line(tmp_path, config):
+    root = kept(tmp_path / "a", scores(GAINS[0], 1))
+    with pytest.raises(MaskLabError, match=r"second: no study of this config; it has .*pair"):
+        together(config, "second", [root, root])
+    with pytest.raises(MaskLabError, match="b: has no scores"):
+        together(config, "pair", [root, tmp_path / "b"])
+    other = kept(tmp_path / "c", scores(GAINS[1], 2), study="other")
+    with pytest.raises(MaskLabError, match="c: has no scores of the study pair"):
+        together(config, "pair", [root, other])
+
+
+def test_verdicts_that_are_not_the_same_everywhere_are_told(tmp_path, config):
+    roots = [kept(tmp_path / str(k), scores(gains, k)) for k, gains in enumerate(GAINS)]
+    frame = together(config, "pair", roots)
+    alone = frame[["study", "claim"]].assign(verdict_before="inconclusive", verdict_after=frame["verdict"])
+    lines = told(frame, alone).splitlines()
+    assert lines[0].startswith("claims of pair on the replicates of both together: ")
+    assert len(lines) == 1 + (frame["verdict"] != "inconclusive").sum()
+    assert told(frame, pd.concat([alone.assign(verdict_before=frame["verdict"])])) == lines[0]
+
+
+def test_the_command_takes_the_config_that_declares_the_study(tmp_path, config, capsys):
+    for k, gains in enumerate(GAINS):
+        kept(tmp_path / str(k), scores(gains, k))
+    runs, file = [str(tmp_path / str(k)) for k in range(2)], str(tmp_path / "config.yaml")
+    assert main(["compare", *runs, "--together", "pair", "--configfile", file, "--output", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "claims of pair on the replicates of both together: " in said and "together.csv" in said
+    assert (pd.read_csv(tmp_path / "out/together.csv")["replicates"] == 5).any()
+    assert main(["compare", *runs, "--together", "mlsn", "--configfile", file]) == 1
+    assert "mlsn: no study of this config" in capsys.readouterr().err
