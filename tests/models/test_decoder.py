@@ -15,6 +15,12 @@ V, MASK = 43, 4
 SMALL = {"layers": 2, "hidden": 16, "heads": 2, "max_positions": 20, "dropout": 0.0, "init_range": 0.3}
 FORMS = {
     "relative": {"positions": "relative", "relative_buckets": 8, "relative_distance": 10},
+    "biased": {
+        "positions": "relative",
+        "relative_buckets": 8,
+        "relative_distance": 10,
+        "decoder": {"layers": 2, "intermediate": 20, "relative": True},
+    },
     "disentangled": {"positions": "disentangled"},
     "pre": {"positions": "absolute", "norm": "pre"},
     "narrow": {"positions": "absolute", "decoder": {"layers": 1, "hidden": 8, "heads": 1}},
@@ -59,9 +65,10 @@ def by_hand(model, ids, row_length, row, dropped, reset=(), aligned=True):
     # the decoder's layers in an encoder of their own, which is tested against the plain model
     stack = model.config.decoder_stack
     plain = MaskedLM(stack.model_copy(update={"norm": model.config.norm}), 5).double()
-    plain.blocks = decoder.blocks
+    plain.blocks, plain.relative = decoder.blocks, decoder.relative
+    batch = plain._batch(tokens[None], torch.tensor([row_length]))
     for block in decoder.blocks:
-        x = block(x, plain._batch(tokens[None], torch.tensor([row_length])))
+        x = block(x, batch, None, plain._relative(batch))
     if decoder.final_norm is not None:
         x = decoder.final_norm(x)
     head = model.head
@@ -172,6 +179,15 @@ def test_checkpoints_drop_the_decoder_or_keep_it(form, tmp_path):
     assert (tmp_path / "kept" / "model.safetensors").read_bytes() == (
         tmp_path / "dropped" / "model.safetensors"
     ).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "attention", "said"),
+    [("absolute", "self", "needs an encoder with positions 'relative'"), ("relative", "cross", "needs attention")],
+)
+def test_a_bias_by_distance_has_its_place(encoder, attention, said):
+    decoder = {"layers": 1, "attention": attention, "relative": True}
+    assert f"decoder.relative: {said}" in Encoder(**SMALL | {"positions": encoder, "decoder": decoder}).problem()
 
 
 def test_what_a_model_with_a_decoder_is_not_asked():

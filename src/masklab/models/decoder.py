@@ -2,8 +2,8 @@
 
 The encoder never sees [MASK]: masked positions leave its input, which shrinks, and
 enter again here. The decoder is a stack of the encoder's layers with position
-embeddings and an embedding norm of its own, without relative positions and without
-dropout. It is dropped when the encoder is fine-tuned.
+embeddings and an embedding norm of its own, with a bias by distance only where it is
+asked for, and without dropout. It is dropped when the encoder is fine-tuned.
 """
 
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from masklab.models.attention import Batch, Queries, plan_queries
 from masklab.models.blocks import Block
 from masklab.models.cross import CrossBlock
 from masklab.models.linear import Linear
+from masklab.models.positions import shared_bias
 
 
 @dataclass
@@ -67,6 +68,9 @@ class Decoder(nn.Module):
         resized = stack.hidden != config.hidden
         self.resize = Linear(config.hidden, stack.hidden) if resized else None
         self.position = nn.Parameter(torch.empty(stack.max_positions, stack.hidden))
+        relative = stack.positions == "relative"
+        self.relative = nn.Parameter(torch.empty(stack.relative_buckets, stack.heads)) if relative else None
+        self.furthest = stack.relative_distance
         self.norm = nn.LayerNorm(stack.hidden, stack.eps)
         self.attention = config.decoder.attention
         cross = self.attention != "self"
@@ -88,9 +92,10 @@ class Decoder(nn.Module):
         return x if self.final_norm is None else self.final_norm(x)
 
     def _self(self, x, batch, queries):
+        relative = None if self.relative is None else shared_bias(self.relative, batch.length, self.furthest)
         for block in self.blocks[:-1]:
-            x = block(x, batch)
-        return self.blocks[-1](x, batch, queries)
+            x = block(x, batch, None, relative)
+        return self.blocks[-1](x, batch, queries, relative)
 
     def _cross(self, x, batch, queries, memory, keys):
         """Queries stay as many in every row until the end: attention to the encoder's states needs rows."""

@@ -20,6 +20,10 @@ class Decoder(Entity):
         "self",
         description="`self`: bidirectional; `+cross`: then attention to the encoder's states; `causal+cross`: every token is predicted from the encoder's states and the tokens before it (BART); `cross`: masked positions attend to the encoder's states alone.",
     )
+    relative: bool = Field(
+        False,
+        description="With `attention: self` and an encoder with `positions: relative`: a bias per head and bucket of distances, of its own, next to absolute positions. The paper's decoder has none; small models learn sooner with it.",
+    )
 
 
 class Encoder(Entity):
@@ -88,12 +92,19 @@ class Encoder(Entity):
 
     @property
     def decoder_stack(self) -> "Encoder":
-        """The decoder's blocks as an encoder: absolute positions, no dropout, the encoder's kind of layer."""
+        """The decoder's blocks as an encoder: absolute or relative positions, no dropout, the encoder's kind of layer."""
         decoder = self.decoder
         hidden = decoder.hidden or self.hidden
         sizes = {"layers": decoder.layers, "hidden": hidden, "intermediate": decoder.intermediate}
         sizes["heads"] = decoder.heads or max(1, hidden * self.heads // self.hidden)
-        fixed = {"positions": "absolute", "norm_eps": self.eps, "dropout": 0.0, "attention_dropout": 0.0}
+        positions = "relative" if decoder.relative else "absolute"
+        fixed = {
+            "positions": positions,
+            "absolute": True,
+            "norm_eps": self.eps,
+            "dropout": 0.0,
+            "attention_dropout": 0.0,
+        }
         return self.model_copy(update=sizes | fixed | {"embedding_norm": True, "decoder": None})
 
     def problem(self) -> str | None:
@@ -116,5 +127,10 @@ class Encoder(Entity):
             if self.relative_distance <= self.relative_buckets // 4 + 1:
                 low = self.relative_buckets // 4 + 2
                 return f"relative_distance: {self.relative_distance} must be at least {low} (relative_buckets / 4 + 2)"
+        if self.decoder is not None and self.decoder.relative:
+            if self.positions != "relative":
+                return f"decoder.relative: needs an encoder with positions 'relative' (got {self.positions!r})"
+            if self.decoder.attention != "self":
+                return f"decoder.relative: needs attention 'self' (got {self.decoder.attention!r})"
         problem = self.decoder_stack.problem() if self.decoder is not None else None
         return problem and f"decoder.{problem}"
