@@ -77,7 +77,7 @@ def test_test_items_are_resampled_where_both_runs_have_them(tmp_path, config):
                 key = asked(recipe, replicate)
                 rows = rows_to_table([key | {"metric": "accuracy", "n": 400, "value": float(right.mean())}])
                 items = item_table([key | {"metrics": ["accuracy"], "targets": [OUTCOME] * 400, "predictions": right}])
-                folder = tmp_path / f"{k}/scores/{recipe}/minimal-pairs/r{replicate}"
+                folder = tmp_path / f"{k}/scores/minimal-pairs/{recipe}/r{replicate}"
                 write_table(rows, folder / "all.parquet")
                 write_table(items, folder / "all.items.parquet")
                 outcomes.append(right)

@@ -62,7 +62,7 @@ class _Run:
         files = [
             path
             for path in sorted(root.glob("scores/*/*/r*/*.parquet"))
-            if path.parts[-4] in view.recipes and path.parts[-3] in view.probes and not path.stem.endswith(".items")
+            if path.parts[-4] in view.probes and path.parts[-3] in view.recipes and not path.stem.endswith(".items")
         ]
         if files:
             self.scores = gather(files)
