@@ -226,14 +226,14 @@ def _compare(options):
     comparison = compare(*options.runs)
     tables = comparison.tables()
     if options.together:
-        from masklab.compare import together
+        from masklab.compare import both_runs
         from masklab.plan.graph import opened
 
         config = opened(options.configfile, options.config).config
-        tables["together"] = together.together(config, options.together, [run_folder(run) for run in options.runs])
+        tables["together"] = both_runs.together(config, options.together, [run_folder(run) for run in options.runs])
     print(told(comparison))
     if options.together:
-        print(f"\n{together.told(tables['together'], comparison.claims)}")
+        print(f"\n{both_runs.told(tables['together'], comparison.claims)}")
     if options.output:
         print(f"\nwritten: {', '.join(map(str, write(tables, options.output)))}")
 

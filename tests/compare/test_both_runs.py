@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import bootstrap, t
 
 from masklab.cli import main
-from masklab.compare.together import together, told
+from masklab.compare.both_runs import together, told
 from masklab.config import read
 from masklab.errors import MaskLabError
 from masklab.files import write_parquet, write_table
