@@ -28,5 +28,6 @@ def place_labels(figure, axes, x, y, texts, fontsize=7.0, lines=(), color="0.15"
         max_distance=0.18, nbr_candidates=600, parse_math=False,
     )  # fmt: skip
     for leader in leaders:
-        leader.set_label("_leader")
-    return notes
+        if leader is not None:  # a label for which there is no room stands at its point
+            leader.set_label("_leader")
+    return [note for note in notes if note is not None]
