@@ -235,6 +235,17 @@ def test_the_published_pairs(config):
         assert not any(box.padded(0.5).contains(*point) for point in points), name
 
 
+def test_of_many_phenomena_those_far_from_the_diagonal_are_named(config):
+    rows = [
+        {"recipe": recipe_of(config, f"strict: {label}"), "replicate": 1, "step": 400, "probe": "minimal-pairs",
+         "split": "test", "task": f"blimp/paradigm_{k}", "metric": "accuracy", "value": 0.3 + k * slope, "n": 100}
+        for label, slope in (("MLSM", 0.0), ("MLSM+MLM", 0.01)) for k in range(40)
+    ]  # fmt: skip
+    figure, data = shown(config, Results(View.of(config, "mlsm"), rows_to_frame(rows)), "figures", "figure2")
+    assert len(data) == 40
+    assert {text.get_text() for text in figure.axes[0].texts} == {f"paradigm {k}" for k in range(20, 40)}
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_tables(name, config, exact):
     table = shown(config, exact, "tables", name)

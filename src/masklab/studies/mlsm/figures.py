@@ -21,7 +21,7 @@ BEGIN = {"color": "0.4", "marker": "*", "markersize": 7, "linestyle": ""}
 CONTROLS = {"marker": "s", "color": "#0072B2"}
 OTHERS = {"marker": "o", "color": "#D55E00"}
 DIAGONAL = {"color": style.GREY, "linewidth": 0.8}
-NAMED = 16  # points of Figure 2 that have a name beside them, where there are more
+NAMED = 20  # points of Figure 2 that have a name beside them, where there are more
 POINT = {"linestyle": "", "markersize": 4.5}
 WHITE = "white: neither is shown to be above every null"
 
