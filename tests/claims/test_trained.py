@@ -69,6 +69,20 @@ def test_what_no_manifest_says_is_not_held_against_a_recipe(losses):
     assert found(losses)["verdict"] == "supported"
 
 
+SECOND = {"init": "a@400"}
+
+
+def test_what_a_second_phase_forgets_it_had_learned():
+    """That a model has forgotten its language is a finding; that it never learned it, or from other text, is none."""
+    losses = {"a": [3.1] * 3, "b": [3.9] * 3}
+    assert found(losses)["verdict"] == "untested"
+    assert found(losses, masking=SECOND)["verdict"] == "supported"
+    for more in ({"corpus": "d"}, {"shuffle": True}, {"init": "elsewhere@400"}):
+        assert found(losses, masking=SECOND | more)["why"].startswith("B has learned too little: 3% "), more
+    assert found({"a": [3.1, 3.3, 3.1], "b": [3.9] * 3}, masking=SECOND)["why"].startswith("A has")
+    assert found({"b": [3.9] * 3}, masking=SECOND)["why"].startswith("B has"), "of its first phase nothing is known"
+
+
 CORRUPTED = {"masking.mask": 0.8, "masking.random": 0.1}
 
 

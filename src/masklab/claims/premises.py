@@ -11,6 +11,7 @@ import numpy as np
 from masklab.claims.claim import Claim, gap_of, loss_of
 from masklab.claims.effects import Correlation, Growth, Matched, Mediated, Within
 from masklab.claims.values import effect_estimate, points
+from masklab.config.references import split_reference
 from masklab.scores.estimate import Estimate
 from masklab.scores.reading import CONVERGED, Reading, leaves
 from masklab.scores.results import Results, difference
@@ -110,18 +111,39 @@ def untrained(claim: Claim, results: Results) -> str | None:
 
     Where the least possible loss is known and measured: `OF_KNOWABLE` of what lies between it and the entropy of single
     words. Elsewhere a share `OF_ENTROPY` of that entropy: near it verdicts tell how models begin to learn, and no more.
+    Of a second phase it is enough that its first has: what it forgets is its own doing, and a finding.
     """
     view = results.view
     for recipe in _recipes(claim) if claim.trained else ():
-        shares = _shares_learned(results, recipe) if view.fact(recipe, "steps") else {}
-        for (what, least), share in shares.items():
-            if share < least:
-                return f"{view.label(recipe)} has learned too little: {share:.0%} of {what}, of which {least:.0%} count"
+        short, first = _lacks(_shares_learned(results, recipe)), _first_phase(view, recipe)
+        begun = _shares_learned(results, first) if first else {}
+        if short and (not begun or _lacks(begun)):
+            return f"{view.label(recipe)} has learned too little: {short}"
     return None
 
 
+def _first_phase(view, recipe) -> str | None:
+    """The recipe of the study whose weights a recipe goes on from, on the same corpus."""
+    init = view.fact(recipe, "init")
+    first = split_reference(init, "init")[0] if init and not view.fact(recipe, "shuffle") else None
+    return first if first in view.recipes and view.fact(first, "corpus") == view.fact(recipe, "corpus") else None
+
+
+def _lacks(shares) -> str | None:
+    """In words, a share that a recipe has learned and that does not count; None if all do."""
+    said = (
+        f"{share:.0%} of {what}, of which {least:.0%} count" for (what, least), share in shares.items() if share < least
+    )
+    return next(said, None)
+
+
 def _shares_learned(results, recipe) -> dict[tuple[str, float], float]:
-    """(of what, the least that counts) -> the share that a recipe has learned in its worst replicate."""
+    """(of what, the least that counts) -> the share that a recipe has learned in its worst replicate.
+
+    Empty where nothing was trained or nothing is known.
+    """
+    if not results.view.fact(recipe, "steps"):  # nulls
+        return {}
     gaps, worst, alone = results.values(gap_of(recipe)), {}, _masks_alone(results.view, recipe)
     floors = results.values(Reading(recipe, "floor"))
     for (name, replicate), facts in results.models.items():
