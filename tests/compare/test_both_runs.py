@@ -114,7 +114,7 @@ def test_verdicts_that_are_not_the_same_everywhere_are_told(tmp_path, config):
     lines = told(frame, alone).splitlines()
     assert lines[0].startswith("claims of pair on the replicates of both together: ")
     assert len(lines) == 1 + (frame["verdict"] != "inconclusive").sum()
-    assert told(frame, pd.concat([alone.assign(verdict_before=frame["verdict"])])) == lines[0]
+    assert told(frame, alone.assign(verdict_before=frame["verdict"])) == lines[0]
 
 
 def test_the_command_takes_the_config_that_declares_the_study(tmp_path, config, capsys):
