@@ -80,6 +80,21 @@ def test_fine_tuning_is_planned_in_its_precision():
     assert seconds["fp32"] > seconds["bf16"] == seconds["auto"]
 
 
+def test_what_checkpoints_leave_out_is_not_planned_for():
+    """A fine-tuning reads the encoder: as long with a decoder in pre-training as without."""
+    raw, flops = copy.deepcopy(RAW), {}
+    raw["objectives"]["mae"] = {"mae": 1}
+    for objective, decoder in (("mlm", None), ("mae", {"layers": 2})):
+        raw["encoders"]["e"]["decoder"] = decoder
+        for model in raw["models"].values():
+            model |= {"objective": objective, "keep_decoder": decoder is not None}
+        plan = make_plan(load(raw), "h100")
+        flops[objective] = [
+            plan.costs[key].flops for key in (("probe", "tune", "first", "1", "all"), ("pretrain", "first", "1"))
+        ]
+    assert flops["mae"][0] == flops["mlm"][0] and flops["mae"][1] > flops["mlm"][1]
+
+
 def test_wider_layers_reach_more_of_the_peak():
     """Factors of an entry by width and precision, interpolated between logarithms of widths, level beyond them."""
     entry = {"gpu": False, "peak": {"fp32": 1e9, "bf16": 1e9}, "share": {"fp32": 0.5, "bf16": 1.0},

@@ -255,6 +255,8 @@ class Costs:
         entry, trained = self.config.probes[probe], self.config.models[recipe]
         steps, tasks = units(entry, trained)[unit]
         encoder = self.config.encoders[trained.encoder]
+        if entry.kind != "loss":  # the others read the encoder alone
+            encoder = encoder.model_copy(update={"decoder": None})
         if encoder.kind == "words":
             fits = len(tasks) * len(getattr(entry, "sizes", None) or [1])
             return Cost(self.assumed["start_seconds"] + fits * self.assumed["regression_seconds"])
