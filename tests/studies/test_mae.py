@@ -444,6 +444,16 @@ def test_the_rank_of_a_law_is_an_axis(laws):
     all_is_in_view(figure)
 
 
+def test_against_the_loss_every_row_says_which_law_it_is_of(laws):
+    results = synthetic.results(laws, "mae-law", lawful, noise=0)
+    figure, data = drawn(laws, results, "figures", "figure_loss")
+    said = [axes.get_ylabel() for axes in figure.axes]
+    assert said == [f"rank {k}: {what}" for k in (8, 48) for what in ("rank, centred",) * 2 + ("share outside",)]
+    gaps = data[data["what"] == "gap"].set_index("panel")["value"]
+    assert gaps.to_dict() == pytest.approx({"rank 8": 1, "rank 48": 3})
+    nothing_overlaps(figure)
+
+
 def test_doses_are_per_doubling_of_the_rank(laws):
     """[MASK]s less real tokens of 30 dimensions; at initial weights nothing depends on the law."""
     found = law_claims(laws, synthetic.results(laws, "mae-law", lawful, noise=0))

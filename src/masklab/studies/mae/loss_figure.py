@@ -10,7 +10,7 @@ from masklab.scores.estimate import estimate
 TITLES = {
     "gap": "Masked − unmasked",
     "own": "[MASK]s themselves",
-    "outside": "[MASK]s − hidden words",
+    "outside": "Above hidden words",
 }
 HEIGHT = 2.1
 
@@ -29,9 +29,9 @@ def figure_loss(results, chosen):
             axes.axhline(0, color="0.6", linewidth=0.8, zorder=0, label="_nothing")
             limits(axes, frames)
             axes.set_xlabel("Validation loss (nats)")
-            axes.set_ylabel("Share outside" if what == "outside" else "Rank, centred")
-            said = TITLES[what] if len(chosen) == 1 else f"{title}: {TITLES[what]}"
-            style.panel_title(axes, said, next(letters))
+            unit = "share outside" if what == "outside" else "rank, centred"
+            axes.set_ylabel(unit.capitalize() if len(chosen) == 1 else f"{title}: {unit}")
+            style.panel_title(axes, TITLES[what], next(letters))
             data += frames
     handles = dict(key(label, **look) for label, look in looks.items()) | interval_key(data, "bar")
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
