@@ -1,7 +1,10 @@
 """What each figure and table of the wing shows, in a sentence or two, as it stands beside it."""
 
 FIGURES = {
-    "figure1a": "Effective rank of the hidden states by layer, for inputs with and without [MASK].",
+    "figure1a": (
+        "Effective rank of the hidden states by layer, for inputs with and without [MASK]; a null has the line, solid"
+        " or dashed, of its inputs."
+    ),
     "figure1a_centred": "Figure 1a with the mean state subtracted first.",
     "figure1b": "Effective rank of the states at [MASK] alone, by layer, plain and with the mean subtracted.",
     "figure_outside": (
