@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from masklab.config import checkpoints, split_reference
+from masklab.config.autoencoder import READ_PREDICTIONS
 from masklab.config.masks import masks_called
 from masklab.config.replicates import split_instance, trained_replicates
 from masklab.config.schema import Encoder, LabelFiles, Masking
@@ -255,7 +256,7 @@ class Costs:
         entry, trained = self.config.probes[probe], self.config.models[recipe]
         steps, tasks = units(entry, trained)[unit]
         encoder = self.config.encoders[trained.encoder]
-        if entry.kind != "loss":  # the others read the encoder alone
+        if entry.kind not in READ_PREDICTIONS:  # the others read the encoder alone
             encoder = encoder.model_copy(update={"decoder": None})
         if encoder.kind == "words":
             fits = len(tasks) * len(getattr(entry, "sizes", None) or [1])
