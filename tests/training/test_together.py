@@ -338,7 +338,7 @@ def test_which_recipes_of_the_default_run_train_side_by_side():
     trained = {name for name, model in config.models.items() if model.steps and config.encoders[model.encoder].network}
     alone = {name for name in trained - found}
     assert {name for name in alone if not name.startswith(("mae-", "ib-hmm-"))} == set()
-    assert {"mae-mlm", "mae-80-10-10"} <= found and not {"mae-mae", "ib-hmm-l"} & found
+    assert {"mae-rank-3-mlm", "dh-single-with"} <= found and not {"mae-mae", "mae-mlm", "ib-hmm-l"} & found
     model, encoder, mlm = config.models["dh-single-with"], config.encoders["dh"], Objective(mlm=1)
     assert stacks(model, encoder, mlm)
     for keys in ({"stack": False}, {"precision": "bf16"}, {"micro_batch": 8}, {"processes": 2}, {"steps": 0}):
