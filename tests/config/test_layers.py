@@ -287,6 +287,21 @@ studies:
     assert found["copy"]["sets"] == found["mlsm"]["sets"]
 
 
+def test_panels_stand_in_the_order_of_a_file_that_names_them_all(write):
+    write("""\
+studies:
+  a: {like: dh, panels: {separate: null, mine: {one: dh-single-with}, single: {one: dh-single-with}, shared: null}}
+  b: {like: a, panels: {single: {two: dh-single-with}, mine: {one: dh-single-with}}}
+  c: {like: a, panels: {single: {two: dh-single-with}}}
+""")
+    found = laid("my.yaml")["studies"]
+    assert list(found["a"]["panels"]) == ["mine", "single"]
+    assert list(found["b"]["panels"]) == ["single", "mine"]
+    assert list(found["c"]["panels"]) == ["mine", "single"] and found["c"]["panels"]["single"] == {
+        "two": "dh-single-with"
+    }
+
+
 def test_what_names_a_removed_entry_is_said_of_the_removal(write):
     write("seed: 2\nmodels:\n  strict-mlm: {steps: 810}\n  strict-kd: null")
     assert said_of("my.yaml").startswith(

@@ -132,7 +132,8 @@ def lay_entry(section, under, entry, above, below, optimisers):
 def over(base, entry, optimisers):
     """Keys of `entry` over those of `base`, mapping by mapping.
 
-    A panel of a study replaces the one below it as a whole. So does an optimiser that is like one or of another kind.
+    A panel of a study replaces the one below it as a whole, and where `entry` names every panel of `base`, the order
+    is its own. An optimiser that is like one or of another kind replaces the one below it too.
     """
     merged = overlay(base, entry)
     changed, under = entry.get("optimiser"), base.get("optimiser")
@@ -142,7 +143,9 @@ def over(base, entry, optimisers):
         other = kind is not None and kind_of("optimisers", under, optimisers) != kind
         merged["optimiser"] = changed if other or "like" in changed else overlay(under, changed)
     if isinstance(entry.get("panels"), dict) and isinstance(base.get("panels"), dict):
-        merged["panels"] = flat(base["panels"], entry["panels"])
+        under, above = base["panels"], entry["panels"]
+        left = [name for name, panel in under.items() if panel is not None and name not in above]
+        merged["panels"] = flat(under if left else Mapping(), above)
     return merged
 
 
