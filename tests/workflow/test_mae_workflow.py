@@ -71,7 +71,7 @@ def test_a_setting_of_one_objective_re_runs_the_models_that_have_it_and_below(do
 
 @pytest.mark.parametrize(
     ("preset", "replicates", "recipes", "figures"),
-    [("evening", 5, 6 + 7, 5), ("gpu", 3, 5 + 10, 6), ("paper", 1, 18, 6)],
+    [("evening", 5, 9 + 7, 6), ("gpu", 3, 5 + 10, 6), ("paper", 1, 18, 6)],
 )
 def test_presets_dry_run(preset, replicates, recipes, figures):
     """Recipes and their nulls, each in so many replicates."""
@@ -84,6 +84,13 @@ def test_the_text_preset_dry_runs():
     """Three replicates of two recipes, untrained, trained and shuffled."""
     counts = jobs(dry_run_of_preset("text", "mae-text"))
     assert counts["pretrain"] == 3 * 2 * 3 and counts["figure"] == 5 and counts["study_claims"] == 1
+
+
+def test_the_text_preset_with_tasks_of_glue_dry_runs():
+    """The same models; they and bags of words are fine-tuned on both tasks."""
+    text, more = (jobs(dry_run_of_preset(preset, "mae-text")) for preset in ("text", "text-glue"))
+    assert more["task"] == 2 and more["table"] == text["table"] + 2
+    assert more["probe"] - text["probe"] == more["pretrain"] == text["pretrain"] + 3
 
 
 LAW = {
