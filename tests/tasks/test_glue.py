@@ -7,8 +7,10 @@ import types
 import pandas as pd
 import pytest
 
+from masklab.config import read
 from masklab.config.schema import GlueTask, SquadTask
 from masklab.errors import MaskLabError
+from masklab.scores.facts import task_facts
 from masklab.tasks import build, write_task
 from masklab.tasks.glue import FORMS
 
@@ -43,6 +45,13 @@ def folder(tmp_path):
         return GlueTask(kind="glue", task=task, folder=str(tmp_path))
 
     return write
+
+
+@pytest.mark.parametrize("task", FORMS)
+def test_what_tables_report_is_what_the_best_model_is_chosen_by(task):
+    assert GlueTask(kind="glue", task=task).own_metric == FORMS[task].metric
+    config = read(values=[f"tasks={{mine: {{kind: glue, task: {task}}}}}"])
+    assert task_facts(config, "mine")["metric"] == FORMS[task].metric
 
 
 def test_every_task_in_its_own_format(folder, tmp_path):

@@ -75,7 +75,8 @@ def task_facts(config, name: str) -> dict:
     """Facts of a task; `metric` is the one it reports, `redrawn` whether every replicate has its own."""
     facts = _drawn(config, "task", config.tasks[name])
     facts = {key.removeprefix("task."): value for key, value in facts.items()}
-    return {"metric": "accuracy"} | facts | {"redrawn": is_redrawn(config, "tasks", name)}
+    own = getattr(config.tasks[name], "own_metric", "accuracy")
+    return {"metric": own} | facts | {"redrawn": is_redrawn(config, "tasks", name)}
 
 
 def probe_facts(config, name: str) -> dict:

@@ -157,6 +157,11 @@ class GlueTask(Drawn):
     seed: int = Field(1, ge=0)
 
     @property
+    def own_metric(self) -> str:
+        """GLUE's own metric of the task, which tables and claims report."""
+        return {"cola": "mcc", "stsb": "spearman"}.get(self.task, "accuracy")
+
+    @property
     def files(self) -> list[str]:
         """The files it is read from."""
         names = ("dev_matched.tsv", "dev_mismatched.tsv") if self.task == "mnli" else ("dev.tsv",)
