@@ -46,6 +46,7 @@ def test_a_region_is_open(interval, bounds, verdict, edge):
         ((-0.02, 0.04), (0.0, INF), "negligible"),
         ((-0.04, 0.02), (-INF, 0.0), "negligible"),
         ((0.0, 0.04), (0.0, INF), "negligible"),
+        ((-0.02, 0.04), (0.0, 0.05), "negligible"),  # said to be slightly above 0
         ((-0.02, 0.05), (0.0, INF), "inconclusive"),  # as much as what counts
         ((-0.05, 0.02), (0.0, INF), "inconclusive"),
         ((0.01, 0.04), (0.0, INF), "supported"),  # little, but there

@@ -1,7 +1,10 @@
 """Claims about tasks that the best models fail, about most of several tasks, and about updates."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from masklab.claims.claim import Claim
 from masklab.claims.effects import Crossing, Median, Reach, difference
@@ -99,6 +102,36 @@ def test_slightly_is_above_0_and_below_the_margin():
         found.append(verdicts([claim(effect, region="slightly")], scores).iloc[0])
     assert [row.verdict for row in found[1:]] == ["supported", "contradicted"] and found[0].verdict != "supported"
     assert found[1].margin == 0.02
+    own = verdicts([claim(effect, region="slightly", margin=0.005)], scores)
+    assert own["verdict"].tolist() == ["contradicted"] and own["margin"].tolist() == [0.005]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "spread", "verdict", "least"),
+    [
+        ("all", 0.003, "negligible", 0.005),  # .02 in four doublings
+        ("all", 0.005, "inconclusive", None),
+        ("small", 0.005, "negligible", 0.01),  # in the two from 10 to 40 examples
+    ],
+)
+def test_a_slope_counts_if_it_comes_to_the_margin_over_the_sizes_that_it_is_of(sizes, spread, verdict, least):
+    """Slopes whose interval over replicates has the half width of `spread`, to both sides of 0."""
+    error = spread / stats.t.ppf(0.975, 2) * 3**0.5
+    rows = [
+        {"recipe": name, "replicate": r, "step": 400, "probe": "p", "task": "control", "split": "test"}
+        | {"metric": "mcc", "value": 0.5 + (name == "a") * error * (r - 2) * np.log2(size / 10), "n": 50}
+        | {"train_size": size}
+        for name in "ab"
+        for size in (10, 40, 160)
+        for r in (1, 2, 3)
+    ]
+    probes = {"p": {**view().probes["p"], "sizes": [160, 10, 40]}}
+    slopes = (Reading(name, "mcc", ("control",), sizes=sizes, over="train_size", reduce="slope") for name in "ab")
+    found = Results(replace(view(), probes=probes), rows_to_frame(rows))
+    said = verdicts([Claim("faster", "1", "F", "grows faster", difference(*slopes), learned=False)], found).iloc[0]
+    assert said["verdict"] == verdict and said["high"] == pytest.approx(spread)
+    if least is not None:
+        assert said["why"] == f"shown to be less than {least:g}" and said["unit"] == "mcc per doubling"
 
 
 @pytest.mark.parametrize(

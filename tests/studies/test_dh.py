@@ -313,7 +313,7 @@ def test_few_test_rows_are_training_rows(preset):
 def test_doses_at_as_many_sizes_as_the_paper_has():
     """Four of ten are drawn, the first and the last among them."""
     ten = [25 * size for size in range(1, 11)]
-    changed = config_of({"probes": {"dh-single": {"sizes": ten}}})
+    changed = config_of({"probes": {key: {"sizes": ten} for key in ("dh-single", "dh-doses")}})
     figure, data = shown(changed, synthetic.results(changed, "dh", paper), "figures", "figure_dose")
     assert sorted(set(data["train_size"])) == [25, 100, 175, 250]
     nothing_overlaps(figure)

@@ -95,14 +95,21 @@ class Claim:
     def least_in(self, view: View) -> float:
         """The least difference that counts, where the claim is about its sign: the study's margin of what it is in.
 
-        Of a loss it is the difference up to which two losses are equal. 0 of other claims, of which any difference
-        counts; so does one that is measured from a threshold.
+        Of a loss it is the difference up to which two losses are equal; of a slope over training sizes, what comes to
+        the margin from the first of them to the last. 0 of other claims, of which any difference counts; so does one
+        that is measured from a threshold.
         """
-        if self.region not in SIGNS or getattr(self.effect, "threshold", 0.0):
+        if self.region not in (*SIGNS, "slightly") or getattr(self.effect, "threshold", 0.0):
             return 0.0
+        if self.region == "slightly":
+            return self.margin_in(view)
         margins = dict.fromkeys(SCORES, view.margin) | {"share of the floor": view.saturation}
         margins |= {metric.replace("_", " "): least for metric, least in view.margins.items()}
-        return margins.get(self.effect.unit(view), 0.0)
+        score, per_doubling, _ = (unit := self.effect.unit(view)).partition(" per doubling")
+        if not per_doubling or unit in margins:
+            return margins.get(unit, 0.0)
+        doublings = max(reading.doublings(view) for reading in leaves(self.effect))
+        return margins.get(score, 0.0) / doublings if doublings else 0.0
 
     def margin_in(self, view: View) -> float:
         """The margin that its region has; 0 where the margin is no part of it."""

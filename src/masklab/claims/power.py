@@ -20,7 +20,8 @@ def power(
 
     effect: the true mean; spread: the standard deviation of a replicate; items: the standard error that the choice of
     test items adds, whatever the number of replicates; least: the difference that counts, of bounds of which one is 0
-    and the other infinite. Decided: the interval lies inside, or wholly outside, or nearer to 0 than `least`.
+    and the other no nearer to 0 than it. Decided: the interval lies inside, or wholly outside, or nearer to 0 than
+    `least`.
     """
     if count < 2:
         return 0.0

@@ -1,8 +1,8 @@
 """Claims tested on results: an effect with its interval, the premises, and what follows.
 
 Verdicts: `supported`, if the whole 95 % interval lies inside the claim's region; `contradicted`, if it lies wholly
-outside; `negligible`, if the claim is about the sign of a difference of scores or of a correlation, and the interval
-holds 0 but nothing as large as the study's margin; `inconclusive`, if none of these, or of fewer than three
+outside; `negligible`, if the claim is about the sign of a difference of scores, of a slope or of a correlation, and the
+interval holds 0 but nothing as large as the study's margin; `inconclusive`, if none of these, or of fewer than three
 replicates; `untested`, if a premise fails or something was not measured. For a claim of a difference that is the
 two-sided test at 5 %; for one of equality, and for `negligible`, two one-sided tests at 2.5 % each (Schuirmann 1987).
 Beside the plain verdict stands the one that survives Holm's correction for the number of claims that the study tests.

@@ -17,7 +17,7 @@ from masklab.errors import MaskLabError
 from masklab.rng import generator
 from masklab.scores import items as item_files
 from masklab.scores.estimate import FISHER, PLAIN, Estimate, estimate
-from masklab.scores.reading import CONVERGED, CORRELATIONS, WHOLE, Reading, base
+from masklab.scores.reading import CONVERGED, CORRELATIONS, WHOLE, Reading, base, sizes_among
 from masklab.scores.schema import LIMITS
 from masklab.scores.view import View
 
@@ -292,14 +292,7 @@ class Results:
 
     def _sizes(self, rows, which):
         sizes = self._columns["train_size"][rows]
-        if isinstance(which, int):
-            return sizes == which
-        distinct = np.unique(sizes)
-        half = -(-len(distinct) // 2)
-        return np.isin(
-            sizes,
-            {"all": distinct, "small": distinct[:half], "large": distinct[half:], "largest": distinct[-1:]}[which],
-        )
+        return np.isin(sizes, sizes_among(np.unique(sizes).tolist(), which))
 
     def _layers(self, rows, which):
         layers = self._columns["layer"][rows]
