@@ -104,9 +104,12 @@ def test_holms_correction_by_its_definition():
             break
         kept.add(index)
     expected = [v if i in kept or v == "untested" else "inconclusive" for i, v in enumerate(verdicts)]
-    assert _corrected(frame) == expected
-    nothing = frame.iloc[[2]]
-    assert _corrected(nothing) == ["untested"]
+    assert _corrected(frame, [(each, 1.0) for each in p]) == expected
+    # at .05 / 4 it is not shown on which side of 0 the fourth lies, but that it is near 0
+    near = frame.assign(p=[0.001, 0.02, np.nan, 1e-9, 0.2])
+    levels = [(0.001, 1.0), (0.02, 1.0), (np.nan, np.nan), (0.022, 1e-9), (0.2, 1.0)]
+    assert _corrected(near, levels) == ["supported", "contradicted", "untested", "negligible", "inconclusive"]
+    assert _corrected(frame.iloc[[2]], levels[2:3]) == ["untested"]
     assert (_count(1), _count(2)) == ("one replicate", "2 replicates")
 
 

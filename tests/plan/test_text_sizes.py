@@ -110,4 +110,4 @@ def test_without_files_a_budget_of_words_still_counts():
     assert found.sequences("c", "t") == pytest.approx(1300 / (sum(LINES) / len(LINES) / 1.3))
     plan = make_plan(config(), "cpu")
     assert plan.guessed == {"c"} and Sizes(checkout_paths(config()), assumed).sequences("c", "t") == 1e7
-    assert "GUESSED: how large the text of c is, whose files are not there." in table(plan)
+    assert "GUESSED: how large c is." in table(plan)

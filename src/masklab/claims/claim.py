@@ -3,11 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from masklab.claims.effects import Sum
 from masklab.scores.reading import RANKS, Reading, leaves, needs
 from masklab.scores.view import View
 
-Region = Literal["above 0", "below 0", "slightly", "equal", "no more", "no less"]
-MARGINAL = ("slightly", "equal", "no more", "no less")  # regions that the margin is part of
+Region = Literal["above 0", "below 0", "equal", "no more", "no less"]
+MARGINAL = ("equal", "no more", "no less")  # regions that the margin is part of
 SIGNS = ("above 0", "below 0")  # regions that are about the sign alone
 # Units that the study's margin is in.
 SCORES = ("accuracy", "accuracy full width", "mcc", "f1", "exact", "pearson", "spearman", "score")
@@ -19,9 +20,9 @@ class Claim:
     """One assertion: a sentence, a number, and where the number should lie if the sentence is true.
 
     section: where it stands; figure: what shows it; text: the sentence, shortened.
-    effect: of `masklab.claims.effects`, or a reading. region: above 0, below 0, above 0 but less than the study's
-    margin (slightly), within the margin of 0, at most the margin, at least minus the margin. margin: its own in place
-    of the study's.
+    effect: of `masklab.claims.effects`, or a reading. region: above 0, below 0, within the study's margin of 0 (equal),
+    at most the margin (no more), at least minus the margin (no less). margin: its own in place of the study's; of a
+    slope over training sizes the study's is what it comes to over all of them.
     given: effects that the sentence presupposes: that something diminishes, or is owing to something, can be true or
     false only where there is that something. Each must be shown to be above 0.
     equal_loss: the sentence presupposes that its recipes have equal losses at the checkpoints compared.
@@ -80,42 +81,54 @@ class Claim:
                 readings.append(replace(plain, tasks=self.learned_tasks or plain.tasks))
         return list(dict.fromkeys(readings))
 
-    def bounds(self, view: View) -> tuple[float, float]:
+    def bounds(self, results) -> tuple[float, float]:
         """The open interval that its region stands for."""
-        margin, inf = self.margin_in(view), float("inf")
+        margin, inf = self.margin_in(results), float("inf")
         return {
             "above 0": (0.0, inf),
             "below 0": (-inf, 0.0),
-            "slightly": (0.0, margin),
             "equal": (-margin, margin),
             "no more": (-inf, margin),
             "no less": (-margin, inf),
         }[self.region]
 
-    def least_in(self, view: View) -> float:
+    def least_in(self, results) -> float:
         """The least difference that counts, where the claim is about its sign: the study's margin of what it is in.
 
-        Of a loss it is the difference up to which two losses are equal; of a slope over training sizes, what comes to
-        the margin from the first of them to the last. 0 of other claims, of which any difference counts; so does one
-        that is measured from a threshold.
+        Of a loss it is the difference up to which two losses are equal. 0 of other claims, of which any difference
+        counts; so does one that is measured from a threshold or a level.
         """
-        if self.region not in (*SIGNS, "slightly") or getattr(self.effect, "threshold", 0.0):
+        effect, view = self.effect, results.view
+        if self.region not in SIGNS or getattr(effect, "threshold", 0.0) or getattr(effect, "level", False):
             return 0.0
-        if self.region == "slightly":
-            return self.margin_in(view)
+        if (slope := self._least_slope(results)) is not None:
+            return slope
         margins = dict.fromkeys(SCORES, view.margin) | {"share of the floor": view.saturation}
         margins |= {metric.replace("_", " "): least for metric, least in view.margins.items()}
-        score, per_doubling, _ = (unit := self.effect.unit(view)).partition(" per doubling")
-        if not per_doubling or unit in margins:
-            return margins.get(unit, 0.0)
-        doublings = max(reading.doublings(view) for reading in leaves(self.effect))
-        return margins.get(score, 0.0) / doublings if doublings else 0.0
+        return margins.get(effect.unit(view), 0.0)
 
-    def margin_in(self, view: View) -> float:
+    def margin_in(self, results) -> float:
         """The margin that its region has; 0 where the margin is no part of it."""
         if self.region not in MARGINAL:
             return 0.0
-        return view.margin if self.margin is None else self.margin
+        if self.margin is not None:
+            return self.margin
+        slope = self._least_slope(results)
+        return results.view.margin if slope is None else slope
+
+    def _least_slope(self, results) -> float | None:
+        """Of a slope of scores over training sizes: what comes to the margin from the least of all sizes to the most.
+
+        0 if nothing was measured; None of other effects.
+        """
+        view = results.view
+        slopes = leaves(self.effect) if isinstance(self.effect, Reading | Sum) else []
+        shapes = {(reading.over, reading.reduce, reading.form) for reading in slopes}
+        units = {replace(reading, over=None, reduce=None).unit(view) for reading in slopes}
+        if shapes != {("train_size", "slope", "value")} or not units <= set(SCORES):
+            return None
+        doublings = max(map(results.doublings, slopes))
+        return view.margin / doublings if doublings else 0.0
 
 
 def gap_of(recipe: str) -> Reading:

@@ -26,10 +26,14 @@ def less(left: "Sum", right: "Sum") -> "Sum":
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum of (weight, part) `terms`, less `threshold`."""
+    """The sum of (weight, part) `terms`, less `threshold`.
+
+    level: 0 is a level that a sentence sets, such as half of a whole, so that what is near it is not nothing.
+    """
 
     terms: tuple[tuple[float, object], ...]
     threshold: float = 0.0
+    level: bool = False
 
     def readings(self) -> list:
         return [part for _, part in self.terms]
@@ -73,9 +77,9 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Least:
-    """The least of several parts: the one whose interval ends the lowest, in all replicates.
+    """The least of several parts: above 0 if each of them is, and below 0 if one of them is.
 
-    So an effect that is above 0 is so for each part.
+    Inside other effects it is the part whose interval ends the lowest, the same one in all replicates.
     """
 
     parts: tuple

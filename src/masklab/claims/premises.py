@@ -206,6 +206,8 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
         if claim.learned_on:
             group = [*group, *(replace(reading, splits=claim.learned_on) for reading in group)]
         gains = {reading: _gains(reading, results) for reading in dict.fromkeys(group)}
+        if not any(gains.values()) and (beside := [reading for reading in gains if results.nulls(reading)]):
+            return f"no replicate has both it and its nulls: {beside[0].words(results.view)}"
         short = {
             reading: [pair for pair in own if not _counts(pair[1], results)] for reading, own in gains.items() if own
         }

@@ -20,8 +20,8 @@ from masklab.claims.effects import (
     Sum,
     Within,
 )
-from masklab.scores.estimate import FISHER, MISSING, PLAIN, Estimate, estimate, fisher_z, squared
-from masklab.scores.reading import Reading
+from masklab.scores.estimate import FISHER, MISSING, PLAIN, Estimate, estimate, fisher_z, least, squared
+from masklab.scores.reading import CORRELATIONS, Reading
 from masklab.scores.results import NOTHING, Results, Values
 
 
@@ -39,17 +39,26 @@ def values(effect, results: Results) -> Values:
     return Values(tuple(replicates), data[:, None])
 
 
-def effect_estimate(effect, results: Results) -> Estimate:
-    """Mean and interval of an effect; `MISSING` where no replicate has all of it."""
+def effect_estimate(effect, results: Results, parts: int = 1) -> Estimate:
+    """Mean and interval of an effect; `MISSING` where no replicate has all of it.
+
+    parts: of how many effects it is one, of which the least is asked for.
+    """
+    if isinstance(effect, Least) and not isinstance(effect, Median):
+        return least([effect_estimate(part, results, parts * len(effect.parts)) for part in effect.parts])
     measured = values(effect, results)
     if not measured.replicates:
         return MISSING
-    scale, parts = PLAIN, 1
+    return estimate(measured.scalar, rounding(effect, results), _scale(effect, results), parts=parts)
+
+
+def _scale(effect, results):
+    """Where an interval is made: of correlations Fisher's scale, as in tables and figures."""
     if isinstance(effect, Correlation | Within) and effect.statistic != "slope":
-        scale = squared(effect.threshold) if effect.statistic == "R2" else FISHER
-    if isinstance(effect, Least) and not isinstance(effect, Median):
-        parts = len(effect.parts)
-    return estimate(measured.scalar, rounding(effect, results), scale, parts=parts)
+        return squared(effect.threshold) if effect.statistic == "R2" else FISHER
+    if isinstance(effect, Reading) and effect.form == "value" and effect.reduce is None:
+        return FISHER if effect.metrics(results.view) <= CORRELATIONS else PLAIN
+    return PLAIN
 
 
 def at_equal_loss(effect, results: Results):
@@ -125,7 +134,8 @@ def points(effect: Correlation | Within | Mediated, results: Results) -> int:
     if isinstance(effect, Within):
         left = len(values(effect, results).replicates) - 2
         return (len(effect.ys) - 1) * left - (2 if effect.givens else 1)
-    return sum(results.values(part).data.shape[1] for part in effect.ys)
+    pairs = ((results.values(part) for part in pair) for pair in zip(effect.ys, effect.xs, strict=True))
+    return sum(y.data.shape[1] for y, _ in itertools.starmap(_at_same, pairs))
 
 
 def _sum(effect, parts):
@@ -151,7 +161,9 @@ def _lower_end(values) -> float:
 def _growth(effect, parts):
     if len(parts) < 2:
         return np.full_like(parts[0].scalar, np.nan)
-    return sum(weight * part.scalar for weight, part in zip(effect.weights(), parts, strict=True))
+    # less the first: weights that add up to 0 but for rounding would make something of what does not grow
+    first = parts[0].scalar
+    return sum(weight * (part.scalar - first) for weight, part in zip(effect.weights(), parts, strict=True))
 
 
 def _matched(effect, parts):
@@ -170,16 +182,28 @@ def _median(effect, parts):
 
 
 def _slope(effect, parts):
-    x = np.asarray(effect.xs, float) - np.mean(effect.xs)
-    return np.einsum("p,prb->rb", x, np.stack([part.scalar for part in parts])) / (x @ x)
+    x, y = np.asarray(effect.xs, float) - np.mean(effect.xs), np.stack([part.scalar for part in parts])
+    return np.einsum("p,prb->rb", x, y - y[:1]) / (x @ x)  # less the first, as in `_growth`
 
 
 def _correlation(effect, parts):
     half = len(effect.ys)
-    y, x = (np.concatenate([part.data for part in sides], 1) for sides in (parts[:half], parts[half:]))
+    pairs = [_at_same(*pair) for pair in zip(parts[:half], parts[half:], strict=True)]
+    y, x = (np.concatenate([part.data for part in side], 1) for side in zip(*pairs, strict=True))
+    sizes = [np.abs(each).max(1) for each in (y, x)]
     y, x = y - y.mean(1, keepdims=True), x - x.mean(1, keepdims=True)
+    varies = [np.abs(each).max(1) > 1e-12 * size for each, size in zip((y, x), sizes, strict=True)]
     r = effect.sign * (x * y).sum(1) / np.sqrt((x * x).sum(1) * (y * y).sum(1))
+    r = np.where(np.logical_and(*varies), r, np.nan)
     return r if effect.statistic == "correlation" else r**2 - effect.threshold
+
+
+def _at_same(one: Values, other: Values) -> tuple[Values, Values]:
+    """Two curves at the points that both have; numbers as they are."""
+    if one.x is None or other.x is None or np.array_equal(one.x, other.x):
+        return one, other
+    shared = np.intersect1d(one.x, other.x)
+    return tuple(Values(each.replicates, each.data[:, np.isin(each.x, shared)], shared) for each in (one, other))
 
 
 def _within(effect, parts):

@@ -11,6 +11,7 @@ Beside the plain verdict stands the one that survives Holm's correction for the 
 import math
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from masklab.claims.claim import Claim
@@ -50,26 +51,28 @@ DECIDED = VERDICTS[:3]
 
 def test_claims(claims: list[Claim], results: Results) -> pd.DataFrame:
     """One row of `COLUMNS` per claim, in order."""
-    rows, effects = [], {}
+    rows, levels, effects = [], [], {}
     for claim in claims:
-        rows.append(tested(claim, results))
-        rows[-1]["same_effect"] = effects.setdefault(claim.effect, claim.name)
+        row = tested(claim, results)
+        levels.append(row.pop("levels"))
+        rows.append(row | {"same_effect": effects.setdefault(claim.effect, claim.name)})
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
-    return frame.assign(corrected=_corrected(frame))
+    return frame.assign(corrected=_corrected(frame, levels))
 
 
 test_claims.__test__ = False  # pytest collects by name
 
 
 def tested(claim: Claim, results: Results) -> dict:
-    """The row of one claim, without what depends on the others."""
+    """The row of one claim, without what depends on the others; `levels`: of its region, and of being negligible."""
     given = tuple(at_equal_loss(effect, results) for effect in claim.given)
     claim = replace(claim, effect=at_equal_loss(claim.effect, results), given=given)
-    view, bounds, least = results.view, claim.bounds(results.view), claim.least_in(results.view)
+    view, bounds, least = results.view, claim.bounds(results), claim.least_in(results)
     effect = effect_estimate(claim.effect, results)
     why, verdict = _judged(claim, results, effect)
     tested = verdict != "untested" and effect.replicates >= FEWEST
     undecided = verdict == "inconclusive" and effect.replicates >= 2
+    levels = _levels(effect, bounds, least) if tested else (math.nan, math.nan)
     return {
         "study": view.study,
         "claim": claim.name,
@@ -79,14 +82,15 @@ def tested(claim: Claim, results: Results) -> dict:
         "text": claim.text,
         "comparison": claim.effect.words(view),
         "region": claim.region,
-        "margin": claim.margin_in(view),
+        "margin": claim.margin_in(results),
         "value": effect.value,
         "low": effect.low,
         "high": effect.high,
         "unit": claim.effect.unit(view),
         "replicates": effect.replicates,
         "items": effect.items,
-        "p": _least_level(effect, (-least, least) if verdict == "negligible" else bounds) if tested else math.nan,
+        "p": min(levels),
+        "levels": levels,
         "verdict": verdict,
         "why": why,
         "corrected": verdict,
@@ -106,7 +110,7 @@ def _judged(claim, results, effect) -> tuple[str, str]:
         return "not a number in every replicate", "untested"
     if effect.replicates < FEWEST:
         return f"{_count(effect.replicates)}; nothing is decided by fewer than {FEWEST}", "inconclusive"
-    return decided(effect, claim.bounds(results.view), claim.least_in(results.view))
+    return decided(effect, claim.bounds(results), claim.least_in(results))
 
 
 def decided(effect: Estimate, bounds: tuple[float, float], least: float = 0.0) -> tuple[str, str]:
@@ -114,14 +118,25 @@ def decided(effect: Estimate, bounds: tuple[float, float], least: float = 0.0) -
     low, high = bounds
     if low < effect.low and effect.high < high:
         return "", "supported"
-    if effect.low == effect.high and effect.low in (low, high):  # of two curves, say, that both never arrive
-        return f"exactly {effect.low:g} in every replicate", "inconclusive"
-    if effect.high <= low or effect.low >= high:
+    exactly = effect.low == effect.high and effect.low in (low, high)  # of two curves, say, that both never arrive
+    if (effect.high <= low or effect.low >= high) and not exactly:
         return "", "contradicted"
     if -least < effect.low and effect.high < least:
         return f"shown to be less than {least:g}", "negligible"
+    if exactly:
+        return f"exactly {effect.low:g} in every replicate", "inconclusive"
     edge = low if effect.low <= low <= effect.high else high
     return f"the interval holds {edge:g}", "inconclusive"
+
+
+def _levels(effect, bounds, least: float) -> tuple[float, float]:
+    """The least levels at which the interval lies inside the region or wholly outside; and nearer to 0 than `least`.
+
+    No number makes both null hypotheses true (that it is 0, that it is `least` or more), so that the smaller of the two
+    is a level, too.
+    """
+    above, below = zip(*(two_sided(effect, bound) for bound in (-least, least)), strict=True)
+    return _least_level(effect, bounds), max(above[0], below[1]) if least else 1.0
 
 
 def _least_level(effect, bounds) -> float:
@@ -136,20 +151,29 @@ def _needed(effect, bounds, least: float = 0.0) -> int:
     over_items = max(effect.error**2 - effect.spread**2 / effect.replicates, 0.0) ** 0.5
     low, high = (float(effect.scale.to(bound)) if math.isfinite(bound) else bound for bound in bounds)
     least = float(effect.scale.to(least)) if least else 0.0  # 0 is not 0 on every scale
-    return needed(effect.centre(), effect.spread, (low, high), over_items, FEWEST, least) or MOST + 1
+    return needed(effect.centre(), effect.spread, (low, high), over_items, FEWEST, least, effect.parts) or MOST + 1
 
 
-def _corrected(frame) -> list[str]:
-    """Verdicts that survive Holm's correction over all claims that were tested."""
+def _corrected(frame, levels) -> list[str]:
+    """Verdicts at the levels that Holm's correction over all claims that were tested leaves to each.
+
+    levels: of each row `_levels`. What is not shown to lie on one side of 0 at its level may be shown to be negligible.
+    """
     from statsmodels.stats.multitest import multipletests
 
-    tested = frame["p"].notna()
-    if not tested.any():
-        return list(frame["verdict"])
-    kept = pd.Series(False, index=frame.index)
-    kept[tested] = multipletests(frame.loc[tested, "p"], alpha=1 - LEVEL, method="holm")[0]
-    undone = frame["verdict"].isin(DECIDED) & ~kept
-    return list(frame["verdict"].mask(undone, "inconclusive"))
+    verdicts, tested = list(frame["verdict"]), np.flatnonzero(frame["p"].notna())
+    if not len(tested):
+        return verdicts
+    p = frame["p"].to_numpy()[tested]
+    kept = multipletests(p, alpha=1 - LEVEL, method="holm")[0]
+    of_each = np.empty(len(p))
+    of_each[np.argsort(p, kind="stable")] = (1 - LEVEL) / np.arange(len(p), 0, -1)
+    for row, stands, level in zip(tested, kept, of_each, strict=True):
+        if verdicts[row] in DECIDED and not stands:
+            verdicts[row] = "inconclusive"
+        elif verdicts[row] in DECIDED and levels[row][0] > level:
+            verdicts[row] = "negligible"
+    return verdicts
 
 
 def _count(replicates):

@@ -69,15 +69,16 @@ CELLS_MEAN = {
     "step": "the checkpoint",
     "metric": "what `value` is: the table below",
     "value": "the mean over replicates",
-    "half": "half the width of its 95 % interval; empty for one replicate",
+    "half": "half the width of its 95 % interval; empty for one replicate, and for a null that is the same in all",
     "low": "lower end of that interval, within what the metric can be; empty for one replicate",
     "high": "its upper end",
     "replicates": "replicates behind it",
     "items": "whether the interval covers the choice of test items too",
     "n": "test items behind it",
     "majority": "what always giving one answer scores; empty where that is not known",
-    "mark": "`best` of its row by a paired interval, or why it is no result (at the majority, at chance); `difference`:"
-    " of two recipes within replicates",
+    "mark": "`best` of its row by a paired interval; why it is no result: `unlearned` (not shown to be above every"
+    " null; † in the table for people), `= majority`, `< majority`, `= chance`, `< chance`; `difference`: of two"
+    " recipes within replicates",
 }
 METRICS = {
     "accuracy": "share of right answers; of minimal pairs, of those whose grammatical half is the likelier",

@@ -28,8 +28,9 @@ def table(plan: Plan, at_once: int | None = None) -> str:
 def _guessed(plan) -> str:
     """A warning of its own, since hours may be off by an order of magnitude."""
     return (
-        f"GUESSED: how large the text of {', '.join(sorted(plan.guessed))} is, whose files are not there. What reads "
-        "it may take many times less or more: say where the files are (--config data=<folder>) and plan again."
+        f"GUESSED: how large {', '.join(sorted(plan.guessed))} is. What reads it may take many times less or more: say "
+        "where files of text are (--config data=<folder>) and plan again; a kind of corpus of your own tells its size "
+        "by a setting called `sentences` or `sequences`."
     )
 
 

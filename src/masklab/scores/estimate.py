@@ -64,6 +64,7 @@ class Estimate:
     dof degrees of freedom; spread: standard deviation of a replicate. replicates: how many; items: whether the error
     covers the choice of items too. scale: where error and spread are measured. half: half the width of the interval,
     before it is cut to what a value can be. parts: of how many numbers this is the one that was found to be the least.
+    of: of the least of several numbers, the estimates of all.
     """
 
     value: float
@@ -77,6 +78,7 @@ class Estimate:
     scale: Scale = PLAIN
     half: float = math.nan
     parts: int = 1
+    of: tuple["Estimate", ...] = ()
 
     def centre(self) -> float:
         """The mean on the scale of the error."""
@@ -155,8 +157,24 @@ def estimate(values, rounding: float = 0.0, scale: Scale = PLAIN, level: float =
     return Estimate(back(mean), low, high, error, dof, spread, count, items, scale, (high - low) / 2, parts)
 
 
+def least(estimates: list[Estimate]) -> Estimate:
+    """The estimate of the least of several numbers, each of them estimated as one of so many `parts`.
+
+    It is above a bound if all are, and below it if one is (Bonferroni); so its interval reaches from the least of the
+    lower ends to the least of the upper ones. Error and spread are those of the number with the least mean.
+    """
+    smallest = min(estimates, key=lambda each: each.value)
+    if not all(each.replicates for each in estimates):
+        return MISSING
+    low, high = (min(getattr(each, end) for each in estimates) for end in ("low", "high"))
+    return replace(smallest, low=low, high=high, half=(high - low) / 2, of=tuple(estimates))
+
+
 def two_sided(estimated: Estimate, bound: float) -> tuple[float, float]:
     """(p, q): the least levels alpha at which the interval of confidence 1 - alpha lies above, and below, `bound`."""
+    if estimated.of:
+        above, below = zip(*(two_sided(each, bound) for each in estimated.of), strict=True)
+        return max(above), min(below)
     bound = float(estimated.scale.to(bound))
     distance = estimated.centre() - bound
     if estimated.error == 0 or math.isnan(estimated.error):

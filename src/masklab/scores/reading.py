@@ -4,7 +4,6 @@ Light: figures, tables and claims say with readings what they need, when the wor
 `masklab.scores.results`.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Literal
@@ -140,12 +139,6 @@ class Reading:
             return f"{unit} off a straight course"
         return {"log": f"log {unit}", "share of the floor": "share of the floor"}.get(self.form, unit)
 
-    def doublings(self, view: View) -> float:
-        """How often the training size doubles from the least to the most that it reads; 0 if the probe has one size."""
-        probes = [view.probes[name] for name in view.measured_by(self.recipe, self.kinds(), self.tasks)]
-        read = sizes_among(sorted({size for probe in probes for size in probe.get("sizes") or ()}), self.sizes)
-        return math.log2(read[-1] / read[0]) if read else 0.0
-
     def metrics(self, view: View) -> set[str]:
         """Its metric, or those of its tasks."""
         return {self.metric or view.tasks[base(task)]["metric"] for task in self.tasks} or {self.metric}
@@ -159,14 +152,6 @@ class Reading:
         """Its fields that are not the default, JSON-able."""
         given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {name: list(v) if isinstance(v, tuple) else v for name, v in given.items() if v not in (None, (), "")}
-
-
-def sizes_among(distinct: list[int], which: int | Sizes) -> list[int]:
-    """Those that `Reading.sizes` stands for, of ascending training sizes."""
-    if isinstance(which, int):
-        return [size for size in distinct if size == which]
-    half = -(-len(distinct) // 2)
-    return {"all": distinct, "small": distinct[:half], "large": distinct[half:], "largest": distinct[-1:]}[which]
 
 
 def base(task: str) -> str:

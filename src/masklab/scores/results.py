@@ -17,7 +17,7 @@ from masklab.errors import MaskLabError
 from masklab.rng import generator
 from masklab.scores import items as item_files
 from masklab.scores.estimate import FISHER, PLAIN, Estimate, estimate
-from masklab.scores.reading import CONVERGED, CORRELATIONS, WHOLE, Reading, base, sizes_among
+from masklab.scores.reading import CONVERGED, CORRELATIONS, WHOLE, Reading, base
 from masklab.scores.schema import LIMITS
 from masklab.scores.view import View
 
@@ -141,6 +141,11 @@ class Results:
             x = np.log2(x) if reading.over == "train_size" else x
             variance /= ((x - x.mean()) ** 2).sum() or math.inf
         return math.sqrt(variance)
+
+    def doublings(self, reading: Reading) -> float:
+        """How often the training size doubles from the least to the most that is measured of what it reads."""
+        sizes = self.rows(replace(reading, sizes="all"))["train_size"]
+        return math.log2(sizes.max() / sizes.min()) if len(sizes) else 0.0
 
     def limits(self, reading: Reading) -> tuple[float, float]:
         """The least and the most that what a reading measures can be; infinite where nobody knows."""
@@ -281,18 +286,24 @@ class Results:
         return rows
 
     def _steps(self, rows, which):
-        steps, replicates = self._columns["step"][rows], self._columns["replicate"][rows]
+        steps = self._columns["step"][rows]
         if which in CONVERGED:
             first = min(self.saturated(self.gaps(self._columns["recipe"][rows[0]])), default=math.inf)
             return steps == first if which == "converged" else steps >= first
         if which not in ("first", "last"):
             return np.full(len(rows), True) if which == "all" else steps == which
-        ends = {r: (min if which == "first" else max)(steps[replicates == r]) for r in set(replicates.tolist())}
-        return steps == np.array([ends[r] for r in replicates.tolist()])
+        return steps == (steps.min() if which == "first" else steps.max())  # the recipe's, of all replicates
 
     def _sizes(self, rows, which):
         sizes = self._columns["train_size"][rows]
-        return np.isin(sizes, sizes_among(np.unique(sizes).tolist(), which))
+        if isinstance(which, int):
+            return sizes == which
+        distinct = np.unique(sizes)
+        half = -(-len(distinct) // 2)
+        return np.isin(
+            sizes,
+            {"all": distinct, "small": distinct[:half], "large": distinct[half:], "largest": distinct[-1:]}[which],
+        )
 
     def _layers(self, rows, which):
         layers = self._columns["layer"][rows]
@@ -470,7 +481,8 @@ def _reduced(curve: Values, reading) -> np.ndarray:
         if len(x) < 2:
             return np.full((len(data), 1, data.shape[2]), np.nan)
         centred = x - x.mean()
-        return np.einsum("p,rpb->rb", centred, data)[:, None] / (centred @ centred)
+        # less the first: numbers that add up to 0 but for rounding would make a slope of a level curve
+        return np.einsum("p,rpb->rb", centred, data - data[:, :1])[:, None] / (centred @ centred)
     if len(x) < 3:
         return np.full((len(data), 1, data.shape[2]), np.nan)
     share = ((x[1:-1] - x[:-2]) / (x[2:] - x[:-2]))[None, :, None]

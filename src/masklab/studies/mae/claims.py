@@ -186,7 +186,7 @@ def _cause(panel, about):
     """What the decoder alone gains over MLM, less half of what MAE-LM gains."""
     (tasks,) = panel.tasks([panel[role] for role in (MLM, KEPT, MAE)], [about]).values()
     mlm, kept, mae = (score(panel[role], tasks) for role in (MLM, KEPT, MAE))
-    return Sum(((1.0, kept), (-0.5, mae), (-0.5, mlm)))
+    return Sum(((1.0, kept), (-0.5, mae), (-0.5, mlm)), level=True)
 
 
 def _slope(panel, about):

@@ -1,0 +1,126 @@
+"""What rounding, unequal curves and unequal replicates must not decide; and the least of several numbers."""
+
+import numpy as np
+import pytest
+
+from masklab.claims.claim import Claim
+from masklab.claims.effects import Correlation, Growth, Least, Slope, difference
+from masklab.claims.values import effect_estimate, points, values
+from masklab.claims.verdict import test_claims as verdicts
+from masklab.scores.estimate import estimate, least, two_sided
+from masklab.scores.reading import Reading
+from masklab.scores.results import Results
+from masklab.scores.schema import rows_to_frame
+from masklab.scores.view import View
+
+SIZES = [(100, 400), (100, 200, 400), (250, 1000, 4000, 16000), tuple(range(10000, 110000, 10000))]
+
+
+def results(numbers, **more):
+    """numbers: (recipe, step, train_size) -> accuracy by replicate, of one task."""
+    names = dict.fromkeys(recipe for recipe, _, _ in numbers)
+    view = View(
+        "s",
+        panels={"all": {name.upper(): name for name in names if name != "null"}},
+        recipes={name: {"steps": 400, "corpus": "c", "checkpoints": [100, 400]} for name in names},
+        tasks={"t": {"metric": "accuracy", "kind": "label-files", "redrawn": True}},
+        probes={"p": {"kind": "finetune", "tasks": ["t"], "recipes": list(names), "steps": "all"}},
+        margin=0.05,
+        **more,
+    )
+    rows = [
+        {"recipe": recipe, "replicate": r, "step": step, "probe": "p", "task": "t", "split": "test"}
+        | {"metric": "accuracy", "value": value, "n": 50, "train_size": size}
+        for (recipe, step, size), own in numbers.items()
+        for r, value in enumerate(own, 1)
+        if value is not None
+    ]
+    return Results(view, rows_to_frame(rows))
+
+
+def one(effect, found, region="above 0"):
+    return verdicts([Claim("c", "1", "F", "t", effect, region, learned=False)], found).iloc[0]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("region", ["above 0", "below 0"])
+def test_a_level_curve_has_no_slope(sizes, region):
+    """Whatever a mean of logarithms is rounded to: 0, shown to be less than what counts."""
+    found = results({("a", 400, size): [0.7, 1.0, 0.84] for size in sizes})
+    slope = Reading("a", "accuracy", ("t",), over="train_size", reduce="slope")
+    assert (values(slope, found).scalar == 0).all()
+    assert one(slope, found, region)["verdict"] == "negligible"
+
+
+@pytest.mark.parametrize("xs", [(0, 0.25, 0.5, 0.75, 1), (0.1, 0.2, 0.7)])
+def test_equal_numbers_do_not_grow(xs):
+    names = "abcde"[: len(xs)]
+    found = results({(name, 400, 100): [0.7, 1.0, 0.84] for name in names})
+    readings = tuple(Reading(name, "accuracy", ("t",)) for name in names)
+    for effect in (Slope(readings, xs, "share"), Growth(readings, xs), Growth(readings)):
+        assert (values(effect, found).scalar == 0).all() and one(effect, found)["verdict"] != "supported"
+
+
+def test_exactly_0_is_negligible_where_a_little_is():
+    found = results({(name, 400, 100): [0.5] * 4 for name in "ab"})
+    gap = difference(*(Reading(name, "accuracy", ("t",)) for name in "ab"))
+    assert one(gap, found)["verdict"] == "negligible" and one(gap, found)["needed"] == 0
+
+
+def test_the_least_of_several_is_below_0_if_one_is():
+    """The first is; the second reaches further down, and further up."""
+    numbers = {"a": [0.470, 0.468, 0.472, 0.469, 0.471], "b": [0.45, 0.75, 0.50, 0.62, 0.43], "c": [0.5] * 5}
+    found = results({(name, 400, 100): own for name, own in numbers.items()})
+    gaps = [difference(Reading(name, "accuracy", ("t",)), Reading("c", "accuracy", ("t",))) for name in "ab"]
+    alone = [effect_estimate(gap, found) for gap in gaps]
+    assert alone[1].low < alone[0].low and alone[1].high > 0 > alone[0].high
+    said = one(Least(tuple(gaps)), found)
+    assert said["verdict"] == "contradicted" and said["value"] == pytest.approx(-0.03)
+    assert said["low"] == pytest.approx(alone[1].low) and alone[0].high < said["high"] < 0
+    assert two_sided(least([estimate(v, parts=2) for v in ([0.1, 0.2, 0.3], [0.2, 0.3, 0.5])]), 0.0)[
+        0
+    ] == pytest.approx(two_sided(estimate([0.1, 0.2, 0.3]), 0.0)[0])
+
+
+@pytest.mark.parametrize("truth", [(0.0, 0.0, 0.0), (0.0, 0.5, 3.0)])
+def test_intervals_of_the_least_cover(truth):
+    """The least of three means, of which none or one is apart: in 95 % of 2,000 draws at least (three errors: .935)."""
+    rng, hits, count = np.random.default_rng(3), 0, 2000
+    for _ in range(count):
+        made = least([estimate(mean + rng.normal(size=5), parts=len(truth)) for mean in truth])
+        hits += made.low <= min(truth) <= made.high
+    assert hits / count > 0.95 - 3 * (0.05 * 0.95 / count) ** 0.5
+
+
+def test_correlations_pair_what_curves_have_at_the_same_place():
+    """Accuracy at 1 to 6, the other at 2 to 7: at the five that both have they are equal."""
+    rng = np.random.default_rng(4)
+    course = rng.random(8)
+    numbers = {("a", step, 100): [course[step]] * 3 for step in range(1, 7)}
+    numbers |= {("b", step, 100): [course[step]] * 3 for step in range(2, 8)}
+    found = results(numbers)
+    curves = [Reading(name, "accuracy", ("t",), step="all", over="step") for name in "ab"]
+    effect = Correlation((curves[0],), (curves[1],), points=5)
+    assert points(effect, found) == 5 and values(effect, found).scalar == pytest.approx(1.0)
+    level = results(
+        {("a", step, 100): [0.7] * 3 for step in range(2, 8)} | {k: v for k, v in numbers.items() if k[0] == "b"}
+    )
+    assert np.isnan(values(effect, level).scalar).all()
+
+
+def test_a_replicate_without_the_last_checkpoint_is_left_out():
+    found = results({("a", 100, 100): [0.5, 0.5, 0.55, 0.5], ("a", 400, 100): [0.9, 0.91, None, 0.92]})
+    last = Reading("a", "accuracy", ("t",))
+    assert values(last, found).replicates == (1, 2, 4) and values(last, found).scalar.min() == 0.9
+
+
+def test_nulls_of_other_replicates_show_nothing():
+    """Two recipes in replicates 1 to 3, their null in the fourth alone."""
+    numbers = {("a", 400, 100): [0.9, 0.91, 0.92], ("b", 400, 100): [0.8, 0.81, 0.83]}
+    numbers[("null", 400, 100)] = [None, None, None, 0.5]
+    found = results(numbers, nulls={name: {"untrained": "null"} for name in "ab"})
+    gap = difference(*(Reading(name, "accuracy", ("t",)) for name in "ab"))
+    said = verdicts([Claim("c", "1", "F", "t", gap)], found).iloc[0]
+    assert said["verdict"] == "untested" and said["why"].startswith(
+        "no replicate has both it and its nulls: A: accuracy"
+    )
