@@ -157,8 +157,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "return np.where(scale > 0, covariance / np.where(scale > 0, scale, 2), 0.0)": "what it divides is not shown",
     },
     "scores/estimate.py": {
-        "if over_items > 1e-24 * max(2.0, mean * mean):": "24 digits below what is measured",
-        "over_items = float(values[:, 1:].mean(0).var(ddof=1)) if draws >= 1 else 0.0": "of one draw it is NaN",
+        "items = together > 1e-24 * max(2.0, mean * mean)  # more than the rounding of equal numbers": "24 digits below what is measured",
+        "together = float(values[:, 1:].mean(0).var(ddof=1)) if draws >= 1 else 0.0": "of one draw it is NaN",
     },
     "optim/direct.py": {
         "return (None, torch.ops.aten.embedding_dense_backward(gradient, ids, len(table), -2, False))": "no id is negative",

@@ -234,6 +234,8 @@ def _compare(options):
     print(told(comparison))
     if options.together:
         print(f"\n{both_runs.told(tables['together'], comparison.claims)}")
+        if note := both_runs.shares_data(config, options.together):
+            print(note)
     if options.output:
         print(f"\nwritten: {', '.join(map(str, write(tables, options.output)))}")
 

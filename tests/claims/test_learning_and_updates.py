@@ -1,5 +1,7 @@
 """Claims about tasks that the best models fail, about most of several tasks, and about updates."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -70,6 +72,17 @@ def test_a_task_below_its_null_counts_if_its_control_was_learned():
     assert said["verdict"] == "untested" and "on control" in said["why"]
     assert claim(gap("hard"), learned_tasks=("control",)).needs(view()) == [("p", "a"), ("p", "null"), ("p", "b")]
     assert claim(gap("hard"), learned=False, learned_tasks=("control",)).to_learn() == []
+
+
+def test_that_a_model_fails_is_tested_where_another_learned_the_task():
+    """A is below its nulls, which is what the claim says; B, which it does not read, is above them."""
+    found = results(flat(a=(0.05, 0, 0), b=(0.9, 0, 0), null=(0.1, 0, 0)))
+    reads = Reading("a", "mcc", ("control",), step=100)
+    effect = difference(replace(reads, step="last"), reads, 0.02)
+    assert row(effect, found, region="below 0")["verdict"] == "untested"
+    said = row(effect, found, region="below 0", learned_by=("b",))
+    assert said["verdict"] == "supported" and said["value"] == pytest.approx(-0.02)
+    assert claim(effect, learned_by=("b",)).needs(view()) == [("p", "a"), ("p", "null"), ("p", "b")]
 
 
 def test_a_median_is_above_0_if_most_parts_are():

@@ -33,6 +33,8 @@ class Claim:
     claim is about other splits and may say that nothing carries over to these.
     learned_tasks: tasks that must have been learned in place of those of the effect: controls of tasks on which a model
     that learned much may well do worse than one that learned nothing.
+    learned_by: further recipes of which it is enough that one has learned the tasks: of claims that say of the others
+    that they know too little.
     learned_metric: metric that these premises are about, on the splits of `learned_on` alone, in place of the effect's:
     of effects that are no score of a task.
     headline: whether it is one of the few claims that its study stands for.
@@ -51,6 +53,7 @@ class Claim:
     trained: bool = False
     learned_on: tuple[str, ...] = ()
     learned_tasks: tuple[str, ...] = ()
+    learned_by: tuple[str, ...] = ()
     learned_metric: str | None = None
     headline: bool = False
 
@@ -78,7 +81,8 @@ class Claim:
                     plain = replace(plain, metric=None, layers=None)
                 if self.learned_metric is not None:
                     plain = replace(plain, metric=self.learned_metric, splits=self.learned_on)
-                readings.append(replace(plain, tasks=self.learned_tasks or plain.tasks))
+                plain = replace(plain, tasks=self.learned_tasks or plain.tasks)
+                readings += [plain, *(plain.of(name) for name in self.learned_by)]
         return list(dict.fromkeys(readings))
 
     def bounds(self, results) -> tuple[float, float]:

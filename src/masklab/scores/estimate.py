@@ -3,9 +3,10 @@
 The unit of evidence is a replicate of the whole procedure, so an interval is a t interval over replicates (few, as a
 rule). Where items are kept and are the same in every replicate (a test set), their choice is part of what was drawn at
 random: the Multi-Bootstrap of Sellam et al. (2022) resamples replicates and items together. With three or five
-replicates a bootstrap over them is far too narrow, so the two parts are taken apart here: the variance of the mean over
-replicates from their spread, that over items by resampling items alone, in all replicates alike; their sum has the
-degrees of freedom of Welch and Satterthwaite. Of few replicates those degrees of freedom can grow faster than the
+replicates a bootstrap over them is far too narrow, so the parts are taken apart here: the variance of the mean over
+replicates from their spread, that over items by resampling items alone, in all replicates alike, less what items do in
+each replicate for itself, which is in the spread already; their sum has the degrees of freedom of Welch and
+Satterthwaite. Of few replicates those degrees of freedom can grow faster than the
 variance; an interval is therefore never narrower, and a level never lower, than over replicates alone. With many
 replicates it is the Multi-Bootstrap's interval (tested).
 
@@ -138,10 +139,12 @@ def estimate(values, rounding: float = 0.0, scale: Scale = PLAIN, level: float =
     spread = float(values[:, 0].std(ddof=1))
     variances = [(spread**2 / count, count - 1)]
     draws = values.shape[1] - 1
-    over_items = float(values[:, 1:].mean(0).var(ddof=1)) if draws > 1 else 0.0
-    if over_items > 1e-24 * max(1.0, mean * mean):  # more than the rounding of equal numbers
-        variances.append((over_items, draws - 1))
-    items = len(variances) > 1
+    together = float(values[:, 1:].mean(0).var(ddof=1)) if draws > 1 else 0.0
+    items = together > 1e-24 * max(1.0, mean * mean)  # more than the rounding of equal numbers
+    if items:
+        # (1 - 1 / R) of what items do in each replicate for itself; the mean has 1 / R of that, and so has its spread
+        own = float(values[:, 1:].var(1, ddof=1).mean()) - together
+        variances.append((max(together - max(own, 0.0) / (count - 1), 0.0), draws - 1))
     variances.append((shared_rounding(spread, rounding), math.inf))
     variance = sum(part for part, _ in variances)
     below = sum(part**2 / dof for part, dof in variances)
