@@ -157,7 +157,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "return np.where(scale > 0, covariance / np.where(scale > 0, scale, 2), 0.0)": "what it divides is not shown",
     },
     "scores/estimate.py": {
-        "items = together > 1e-24 * max(2.0, mean * mean)  # more than the rounding of equal numbers": "24 digits below what is measured",
+        "items = together > 1e-24 * max(2.0, mean * mean)": "24 digits below what is measured",
         "together = float(values[:, 1:].mean(0).var(ddof=1)) if draws >= 1 else 0.0": "of one draw it is NaN",
     },
     "optim/direct.py": {
@@ -175,7 +175,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "y = torch.searchsorted(p.cumsum(-1), uniforms[:, None].to(p.dtype) * p.sum(+1, keepdim=True), right=True)": LAST,
     },
     "claims/verdict.py": {
-        "kept = pd.Series(True, index=frame.index)": "what is supported or contradicted has been tested",
         "above_low, below_low = two_sided(effect, low) if math.isfinite(low) else (0.0, 2.0)": "the least of levels, another of which is 1 at most",
         "above_high, below_high = two_sided(effect, high) if math.isfinite(high) else (2.0, 0.0)": "the least of levels, another of which is 1 at most",
     },
@@ -185,7 +184,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "if self.path is None or time.monotonic() - self.last <= self.seconds:": "no two moments are the same",
     },
     "claims/power.py": {
-        "return power(count, effect, spread, bounds, items, least) > POWER": "no power is .8 to the last digit",
+        "return power(count, effect, spread, bounds, items, least, parts) > POWER": "no power is .8 to the last digit",
         "return float(np.clip((inside + outside + between) @ _WEIGHTS / 2, 0, 2))": "a probability, above 1 by rounding at most",
     },
     "objectives/cross_entropy.py": {
