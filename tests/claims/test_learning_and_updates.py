@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Crossing, Median, Reach, difference
+from masklab.claims.effects import Crossing, Lowest, Median, Reach, difference
 from masklab.claims.values import values
 from masklab.claims.verdict import test_claims as verdicts
 from masklab.scores.reading import Reading
@@ -72,6 +72,16 @@ def test_a_task_below_its_null_counts_if_its_control_was_learned():
     assert said["verdict"] == "untested" and "on control" in said["why"]
     assert claim(gap("hard"), learned_tasks=("control",)).needs(view()) == [("p", "a"), ("p", "null"), ("p", "b")]
     assert claim(gap("hard"), learned=False, learned_tasks=("control",)).to_learn() == []
+
+
+def test_either_of_two_curves_may_be_the_sooner():
+    """The level is the lower of both ends: A ends with it; B, which is above A all along, has it after 150 updates."""
+    curves = {("a", "control"): [0.2, 0.3, 0.5], ("b", "control"): [0.4, 0.6, 0.7], ("null", "control"): [0.0] * 3}
+    last = Lowest(tuple(Reading(name, tasks=("control",)) for name in "ab"))
+    reaches = (Crossing(Reading(name, tasks=("control",), step="all", over="step"), None, last, 400) for name in "ab")
+    said = row(difference(*reaches), results(curves), region="below 0")
+    assert said["value"] == pytest.approx(1 - 150 / 400) and said["verdict"] == "contradicted"
+    assert "A reaches A's or B's, the lower, mcc on control" in said["comparison"]
 
 
 def test_that_a_model_fails_is_tested_where_another_learned_the_task():

@@ -6,7 +6,7 @@ Effects nest: a difference of two slopes is a `Sum` of two `Slope`s.
 from dataclasses import dataclass
 from typing import Literal
 
-from masklab.scores.reading import Reading
+from masklab.scores.reading import Reading, leaves
 from masklab.scores.view import View
 
 
@@ -89,6 +89,22 @@ class Least:
 
     def words(self, view: View) -> str:
         return f"least of {_several(self.parts, view)}"
+
+    def unit(self, view: View) -> str:
+        return _unit(self.parts[0], view)
+
+
+@dataclass(frozen=True)
+class Lowest:
+    """The lowest of several readings in each replicate: a level that all reach. What is tested is a `Least`."""
+
+    parts: tuple[Reading, ...]
+
+    def readings(self) -> list:
+        return list(self.parts)
+
+    def words(self, view: View) -> str:
+        return f"lowest of {_several(self.parts, view)}"
 
     def unit(self, view: View) -> str:
         return _unit(self.parts[0], view)
@@ -311,8 +327,9 @@ class Crossing:
             of = f"{self.whole:g} updates"
         else:
             of = f"{view.label(self.whole.recipe)}'s {self.cost.parts(view)['what']}"
-        level = self.level.parts(view)
-        at = f"{level['recipe']}'s " + ", ".join(part for part in (level["what"], level["panel"]) if part)
+        levels = [each.parts(view) for each in leaves(self.level)]
+        whose = " or ".join(f"{level['recipe']}'s" for level in levels) + (", the lower," if len(levels) > 1 else "")
+        at = f"{whose} " + ", ".join(part for part in (levels[0]["what"], levels[0]["panel"]) if part)
         return f"share of {of} after which {view.label(self.curve.recipe)} reaches {at}{_minus(self.threshold)}"
 
     def unit(self, view: View) -> str:

@@ -11,6 +11,7 @@ from masklab.claims.effects import (
     Crossing,
     Growth,
     Least,
+    Lowest,
     Matched,
     Median,
     Mediated,
@@ -150,6 +151,10 @@ def _ratio(effect, parts):
 def _least(effect, parts):
     # one part for all replicates: the least in each of them would be below all parts by chance alone
     return min((part.scalar for part in parts), key=_lower_end)
+
+
+def _lowest(effect, parts):
+    return np.min([part.scalar for part in parts], 0)
 
 
 def _lower_end(values) -> float:
@@ -301,7 +306,7 @@ def first_reached(costs, curve, level: float) -> float:
     return float(costs[at - 1] + share * (costs[at] - costs[at - 1]))
 
 
-_FORMS = {Sum: _sum, Ratio: _ratio, Least: _least, Median: _median, Growth: _growth, Slope: _slope}
+_FORMS = {Sum: _sum, Ratio: _ratio, Least: _least, Lowest: _lowest, Median: _median, Growth: _growth, Slope: _slope}
 _FORMS |= {
     Correlation: _correlation,
     Within: _within,

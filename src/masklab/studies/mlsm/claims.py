@@ -2,11 +2,11 @@
 
 "Average" is the mean over phenomena or tasks. Where the paper's own tables give the number that a sentence is about, it
 stands behind the sentence; some of its sentences on GLUE contradict its Table 2. Sentences on sample efficiency are
-tested twice: by the gap at the first checkpoint, and by the updates after which MLSM+MLM reaches the last score of MLM,
-less those after which MLM does. A model that reads MSGS's surface cue is wrong on all of its ambiguous tasks, so on
-these a claim presupposes that the controls were learned; that MLSM falls from where it began presupposes that MLM,
-trained on from there, is above it. No claim is tested where a recipe that it reads has not learned its language. Claims
-whose recipes or tasks the study lacks are left out.
+tested twice: by the gap at the first checkpoint, and by the updates after which MLSM+MLM reaches the lower of their two
+last scores, less those after which MLM does. A model that reads MSGS's surface cue is wrong on all of its ambiguous
+tasks, so on these a claim presupposes that the controls were learned; that MLSM falls from where it began presupposes
+that MLM, trained on from there, is above it. No claim is tested where a recipe that it reads has not learned its
+language. Claims whose recipes or tasks the study lacks are left out.
 """
 
 from functools import partial

@@ -3,7 +3,7 @@
 Light: read when the workflow is parsed.
 """
 
-from masklab.claims.effects import Crossing, Least, Median, Sum, difference
+from masklab.claims.effects import Crossing, Least, Lowest, Median, Sum, difference
 from masklab.errors import MaskLabError
 from masklab.scores.reading import Reading
 from masklab.scores.view import View
@@ -90,11 +90,13 @@ class Scores:
         return difference(self.reading(size, MLSM, *sets, step=step), self.start(size, MLSM, *sets))
 
     def sooner(self, size, *sets) -> Sum:
-        """Updates after which MLSM+MLM reaches MLM's last score less those after which MLM does, as a share of all.
+        """Updates after which MLSM+MLM reaches a level less those after which MLM does, as a share of all.
 
-        Both begin with the score of the model that they start from, if that is measured of both.
+        The level is the lower of both last scores, so that each may be the sooner. Both begin with the score of the
+        model that they start from, if that is measured of both.
         """
-        level, whole = self.reading(size, MLM, *sets), self.steps(size, *sets)[-1]
+        level = Lowest(tuple(self.reading(size, objective, *sets) for objective in (JOINT, MLM)))
+        whole = self.steps(size, *sets)[-1]
         try:
             starts = [self.start(size, objective, *sets) for objective in (JOINT, MLM)]
         except Lacking:
