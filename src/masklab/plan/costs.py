@@ -20,6 +20,7 @@ from masklab.sparse.looked import ITERATIONS, SIZES, TOKENS
 from masklab.training.side_by_side import stacks
 
 FLOAT = 4  # bytes of a stored weight
+SIDES = 2  # tokens of a sequence that are never hidden: [CLS] and [SEP]
 LEARNED = 3  # codes that take as long as one step of learning from one vector, which changes the atoms too
 
 
@@ -327,10 +328,14 @@ class Costs:
 
     def _minimal_pairs(self, probe, model, encoder, tasks):
         """Each token of each sentence is masked in turn."""
-        length = round(min(self.assumed["pair_tokens"], model_length(self.config, model)))
-        sequences = sum(2 * self.sizes.pairs(task) * length for task in tasks)
-        flops = sequences * forward_flops(encoder, self.sizes.vocabulary(model.tokenizer), 1, length, 1)
-        layers = encoder.layers / 3 * sequences * length / probe.batch_tokens
+        flops = layers = 0.0
+        for task in tasks:
+            generated = self.config.tasks[task].kind == "english-pairs"
+            tokens = self.assumed["english_pair_tokens" if generated else "pair_tokens"]
+            length = round(min(tokens, model_length(self.config, model)))
+            sequences = 2 * self.sizes.pairs(task) * (length - SIDES)
+            flops += sequences * forward_flops(encoder, self.sizes.vocabulary(model.tokenizer), 1, length, 1)
+            layers += encoder.layers / 3 * sequences * length / probe.batch_tokens
         return self.device.of(encoder, flops, layers, what="forward"), flops
 
     def _passes(self, probe, model, encoder, tasks):
