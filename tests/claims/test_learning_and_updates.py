@@ -122,7 +122,7 @@ def test_updates_are_what_a_crossing_costs_unless_another_cost_is_said(level, sh
         ("small", 0.003, "negligible", 0.005),  # of the two from 10 to 40 examples: as many as the curve has
     ],
 )
-def test_a_slope_counts_if_it_comes_to_the_margin_over_the_sizes_that_it_is_of(sizes, spread, verdict, least):
+def test_a_slope_counts_if_it_comes_to_the_margin_over_all_sizes(sizes, spread, verdict, least):
     """Slopes whose interval over replicates has the half width of `spread`, to both sides of 0."""
     error = spread / stats.t.ppf(0.975, 2) * 3**0.5
     rows = [

@@ -31,6 +31,19 @@ def test_power_is_the_share_of_experiments_that_decide(bounds, effect, count):
     assert share == pytest.approx(power(count, effect, spread, bounds), abs=0.05)
 
 
+@pytest.mark.parametrize("least", [0.0, 0.06])
+@pytest.mark.parametrize("effect", [-0.03, -0.01, 0.02])
+def test_power_counts_that_the_least_was_looked_for(effect, least):
+    """Of three numbers of which one is the least: its upper end is Bonferroni's."""
+    rng, spread, count = np.random.default_rng(7), 0.02, 5
+    found = (estimate(effect + spread * rng.normal(size=count), parts=3) for _ in range(3000))
+    share = np.mean([decided(made, ABOVE, least)[1] != "inconclusive" for made in found])
+    wanted = power(count, effect, spread, ABOVE, least=least, parts=3)
+    assert share == pytest.approx(wanted, abs=0.03)
+    alone = power(count, effect, spread, ABOVE, least=least)
+    assert effect > 0 or least or alone > wanted + 0.06
+
+
 @pytest.mark.parametrize("least", [0.01, 0.03, 0.06])
 @pytest.mark.parametrize("effect", [0.0, 0.02])
 @pytest.mark.parametrize("count", [3, 5, 10])

@@ -238,6 +238,7 @@ def test_holm_takes_back_what_many_claims_find_by_chance():
     found = test_claims(claims, results(values))
     assert set(found["verdict"]) == {"supported"} and set(found["corrected"][1:]) == {"inconclusive"}
     assert found["corrected"][0] == "negligible" and found["p"][0] < found["p"][1]  # .0025 of .02 that counts
+    assert "| supported † (negligible after it) |" in markdown(found)
     assert one(BETTER, results(values))["corrected"] == "supported"
 
 

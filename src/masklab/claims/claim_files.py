@@ -70,7 +70,9 @@ def _shared(frame):
 
 
 def _verdict(row):
-    return f"{row.verdict} †" if row.corrected != row.verdict else row.verdict
+    if row.corrected == row.verdict:
+        return row.verdict
+    return f"{row.verdict} †" + ("" if row.corrected == "inconclusive" else f" ({row.corrected} after it)")
 
 
 def _table(title, rows) -> str:

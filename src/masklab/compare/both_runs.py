@@ -55,10 +55,7 @@ def together(config, study: str, roots) -> pd.DataFrame:
 
 
 def shares_data(config, study: str) -> str:
-    """A line on what the replicates of a run share: with it those of two runs are no sample of one kind. "" if nothing.
-
-    Intervals over them cover too little then: 82 % of times for 3 and 3, if what is shared differs as replicates do.
-    """
+    """A line on what all replicates of a run share, so that those of two runs are two groups; "" if that is nothing."""
     view = View.of(config, study)
     shared = {facts["corpus"] for facts in view.recipes.values() if not facts.get("corpus.redrawn")}
     shared |= {name for name, facts in view.tasks.items() if not facts["redrawn"]}
