@@ -107,8 +107,7 @@ class Claim:
             return 0.0
         if (slope := self._least_slope(results)) is not None:
             return slope
-        margins = dict.fromkeys(SCORES, view.margin) | {"share of the floor": view.saturation}
-        margins |= {metric.replace("_", " "): least for metric, least in view.margins.items()}
+        margins = dict.fromkeys(SCORES, view.margin) | {"share of the floor": view.saturation} | _margins(view)
         return margins.get(effect.unit(view), 0.0)
 
     def margin_in(self, results) -> float:
@@ -117,8 +116,11 @@ class Claim:
             return 0.0
         if self.margin is not None:
             return self.margin
-        slope = self._least_slope(results)
-        return results.view.margin if slope is None else slope
+        slope, view = self._least_slope(results), results.view
+        if slope is not None:
+            return slope
+        scores = {unit: least for unit, least in _margins(view).items() if unit in SCORES}
+        return scores.get(self.effect.unit(view), view.margin)
 
     def _least_slope(self, results) -> float | None:
         """Of a slope of scores over training sizes: what comes to the margin from the least of all sizes to the most.
@@ -132,7 +134,13 @@ class Claim:
         if shapes != {("train_size", "slope", "value")} or not units <= set(SCORES):
             return None
         doublings = max(map(results.doublings, slopes))
-        return view.margin / doublings if doublings else 0.0
+        margin = _margins(view).get(units.pop(), view.margin) if len(units) == 1 else view.margin
+        return margin / doublings if doublings else 0.0
+
+
+def _margins(view: View) -> dict[str, float]:
+    """Unit -> the margin that the study sets for it apart from that of its other scores."""
+    return {metric.replace("_", " "): least for metric, least in view.margins.items()}
 
 
 def gap_of(recipe: str) -> Reading:

@@ -8,7 +8,7 @@ when it is parsed. A user's files add figures, tables and claims to any study (`
 import importlib
 from dataclasses import replace
 
-from masklab.claims.claim import Claim
+from masklab.claims.claim import SCORES, Claim
 from masklab.config import kinds
 from masklab.config.inherit import choices
 from masklab.config.schema import Study
@@ -79,9 +79,9 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
         twice = next(claim.name for claim in every if sum(other.name == claim.name for other in every) > 1)
         raise MaskLabError(f"config: studies.{name}.claims: {twice!r} names two claims")
     for metric in study.margins:
-        if metric not in (named := [*PROBES, *CORRELATIONS]):
+        if metric not in (named := [*PROBES, *CORRELATIONS, *(score.replace(" ", "_") for score in SCORES)]):
             there = choices(metric, named, "there are", 30)
-            raise MaskLabError(f"config: studies.{name}.margins: no metric {metric!r} that is no score{there}")
+            raise MaskLabError(f"config: studies.{name}.margins: no metric {metric!r}{there}")
     where = f"config: studies.{name}.claims"
     if study.claims == "all" and not every:
         none = "no claim can be tested on the study's recipes and tasks"

@@ -55,7 +55,7 @@ class Study(Entity):
     )
     margins: dict[str, Positive] = Field(
         {},
-        description="Metric that is no score, such as `rank_interpolated` -> the difference below which it is `negligible`; `correlation` and `partial_correlation` as well. Of metrics that are not listed any difference counts.",
+        description="Metric -> its own difference of that kind: of a score, such as `mcc`, in place of `margin`; of `rank_interpolated`, `correlation` and others that are no score that below which a difference is `negligible`. Of those that are not listed any difference counts.",
     )
     gain: Share = Field(
         0.0,
