@@ -140,7 +140,9 @@ def test_a_slope_counts_if_it_comes_to_the_margin_over_all_sizes(sizes, spread, 
     if least is not None:
         assert said["why"] == f"shown to be less than {least:g}" and said["unit"] == "mcc per doubling"
     falls = Claim("persists", "1", "F", "does not fall", difference(*slopes), "no less", learned=False)
-    assert verdicts([falls], found)["margin"].tolist() == [pytest.approx(0.005)]
+    for given in (found.view, replace(found.view, margin=0.4, margins={"mcc": 0.02})):
+        said = verdicts([falls], Results(given, rows_to_frame(rows)))
+        assert said["margin"].tolist() == [pytest.approx(0.005)]
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,22 @@ def test_margins_of_what_is_no_score():
         assert found["verdict"] == verdict and found["unit"] == "rank interpolated"
 
 
+def test_a_score_may_have_a_margin_of_its_own():
+    """A difference of .03 is none by a margin of .05, one of about 0 is undecided by one of .001."""
+    larger = {"a": [0.831, 0.829, 0.830], "b": [0.801, 0.800, 0.799]}
+    none = {"a": [0.831, 0.829, 0.830], "b": [0.829, 0.831, 0.830]}
+    for values, claim, few, wide in (
+        (larger, SAME, "contradicted", "supported"),
+        (larger, replace(SAME, region="no more"), "contradicted", "supported"),
+        (none, replace(SAME, region="no less"), "inconclusive", "supported"),
+        (none, BETTER, "inconclusive", "negligible"),
+    ):
+        for margin, own, verdict in ((0.05, 0.001, few), (0.001, 0.05, wide)):
+            assert one(claim, results(values, margin=margin, margins={"accuracy": own}))["verdict"] == verdict
+    found = results(larger, margins={"accuracy": 0.05})
+    assert one(replace(SAME, margin=0.001), found)["verdict"] == "contradicted"  # the claim's own comes first
+
+
 def test_learning_on_the_trained_split_is_enough_for_claims_of_absence():
     rows = []
     for replicate in (1, 2, 3):

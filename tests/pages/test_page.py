@@ -304,7 +304,7 @@ def test_headlines_are_checked_like_other_claims():
 
 def test_margins_are_of_known_metrics():
     config = config_of(margins={"ranks": 1.0})
-    with pytest.raises(MaskLabError, match=r"config: studies\.mae\.margins: no metric 'ranks'; there are"):
+    with pytest.raises(MaskLabError, match=r"config: studies\.mae\.margins: no metric 'ranks' \(did you mean"):
         claims_of("mae", config.studies["mae"], View.of(config, "mae"))
 
 
