@@ -21,9 +21,8 @@ PRESET = running.ROOT / "presets/babylm-mlsm.yaml"
 WORDS = (5, 5, 5, 6, 6, 7, 8, 9, 11, 13, 17, 22, 27, 33, 39, 46, 55, 66, 82, 109, 1217)
 NOUNS, VERBS = ("cat", "dog", "child", "king", "river", "stone"), ("see", "follow", "find", "like", "want", "hear")
 ENDS = ("", "in the old house", "under a tree", "near the water", "at night", "with a friend")
-LABELLED = {  # file -> its columns of text; more rows than the preset takes
-    "full_eval/glue_filtered/qqp.{split}.jsonl": ("question1", "question2"),
-}
+RULES = ("subject_aux_inversion", "reflexive", "tense")  # a folder each, of Warstadt and Bowman (2020)
+CROSSED = "exp=polar-src=0-highest={0}-last={1}-template={2}_aux_per_sentence"  # where the two rules part ways
 
 
 def sentence(rng, plural=None, wrong=False) -> str:
@@ -39,15 +38,20 @@ def write(path, lines):
 
 
 def lay_down(folder, text, rows, pairs, paradigms, say=sentence):
-    """A folder as the preset wants it: lines of text, labelled rows, pairs in files of a paradigm each."""
+    """A folder as the preset wants it: lines of text, labelled rows, pairs in files of a paradigm each.
+
+    Every other row of the test splits is one on which the two rules part ways.
+    """
     rng = random.Random(1)
     write(folder / "babylm_10M/lines.txt", text)
-    for name, columns in LABELLED.items():
-        for split in ("train", "valid"):
-            made = [{column: say(rng) for column in columns} | {"label": n % 2, "idx": n} for n in range(rows)]
-            write(folder / name.format(split=split), map(json.dumps, made))
-    for split in ("train", "dev"):
-        write(folder / f"SST-2/{split}.tsv", ["sentence\tlabel", *(f"{say(rng)}\t{n % 2}" for n in range(rows))])
+    for rule, split in itertools.product(RULES, ("train", "dev", "test_full")):
+        made = [{"sentence": say(rng), "linguistic_feature_label": n % 2} for n in range(rows)]
+        for n, row in enumerate(made):
+            crossed = split == "test_full" and n // 2 % 2
+            row |= {"surface_feature_label": (n + crossed) % 2, "metadata": "exp=polar-src=1"}
+            if crossed:
+                row["metadata"] = CROSSED.format(n % 2, (n + 1) % 2, 1 + n // 4 % 2)
+        write(folder / f"ambiguous/{rule}/{split}.jsonl", map(json.dumps, made))
     for number in range(paradigms):
         seeds = range(number * pairs, (number + 1) * pairs)
         both = [[sentence(random.Random(seed), wrong=wrong) for wrong in (False, True)] for seed in seeds]
@@ -63,11 +67,11 @@ def data(tmp_path):
 
 
 def test_it_takes_an_evening_of_two_cores(data, tmp_path, monkeypatch):
-    """On lines as long as real ones, and labelled rows of 15 words a text, as MNLI's."""
+    """On lines as long as real ones, and labelled rows of 12 words, as those of the rules."""
     monkeypatch.chdir(tmp_path)
     rng = random.Random(1)
     lengths = [rng.randint(*bounds) for bounds in itertools.pairwise(WORDS) for _ in range(200)]
-    lay_down(data, ("word " * length for length in lengths), 6000, pairs=300, paradigms=67, say=lambda _: "word " * 15)
+    lay_down(data, ("word " * length for length in lengths), 4400, pairs=300, paradigms=67, say=lambda _: "word " * 12)
     config = read(str(PRESET), values=[f"data={data}"])
     plan = make_plan(config, "cpu", ["mlsm", "dictionaries"])
     total = plan.total()
@@ -77,7 +81,7 @@ def test_it_takes_an_evening_of_two_cores(data, tmp_path, monkeypatch):
     phase1 = tokens.pop("phase1")
     assert phase1 >= 30e6 and len(tokens) == 5 and min(tokens.values()) >= 10e6
     sizes = Sizes(checkout_paths(config), read_assumptions())
-    assert sizes.pairs("blimp") == 67 * 200 and sizes.rows("qqp") == (5000, 2000, 2000)
+    assert sizes.pairs("blimp") == 67 * 200 and sizes.rows("reflexive") == (300, 2000, 2000)
     assert plan.costs["dictionary_page", "babylm"].seconds > 10
 
 
@@ -96,9 +100,10 @@ SMALL = {
     "dictionaries": {"babylm": {"model": "phase1@60", "atoms": 16, "sample": 500, "iterations": 5, "batch_size": 50}},
     "tasks": {
         "blimp": {"limit": 6},
-        **{name: {"limit": 40, "limit_held_out": 20} for name in ("qqp", "sst2")},
+        "control_main_verb": {"train": 40, "valid": 20, "test": 20},
+        **{name: {"limit": 40, "limit_held_out": 20} for name in (*RULES, "subject_aux_inversion_last")},
     },
-    "probes": {name: {"epochs": 1} for name in ("glue", "msgs")},
+    "probes": {name: {"max_steps": 4} for name in ("glue", "msgs")},
 }
 
 
@@ -107,10 +112,7 @@ def test_a_shrunken_form_runs_from_files_to_claims(data, tmp_path):
     rng = random.Random(2)
     lay_down(data, (sentence(rng) for _ in range(1200)), rows=60, pairs=8, paradigms=3)
     config = running.default_config("mlsm", preset="babylm-mlsm")
-    sets = config["studies"]["mlsm"]["sets"]
-    made = ["acceptability", *sets["msgs-control"], *sets["msgs-ambiguous"]]
-    small = SMALL | {"tasks": SMALL["tasks"] | {name: {"train": 40, "valid": 20, "test": 20} for name in made}}
-    config = running.laid(config, small | {"data": str(data), "run": ""})
+    config = running.laid(config, SMALL | {"data": str(data), "run": ""})
     running.snakemake(tmp_path, config, "mlsm", "dictionaries")
     results, study = tmp_path / "results", load(config).studies["mlsm"]
     running.assert_drawn(results, "mlsm", {"figures": study.figures, "tables": study.tables})
