@@ -197,11 +197,33 @@ def test_figures_in_numbers(config, exact):
     row = data.query("recipe == 'strict-small-mlsm+mlm' and updates == 240").iloc[0]
     assert row["value"] == pytest.approx((0.7 - 0.4) / 2 - 0.03 * (1 - 240 / 400)) and row["null"] == 0
     assert set(data.query("updates == 0")["recipe"]) == {"strict-phase1", "strict-small-phase1"}
-    _, data = shown(config, exact, "figures", "figure6")
+    figure, data = shown(config, exact, "figures", "figure6")
+    assert data[["x_low", "y_low"]].min(axis=None) == pytest.approx(-0.5)  # of what a correlation can be, what is used
+    assert all(axes.get_xlim() == axes.get_ylim() == (-0.58, 1.08) for axes in figure.axes)
     assert len(data) == 2 * 2 * 4 and (data["y"] > data["x"]).all()
     ambiguous = data[~data["control"]]
     assert (data["learned"] == data["control"]).all()  # ambiguous tasks are below chance: white
     assert set(ambiguous["task"]) == {"main_verb_lexical_content", "syntactic_category_lexical_content"}
+
+
+def test_curves_begin_where_their_models_do(config, exact):
+    """A thin line from the start of phase 2 to the first mark of each, and of none that starts from new weights."""
+    new = config_of({"models": {"new": {"like": "strict-kd", "init": None, "teacher": "strict-phase1@800"}}},
+                    panels={"strict": {"KD": "strict-kd", "MLM": "strict-mlm", "MLSM": "strict-mlsm",
+                                       "MLSM+MLM": "strict-mlsm+mlm", "KD anew": "new"}})  # fmt: skip
+
+    def anew(cell):
+        return 0.6 if objective_of(cell["facts"]) == "KD from new weights" else world(cell)
+
+    for study, scores in ((config, exact), (new, synthetic.results(new, "mlsm", anew, noise=0))):
+        figure, data = shown(study, scores, "figures", "figure3")
+        begun = data[data["updates"] > 0].groupby(["panel", "label"])["updates"].idxmin()
+        first = data.loc[begun].query("recipe != 'new'")
+        thin = [line.get_xydata() for axes in figure.axes for line in axes.lines if line.get_linewidth() == 0.6]
+        ends = sorted((*start, *end) for start, end in thin)
+        starts = data.query("updates == 0").set_index("panel")["value"]
+        wanted = [(0, starts[row.panel], row.updates, row.value) for row in first.itertuples()]
+        assert np.allclose(ends, sorted(wanted)) and len(ends) > 2
 
 
 def recipe_of(config, column):
@@ -286,6 +308,11 @@ def test_claims_in_numbers(config, exact):
     assert value["small-joint-more"] == pytest.approx((0.72 - 0.68) - (0.77 - 0.75))
     assert value["mlsm-fades"] == pytest.approx(0.65 - 0.04 * 0.8 - 0.68)
     assert value["joint-near-mlm-everywhere"] == pytest.approx(0.02)
+    # Better by .006 at the end, and by .008 more after 80 of 400 updates.
+    assert value["glue-similar"] == pytest.approx(0.006) and value["glue-similar-no-better"] == pytest.approx(-0.014)
+    published = found.loc[["joint-near-mlm-as-published", "small-joint-over-mlm-as-published", "collapse-as-published"]]
+    assert published["value"].tolist() == pytest.approx([0.02, 0.04, 0.65 - 0.05 - 0.75])
+    assert published["comparison"].str.contains("accuracy full width").all()
     assert value["more-early-small-blimp"] == pytest.approx(0.01 * 0.8)
     # From .64 MLSM+MLM comes to .696 at its first checkpoint, and passes .68, MLM's last score, on the way.
     assert value["sooner-small-blimp"] == pytest.approx(80 * 0.04 / 0.056 / 400 - 1)

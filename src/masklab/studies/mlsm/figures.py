@@ -17,6 +17,7 @@ from masklab.scores.results import difference
 from masklab.studies.mlsm.select import CONTROL
 
 START = "start of phase 2"
+FROM_THE_START = {"linewidth": 0.6, "alpha": 0.6, "zorder": 1, "label": "_"}
 BEGIN = {"color": "0.4", "marker": "*", "markersize": 7, "linestyle": ""}
 CONTROLS = {"marker": "s", "color": "#0072B2"}
 OTHERS = {"marker": "o", "color": "#D55E00"}
@@ -111,6 +112,11 @@ def curves(results, chosen):
         if None in lines:
             start = results.summary(lines[None]).assign(x=0.0)
             marks.bars(axes, start["x"], start, label=START, **BEGIN)
+            begun = {label for label, reading in told.items() if results.view.fact(reading.recipe, "init")}
+            for label, own_frame in frame[frame["label"].isin(begun)].groupby("label"):
+                first = own_frame.loc[own_frame["x"].idxmin()]
+                ends = (0, first["x"]), (start["value"].iloc[0], first["value"])
+                axes.plot(*ends, color=looks[label].get("color"), **FROM_THE_START)
             data.append(start.assign(panel=panel, label=START, recipe=lines[None].recipe, **own.columns()))
         handles |= dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
         style.panel_title(axes, panel, index if len(chosen) > 1 else None)
@@ -238,7 +244,8 @@ def figure6(results, chosen):
     side = (style.FULL if across > 1 else style.COLUMN) / across
     figure = style.new_figure(side * across, down * (side + 0.03))
     grid = figure.subplots(down, across, squeeze=False)
-    limits, drawn = (-1.08, 1.08), []
+    reached = data[["x_low", "y_low", "majority"]].min(axis=None)
+    limits, drawn = (max(np.floor(2 * reached) / 2, -1) - 0.08, 1.08), []
     for i, j in np.ndindex(down, across):
         if i >= len(columns[j]):
             grid[i, j].remove()
