@@ -3,6 +3,8 @@
 White faces: tasks on which neither recipe is shown to be above every null of the task, the majority among them.
 """
 
+import textwrap
+
 import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator, MultipleLocator
@@ -22,7 +24,8 @@ BEGIN = {"color": "0.4", "marker": "*", "markersize": 7, "linestyle": ""}
 CONTROLS = {"marker": "s", "color": "#0072B2"}
 OTHERS = {"marker": "o", "color": "#D55E00"}
 DIAGONAL = {"color": style.GREY, "linewidth": 0.8}
-NAMED = 20  # points of Figure 2 that have a name beside them, where there are more
+WIDEST = 24  # letters of a line of such a name
+MOST, NAMED = 20, 14  # points of Figure 2 that all have a name beside them; of more of them, so many have
 POINT = {"linestyle": "", "markersize": 4.5}
 WHITE = "white: neither is shown to be above every null"
 
@@ -186,14 +189,14 @@ def _scatter(axes, part, limits, results, pair, step):
     axes.set_ylabel(f"{unit} of {results.view.label(pair[1].recipe)}")
 
 
-def _names(figure, axes, part, texts, limits):
+def _names(figure, axes, part, texts, limits, others=()):
     """Labels beside points, clear of the diagonal and of chance; intervals are pale, so that text may cross them."""
     diagonal = ((limits[0], limits[0]), (limits[1], limits[1]))
     levels = part["majority"].dropna().unique() if part["majority"].nunique() == 1 else ()
     crossed = [
         line for at in levels for line in (((limits[0], at), (limits[1], at)), ((at, limits[0]), (at, limits[1])))
     ]
-    place_labels(figure, axes, part["x"], part["y"], texts, lines=[diagonal, *crossed])
+    place_labels(figure, axes, part["x"], part["y"], texts, lines=[diagonal, *crossed], others=others)
 
 
 def _keys(data):
@@ -225,11 +228,12 @@ def figure2(results, chosen):
     if keys:
         style.legend_below(figure, list(keys.values()), list(keys), handlelength=3)
     named = data
-    if len(data) > NAMED:  # BLiMP's 67 paradigms leave no room for 67 names
+    if len(data) > MOST:  # BLiMP's 67 paradigms leave no room for 67 names
         named = data.loc[(data["y"] - data["x"]).abs().sort_values(ascending=False, kind="stable").index[:NAMED]]
     apart = "" if named is data else f"; named: the {NAMED} furthest from the diagonal"
     write_note(figure, _note(data, "test pairs") + apart)
-    _names(figure, axes, named, list(named["row"]), limits)
+    texts = [name if named is data else textwrap.fill(name, WIDEST) for name in named["row"]]
+    _names(figure, axes, named, texts, limits, data.loc[~data.index.isin(named.index), ["x", "y"]])
     return figure, data.drop(columns=["number", "control"])
 
 
