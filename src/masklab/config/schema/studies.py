@@ -55,7 +55,7 @@ class Study(Entity):
     )
     margins: dict[str, Positive] = Field(
         {},
-        description="Metric -> its own difference of that kind: of a score, such as `mcc`, in place of `margin`; of `rank_interpolated`, `correlation` and others that are no score that below which a difference is `negligible`. Of those that are not listed any difference counts.",
+        description="Metric -> a margin of its own. Of a score, such as `mcc`, it takes the place of `margin`. Of a metric that is no score, such as `rank_interpolated` or `correlation`, it is the difference below which one is `negligible`; without it any difference counts.",
     )
     gain: Share = Field(
         0.0,
