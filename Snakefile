@@ -1,5 +1,5 @@
 # MaskLab: every study from corpora to figures. `snakemake --cores all` makes all of it;
-# README.md lists the targets a person asks for. The way of the data: ARCHITECTURE.md.
+# docs/targets.md lists the targets a person asks for. The way of the data: ARCHITECTURE.md.
 from snakemake.utils import min_version
 
 min_version("9.27.1")

@@ -83,7 +83,7 @@ def main(arguments=None) -> int:
     schema = commands.add_parser("schema", help="write the JSON schema and the tables of config keys and of columns")
     schema.add_argument("--root", default=".", help="checkout to write them in")
     grow = commands.add_parser("grow", help="a checkpoint as a larger model that computes the same")
-    grow.add_argument("folder", help="checkpoint folder, e.g. results/models/strict-mlm/r1/step-800")
+    grow.add_argument("folder", help="checkpoint folder, e.g. results/models/strict-mlm/r1/step-400")
     grow.add_argument("--width", type=int, default=1, help="how many times as wide (1)")
     grow.add_argument("--layers", type=int, help="layers of the larger model (as many as the smaller one has)")
     grow.add_argument("--output", required=True, help="folder to write")

@@ -28,7 +28,7 @@ def load_model(checkpoint, device="cpu"):
     `model.tokenizer`, what it computes is the same. A masked autoencoder has its decoder where the folder keeps it.
 
     Raises:
-        MaskLabError: no such folder, one that holds no encoder, or an architecture that is not ours.
+        MaskLabError: no such folder, one that holds no encoder, or one that cannot be read as a masked language model.
     """
     from masklab.models.checkpoint import load_checkpoint
     from masklab.tokenizers import load_tokenizer as read_tokenizer

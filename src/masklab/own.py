@@ -4,7 +4,7 @@
     def generate(config, name, seed): ...
 
 The file is named under `code:` in the config. It is imported whenever the config is read, so import what is heavy
-(numpy, torch, pandas) inside functions. docs/your-own-study.md goes through one step by step.
+(torch, pandas) inside functions. docs/your-own-study.md goes through one step by step.
 """
 
 from typing import ClassVar

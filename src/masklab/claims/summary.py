@@ -82,5 +82,4 @@ def region(row) -> str:
     """Where a claim says that its effect lies, in words."""
     margin = f"{row.margin:g}"
     words = {"equal": f"within ± {margin}", "no more": f"at most {margin}", "no less": f"at least -{margin}"}
-    words["slightly"] = f"above 0, below {margin}"
     return words.get(row.region, row.region)

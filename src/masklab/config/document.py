@@ -56,7 +56,8 @@ studies:
 
 Families are written out before a file is laid over others, so that `small-wide-16: {steps: 500}` changes one member. An
 entry that says another `kind` than the one below it, or than the one it is like, replaces it. `"dh-*": null` removes
-all that match. `code:` names Python files, relative to the config, that register kinds (`masklab.config.kinds`):
+all that match. `code:` names Python files, relative to the config, that add kinds ([a study of your
+own](your-own-study.md)):
 
 ```yaml
 # words.yaml
@@ -67,17 +68,16 @@ corpora:
 
 ```python
 # words.py
-from masklab.config import kinds
-from masklab.config.schema import Entity
+from masklab import own
 
 
-class Repeated(Entity):
+class Repeated(own.Entity):
     \"\"\"One word again and again.\"\"\"
 
     word: str
 
 
-@kinds.corpus("repeated", Repeated)
+@own.corpus("repeated", Repeated)
 def generate(config, name, seed): ...  # -> {split: pyarrow.Table}
 ```
 """

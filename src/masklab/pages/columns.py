@@ -47,7 +47,7 @@ CLAIMS_MEAN = {
     "text": "the sentence, shortened",
     "comparison": "the effect that was computed, in words",
     "region": "where the effect lies if the sentence is true",
-    "margin": "the margin of the regions `slightly`, `equal`, `no more` and `no less`; 0 otherwise",
+    "margin": "the margin of the regions `equal`, `no more` and `no less`; 0 otherwise",
     "value": "the effect: its mean over replicates",
     "low": "lower end of its 95 % interval; empty for one replicate",
     "high": "upper end of its 95 % interval; empty for one replicate",

@@ -35,6 +35,8 @@ def measure(context):
 @own.claims("mine")
 def claims(view):
     """The sentence that is tested. Recipes are found by their facts, never by their names."""
+    if "guess" not in view.probes:
+        return []  # a study of something else: every study of the config is asked
     readings = {view.fact(name, "steps"): own.Reading(name, "log_probability", probe="guess") for name in view.members}
     effect = own.difference(readings[max(readings)], readings[min(readings)])
     return [own.Claim("longer", "length of training", "", "longer training guesses hidden words better", effect)]
