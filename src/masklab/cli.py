@@ -230,12 +230,16 @@ def _compare(options):
         from masklab.plan.graph import opened
 
         config = opened(options.configfile, options.config).config
-        tables["together"] = both_runs.together(config, options.together, [run_folder(run) for run in options.runs])
+        roots = [run_folder(run) for run in options.runs]
+        tables["together"] = both_runs.together(config, options.together, roots)
     print(told(comparison))
     if options.together:
         print(f"\n{both_runs.told(tables['together'], comparison.claims)}")
-        if note := both_runs.shares_data(config, options.together):
-            print(note)
+        for note in (
+            both_runs.shares_data(config, options.together),
+            both_runs.takes_on_trust(config, options.together, roots),
+        ):
+            print(note, end="\n" if note else "")
     if options.output:
         print(f"\nwritten: {', '.join(map(str, write(tables, options.output)))}")
 

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
-from masklab.claims.power import MOST, needed, power
+from masklab.claims.power import MOST, Given, needed, needed_of_least, power, power_of_least
 from masklab.claims.verdict import decided
-from masklab.scores.estimate import estimate
+from masklab.scores.estimate import estimate, least
 
 ABOVE, EQUAL = (0.0, math.inf), (-0.02, 0.02)
 
@@ -73,6 +73,38 @@ def test_what_cannot_be_decided_is_given_no_number():
     assert needed(0.0, 0.02, ABOVE) is None  # no effect at all
     assert needed(0.01, 0.02, ABOVE, items=0.02) is None  # the test set is too small, whatever the replicates
     assert needed(0.02, 1e-9, ABOVE) == 3 and MOST >= 1000
+
+
+def test_a_number_without_spread_is_still_one_of_few_items():
+    assert needed(0.01, 0.0, ABOVE, items=0.02) is None and needed(0.01, 0.0, ABOVE) == 3
+    assert needed(0.01, 0.0, ABOVE, items=0.001) == 3
+
+
+LEASTS = [[0.03, 0.03, 0.03], [0.02, 0.06, 0.1], [-0.03, 0.0, 0.05], [0.0, 0.05, 0.05], [0.01, 0.08, 0.08]]
+
+
+@pytest.mark.parametrize("effects", LEASTS)
+@pytest.mark.parametrize("bounds, margin", [(ABOVE, 0.0), (ABOVE, 0.04), ((-0.02, math.inf), 0.0), (EQUAL, 0.0)])
+def test_power_of_a_least_promises_no_more_than_experiments_keep(effects, bounds, margin):
+    """Whether its parts have nothing to do with each other or share half of their spread."""
+    rng, count, spreads = np.random.default_rng(5), 8, np.array([0.02, 0.02, 0.05])
+    parts = [Given(effect, spread, bounds, 0.0, margin, 3) for effect, spread in zip(effects, spreads, strict=True)]
+    promised = power_of_least(count, parts)
+    for shared in (0.0, 0.5):
+        verdicts = []
+        for _ in range(800):
+            noise = rng.normal(size=(3, count)) * (1 - shared) ** 0.5 + rng.normal(size=count) * shared**0.5
+            values = np.array(effects)[:, None] + spreads[:, None] * noise
+            verdicts.append(decided(least([estimate(own, parts=3) for own in values]), bounds, margin)[1])
+        assert np.mean([verdict != "inconclusive" for verdict in verdicts]) > promised - 0.04
+
+
+def test_a_least_needs_as_much_as_the_part_that_spreads():
+    steady, spread = Given(0.01, 0.004, ABOVE, parts=2), Given(0.02, 0.05, ABOVE, parts=2)
+    alone = [needed_of_least([part]) for part in (steady, spread)]
+    assert alone[0] < 10 < 40 < alone[1] <= needed_of_least([steady, spread]) <= alone[1] + 2
+    below = Given(-0.05, 0.02, ABOVE, parts=2)  # one that is below 0 is enough
+    assert needed_of_least([below, spread]) <= needed_of_least([below]) + 1 < 10
 
 
 def test_items_count_in_the_power():

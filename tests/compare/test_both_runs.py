@@ -90,6 +90,18 @@ def test_test_items_are_resampled_where_both_runs_have_them(tmp_path, config):
     assert row["high"] - row["low"] > max(2 * over_replicates, 0.5 * (alone.high - alone.low)), "both are in it"
 
 
+def test_scores_that_the_config_no_longer_asks_for_are_left_alone(tmp_path, config):
+    """A file of a checkpoint that was once measured by itself would be the last one."""
+    for k, gains in enumerate(GAINS):
+        for row in scores(gains, k):
+            folder = tmp_path / f"{k}/scores/minimal-pairs/{row['recipe']}/r{row['replicate']}"
+            write_table(rows_to_table([row]), folder / "all.parquet")
+            if row["recipe"] == "strict-mlm":
+                write_table(rows_to_table([row | {"step": 9999, "value": 0.99}]), folder / "step-9999.parquet")
+    row = together(config, "pair", [tmp_path / "0", tmp_path / "1"]).iloc[0]
+    assert abs(row["value"]) == pytest.approx(np.concatenate(GAINS).mean())
+
+
 def test_equal_replicates_are_not_counted_twice(tmp_path, config):
     roots = [kept(tmp_path / str(k), scores(GAINS[0], 1)) for k in range(2)]
     with pytest.raises(MaskLabError, match=r"have the same replicates.*another `seed`"):
@@ -125,6 +137,7 @@ def test_the_command_takes_the_config_that_declares_the_study(tmp_path, config, 
     said = capsys.readouterr().out
     assert "claims of pair on the replicates of both together: " in said and "together.csv" in said
     assert "note: all replicates of a run share blimp, strict (no `redraw`)" in said
+    assert f"note: {runs[0]} and {runs[1]} has scores alone and no records of models" in said
     assert (pd.read_csv(tmp_path / "out/together.csv")["replicates"] == 5).any()
     assert main(["compare", *runs, "--together", "mlsn", "--configfile", file]) == 1
     assert "mlsn: no study of this config" in capsys.readouterr().err

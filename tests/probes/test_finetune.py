@@ -9,7 +9,7 @@ from checked_run import items, run
 from masklab import probes
 from masklab.config.schema import FinetuneProbe
 from masklab.errors import MaskLabError
-from masklab.files import write_json
+from masklab.files import read_json, write_json
 from masklab.probes import Context
 from masklab.probes.recipe import EarlyStopping
 
@@ -97,6 +97,30 @@ def test_resumes_at_the_next_fine_tuning(context, tmp_path):
     # Another learning rate does not take up these results.
     run(context(state_folder=state, probe=PROBE.model_copy(update={"lr": 1e-4, "epochs": 1, "seeds": [1]})))
     assert len(list(state.iterdir())) == 3
+
+
+def test_what_a_model_is_includes_its_config_and_tokenizer(context, tmp_path):
+    """By which kept fine-tunings are found again: dropout has no weights."""
+    made = context()
+    for name, key, other in (("config.json", "hidden_dropout_prob", 0.25), ("tokenizer.json", "version", "1.1")):
+        again = dataclasses.replace(made, checkpoint=shutil.copytree(made.checkpoint, tmp_path / key))
+        assert again.identity == made.identity
+        known = read_json(again.checkpoint / name)
+        assert key in known
+        write_json(known | {key: other}, again.checkpoint / name)
+        assert again.identity != made.identity
+        (again.checkpoint / name).unlink()
+        assert again.identity != made.identity
+
+
+@pytest.mark.parametrize("batch_size", [8, 96], ids=["side by side", "alone"])
+def test_a_run_that_makes_all_its_updates_is_capped_whatever_its_patience(context, batch_size):
+    still = {"lr": 1e-12, "epochs": 3, "evaluate_every": "epoch", "seeds": [1], "batch_size": batch_size}
+    capped = []
+    for patience in (1, 2, 3):  # the third evaluation is the last
+        rows = run(context(probe=PROBE.model_copy(update=still | {"patience": patience})))
+        capped += [row["value"] for row in rows if row.get("metric") == "capped"]
+    assert capped == [0, 1, 1]
 
 
 def test_best_model_is_measured_and_patience_ends_the_run(context, monkeypatch):

@@ -1,6 +1,7 @@
 """What readings pick and how it is summed up, against the same rows in plain pandas and numpy."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -113,6 +114,10 @@ def test_forms_of_a_value(rows, found):
     np.testing.assert_allclose(found.values(RANK.of("a", form="log")).scalar[:, 0], np.log(by_hand(rows, **RANKS)))
     assert found.values(Reading("a", "gap", form="share of the floor")).scalar[:, 0] == pytest.approx([0.1] * 3)
     assert found.values(Reading("a", "gap", form="share of the floor", step="first")).scalar[0] == pytest.approx(0.5)
+    falls = Reading("a", "gap", form="share of the floor", step="all", over="step", reduce="slope")
+    curve = found.values(replace(falls, reduce=None))
+    slope = np.polyfit(curve.x, curve.data[0, :, 0], 1)[0]  # the floor is one number, and has no slope
+    assert found.values(falls).scalar[0, 0] == pytest.approx(slope) and slope < 0
     assert found.values(Reading("a", "gap", step="converged")).scalar[0] == pytest.approx(0.21)
     later = found.values(Reading("a", "gap", step="since converged", over="step"))
     assert later.x.tolist() == [20, 40] and later.data[0, :, 0] == pytest.approx([0.21, 0.2])

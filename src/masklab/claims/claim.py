@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from masklab.claims.effects import Sum
+from masklab.claims.effects import Growth, Least, Lowest, Matched, Sum, every_effect
 from masklab.scores.reading import RANKS, Reading, leaves, needs
 from masklab.scores.view import View
 
@@ -57,6 +57,11 @@ class Claim:
     learned_metric: str | None = None
     headline: bool = False
 
+    def __post_init__(self):
+        nested = every_effect(self.effect)[1:]
+        if any(isinstance(effect, Growth | Matched) or getattr(effect, "equal_loss", False) for effect in nested):
+            raise ValueError("recipes at equal loss are chosen for a whole effect, not for a part of one")
+
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads, for its effect and its premises."""
         pairs = needs([self.effect, self.to_learn()], view)
@@ -103,12 +108,13 @@ class Claim:
         counts; so does one that is measured from a threshold or a level.
         """
         effect, view = self.effect, results.view
-        if self.region not in SIGNS or getattr(effect, "threshold", 0.0) or getattr(effect, "level", False):
+        parts = _alternatives(effect)
+        if self.region not in SIGNS or any(map(_from_a_level, parts)):
             return 0.0
         if (slope := self._least_slope(results)) is not None:
             return slope
         margins = dict.fromkeys(SCORES, view.margin) | {"share of the floor": view.saturation} | _margins(view)
-        return margins.get(effect.unit(view), 0.0)
+        return min(margins.get(part.unit(view), 0.0) for part in parts)
 
     def margin_in(self, results) -> float:
         """The margin that its region has; 0 where the margin is no part of it."""
@@ -138,6 +144,18 @@ class Claim:
         return margin / doublings if doublings else 0.0
 
 
+def _alternatives(effect) -> list:
+    """The effects of which an effect is the least, the lowest or the median; of any other itself."""
+    if isinstance(effect, Least | Lowest):
+        return [each for part in effect.parts for each in _alternatives(part)]
+    return [effect]
+
+
+def _from_a_level(effect) -> bool:
+    """Whether an effect is measured from a threshold or a level, so that what is near 0 is not nothing."""
+    return bool(getattr(effect, "threshold", 0.0) or getattr(effect, "level", False))
+
+
 def _margins(view: View) -> dict[str, float]:
     """Unit -> the margin that the study sets for it apart from that of its other scores."""
     return {metric.replace("_", " "): least for metric, least in view.margins.items()}
@@ -150,7 +168,7 @@ def gap_of(recipe: str) -> Reading:
 
 def loss_of(reading: Reading) -> Reading:
     """How far a reading's checkpoint, of a curve the last, is from the least possible loss, as a share of that."""
-    return reading.of(reading.recipe, **GAP, step="last" if reading.over else reading.step)
+    return reading.of(reading.recipe, **GAP, step="last" if reading.over == "step" else reading.step)
 
 
 # What turns a reading into that one.

@@ -24,6 +24,13 @@ def less(left: "Sum", right: "Sum") -> "Sum":
     return Sum(tuple((weight, reading) for reading, weight in total.items() if weight))
 
 
+def every_effect(effect) -> list:
+    """An effect and those that it is made of; no readings."""
+    if isinstance(effect, Reading):
+        return []
+    return [effect, *(each for part in effect.readings() for each in every_effect(part))]
+
+
 @dataclass(frozen=True)
 class Sum:
     """The sum of (weight, part) `terms`, less `threshold`.
@@ -227,6 +234,10 @@ class Correlation:
     varied: bool = False
     sign: int = 1
 
+    def __post_init__(self):
+        if self.threshold and self.statistic != "R2":
+            raise ValueError("a threshold is one of R2")
+
     def readings(self) -> list:
         return [*self.ys, *self.xs]
 
@@ -341,8 +352,8 @@ class Reach:
     """log2 of the training examples after which a curve over training sizes first reaches `level`.
 
     Between two sizes the curve is a straight line over their logarithms. A curve that has the level at its first size
-    counts with that size, an upper bound; one that never has it with twice its last, a lower bound. So a difference of
-    two is in doublings of the examples, and rather too small than too large.
+    counts with that size, an upper bound; one that never has it with its last, a lower bound. So a difference of two is
+    in doublings of the examples, and rather too small than too large.
     """
 
     curve: Reading

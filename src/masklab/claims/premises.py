@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from masklab.claims.claim import Claim, gap_of, loss_of
-from masklab.claims.effects import Correlation, Growth, Matched, Mediated, Within
-from masklab.claims.values import effect_estimate, points
+from masklab.claims.effects import Correlation, Growth, Matched, Mediated, Ratio, Sum, Within, every_effect
+from masklab.claims.values import effect_estimate, points, values
 from masklab.config.references import split_reference
 from masklab.scores.estimate import Estimate
-from masklab.scores.reading import CONVERGED, Reading, leaves
+from masklab.scores.reading import CONVERGED, FEWEST, Reading, leaves
 from masklab.scores.results import Results, difference
 
 VARIED = 0.05  # level of the test that what is correlated varies
@@ -23,6 +23,7 @@ OF_KNOWABLE, OF_ENTROPY = 0.5, 0.2  # shares that a recipe has to learn for clai
 def failing(claim: Claim, results: Results) -> str | None:
     """Why the first failing premise of a claim fails; None if all hold."""
     reasons = (
+        unlike,
         few_points,
         unvaried,
         alone_at_its_loss,
@@ -36,10 +37,29 @@ def failing(claim: Claim, results: Results) -> str | None:
     return next((why for premise in reasons if (why := premise(claim, results))), None)
 
 
+def unlike(claim: Claim, results: Results) -> str | None:
+    """What is compared was measured on the same tasks, splits and training sizes."""
+    for effect in every_effect(claim.effect):
+        alike: dict[Reading, list[Reading]] = {}
+        for part in effect.readings() if isinstance(effect, Sum | Ratio) else ():
+            if isinstance(part, Reading):
+                alike.setdefault(replace(part, recipe="", step="last"), []).append(part)
+        for first, *others in alike.values():
+            for other in others:
+                if results.cells(first) != results.cells(other):
+                    both = " and ".join(results.view.label(part.recipe) for part in (first, other))
+                    return f"{both} were not measured on the same tasks and training sizes"
+    return None
+
+
 def few_points(claim: Claim, results: Results) -> str | None:
     """A correlation needs points, and so does what is computed over replicates."""
-    effect = claim.effect
-    if isinstance(effect, Correlation | Within | Mediated) and (count := points(effect, results)) < effect.points:
+    for effect in every_effect(claim.effect):
+        if (
+            not isinstance(effect, Correlation | Within | Mediated)
+            or (count := points(effect, results)) >= effect.points
+        ):
+            continue
         if isinstance(effect, Correlation):
             return f"{count} points; a correlation needs {effect.points}"
         within = effect.within if isinstance(effect, Mediated) else effect
@@ -51,9 +71,13 @@ def few_points(claim: Claim, results: Results) -> str | None:
 
 def unvaried(claim: Claim, results: Results) -> str | None:
     """What something is to correlate with comes in an order that replicates share (Friedman's test)."""
-    effect = claim.effect
-    if not isinstance(effect, Correlation) or not effect.varied:
-        return None
+    for effect in every_effect(claim.effect):
+        if isinstance(effect, Correlation) and effect.varied and (why := _unvaried(effect, results)):
+            return why
+    return None
+
+
+def _unvaried(effect, results):
     replicates = results.shared(effect.xs) or []
     by_replicate = np.concatenate([results.values(part).at(replicates).data[:, :, 0] for part in effect.xs], 1)
     p = friedman(by_replicate) if len(replicates) > 1 else 1.0
@@ -199,7 +223,7 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
     By the study's `gain` at least; on the splits that the effect reads, or on those of the claim's `learned_on`; on its
     `learned_tasks` if it has any.
     """
-    groups: dict[tuple, list[Reading]] = {}
+    one, groups = _by_one(claim, results), {}
     for reading in claim.to_learn():
         groups.setdefault((reading.tasks, reading.splits, reading.metric), []).append(reading)
     for group in groups.values():
@@ -209,7 +233,9 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
         if not any(gains.values()) and (beside := [reading for reading in gains if results.nulls(reading)]):
             return f"no replicate has both it and its nulls: {beside[0].words(results.view)}"
         short = {
-            reading: [pair for pair in own if not _counts(pair[1], results)] for reading, own in gains.items() if own
+            reading: [pair for pair in own if not _counts(pair[1], results, one)]
+            for reading, own in gains.items()
+            if own
         }
         if short and all(short.values()):
             # of each recipe the null that it exceeds by the least, or falls short of
@@ -223,15 +249,15 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
 
 
 def _gains(reading, results) -> list[tuple[str, Estimate]]:
-    """(null, gain over it) of every null of a reading."""
+    """(null, gain over it) of every null of a reading; none if it shares no replicate with one of them."""
     own = results.values(reading)
     gains = [(kind, difference(own, null)) for kind, null in results.nulls(reading).items()]
-    return [(kind, gain) for kind, gain in gains if gain is not None]
+    return [] if any(gain is None for _, gain in gains) else gains
 
 
-def _counts(gain: Estimate, results) -> bool:
+def _counts(gain: Estimate, results, one: bool) -> bool:
     """Whether a gain over a null is shown, and as large as the study asks."""
-    return _is_above(gain) and gain.value >= results.view.gain
+    return _is_above(gain, one) and gain.value >= results.view.gain
 
 
 def unequal_losses(claim: Claim, results: Results) -> str | None:
@@ -248,7 +274,7 @@ def unequal_losses(claim: Claim, results: Results) -> str | None:
             return f"the loss of {view.label(gap.recipe)} against its floor was not measured"
     lowest = min(zip(results.means(gaps), gaps, strict=True), key=lambda pair: pair[0])[1]
     for other in gaps:
-        if other is not lowest and not results.shown_equal(other, lowest):
+        if other is not lowest and not results.shown_equal(other, lowest, _by_one(claim, results)):
             pair = " - ".join(_checkpoint(gap, view) for gap in (other, lowest))
             apart = difference(results.values(other), results.values(lowest))
             return f"losses not shown to be equal within {view.saturation:g} of the floor ({pair}: {_said(apart)})"
@@ -262,7 +288,7 @@ def nothing_given(claim: Claim, results: Results) -> str | None:
         words = effect.words(results.view)
         if not shown.replicates:
             return f"what it presupposes was not measured: {words}"
-        if not _is_above(shown):
+        if not _is_above(shown, _by_one(claim, results)):
             return f"what it presupposes was not shown to be above 0: {words} ({_said(shown)})"
     return None
 
@@ -276,13 +302,14 @@ def _recipes(claim) -> list[str]:
     return list(dict.fromkeys(reading.recipe for reading in leaves(claim.effect)))
 
 
-def _bound(estimated: Estimate) -> float:
-    """The lower end of an estimate's interval; for a single replicate its value."""
-    return estimated.value if estimated.replicates < 2 else estimated.low
+def _by_one(claim, results) -> bool:
+    """Whether a single replicate may show a premise: where the claim itself is not decided, for want of replicates."""
+    return len(values(claim.effect, results).replicates) < FEWEST
 
 
-def _is_above(estimated: Estimate) -> bool:
-    return _bound(estimated) > 0
+def _is_above(estimated: Estimate, one: bool) -> bool:
+    """Whether an estimate's interval lies above 0; for a single replicate, if `one` may show it, its value."""
+    return (one and estimated.value > 0) if estimated.replicates < 2 else estimated.low > 0
 
 
 def _said(estimated: Estimate) -> str:

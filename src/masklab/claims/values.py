@@ -134,7 +134,7 @@ def points(effect: Correlation | Within | Mediated, results: Results) -> int:
         return 0
     if isinstance(effect, Within):
         left = len(values(effect, results).replicates) - 2
-        return (len(effect.ys) - 1) * left - (2 if effect.givens else 1)
+        return (len(effect.ys) - 1) * left - 1 - len(effect.givens) // len(effect.ys)
     pairs = ((results.values(part) for part in pair) for pair in zip(effect.ys, effect.xs, strict=True))
     return sum(y.data.shape[1] for y, _ in itertools.starmap(_at_same, pairs))
 
@@ -150,7 +150,8 @@ def _ratio(effect, parts):
 
 def _least(effect, parts):
     # one part for all replicates: the least in each of them would be below all parts by chance alone
-    return min((part.scalar for part in parts), key=_lower_end)
+    missing = next((part.scalar for part in parts if np.isnan(part.scalar[:, 0]).any()), None)
+    return min((part.scalar for part in parts), key=_lower_end) if missing is None else missing
 
 
 def _lowest(effect, parts):
@@ -278,8 +279,7 @@ def _crossing(effect, parts):
     crossings = np.empty((rows, columns))
     for r in range(rows):
         for b in range(columns):
-            reached = first_reached(x[r], y[r, :, b], level.scalar[r, b])
-            crossings[r, b] = (x[r, -1] if np.isnan(reached) else reached) / whole[r] - effect.threshold
+            crossings[r, b] = _reached_or_last(x[r], y[r, :, b], level.scalar[r, b]) / whole[r] - effect.threshold
     return crossings
 
 
@@ -287,8 +287,17 @@ def _reach(effect, parts):
     (curve,) = parts
     x = np.log2(np.asarray(curve.x, float))
     rows, _, columns = curve.data.shape
-    reached = [[first_reached(x, curve.data[r, :, b], effect.level) for b in range(columns)] for r in range(rows)]
-    return np.where(np.isnan(reached), x[-1] + 1, reached)
+    return np.array(
+        [[_reached_or_last(x, curve.data[r, :, b], effect.level) for b in range(columns)] for r in range(rows)]
+    )
+
+
+def _reached_or_last(costs, curve, level: float) -> float:
+    """`first_reached`; the last cost, a lower bound, where a level is never reached; NaN where something is missing."""
+    if not (np.isfinite(curve).all() and np.isfinite(level)):
+        return np.nan
+    reached = first_reached(costs, curve, level)
+    return float(costs[-1]) if np.isnan(reached) else reached
 
 
 def first_reached(costs, curve, level: float) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from masklab.claims.claim import Claim
-from masklab.claims.power import MOST, needed
+from masklab.claims.power import MOST, Given, needed_of_least
 from masklab.claims.premises import failing
 from masklab.claims.values import at_equal_loss, effect_estimate, values
 from masklab.scores.estimate import LEVEL, Estimate, two_sided
@@ -148,10 +148,15 @@ def _least_level(effect, bounds) -> float:
 
 
 def _needed(effect, bounds, least: float = 0.0) -> int:
+    parts = [_given(part, bounds, least) for part in effect.of or (effect,)]
+    return needed_of_least(parts, FEWEST) or MOST + 1
+
+
+def _given(effect: Estimate, bounds, least) -> Given:
     over_items = max(effect.error**2 - effect.spread**2 / effect.replicates, 0.0) ** 0.5
     low, high = (float(effect.scale.to(bound)) if math.isfinite(bound) else bound for bound in bounds)
     least = float(effect.scale.to(least)) if least else 0.0  # 0 is not 0 on every scale
-    return needed(effect.centre(), effect.spread, (low, high), over_items, FEWEST, least, effect.parts) or MOST + 1
+    return Given(effect.centre(), effect.spread, (low, high), over_items, least, effect.parts)
 
 
 def _corrected(frame, levels) -> list[str]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from masklab.claims.summary import counted
 from masklab.claims.verdict import test_claims
 from masklab.compare.scores import KEY
+from masklab.config.units import units
 from masklab.errors import MaskLabError
 from masklab.files import read_json, read_table
 from masklab.scores import items
@@ -34,7 +35,7 @@ def together(config, study: str, roots) -> pd.DataFrame:
     if study not in config.studies:
         raise MaskLabError(f"{study}: no study of this config; it has {', '.join(config.studies)}")
     view = View.of(config, study)
-    runs = [_Run(Path(root), view) for root in roots]
+    runs = [_Run(Path(root), view, config) for root in roots]
     _check_different(runs)
     first = max(runs[0].replicates.values())
     runs[1].renumber(first)
@@ -67,15 +68,33 @@ def shares_data(config, study: str) -> str:
     )
 
 
+def takes_on_trust(config, study: str, roots) -> str:
+    """A line on runs without records of their models, so that what these learned is not asked; "" if all have them."""
+    recipes = View.of(config, study).recipes
+    bare = [str(root) for root in roots if not any(_manifests(Path(root), name) for name in recipes)]
+    if not bare:
+        return ""
+    return (
+        f"note: {' and '.join(bare)} has scores alone and no records of models: that they learned their language is"
+        " taken on trust"
+    )
+
+
+def _manifests(root, recipe) -> list[Path]:
+    return sorted(root.glob(f"models/{recipe}/r*/manifest.json"))
+
+
 class _Run:
     """What a run's folder has of a study. items: None where it has no files of its probes. replicates: of recipes."""
 
-    def __init__(self, root: Path, view: View):
+    def __init__(self, root: Path, view: View, config):
         self.root, self.models, self.tasks, self.items = root, {}, {}, None
         files = [
             path
-            for path in sorted(root.glob("scores/*/*/r*/*.parquet"))
-            if path.parts[-4] in view.probes and path.parts[-3] in view.recipes and not path.stem.endswith(".items")
+            for probe, facts in view.probes.items()
+            for recipe in facts["recipes"]
+            for unit in units(config.probes[probe], config.models[recipe])  # others are left from an earlier config
+            for path in sorted(root.glob(f"scores/{probe}/{recipe}/r*/{unit}.parquet"))
         ]
         if files:
             self.scores = gather(files)
@@ -93,7 +112,7 @@ class _Run:
 
     def _read_records(self, view):
         for recipe in view.recipes:
-            for file in sorted(self.root.glob(f"models/{recipe}/r*/manifest.json")):
+            for file in _manifests(self.root, recipe):
                 self.models[recipe, int(file.parent.name[1:])] = read_json(file).get("facts", {})
         found = {task: self.root / "tasks" / task / "task.json" for task in view.tasks}
         self.tasks = {task: read_json(file) for task, file in found.items() if file.exists()}

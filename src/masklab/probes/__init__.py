@@ -21,9 +21,20 @@ from pathlib import Path
 
 from masklab.config import kinds
 from masklab.errors import MaskLabError
-from masklab.files import read_json, sha256
+from masklab.files import fingerprint, read_json, sha256
 from masklab.models.lookup import FACTS
 from masklab.models.words import FILE as WORDS
+
+# What a checkpoint is; other files in its folder say nothing that a probe reads.
+PARTS = (
+    "model.safetensors",
+    "latent.safetensors",
+    "decoder.safetensors",
+    FACTS,
+    WORDS,
+    "config.json",
+    "tokenizer.json",
+)
 
 
 def _silent(done: int, total: int, note: str = "") -> None:
@@ -63,9 +74,9 @@ class Context:
 
     @property
     def identity(self) -> str:
-        """Hash of what the checkpoint is: its weights, or what it has in their place."""
-        names = ("model.safetensors", FACTS, WORDS)
-        return sha256(next(path for name in names if (path := Path(self.checkpoint) / name).is_file()))
+        """Hash of what the checkpoint is: weights or what it has in their place, config and tokenizer."""
+        folder = Path(self.checkpoint)
+        return fingerprint([[name, sha256(folder / name)] for name in PARTS if (folder / name).is_file()])
 
     def training_sizes(self, task: str) -> list[int]:
         """Sizes of training sets: so many first rows of the training split are trained on, for each in turn."""

@@ -54,7 +54,7 @@ class OneByOne:
                     best.copy_(self.flat.values)
                     best_step, best_predictions = step + 1, predictions
                 if stop:
-                    capped = False
+                    capped = step + 1 == course.steps
                     break
         self.flat.values.copy_(best)
         ranks = self._ranks(test) if getattr(self.probe, "rank", None) else None

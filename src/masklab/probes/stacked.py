@@ -107,7 +107,7 @@ class Together:
                     best_step[run] = step + 1
                 if not stop:
                     going.append(at)
-                capped[run] = not stop
+                capped[run] = not stop or step + 1 == courses[0].steps
             if len(going) < len(running):
                 running = [running[at] for at in going]
                 if not running:

@@ -164,13 +164,15 @@ def least(estimates: list[Estimate]) -> Estimate:
     """The estimate of the least of several numbers, each of them estimated as one of so many `parts`.
 
     It is above a bound if all are, and below it if one is (Bonferroni); so its interval reaches from the least of the
-    lower ends to the least of the upper ones. Error and spread are those of the number with the least mean.
+    lower ends to the least of the upper ones. Error and spread are those of the number with the least mean; replicates
+    are those of the one with the fewest, and of one replicate there is no interval.
     """
-    smallest = min(estimates, key=lambda each: each.value)
     if not all(each.replicates for each in estimates):
         return MISSING
-    low, high = (min(getattr(each, end) for each in estimates) for end in ("low", "high"))
-    return replace(smallest, low=low, high=high, half=(high - low) / 2, of=tuple(estimates))
+    smallest = min(estimates, key=lambda each: each.value)
+    low, high = (float(np.min([getattr(each, end) for each in estimates])) for end in ("low", "high"))  # NaN if one is
+    fewest = min(each.replicates for each in estimates)
+    return replace(smallest, low=low, high=high, half=(high - low) / 2, replicates=fewest, of=tuple(estimates))
 
 
 def two_sided(estimated: Estimate, bound: float) -> tuple[float, float]:

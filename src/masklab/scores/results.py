@@ -196,13 +196,18 @@ class Results:
             return None
         if kind == "majority":
             return self.majority(reading)
-        values = self.values(reading.of(self.view.nulls[reading.recipe][kind], step="last"))
+        values = self._values_at(reading.of(self.view.nulls[reading.recipe][kind], step="last"), self.cells(reading))
         return values if len(values.replicates) else None
 
     def nulls(self, reading: Reading) -> dict[str, Values]:
         """Every null that was measured as `reading` is."""
         nulls = {kind: self.null(reading, kind) for kind in self.view.nulls.get(reading.recipe, {})}
         return {kind: values for kind, values in nulls.items() if values is not None}
+
+    def cells(self, reading: Reading) -> frozenset:
+        """(task, split, training size) that a reading is the mean of, or that its curve is over."""
+        names = [self._columns[name][self._picked(reading)] for name in ("task", "split", "train_size")]
+        return frozenset(zip(*(name.tolist() for name in names), strict=True))
 
     def items_behind(self, reading: Reading) -> int:
         """Test items behind a value of a replicate, all its tasks together; 0 where nothing was measured."""
@@ -237,14 +242,14 @@ class Results:
         last = {recipe: gaps[max(gaps)] for recipe in recipes if (gaps := self.gaps(recipe, shared))}
         return self.saturated(last)
 
-    def shown_equal(self, gap: Reading, other: Reading) -> bool:
+    def shown_equal(self, gap: Reading, other: Reading, one: bool = True) -> bool:
         """Whether two losses are equal, by an equivalence test (Schuirmann 1987).
 
         The interval of the difference of both gaps, as shares of the floor, lies within the study's saturation; of a
-        single replicate the difference does.
+        single replicate, if `one` may show it, the difference does.
         """
         apart, limit = difference(self.values(gap), self.values(other)), self.view.saturation
-        if apart is None:
+        if apart is None or (apart.replicates < 2 and not one):
             return False
         low, high = (apart.value, apart.value) if apart.replicates < 2 else (apart.low, apart.high)
         return -limit < low <= high < limit
@@ -267,23 +272,29 @@ class Results:
     def _picked(self, reading) -> np.ndarray:
         """Row numbers of those."""
         if not reading.tasks:
-            return self._of_metric(reading, reading.metric, None)
-        metrics: dict[str, list] = {}
-        for task in reading.tasks:
-            metrics.setdefault(reading.metric or self.view.tasks[base(task)]["metric"], []).append(task)
-        return np.concatenate([self._of_metric(reading, metric, tasks) for metric, tasks in metrics.items()])
+            parts = [self._of_metric(reading, reading.metric, None)]
+        else:
+            metrics: dict[str, list] = {}
+            for task in reading.tasks:
+                metrics.setdefault(reading.metric or self.view.tasks[base(task)]["metric"], []).append(task)
+            parts = [self._of_metric(reading, metric, tasks) for metric, tasks in metrics.items()]
+        rows = np.concatenate(parts)
+        if len(rows):  # first and last are those of all tasks
+            kept = np.split(self._steps(rows, reading.step), np.cumsum([len(part) for part in parts])[:-1])
+            parts = [part[own] for part, own in zip(parts, kept, strict=True)]
+        for pick, which in ((self._sizes, reading.sizes), (self._layers, reading.layers)):
+            parts = [part[pick(part, which)] if len(part) else part for part in parts]
+        return np.concatenate(parts)
 
     def _of_metric(self, reading, metric, tasks) -> np.ndarray:
+        """Of every step, size and layer."""
         rows = self._where.get((reading.recipe, metric), np.empty(0, np.int64))
         columns = self._columns
         kept = np.isin(columns["kind"][rows], reading.kinds())
         if tasks is not None:
             kept = kept & (np.isin(columns["task"][rows], tasks) | np.isin(columns["base"][rows], tasks))
         splits = reading.splits or OTHER.get(metric, TEST)
-        rows = rows[kept & np.isin(columns["split"][rows], splits)]
-        for pick, which in ((self._steps, reading.step), (self._sizes, reading.sizes), (self._layers, reading.layers)):
-            rows = rows[pick(rows, which)] if len(rows) else rows
-        return rows
+        return rows[kept & np.isin(columns["split"][rows], splits)]
 
     def _steps(self, rows, which):
         steps = self._columns["step"][rows]
@@ -322,7 +333,17 @@ class Results:
     # --- from rows to values -----------------------------------------------------------
 
     def _values(self, reading) -> Values:
-        rows = self._picked(reading)
+        return self._of_rows(reading, self._picked(reading))
+
+    def _values_at(self, reading, cells) -> Values:
+        """Of the `cells` of another reading alone: a null may be measured at more sizes."""
+        if self.cells(reading) == cells:
+            return self.values(reading)
+        rows = self._picked(reading if isinstance(reading.sizes, int) else replace(reading, sizes="all"))
+        names = zip(*(self._columns[name][rows].tolist() for name in ("task", "split", "train_size")), strict=True)
+        return self._of_rows(reading, rows[np.array([name in cells for name in names], bool)])
+
+    def _of_rows(self, reading, rows) -> Values:
         if not len(rows) or self._lacks(rows, reading):
             return NOTHING
         measured = self._gathered(rows, reading)
@@ -330,7 +351,8 @@ class Results:
             with np.errstate(invalid="ignore", divide="ignore"):
                 measured = Values(measured.replicates, np.log(measured.data), measured.x)
         elif reading.form == "share of the floor":
-            floor = self.values(reading.of(reading.recipe, metric="floor", form="value", probe="loss", tasks=()))
+            plain = {"metric": "floor", "form": "value", "probe": "loss", "tasks": (), "reduce": None}
+            floor = self.values(reading.of(reading.recipe, **plain))
             both = [r for r in measured.replicates if r in floor.replicates]
             measured = measured.at(both)
             measured = Values(measured.replicates, measured.data / floor.at(both).data, measured.x)
@@ -395,7 +417,11 @@ class Results:
         if any(part is None for part in parts):
             return None
         shared = [r for r in parts[0].replicates if all(r in part.replicates for part in parts)]
-        return Values(tuple(shared), np.mean([part.at(shared).data for part in parts], 0), parts[0].x)
+        of_one = [reading.of(reading.recipe, tasks=(task,)) for task in reading.tasks]
+        # a task counts in the score's mean for each of its splits, sizes and phenomena
+        weights = [len(np.unique(self._cells(one, self._picked(one)))) for one in of_one]
+        data = np.average([part.at(shared).data for part in parts], 0, weights)
+        return Values(tuple(shared), data, parts[0].x)
 
     def _majority_of(self, reading, task) -> Values | None:
         metric = reading.metric or self.view.tasks[base(task)]["metric"]
