@@ -326,6 +326,27 @@ def test_claims_in_numbers(config, exact):
     assert value["msgs-small-most-early"] == pytest.approx(0.01 * (240 - 80) / 400)
 
 
+def test_what_mlsm_forgets_is_asked_of_the_paradigms_that_the_study_names(config):
+    """By `sets` of single paradigms, found by another run: of all tasks its loss and its gain would be one mean."""
+    known, below = synthetic.PHENOMENA[:1], synthetic.PHENOMENA[1:]
+    sets = {name: [f"blimp/{one}" for one in listed] for name, listed in (("known", known), ("below-chance", below))}
+    named = config_of(sets=RAW["studies"]["mlsm"]["sets"] | {f"blimp-{name}": own for name, own in sets.items()})
+    forgot, wrong = ({MLM: 0.8, MLSM: 0.7}, {MLM: 0.3, MLSM: 0.34})
+
+    def paradigms(cell):
+        objective = None if cell["null"] or not cell["facts"]["phase"] else objective_of(cell["facts"])
+        own = wrong if cell["task"].partition("/")[2] in below else forgot
+        return own[objective] if cell["kind"] == "minimal_pairs" and objective in own else world(cell)
+
+    found = claims(named, synthetic.results(named, "mlsm", paradigms, noise=0))
+    three = found.loc[["forgets", "forgets-wrong", "forgets-more"]]
+    assert three["value"].tolist() == pytest.approx([0.1, 0.04, 0.06])
+    assert set(three["verdict"]) == {"supported"} and three["text"].str.startswith("Not in the paper: ").all()
+    assert not {"forgets", "forgets-wrong", "forgets-more"} & set(
+        claims(config, synthetic.results(config, "mlsm", world)).index
+    )
+
+
 def test_sentences_stand_beside_what_the_paper_prints(config, exact):
     """The differences of its own averages: two of its sentences on GLUE have the other sign there."""
     text = claims(config, exact)["text"]

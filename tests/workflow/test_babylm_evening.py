@@ -1,4 +1,4 @@
-"""presets/babylm-mlsm.yaml: what it will take, and a shrunken form of it from files to claims."""
+"""presets/babylm-mlsm.yaml: what it will take, a shrunken form of it from files to claims; what is tested again."""
 
 import itertools
 import json
@@ -14,8 +14,10 @@ from masklab.plan import make_plan, read_assumptions
 from masklab.plan.graph import checkout_paths
 from masklab.plan.sizes import Sizes
 from masklab.plan.text_sizes import _kept, _part
+from masklab.scores.view import View
+from masklab.studies import claims_of
 
-PRESET = running.ROOT / "presets/babylm-mlsm.yaml"
+PRESET, AGAIN = (running.ROOT / f"presets/{name}.yaml" for name in ("babylm-mlsm", "babylm-mlsm-again"))
 # Words of a line at every twentieth quantile of 290,982 lines of Simple English Wikipedia, children's books, speech to
 # children and telephone speech, ten million words in all; lines under five words are left out.
 WORDS = (5, 5, 5, 6, 6, 7, 8, 9, 11, 13, 17, 22, 27, 33, 39, 46, 55, 66, 82, 109, 1217)
@@ -83,6 +85,22 @@ def test_it_takes_an_evening_of_two_cores(data, tmp_path, monkeypatch):
     sizes = Sizes(checkout_paths(config), read_assumptions())
     assert sizes.pairs("blimp") == 67 * 200 and sizes.rows("reflexive") == (300, 2000, 2000)
     assert plan.costs["dictionary_page", "babylm"].seconds > 10
+
+
+def test_what_it_found_is_tested_at_another_root_seed(data, tmp_path, monkeypatch):
+    """By paradigms of BLiMP, each named once, on models that the first run did not train."""
+    monkeypatch.chdir(tmp_path)
+    lay_down(data, ["word " * 9], 2, pairs=2, paradigms=1)
+    first, again = (read(str(path), values=[f"data={data}"]) for path in (PRESET, AGAIN))
+    known, below = (again.studies["mlsm"].sets[f"blimp-{name}"] for name in ("known", "below-chance"))
+    assert (len({*known}), len({*below}), len({*known, *below})) == (17, 18, 35)
+    assert again.seed != first.seed and not {"blimp-known", "blimp-below-chance"} & {*first.studies["mlsm"].sets}
+    assert {*again.models} & {"mlm", "mlsm", "mlsm+mlm", "kd", "kd+mlm"} == {"mlm", "mlsm", "mlsm+mlm"}
+    assert {"forgets", "forgets-wrong", "forgets-more"} <= {
+        claim.name for claim in claims_of("mlsm", again.studies["mlsm"], View.of(again, "mlsm"))
+    }
+    for name in ("phase1", "mlm", "mlsm", "mlsm+mlm"):
+        assert again.models[name] == first.models[name]
 
 
 SMALL = {

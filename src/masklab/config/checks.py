@@ -168,7 +168,7 @@ def _check_study(config, name, study):
     for key, tasks in study.sets.items():
         for task in tasks:
             with several.collect():
-                known(config.tasks, task, f"{where}.sets.{key}")
+                known(config.tasks, task.partition("/")[0], f"{where}.sets.{key}")  # of pairs a paradigm alone, too
     several.stop()
     for probe, models in study.probes.items():
         check_length(config, probe, members if models == "all" else models)

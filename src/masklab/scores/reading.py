@@ -97,7 +97,7 @@ class Reading:
         probes = view.measured_by(self.recipe, self.kinds(), self.tasks)
         on = f" on {', '.join(self.tasks)}" if self.tasks else ""
         kinds = " or ".join(self.kinds())
-        lacking = [task for task in self.tasks if not any(task in view.probes[name]["tasks"] for name in probes)]
+        lacking = [task for task in self.tasks if not any(base(task) in view.probes[name]["tasks"] for name in probes)]
         if not probes or lacking:
             on = f" on {lacking[0]}" if lacking else on
             raise MaskLabError(f"no {kinds} probe of the study measures {self.recipe}{on}")

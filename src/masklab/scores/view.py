@@ -49,7 +49,7 @@ class View:
         pairs = study_pairs(config, name)
         recipes = list(dict.fromkeys([*study_models(study), *(recipe for _, recipe in pairs)]))
         tasks = [task for probe in study.probes for task in config.probes[probe].tasks]
-        tasks += [task for members in study.sets.values() for task in members]
+        tasks += [task.partition("/")[0] for members in study.sets.values() for task in members]
         return cls(
             study=name,
             title=study.title,
@@ -167,8 +167,8 @@ class View:
         return counts
 
     def measured_by(self, recipe: str, kinds: Iterable[str] = (), tasks: Iterable[str] = ()) -> list[str]:
-        """Probes of the study that measure a recipe: of these kinds (any), on some of these tasks (any)."""
-        kinds, tasks = set(kinds), set(tasks)
+        """Probes of the study that measure a recipe: of these kinds (any), on some of these tasks or their parts."""
+        kinds, tasks = set(kinds), {task.partition("/")[0] for task in tasks}
         return [
             name
             for name, facts in self.probes.items()

@@ -38,7 +38,10 @@ class Study(Entity):
     probes: dict[str, list[str] | Literal["all"]] = Field(
         description="Probe -> the recipes it measures, or `all` of the study's."
     )
-    sets: dict[str, list[str]] = Field({}, description="Named sets of tasks that tables and figures refer to.")
+    sets: dict[str, list[str]] = Field(
+        {},
+        description="Named sets of tasks that tables, figures and claims refer to; of minimal pairs also of single paradigms (`blimp/passive_1`).",
+    )
     figures: list[str] = Field([], description="Figures of this study to draw.")
     tables: list[str] = Field([], description="Tables of this study to make.")
     claims: list[str] | Literal["all"] = Field(

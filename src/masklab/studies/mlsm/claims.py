@@ -4,9 +4,10 @@
 stands behind the sentence; some of its sentences on GLUE contradict its Table 2. Sentences on sample efficiency are
 tested twice: by the gap at the first checkpoint, and by the updates after which MLSM+MLM reaches the lower of their two
 last scores, less those after which MLM does. A model that reads MSGS's surface cue is wrong on all of its ambiguous
-tasks, so on these a claim presupposes that the controls were learned; that MLSM falls from where it began presupposes
-that MLM, trained on from there, is above it. No claim is tested where a recipe that it reads has not learned its
-language. Claims whose recipes or tasks the study lacks are left out.
+tasks, so on these a claim presupposes that the controls were learned, and on paradigms below chance that those were
+that phase 1 knows; that MLSM falls from where it began presupposes that MLM, trained on from there, is above it. No
+claim is tested where a recipe that it reads has not learned its language. Claims whose recipes or tasks the study lacks
+are left out.
 """
 
 from functools import partial
@@ -16,7 +17,7 @@ from masklab.scores.reading import leaves
 from masklab.scores.view import View
 from masklab.studies.mlsm import published
 from masklab.studies.mlsm.gaps import FULL, LARGE, MAIN, SMALL, Lacking, Scores
-from masklab.studies.mlsm.select import AMBIGUOUS, BLIMP, CONTROL, GLUE, JOINT, KD, KD_MLM, MLM, MLSM
+from masklab.studies.mlsm.select import AMBIGUOUS, BLIMP, CONTROL, GLUE, JOINT, KD, KD_MLM, KNOWN, MLM, MLSM, UNKNOWN
 
 MSGS = (CONTROL, AMBIGUOUS)
 SUITES = {"blimp": ("3", (BLIMP,)), "glue": ("4", (GLUE,)), "msgs": ("5", MSGS)}  # name -> figure, sets
@@ -42,6 +43,7 @@ def claims(view: View) -> list[Claim]:
                 text += " (said of its larger corpus)"
             read = {task for reading in leaves(effect) for task in reading.tasks}
             controls = tuple(view.sets[CONTROL]) if read & set(view.sets.get(AMBIGUOUS, ())) else ()
+            controls = tuple(view.sets.get(KNOWN, ())) if read & set(view.sets.get(UNKNOWN, ())) else controls
             where, headline = region[0] if region else "above 0", name in HEADLINES
             more = {"learned_tasks": controls, "headline": headline, "given": given}
             if name in FAILING:
@@ -113,7 +115,7 @@ def _below_mlm(s, step):
 
 def _collapse(s):
     """Why MLSM alone does badly on pairs: its softmax has latent logits too, or it forgets the vocabulary."""
-    at, width = "3.3.1", WIDTH
+    at, width, table = "3.3.1", WIDTH, "Table 1"
     poorly = f"the MLSM pre-trained model performs poorly on BLiMP ({AS_PUBLISHED})"
     poor = partial(s.gap, MAIN, MLSM, MLM, BLIMP, metric=FULL)
     yield "collapse-as-published", at, width, poorly, poor, "below 0"
@@ -123,6 +125,12 @@ def _collapse(s):
     yield "pollution-only", at, width, only, partial(s.gap, MAIN, MLSM, MLM, BLIMP), "no less"
     joint = f"{OURS}where MLM is learned too, latent logits in the softmax do no harm"
     yield "pollution-joint", at, width, joint, partial(s.pollution, MAIN, JOINT), "equal"
+    forgets = f"{OURS}MLSM alone forgets: on paradigms that phase 1 knows it is below MLM"
+    yield "forgets", at, table, forgets, partial(s.gap, MAIN, MLM, MLSM, KNOWN)
+    nearer = f"{OURS}on paradigms on which phase 1 is below chance it is above MLM, nearer to chance"
+    yield "forgets-wrong", at, table, nearer, partial(s.gap, MAIN, MLSM, MLM, UNKNOWN)
+    lost = f"{OURS}it loses more of what phase 1 knows than it gains where phase 1 is wrong"
+    yield "forgets-more", at, table, lost, partial(s.forgetting, MAIN)
 
 
 def _glue(s):

@@ -12,8 +12,10 @@ from masklab.studies.mlsm.select import (
     JOINT,
     KD,
     KD_MLM,
+    KNOWN,
     MLM,
     MLSM,
+    UNKNOWN,
     objectives,
     start_of,
     tasks_of,
@@ -129,6 +131,10 @@ class Scores:
     def suites(self, size, left, right, one, other) -> Sum:
         """How much more a gap is on one set of tasks than on another."""
         return difference(*(self.gap(size, left, right, sets) for sets in (one, other)))
+
+    def forgetting(self, size) -> Sum:
+        """What MLSM is below MLM on paradigms that phase 1 knows, less what it is above on those below chance."""
+        return difference(self.gap(size, MLM, MLSM, KNOWN), self.gap(size, MLSM, MLM, UNKNOWN))
 
     def by(self, size, left, right, amount, *sets) -> Sum:
         """A gap less a printed one."""

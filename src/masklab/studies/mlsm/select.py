@@ -12,6 +12,7 @@ from masklab.scores.view import View
 
 KD, KD_MLM, MLM, MLSM, JOINT = "KD", "KD+MLM", "MLM", "MLSM", "MLSM+MLM"
 BLIMP, GLUE, CONTROL, AMBIGUOUS = "blimp", "glue", "msgs-control", "msgs-ambiguous"
+KNOWN, UNKNOWN = "blimp-known", "blimp-below-chance"  # paradigms by what phase 1 had learned of them in an earlier run
 
 
 def objective_of(facts: dict) -> str | None:
