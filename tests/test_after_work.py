@@ -86,6 +86,46 @@ def test_an_error_of_the_work_itself_is_one_line_and_status_1(job, caplog):
     assert read_json("results/made/tasks/t.json")["finished"] is False and not Path(".masklab/store/task").exists()
 
 
+def test_an_input_that_changes_while_a_job_reads_it_is_read_again(job, caplog):
+    """What was made of the old content is newer than the file: nothing else would ever make it again."""
+    with pytest.raises(SystemExit) as ending, job():
+        work()
+        Path("input").write_text("other rows")
+    assert ending.value.code == 1 and "input: changed while this job read it; run the same command again" in caplog.text
+    assert not Path(".masklab/store/task").exists() and not read_json("results/made/tasks/t.json")["finished"]
+    with job():
+        work()
+    assert read_json("results/made/tasks/t.json")["finished"]
+
+
+def test_a_users_file_that_was_edited_while_a_job_waited_is_no_longer_its_code(tmp_path):
+    import _job
+    from masklab.jobs.code import Sources
+
+    file = tmp_path / "mine.py"
+    file.write_text("RATE = 1")
+    noted = Sources(Path(_job.__file__).parents[2] / "src", Path(_job.__file__).parent).of("corpus.py", str(file))
+    noted.files = [str(file)]
+    assert _job.edited(noted) == []
+    file.write_text("RATE = 1  # a comment")
+    assert _job.edited(noted) == []
+    file.write_text("RATE = 2")
+    assert _job.edited(noted) == ["mine.py"]
+    assert _job.edited(Code.of({"mine.py": "1"})) == []
+
+
+def test_that_a_job_has_ended_cannot_be_said(job, caplog, monkeypatch):
+    from masklab.jobs.underway import Underway
+
+    def refuse(self):
+        raise OSError(116, "Stale file handle")
+
+    monkeypatch.setattr(Underway, "ended", refuse)
+    with job():
+        work()
+    assert "that it ended could not be written" in caplog.text and Path("results/tasks/t/task.json").exists()
+
+
 def test_a_state_that_cannot_be_removed(tmp_path, caplog, monkeypatch):
     (tmp_path / "state.safetensors").touch()
 

@@ -148,6 +148,19 @@ def test_roots_are_modules_names_and_user_files_with_what_lies_beside(checkout):
     assert code(checkout, mine) != found
 
 
+@pytest.mark.parametrize("line", ["from tools.rates import RATE", "from tools import rates", "import tools.rates"])
+def test_a_package_beside_a_users_file_counts(checkout, line):
+    (checkout / "mine/tools").mkdir()
+    (checkout / "mine/mine.py").write_text(line)
+    (checkout / "mine/tools/__init__.py").write_text("ALL = 1")
+    (checkout / "mine/tools/rates.py").write_text("RATE = 1")
+    mine = str(checkout / "mine/mine.py")
+    found = code(checkout, mine)
+    assert {"rates.py", "__init__.py"} <= {*found.modules}
+    edit(checkout, "mine/tools/rates.py", "1", "2")
+    assert code(checkout, mine) != found
+
+
 def test_it_does_not_depend_on_where_the_checkout_lies(checkout, tmp_path):
     other = tmp_path / "elsewhere"
     shutil.copytree(checkout, other, ignore=shutil.ignore_patterns("elsewhere"))

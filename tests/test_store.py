@@ -54,6 +54,34 @@ def test_the_key_covers_rule_name_config_code_versions_and_inputs_and_no_more(tm
     assert len(found) == len(others) and first not in found
 
 
+def test_the_key_covers_the_names_of_files_and_not_where_they_lie(tmp_path, place):
+    """A paradigm is called as its file, and a suffix says how a file is read."""
+
+    def of(*names):
+        for name, content in zip(names, ("rows", "more"), strict=False):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(content)
+        return entry("task", {"task": "t"}, {}, "1f", [tmp_path / name for name in names]).path
+
+    assert of("here/a.jsonl") == of("there/a.jsonl") != of("here/b.jsonl")
+    assert of("train/z.txt", "valid/a.txt") != of("valid/aa.txt", "valid/ab.txt")
+
+
+def test_shards_of_another_config_do_not_stay(tmp_path, place):
+    folder = tmp_path / "tokens"
+    for name in ("train.ids.0.npy", "meta.json"):
+        (tmp_path / "made" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "made" / name).write_bytes(b"now")
+    kept = of_job(tmp_path / "input")
+    publish(kept, "tokens", [tmp_path / "made/meta.json"])
+    folder.mkdir()
+    for name in ("train.ids.0.npy", "train.ids.1.npy", "notes.txt"):
+        (folder / name).write_bytes(b"before")
+    assert take(kept, [folder / "meta.json"], [])
+    assert inside(folder) == {"train.ids.0.npy", "meta.json", "notes.txt"}
+    assert (folder / "train.ids.0.npy").read_bytes() == b"now"
+
+
 def test_it_lies_beside_the_results_unless_turned_off(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(VARIABLE, raising=False)
@@ -131,7 +159,7 @@ def test_a_full_store_keeps_nothing_by_halves(tmp_path, made, caplog, monkeypatc
 
 def test_a_store_that_vanishes_while_it_is_read_is_a_warning(tmp_path, made, caplog, monkeypatch):
     kept = keep(made, tmp_path / "store/pretrain/key")
-    monkeypatch.setattr(store, "_share", lambda *_, **__: os.stat(tmp_path / "gone"))
+    monkeypatch.setattr(store, "share", lambda *_, **__: os.stat(tmp_path / "gone"))
     assert not take(kept, [tmp_path / "a/manifest.json"], []) and "could not be taken" in caplog.text
 
 
@@ -139,7 +167,7 @@ def test_two_who_add_the_same_do_not_harm_each_other(tmp_path, made, monkeypatch
     """The second is told of the same process id, as on another host: names hold host and a random part too."""
     monkeypatch.setattr(os, "getpid", lambda: 1)
     first, second = Entry(tmp_path / "store/pretrain/key"), Entry(tmp_path / "store/pretrain/key")
-    share, met = store._share, []
+    share, met = store.share, []
 
     def meanwhile(file, place, *arguments, **named):
         share(file, place, *arguments, **named)
@@ -147,7 +175,7 @@ def test_two_who_add_the_same_do_not_harm_each_other(tmp_path, made, monkeypatch
             met.append(place)
             second.add(*files_of("pretrain", [made / "manifest.json"]))
 
-    monkeypatch.setattr(store, "_share", meanwhile)
+    monkeypatch.setattr(store, "share", meanwhile)
     first.add(*files_of("pretrain", [made / "manifest.json"]))
     assert first.there and inside(first.path) == {LISTING, "files/manifest.json", "files/step-5/model"}
     assert [path.name for path in (tmp_path / "store/pretrain").iterdir()] == ["key"]

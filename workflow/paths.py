@@ -15,7 +15,9 @@ from masklab.config.notices import notices
 from masklab.config.references import split_reference
 from masklab.config.replicates import instance, is_redrawn, seed_of, split_instance
 from masklab.errors import MaskLabError
+from masklab.files import fingerprint
 from masklab.jobs.code import Code, Sources
+from masklab.jobs.provenance import input_mark
 from submitted import change
 
 HERE = Path(__file__).parent
@@ -88,9 +90,14 @@ class Paths:
             code.changed = [part for part, mark in code.modules.items() if then.get(part) != mark]
         return code
 
+    def sources(self, rule: str, **names) -> str | None:
+        """Fingerprint of the user's files that a job reads: Snakemake asks of a file only whether it is newer."""
+        files = [file for file in self.inputs(rule, **names).get("sources", ()) if Path(file).exists()]
+        return fingerprint({file: input_mark(file) for file in files}) if files else None
+
     def for_rules(self) -> list:
-        """`inputs`, `settings` and `code` as rules take them: rule -> a function of the job's wildcards."""
-        methods = self.inputs, self.settings, self.code
+        """`inputs`, `settings`, `code` and `sources` as rules take them: rule -> a function of the job's wildcards."""
+        methods = self.inputs, self.settings, self.code, self.sources
         return [lambda rule, of=of: lambda wildcards: of(rule, **dict(wildcards.items())) for of in methods]
 
     def labels(self, section: str):

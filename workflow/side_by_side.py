@@ -44,17 +44,17 @@ def _may_stack(config, recipe) -> bool:
 def _groups(recipes, cores: int) -> dict:
     """Job -> the jobs that are to train side by side, itself among them.
 
-    Where there are more cores than recipes, the replicates of a recipe are shared out, so that no core is idle.
+    Where there are more cores than recipes, the replicates of a recipe are shared out, so that no core is idle: one
+    group of several, and others alone, since what several leave lies in one place (`training.together`).
     """
     parts = max(1, cores // max(1, len(recipes)))
     groups = {}
     for jobs in recipes.values():
         jobs = sorted(jobs, key=lambda job: int(job.wildcards.replicate))
         size = -(-len(jobs) // min(parts, len(jobs)))
-        for start in range(0, len(jobs), size):
-            group = jobs[start : start + size]
-            if len(group) > 1:
-                groups |= dict.fromkeys(group, group)
+        group = jobs[:size]
+        if len(group) > 1:
+            groups |= dict.fromkeys(group, group)
     return groups
 
 

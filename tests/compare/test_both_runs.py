@@ -137,7 +137,7 @@ def test_the_command_takes_the_config_that_declares_the_study(tmp_path, config, 
     said = capsys.readouterr().out
     assert "claims of pair on the replicates of both together: " in said and "together.csv" in said
     assert "note: all replicates of a run share blimp, strict (no `redraw`)" in said
-    assert f"note: {runs[0]} and {runs[1]} has scores alone and no records of models" in said
+    assert f"note: {runs[0]} and {runs[1]} have scores alone and no records of models" in said
     assert (pd.read_csv(tmp_path / "out/together.csv")["replicates"] == 5).any()
     assert main(["compare", *runs, "--together", "mlsn", "--configfile", file]) == 1
     assert "mlsn: no study of this config" in capsys.readouterr().err

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from masklab.config.kinds import OURS
 from masklab.config.schema import MinimalPairsProbe, PredictionProbe
 from masklab.errors import MaskLabError
+from masklab.files import sha256
 from masklab.jobs import state
 from masklab.probes import Context, checkpoints
 from masklab.probes.checkpoints import measure_checkpoints
@@ -54,6 +56,9 @@ def test_writes_score_rows_of_every_checkpoint_and_forgets_its_state(make_checkp
     assert len(frame) == 4
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "scores.parquet"), frame)
     assert [path.name for path in (tmp_path / "state").iterdir()] == ["lock"]
+    # other items make another file of scores, which is what claims have as their input
+    said = pq.read_schema(tmp_path / "scores.parquet").metadata[b"masklab.items"]
+    assert said.decode() == sha256(tmp_path / "scores.items.parquet")
     items = read(tmp_path / "scores.items.parquet").to_pylist()
     assert [(each["step"], each["metrics"]) for each in items] == [
         (step, [metric]) for step in (10, 20) for metric in ("accuracy", "accuracy_full_width")

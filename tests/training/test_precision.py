@@ -1,6 +1,7 @@
 """bf16 on a CPU: the gradients of fp32 up to rounding, runs that resume to the bit, the same loss in the end."""
 
 import dataclasses
+import os
 import statistics
 
 import pytest
@@ -105,7 +106,12 @@ def test_a_resumed_run_keeps_what_it_began_with(english, tiny_encoder, tmp_path,
     trainer.record.save(0, trainer.learner.flat, trainer.guard)
     monkeypatch.setattr(products, "has_bf16", lambda: False)  # another machine
     assert arithmetic.settle(run, torch.device("cpu"))["precision"] == "bf16"
-    (run.state / "state.safetensors").unlink()  # what is left of a run that never saved binds nobody
+    os.replace(run.state / "state.safetensors", run.state / "state.previous.safetensors")  # killed while it was saved
+    assert arithmetic.settle(run, torch.device("cpu"))["precision"] == "bf16"
+    for other in ({"precision": "fp32"}, {"steps": 7}):  # a state that such a run begins anew from
+        changed = dataclasses.replace(run, model=run.model.model_copy(update=other))
+        assert arithmetic.settle(changed, torch.device("cpu"))["precision"] == "fp32"
+    (run.state / "state.previous.safetensors").unlink()  # what is left of a run that never saved binds nobody
     assert arithmetic.settle(run, torch.device("cpu"))["precision"] == "fp32"
 
 

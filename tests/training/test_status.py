@@ -143,6 +143,16 @@ def test_a_bar_in_a_terminal_and_lines_elsewhere(monkeypatch, caplog):
     assert lines[-1] == "m 4/4 steps (100%) loss 1.5000 99 tokens/s ETA 0:00:00" and len(lines) <= 4
 
 
+def test_a_full_disk_stops_no_work(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("masklab.jobs.progress.write_json", full)
+    progress = Progress("m", "steps", every=0, folder=tmp_path)
+    progress.begin(3)
+    assert progress(1, 3) and progress(3, 3)
+
+
 def test_rate_is_that_of_the_last_seconds():
     rate = Rate(over=15.0)
     now = rate.last

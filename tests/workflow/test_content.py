@@ -1,6 +1,7 @@
 """Data that changes while its counts do not, and a workflow killed just after the small file for it was made again."""
 
 import json
+import os
 
 import pytest
 import running
@@ -52,3 +53,15 @@ def test_other_words_are_noticed_by_a_workflow_that_was_killed_after_their_token
     running.snakemake(done, CONFIG, "results/tokens/text/text/meta.json")
     below = messages(running.snakemake(done, CONFIG, SCORES, "-n"))
     assert {"pre-training m r1", "probe p on m r1 (all)"} <= below
+
+
+def test_a_file_that_is_replaced_by_an_older_one_is_noticed(done):
+    """`mv`, `cp -p` and `tar x` keep a file's time, and Snakemake asks of a time only whether it is newer."""
+    write(done, LABELS)
+    running.snakemake(done, CONFIG, SCORES)
+    assert "Nothing to be done" in running.snakemake(done, CONFIG, SCORES, "-n")
+    write(done, LABELS, "the old dog sees a small bird")
+    os.utime(done / "words.txt", (1e9, 1e9))
+    os.utime(done / "t.jsonl", (1e9, 1e9))  # of the same content
+    below = messages(running.snakemake(done, CONFIG, SCORES, "-n"))
+    assert {"corpus text", "pre-training m r1"} <= below and "task t" not in below

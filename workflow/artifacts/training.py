@@ -8,6 +8,7 @@ from masklab.config.masks import masks_called, masks_of, name_of
 from masklab.config.references import phase
 from masklab.config.replicates import dictionary_of, trained_replicates
 
+DECIDES = (".safetensors", ".json", ".txt", ".model")  # suffixes of what a model made elsewhere is read from
 COPIED = "masklab.models.modeling_masklab"  # into checkpoints; never imported
 
 
@@ -27,8 +28,8 @@ class Pretrain(Artifact):
             if reference := getattr(model, key):
                 files[key] = paths.manifest(reference, k)
         if model.folder:
-            weights = Path(self.config.encoders[model.encoder].folder) / "model.safetensors"
-            files |= {"sources": [str(weights)]} if weights.is_file() else {}
+            own = files_of_model(self.config.encoders[model.encoder].folder)
+            files |= {"sources": own} if own else {}
         if objective.tasks:
             files["tasks"] = [paths.task(task, k) for task in objective.tasks]
         if dictionary := dictionary_of(self.config, recipe):
@@ -50,6 +51,12 @@ class Pretrain(Artifact):
     def roots(self, recipe, replicate):
         terms = self.config.objectives[self.config.models[recipe].objective].terms
         return [COPIED, *(part for name in terms for part in of_kind(kinds.find("terms", name)))]
+
+
+def files_of_model(folder) -> list[str]:
+    """What decides a model that was made elsewhere: weights, config and tokenizer; none of a name on the hub."""
+    found = sorted(Path(folder).expanduser().glob("*"))
+    return [str(file) for file in found if file.suffix in DECIDES and file.is_file() and not file.name.startswith(".")]
 
 
 def codes_of(paths, recipe: str, replicate: int) -> str | None:

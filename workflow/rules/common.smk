@@ -36,7 +36,7 @@ try:
     site = {name: str(site[name].raw) for name in SITE if name in site}
     cluster = Cluster(paths, site, workflow.is_main_process)
     R = paths.result
-    needs, settings_of, code_of = paths.for_rules()
+    needs, settings_of, code_of, sources_of = paths.for_rules()
     labels_of = paths.labels
     sys.stderr.write(notices_of(paths))
     cluster.warn()

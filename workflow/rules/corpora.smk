@@ -16,6 +16,7 @@ rule corpus:
     params:
         config=settings_of("corpus"),
         code=code_of("corpus"),
+        sources=sources_of("corpus"),
         state=lambda w: R("state/corpora", w.corpus) if paths.is_long(w.corpus) else None,
     message:
         "corpus {wildcards.corpus}"

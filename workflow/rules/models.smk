@@ -22,6 +22,7 @@ rule pretrain:
     params:
         config=settings_of("pretrain"),
         code=code_of("pretrain"),
+        sources=sources_of("pretrain"),
         state=R("state/models/{recipe}/r{replicate}"),
     message:
         "pre-training {wildcards.recipe} r{wildcards.replicate}"

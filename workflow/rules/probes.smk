@@ -17,6 +17,7 @@ rule probe:
     params:
         config=settings_of("probe"),
         code=code_of("probe"),
+        sources=sources_of("probe"),
         state=R("state/scores/{probe}/{recipe}/r{replicate}/{unit}"),
     message:
         "probe {wildcards.probe} on {wildcards.recipe} r{wildcards.replicate} ({wildcards.unit})"

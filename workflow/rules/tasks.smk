@@ -14,6 +14,7 @@ rule task:
     params:
         config=settings_of("task"),
         code=code_of("task"),
+        sources=sources_of("task"),
     message:
         "task {wildcards.task}"
     script:

@@ -15,6 +15,7 @@ rule tokenizer:
     params:
         config=settings_of("tokenizer"),
         code=code_of("tokenizer"),
+        sources=sources_of("tokenizer"),
     message:
         "tokenizer {wildcards.tokenizer}"
     script:

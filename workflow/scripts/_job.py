@@ -36,7 +36,7 @@ def job(snakemake):
         underway = Underway(snakemake.rule, dict(snakemake.wildcards), snakemake.log[0])
         params = dict(snakemake.params)
         config = params.get("config")
-        changed = ", ".join(params["code"].changed)
+        changed = ", ".join([*params["code"].changed, *edited(params["code"])])
         changed = f"code changed while this job waited: {changed}" if changed else None
         if isinstance(config, dict) and "changed" in config:
             changed = f"config changed while this job waited: {config['changed']}"
@@ -53,20 +53,23 @@ def job(snakemake):
         if store.take(entry, snakemake.output, inputs, again=record.path.exists()):
             afterwards("the record", lambda: record.finished(inputs, taken_from=str(entry.path)))
             log.info("taken from the store: %s", entry.path)
-            underway.ended()
+            afterwards("that it ended", underway.ended)
             sys.exit(0)
         if params.get("state"):
             state.begin(params["state"], params["code"])
+        read = marks(inputs)
         try:
             with provenance.stamped(config):
                 yield
+            if changed := [file for file, mark in marks(inputs).items() if read.get(file) not in (mark, None)]:
+                raise Passing(f"{changed[0]}: changed while this job read it; run the same command again")
         except BaseException:
             afterwards("the record", record.stopped)
             raise
         afterwards("what it was made from", lambda: provenance.embed(snakemake.output, config))
         afterwards("the record", lambda: record.finished(inputs))
         store.publish(entry, snakemake.rule, snakemake.output)
-        underway.ended()
+        afterwards("that it ended", underway.ended)
     except Exception as error:
         said = error if isinstance(error, MaskLabError) else lacking(error, snakemake.rule, **snakemake.wildcards)
         if said:
@@ -79,6 +82,27 @@ def job(snakemake):
         except (OSError, AttributeError):  # a full disk: neither the log nor the status of the run may have it
             cry(f"masklab: {snakemake.rule} {' '.join(dict(snakemake.wildcards).values())}: error: {said or error}")
         sys.exit(1)
+
+
+def edited(noted) -> list[str]:
+    """A user's files that are no longer what they were when this run began; ours are imported once for all jobs."""
+    if not noted.files:
+        return []
+    from masklab.jobs import code
+
+    names = {Path(file).name for file in noted.files}
+    then = {part: mark for part, mark in noted.modules.items() if part in names}
+    now = code.today(then, noted.files, "") if then else {}
+    return sorted(part for part, mark in then.items() if now.get(part) != mark)
+
+
+def marks(inputs) -> dict[str, str]:
+    """What each input is known by; none of those that are gone, of which the body says so."""
+    found = {}
+    for file in inputs:
+        with contextlib.suppress(OSError):
+            found[str(file)] = provenance.input_mark(file)
+    return found
 
 
 def afterwards(what: str, write) -> None:

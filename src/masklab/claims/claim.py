@@ -126,7 +126,7 @@ class Claim:
         if slope is not None:
             return slope
         scores = {unit: least for unit, least in _margins(view).items() if unit in SCORES}
-        return scores.get(self.effect.unit(view), view.margin)
+        return min(scores.get(part.unit(view), view.margin) for part in _alternatives(self.effect))
 
     def _least_slope(self, results) -> float | None:
         """Of a slope of scores over training sizes: what comes to the margin from the least of all sizes to the most.

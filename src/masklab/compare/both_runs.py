@@ -74,8 +74,9 @@ def takes_on_trust(config, study: str, roots) -> str:
     bare = [str(root) for root in roots if not any(_manifests(Path(root), name) for name in recipes)]
     if not bare:
         return ""
+    have = "has" if len(bare) == 1 else "have"
     return (
-        f"note: {' and '.join(bare)} has scores alone and no records of models: that they learned their language is"
+        f"note: {' and '.join(bare)} {have} scores alone and no records of models: that these learned their language is"
         " taken on trust"
     )
 

@@ -156,11 +156,19 @@ class Sources:
         if any(module == other or module.startswith(f"{other}.") for other in NOTHING):
             return []
         if not self._file(module):
-            helper = beside and beside / f"{module}.py"  # of a user's file, in the same folder
-            return [str(helper)] if helper and helper.is_file() else []
+            return self._helpers(module, name, beside) if beside else []
         if name not in (None, "*") and (module == BY_NAME or module.startswith(f"{BY_NAME}.")):
             return [f"{module}:{name}"]
         return [module]
+
+    def _helpers(self, module, name, beside):
+        """Files beside a user's file that an import of it reads: modules, and the packages that they lie in."""
+        parts = module.split(".") + ([name] if name else [])
+        found = []
+        for depth in range(1, len(parts) + 1):
+            base = beside / Path(*parts[:depth])
+            found += [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()][:1]
+        return list(map(str, found))
 
     # --- files ---
 

@@ -174,8 +174,9 @@ class Progress:
     def _status(self, done, total, eta, facts):
         if self.path is None:
             return
-        if done >= total:
-            self.path.unlink(missing_ok=True)
-            return
-        write_json({"name": self.label, "unit": self.unit, "done": done, "total": total, "eta_seconds": eta, **facts,
-                    "pid": os.getpid(), "time": time.time()}, self.path, lasting=False)  # fmt: skip
+        said = {"name": self.label, "unit": self.unit, "done": done, "total": total, "eta_seconds": eta, **facts}
+        with contextlib.suppress(OSError):  # a full disk: the work goes on
+            if done >= total:
+                self.path.unlink(missing_ok=True)
+            else:
+                write_json(said | {"pid": os.getpid(), "time": time.time()}, self.path, lasting=False)

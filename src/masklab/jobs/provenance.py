@@ -20,7 +20,8 @@ from masklab.files import read_json, sha256, stamp, write_json
 
 KEY = "made_from"
 SHARED = ("tokenizer.json", "special_tokens_map.json")  # files whose format is others'
-PACKAGES = ("masklab", "numpy", "torch", "tokenizers", "numba")  # whose version may change an artifact
+# Whose version may change an artifact. Of figures the versions of matplotlib and pandas are not asked.
+PACKAGES = ("masklab", "numpy", "scipy", "scikit-learn", "torch", "transformers", "tokenizers", "numba", "spams-bin")
 SMALL = 1_000_000  # bytes; Snakemake's `--max-checksum-file-size`
 
 

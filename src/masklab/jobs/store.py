@@ -4,7 +4,8 @@ It lies in `.masklab/store` beside `results/`; MASKLAB_STORE=<folder> names anot
 share, MASKLAB_STORE=off none. An artifact enters when its job is done and leaves before any job starts (`plan.reuse`),
 or when a job with its key would begin. The key is a fingerprint of the rule, the names of its instances and its
 resolved config, the code it is made by (`masklab.jobs.code`), the versions of the packages that do the work, and the
-content of its inputs; so other code or another config never finds it.
+content of its inputs with their names (a user's file may be read by its name); so other code or another config never
+finds it.
 
 Files enter and leave as hard links, or as copies where links cannot be made. Small ones leave as copies: somebody may
 write into a table. They are not made read-only, since Snakemake refuses to make a write-protected output again; the
@@ -81,7 +82,7 @@ def entry(rule: str, names: dict, config, code: str, inputs, packages=None, hash
             "config": config,
             "code": str(code),
             "versions": versions() if packages is None else packages,
-            "inputs": [hashed(file) for file in sorted({str(file) for file in inputs})],
+            "inputs": [[Path(file).name, hashed(file)] for file in sorted({str(file) for file in inputs})],
         }
     )
     return Entry(place / rule / key)
@@ -116,7 +117,7 @@ class Entry:
             listed = {}
             for file in sorted(files):
                 inside = file.relative_to(folder).as_posix()
-                _share(file.resolve(), temporary / "files" / inside)
+                share(file.resolve(), temporary / "files" / inside)
                 status = os.stat(temporary / "files" / inside)
                 marks = {"size": status.st_size, "time": status.st_mtime_ns}
                 listed[inside] = marks | {"sha256": sha256(temporary / "files" / inside)}
@@ -131,8 +132,8 @@ class Entry:
     def fetch(self, folder: Path, newest_input: float = 0.0) -> list[Path]:
         """Link the entry's files into `folder`; the files there, none if the entry is not whole or gone.
 
-        Files beside are left alone but for checkpoints of another config. newest_input: time of the newest input that
-        Snakemake knows by its time; a file above all folders that is older is copied and so becomes newer than that.
+        Files beside are left alone but for checkpoints and shards of another config. newest_input: time of the newest
+        input that Snakemake knows by its time; a file above all folders that is older is copied and so becomes newer.
         """
         listed = self.listing()
         if not listed or not self._whole(listed):
@@ -141,10 +142,13 @@ class Entry:
         for old in folder.glob("step-*"):
             if old.is_dir() and "manifest.json" in inside:
                 shutil.rmtree(old)
+        for old in folder.glob("*.npy") if self.path.parent.name == "tokens" else ():
+            if old.name not in inside:
+                old.unlink()  # a shard more than there are now would be read as one of them
         for name in sorted(listed, key=lambda name: (name.count("/") == 0, name.endswith(".json"), name)):
             marks = listed[name]
             too_old = "/" not in name and marks["time"] < newest_input * 1e9
-            _share(self.path / "files" / name, folder / name, marks["size"] < COPIED or too_old, keep_time=not too_old)
+            share(self.path / "files" / name, folder / name, marks["size"] < COPIED or too_old, keep_time=not too_old)
         with contextlib.suppress(OSError):
             os.utime(self.path / LISTING)  # when it was last of use
         return [folder / name for name in listed]
@@ -226,7 +230,7 @@ def _reason(error) -> str:
     return str(getattr(error, "strerror", None) or error or type(error).__name__)
 
 
-def _share(file: Path, place: Path, copy: bool = False, keep_time: bool = True):
+def share(file: Path, place: Path, copy: bool = False, keep_time: bool = True):
     """Make `place` a link to `file`, or a copy where asked or on another file system, in one step."""
     place.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_name(place)

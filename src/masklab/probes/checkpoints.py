@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-from masklab.files import write_table
+from masklab.files import sha256, write_table
 from masklab.jobs import state
 from masklab.jobs.progress import Progress
 from masklab.probes import Context, run
@@ -67,10 +67,16 @@ def measure_checkpoints(
     return table
 
 
+def _sum(file) -> bytes:
+    return sha256(file).encode()
+
+
 def _write(rows, output):
     rows = list(rows)
     items = records_to_table([row for row in rows if "predictions" in row])
     table = rows_to_table([row for row in rows if "predictions" not in row])
     write_table(items, items_path(output))
+    # what reads both files has the scores as its input: other items are to make it again
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"masklab.items": _sum(items_path(output))})
     write_table(table, output)
     return table

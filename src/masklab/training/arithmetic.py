@@ -9,8 +9,10 @@ import logging
 
 import torch
 
-from masklab.files import read_json, write_json
+from masklab.files import fingerprint, read_json, write_json
+from masklab.jobs import saved
 from masklab.models import products
+from masklab.training.record import Record
 from masklab.training.run import Run
 
 log = logging.getLogger("masklab")
@@ -20,16 +22,26 @@ FILE = "arithmetic.json"  # in the run's state folder
 
 
 def settle(run: Run, device: torch.device) -> dict[str, str]:
-    """What `run` began with, or begins with: `precision`, fp32 or bf16, and `products`, the library of fp32 ones."""
-    path = run.state / FILE
-    if path.is_file() and (run.state / "state.safetensors").is_file():
-        return read_json(path)
+    """What `run` began with, or begins with: `precision`, fp32 or bf16, and `products`, the library of fp32 ones.
+
+    What a run of another config, or of other inputs, had begun with is not asked.
+    """
+    path, state = run.state / FILE, run.state / "state.safetensors"
+    if path.is_file() and (state.is_file() or saved.previous(state).is_file()):
+        kept = read_json(path)
+        if kept.pop("run", None) == _made_of(run):
+            return kept
     precision = products.precision(run.model.precision, run.encoder, device, NARROWEST)
     return {"precision": precision, "products": products.library() if device.type == "cpu" else "cuBLAS"}
 
 
 def keep(run: Run, settled: dict[str, str]) -> None:
     """Write down what a run computes with, for its resumption, and say it where it was left to us."""
-    write_json(settled, run.state / FILE)
+    write_json(settled | {"run": _made_of(run)}, run.state / FILE)
     if run.model.precision == "auto":
         log.info("%s: precision %s, fp32 products by %s", run.name, settled["precision"], settled["products"])
+
+
+def _made_of(run: Run) -> str:
+    """Fingerprint of what the weights of a run are made of."""
+    return fingerprint(Record(run).what())

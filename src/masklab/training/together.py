@@ -56,9 +56,7 @@ def take(run: Run) -> bool:
             shutil.rmtree(old)
         files = [path.relative_to(place) for path in sorted(place.rglob("*")) if path.is_file()]
         for file in sorted(files, key=lambda file: file.name == "manifest.json"):
-            (run.output / file).parent.mkdir(parents=True, exist_ok=True)
-            (run.output / file).unlink(missing_ok=True)
-            os.link(place / file, run.output / file)
+            store.share(place / file, run.output / file)
         log.info("%s: was trained side by side with r%s", run.name, ", r".join(map(str, said["with"])))
     mark.unlink()
     shutil.rmtree(place, ignore_errors=True)
