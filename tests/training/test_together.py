@@ -39,6 +39,7 @@ FORMS = {
     "linear head": {"head": "linear"},
     "linear head, untied": {"norm": "pre", "embedding_norm": False, "tied_head": False, "head": "linear"},
 }
+LIBRARIES = ("as here", "MKL", "oneDNN for attention")
 KEYS = {"steps": 60, "checkpoints": [20, 60], "validate_every": 30, "masking": {"mask": 0.8, "random": 0.1}}
 
 
@@ -118,7 +119,9 @@ def assert_alike(several, steps):
 
 @pytest.mark.parametrize("rate", [0.15, 0.6, None], ids=["few", "many", "one"])
 @pytest.mark.parametrize("form", FORMS)
-def test_gradients_are_those_of_a_replicate_alone_to_the_bit(english, tmp_path, form, rate):
+def test_gradients_are_those_of_a_replicate_alone_to_the_bit(english, tmp_path, form, rate, monkeypatch):
+    if rate == 0.6:  # oneDNN, where it is the faster one for large products, is given those of attention
+        monkeypatch.setattr("masklab.models.batched.LARGE", 1)
     masking = {"count": "one"} if rate is None else {"count": "bernoulli", "rate": rate}
     several = company(english, tmp_path, form, masking=masking)
     assert_alike(several, 2)
@@ -128,7 +131,7 @@ def test_gradients_are_those_of_a_replicate_alone_to_the_bit(english, tmp_path, 
 @pytest.mark.parametrize(
     "hidden, heads, batch_size, library",
     [
-        *((*shape, library) for shape in [(16, 4, 8), (48, 3, 24), (64, 2, 64)] for library in ("as here", "MKL")),
+        *((*shape, library) for shape in [(16, 4, 8), (48, 3, 24), (64, 2, 64)] for library in LIBRARIES),
         (32, 2, 32, "two threads"),
     ],
 )
@@ -136,8 +139,10 @@ def test_no_shape_tells_a_replicate_who_is_beside_it(
     english, tmp_path, hidden, heads, batch_size, library, monkeypatch, request
 ):
     if library == "MKL":
-        for module in ("models.products", "models.stacked.products"):
+        for module in ("models.products", "models.batched", "models.stacked.products"):
             monkeypatch.setattr(f"masklab.{module}.prefers_onednn", lambda: False)
+    elif library == "oneDNN for attention":  # where it is the faster one for large products
+        monkeypatch.setattr("masklab.models.batched.LARGE", 1)
     elif library == "two threads":
         request.addfinalizer(partial(torch.set_num_threads, torch.get_num_threads()))
         torch.set_num_threads(2)
@@ -304,6 +309,18 @@ def test_what_was_left_is_taken_only_by_whom_it_belongs_to(english, tmp_path, mo
     assert not take(others[1])
     monkeypatch.delenv("MASKLAB_ANEW")
     assert not take(others[2]) and not others[2].output.exists()  # made by other code
+
+
+def test_what_was_left_is_taken_where_files_cannot_be_linked(english, tmp_path, monkeypatch):
+    first, other = replicates(english, tmp_path, 2)
+    train_together(first, [other])
+
+    def refuse(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert take(other) and hashes(other).keys() == {"20", "60"}
+    assert weights(other).keys() == {"step-20", "step-60"} and not folder_of(other).joinpath("r2").exists()
 
 
 def test_a_state_goes_on_with_those_it_is_of(english, tmp_path, caplog):

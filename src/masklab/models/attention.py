@@ -21,6 +21,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from masklab.models.batched import product, takes
 from masklab.models.dropout import dropout
 from masklab.models.linear import Linear, linear
 
@@ -140,8 +141,13 @@ class Attention(nn.Module):
     def attend(self, q, k, v, terms, mask):
         """softmax(scale q k' + terms + mask) v with dropout on the weights: [n, B, M, d]."""
         p = self.p if self.training else 0.0
-        explicit = q.device.type == "cpu" and (p or terms)
+        explicit = q.device.type == "cpu" and (p or terms or self.pays(q, k))
         return (self.attend_explicitly if explicit else self.attend_fused)(q, k, v, terms, mask, p)
+
+    def pays(self, q, k) -> bool:
+        """Whether laying out every score is faster than the fused form, in memory of at most 64 MiB."""
+        scores = q.shape[:3].numel() * k.shape[2]
+        return scores <= 2**24 and takes(q.flatten(0, 1), k.flatten(0, 1).transpose(1, 2))
 
     def attend_fused(self, q, k, v, terms, mask, p):
         bias = [] if mask is None else [mask.unsqueeze(1).to(q.dtype)]  # [B, 1, 1, T]
@@ -154,11 +160,11 @@ class Attention(nn.Module):
         terms = list(terms) if mask is None else [*terms, mask]  # [B, 1, T] aligns with [n, B, M, T]
         shape = (*q.shape[:3], k.shape[2])
         q, k, v = q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
-        scores = torch.baddbmm(q.new_zeros(1), q, k.transpose(1, 2), beta=0, alpha=self.scale).view(shape)
+        scores = product(q, k.transpose(1, 2), self.scale).view(shape)
         for term in terms:
             scores.add_(term)
         weights = dropout(short_softmax(scores.flatten(0, 1)), p, True)[..., : shape[3]]
-        return torch.bmm(weights, v).view(*shape[:3], -1)
+        return product(weights, v).view(*shape[:3], -1)
 
 
 def short_softmax(scores: torch.Tensor) -> torch.Tensor:

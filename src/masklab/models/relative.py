@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from masklab.models.attention import Attention, Batch
+from masklab.models.batched import product
 from masklab.models.dropout import dropout
 from masklab.models.linear import Linear
 from masklab.models.positions import shift
@@ -88,7 +89,7 @@ class DisentangledAttention(PositionedAttention):
         relative = dropout(relative, self.p_relative, self.training)
         keys = self.pos_proj(relative).mul(self.scale).view(-1, n, width).permute(1, 2, 0)  # [n, d, 2 S - 1]
         queries = self.pos_q_proj(relative).mul(self.scale).flip(0).view(-1, n, width).permute(1, 2, 0)
-        c2p, p2c = torch.bmm(q.flatten(1, 2), keys), torch.bmm(k.flatten(1, 2), queries)
+        c2p, p2c = product(q.flatten(1, 2), keys), product(k.flatten(1, 2), queries)
         return c2p.view(n, size, -1, len(relative)), p2c.view(n, size, -1, len(relative))
 
     def position_scores(self, q, k, batch, slots, relative):

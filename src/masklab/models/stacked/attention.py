@@ -10,6 +10,7 @@ import torch
 
 from masklab.inside_torch import softmax_backward
 from masklab.models.attention import short_softmax
+from masklab.models.batched import library
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient
 
 
@@ -93,27 +94,32 @@ class AbsoluteAttention(Attention):
         copies, size, length = shape
         keep = next(keep)
         q, k, v = self.project(x, shape, chosen)
-        scores = product(q, k.mT, self.scale).view(copies, self.heads, size, -1, length)
+        with faster(q, k, copies):
+            scores = product(q, k.mT, self.scale).view(copies, self.heads, size, -1, length)
         if relative is not None:
             scores.add_(relative.terms(chosen))
         weights = softmax(scores, None if mask is None else mask[:, None, :, None]).flatten(0, 2)
         kept = weights if keep is None else weights * keep[..., :length].reshape(weights.shape)
         self.saved = x, q, k, v, weights, kept, keep, shape, relative, chosen
-        return self.heads_last(torch.bmm(kept, v), shape)
+        with faster(q, k, copies):
+            context = torch.bmm(kept, v)
+        return self.heads_last(context, shape)
 
     def backward(self, g, dx):
         """Add to dx [S, N, H] the gradient of x, given that of the context."""
         x, q, k, v, weights, kept, keep, shape, relative, chosen = self.saved
         self.saved = None  # memory for what comes next
         g = self.heads_first(g, shape)
-        dweights = torch.bmm(g, v.mT)
-        if keep is not None:
-            dweights.mul_(keep[..., : shape[2]].reshape(dweights.shape))
-        dscores = softmax_backward(dweights, weights)
+        with faster(q, k, shape[0]):
+            dweights = torch.bmm(g, v.mT)
+            if keep is not None:
+                dweights.mul_(keep[..., : shape[2]].reshape(dweights.shape))
+            dscores = softmax_backward(dweights, weights)
+            dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
+            dv = torch.bmm(kept.mT, g)
         if relative is not None:
             relative.add_gradient(dscores.view(shape[0], self.heads, shape[1], -1, shape[2]), chosen)
-        dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
-        self.project_backward(dq, dk, torch.bmm(kept.mT, g), x, dx, shape, chosen)
+        self.project_backward(dq, dk, dv, x, dx, shape, chosen)
 
 
 class FirstAbsoluteAttention(AbsoluteAttention):
@@ -172,6 +178,11 @@ class FirstAbsoluteAttention(AbsoluteAttention):
         dx = dx.view(x.shape)
         dx.baddbmm_(torch.cat([kept, dscores], 1).mT, torch.cat([dz, u], 1))
         dx[:, 0] += torch.matmul(dq, wq).sum(1).flatten(0, 1)
+
+
+def faster(q, k, copies: int):
+    """Context for the products of queries [S n B, M, d] with keys [S n B, T, d]: the size of one copy's decides."""
+    return library(q.numel() // copies * k.shape[1])
 
 
 def product(a, b, scale):

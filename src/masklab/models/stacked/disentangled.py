@@ -9,7 +9,7 @@ import torch
 
 from masklab.inside_torch import softmax_backward
 from masklab.models.positions import shift
-from masklab.models.stacked.attention import Attention, product, softmax
+from masklab.models.stacked.attention import Attention, faster, product, softmax
 
 
 class Distances:
@@ -53,26 +53,31 @@ class DisentangledAttention(Attention):
         queries = self._by_head(torch.baddbmm(bias[:, None], rows, weight.mT).flip(1))
         q, k, v = self.project(x, shape, chosen)
         q, self.chosen = self.asked(q), chosen
-        scores = product(q, k.mT, self.scale).add_(self.terms(q, k, keys, queries, length))
+        with faster(q, k, copies):
+            scores = product(q, k.mT, self.scale).add_(self.terms(q, k, keys, queries, length))
         scores = scores.view(copies, self.heads, size, -1, length)
         weights = softmax(scores, None if mask is None else mask[:, None, :, None]).flatten(0, 2)
         keep = next(keep)
         kept = weights if keep is None else weights * keep[..., :length].reshape(weights.shape)
         self.saved = x, q, k, v, keys, queries, rows, keep_relative, relative, weights, kept, keep, shape, chosen
-        return self.heads_last(torch.bmm(kept, v), shape)
+        with faster(q, k, copies):
+            context = torch.bmm(kept, v)
+        return self.heads_last(context, shape)
 
     def backward(self, g, dx):
         """Add to dx [S, N, H] the gradient of x, given that of the context, and to `relative.gradient` its own."""
         x, q, k, v, keys, queries, rows, keep_relative, relative, weights, kept, keep, shape, chosen = self.saved
         self.saved = None  # memory for what comes next
         g = self.heads_first(g, shape)
-        dweights = torch.bmm(g, v.mT)
-        if keep is not None:
-            dweights.mul_(keep[..., : shape[2]].reshape(dweights.shape))
-        dscores = softmax_backward(dweights, weights)
-        dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
-        dkeys, dqueries = self.terms_backward(dscores, q, k, keys, queries, dq, dk)
-        self.project_backward(self.everywhere(dq, shape), dk, torch.bmm(kept.mT, g), x, dx, shape, chosen)
+        with faster(q, k, shape[0]):
+            dweights = torch.bmm(g, v.mT)
+            if keep is not None:
+                dweights.mul_(keep[..., : shape[2]].reshape(dweights.shape))
+            dscores = softmax_backward(dweights, weights)
+            dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
+            dkeys, dqueries = self.terms_backward(dscores, q, k, keys, queries, dq, dk)
+            dv = torch.bmm(kept.mT, g)
+        self.project_backward(self.everywhere(dq, shape), dk, dv, x, dx, shape, chosen)
         dq_bias, _, dv_bias = self.bias_gradient.chunk(3, -1)
         self.q_bias[1].view_as(dq_bias).copy_(dq_bias)
         self.v_bias[1].view_as(dv_bias).copy_(dv_bias)
