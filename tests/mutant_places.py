@@ -184,7 +184,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "if self.path is None or time.monotonic() - self.last <= self.seconds:": "no two moments are the same",
     },
     "claims/power.py": {
-        "return power(count, effect, spread, bounds, items, least, parts) > POWER": "no power is .8 to the last digit",
+        "return power_of_least(count, several) > POWER": "no power is .8 to the last digit",
         "return float(np.clip((inside + outside + between) @ _WEIGHTS / 2, 0, 2))": "a probability, above 1 by rounding at most",
     },
     "objectives/cross_entropy.py": {
