@@ -2,8 +2,7 @@
 
 oneDNN compiles a kernel for every shape, and batches of text have many, so it is given large products alone: measured
 over rows of 10 to 128 tokens and heads of 8 to 64 units (AMD EPYC with AVX-512), it takes 1.1 to .4 of MKL's time from
-some million multiplications up, and .6 to .35 of it at 8 million and more. An update of 4 x 256 with 128 tokens, one
-thread, takes .85 (disentangled) to .94 of the time; one of 2 x 128 with 64 tokens .98.
+some million multiplications up, and .6 to .35 of it at 8 million and more.
 """
 
 import contextlib
