@@ -71,6 +71,15 @@ class Attention:
             self.bias_gradient[:, :, part] = bias_gradient.unflatten(1, (self.heads, -1))
         return input_gradient(g, weight)
 
+    def scores_backward(self, g, q, k, v, weights, kept, keep):
+        """Gradients of the scores, and by way of q . k of queries and keys, and of values, from that of the context."""
+        dweights = torch.bmm(g, v.mT)
+        if keep is not None:
+            dweights.mul_(keep[..., : k.shape[1]].reshape(dweights.shape))
+        dscores = softmax_backward(dweights, weights)
+        dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
+        return dscores, dq, dk, torch.bmm(kept.mT, g)
+
     def heads_first(self, x, shape):
         """[S, B M, H], or packed, -> [S n B, M, d]."""
         x = shape.unpack(x).view(shape[0], shape[1], -1, self.heads, self.width).permute(0, 3, 1, 2, 4)
@@ -111,12 +120,7 @@ class AbsoluteAttention(Attention):
         self.saved = None  # memory for what comes next
         g = self.heads_first(g, shape)
         with faster(q, k, shape[0]):
-            dweights = torch.bmm(g, v.mT)
-            if keep is not None:
-                dweights.mul_(keep[..., : shape[2]].reshape(dweights.shape))
-            dscores = softmax_backward(dweights, weights)
-            dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
-            dv = torch.bmm(kept.mT, g)
+            dscores, dq, dk, dv = self.scores_backward(g, q, k, v, weights, kept, keep)
         if relative is not None:
             relative.add_gradient(dscores.view(shape[0], self.heads, shape[1], -1, shape[2]), chosen)
         self.project_backward(dq, dk, dv, x, dx, shape, chosen)

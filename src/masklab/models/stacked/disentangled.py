@@ -7,7 +7,6 @@ import math
 
 import torch
 
-from masklab.inside_torch import softmax_backward
 from masklab.models.positions import shift
 from masklab.models.stacked.attention import Attention, faster, product, softmax
 
@@ -70,13 +69,8 @@ class DisentangledAttention(Attention):
         self.saved = None  # memory for what comes next
         g = self.heads_first(g, shape)
         with faster(q, k, shape[0]):
-            dweights = torch.bmm(g, v.mT)
-            if keep is not None:
-                dweights.mul_(keep[..., : shape[2]].reshape(dweights.shape))
-            dscores = softmax_backward(dweights, weights)
-            dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
+            dscores, dq, dk, dv = self.scores_backward(g, q, k, v, weights, kept, keep)
             dkeys, dqueries = self.terms_backward(dscores, q, k, keys, queries, dq, dk)
-            dv = torch.bmm(kept.mT, g)
         self.project_backward(self.everywhere(dq, shape), dk, dv, x, dx, shape, chosen)
         dq_bias, _, dv_bias = self.bias_gradient.chunk(3, -1)
         self.q_bias[1].view_as(dq_bias).copy_(dq_bias)
