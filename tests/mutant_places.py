@@ -22,6 +22,10 @@ MODULES = {
     "scores/estimate.py": ["scores/test_estimate.py", "scores/test_correlations.py"],
     "scores/reading.py": ["scores/test_reading_words.py", "scores/test_results.py", "claims/test_effects.py"],
     "scores/results.py": ["scores/test_results.py", "scores/test_resampled_results.py"],
+    "scores/picking.py": ["scores/test_results.py", "claims/test_effects.py"],
+    "scores/per_replicate.py": ["scores/test_results.py", "claims/test_effects.py"],
+    "scores/resampling.py": ["scores/test_resampled_results.py"],
+    "scores/majority.py": ["scores/test_results.py"],
     "claims/verdict.py": [
         "claims/test_decisions.py",
         "claims/test_verdict.py",
@@ -199,11 +203,15 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     },
     "objectives/mlsm.py": {"return kl_to_sparse(indices, values, F.log_softmax(output.latent.float(), +1))": LAST},
     "scores/results.py": {
-        "groups = self.scores.groupby(['recipe', 'metric'], sort=True).indices": "groups are asked for by their names",
         "shape = (len(replicates), len(x), c.max() + 1, s.max() + 2)": "a seed that nothing has is left out of the mean",
+    },
+    "scores/picking.py": {
+        "groups = scores.groupby(['recipe', 'metric'], sort=True).indices": "groups are asked for by their names",
         "row = self.scores.iloc[rows[np.flatnonzero(at == values[counts > 1][0])[1]]]": (
             "both rows of a place have what is said of it"
         ),
+    },
+    "scores/resampling.py": {
         "yield (*values, *(column[row].values.to_numpy(zero_copy_only=True) for column in lists))": (
             "lists of numbers without nulls are never copied"
         ),

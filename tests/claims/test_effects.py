@@ -32,8 +32,9 @@ from masklab.claims.values import (
     values,
 )
 from masklab.scores.estimate import FISHER, PLAIN, estimate
+from masklab.scores.per_replicate import Values
 from masklab.scores.reading import Reading
-from masklab.scores.results import Results, Values
+from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame
 from masklab.scores.view import View
 

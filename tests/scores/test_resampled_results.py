@@ -26,7 +26,7 @@ def test_values_hold_the_resamplings_of_their_items():
         probes={"p": {"kind": "linear_probe", "tasks": ["t"], "recipes": ["a", "b"]}},
     )  # fmt: skip
     results = Results(view, rows_to_frame(rows), items.records_to_table(records), draws=20)
-    counts = results._counts("t", "test", 40)
+    counts = results.resampling.counts("t", "test", 40)
     for metric in ("accuracy", "f1"):
         for recipe in ("a", "b"):
             own = results.values(Reading(recipe, metric, ("t",))).scalar
@@ -53,7 +53,7 @@ def test_a_test_set_that_one_model_alone_answered():
     for recipe, drawn in (({}, True), ({"corpus.redrawn": False}, True), ({"corpus.redrawn": True}, False)):
         found = Results(View("s", recipes={"a": recipe}, probes=probes), rows, table, draws=5)
         row = found.values(reading).scalar[0]
-        counts = found._counts("t", "test", 7)
+        counts = found.resampling.counts("t", "test", 7)
         wanted = [(targets == given) @ count / 7 for count in counts] if drawn else [value] * 5
         np.testing.assert_allclose(row, [value, *wanted])
         assert counts.shape == (5, 7) and (counts.sum(1) == 7).all()

@@ -10,8 +10,9 @@ from scipy import stats
 
 from masklab.errors import MaskLabError
 from masklab.scores.estimate import PLAIN
+from masklab.scores.per_replicate import NOTHING, difference
 from masklab.scores.reading import Reading
-from masklab.scores.results import NOTHING, Results, difference
+from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame
 from masklab.scores.view import View
 

@@ -13,8 +13,9 @@ from masklab.claims.effects import Correlation, Growth, Matched, Mediated, Ratio
 from masklab.claims.values import effect_estimate, points, values
 from masklab.config.references import split_reference
 from masklab.scores.estimate import Estimate
+from masklab.scores.per_replicate import difference
 from masklab.scores.reading import CONVERGED, FEWEST, Reading, leaves
-from masklab.scores.results import Results, difference
+from masklab.scores.results import Results
 
 VARIED = 0.05  # level of the test that what is correlated varies
 OF_KNOWABLE, OF_ENTROPY = 0.5, 0.2  # shares that a recipe has to learn for claims that ask for trained ones

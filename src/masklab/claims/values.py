@@ -22,8 +22,9 @@ from masklab.claims.effects import (
     Within,
 )
 from masklab.scores.estimate import FISHER, MISSING, PLAIN, Estimate, estimate, fisher_z, least, squared
+from masklab.scores.per_replicate import NOTHING, Values
 from masklab.scores.reading import CORRELATIONS, Reading
-from masklab.scores.results import NOTHING, Results, Values
+from masklab.scores.results import Results
 
 
 def values(effect, results: Results) -> Values:

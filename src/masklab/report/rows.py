@@ -11,8 +11,9 @@ import pandas as pd
 
 from masklab.report.cells import APART, NULL, cell, filled, tidy
 from masklab.scores.estimate import Estimate
+from masklab.scores.per_replicate import Values, difference
 from masklab.scores.reading import FEWEST, RANKS, Reading
-from masklab.scores.results import Results, Values, difference
+from masklab.scores.results import Results
 
 MAJORITY = "majority"
 CHANCE = "chance"  # what the majority is called of minimal pairs

@@ -5,63 +5,22 @@ sizes), and only then summed up over replicates. Where items are resampled, ever
 number computed on resampled test sets, equal ones for all recipes and replicates.
 """
 
-import functools
 import math
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from masklab.errors import MaskLabError
-from masklab.rng import generator
-from masklab.scores import items as item_files
+from masklab.scores import majority as majorities
 from masklab.scores.estimate import FISHER, PLAIN, Estimate, estimate
-from masklab.scores.reading import CONVERGED, CORRELATIONS, WHOLE, Reading, base
+from masklab.scores.per_replicate import NOTHING, Values, difference, reduced
+from masklab.scores.picking import Rows
+from masklab.scores.reading import CORRELATIONS, WHOLE, Reading
+from masklab.scores.resampling import Resampling
 from masklab.scores.schema import LIMITS
 from masklab.scores.view import View
-
-TEST = ("test", "matched")  # splits that a reading without splits reads
-# Metrics of another split, which a reading without splits reads then.
-OTHER = dict.fromkeys(("seconds", "tokens", "flops"), ("train",)) | {"valid_loss": ("valid",)}
-# What always giving one answer scores: another metric of the same rows, or a number.
-MAJORITY = {
-    "accuracy": "majority",
-    "exact": "majority",
-    "f1": "majority_f1",
-    "mcc": 0.0,
-    "pearson": 0.0,
-    "spearman": 0.0,
-}
-PAIRS = 0.5  # of minimal pairs, where items of several options do not say what guessing scores
-CELL = ["task", "split", "train_size", "layer", "at", "step"]
-
-
-@dataclass(frozen=True)
-class Values:
-    """A reading's values: data [R, P, 1 + B] of R replicates, P points of a curve (one of a number), B resamplings.
-
-    replicates: their numbers; x: [P] what the curve is over, None of a number.
-    """
-
-    replicates: tuple[int, ...]
-    data: np.ndarray
-    x: np.ndarray | None = None
-
-    @property
-    def scalar(self) -> np.ndarray:
-        """[R, 1 + B] of a number."""
-        if self.data.shape[1] != 1:
-            raise ValueError("a curve is no number")
-        return self.data[:, 0]
-
-    def at(self, replicates) -> "Values":
-        """Those of some replicates, in their order."""
-        rows = [self.replicates.index(r) for r in replicates]
-        return Values(tuple(replicates), self.data[rows], self.x)
-
-
-NOTHING = Values((), np.empty((0, 1, 1)))
 
 
 def _gaps_of(recipe: str) -> Reading:
@@ -69,33 +28,20 @@ def _gaps_of(recipe: str) -> Reading:
     return Reading(recipe, "gap", form="share of the floor", step="all", over="step")
 
 
-def difference(left: Values, right: Values) -> Estimate | None:
-    """Mean and interval of the differences of two numbers within the replicates that both have; None without any."""
-    shared = [r for r in left.replicates if r in right.replicates]
-    return estimate(left.at(shared).scalar - right.at(shared).scalar) if shared else None
-
-
 class Results:
     """Scores, items and facts of one study.
 
     scores: frame of score rows. items: table of `masklab.scores.items`, resampled `draws` times (0: never). models:
     (recipe, replicate) -> the facts of its manifest. tasks: name -> its task.json. seed: of the resampling.
+    index: which rows a reading picks; resampling: what they are when items are resampled.
     """
 
     def __init__(self, view: View, scores: pd.DataFrame, items=None, models=None, tasks=None, draws: int = 0, seed=1):
         self.view, self.models, self.task_files = view, models or {}, tasks or {}
         self.scores = scores.reset_index(drop=True)
-        self._columns = {name: self.scores[name].to_numpy() for name in self.scores}
-        self._columns = {k: v.astype(str) if v.dtype.kind not in "if" else v for k, v in self._columns.items()}
-        kinds = {name: facts["kind"] for name, facts in view.probes.items()}
-        self._columns["kind"] = np.array([kinds.get(name, "") for name in self._columns["probe"]], str)
-        self._columns["base"] = np.array([base(name) for name in self._columns["task"]], str)
-        self._codes = {name: np.unique(self._columns[name], return_inverse=True)[1] for name in CELL}
-        groups = self.scores.groupby(["recipe", "metric"], sort=False).indices
-        self._where = {key: np.sort(rows) for key, rows in groups.items()}
-        self.draws, self.seed = (draws if items is not None else 0), seed
-        self._sets = self._test_sets(items) if self.draws else {}
-        self._resampled, self._known = {}, {}
+        self.index = Rows(view, self.scores, self._converged)
+        self.resampling = Resampling(view, self.scores, items, draws, seed)
+        self._known: dict[Reading, Values] = {}
 
     # --- values ------------------------------------------------------------------------
 
@@ -130,14 +76,14 @@ class Results:
 
         Of a mean over n layers, splits, tasks, sizes or seeds it is 1 / sqrt(12 n), each being rounded for itself.
         """
-        rows = self._picked(reading) if reading.metric in WHOLE and reading.form == "value" else ()
+        rows = self.index.picked(reading) if reading.metric in WHOLE and reading.form == "value" else ()
         if not len(rows) or reading.reduce == "roughness":
             return 0.0
-        cells = len(np.unique(self._cells(reading, rows)))
-        seeds = len(np.unique(self._columns["seed"][rows])) if reading.seeds == "mean" else 1
+        cells = len(np.unique(self.index.cells(reading, rows)))
+        seeds = len(np.unique(self.index.columns["seed"][rows])) if reading.seeds == "mean" else 1
         variance = 1 / (12 * cells * seeds)
         if reading.reduce == "slope":
-            x = np.unique(self._columns[reading.over][rows])
+            x = np.unique(self.index.columns[reading.over][rows])
             x = np.log2(x) if reading.over == "train_size" else x
             variance /= ((x - x.mean()) ** 2).sum() or math.inf
         return math.sqrt(variance)
@@ -206,14 +152,21 @@ class Results:
 
     def cells(self, reading: Reading) -> frozenset:
         """(task, split, training size) that a reading is the mean of, or that its curve is over."""
-        names = [self._columns[name][self._picked(reading)] for name in ("task", "split", "train_size")]
-        return frozenset(zip(*(name.tolist() for name in names), strict=True))
+        return frozenset(self.index.parts(self.index.picked(reading)))
 
     def items_behind(self, reading: Reading) -> int:
         """Test items behind a value of a replicate, all its tasks together; 0 where nothing was measured."""
-        rows, columns = self._picked(reading), self._columns
+        rows, columns = self.index.picked(reading), self.index.columns
         counts = {(columns["task"][row], columns["split"][row]): int(columns["n"][row]) for row in rows}
         return sum(counts.values())
+
+    def majority(self, reading: Reading) -> Values | None:
+        """What always giving one answer scores; None of what is no score of a task."""
+        return majorities.majority(self, reading)
+
+    def of_pairs(self, reading: Reading) -> bool:
+        """Whether it is of minimal pairs alone, of which chance takes the majority's place."""
+        return majorities.of_pairs(self, reading)
 
     # --- losses ------------------------------------------------------------------------
 
@@ -228,6 +181,10 @@ class Results:
             return {}
         means = gaps.data[:, :, 0].mean(0)
         return {int(step): float(mean) for step, mean in zip(gaps.x, means, strict=True) if math.isfinite(mean)}
+
+    def _converged(self, recipe: str) -> float:
+        """The first checkpoint whose loss is within the study's saturation of the lowest; infinity for none."""
+        return min(self.saturated(self.gaps(recipe)), default=math.inf)
 
     def saturated(self, gaps: dict) -> list:
         """Keys of gaps that lie within the study's saturation of the lowest: checkpoints, or recipes."""
@@ -267,84 +224,22 @@ class Results:
 
     def rows(self, reading: Reading) -> pd.DataFrame:
         """The score rows that a reading picks, before anything is averaged."""
-        return self.scores.iloc[self._picked(reading)]
-
-    def _picked(self, reading) -> np.ndarray:
-        """Row numbers of those."""
-        if not reading.tasks:
-            parts = [self._of_metric(reading, reading.metric, None)]
-        else:
-            metrics: dict[str, list] = {}
-            for task in reading.tasks:
-                metrics.setdefault(reading.metric or self.view.tasks[base(task)]["metric"], []).append(task)
-            parts = [self._of_metric(reading, metric, tasks) for metric, tasks in metrics.items()]
-        rows = np.concatenate(parts)
-        if len(rows):  # first and last are those of all tasks
-            kept = np.split(self._steps(rows, reading.step), np.cumsum([len(part) for part in parts])[:-1])
-            parts = [part[own] for part, own in zip(parts, kept, strict=True)]
-        for pick, which in ((self._sizes, reading.sizes), (self._layers, reading.layers)):
-            parts = [part[pick(part, which)] if len(part) else part for part in parts]
-        return np.concatenate(parts)
-
-    def _of_metric(self, reading, metric, tasks) -> np.ndarray:
-        """Of every step, size and layer."""
-        rows = self._where.get((reading.recipe, metric), np.empty(0, np.int64))
-        columns = self._columns
-        kept = np.isin(columns["kind"][rows], reading.kinds())
-        if tasks is not None:
-            kept = kept & (np.isin(columns["task"][rows], tasks) | np.isin(columns["base"][rows], tasks))
-        splits = reading.splits or OTHER.get(metric, TEST)
-        return rows[kept & np.isin(columns["split"][rows], splits)]
-
-    def _steps(self, rows, which):
-        steps = self._columns["step"][rows]
-        if which in CONVERGED:
-            first = min(self.saturated(self.gaps(self._columns["recipe"][rows[0]])), default=math.inf)
-            return steps == first if which == "converged" else steps >= first
-        if which not in ("first", "last"):
-            return np.full(len(rows), True) if which == "all" else steps == which
-        return steps == (steps.min() if which == "first" else steps.max())  # the recipe's, of all replicates
-
-    def _sizes(self, rows, which):
-        sizes = self._columns["train_size"][rows]
-        if isinstance(which, int):
-            return sizes == which
-        distinct = np.unique(sizes)
-        half = -(-len(distinct) // 2)
-        return np.isin(
-            sizes,
-            {"all": distinct, "small": distinct[:half], "large": distinct[half:], "largest": distinct[-1:]}[which],
-        )
-
-    def _layers(self, rows, which):
-        layers = self._columns["layer"][rows]
-        if which is None or isinstance(which, int):
-            return np.full(len(rows), True) if which is None else layers == which
-        top = int(layers.max())
-        kept = {
-            "first": [0],
-            "last": [top],
-            "all": range(1, top + 1),
-            "shallow": range(1, top // 2 + 1),
-            "deep": range(top - top // 2 + 1, top + 1),
-        }[which]
-        return np.isin(layers, list(kept))
+        return self.scores.iloc[self.index.picked(reading)]
 
     # --- from rows to values -----------------------------------------------------------
 
     def _values(self, reading) -> Values:
-        return self._of_rows(reading, self._picked(reading))
+        return self._of_rows(reading, self.index.picked(reading))
 
     def _values_at(self, reading, cells) -> Values:
         """Of the `cells` of another reading alone: a null may be measured at more sizes."""
         if self.cells(reading) == cells:
             return self.values(reading)
-        rows = self._picked(reading if isinstance(reading.sizes, int) else replace(reading, sizes="all"))
-        names = zip(*(self._columns[name][rows].tolist() for name in ("task", "split", "train_size")), strict=True)
-        return self._of_rows(reading, rows[np.array([name in cells for name in names], bool)])
+        rows = self.index.picked(reading if isinstance(reading.sizes, int) else replace(reading, sizes="all"))
+        return self._of_rows(reading, rows[np.array([part in cells for part in self.index.parts(rows)], bool)])
 
     def _of_rows(self, reading, rows) -> Values:
-        if not len(rows) or self._lacks(rows, reading):
+        if not len(rows) or self.index.lack(reading, rows):
             return NOTHING
         measured = self._gathered(rows, reading)
         if reading.form == "log":
@@ -356,161 +251,24 @@ class Results:
             both = [r for r in measured.replicates if r in floor.replicates]
             measured = measured.at(both)
             measured = Values(measured.replicates, measured.data / floor.at(both).data, measured.x)
-        return measured if reading.reduce is None else Values(measured.replicates, _reduced(measured, reading))
-
-    def _lacks(self, rows, reading) -> bool:
-        """Whether a task or a split that the reading names has no row at all."""
-        named = {*self._columns["task"][rows], *self._columns["base"][rows]}
-        return not (set(reading.tasks) <= named and set(reading.splits) <= set(self._columns["split"][rows]))
+        return measured if reading.reduce is None else Values(measured.replicates, reduced(measured, reading))
 
     def _gathered(self, rows, reading) -> Values:
         """Rows as [replicates, points, cells, seeds], averaged over seeds, then cells; where one is missing, NaN."""
-        axis, c = reading.over, self._cells(reading, rows)
-        replicates, r = np.unique(self._columns["replicate"][rows], return_inverse=True)
-        x, p = np.unique(self._columns[axis][rows], return_inverse=True) if axis else (np.zeros(1), 0 * r)
-        _, s = np.unique(self._columns["seed"][rows], return_inverse=True)
+        axis, c = reading.over, self.index.cells(reading, rows)
+        replicates, r = np.unique(self.index.columns["replicate"][rows], return_inverse=True)
+        x, p = np.unique(self.index.columns[axis][rows], return_inverse=True) if axis else (np.zeros(1), 0 * r)
+        _, s = np.unique(self.index.columns["seed"][rows], return_inverse=True)
         shape = len(replicates), len(x), c.max() + 1, s.max() + 1
         at = np.ravel_multi_index((r, p, c, s), shape)
-        self._check_unique(rows, at)
-        data = np.full((*shape, 1 + self.draws), np.nan)
-        flat = data.reshape(-1, 1 + self.draws)
-        flat[at] = self._columns["value"][rows][:, None]
+        self.index.check_unique(rows, at)
+        data = np.full((*shape, 1 + self.resampling.count), np.nan)
+        flat = data.reshape(-1, 1 + self.resampling.count)
+        flat[at] = self.index.columns["value"][rows][:, None]
         for place, row in zip(at, rows.tolist(), strict=True):
-            if row in self._sets:
-                flat[place, 1:] = self._draws(row)
+            if (drawn := self.resampling.draws(row)) is not None:
+                flat[place, 1:] = drawn
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of a cell that no seed has
             inner = (np.nanmedian if reading.seeds == "median" else np.nanmean)(data, 3)
         return Values(tuple(int(value) for value in replicates), inner.mean(2), x if axis else None)
-
-    def _cells(self, reading, rows) -> np.ndarray:
-        """Which of the parts that a reading is the mean of each row belongs to, [N]."""
-        ends = reading.step in ("first", "last")
-        cell = [name for name in CELL if name != reading.over and not (name == "step" and ends)]
-        _, cells = np.unique(np.stack([self._codes[name][rows] for name in cell], 1), axis=0, return_inverse=True)
-        return cells.ravel()
-
-    def _check_unique(self, rows, at):
-        values, counts = np.unique(at, return_counts=True)
-        if (counts > 1).any():
-            row = self.scores.iloc[rows[np.flatnonzero(at == values[counts > 1][0])[0]]]
-            raise MaskLabError(
-                f"scores: two probes measured {row['recipe']} at step {row['step']} on {row['task']} ({row['metric']});"
-                " a reading must say which kind of probe, or the study keep one"
-            )
-
-    # --- nulls -------------------------------------------------------------------------
-
-    def majority(self, reading: Reading) -> Values | None:
-        """What always giving one answer scores (0 of correlations; of pairs what guessing does), asked for or not.
-
-        None of what is no score of a task.
-        """
-        if (
-            not reading.tasks
-            or reading.over not in (None, "train_size", "step")
-            or reading.reduce
-            or reading.form != "value"
-        ):
-            return None
-        parts = [self._majority_of(reading, task) for task in reading.tasks]
-        if any(part is None for part in parts):
-            return None
-        shared = [r for r in parts[0].replicates if all(r in part.replicates for part in parts)]
-        of_one = [reading.of(reading.recipe, tasks=(task,)) for task in reading.tasks]
-        # a task counts in the score's mean for each of its splits, sizes and phenomena
-        weights = [len(np.unique(self._cells(one, self._picked(one)))) for one in of_one]
-        data = np.average([part.at(shared).data for part in parts], 0, weights)
-        return Values(tuple(shared), data, parts[0].x)
-
-    def _majority_of(self, reading, task) -> Values | None:
-        metric = reading.metric or self.view.tasks[base(task)]["metric"]
-        measured = self.values(reading.of(reading.recipe, tasks=(task,)))
-        if not len(measured.replicates):
-            return None
-        where = MAJORITY.get(metric)
-        if self._is_pairs(reading, task):
-            chance = self.values(reading.of(reading.recipe, tasks=(task,), metric="majority"))
-            where = "majority" if len(chance.replicates) else PAIRS
-        if where is None:
-            return None
-        if isinstance(where, float):
-            return Values(measured.replicates, np.full_like(measured.data, where), measured.x)
-        shares = self.values(reading.of(reading.recipe, tasks=(task,), metric=where))
-        return shares if len(shares.replicates) else None
-
-    def of_pairs(self, reading: Reading) -> bool:
-        """Whether it is of minimal pairs alone, of which chance takes the majority's place."""
-        return bool(reading.tasks) and all(self._is_pairs(reading, task) for task in reading.tasks)
-
-    def _is_pairs(self, reading, task):
-        if "/" in task or set(reading.kinds()) == {"minimal_pairs"}:
-            return True
-        rows = self._picked(reading.of(reading.recipe, tasks=(task,)))
-        return set(self._columns["kind"][rows]) == {"minimal_pairs"}
-
-    # --- items -------------------------------------------------------------------------
-
-    def _test_sets(self, table) -> dict[int, tuple]:
-        """Row of scores -> the test set and metric that its items are of, with all that answered it."""
-        names = [*item_files.KEY, "metric"]
-        keys = self.scores[names].itertuples(index=False, name=None)
-        rows = dict(zip(keys, self.scores.index, strict=True))
-        groups: dict[tuple, list] = {}
-        for *key, metrics, targets, predictions in _records(table):
-            record = dict(zip(item_files.KEY, key, strict=True))
-            if self._is_drawn_anew(record["recipe"], record["task"]):
-                continue
-            for metric in metrics:
-                if (index := rows.get((*key, metric))) is not None:
-                    shape = record["task"], record["split"], len(predictions), metric
-                    groups.setdefault((*shape, targets.tobytes()), []).append((index, targets, predictions))
-        return {index: (shape, members) for shape, members in groups.items() for index, _, _ in members}
-
-    def _draws(self, row) -> np.ndarray:
-        """A row's value under each resampling of its items, [B]; of all answers to a test set at once, when asked."""
-        if row not in self._resampled:
-            (task, split, count, metric, _), members = self._sets[row]
-            indices, targets, predictions = zip(*members, strict=True)
-            resampled = item_files.resampled(
-                metric, targets[0], np.stack(predictions), self._counts(task, split, count)
-            )
-            self._resampled |= dict(zip(indices, resampled, strict=True))
-        return self._resampled[row]
-
-    @functools.cache  # noqa: B019 - a Results lives as long as a job
-    def _counts(self, task, split, count):
-        rng = generator(self.seed, "items", task, split, count)
-        return rng.multinomial(count, np.full(count, 1 / count), size=self.draws)
-
-    def _is_drawn_anew(self, recipe, task) -> bool:
-        """Whether the items differ from replicate to replicate: their choice is then part of the replicates' spread."""
-        facts = self.view.tasks.get(base(task))
-        if facts is not None:
-            return facts["redrawn"]
-        return self.view.recipes.get(recipe, {}).get("corpus.redrawn", False)
-
-
-def _records(table):
-    """Records of a table of items: the values of its key, metrics, and targets and predictions as arrays."""
-    columns = [table[name].to_pylist() for name in (*item_files.KEY, "metrics")]
-    lists = [table[name].combine_chunks() for name in item_files.LISTS]
-    for row, values in enumerate(zip(*columns, strict=True)):
-        yield (*values, *(column[row].values.to_numpy(zero_copy_only=False) for column in lists))
-
-
-def _reduced(curve: Values, reading) -> np.ndarray:
-    """[R, 1, 1 + B] from a curve."""
-    x = np.log2(curve.x) if reading.over == "train_size" else np.asarray(curve.x, float)
-    data = curve.data
-    if reading.reduce == "slope":
-        if len(x) < 2:
-            return np.full((len(data), 1, data.shape[2]), np.nan)
-        centred = x - x.mean()
-        # less the first: numbers that add up to 0 but for rounding would make a slope of a level curve
-        return np.einsum("p,rpb->rb", centred, data - data[:, :1])[:, None] / (centred @ centred)
-    if len(x) < 3:
-        return np.full((len(data), 1, data.shape[2]), np.nan)
-    share = ((x[1:-1] - x[:-2]) / (x[2:] - x[:-2]))[None, :, None]
-    between = data[:, :-2] * (1 - share) + data[:, 2:] * share
-    return np.abs(data[:, 1:-1] - between).mean(1, keepdims=True)

@@ -80,7 +80,10 @@ class View:
             title: {label: name for label, name in members.items() if name in kept}
             for title, members in self.panels.items()
         }
-        sets = {name: [task for task in members if task in tasks] for name, members in self.sets.items()}
+        # of pairs a set may name paradigms: they are there where their task is
+        sets = {
+            name: [task for task in members if task.partition("/")[0] in tasks] for name, members in self.sets.items()
+        }
         return replace(
             self,
             panels={title: members for title, members in panels.items() if members},

@@ -14,8 +14,8 @@ from masklab.report import levels, marks, style
 from masklab.report.marks import hollow, key, note, write_note
 from masklab.report.point_labels import place_labels
 from masklab.report.rows import above, best_of_kinds
+from masklab.scores.per_replicate import difference
 from masklab.scores.reading import base
-from masklab.scores.results import difference
 from masklab.studies.mlsm.select import CONTROL
 
 START = "start of phase 2"

@@ -1,0 +1,57 @@
+"""Values of a reading, replicate by replicate: a number or a curve, with what resampled items make of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from masklab.scores.estimate import Estimate, estimate
+
+
+@dataclass(frozen=True)
+class Values:
+    """A reading's values: data [R, P, 1 + B] of R replicates, P points of a curve (one of a number), B resamplings.
+
+    replicates: their numbers; x: [P] what the curve is over, None of a number.
+    """
+
+    replicates: tuple[int, ...]
+    data: np.ndarray
+    x: np.ndarray | None = None
+
+    @property
+    def scalar(self) -> np.ndarray:
+        """[R, 1 + B] of a number."""
+        if self.data.shape[1] != 1:
+            raise ValueError("a curve is no number")
+        return self.data[:, 0]
+
+    def at(self, replicates) -> "Values":
+        """Those of some replicates, in their order."""
+        rows = [self.replicates.index(r) for r in replicates]
+        return Values(tuple(replicates), self.data[rows], self.x)
+
+
+NOTHING = Values((), np.empty((0, 1, 1)))
+
+
+def difference(left: Values, right: Values) -> Estimate | None:
+    """Mean and interval of the differences of two numbers within the replicates that both have; None without any."""
+    shared = [r for r in left.replicates if r in right.replicates]
+    return estimate(left.at(shared).scalar - right.at(shared).scalar) if shared else None
+
+
+def reduced(curve: Values, reading) -> np.ndarray:
+    """[R, 1, 1 + B] from a curve."""
+    x = np.log2(curve.x) if reading.over == "train_size" else np.asarray(curve.x, float)
+    data = curve.data
+    if reading.reduce == "slope":
+        if len(x) < 2:
+            return np.full((len(data), 1, data.shape[2]), np.nan)
+        centred = x - x.mean()
+        # less the first: numbers that add up to 0 but for rounding would make a slope of a level curve
+        return np.einsum("p,rpb->rb", centred, data - data[:, :1])[:, None] / (centred @ centred)
+    if len(x) < 3:
+        return np.full((len(data), 1, data.shape[2]), np.nan)
+    share = ((x[1:-1] - x[:-2]) / (x[2:] - x[:-2]))[None, :, None]
+    between = data[:, :-2] * (1 - share) + data[:, 2:] * share
+    return np.abs(data[:, 1:-1] - between).mean(1, keepdims=True)
