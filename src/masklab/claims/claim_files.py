@@ -12,10 +12,11 @@ from masklab.files import atomic, read_table, write_csv, write_parquet
 from masklab.markdown import escaped
 
 EXPLAINED = (
-    "Value: mean over replicates [95 % interval over replicates, with (i) over replicates and test items]; beside the"
-    " replicates those that would decide an inconclusive claim with 80 % power at the spread seen. † does not survive"
-    " Holm's correction for the number of claims tested."
+    "Value: mean over replicates [95 % interval over replicates{items}]; beside the replicates those that would decide"
+    " an inconclusive claim with 80 % power at the spread seen. † does not survive Holm's correction for the number of"
+    " claims tested."
 )
+ITEMS = ", with (i) over replicates and test items"
 
 
 def write_claims(frame: pd.DataFrame, stem) -> None:
@@ -54,7 +55,8 @@ def _study(frame):
             why = "; ".join(f"{escaped(reason)} ({number})" for reason, number in reasons(frame, verdict))
             verb = "is" if count == 1 else "are"
             yield f"- {count} {verb} {verdict}: {MEANING[verdict]}." + (f" Here: {why}." if why else "")
-    yield f"\nAfter Holm's correction: {corrected}. {_shared(frame)}{EXPLAINED}\n"
+    explained = EXPLAINED.format(items=ITEMS if frame["items"].any() else "")
+    yield f"\nAfter Holm's correction: {corrected}. {_shared(frame)}{explained}\n"
     if frame["headline"].any():
         yield _table("What it stands for", frame[frame["headline"]])
     for section, rows in frame[~frame["headline"]].groupby("section", sort=False):

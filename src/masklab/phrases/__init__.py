@@ -6,12 +6,18 @@ Light: figures and claims name with `split` what a probe of replaced features me
 SYNONYMS, OTHERS, LAW, COURSE = "synonyms", "others", "law", "course"
 WORD, SHORT, LONG = "word", "short phrase", "long phrase"
 WITH, MEANS, EXAMPLE = "sentence, with", "sentence, means", "example"
+DRAWN = " drawn"  # how the levels of features that were drawn end
 LEVELS = (WORD, SHORT, LONG, WITH, MEANS, EXAMPLE)  # of features of text
 
 
 def level(synsets: int, drawn: bool = False) -> str:
     """Features of so many synsets, as a split of scores: the most salient ones, or drawn ones."""
-    return f"{synsets} synset" + ("s" if synsets > 1 else "") + (" drawn" if drawn else "")
+    return f"{synsets} synset" + ("s" if synsets > 1 else "") + (DRAWN if drawn else "")
+
+
+def is_drawn(level: str) -> bool:
+    """Whether it is a level of features that were drawn."""
+    return level.endswith(DRAWN)
 
 
 def split(level: str, part: str | None = None) -> str:

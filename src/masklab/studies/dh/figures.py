@@ -40,8 +40,8 @@ LOOKS = {
     BAG: {"color": "0.65", "marker": "", "linestyle": (0, (1, 1.2))},
 }
 DOMAIN_LOOKS = {
-    "A-D1": {"color": "#0072B2", "marker": "o"},
-    "B-D1": {"color": "#D55E00", "marker": "s"},
+    "A-D1": {"color": "#CC79A7", "marker": "o"},  # not the colours of w/ DH and w/o DH
+    "B-D1": {"color": "0.0", "marker": "s"},
     "A-D2": {"color": "#56B4E9", "marker": "^"},
     "B-D2": {"color": "#E69F00", "marker": "D"},
 }
@@ -132,16 +132,16 @@ def _draw(axes, part):
         examples_axis(axes, sorted(part["x"].unique()))
 
 
-def _side_by_side(axes, curves, looks, width, x="x"):
-    """Curves [(label, frame)] with intervals as bars, each moved a little from the others, the last on top."""
+def _side_by_side(axes, curves, looks, width, apart=APART):
+    """Curves [(label, frame)] with intervals as bars, each `apart` points from the one before, the last on top."""
     for number, (label, curve) in enumerate(curves):
-        curve, look = curve.sort_values(x), looks[label]
-        drawn = {"transform": aside(axes, (number - (len(curves) - 1) / 2) * APART), "color": look["color"]}
+        curve, look = curve.sort_values("x"), looks[label]
+        drawn = {"transform": aside(axes, (number - (len(curves) - 1) / 2) * apart), "color": look["color"]}
         known = curve.dropna(subset=["low"])
-        axes.vlines(known[x], known["low"], known["high"], linewidth=0.8, alpha=0.6, **drawn)
+        axes.vlines(known["x"], known["low"], known["high"], linewidth=0.8, alpha=0.6, **drawn)
         points = {"linewidth": width(label), "markersize": 3.6, "markeredgewidth": 0.8, "zorder": 3}
-        axes.plot(curve[x], curve["value"], label=label, **points, **look | drawn)
-        axes.update_datalim(curve[[x, "value"]].to_numpy())  # of what is moved, matplotlib does not know
+        axes.plot(curve["x"], curve["value"], label=label, **points, **look | drawn)
+        axes.update_datalim(curve[["x", "value"]].to_numpy())  # of what is moved, matplotlib does not know
     axes.margins(x=0.12)
     axes.autoscale_view()
 
@@ -231,11 +231,11 @@ def course(results, chosen):
     for index, (axes, share) in enumerate(zip(grid[0], curves, strict=True)):
         part = data[data["share"] == share]
         axes.axhline(part["majority"].iloc[0], zorder=1, label="_majority", **MAJORITY)
-        _side_by_side(axes, [(d, part[part["domain"] == d]) for d in DOMAINS], DOMAIN_LOOKS, lambda _: 1.2)
+        _side_by_side(axes, [(d, part[part["domain"] == d]) for d in DOMAINS], DOMAIN_LOOKS, lambda _: 1.2, 0)
         axes.set_xscale("log")
         plain_log(axes.xaxis)
         axes.set_xlabel("Gap to the floor (nats, log scale)")
-        style.panel_title(axes, mix_words(part["mix"].iloc[0]), index if len(curves) > 1 else None)
+        style.panel_title(axes, f"Fine-tuned on\n{mix_words(part['mix'].iloc[0])}", index if len(curves) > 1 else None)
     grid[0, 0].invert_xaxis()
     grid[0, 0].set_ylabel("Accuracy")
     limits(grid[0, 0], [data], [Levels(level) for level in data["majority"]], least=-0.02, most=1.02, span=SPAN)
@@ -244,7 +244,7 @@ def course(results, chosen):
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)
     size = f"{data['size'].iloc[0]:,} examples"
     said = f"{SAID.partition('; bags')[0]}; checkpoints of w/ DH, later ones to the right; {size}"
-    write_note(figure, f"{said}; {note([data], 'test sequences of a domain', beside=True)}")
+    write_note(figure, f"{said}; {note([data], 'test sequences of a domain')}")
     order = ["share", "mix", "domain", "step", "x", "size", "recipe", "task", "value", "low", "high", "spread"]
     order += ["replicates", "items", "n", "majority"]
     return figure, data[order].rename(columns={"x": "gap", "size": "train_size"})

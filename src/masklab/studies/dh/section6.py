@@ -47,7 +47,7 @@ def curves(view: View):
             part: {start: found.reading(start, split(name, part), over="train_size") for start in found.recipes}
             for part in PARTS
         }
-        for name in found.levels.values()
+        for name in dict.fromkeys(name for count in found.levels for name in (found.levels[count], found.same[count]))
     }
 
 
@@ -92,21 +92,21 @@ def claims(view: View) -> list[Claim]:
     known = {"trained": True, "learned_on": (found.probe["domain"],), "learned_metric": "accuracy"}
     allowed = []
     for count, name in found.levels.items():
-        for short, sentence, needed, make, *region in _sentences(found, name, found.same[count]):
+        for short, figure, sentence, needed, make, *region in _sentences(found, name, found.same[count]):
             if set(needed) <= set(found.recipes):
                 words = f"{sentence} ({name})"
                 effect, *given = made if isinstance(made := make(), tuple) else (made,)
                 more = known | {"given": tuple(given)}
-                allowed.append(Claim(f"replaced-{short}-{count}", SECTION, "replaced", words, effect, *region, **more))
+                allowed.append(Claim(f"replaced-{short}-{count}", SECTION, figure, words, effect, *region, **more))
     return allowed
 
 
 def _sentences(c, name, same):
-    """(name, sentence, starting points, effect, region) of a level.
+    """(name, what shows it, sentence, starting points, effect, region) of a level.
 
     same: the level of the same size of which features are the same for all starting points.
     """
-    both = (WITH, WITHOUT)
+    both, figure, table = (WITH, WITHOUT), "replaced", "table replaced"
 
     def r(start, **more):
         return c.reading(start, name, **more)
@@ -119,8 +119,9 @@ def _sentences(c, name, same):
         return difference(tv(start, "tv_pretrained", OTHERS), tv(start, "tv_pretrained", SYNONYMS))
 
     known = "Eq. 1 makes what is predicted beside synonyms more alike than beside other features, more than without"
-    yield "known", known, both, lambda: difference(*map(apart, both))
-    yield ("kept", "with Eq. 1 in pre-training, synonyms change a fine-tuned prediction less than without", both,
+    yield "known", table, known, both, lambda: difference(*map(apart, both))
+    kept = "with Eq. 1 in pre-training, synonyms change a fine-tuned prediction less than without"
+    yield ("kept", table, kept, both,
            lambda: difference(*(tv(start, "tv_finetuned", SYNONYMS) for start in both)), "below 0")  # fmt: skip
 
     def generalizes():
@@ -128,12 +129,14 @@ def _sentences(c, name, same):
         return difference(*(c.reading(start, c.probe["synonyms"], "accuracy") for start in both))
 
     only = f"D_f is high only when D_f0 is high if the model generalizes by Eq. 1 (correlation above {LOW:g})"
-    yield "follows", only, both, lambda: (Sum(((1.0, r(WITH)),), LOW), generalizes())
+    yield "follows", figure, only, both, lambda: (Sum(((1.0, r(WITH)),), LOW), generalizes())
     nulls = tuple(start for start in STARTS[1:] if start in c.recipes)
-    yield ("owing", "the correlation is higher where the model generalizes by Eq. 1 than where it does not", both,
+    owing = "the correlation is higher where the model generalizes by Eq. 1 than where it does not"
+    yield ("owing", figure, owing, both,
            lambda: (Least(tuple(difference(*(c.reading(of, same) for of in (WITH, start))) for start in nulls)),
                     generalizes()))  # fmt: skip
     sizes = c.probe["sizes"] or ()
     if sizes:
-        yield ("sizes", "the correlation does not diminish to 0 regardless of the data sizes", both,
+        regardless = "the correlation does not diminish to 0 regardless of the data sizes"
+        yield ("sizes", figure, regardless, both,
                lambda: (Least(tuple(r(WITH, sizes=size) for size in sizes)), generalizes()))  # fmt: skip

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from masklab.errors import MaskLabError
-from masklab.phrases import EXAMPLE, LONG, MEANS, SHORT, WITH, WORD
+from masklab.phrases import EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, is_drawn
 from masklab.report import style
 from masklab.report.marks import examples_axis, interval_key, note, plain_log, write_note
 from masklab.report.rows import table_of
@@ -27,10 +27,11 @@ LEVEL_LOOKS = {
 }
 OF_TEXT = "D_f0: distance of what is predicted at the queries' masks, before fine-tuning; D_f: change of the prediction"
 SAID = "D_f0: distance before fine-tuning, at `a [MASK]` and `b [MASK]`; D_f: change of the prediction, b in place of a"
+WHICH = "drawn: the same features for all starting points; else the most salient ones of each classifier"
 
 
 def replaced(results, chosen):
-    """One row of axes per level, one column per kind of replacement, over training examples."""
+    """One row of axes per level, drawn features too, one column per kind of replacement, over training examples."""
     data = _frame(results, {(name, PARTS[part]): of for name, parts in chosen.items() for part, of in parts.items()})
     figure, grid = style.grid(len(chosen), len(PARTS), 2.1 * len(chosen), sharey=True, sharex=True)
     for row, name in zip(grid, chosen, strict=True):
@@ -41,7 +42,7 @@ def replaced(results, chosen):
             axes.set_title(part[0].upper() + part[1:])
             axes.set_xlabel("Examples (log scale)" if name == [*chosen][-1] else "")
         row[0].set_ylabel(f"{name[0].upper()}{name[1:]}\nCorrelation of $D_f$ with $D_{{f_0}}$")
-    _finish(figure, grid, data)
+    _finish(figure, grid, data, said=f"{SAID}; {WHICH}" if any(map(is_drawn, chosen)) else SAID)
     return figure, data.rename(columns={"x": "train_size"})
 
 
