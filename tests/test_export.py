@@ -147,6 +147,13 @@ def test_the_card_is_the_runs_own_record(results, tmp_path):
         {**shared, "recipe": recipe, "replicate": 1, "step": 40, "metric": "accuracy", "value": value}
         for recipe, value in (("phase2", 0.625), ("phase1", 0.1))
     ]
+    tuned = shared | {"task": "cola", "recipe": "phase2", "replicate": 1, "step": 40, "metric": "mcc"}
+    rows += [
+        tuned | {"probe": probe, "train_size": size, "seed": seed, "value": value}
+        for probe, size, seed, value in (
+            ("tuned", 50, 1, 0.1), ("tuned", 50, 2, 0.2), ("tuned", 1000, 1, 0.5), ("linear", 1000, 1, 0.3),
+        )
+    ]  # fmt: skip
     table = rows_to_table(rows)
     write_table(table, tmp_path / "with" / "scores.parquet")
     for name in ("models", "corpora"):
@@ -156,8 +163,11 @@ def test_the_card_is_the_runs_own_record(results, tmp_path):
     manifest = read_json(results / "models" / "phase2" / "r1" / "manifest.json")
     for said in (
         "| objective | 1 mlm |", "| starts from | phase1@40 |", "| updates | 40 of 40, 32 sequences each |",
-        f"| parameters | {manifest['facts']['parameters']:,} |", "| seed | 1 |", "| blimp | accuracy | 0.6250 |",
+        f"| parameters | {manifest['facts']['parameters']:,} |", "| seed | 1 |",
+        "| blimp | pairs |  | accuracy | 0.6250 |",
         f"| validation loss | {manifest['facts']['valid_loss']['40']:.4f} nats a masked token |",
+        "| cola | tuned | 50 | mcc | 0.1500 |", "| cola | tuned | 1,000 | mcc | 0.5000 |",
+        "| cola | linear | 1,000 | mcc | 0.3000 |",
     ):  # fmt: skip
         assert said in text
     assert "0.1000" not in text and "| learns from" not in text
@@ -195,6 +205,12 @@ def test_latent_logits_stand_behind_the_vocabulary_where_asked_for(english, tiny
 def test_what_cannot_be_exported_is_a_line(reference, said, results, tmp_path):
     with pytest.raises(MaskLabError, match=said):
         export(reference, tmp_path / "out", results)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_has_no_latent_logits_is_not_exported_with_them(results, tmp_path):
+    with pytest.raises(MaskLabError, match="step-40: has no latent logits"):
+        export("phase2@40", tmp_path / "out", results, full_width=True)
     assert not (tmp_path / "out").exists()
 
 

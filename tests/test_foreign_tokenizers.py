@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 sys.path.insert(0, str(Path(__file__).parent / "models"))
 from test_adopt import NAMES, trained
 
+from masklab.errors import MaskLabError
 from masklab.foreign_tokenizers import renumbered
-from masklab.tokenizers import SPECIALS, load_tokenizer, save_tokenizer
+from masklab.tokenizers import SPECIALS, load_tokenizer, save_tokenizer, special_tokens
 from masklab.tokens import TokenStore, write_tokens
 
 LINES = [f"the old cat number {n} sees dogs far from here, today a teacher runs" for n in range(50)]
@@ -46,3 +48,44 @@ def test_a_text_that_names_the_hole_keeps_it(tmp_path):
     assert config["mask_token"] == NAMES["mask_token"]
     ours, _ = renumbered(tmp_path)
     assert ours.encode("the [MASK] runs").ids[2] == SPECIALS.index("[MASK]")
+
+
+def of_words(kind, words, folder):
+    """A folder of transformers' with the special tokens [PAD], [UNK], [CLS], [SEP], [MASK] and then words."""
+    every = [*NAMES.values(), *words]
+    if kind == "unigram":
+        tokenizer = Tokenizer(models.Unigram([(word, -1.0) for word in every], every.index("[UNK]"), False))
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    else:
+        tokenizer = Tokenizer(models.WordPiece({word: at for at, word in enumerate(every)}, unk_token="[UNK]"))
+        tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **NAMES).save_pretrained(folder)
+
+
+@pytest.mark.parametrize("spaces", [{}, {"split": False}, {"replacement": "_"}, {"prepend_scheme": "never"}])
+def test_pieces_over_spaces_and_other_marks_are_saved_as_they_are(spaces, tmp_path):
+    mark = spaces.get("replacement", "\u2581")
+    pieces = [f"{mark}the", f"{mark}cat", f"{mark}the{mark}cat", mark, "the"]
+    tokenizer = Tokenizer(models.Unigram([(piece, -1.0) for piece in [*SPECIALS, *pieces]], 2, False))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(**spaces)
+    tokenizer.add_special_tokens(special_tokens())
+    save_tokenizer(tokenizer, tmp_path, 32)
+    read = load_tokenizer(tmp_path)
+    assert read.encode("the cat").ids == tokenizer.encode("the cat").ids
+    assert read.pre_tokenizer.split == tokenizer.pre_tokenizer.split
+
+
+@pytest.mark.parametrize("kind", ["word pieces", "unigram"])
+def test_a_model_with_fewer_rows_than_its_tokenizer_has_tokens(kind, tmp_path):
+    of_words(kind, ["\u2581the", "\u2581cat", "\u2581dog"], tmp_path)
+    ours, order = renumbered(tmp_path, 7)
+    assert len(order) == ours.get_vocab_size() == 7 and ours.token_to_id("\u2581cat") == 6
+    assert ours.token_to_id("\u2581dog") is None
+
+
+@pytest.mark.parametrize("kind", ["word pieces", "unigram"])
+def test_a_word_that_has_the_name_of_one_of_our_special_tokens(kind, tmp_path):
+    """Two tokens of one name: one of them would get the other's number."""
+    of_words(kind, ["the", "<pad>"], tmp_path)
+    with pytest.raises(MaskLabError, match="has a token '<pad>' that is not its pad_token"):
+        renumbered(tmp_path)

@@ -11,7 +11,7 @@ from backports import zstd
 
 from masklab import lines
 from masklab.errors import MaskLabError
-from masklab.lines import LONGEST, Place, read_blocks, read_lines
+from masklab.lines import LONGEST, Place, format_of, read_blocks, read_lines, stem_of
 
 PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, ".zst": zstd.compress}
 
@@ -36,6 +36,11 @@ def test_blocks_of_any_size_hold_the_lines_and_can_be_gone_on_from(tmp_path, mon
             assert block == blocks[number]
             assert list(read_blocks(path, Place(place.position, place.line))) == blocks[number + 1 :]
         assert place.position == len(raw) and place.line == len(list(plain(raw)))
+
+
+def test_the_format_of_a_name_in_any_case():
+    names = {"a.jsonl": (".jsonl", "a"), "A.b.JSONL.gz": (".jsonl", "A.b"), "B.TXT.GZ": (".txt", "B"), "c": ("", "c")}
+    assert {name: (format_of(f"f/{name}"), stem_of(f"f/{name}")) for name in names} == names
 
 
 @pytest.mark.parametrize("ending", [b"", b"\n", b"\r\n", b"\nmore"])

@@ -13,7 +13,7 @@ def look(paths, dry: bool) -> None:
     is made again by what makes claims, since they would speak for the study as it is now.
     """
     root, studies = Path(paths.root), paths.config.studies
-    if others := _other_studies(root, studies):
+    if others := other_studies(root, studies):
         print(
             f"masklab: {root} also holds {_named('study', 'studies', others)} of another config, which the tables of"
             f" the run keep; to drop {'it' if len(others) == 1 else 'one'}, remove"
@@ -37,8 +37,9 @@ def look(paths, dry: bool) -> None:
         print(f"masklab: no longer in the config, and left as they are: {_listed(old)}", file=sys.stderr)
 
 
-def _other_studies(root, studies) -> list[str]:
-    return sorted(file.stem for file in (root / "made/studies").glob("*.parquet") if file.stem not in studies)
+def other_studies(root, studies) -> list[str]:
+    """Studies of another config whose scores a run holds: its tables keep them for as long as they lie there."""
+    return sorted(file.stem for file in Path(root, "made/studies").glob("*.parquet") if file.stem not in studies)
 
 
 def _named(one, several, names):

@@ -31,7 +31,8 @@ def export(reference: str, folder, results="results", full_width: bool = False) 
             published; scores are then those of the softmax over both.
 
     Raises:
-        MaskLabError: no such model, one without a network or made elsewhere, a folder that holds something.
+        MaskLabError: no such model, one without a network or made elsewhere, a folder that holds something; with
+            `full_width` a model without latent logits.
     """
     target, results = Path(folder), Path(results)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -39,7 +40,7 @@ def export(reference: str, folder, results="results", full_width: bool = False) 
     steps = _steps(reference, results)
     main = steps[-1]
     for step in steps:
-        _check(step)
+        _check(step, full_width)
     cards = [card(step, results, full_width) for step in steps]
     names = _revisions(steps, results) if len(steps) > 1 else []
     with atomic_folder(target) as made:
@@ -67,11 +68,13 @@ def _steps(reference: str, results: Path) -> list[Path]:
     return [folder / f"step-{number}" for number in ([int(step)] if step else kept)]
 
 
-def _check(step: Path) -> None:
+def _check(step: Path, full_width: bool) -> None:
     if not (step / "model.safetensors").is_file():
         raise MaskLabError(f"{step}: holds no weights; a model without a network cannot be loaded by others")
     if not (step / "masklab.json").is_file() or "adopted" in read_json(step / "masklab.json"):
         raise MaskLabError(f"{step}: was made elsewhere; export is of models that were trained here")
+    if full_width and not (step / "latent.safetensors").is_file():
+        raise MaskLabError(f"{step}: has no latent logits, which stand behind the vocabulary's at full width")
 
 
 def _write(step: Path, target: Path, text: str, full_width: bool) -> None:
@@ -160,8 +163,10 @@ def card(step: Path, results, full_width: bool = False) -> str:
     elif (step / "latent.safetensors").is_file():
         lines += ["The head of the latent properties lies in latent.safetensors; transformers does not read it.", ""]
     if scores := _scores(made, config, results):
-        lines += ["| task | metric | value |", "| --- | --- | ---: |"]
-        lines += [f"| {escaped(task)} | {escaped(metric)} | {value:.4f} |" for task, metric, value in scores]
+        lines += ["| task | probe | training rows | metric | value |", "| --- | --- | ---: | --- | ---: |"]
+        for task, probe, size, metric, value in scores:
+            rows = f"{size:,}" if size else ""
+            lines.append(f"| {escaped(task)} | {escaped(probe)} | {rows} | {escaped(metric)} | {value:.4f} |")
         lines += ["", "Values are means over phenomena or paradigms and over seeds of fine-tuning.", ""]
     return "\n".join(lines)
 
@@ -199,8 +204,11 @@ def _rows(made, config, facts, results):
     yield "seed", str(config["seed"])
 
 
-def _scores(made, config, results) -> list[tuple[str, str, float]]:
-    """(task, metric, mean) of what the run has measured of this very checkpoint, on test splits."""
+def _scores(made, config, results) -> list[tuple[str, str, int, str, float]]:
+    """(task, probe, training rows or 0, metric, mean) of what was measured of this very checkpoint on test splits.
+
+    What was trained on other numbers of rows, or read by another probe, is another measurement and no part of a mean.
+    """
     path = Path(results) / "scores.parquet"
     if not path.is_file():
         return []
@@ -212,8 +220,7 @@ def _scores(made, config, results) -> list[tuple[str, str, float]]:
     for row in table.to_pylist():
         metric = row["metric"]
         if metric in ("accuracy", "accuracy_full_width", "mcc", "f1", "pearson", "spearman", "exact"):
-            values.setdefault((row["task"].partition("/")[0], metric), {}).setdefault(row["task"], []).append(
-                row["value"]
-            )
+            key = row["task"].partition("/")[0], row["probe"], row["train_size"], metric
+            values.setdefault(key, {}).setdefault(row["task"], []).append(row["value"])
     means = {key: [sum(each) / len(each) for each in tasks.values()] for key, tasks in values.items()}
     return [(*key, sum(each) / len(each)) for key, each in sorted(means.items())]

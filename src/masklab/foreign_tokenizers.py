@@ -15,7 +15,7 @@ def renumbered(folder, vocab_size: int | None = None) -> tuple[Tokenizer, list[i
     as many as its highest id asks for.
 
     Raises:
-        MaskLabError: transformers cannot read it, it is not fast, or lacks one of the five tokens.
+        MaskLabError: transformers cannot read it, it is not fast, lacks one of the five tokens, or calls another so.
     """
     tokenizer = _read(folder)
     if not tokenizer.get_vocab():
@@ -26,7 +26,10 @@ def renumbered(folder, vocab_size: int | None = None) -> tuple[Tokenizer, list[i
     for role, index in zip(ROLES, specials, strict=True):
         if index is None or index >= vocab_size or specials.count(index) > 1:
             raise MaskLabError(f"{folder}: its tokenizer has no {role} of its own, or one that the model does not know")
-    taken = set(specials)
+    taken, ids = set(specials), tokenizer.get_vocab()
+    for role, name in zip(ROLES, SPECIALS, strict=True):
+        if (index := ids.get(name, vocab_size)) < vocab_size and index not in taken:
+            raise MaskLabError(f"{folder}: its tokenizer has a token {name!r} that is not its {role}, as it is here")
     order = specials + [index for index in range(vocab_size) if index not in taken]
     content = json.loads(tokenizer.backend_tokenizer.to_str())
     try:
@@ -55,8 +58,8 @@ def _numbered(content: dict, new: dict[int, int]) -> dict:
     model = content["model"]
     if model["type"] == "Unigram":
         pieces = dict(enumerate(map(tuple, model["vocab"])))
-        pieces |= {token["id"]: (token["content"], 0.0) for token in content["added_tokens"] if token["id"] in new}
-        by_new = sorted((new[old], piece) for old, piece in pieces.items())
+        pieces |= {token["id"]: (token["content"], 0.0) for token in content["added_tokens"]}
+        by_new = sorted((new[old], piece) for old, piece in pieces.items() if old in new)
         model["vocab"] = [[_name(at, text), score] for at, (text, score) in by_new]
         model["unk_id"] = SPECIALS.index("<unk>")
     else:

@@ -22,18 +22,19 @@ BLOCK = 1 << 22  # bytes read together
 
 
 def format_of(path) -> str:
-    """Last suffix of a file's name without its compression: `a.jsonl.gz` -> `.jsonl`; may be empty."""
-    path = Path(path)
-    return (Path(path.stem) if path.suffix in COMPRESSED else path).suffix
+    """Last suffix of a file's name without its compression, in lower case: `a.JSONL.gz` -> `.jsonl`; may be empty."""
+    return _unpacked(path).suffix.lower()
 
 
 def stem_of(path) -> str:
     """A file's name without compression and format suffixes: `binding.json.xz` -> `binding`."""
-    return (
-        Path(path)
-        .name.removesuffix(Path(path).suffix if Path(path).suffix in COMPRESSED else "")
-        .removesuffix(format_of(path))
-    )
+    return _unpacked(path).stem
+
+
+def _unpacked(path) -> Path:
+    """A file's name without the suffix of its compression."""
+    path = Path(path)
+    return Path(path.stem if path.suffix.lower() in COMPRESSED else path.name)
 
 
 def open_bytes(path):
@@ -47,7 +48,7 @@ def _readable(path) -> Path:
     path = Path(path)
     if not path.is_file():
         raise MaskLabError(f"{path}: {'is a folder' if path.is_dir() else 'no such file'}")
-    if {path.suffix, format_of(path)} & set(ARCHIVES):
+    if {path.suffix.lower(), format_of(path)} & set(ARCHIVES):
         raise MaskLabError(
             f"{path}: archives are not read; unpack it (compressed files end in {', '.join(COMPRESSED)})"
         )

@@ -10,6 +10,7 @@ from masklab.files import atomic_folder, write_json
 
 SPECIALS = ("[CLS]", "[SEP]", "<unk>", "<pad>", "[MASK]")
 CLS, SEP, UNK, PAD, MASK = range(5)
+METASPACE = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
 ROLES = {"cls_token": CLS, "sep_token": SEP, "unk_token": UNK, "pad_token": PAD, "mask_token": MASK}
 
 
@@ -44,13 +45,12 @@ def save_tokenizer(tokenizer: Tokenizer, folder, max_length: int) -> None:
     """Write tokenizer.json, tokenizer_config.json and special_tokens_map.json into `folder`, atomically.
 
     The form is the one that transformers 4.27, 4.51 and 5 all read, giving the same ids and offsets: class
-    PreTrainedTokenizerFast, and Metaspace described by `add_prefix_space` as in old releases.
+    PreTrainedTokenizerFast, and Metaspace described by `add_prefix_space` as in old releases, which knew no other than
+    `METASPACE`.
     """
     content = json.loads(tokenizer.to_str())
     for part in ("pre_tokenizer", "decoder"):
-        if (content[part] or {}).get("type") == "Metaspace" and content[part].get(
-            "prepend_scheme", "always"
-        ) == "always":
+        if content[part] and METASPACE | content[part] == METASPACE:
             content[part] = {"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": True}
     tokens = {token["content"]: token for token in content["added_tokens"]}
     roles = {role: SPECIALS[index] for role, index in ROLES.items()}

@@ -186,3 +186,14 @@ def test_a_run_without_a_table_is_compared_in_the_others(runs):
     assert "facts: not compared; results and two have no facts.parquet" in told(compare("results", "two"))
     with pytest.raises(MaskLabError, match="are one run"):
         compare("two", "results/two")
+
+
+def test_the_last_checkpoint_is_that_of_all_that_was_measured(runs):
+    """Where only an earlier one differs, nothing is said of it under that heading."""
+    before = pd.concat([scores(), scores().assign(step=9)], ignore_index=True)
+    after = pd.concat([scores(GAINS), scores().assign(step=9)], ignore_index=True)
+    for root, frame in (("results", before), ("results/two", after)):
+        write_parquet(frame, runs / root / "scores.parquet")
+    text = told(compare("results", "two"))
+    assert "3 of 4 measurements are equal" in text and "None of them is at the last checkpoint" in text
+    assert "At the last checkpoint" not in text

@@ -11,6 +11,7 @@ import yaml
 
 from masklab.errors import MaskLabError
 from masklab.plan.graph import opened
+from masklab.tasks.label_files import label_files
 
 WORDS = "the cat sees a dog that runs far from here\n"
 TEXT = {"kind": "text", "files": ["a.txt"], "valid": 5, "test": 5}
@@ -114,6 +115,11 @@ MISTAKES = {
     "withheld": labels({"valid.jsonl": lines([{"sentence": "a b", "label": -1}])}),
     "share": labels({"train.jsonl": lines([*ROWS, {"sentence": "a b", "label": 0.5}])}),
     "no label": labels({"train.jsonl": lines([*ROWS, {"sentence": "a b", "label": None}])}),
+    "row of those kept": labels(
+        {"valid.jsonl": lines([row | {"in": "x"} for row in ROWS[:3]] + [{"sentence": "a", "label": 7, "in": "y"}])},
+        where={"valid": {"in": "y"}},
+    ),
+    "validation as test": labels({}, where={"test": {"sentense": "a"}}),
     "one label": labels({"train.jsonl": lines(ROWS[:1] * 9)}),
     "empty text": labels({"train.jsonl": lines([*ROWS, {"sentence": "", "label": 1}])}),
     "no header": labels({"train.tsv": "gj04\t1\t\tOur friends go .\n"}, train="train.tsv"),
@@ -161,3 +167,14 @@ def test_a_mistake_is_one_line_with_file_line_and_key(name, tmp_path, monkeypatc
     message, said = str(caught.value), SAID[name]
     assert message.startswith(said.removesuffix("...")) if said.endswith("...") else message == said
     assert "\n" not in message and sorted(tmp_path.rglob("*")) == before
+
+
+def test_rows_that_are_not_kept_may_be_anything(tmp_path, monkeypatch):
+    """As the job reads the files: it looks at the rows alone that `where` keeps, and a column of it may be empty."""
+    monkeypatch.chdir(tmp_path)
+    odd = [{"sentence": "", "label": -1, "in": "x"}, {"sentence": "a b", "label": 1, "in": ""}, *ROWS]
+    config = labels({"test.jsonl": lines(odd)}, test="test.jsonl", where={"test": {"in": ""}})
+    lay_down(*config, tmp_path)
+    assert [note for note in opened(["my.yaml"]).notices if "tasks.mine" in note] == []
+    splits, _ = label_files(opened(["my.yaml"]).config.tasks["mine"], "mine", 1)
+    assert splits["test"]["text_a"].tolist() == ["a b"]

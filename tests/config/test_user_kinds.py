@@ -4,10 +4,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from masklab.config import kinds, read
 from masklab.config.schema import CheckpointProbe, CorpusProbe, Drawn, entry
 from masklab.errors import MaskLabError
+from masklab.plan import make_plan
+from masklab.plan.graph import opened
 
 CODE = '''\
 from pydantic import Field
@@ -157,3 +160,93 @@ def test_a_file_may_have_the_name_of_a_module():
     import secrets  # which imports random
 
     assert secrets
+
+
+READINGS = '[own.Reading(name, "deep", probe="reading") for name in view.members]'
+OWN = f"""
+from masklab import own
+
+for name in ("My-figure.2", "my figure", "comparison"):
+    own.figure(name, lambda view: {READINGS})(len)
+
+
+@own.claims("odd")
+def claims(view):
+    if "strict-phase1" not in view.recipes:
+        return []
+    return [own.Claim("odd", "", "", "one is above the other", own.difference(*{READINGS}))]
+"""
+
+
+def a_study(**keys) -> str:
+    """What is said of the config with a study of these keys, whose figures and claims are a user's; "" if nothing."""
+    Path("code/mine.py").write_text(CODE + OWN)
+    study = {"panels": {"p": ["strict-mlm", "strict-kd"]}, "probes": {"read": "all", "minimal-pairs": "all"}} | keys
+    Path("my.yaml").write_text(CONFIG + yaml.safe_dump({"studies": {"*": None, "s": study}}))
+    try:
+        opened(["my.yaml"])
+    except MaskLabError as error:
+        return str(error)
+    return ""
+
+
+def test_a_figure_of_ones_own_may_have_any_name_but_that_of_a_table():
+    """It is a target and a file; two of one name would be one target, and one of them never made."""
+    assert a_study(figures=["My-figure.2"], tables=["comparison"]) == ""
+    assert "studies.s.figures: 'my figure': a name may contain only" in a_study(figures=["my figure"])
+    said = a_study(figures=["comparison"], tables=["comparison"])
+    assert "studies.s.tables: 'comparison' is the name of its figures too, and s_comparison would be both" in said
+
+
+def test_claims_are_made_of_what_they_read():
+    """The job that tests them gets no other recipe than these and those of panels."""
+    assert a_study(claims="all", panels={"p": ["strict-mlm", "strict-phase1"]}) == ""
+    said = a_study(claims="all", extra=["strict-phase1"], probes={"read": ["strict-mlm", "strict-kd"]})
+    assert "studies.s.claims: 'odd' is another claim, or none, where the study has the recipes and probes alone" in said
+
+
+ODD = """
+from masklab import own
+
+
+class Odd(own.Entity):
+    \"\"\"Settings that are called as some of ours, and are something else.\"\"\"
+
+    files: str
+    chains: int = 3
+    length: list[int] = [3, 9]
+
+
+class States(own.Entity):
+    sentences: list[str] = ["a b"]
+    repeats: str = "never"
+
+
+class Rows(own.Entity):
+    train: own.Count = 40
+
+
+own.corpus("odd", Odd)(len)
+own.probe("states", States)(len)
+own.task("rows", Rows)(len)
+"""
+ODD_CONFIG = """\
+code: odd.py
+corpora: {odd: {kind: odd, files: lines.txt}}
+tokenizers: {odd: {corpus: odd, vocab_size: 50, max_length: 64}}
+models: {odd: {like: strict-phase1, corpus: odd, tokenizer: odd}}
+tasks: {rows: {kind: rows}}
+probes: {states: {kind: states}, tune: {like: finetune, tasks: [rows]}}
+studies: {"*": null, s: {panels: {p: [odd]}, probes: {states: all, tune: all}}}
+"""
+
+
+def test_settings_and_kinds_may_be_called_anything():
+    """As keys of ours, or as what the plan calls its own parts."""
+    Path("odd.py").write_text(ODD)
+    Path("lines.txt").write_text("a line of some words\n")
+    Path("my.yaml").write_text(ODD_CONFIG)
+    paths = opened(["my.yaml"])
+    assert paths.notices == [] and paths.inputs("corpus", corpus="odd") == {"sources": ["lines.txt"]}
+    plan = make_plan(paths.config, "cpu")
+    assert plan.guessed == {"odd"} and plan.costs["probe", "states", "odd", "1", "all"].seconds > 0

@@ -32,6 +32,11 @@ def write(path, lines):
     return path
 
 
+def test_json_lines_by_a_name_in_capitals_are_no_plain_text(tmp_path):
+    path = write(tmp_path / "A.JSONL", [json.dumps({"text": line}) for line in LINES])
+    assert texts(generate(corpus(path), "c", 1)) == sorted(LINES)
+
+
 @pytest.mark.parametrize("name", ["a.txt", "bnc_spoken.train", "a.dev", "a.test", "noending"])
 @pytest.mark.parametrize("compression", ["", ".bz2", ".gz", ".xz", ".zst"])
 def test_plain_text_under_any_name_and_compression(tmp_path, name, compression):

@@ -134,6 +134,20 @@ def test_every_probe_measures_it(foreign, tmp_path):
         assert np.isfinite(found["value"]).all(), probe
 
 
+@pytest.mark.parametrize(
+    ("probe", "said"),
+    [
+        ("curvature", "only an encoder of ours without a decoder is known in a larger width"),
+        ("landscape", "grow: a model of an architecture that is not ours does not grow"),
+    ],
+)
+def test_nothing_is_said_of_it_in_another_width(foreign, tmp_path, probe, said):
+    """How its parameters would have to be written is not known."""
+    (tmp_path / "lines.txt").write_text("\n".join(LINES))
+    with pytest.raises(MaskLabError, match=said):
+        notebook.measure(foreign[0], probe, device="cpu", text=tmp_path / "lines.txt", sentences=8, width=32)
+
+
 def test_fine_tuning_leaves_the_head_of_the_language_model_out(adopted):
     from masklab.probes.classifier import Classifier
 

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from masklab.config.schema import Encoder
 from masklab.errors import MaskLabError
-from masklab.models import attention, encoder, relative
+from masklab.models import attention, encoder, modeling_masklab, relative
 from masklab.models.attention import Attention, Queries
 from masklab.models.blocks import Lstm
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
@@ -189,6 +189,16 @@ def test_buckets_are_the_released_code_s():
     for buckets, furthest, saturates in ((64, 128, 111), (128, 256, 239)):
         rows = bucket(distance, buckets, furthest)
         assert rows[distance == saturates] == rows.max() and rows[distance == saturates - 1] == rows.max() - 1
+
+
+@pytest.mark.parametrize(("buckets", "furthest"), [(8, 10), (14, 82), (16, 32), (16, 109), (32, 128), (50, 973)])
+def test_an_exported_model_has_the_buckets_that_it_was_trained_with(buckets, furthest):
+    """Also where a logarithm is a whole number, which two ways of computing it may round up and down."""
+    config = MaskLabConfig(
+        positions="relative", relative_buckets=buckets, relative_distance=furthest, max_position_embeddings=512
+    )
+    distance = torch.arange(-511, 512)
+    assert torch.equal(modeling_masklab.Attention(config).bucket(distance), bucket(distance, buckets, furthest))
 
 
 @pytest.mark.parametrize("form", [form for form in KINDS[:5]], ids=name)

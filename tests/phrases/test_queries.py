@@ -41,3 +41,10 @@ def test_verbalisers_are_one_token_each(tokenizer):
         verbaliser_ids(tokenizer, ["great", "wonderful"], "probes.p.verbalisers")
     with pytest.raises(MaskLabError, match="two of great, great are one token"):
         verbaliser_ids(tokenizer, ["great", "great"], "probes.p.verbalisers")
+
+
+def test_a_verbaliser_that_the_model_does_not_know_is_refused():
+    """By word pieces a word with an unknown character is one token, <unk>, of which a probability says nothing."""
+    pieces = train(["a film is great ."] * 20, 60, "wordpiece")
+    with pytest.raises(MaskLabError, match=r"probes\.p\.verbalisers: the model does not know 'Größe'"):
+        verbaliser_ids(pieces, ["great", "Größe"], "probes.p.verbalisers")

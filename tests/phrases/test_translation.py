@@ -35,6 +35,16 @@ def test_forced_prefixes_hold_token_by_token(pair):
     assert scores == [sorted(own, reverse=True) for own in scores]
 
 
+def test_a_prefix_with_an_unknown_word_is_cut_off_whole_and_nothing_else(pair):
+    """What is no word of the model is forced as <unk>, a special token; the paraphrase begins right behind it all."""
+    _, back = pair
+    prefix = back.ids("the unheard is")
+    assert len(prefix) == 3 and prefix[1] in back.tokenizer.all_special_ids
+    for (found,) in back.translate(TEXTS, [prefix] * len(TEXTS)):
+        assert found[1][:3] == prefix
+        assert not {*found[1][3:]} & {*back.tokenizer.all_special_ids}
+
+
 def test_texts_translated_together_are_those_translated_alone(pair):
     _, back = pair
     prefixes = [back.ids(prefix) for prefix in PREFIXES]

@@ -195,6 +195,9 @@ def test_assumptions_can_be_laid_over_and_wrong_ones_are_one_line(tmp_path):
     faster.write_text("stoped_at: 1\n")
     with pytest.raises(MaskLabError, match=r"mine.yaml: \['stoped_at'\]: allowed are devices, "):
         read_assumptions(faster)
+    faster.write_text("devices: {b200: {gpu: true, peak: {fp32: 1.0e+13}, layer_seconds: {training: 0.001}}}\n")
+    with pytest.raises(MaskLabError, match=r"mine.yaml: devices.b200: lacks peak.bf16, share, codes_per_second, "):
+        read_assumptions(faster)
     with pytest.raises(MaskLabError, match="no device 'b200'; known: h100, a100, cpu"):
         make_plan(load(RAW), "b200")
     with pytest.raises(MaskLabError, match="no study, and no figure or table of one, is called 'c'; studies: a, b"):

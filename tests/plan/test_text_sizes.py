@@ -111,3 +111,8 @@ def test_without_files_a_budget_of_words_still_counts():
     plan = make_plan(config(), "cpu")
     assert plan.guessed == {"c"} and Sizes(checkout_paths(config()), assumed).sequences("c", "t") == 1e7
     assert "GUESSED: how large c is." in table(plan)
+
+
+def test_a_pattern_that_matches_no_file_says_nothing_of_a_task(tmp_path):
+    task = LabelFiles(kind="label-files", train=f"{tmp_path}/*.csv", valid=f"{tmp_path}/v.csv")
+    assert [text_sizes.task_size(task, split) for split in ("train", "valid", "test")] == [None] * 3

@@ -131,3 +131,31 @@ def test_what_no_rule_makes_or_the_config_does_not_declare(made):
         why(made, "results/nothing")
     with pytest.raises(MaskLabError, match="'third' is not declared in this config"):
         why(made, "results/models/third/r1/manifest.json")
+
+
+def test_a_folder_is_known_by_what_lies_in_it(made):
+    """Of a task its task.json, of a checkpoint any file: what is there is not said to be missing."""
+    step = Path("results/models/first/r1/step-50/config.json")
+    step.parent.mkdir(parents=True, exist_ok=True)
+    step.touch()
+    for folder in ("results/tasks/p", "results/tokens/c/t", "results/tokenizers/t", step.parent):
+        assert "made from this very input, nothing to do" in why(made, str(folder))
+
+
+def test_what_was_drawn_from_scores_made_again_since_is_outdated(tmp_path, monkeypatch):
+    """As after another seed, of which a figure says nothing, where another figure of the same scores was asked for."""
+    monkeypatch.chdir(tmp_path)
+    raw = copy.deepcopy(RAW)
+    raw["studies"]["b"] |= {"figures": ["bars"]}
+    paths, names = checkout_paths(load(raw)), {"study": "b", "figure": "bars"}
+    inputs = [file for files in paths.inputs("figure", **names).values() for file in files]
+    for file in inputs:
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).touch()
+    settings, code = paths.settings("figure", **names), paths.code("figure", **names)
+    Record("figure", names, settings, code, paths.log("figure", **names)).finished(inputs)
+    from artifacts.pages import outdated
+
+    assert outdated(paths) == []
+    Path(inputs[0]).write_text("made again")
+    assert outdated(paths) == ["b_bars"]

@@ -114,3 +114,17 @@ def test_a_sequence_stands_for_what_it_adds_to_the_mean():
 def test_without_floor_there_is_a_loss_alone(world):
     found, _ = measured(world, "trained", floor=False, sequences=100)
     assert set(found) == {"loss", "loss_se", "parameters"}
+
+
+@pytest.mark.parametrize(
+    ("masking", "said"),
+    [
+        ({"count": "floor", "rate": 0.01}, r"probes\.loss: .*symbols: no test sequence has a token to hide"),
+        ({"count": "bernoulli", "rate": 1e-9}, "probes.loss: chance hid no token of 20 sequences; raise `sequences`"),
+    ],
+    ids=["none", "chance"],
+)
+def test_where_nothing_is_hidden_there_is_no_loss(world, monkeypatch, masking, said):
+    monkeypatch.setattr("masklab.probes.loss.training_masking", lambda _: Masking(**masking))
+    with pytest.raises(MaskLabError, match=said):
+        measured(world, "start", floor=False, sequences=20)

@@ -106,7 +106,7 @@ def test_equal_masked_inputs_run_once(make_checkpoint):
 
 
 def test_texts_that_hold_a_mask_themselves(make_checkpoint):
-    """Both give the masked input `[MASK] [MASK]`, one for its first and one for its second token."""
+    """What spells [MASK] is <unk>, not a token that the model fills in."""
     folder = make_checkpoint()
     model, tokenizer = load_checkpoint(folder), load_tokenizer(folder)
     texts = ["[MASK]s", "s[MASK]"]

@@ -11,15 +11,16 @@ from masklab.cli import main
 from masklab.config.schema import Encoder, HiddenMarkov, HmmCorpus, Masking, RankProbe
 from masklab.corpora import generate
 from masklab.corpora.laws import law_of
+from masklab.errors import MaskLabError
 from masklab.files import write_table
 from masklab.masking import mask_batch
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.probes import Context
 from masklab.probes import rank as rank_probe
-from masklab.probes.folder import folder_ranks
+from masklab.probes.folder import folder_ranks, read_own
 from masklab.rng import generator
-from masklab.tokenizers import MASK
+from masklab.tokenizers import CLS, MASK, SEP
 from masklab.tokens import TokenStore, write_symbol_tokens
 
 SIZES = {"layers": 2, "hidden": 24, "heads": 2, "max_positions": 40, "init_range": 0.3}
@@ -185,6 +186,20 @@ def test_masks_do_not_depend_on_the_model(english, tmp_path):
         rows = run(Context(probe, tmp_path / form, tokens=english / "tokens", name="r"))
         counts.append({(row["split"], row["layer"]): row["n"] for row in rows})
     assert counts[0] == counts[1]
+
+
+def test_sequences_without_a_token_to_hide_are_refused(english, tmp_path):
+    folder(english, tmp_path / "m", "bert")
+    probe = RankProbe(kind="rank", masking=Masking(count="floor", rate=0.001))
+    with pytest.raises(MaskLabError, match=r"probes\.r: .*tokens: no test sequence has a token to hide"):
+        run(Context(probe, tmp_path / "m", tokens=english / "tokens", name="r"))
+
+
+def test_a_text_that_spells_a_mask_holds_none(english, tmp_path):
+    """As in corpora: what is counted as masked is what was masked."""
+    folder(english, tmp_path / "m", "bert")
+    for row in read_own(tmp_path / "m", 40).encode(["the old cat", "the old [MASK] cat [SEP] sleeps"]):
+        assert row[0] == CLS and row.index(SEP) == len(row) - 1 and MASK not in row
 
 
 def test_command_line_on_our_folder_and_on_anyone_elses(english, tmp_path, capsys):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from masklab.properties import agreement
-from masklab.properties.coded_words import Sample, Words, words_of_pieces, words_of_text
+from masklab.properties.coded_words import Sample, Words, with_marks, words_of_pieces, words_of_text
 from masklab.properties.coherence import coherence
 from masklab.properties.inventory import inventory
 from masklab.properties.similarity import Neighbours
@@ -119,6 +119,25 @@ def test_words_of_pieces():
     assert words.shown(0, 99) == "The delicious cake, x don't!!" and words.shown(-3, 2) == "The delicious"
     symbols = words_of_pieces(["a1", "b2"], marked=False)
     assert symbols.words == ["a1", "b2"] and symbols.shown(0, 2) == "a1 b2"
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "pieces"),
+    [
+        (["a", "##s"], ["The", "del", "##icious", "cake", "##s", "!"]),
+        (["a", "Ġa"], ["The", "Ġdel", "icious", "Ġcake", "s", "!"]),
+    ],
+    ids=["word pieces", "byte pairs"],
+)
+def test_words_are_whole_whatever_marks_their_beginnings(vocabulary, pieces):
+    read, marked = with_marks(vocabulary + pieces)
+    assert words_of_pieces(read[len(vocabulary) :], marked).words == ["The", "delicious", "cakes", "!"]
+
+
+def test_marks_of_other_vocabularies():
+    assert with_marks(["▁a", "▁b", "##"]) == (["▁a", "▁b", "##"], True), "a text may hold the mark of another"
+    assert with_marks(["Ġcaf", "Ã©"]) == (["▁caf", "é"], True), "what is written byte by byte"
+    assert with_marks(["a1", "b2"]) == (["a1", "b2"], False), "symbols: each is a word"
 
 
 def test_words_of_text():

@@ -11,7 +11,7 @@ import synthetic
 from drawn import all_is_in_view, nothing_overlaps
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
-from masklab.report import generic
+from masklab.report import generic, style
 from masklab.report.cells import TIDY, markdown
 from masklab.scores.estimate import estimate
 from masklab.scores.view import View
@@ -114,3 +114,41 @@ def test_nothing_to_compare_is_said_with_what_to_do():
     )
     said = lacking(probes={"minimal-pairs": "all"}, sets={"glue": ["sentiment"]})
     assert "its sets name sentiment, and its probes measure blimp" in said
+
+
+def test_sets_may_name_paradigms():
+    """A job gets the part of the study that it shows, with these sets."""
+    raw = overlay(copy.deepcopy(RAW), {"extends": []})
+    study = raw["studies"]["mlsm"] | {"figures": [], "tables": ["comparison"], "claims": [], "headline": []}
+    sets = {"one": ["blimp/binding"], "two": ["blimp/binding", "blimp/ellipsis", "sentiment"]}
+    config = load(raw | {"studies": {"平滑": study | {"sets": sets}}})
+    item, results = find("平滑", config.studies["平滑"], "tables", "comparison"), synthetic.results(config, "平滑")
+    assert item.part(results.view).sets == sets
+    table = item.function()(results, item.choose(item.part(results.view)))
+    assert {"one", "blimp/ellipsis", "mean of two"} <= set(table["row"])
+
+
+@pytest.mark.parametrize("kind", ["finetune", "linear_probe"])
+@pytest.mark.parametrize(("section", "name"), [("tables", "comparison"), ("figures", "curves")])
+def test_of_two_probes_on_one_task_nobody_says_which_is_meant(kind, section, name):
+    """The mean over both would be the score of neither."""
+    raw = overlay(copy.deepcopy(RAW), {"extends": []})
+    raw["probes"] |= {"other": {"kind": kind, "tasks": ["sentiment"]}}
+    study = raw["studies"]["mlsm"] | {"claims": [], "headline": [], "figures": [], "tables": []}
+    study["probes"] = study["probes"] | {"other": "all"}
+
+    def needed(**changes):
+        raw["probes"]["other"] |= changes
+        config = load(raw | {"studies": {"平滑": study}})
+        return find("平滑", config.studies["平滑"], section, name).needs(View.of(config, "平滑"))
+
+    with pytest.raises(MaskLabError, match="is measured on sentiment by two probes, finetune and other"):
+        needed()
+    if kind == "finetune":
+        assert needed(sizes=[50])  # a score is the mean over training sizes
+
+
+def test_bars_of_more_recipes_than_colours_look_different():
+    looks = style.looks(f"recipe {n}" for n in range(20))
+    drawn = [(look["color"], hatch) for look, hatch in zip(looks.values(), style.hatches(20), strict=True)]
+    assert len(set(drawn)) == 20 and style.hatches(8) == list(style.HATCHES)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from masklab.markdown import html
 from masklab.report.cells import TIDY, markdown, write_table
 from masklab.report.rows import table_of
 from masklab.scores.reading import Reading
@@ -152,3 +153,11 @@ def test_tables_of_losses_say_that_they_are_not_compared():
     assert "losses" not in markdown(found)
     loss = found.assign(row="Loss", metric="loss", majority=math.nan, mark="")
     assert "Only scores of tasks are bold or marked, losses" in markdown(pd.concat([found, loss], ignore_index=True))
+
+
+def test_labels_are_shown_as_they_are_written():
+    """They are free text of a config: a bar in one is no new column."""
+    found = table({"a": [0.9, 0.8, 0.85], "b": [0.88, 0.79, 0.83]})
+    text = markdown(found.assign(label=found["label"].replace({"A": "80|10|10", "B": "<b>*x*"}), row="r|s"))
+    assert "|  | n | 80\\|10\\|10 | &lt;b&gt;\\*x\\* | null: majority |" in text and "| r\\|s | 100 |" in text
+    assert '<th style="text-align:right">80|10|10</th>' in html(text)

@@ -14,6 +14,7 @@ from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
 from masklab.report.cells import TIDY, markdown
 from masklab.scores.results import Results
+from masklab.scores.schema import rows_to_frame
 from masklab.scores.view import View
 from masklab.studies import claims_of, find
 from masklab.studies.mae import FIGURES, TABLES
@@ -497,3 +498,18 @@ def test_a_law_that_was_not_learned_decides_nothing(laws):
     assert found["verdict"][["dose-lemma", "rank 48: theorem"]].tolist() == ["untested"] * 2
     assert "has learned too little: 40% of what can be learned" in found["why"]["dose-lemma"]
     assert found["verdict"]["rank 8: theorem"] == "supported"
+
+
+def test_a_probe_that_measures_no_subspace_leaves_out_what_needs_it():
+    """`subspace: null` saves a reading of three; what reads it is refused before anything runs, or shows the rest."""
+    config = config_of({"probes": {"mae-rank": {"subspace": None}}})
+    view = View.of(config, "mae")
+    unread = ("outside", "outside_beside")
+    rows = [row for row in synthetic.rows(config, view, world) if row["metric"] not in unread]
+    rows = [row for row in rows if row["split"] not in ("with-words", "beside-words")]
+    measured = Results(view, rows_to_frame(rows), models=synthetic.manifests(view))
+    table = shown(config, measured, "tables", "ranks").set_index("row")
+    assert table["value"]["the gap"].notna().all() and table["value"]["random words"].isna().all()
+    for name in ("figure_outside", "figure_loss"):
+        with pytest.raises(MaskLabError, match="probe mae-rank measures no share outside the subspace"):
+            find("mae", config.studies["mae"], "figures", name).part(view)

@@ -13,6 +13,7 @@ from drawn import all_is_in_view, nothing_overlaps
 from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
+from masklab.plan.graph import checkout_paths
 from masklab.report.cells import TIDY, markdown
 from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame
@@ -328,7 +329,7 @@ def test_claims_in_numbers(config, exact):
 
 def test_what_mlsm_forgets_is_asked_of_the_paradigms_that_the_study_names(config):
     """By `sets` of single paradigms, found by another run: of all tasks its loss and its gain would be one mean."""
-    known, below = synthetic.PHENOMENA[:1], synthetic.PHENOMENA[1:]
+    known, below = synthetic.PHENOMENA[1:2], synthetic.PHENOMENA[2:]
     sets = {name: [f"blimp/{one}" for one in listed] for name, listed in (("known", known), ("below-chance", below))}
     named = config_of(sets=RAW["studies"]["mlsm"]["sets"] | {f"blimp-{name}": own for name, own in sets.items()})
     forgot, wrong = ({MLM: 0.8, MLSM: 0.7}, {MLM: 0.3, MLSM: 0.34})
@@ -342,6 +343,9 @@ def test_what_mlsm_forgets_is_asked_of_the_paradigms_that_the_study_names(config
     three = found.loc[["forgets", "forgets-wrong", "forgets-more"]]
     assert three["value"].tolist() == pytest.approx([0.1, 0.04, 0.06])
     assert set(three["verdict"]) == {"supported"} and three["text"].str.startswith("Not in the paper: ").all()
+    part = View(**checkout_paths(named).settings("study_claims", study="mlsm")["view"])  # what the job gets
+    assert {f"blimp-{name}": own for name, own in sets.items()}.items() <= part.sets.items()
+    assert {*three.index} <= {claim.name for claim in claims_of("mlsm", named.studies["mlsm"], part)}
     assert not {"forgets", "forgets-wrong", "forgets-more"} & set(
         claims(config, synthetic.results(config, "mlsm", world)).index
     )

@@ -78,6 +78,8 @@ def test_cut_lines_are_left_out_and_wrong_labels_are_named(folder, caplog):
     assert len(splits["train"]) == 2 and "1 of 3 rows are incomplete" in caplog.text
     with pytest.raises(MaskLabError, match=r"train.tsv: row 3: label 'maybe'; allowed: entailment, not_ent"):
         build(folder("rte", "2\tA.\tB.\tmaybe"), "t", 1)
+    with pytest.raises(MaskLabError, match=r"train.tsv: row 4: label '7'; allowed: 0, 1"):  # rows left out count
+        build(folder("qqp", "7\t8\t9\tWhy", "7\t8\t9\tA?\tB?\t7"), "t", 1)
     with pytest.raises(MaskLabError, match=r"row 3: label '5.5'; allowed: 0 to 5"):
         build(folder("stsb", "2\tn\tf\t1\t1\tn\tn\tA.\tB.\t5.5"), "t", 1)
     task = folder("rte")
@@ -96,6 +98,8 @@ def test_by_name(monkeypatch):
         elif config is None:
             answers = [{"text": ["cat"], "answer_start": [2]}, {"text": [], "answer_start": []}]
             frame = pd.DataFrame({"question": [" Who?", "Why?"], "context": ["A cat.", "A cat."], "answers": answers})
+        elif config == "rte":  # labels that are withheld
+            frame = pd.DataFrame({"sentence1": ["A", "A"], "sentence2": ["B", "B"], "label": [1, -1]})
         else:
             frame = pd.DataFrame({"premise": ["A"], "hypothesis": ["B"], "label": [2], "idx": [0]})
         return types.SimpleNamespace(to_pandas=lambda: frame)
@@ -109,6 +113,9 @@ def test_by_name(monkeypatch):
     assert splits["test"]["answers"].tolist() == [["cat"], []] and splits["train"]["question"][0] == "Who?"
     assert ("nyu-mll/glue", "mnli", "validation_mismatched") in asked
     assert ("rajpurkar/squad_v2", None, "validation") in asked
+
+    with pytest.raises(MaskLabError, match=r"nyu-mll/glue: row 2: label -1; allowed: entailment, not_entailment"):
+        build(GlueTask(kind="glue", task="rte"), "t", 1)
 
     def broken(*_, **__):
         raise ConnectionError("no\nnetwork")
@@ -141,3 +148,31 @@ def test_squad_files(tmp_path):
         build(SquadTask(kind="squad", train=str(path), valid=str(path)), "t", 1)
     with pytest.raises(ValueError, match="given together"):
         SquadTask(kind="squad", train="x")
+
+
+QUESTION = {"question": "Who?", "answers": [{"text": "cat", "answer_start": 2}]}
+
+
+@pytest.mark.parametrize(
+    ("context", "second", "said"),
+    [
+        ("A cat.", {"question": 5, "answers": []}, "question 2: not SQuAD's format"),
+        ("A cat.", "Who?", "question 2: not SQuAD's format"),
+        (7, QUESTION, r"question 1: 'context' must be text \(got 7\)"),
+        ("A cat.", QUESTION | {"answers": [{"text": 5, "answer_start": 2}]}, r"2: 'text' of an answer .* \(got 5\)"),
+        ("A cat.", QUESTION | {"answers": [{"text": "cat", "answer_start": "2"}]}, r"0 to 5 \(got '2'\)"),
+        ("A cat.", QUESTION | {"answers": [{"text": "cat", "answer_start": 6}]}, r"0 to 5 \(got 6\)"),
+    ],
+)
+def test_bad_questions(tmp_path, context, second, said):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": context, "qas": [QUESTION, second]}]}]}))
+    with pytest.raises(MaskLabError, match=rf"a\.json: .*{said}"):
+        build(SquadTask(kind="squad", train=str(path), valid=str(path)), "t", 1)
+
+
+def test_a_byte_order_mark_before_squad(tmp_path):
+    path = tmp_path / "a.json"
+    text = json.dumps({"data": [{"paragraphs": [{"context": "A cat.", "qas": [QUESTION]}]}]})
+    path.write_text(text, encoding="utf-8-sig")
+    assert len(build(SquadTask(kind="squad", train=str(path), valid=str(path)), "t", 1)[0]["train"]) == 1

@@ -3,13 +3,17 @@ import json
 import lzma
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from masklab.config.data import table
 from masklab.config.schema import LabelFiles, PairFiles
 from masklab.errors import MaskLabError
 from masklab.files import read_json, sha256
 from masklab.tasks import build, write_task
 
+SPLITS = ("train", "valid", "test")
 ROWS = [
     {"sentence": "Good one.", "label": 1},
     {"sentence": "Bad one.", "label": 0},
@@ -81,6 +85,27 @@ def test_tsv_without_header(tmp_path):
     assert splits["train"]["label"].tolist() == [1, 0]
 
 
+@pytest.mark.parametrize(("suffix", "between"), [("tsv", "\t"), ("csv", ",")])
+def test_a_carriage_return_within_a_line_ends_no_row(tmp_path, suffix, between):
+    path = tmp_path / f"a.{suffix}"
+    rows = [("sentence", "label"), ("One\rof two.", "1"), ("Another.", "0")]
+    path.write_bytes("".join(between.join(row) + "\r\n" for row in rows).encode())
+    train = build(labels(path, path), "t", 1)[0]["train"]
+    assert train["text_a"].tolist() == ["One\rof two.", "Another."] and train["label"].tolist() == [1, 0]
+    if suffix == "tsv":  # `masklab check` reads it so as well; of a CSV Python's reader refuses it
+        assert [row["sentence"] for row in table(str(path)).rows] == ["One\rof two.", "Another."]
+
+
+@pytest.mark.parametrize("twice", ["sentence", "label", "kind"])
+def test_a_column_that_is_there_twice_is_refused_where_it_is_read(tmp_path, twice):
+    path = tmp_path / "a.tsv"
+    path.write_text(f"sentence\tlabel\tkind\t{twice}\nA.\t1\tx\t0\nB.\t0\tx\t0\n")
+    with pytest.raises(MaskLabError, match=rf"a\.tsv: several columns are called '{twice}'; columns: sentence, label"):
+        build(labels(path, path, where={"train": {"kind": "x"}}), "t", 1)
+    path.write_text("sentence\tlabel\tmore\tmore\nA.\t1\tx\t0\nB.\t0\tx\t0\n")
+    assert build(labels(path, path), "t", 1)[1]["rows"]["train"] == 2
+
+
 def test_pairs_with_named_labels_are_sorted(tmp_path):
     path = tmp_path / "rte.tsv"
     path.write_text(
@@ -150,6 +175,7 @@ def test_held_out_rows_are_capped_and_drawn_alike_from_one_file(tmp_path):
         ([{"sentence": "x", "label": 1}, {"sentence": " ", "label": 0}], "row 2: 'sentence' is empty"),
         ([{"sentence": "x", "label": 1}, {"sentence": "y"}], "row 2: 'label' is missing"),
         ([{"text": "x", "label": 1}], "no column 'sentence'; columns: text, label"),
+        ([{"sentence": "x", "label": 1}, {"sentence": ["y"], "label": 0}], "row 2: 'sentence' must be text"),
         ([{"sentence": "x", "label": 0.5}], "row 1: label 0.5 is not a class"),
         (
             [{"sentence": "x", "label": 0}, {"sentence": "x", "label": "yes"}],
@@ -163,6 +189,18 @@ def test_bad_labelled_rows(tmp_path, rows, said):
     path = write(tmp_path / "a.jsonl", rows)
     with pytest.raises(MaskLabError, match=rf"a\.jsonl: .*{said}|a\.jsonl: {said}"):
         build(labels(path, path), "t", 1)
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_a_whole_number_is_one_where_other_rows_have_none(tmp_path, suffix):
+    """pandas makes 1.0 of it, which is not the 1 of `where`, nor what a text says."""
+    rows = [{"sentence": text, "label": label, "fold": 1} for text, label in (("a", 1), ("b", 0))]
+    rows += [{"sentence": "c", "label": 0, "fold": None}, {"sentence": "d", "label": 0, "fold": 2}]
+    path = tmp_path / f"a{suffix}"
+    pq.write_table(pa.Table.from_pylist(rows), path) if suffix == ".parquet" else write(path, rows)
+    config = labels(path, path, where={split: {"fold": 1} for split in SPLITS}, text_a="{sentence} {fold}")
+    splits, _ = build(config, "t", 1)
+    assert [splits[split]["text_a"].tolist() for split in SPLITS] == [["a 1", "b 1"]] * 3
 
 
 def test_unlabelled_or_unseen_test_rows(tmp_path):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -19,7 +20,8 @@ from masklab.sparse.codes import CodeStore
 from masklab.sparse.dictionary import learn
 from masklab.sparse.lasso import lasso, unit_rows
 from masklab.sparse.states import code_corpus, sample_states
-from masklab.tokens import TokenStore
+from masklab.tokenizers import load_tokenizer
+from masklab.tokens import TokenStore, write_tokens
 from masklab.training.learner import Learner
 from masklab.training.loop import Trainer, train
 
@@ -126,6 +128,31 @@ def test_accumulated_gradients_equal_the_whole_batch(english, tiny_encoder, tmp_
         assert len(learner.batches(3)) == (1 if size is None else 7)
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
     assert (found[0][1] - found[1][1]).norm() < 1e-6 * found[0][1].norm()
+
+
+@pytest.mark.parametrize("stack", [True, False])
+def test_an_update_that_chance_hides_nothing_of_is_one_without_a_gradient(english, tiny_encoder, tmp_path, stack):
+    """Small batches and a low rate: such updates have no loss, and the run goes on."""
+    masking = {"count": "bernoulli", "rate": 0.05}
+    run = make_run(
+        english, tiny_encoder, tmp_path, steps=20, batch_size=1, log_every=1, checkpoints=[20], masking=masking,
+        stack=stack,
+    )  # fmt: skip
+    train(run)
+    frame = pd.read_parquet(run.output / "metrics.parquet")
+    nothing = frame["masked"] == 0
+    assert 0 < nothing.sum() < len(frame) == 20
+    assert frame["loss"].isna().equals(nothing) and (frame["grad_norm"] == 0).equals(nothing)
+    assert np.isfinite(frame["valid_loss"].iloc[-1])
+
+
+def test_a_validation_split_without_a_token_to_hide_is_refused(english, tiny_encoder, tmp_path):
+    """Its loss would be the mean of nothing, a 0 that no model has."""
+    tokens = shutil.copytree(english / "tokens", tmp_path / "tokens")
+    write_tokens(["a"] * 9, load_tokenizer(english / "tokenizer"), 40, tokens, "valid")
+    run = dataclasses.replace(make_run(english, tiny_encoder, tmp_path, steps=5), tokens=tokens)
+    with pytest.raises(MaskLabError, match=r"^m: the corpus has no validation sequence with a maskable token$"):
+        train(run)
 
 
 def test_stored_and_on_the_fly_codes_give_the_same_loss(phase1, coded, english, tiny_encoder, tmp_path):

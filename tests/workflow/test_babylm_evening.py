@@ -15,7 +15,7 @@ from masklab.plan.graph import checkout_paths
 from masklab.plan.sizes import Sizes
 from masklab.plan.text_sizes import _kept, _part
 from masklab.scores.view import View
-from masklab.studies import claims_of
+from masklab.studies import claims_of, every_claim
 
 PRESET, AGAIN = (running.ROOT / f"presets/{name}.yaml" for name in ("babylm-mlsm", "babylm-mlsm-again"))
 # Words of a line at every twentieth quantile of 290,982 lines of Simple English Wikipedia, children's books, speech to
@@ -99,6 +99,8 @@ def test_what_it_found_is_tested_at_another_root_seed(data, tmp_path, monkeypatc
     assert {"forgets", "forgets-wrong", "forgets-more"} <= {
         claim.name for claim in claims_of("mlsm", again.studies["mlsm"], View.of(again, "mlsm"))
     }
+    asked = checkout_paths(again).settings("study_claims", study="mlsm")
+    assert {*asked["claims"]} <= {claim.name for claim in every_claim("mlsm", View(**asked["view"]))}  # in the job
     for name in ("phase1", "mlm", "mlsm", "mlsm+mlm"):
         assert again.models[name] == first.models[name]
 

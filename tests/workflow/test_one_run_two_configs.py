@@ -43,3 +43,8 @@ def test_the_second_config_loses_nothing_of_the_first(tmp_path):
     assert not [file for file in gone if (tmp_path / "results/shared" / file).exists()] and (claims / "dh.md").exists()
     page = " ".join((tmp_path / "results/shared/README.md").read_text().split())
     assert "2 studies" in page and "| [dh](#dh) |" in page and "Nothing was made" not in page
+
+    # a study is dropped by removing what is kept of it
+    (tmp_path / "results/shared/made/studies/dh.parquet").unlink()
+    assert "also holds study" not in running.snakemake(tmp_path, of("bias"), *TARGETS)
+    assert pd.read_parquet(tmp_path / TARGETS[0])["study"].unique().tolist() == ["bias"]

@@ -9,10 +9,12 @@ from artifacts.measuring import score_files
 from masklab.config import kinds
 from masklab.config.faults import Faults, Several
 from masklab.config.measured import replicates_of, study_pairs
+from masklab.config.names import name_problem
 from masklab.errors import MaskLabError
 from masklab.pages.wording import title
+from masklab.scores.reading import leaves
 from masklab.scores.view import View
-from masklab.studies import WINGS, caption, claims_of, find, wing_of
+from masklab.studies import WINGS, caption, claims_of, every_claim, find, wing_of
 
 
 class _OfAStudy(Artifact):
@@ -97,6 +99,17 @@ class StudyClaims(_OfAStudy):
         _, pairs, part = self.part(study)
         return self.read_by(part, pairs)
 
+    def check(self, study):
+        """MaskLabError where the job, which gets a part of the study, would make other claims than were asked for."""
+        claims, _, part = self.part(study)
+        made = {claim.name: claim for claim in every_claim(wing_of(study, self.config.studies[study]), part)}
+        for claim in claims:
+            if claim.name not in made or leaves(made[claim.name].effect) != leaves(claim.effect):
+                raise MaskLabError(
+                    f"config: studies.{study}.claims: {claim.name!r} is another claim, or none, where the study has the"
+                    " recipes and probes alone that its claims read; a function of claims must make the same of these"
+                )
+
     def settings(self, study):
         claims, _, part = self.part(study)
         declared = self.config.studies[study]
@@ -169,12 +182,23 @@ def items(paths, study) -> dict[str, str]:
 
 
 def check_names(config, study, declared) -> None:
-    """Figures and tables that a study names are ones that it can have; MaskLabError with a line for each other one."""
-    several = Several()
+    """Figures and tables that a study names are ones that it can have; MaskLabError with a line for each other one.
+
+    Each is a target, `<study>_<name>`, of which there is one, and files below the results.
+    """
+    several, taken = Several(), {"claims": "claims"} if declared.claims else {}
     for section in ("figures", "tables"):
         for name in getattr(declared, section):
             with several.collect():
                 find(study, declared, section, name)
+                where = f"config: studies.{study}.{section}"
+                if problem := name_problem(name):
+                    raise MaskLabError(f"{where}: {name!r}: {problem}")
+                if (other := taken.setdefault(name, section)) != section:
+                    raise MaskLabError(
+                        f"{where}: {name!r} is the name of its {other} too, and {study}_{name} would be both; register"
+                        " it under another name"
+                    )
     several.stop()
 
 
@@ -191,4 +215,5 @@ def check(paths) -> None:
         if declared.claims:
             with faults.collect():
                 paths.rules["study_claims"].inputs(study=study)
+                paths.rules["study_claims"].check(study)
     faults.stop()

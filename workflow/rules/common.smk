@@ -15,6 +15,7 @@ from masklab.config.places import noted
 from masklab.errors import MaskLabError
 from masklab.pages.wording import options as options_of
 from cluster import SITE, Cluster
+from leftovers import other_studies
 from paths import Paths, instances, notices_of, opened, pattern
 from refresh import refresh
 from shared_work import install
@@ -60,5 +61,5 @@ wildcard_constraints:
     study=pattern(settings.studies),
     sequences=r"\d+",
     positions="all|one",
-    figure=r"[a-z0-9_]+",
-    table=r"[a-z0-9_]+",
+    figure=pattern({name for study in settings.studies.values() for name in study.figures}),
+    table=pattern({name for study in settings.studies.values() for name in study.tables}),

@@ -88,6 +88,7 @@ rule claims:
         code=code_of("claims"),
         studies=list(settings.studies),
         made=R("made"),
+        others=lambda w: other_studies(paths.root, settings.studies),
     message:
         "all claims in one table"
     script:
@@ -107,6 +108,7 @@ rule facts:
         code=code_of("facts"),
         studies=list(settings.studies),
         made=R("made"),
+        others=lambda w: other_studies(paths.root, settings.studies),
     message:
         "facts of all recipes, tasks and corpora in one table"
     script:

@@ -37,6 +37,7 @@ rule scores:
         code=code_of("scores"),
         studies=lambda w: paths.study_scores(),
         made=R("made"),
+        others=lambda w: other_studies(paths.root, settings.studies),
     message:
         "all scores in one table"
     script:

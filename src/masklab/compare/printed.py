@@ -53,9 +53,13 @@ def _scores(frame):
     changed = frame[~frame["equal"] & ~no_result]
     if changed.empty:
         return text
-    last = changed[changed["step"] == changed.groupby(["recipe", "probe"])["step"].transform("max")]
+    latest = frame.groupby(["recipe", "probe"])["step"].transform("max")
+    last = changed[changed["step"] == latest[changed.index]]
     clear = int(changed["clear"].sum())
-    text += f"; {_clearly(len(changed), clear)}. At the last checkpoint of each recipe:\n"
+    text += f"; {_clearly(len(changed), clear)}."
+    if last.empty:
+        return f"{text} None of them is at the last checkpoint of a recipe; --output writes all of them"
+    text += " At the last checkpoint of each recipe:\n"
     last = last.assign(size=last["difference"].abs()).sort_values(["clear", "size"], ascending=False, kind="stable")
     rows = pd.DataFrame(
         {

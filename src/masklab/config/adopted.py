@@ -45,17 +45,32 @@ def with_adopted(raw: dict) -> dict:
         own = f"{PREFIX}{name}"
         stated = {"tokenizer": own, "encoder": own, "objective": OBJECTIVE, "steps": 0}
         added.setdefault("models", {})[name] = {key: value for key, value in stated.items() if entry.get(key) is None}
-        added.setdefault("encoders", {})[own] = {"kind": "folder", "folder": str(folder), **sizes}
         longest = min(LONGEST, sizes["max_positions"])
-        added.setdefault("tokenizers", {})[own] = {"kind": "folder", "folder": str(folder), "max_length": longest}
+        made = {"kind": "folder", "folder": str(folder)}
+        for section, keys in (("encoders", sizes), ("tokenizers", {"max_length": longest})):
+            added.setdefault(section, {})[own] = _without_stated(raw, section, own, made | keys, name)
         added["objectives"] = {OBJECTIVE: {"mlm": 1}}
     return overlay(raw, added) if added else raw
+
+
+def _without_stated(raw, section, own, made, name) -> dict:
+    """The keys of a derived entry but for those that a config says itself: how long its tokenizer's sequences are.
+
+    MaskLabError: it says others of them otherwise, which follow from the folder.
+    """
+    entry = (raw.get(section) or {}).get(own)
+    stated = entry if isinstance(entry, dict) else {}
+    for key in stated.keys() & (made.keys() - {"max_length"}):
+        if stated[key] != made[key]:
+            message = f"follows from models.{name}.folder; leave it out"
+            raise wrong(place_of(stated, key), (section, own, key), message)
+    return {key: value for key, value in made.items() if stated.get(key) is None}
 
 
 def found(name: str, data=None) -> Path:
     """The folder of a model: a path, or the name of one in Hugging Face's cache. MaskLabError: there is neither."""
     path = Path(name).expanduser()
-    if data and not path.is_absolute():
+    if data and isinstance(data, str) and not path.is_absolute():  # of another kind it is refused with the rest
         path = Path(data).expanduser() / path
     if (path / "config.json").is_file():
         return path.resolve()
@@ -88,6 +103,8 @@ def shape(folder) -> dict:
         values = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise MaskLabError(f"{file}: cannot be read ({error})") from None
+    if not isinstance(values, dict):
+        raise MaskLabError(f"{file}: must be a JSON object")
     sizes = {}
     for key, names in SIZES.items():
         number = next((values[name] for name in names if type(values.get(name)) is int), None)

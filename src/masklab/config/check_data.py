@@ -2,7 +2,7 @@
 
 import re
 
-from masklab.config import data
+from masklab.config import data, kinds
 from masklab.config.check_corpora import check_text
 from masklab.config.check_phrases import lacking
 from masklab.config.check_tokenizers import check_folder
@@ -72,7 +72,8 @@ def lost(config):
 def _check_files(where, entry):
     """What a pattern names are files, not folders or nothing at all."""
     files = named(entry)
-    if hasattr(entry, "files") and not files and entry.kind != "glue":
+    ours = entry.kind in kinds.OURS[where.partition(".")[0]]  # others may do without
+    if ours and hasattr(entry, "files") and not files and entry.kind != "glue":
         raise MaskLabError(f"config: {where}.files: names no file; give paths or globs such as data/*.txt")
     for pattern in files:
         if not pattern.strip():
@@ -114,10 +115,11 @@ def _check_pairs(config, where, task):
 
 
 def _check_labels(config, where, task):
-    """Columns, and labels as far as they are seen."""
-    labels, whole = {}, {}
-    for split in ("train", "valid", "test"):
-        if (pattern := getattr(task, split)) is None:
+    """Columns, and labels as far as they are seen, of the rows that are kept; `valid` doubles as a missing `test`."""
+    labels, whole, named_by = {}, {}, {"train": task.train, "valid": task.valid, "test": task.test or task.valid}
+    for split, pattern in named_by.items():
+        kept = task.where.get(split, {})
+        if split == "test" and (pattern, kept) == (task.valid, task.where.get("valid", {})):
             continue
         file = expand(pattern)[0]
         key = _key(f"config: {where}", task, pattern)
@@ -129,54 +131,54 @@ def _check_labels(config, where, task):
             found = data.table(file, task.columns)
         except MaskLabError as error:
             raise MaskLabError(f"{key}: {error}") from None
+        rows = {number: row for number, row in enumerate(found.rows, 1) if data.is_kept(row, kept)}
         for column in ("text_a", "text_b", "label"):
-            _check_columns(f"config: {where}", column, getattr(task, column), file, found, task)
+            _check_columns(f"config: {where}", column, getattr(task, column), file, found, rows, task)
+        for column in kept:
+            _check_there(f"config: {where}.where.{split}", column, file, found, task)
         if not found.rows:
             raise MaskLabError(f"{key}: {file}: has a header line and no rows")
-        kept = task.where.get(split, {})
-        for column in kept:
-            _check_columns(f"config: {where}", f"where.{split}", column, file, found, task)
-        labels[split] = [
-            _label(key, file, number, row, task.label)
-            for number, row in enumerate(found.rows, 1)
-            if data.is_kept(row, kept)
-        ]
-        whole[split] = found.whole
-        if found.whole and not labels[split]:
+        if found.whole and not rows:
             raise MaskLabError(f"config: {where}.where.{split}: {file}: no row is kept")
-    known = set(labels["train"])
+        labels[split] = {number: _label(key, file, number, row, task.label) for number, row in rows.items()}
+        whole[split] = found.whole
+    known = set(labels["train"].values())
     if whole["train"] and len(known) < 2:
         raise MaskLabError(
-            f"config: {where}.train: {task.train}: every row has the label {labels['train'][0]!r}; a task needs at"
-            " least two"
+            f"config: {where}.train: {task.train}: every row has the label {known.pop()!r}; a task needs at least two"
         )
     for split in ("valid", "test"):
-        for number, label in enumerate(labels.get(split, ()), 1):
+        for number, label in labels.get(split, {}).items():
             if whole["train"] and label not in known:
                 raise MaskLabError(
-                    f"config: {where}.{split}: {getattr(task, split)}: row {number}: label {label!r} does not occur in"
-                    f" training; labels: {names(sorted(known, key=str))}"
+                    f"{_key(f'config: {where}', task, named_by[split])}: {named_by[split]}: row {number}: label"
+                    f" {label!r} does not occur in training; labels: {names(sorted(known, key=str))}"
                 )
     if task.train in (task.valid, task.test) and not task.where:
         return [f"{where}: trains on the file that it is measured on, {task.train}"]
     return []
 
 
-def _check_columns(where, key, template, file, found, task):
-    """The columns that a key names, as a name or within a template, are there, with a value in each row."""
+def _check_columns(where, key, template, file, found, rows, task):
+    """The columns that a key names, as a name or within a template, are there, with a value in each of `rows`."""
     if template is None:
         return
     for column in re.findall(r"\{([^{}]+)\}", template) if "{" in template else [template]:
-        if column not in found.columns:
-            there = choices(column, found.columns, "columns", 30)
-            if BLIMP in found.columns:
-                there = "; the file looks like minimal pairs (kind: pair-files)" + listed(found.columns, what="columns")
-            elif any(_is_value(name) for name in found.columns) and task.columns is None:
-                there = "; the first line looks like data: name the columns with `columns:`"
-            raise MaskLabError(f"{where}.{key}: {file}: no column {column!r}{there}")
-        for number, row in enumerate(found.rows, 1):
+        _check_there(f"{where}.{key}", column, file, found, task)
+        for number, row in rows.items():
             if row.get(column) is None or (key != "label" and not str(row[column]).strip()):
                 raise MaskLabError(f"{where}.{key}: {file}: row {number}: {column!r} is empty")
+
+
+def _check_there(where, column, file, found, task):
+    """A column is there."""
+    if column not in found.columns:
+        there = choices(column, found.columns, "columns", 30)
+        if BLIMP in found.columns:
+            there = "; the file looks like minimal pairs (kind: pair-files)" + listed(found.columns, what="columns")
+        elif any(_is_value(name) for name in found.columns) and task.columns is None:
+            there = "; the first line looks like data: name the columns with `columns:`"
+        raise MaskLabError(f"{where}: {file}: no column {column!r}{there}")
 
 
 def _is_value(name) -> bool:

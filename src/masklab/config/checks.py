@@ -1,11 +1,12 @@
 """What the types cannot say: that names are known and that what stands together fits. One line per fault."""
 
 import itertools
+from typing import get_args
 
 from masklab.config import check_objectives
 from masklab.config.autoencoder import check_head
 from masklab.config.check_models import check_coded, check_model
-from masklab.config.check_tasks import check_length, check_probe, check_task
+from masklab.config.check_tasks import check_length, check_probe, check_task, holds
 from masklab.config.declared import SYMBOLIC, check_symbols, known, known_checkpoint
 from masklab.config.exact import WEIGHTLESS, check_floor, check_measurable
 from masklab.config.faults import Faults, Several
@@ -16,7 +17,10 @@ from masklab.config.places import Misfit
 from masklab.config.references import LAWS, named_law, split_reference, study_models, symbols_of
 from masklab.config.replicates import dictionary_of, sources_of
 from masklab.config.schema import SECTIONS
+from masklab.config.schema.tasks import Phenomenon
 from masklab.errors import MaskLabError
+
+PHENOMENA = get_args(Phenomenon)  # of generated minimal pairs
 
 
 def check_names(config):
@@ -168,7 +172,7 @@ def _check_study(config, name, study):
     for key, tasks in study.sets.items():
         for task in tasks:
             with several.collect():
-                known(config.tasks, task.partition("/")[0], f"{where}.sets.{key}")  # of pairs a paradigm alone, too
+                _check_member(config, task, f"{where}.sets.{key}")
     several.stop()
     for probe, models in study.probes.items():
         check_length(config, probe, members if models == "all" else models)
@@ -178,6 +182,17 @@ def _check_study(config, name, study):
             check_measurable(config, probe, model, f"{where}.probes.{probe}")
             check_growth(config, probe, model, f"{where}.probes.{probe}")
             check_head(config, probe, model, f"{where}.probes.{probe}")
+
+
+def _check_member(config, name, where):
+    """A member of a set is a task, or of minimal pairs a part of one by its name: `blimp/passive_1`."""
+    task, slash, part = name.partition("/")
+    known(config.tasks, task, where)
+    if slash and holds(config.tasks[task]) not in ("pairs", None):
+        raise MaskLabError(f"config: {where}: {name!r}: {task!r} holds no minimal pairs, of which a paradigm is named")
+    phenomena = config.tasks[task].phenomena or PHENOMENA if config.tasks[task].kind == "english-pairs" else ()
+    if slash and phenomena and part not in phenomena:
+        raise MaskLabError(f"config: {where}: {name!r}: {task!r} has no {part!r}{hint(part, phenomena)}")
 
 
 def _check_labels(panel, where):

@@ -31,7 +31,7 @@ class Table(NamedTuple):
 
 def _open(file: str):
     """Like `lines.open_bytes`, which imports much, but lightly for a file that is not compressed."""
-    plain = Path(file).is_file() and not {Path(file).suffix, format_of(file)} & {*COMPRESSED, *ARCHIVES}
+    plain = Path(file).is_file() and not {Path(file).suffix.lower(), format_of(file)} & {*COMPRESSED, *ARCHIVES}
     return open(file, "rb") if plain else open_bytes(file)
 
 
@@ -108,11 +108,11 @@ def table(file: str, columns=None) -> Table:
         return _parquet(file)
     texts, whole = head(file)
     if kind in JSON:
-        rows = [_flat(row) for row in objects(file, texts)]
+        rows = [flat(row) for row in objects(file, texts)]
         return Table(list(dict.fromkeys(key for row in rows for key in row)), rows, whole)
-    style = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == ".tsv" else {}
-    try:
-        cells = [row for row in csv.reader(texts, **style) if row]
+    try:  # a TSV quotes nothing, and a lone CR within a line of it is text
+        cells = [text.rstrip("\r").split("\t") for text in texts] if kind == ".tsv" else csv.reader(texts)
+        cells = [row for row in cells if row and row != [""]]
     except csv.Error as error:
         raise MaskLabError(f"{file}: cannot be read ({in_one_line(error)})") from None
     if not whole and kind == ".csv":
@@ -143,12 +143,12 @@ def _parquet(file: str, most: int = 1000) -> Table:
         raise MaskLabError(f"{file}: cannot be read as Parquet ({in_one_line(error)})") from None
 
 
-def _flat(row: dict, prefix: str = "") -> dict:
+def flat(row: dict, prefix: str = "") -> dict:
     """An object with the fields of nested ones as `outer.inner`."""
-    flat = {}
+    fields = {}
     for key, value in row.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat
+        fields |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return fields
 
 
 def is_kept(row, where: dict) -> bool:

@@ -9,8 +9,12 @@ LAWS = {"chains": "chains", "grammar": "grammars", "hmm": "hmms"}
 
 
 def named_law(entity) -> tuple | None:
-    """(key, name or inline settings) of the law that a corpus or task names; None for text and causal models."""
-    return next(((key, getattr(entity, key)) for key in LAWS if getattr(entity, key, None) is not None), None)
+    """(key, name or inline settings) of the law that a corpus or task names; None for text and causal models.
+
+    A user's kind may call anything else so, a number of chains or whether there is a grammar.
+    """
+    laws = ((key, getattr(entity, key, None)) for key in LAWS)
+    return next(((key, law) for key, law in laws if isinstance(law, str) or hasattr(law, "redraw")), None)
 
 
 def law_entry(config, entity):

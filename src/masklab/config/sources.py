@@ -38,9 +38,13 @@ def _from(root, path: str) -> str:
 
 
 def named(entity) -> list[str]:
-    """File names and globs of a corpus, task or law, as written; empty for generated ones."""
+    """File names and globs of a corpus, task or law, as written; empty for generated ones.
+
+    `files` is a list; of a user's kind it may be one name, or anything.
+    """
     if hasattr(entity, "files"):
-        return list(entity.files)
+        files = [entity.files] if isinstance(entity.files, str) else entity.files
+        return [file for file in files if isinstance(file, str)] if isinstance(files, list) else []
     single = (getattr(entity, key, None) for key in ("train", "valid", "test", "file"))
     return [file for file in single if isinstance(file, str)]
 

@@ -43,6 +43,8 @@ def grow(model: MaskedLM, width: int = 1, layers: int | None = None) -> MaskedLM
     Raises:
         MaskLabError: growth would not leave the function as it is, or the sizes are no growth.
     """
+    if not isinstance(model, MaskedLM):
+        raise MaskLabError("grow: a model of an architecture that is not ours does not grow")
     config = model.config
     layers = config.layers if layers is None else layers
     if problem := growth_problem(config, width, layers):

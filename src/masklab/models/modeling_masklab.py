@@ -116,7 +116,8 @@ class Attention(nn.Module):
         longest = math.log((self.config.relative_distance - 1) / exact)
         table = []
         for n in range(self.config.max_position_embeddings):
-            far = math.ceil(math.log(n / exact) / longest * (half - 1 - exact)) if n > exact else 0
+            # a whole number but for rounding counts as one
+            far = math.ceil(math.log(n / exact) / longest * (half - 1 - exact) - 1e-9) if n > exact else 0
             table.append(n if n < exact else min(half - 1, exact + far))
         return distance.sign() * torch.tensor(table, device=distance.device)[distance.abs()] + half - 1
 

@@ -4,6 +4,8 @@ import math
 
 import torch
 
+SLACK = 1e-9  # a logarithm that is a whole number but for rounding counts as one, whichever library computes it
+
 
 def shift(x: torch.Tensor) -> torch.Tensor:
     """[..., T, 2 T - 1] -> [..., T, T] with out[i, j] = x[i, T - 1 - i + j], as a view of a contiguous x."""
@@ -45,7 +47,7 @@ def bucket(distance: torch.Tensor, buckets: int, furthest: int) -> torch.Tensor:
     exact = half // 2
     steps = (half - 1 - exact) / math.log((furthest - 1) / exact)
     size = distance.abs()
-    far = exact + torch.ceil(torch.log(size.clamp(min=exact).double() / exact) * steps).long()
+    far = exact + torch.ceil(torch.log(size.clamp(min=exact).double() / exact) * steps - SLACK).long()
     return torch.where(size < exact, size, far.clamp(max=half - 1)) * distance.sign() + half - 1
 
 

@@ -8,7 +8,7 @@ import re
 from masklab.errors import MaskLabError
 from masklab.phrases.parses import ADJECTIVE, NOUN, VERB
 from masklab.tasks.encoding import content_ids
-from masklab.tokenizers import CLS, MASK, SEP
+from masklab.tokenizers import CLS, MASK, SEP, UNK
 
 HOLE = "[MASK]"
 PHRASES = {NOUN: "{} [MASK]", VERB: "[MASK] {}", ADJECTIVE: "[MASK] is {}"}
@@ -43,11 +43,13 @@ def query_ids(tokenizer, texts: list[str], longest: int) -> list[list[int]]:
 
 
 def verbaliser_ids(tokenizer, words, where: str) -> list[int]:
-    """The token of each word; MaskLabError, naming `where`: a word is several tokens, or two are one."""
+    """The token of each word; MaskLabError, naming `where`: a word is several tokens or unknown, or two are one."""
     ids = content_ids(tokenizer, list(words))
     for word, own in zip(words, ids, strict=True):
         if len(own) != 1:
             raise MaskLabError(f"{where}: {word!r} is {len(own)} tokens of the model; a verbaliser must be one")
+        if own[0] == UNK:
+            raise MaskLabError(f"{where}: the model does not know {word!r}; a verbaliser must be a token of its own")
     if len({own[0] for own in ids}) < len(ids):
         raise MaskLabError(f"{where}: two of {', '.join(words)} are one token of the model")
     return [own[0] for own in ids]

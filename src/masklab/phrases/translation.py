@@ -59,8 +59,8 @@ class Translator:
     def translate(self, texts, prefixes=None, returned: int = 1) -> list[list[tuple[float, list[int]]]]:
         """The best `returned` translations of each text, by beam search: (score, tokens without special ones).
 
-        prefixes: tokens that each translation begins with, of each text. A score is the mean logarithm of the
-        probability of all tokens, forced ones included, which all candidates of a text share.
+        prefixes: tokens that each translation begins with, of each text; special ones among them are kept. A score is
+        the mean logarithm of the probability of all tokens, forced ones included, which all candidates of a text share.
         """
         found: list = [None] * len(texts)
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
@@ -87,7 +87,12 @@ class Translator:
         )  # fmt: skip
         special = set(self.tokenizer.all_special_ids)
         rows = out.sequences[:, first:].tolist()
-        tokens = [[token for token in row if token not in special] for row in rows]
+        # A forced token may be special: <unk>, for a word that the model does not know.
+        begun = [len(prefix) for prefix in forced for _ in range(returned)]
+        tokens = [
+            row[:most] + [token for token in row[most:] if token not in special]
+            for row, most in zip(rows, begun, strict=True)
+        ]
         scores = out.sequences_scores.tolist()
         return [
             list(zip(scores[at : at + returned], tokens[at : at + returned], strict=True))

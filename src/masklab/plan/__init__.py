@@ -11,6 +11,7 @@ from masklab.plan.graph import LOCAL, Job, checkout_paths, graph
 from masklab.plan.here import device_here
 
 ASSUMPTIONS = Path(__file__).with_name("assumptions.yaml")
+LEAST = "h100"  # a device whose entry has no more keys than any must have
 
 
 @dataclass
@@ -68,16 +69,33 @@ def read_assumptions(*files) -> dict:
     import yaml
 
     merged = yaml.safe_load(ASSUMPTIONS.read_text(encoding="utf-8"))
+    least = merged["devices"][LEAST]
     for file in files:
         try:
             content = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
-        except (OSError, yaml.YAMLError) as error:
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             raise MaskLabError(f"{file}: {' '.join(str(error).split())}") from None
         if not isinstance(content, dict) or (unknown := sorted(set(content) - set(merged))):
             unknown = unknown if isinstance(content, dict) else "no mapping"
             raise MaskLabError(f"{file}: {unknown}: allowed are {', '.join(merged)}")
         merged = overlay(merged, content)
+        devices = merged["devices"] if isinstance(merged["devices"], dict) else {}
+        for name, entry in devices.items() or [("", None)]:
+            if lacks := _lacking(entry, least):
+                raise MaskLabError(f"{file}: devices.{name or '<name>'}: lacks {', '.join(lacks)}, as {LEAST} has them")
     return merged
+
+
+def _lacking(entry, least, above: str = "") -> list[str]:
+    """Keys that `least` has and an entry of a user's lacks."""
+    if not isinstance(least, dict):
+        return []
+    if not isinstance(entry, dict):
+        return [f"{above}{key}" for key in least]
+    found = []
+    for key, value in least.items():
+        found += _lacking(entry[key], value, f"{above}{key}.") if key in entry else [f"{above}{key}"]
+    return found
 
 
 def make_plan(config, device: str | None = None, studies=None, assumptions: dict | None = None) -> Plan:

@@ -15,12 +15,14 @@ from masklab.config.units import units
 from masklab.models.flops import count_parameters, mean_masks, pretraining_flops, training_flops
 from masklab.models.flops import forward_flops as encoder_flops
 from masklab.phrases import LEVELS
-from masklab.plan.sizes import Sizes
+from masklab.plan.sizes import Sizes, count_of
 from masklab.sparse.looked import ITERATIONS, SIZES, TOKENS
 from masklab.training.side_by_side import stacks
 
 FLOAT = 4  # bytes of a stored weight
 SIDES = 2  # tokens of a sequence that are never hidden: [CLS] and [SEP]
+# Kinds of probes whose cost has a method of its own; a user's kind may be called anything.
+MEASURED = ("finetune", "replaced", "paraphrased", "linear_probe", "minimal_pairs")
 LEARNED = 3  # codes that take as long as one step of learning from one vector, which changes the atoms too
 
 
@@ -262,7 +264,7 @@ class Costs:
         if encoder.kind == "words":
             fits = len(tasks) * len(getattr(entry, "sizes", None) or [1])
             return Cost(self.assumed["start_seconds"] + fits * self.assumed["regression_seconds"])
-        measure = getattr(self, f"_{entry.kind}", self._passes)
+        measure = getattr(self, f"_{entry.kind}") if entry.kind in MEASURED else self._passes
         seconds, flops = measure(entry, trained, encoder, tasks)
         return Cost(self.start + len(steps) * seconds, int(self.device.is_gpu), len(steps) * flops)
 
@@ -341,7 +343,8 @@ class Costs:
     def _passes(self, probe, model, encoder, tasks):
         """Some forward passes over test sequences."""
         length = max(1, round(self.sizes.length(model.corpus, model.tokenizer)))
-        sequences = getattr(probe, "sequences", getattr(probe, "sentences", 1)) * getattr(probe, "repeats", 1)
+        sequences = count_of(probe, "sequences") or count_of(probe, "sentences") or 1
+        sequences *= count_of(probe, "repeats") or 1
         if getattr(probe, "positions", "one") == "all" and getattr(probe, "masks", None) == "one":
             sequences *= length
         passes = {"curvature": 3, "rank": 2 + (getattr(probe, "subspace", None) is not None)}.get(probe.kind, 1)

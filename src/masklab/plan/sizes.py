@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from masklab.config.references import stated_sequences
+from masklab.config.references import law_entry, named_law, stated_sequences
 from masklab.config.schema import LabelFiles, PairFiles
 from masklab.plan.text_sizes import corpus_size, pairs, task_size
 
@@ -26,6 +26,12 @@ def _read(path):
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
+
+
+def count_of(entry, key: str) -> int | None:
+    """A key of an entry that is a number of things; None of anything else that a user's kind calls so."""
+    value = getattr(entry, key, None)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 class Sizes:
@@ -65,7 +71,7 @@ class Sizes:
         if counts:
             return min(longest, counts["tokens"] / counts["sequences"] + 2)
         entry = self.config.corpora[corpus]
-        if (length := getattr(entry, "length", None)) is not None:
+        if (length := count_of(entry, "length")) is not None:
             return min(longest, length * self._spelling(entry) + 2)
         if entry.kind == "english":
             return min(longest, self.assumed["english_tokens"])
@@ -82,8 +88,8 @@ class Sizes:
         return float(np.interp(math.log(self.vocabulary(tokenizer)), [math.log(size) for size in sizes], ratios))
 
     def _chains(self, entry):
-        named = getattr(entry, "chains", None)
-        return self.config.chains[named] if isinstance(named, str) else named
+        key, _ = named_law(entry) or (None, None)
+        return law_entry(self.config, entry) if key == "chains" else None
 
     def _spelling(self, entry):
         """Mean tokens of a symbol."""
@@ -112,13 +118,14 @@ class Sizes:
             train, valid, test = counts["train"], counts["valid"], counts["test"]
         elif isinstance(entry, LabelFiles) and (found := task_size(entry, "train")):
             train, valid, test = found[0], *(self._held_out(entry, split, found[0]) for split in ("valid", "test"))
-        elif getattr(entry, "train", None) is not None and not isinstance(entry.train, str):
+        elif (train := count_of(entry, "train")) is not None:
             domains = 4 if entry.kind == "patterns" else 1
-            train, valid, test = entry.train, entry.valid, entry.test * domains
+            valid, test = (count_of(entry, split) or train / 10 for split in ("valid", "test"))
+            test *= domains
         else:
             train, valid = self.assumed["task_rows"].get(task, self.assumed["task_rows"]["default"])
             test = valid
-        limits = [getattr(entry, key, None) or math.inf for key in ("limit", "limit_held_out", "limit_held_out")]
+        limits = [count_of(entry, key) or math.inf for key in ("limit", "limit_held_out", "limit_held_out")]
         return tuple(map(min, (train, valid, test), limits))
 
     def _held_out(self, entry, split, train):
@@ -132,7 +139,7 @@ class Sizes:
         if tokenizer and isinstance(entry, LabelFiles) and (found := task_size(entry, "train")):
             frame = 2 if entry.text_b is None else 3
             return min(longest, found[1] * self.tokens_per_word(tokenizer) + frame)
-        if (length := getattr(entry, "length", None)) is not None:
+        if (length := count_of(entry, "length")) is not None:
             return min(longest, length * self._spelling(entry) + 2)
         if entry.kind == "english-labels":
             sentences = 2 if entry.recipe in PAIRED else 1
@@ -146,5 +153,5 @@ class Sizes:
             return sum(counts.values())
         if isinstance(self.config.tasks[task], PairFiles) and (found := pairs(self.config.tasks[task])):
             return found
-        per_phenomenon = getattr(self.config.tasks[task], "pairs", None)
+        per_phenomenon = count_of(self.config.tasks[task], "pairs")
         return per_phenomenon * self.assumed["phenomena"] if per_phenomenon else self.assumed["pairs"]

@@ -63,8 +63,9 @@ def corpus_size(corpus) -> tuple[float, list[float]] | None:
 
 def task_size(task, split: str) -> tuple[float, float] | None:
     """(rows of a split of a task of label files, mean words of a row); None where the file says nothing."""
-    file = getattr(task, split, None)
-    if not isinstance(file, str) or not Path(file := expand(file)[0]).is_file():
+    named = getattr(task, split, None)
+    file = next(iter(expand(named)), "") if isinstance(named, str) else ""  # "": a glob that matches nothing
+    if not Path(file).is_file():
         return None
     try:
         found = data.table(file, task.columns)

@@ -13,6 +13,7 @@ from masklab.plan.graph import Job
 
 CAUSES = 6  # jobs whose differences are told
 NAMED = 4  # differences of one kind that are named
+KNOWN_BY = ("manifest.json", "task.json", "meta.json")  # what folders of results are known by
 
 
 def why(paths, asked: str) -> str:
@@ -31,7 +32,14 @@ def why(paths, asked: str) -> str:
 def _path(paths, asked):
     short = {f"{study}_{name}": file for study in paths.config.studies for name, file in paths.items(study).items()}
     path = short.get(asked) or os.path.relpath(asked)
-    return f"{path}/manifest.json" if Path(path).is_dir() else path
+    return _inside(path) if Path(path).is_dir() else path
+
+
+def _inside(folder) -> str:
+    """The file that a folder of results is known by; of another, such as a checkpoint's, any file in it."""
+    listed = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+    there = [name for name in (*KNOWN_BY, *listed) if Path(folder, name).is_file()]
+    return f"{folder}/{(there or KNOWN_BY)[0]}"
 
 
 def _answer(path, records):

@@ -18,7 +18,9 @@ import torch
 from masklab.curvature.per_example import covers
 from masklab.curvature.trace import draw_places, hide, random_signs, squared_norms
 from masklab.curvature.width import embedded
+from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
+from masklab.models.encoder import MaskedLM
 from masklab.probes.outcomes import of_items
 from masklab.rng import generator
 from masklab.tokens import TokenStore
@@ -28,6 +30,9 @@ def measure(context) -> list[dict]:
     """Score rows of one checkpoint; see the module."""
     probe, store = context.probe, TokenStore(context.tokens, "test")
     model = load_checkpoint(context.checkpoint, context.device).eval()
+    if probe.width is not None and (not isinstance(model, MaskedLM) or model.decoder is not None):
+        where = f"probes.{context.name}.width: {context.checkpoint}"
+        raise MaskLabError(f"{where}: only an encoder of ours without a decoder is known in a larger width")
     rows = []
     for repeat in range(1, probe.repeats + 1):
         rng = generator(context.seed, context.name, "sentences", repeat)

@@ -19,7 +19,8 @@ from masklab.models.checkpoint import load_checkpoint
 from masklab.models.initial import initial
 from masklab.probes.rank import PLACES, SPLITS, rank_rows, state_grams
 from masklab.rng import generator
-from masklab.tokenizers import MASK, PAD, SEP, load_tokenizer
+from masklab.tasks.encoding import content_ids
+from masklab.tokenizers import CLS, MASK, PAD, SEP, load_tokenizer
 
 CHUNK = 4096  # lines tokenised, and sorted by length, together
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
@@ -106,9 +107,8 @@ def read_own(folder, length: int, device="cpu", untrained: bool = False) -> Read
     length = min(length, model.config.max_positions)
 
     def encode(texts):
-        for encoding in tokenizer.encode_batch_fast(texts):
-            ids = encoding.ids
-            yield ids if len(ids) <= length else [*ids[: length - 1], SEP]
+        for ids in content_ids(tokenizer, texts):  # in which what spells [MASK] is none
+            yield [CLS, *ids[: length - 2], SEP]
 
     def spans(texts):
         for encoding in tokenizer.encode_batch(texts):

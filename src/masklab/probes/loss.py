@@ -25,11 +25,12 @@ from masklab.corpora.markov.floor import token_floor
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.intervals import mean_and_error
-from masklab.masking import mask_batch, maskable
+from masklab.masking import mask_batch
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.words import is_words, load_words
 from masklab.probes import exact_loss
 from masklab.probes.outcomes import of_items
+from masklab.probes.sequences import spread
 from masklab.rng import generator
 from masklab.tokens import TokenStore
 
@@ -47,8 +48,7 @@ def measure(context) -> list[dict]:
         law = None
     words = load_words(context.checkpoint) if is_words(context.checkpoint) else None
     model = None if words else load_checkpoint(context.checkpoint, context.device).eval()
-    eligible = np.flatnonzero(maskable(store.lengths, masking))
-    rows = eligible[np.linspace(0, len(eligible) - 1, min(len(eligible), probe.sequences)).astype(int)]
+    rows = spread(context, store, masking, "test")
     losses, floors, groups = [], [], []
     for start in range(0, len(rows), probe.batch_size):
         part = rows[start : start + probe.batch_size]
@@ -65,6 +65,8 @@ def measure(context) -> list[dict]:
             floors.append(token_floor(law, *batch, masking))
         context.progress(start + len(part), len(rows))
     losses, groups = np.concatenate(losses), np.concatenate(groups)
+    if not len(losses):
+        raise MaskLabError(f"probes.{context.name}: chance hid no token of {len(rows)} sequences; raise `sequences`")
     measures = {"loss": losses}
     if floors:
         floors = np.concatenate(floors)

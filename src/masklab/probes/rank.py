@@ -35,8 +35,9 @@ import torch
 
 from masklab.corpora.laws import conditional_rank, law_of
 from masklab.files import read_json
-from masklab.masking import mask_batch, maskable
+from masklab.masking import mask_batch
 from masklab.models.checkpoint import load_checkpoint
+from masklab.probes.sequences import spread
 from masklab.rng import generator
 from masklab.spectrum import Gram, entropy_rank, interpolated_rank, outside, ranks, subspace
 from masklab.symbols import FIRST
@@ -60,8 +61,7 @@ def measure(context) -> list[dict]:
     meta = read_json(Path(context.tokens) / "meta.json")
     vocab_size = meta["vocab_size"]
     model = load_checkpoint(context.checkpoint, device).eval()
-    eligible = np.flatnonzero(maskable(store.lengths, probe.masking))
-    rows = eligible[np.linspace(0, len(eligible) - 1, min(len(eligible), probe.sequences)).astype(int)]
+    rows = spread(context, store, probe.masking, probe.data)
     rows = rows[np.argsort(store.lengths[rows], kind="stable")]
 
     def batches(progress=lambda done, of: None):

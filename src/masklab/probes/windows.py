@@ -7,6 +7,7 @@ import torch
 
 from masklab.errors import MaskLabError
 from masklab.files import read_table
+from masklab.tasks.encoding import of_text
 from masklab.tokenizers import CLS, PAD, SEP
 
 
@@ -68,7 +69,7 @@ def encode_windows(path, tokenizer, max_length: int, stride: int, max_question: 
         tokenizer.encode_special_tokens = as_text
     rows, labels, owner, spans = [], [], [], []
     for number, (row, question, context) in enumerate(zip(frame, questions, contexts, strict=True)):
-        asked = question.ids[:max_question]
+        asked = of_text(question.ids[:max_question])
         room = max_length - len(asked) - 3
         if room < 1 or not context.ids:
             message = "the context is empty" if room > 0 else f"the question leaves no room in {max_length} tokens"
@@ -78,7 +79,7 @@ def encode_windows(path, tokenizer, max_length: int, stride: int, max_question: 
         for begin in _starts(len(where), room, stride):
             part = slice(begin, begin + room)
             first = len(asked) + 2
-            ids = context.ids[part]
+            ids = of_text(context.ids[part])
             inside = answer is not None and begin <= answer[0] and answer[1] < begin + len(ids)
             labels.append([answer[0] - begin + first, answer[1] - begin + first, first] if inside else [0, 0, first])
             rows.append([CLS, *asked, SEP, *ids, SEP])

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from tokenizers import decoders
 
 from masklab.sparse.targets import Codes
 
 MARK = "▁"  # how a piece begins that begins a word
+GOES_ON, SPACE = "##", "Ġ"  # how one begins that goes on with a word, or begins one, in other tokenizers
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
@@ -25,6 +27,24 @@ class Words:
         """Words first to last (excluded) as text."""
         words = range(max(first, 0), min(last, len(self.words)))
         return "".join(("" if self.glued[at] else " ") + self.words[at] for at in words).strip()
+
+
+def with_marks(pieces: list[str]) -> tuple[list[str], bool]:
+    """The pieces of a vocabulary, of which those that begin a word begin with `MARK`, and whether any is part of one.
+
+    WordPiece marks the others, by ##; byte pairs made elsewhere write a space as Ġ, and all else byte by byte.
+    """
+    counts = {mark: sum(piece.startswith(mark) for piece in pieces) for mark in (MARK, GOES_ON, SPACE)}
+    usual = max(counts, key=counts.get)  # a text may hold the marks of others
+    if not counts[usual]:
+        return pieces, False
+    if usual == GOES_ON:
+        return [piece[2:] if piece.startswith(GOES_ON) and piece != GOES_ON else MARK + piece for piece in pieces], True
+    if usual == SPACE:
+        bytewise = decoders.ByteLevel()
+        texts = [bytewise.decode([piece]) for piece in pieces]
+        return [MARK + text[1:] if text.startswith(" ") else text for text in texts], True
+    return pieces, True
 
 
 def words_of_pieces(pieces: list[str], marked: bool = True) -> Words:

@@ -10,7 +10,7 @@ from masklab import rng
 from masklab.errors import MaskLabError
 from masklab.lines import read_lines
 from masklab.probes.folder import BATCH_TOKENS, read_foreign, read_own
-from masklab.properties.coded_words import MARK, words_of_pieces, words_of_text
+from masklab.properties.coded_words import with_marks, words_of_pieces, words_of_text
 from masklab.sparse.lasso import unit_rows
 from masklab.sparse.looked import TOKENS
 from masklab.sparse.states import hidden_states
@@ -25,8 +25,7 @@ def of_arrays(model, store, tokenizer, layer: int, tokens: int = TOKENS, seed: i
     inner = store.lengths[rows].astype(np.int64) - 2
     rows = rows[inner > 0]
     rows = np.sort(rows[: int(np.searchsorted(np.cumsum(inner[inner > 0]), tokens)) + 1])
-    pieces = [tokenizer.id_to_token(token) for token in range(tokenizer.get_vocab_size())]
-    marked = any(piece.startswith(MARK) for piece in pieces)
+    pieces, marked = with_marks([tokenizer.id_to_token(token) for token in range(tokenizer.get_vocab_size())])
     words, begin = [], np.zeros(len(store) + 1, np.int64)
     for row in rows:
         first, last = int(store.offsets[row]), int(store.offsets[row + 1])

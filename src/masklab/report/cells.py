@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from masklab.files import atomic, write_csv, write_parquet
+from masklab.markdown import escaped
 from masklab.report import notes
 from masklab.scores.estimate import Estimate
 from masklab.scores.reading import FEWEST, RANKS, Reading
@@ -80,7 +81,10 @@ def wide(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
-    """One Markdown table per panel, and a note that says what cells, bold type and marks are."""
+    """One Markdown table per panel, and a note that says what cells, bold type and marks are.
+
+    Titles, rows and labels are a config's own text, and stand there as they are written.
+    """
     told = frame.loc[frame["replicates"] > 0, ["row", "metric"]]  # facts need no metric, nor rows that are called so
     mixed = told["metric"].map(named).nunique() > 1 and (told["row"].str.lower() != told["metric"]).any()
     counted = frame["n"].any()
@@ -89,14 +93,14 @@ def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
         names = list(dict.fromkeys(panel["label"]))
         lead = ["", *(["metric"] if mixed else []), *(["n"] if counted else [])]
         lines = [
-            f"**({chr(97 + index)}) {title}**{_steps(panel)}",
+            f"**({chr(97 + index)}) {escaped(title)}**{_steps(panel)}",
             "",
-            "| " + " | ".join([*lead, *names]) + " |",
+            "| " + " | ".join([*lead, *map(escaped, names)]) + " |",
             "| --- |" + " ---: |" * (len(lead) - 1 + len(names)),
         ]
         for row, cells in panel.groupby("row", sort=False):
             shown = {each.label: _cell(each, digits) for each in cells.itertuples()}
-            front = [row, *([named(cells["metric"].iloc[0])] if mixed else [])]
+            front = [escaped(row), *([escaped(named(cells["metric"].iloc[0]))] if mixed else [])]
             front += [f"{cells['n'].max():,}" if cells["n"].any() else "–"] if counted else []
             lines.append("| " + " | ".join([*front, *(shown.get(name, "–") for name in names)]) + " |")
         parts.append("\n".join(lines) + "\n")

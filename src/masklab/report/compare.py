@@ -33,7 +33,7 @@ def bars(results, chosen):
     figure = style.new_figure(style.FULL, 2.4 * len(chosen))
     grid = figure.subplots(len(chosen), 1, squeeze=False)[:, 0]
     looks = style.looks(label for lines in chosen.values() for readings in lines.values() for label in readings)
-    hatches = dict(zip(looks, style.HATCHES * len(looks), strict=False))
+    hatches = dict(zip(looks, style.hatches(len(looks)), strict=True))
     data, drawn = [], []
     for index, (axes, (panel, lines)) in enumerate(zip(grid, chosen.items(), strict=True)):
         labels = list(dict.fromkeys(label for readings in lines.values() for label in readings))

@@ -6,6 +6,8 @@ the updates; `losses` has the pre-training losses, beside their floors where the
 `masklab.report.compare`.
 """
 
+import itertools
+
 from masklab.errors import MaskLabError
 from masklab.report.item import Item
 from masklab.scores.reading import TASK_PROBES, Reading
@@ -31,9 +33,9 @@ def pairs(view: View) -> list[tuple[str, str, str]]:
     """(panel, recipe, the first recipe of that panel), each two recipes once."""
     found: dict[frozenset, tuple[str, str, str]] = {}
     for title, members in view.panels.items():
-        first, *others = dict.fromkeys(members.values())
-        for other in others:
-            found.setdefault(frozenset((first, other)), (title, other, first))
+        recipes = list(dict.fromkeys(members.values()))
+        for other in recipes[1:]:
+            found.setdefault(frozenset((recipes[0], other)), (title, other, recipes[0]))
     return list(found.values())
 
 
@@ -44,7 +46,7 @@ def comparison(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
         for row, tasks in rows(view).items():
             for label, recipe in members.items():
                 reading = Reading(recipe, tasks=tasks)
-                if reading.measured(view):
+                if _measured(reading, view):
                     readings.setdefault(title, {}).setdefault(row, {})[label] = reading
     if not readings:
         raise MaskLabError(_lacking(view))
@@ -58,11 +60,33 @@ def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
         for name, tasks in groups(view).items():
             for label, recipe in members.items():
                 reading = Reading(recipe, tasks=tasks, step="all", over="step")
-                if reading.measured(view):
+                if _measured(reading, view):
                     readings.setdefault(title, {}).setdefault(name, {})[label] = reading
     if not readings:
         raise MaskLabError(_lacking(view))
     return readings
+
+
+def _measured(reading: Reading, view: View) -> bool:
+    """Whether a reading is measured; MaskLabError where two probes measure it: their mean would be the score of none.
+
+    Two of one kind may differ in training sizes, which a score is the mean over, or in the checkpoints that they read.
+    """
+    if not reading.measured(view):
+        return False
+    for task in reading.tasks:
+        names = view.measured_by(reading.recipe, reading.kinds(), (task,))
+        steps = view.steps(reading.of(reading.recipe, tasks=(task,)))
+        for (one, at), (other, then) in itertools.combinations(zip(names, steps, strict=True), 2):
+            facts = view.probes[one], view.probes[other]
+            sizes = [{*(own.get("sizes") or ("all",))} for own in facts]
+            alike = facts[0]["kind"] != facts[1]["kind"] or not sizes[0].isdisjoint(sizes[1])
+            if alike and not at.isdisjoint(then):
+                raise MaskLabError(
+                    f"{reading.recipe} is measured on {task} by two probes, {one} and {other}, and nobody says which is"
+                    " meant; leave one of them to a study of its own"
+                )
+    return True
 
 
 def losses(view: View) -> dict[str, dict[str, dict[str, Reading]]]:

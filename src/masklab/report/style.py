@@ -61,6 +61,11 @@ def looks(labels, known=None) -> dict[str, dict]:
     return chosen
 
 
+def hatches(count: int) -> list[str]:
+    """Hatches of so many bars: those of one colour, as `looks` gives them, have different ones as long as there are."""
+    return [HATCHES[(at + at // len(COLORS)) % len(HATCHES)] for at in range(count)]
+
+
 def paper(draw):
     """Decorator: run `draw` under the paper's rc settings, leaving the caller's alone."""
 

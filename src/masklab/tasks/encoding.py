@@ -12,7 +12,7 @@ from masklab.errors import MaskLabError
 from masklab.files import read_table
 from masklab.symbols import LIMIT, UNKNOWN
 from masklab.tasks import UNITS
-from masklab.tokenizers import CLS, PAD, SEP, SPECIALS, UNK
+from masklab.tokenizers import CLS, MASK, PAD, SEP, SPECIALS, UNK
 
 
 @dataclass(frozen=True)
@@ -142,9 +142,14 @@ def _domains(table, path):
 
 
 def content_ids(tokenizer, texts: list[str]) -> list[list[int]]:
-    """Ids of each text without [CLS] and [SEP], encoded as the token arrays are."""
+    """Ids of each text without [CLS] and [SEP]; as in the token arrays, what spells a special token is <unk>."""
     with _as_text(tokenizer):
-        return [encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+        return [of_text(encoding.ids) for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+
+
+def of_text(ids):
+    """Ids without special tokens but <unk>: Unigram has them among its pieces, and BPE may merge a text to one."""
+    return ids if min(ids, default=len(SPECIALS)) > MASK else [UNK if token <= MASK else token for token in ids]
 
 
 def content_ends(tokenizer, texts: list[str]) -> list[list[int]]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from masklab.errors import MaskLabError, listed
+from masklab.errors import MaskLabError
 from masklab.rng import generator
 from masklab.tasks import label_facts
 from masklab.tasks.hub import hub_split
-from masklab.tasks.label_files import read_rows
+from masklab.tasks.label_files import one_column, read_rows
 
 log = logging.getLogger("masklab")
 HUB = "nyu-mll/glue"
@@ -83,27 +83,26 @@ def glue(config, name, seed):
 def _from_file(file, form: Form) -> pd.DataFrame:
     rows = read_rows(file, form.header)
     rows.columns = [str(column).strip().removeprefix("\ufeff") for column in rows.columns]
-    for column in form.files:
-        if column not in rows.columns:
-            raise MaskLabError(f"{file}: no column {column!r}; columns: {listed(rows.columns)}")
-    whole = rows[list(form.files)]
+    whole = pd.DataFrame({column: one_column(rows, column, file) for column in form.files})
     # QQP's file has some lines that were cut short
     kept = whole.notna().all(axis=1) & (whole != "").all(axis=1)
     if not kept.all():
         log.warning("%s: %d of %d rows are incomplete and left out", file, (~kept).sum(), len(kept))
     if not kept.any():
         raise MaskLabError(f"{file}: no rows" if kept.empty else f"{file}: none of its {len(kept)} rows is complete")
-    return _frame(whole[kept].reset_index(drop=True), form, file)
+    return _frame(whole[kept], form, file)
 
 
 def _from_hub(rows, form: Form) -> pd.DataFrame:
     frame = rows[list(form.hub)].set_axis(list(form.files), axis=1)
     if form.metric != "spearman":
-        frame = frame.assign(**{form.files[-1]: [form.labels[label] for label in frame[form.files[-1]]]})
+        names = frame[form.files[-1]].map(lambda label: dict(enumerate(form.labels)).get(label, label))  # -1: withheld
+        frame = frame.assign(**{form.files[-1]: names})
     return _frame(frame, form, HUB)
 
 
 def _frame(rows, form: Form, where) -> pd.DataFrame:
+    """Texts and labels of rows, whose index is their place in the file."""
     *texts, label = form.files
     frame = pd.DataFrame({"text_a": rows[texts[0]], "text_b": rows[texts[1]] if len(texts) == 2 else None})
     frame = frame.astype("string")
@@ -116,5 +115,7 @@ def _frame(rows, form: Form, where) -> pd.DataFrame:
         bad = np.flatnonzero(values.isna())
     if len(bad):
         allowed = "0 to 5" if form.metric == "spearman" else ", ".join(form.labels)
-        raise MaskLabError(f"{where}: row {bad[0] + 1}: label {rows[label].iloc[bad[0]]!r}; allowed: {allowed}")
-    return frame.assign(label=values if form.metric == "spearman" else values.astype(np.int64))
+        number = rows.index[bad[0]] + 1
+        raise MaskLabError(f"{where}: row {number}: label {rows[label].iloc[bad[0]]!r}; allowed: {allowed}")
+    frame = frame.assign(label=values if form.metric == "spearman" else values.astype(np.int64))
+    return frame.reset_index(drop=True)

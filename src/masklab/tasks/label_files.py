@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
-from masklab.config.data import is_kept
+from masklab.config.data import flat, is_kept
 from masklab.errors import MaskLabError, in_one_line, listed
 from masklab.lines import COMPRESSED, READ_ERRORS, format_of, open_bytes, read_blocks, read_json_lines
 from masklab.rng import generator
@@ -69,8 +70,7 @@ def kept_rows(rows: pd.DataFrame, where: dict | None, file) -> pd.DataFrame:
         raise MaskLabError(f"{file}: no rows")
     rows = rows.reset_index(drop=True)
     for column in where or ():
-        if column not in rows.columns:
-            raise MaskLabError(f"{file}: no column {column!r}; columns: {listed(rows.columns)}")
+        one_column(rows, column, file)
     if where:
         columns = [*where]
         records = rows[columns].to_dict("records")
@@ -83,11 +83,12 @@ def kept_rows(rows: pd.DataFrame, where: dict | None, file) -> pd.DataFrame:
 def read_rows(file, columns=None) -> pd.DataFrame:
     """Rows of a table or json-lines file; fields of nested objects become columns `outer.inner`.
 
-    `columns` names the columns of a TSV or CSV without header line. Text of TSV and CSV stays text.
+    `columns` names the columns of a TSV or CSV without header line. Text of TSV and CSV stays text, and a whole number
+    stays one where other rows have none (pandas' own columns would hold 1.0, which `where: {fold: 1}` does not mean).
     """
     kind = format_of(file)
     if kind in (".jsonl", ".json"):
-        return pd.json_normalize([row for _, row in read_json_lines(file)])
+        return pd.DataFrame([flat(row) for _, row in read_json_lines(file)], dtype=object)
     if kind not in FORMATS:
         raise MaskLabError(
             f"{file}: unknown format; labelled files end in {', '.join(FORMATS)} ({', '.join(COMPRESSED)} on top)"
@@ -95,10 +96,11 @@ def read_rows(file, columns=None) -> pd.DataFrame:
     with open_bytes(file) if kind == ".parquet" else _text(file) as source:
         try:
             if kind == ".parquet":
-                return pd.read_parquet(source)
-            # TSV files as GLUE's hold unbalanced quotes that are plain text.
+                return pq.read_table(source).to_pandas(integer_object_nulls=True)
+            # TSV files as GLUE's hold unbalanced quotes that are plain text; a lone CR within a line is text as well.
             style = {"sep": "\t", "quoting": csv.QUOTE_NONE} if kind == ".tsv" else {}
-            rows = pd.read_csv(source, header=None, dtype=str, keep_default_na=False, **style)
+            style |= {"dtype": str, "keep_default_na": False, "lineterminator": "\n"}
+            rows = pd.read_csv(source, header=None, **style)
         except (ValueError, *READ_ERRORS) as error:  # pandas' and Arrow's parser errors are ValueErrors
             raise MaskLabError(f"{file}: cannot be read ({in_one_line(error)})") from None
     if columns is None:
@@ -118,17 +120,28 @@ def fill(rows: pd.DataFrame, template: str, file) -> pd.Series:
     parts = re.split(r"\{([^{}]+)\}", template) if "{" in template else ["", template, ""]
     texts = pd.Series([parts[0]] * len(rows), rows.index, dtype=object)
     for column, literal in zip(parts[1::2], parts[2::2], strict=True):
-        texts = texts + _column(rows, column, file).map(str) + literal
+        values = _column(rows, column, file)
+        lists = np.flatnonzero(values.map(lambda value: isinstance(value, list | np.ndarray)))
+        if len(lists):
+            raise MaskLabError(f"{file}: row {rows.index[lists[0]] + 1}: {column!r} must be text (got a list)")
+        texts = texts + values.map(str) + literal
     empty = np.flatnonzero(texts.str.strip() == "")
     if len(empty):
         raise MaskLabError(f"{file}: row {rows.index[empty[0]] + 1}: {template!r} is empty")
     return texts
 
 
-def _column(rows, column, file):
+def one_column(rows: pd.DataFrame, column: str, file) -> pd.Series:
+    """A column of a file; MaskLabError naming the file: it has none of that name, or several."""
     if column not in rows.columns:
         raise MaskLabError(f"{file}: no column {column!r}; columns: {listed(rows.columns)}")
-    values = rows[column].astype(object)
+    if isinstance(rows[column], pd.DataFrame):
+        raise MaskLabError(f"{file}: several columns are called {column!r}; columns: {listed(rows.columns)}")
+    return rows[column]
+
+
+def _column(rows, column, file):
+    values = one_column(rows, column, file).astype(object)
     missing = np.flatnonzero(values.isna())
     if len(missing):
         raise MaskLabError(f"{file}: row {rows.index[missing[0]] + 1}: {column!r} is missing")

@@ -42,7 +42,9 @@ def read_squad(file) -> pd.DataFrame:
                 for question in paragraph["qas"]:
                     answers = [] if question.get("is_impossible", False) else question["answers"]
                     rows.append(_row(question["question"], paragraph["context"], answers))
-    except (KeyError, TypeError, IndexError) as error:
+                    if fault := _fault(rows[-1]):
+                        raise MaskLabError(f"{file}: question {len(rows)}: {fault}")
+    except (AttributeError, KeyError, TypeError, IndexError) as error:
         raise MaskLabError(f"{file}: question {len(rows) + 1}: not SQuAD's format ({error!r})") from None
     if not rows:
         raise MaskLabError(f"{file}: no questions")
@@ -51,7 +53,7 @@ def read_squad(file) -> pd.DataFrame:
 
 def _parsed(file):
     try:
-        return parsed(Path(file).read_text(encoding="utf-8"))
+        return parsed(Path(file).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise MaskLabError(f"{file}: {error.strerror}") from None
     except ValueError as error:
@@ -62,6 +64,18 @@ def _row(question, context, answers):
     texts, starts = [answer["text"] for answer in answers], [answer["answer_start"] for answer in answers]
     # questions of the official files begin with spaces at times
     return {"question": question.strip(), "context": context, "answers": texts, "starts": starts}
+
+
+def _fault(row) -> str | None:
+    """Why a question cannot be read; None: it can. Some answers of the official files lie a character beside it."""
+    if not isinstance(row["context"], str):
+        return f"'context' must be text (got {row['context']!r})"
+    for text, start in zip(row["answers"], row["starts"], strict=True):
+        if not isinstance(text, str) or not text.strip():
+            return f"'text' of an answer must be text (got {text!r})"
+        if type(start) is not int or not 0 <= start < len(row["context"]):
+            return f"'answer_start' must be a character of its context, 0 to {len(row['context']) - 1} (got {start!r})"
+    return None
 
 
 def _from_hub(rows) -> pd.DataFrame:

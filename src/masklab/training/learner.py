@@ -140,11 +140,11 @@ class Learner:
         for number, batch in zip(whole.numbers, whole.micro, strict=True):
             self._seed("dropout", step, number)
             total, parts = self.loss_of(batch.to(self.device))
-            (total / whole.masked).backward()
+            (total / whole.divisor).backward()
             sums += torch.stack([total.detach(), *(parts[name] for name in names)])
         once = self._once(step)
         self.ranks.sum_(self.flat.gradient, sums)
-        row.expect(["loss", *names], sums / whole.masked)
+        row.expect(["loss", *names], sums / whole.divisor)
         for name, worth in once.items():
             row.expect([name], worth)
         return row

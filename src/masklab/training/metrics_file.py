@@ -34,8 +34,8 @@ class Means:
         self.last = row
 
     def take(self) -> dict:
-        """The row; the next one starts empty."""
-        masked = self.sums["masked"]
+        """The row; the next one starts empty. Losses are NaN where none of its updates has a masked token."""
+        masked = self.sums["masked"] or math.nan
         row = {
             key: value if key in AS_LAST else self.sums[key] if key in SUMMED else self.sums[key] / masked
             for key, value in self.last.items()

@@ -82,7 +82,7 @@ class Stack:
                 sums[copy] = each
         rows = []
         for learner, each, values in zip(self.learners, whole, sums, strict=True):
-            means = dict(zip(["loss", *learner.terms.names], (values / each.masked).tolist(), strict=True))
+            means = dict(zip(["loss", *learner.terms.names], (values / each.divisor).tolist(), strict=True))
             rate = rate_at(step, learner.config.steps, learner.config.optimiser)
             row = {"step": step + 1, "lr": rate, "tokens": each.tokens, "masked": each.masked}
             once = {name: float(worth) for name, worth in learner._once(step).items()}
@@ -116,7 +116,7 @@ class Stack:
             own = [None if part is None else part[copy, : len(batch.at)].requires_grad_() for part in (logits, latent)]
             total, parts = learner.terms.losses(batch, Output(*own), learner.teacher)
             read = [part for part in own if part is not None]
-            found = torch.autograd.grad(total / each.masked, read, allow_unused=True)
+            found = torch.autograd.grad(total / each.divisor, read, allow_unused=True)
             for part, gradient in zip((for_logits, for_latent), found, strict=False):
                 if gradient is not None:
                     part[copy, : len(gradient)] = gradient

@@ -26,6 +26,11 @@ class Step:
     tokens: int  # specials counted
     numbers: list[int] = field(default_factory=list)
 
+    @property
+    def divisor(self) -> int:
+        """What sums over masked tokens are divided by: where chance has hidden none, 1, so that the mean is 0."""
+        return max(1, self.masked)
+
 
 def masked_step(
     store, rows, rng, masking, vocab_size: int, size: int, term: Term = PLAIN, share: slice = slice(None)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from masklab.errors import MaskLabError
 from masklab.objectives import Term
 from masklab.objectives.batch import Batch
 from masklab.rng import generator
@@ -22,7 +23,7 @@ BATCH = 64
 def valid_batches(run, vocab_size: int, term: Term) -> Iterator[Batch]:
     """Masked batches of up to `ROWS` fixed validation sequences of a `Run`; the same for its whole phase."""
     store, masking = TokenStore(run.tokens, "valid"), run.model.masking
-    rows = np.flatnonzero(term.maskable(store.lengths, masking))
+    rows = maskable_rows(store, masking, term)
     rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), ROWS)).astype(int)]  # all over: files come in order
     rows = rows[np.argsort(store.lengths[rows], kind="stable")]
     size = run.model.micro_batch or BATCH
@@ -31,11 +32,22 @@ def valid_batches(run, vocab_size: int, term: Term) -> Iterator[Batch]:
         yield from masked_step(store, part, rng, masking, vocab_size, size, term).micro
 
 
+def maskable_rows(store: TokenStore, masking, term: Term) -> np.ndarray:
+    """Sequences of a split in which a token can be hidden."""
+    return np.flatnonzero(term.maskable(store.lengths, masking))
+
+
 class Validation:
-    """The validation sequences of a `Learner`'s run, hidden and read as in training."""
+    """The validation sequences of a `Learner`'s run, hidden and read as in training.
+
+    Raises:
+        MaskLabError: there is none that a token can be hidden in.
+    """
 
     def __init__(self, learner):
-        self.learner = learner
+        self.learner, run = learner, learner.run
+        if not len(maskable_rows(TokenStore(run.tokens, "valid"), run.model.masking, learner.terms.reader)):
+            raise MaskLabError(f"{run.name}: the corpus has no validation sequence with a maskable token")
 
     def batches(self) -> Iterator[Batch]:
         """What `loss` reads, on the CPU."""

@@ -115,7 +115,7 @@ class FinetuneProbe(Finetuning):
     kind: Literal["finetune"]
     grid: dict[Literal["lr", "batch_size", "epochs", "warmup"], list[float]] = Field(
         {},
-        description="Values to search, every combination with every seed: the rows are those of the one whose median over seeds is best on the validation split, by the task's metric.",
+        description="Values to search, every combination with every seed: the rows are those of the one whose median over seeds is best on the validation split, by `select`.",
     )
     rank: Annotated[float, Field(gt=0, le=1)] | None = Field(
         None,

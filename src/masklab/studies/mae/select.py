@@ -175,6 +175,17 @@ def every(view: View, choose) -> dict:
     return by_panel
 
 
+def needs_subspace(view: View, recipes) -> None:
+    """MaskLabError where no rank probe of a recipe measures what of [MASK]s real tokens do not span."""
+    for recipe in recipes:
+        probes = view.measured_by(recipe, ["rank"])
+        if probes and not any(view.probes[name].get("subspace") for name in probes):
+            raise MaskLabError(
+                f"probe {probes[0]} measures no share outside the subspace of real tokens; give it a `subspace`, .99"
+                " unless said"
+            )
+
+
 # --- readings ------------------------------------------------------------------------------
 
 INPUTS = ("masked", "unmasked")

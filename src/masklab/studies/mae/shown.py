@@ -17,6 +17,7 @@ from masklab.studies.mae.select import (
     gap,
     laws,
     left_out,
+    needs_subspace,
     other_part,
     own_part,
     rank,
@@ -51,9 +52,11 @@ def figure_outside(view: View) -> dict:
     """Panel -> label -> what stands in the place of a [MASK] -> share outside real tokens' subspace by layer."""
 
     def choose(panel):
+        names = panel.labelled(COMPARED)
+        needs_subspace(panel.view, names.values())
         return {
             label: {place: Reading(name, "outside", splits=(place,), over="layer") for place in PLACES}
-            for label, name in panel.labelled(COMPARED).items()
+            for label, name in names.items()
         }
 
     return every(view, choose)
@@ -70,6 +73,7 @@ def figure_loss(view: View) -> dict:
     def choose(panel):
         names = dict.fromkeys([*panel.labelled(COMPARED).values(), *panel.deltas.values(), *panel.roles.values()])
         names = [name for name in names if rank(name, "masked", "rank").measured(panel.view)]
+        needs_subspace(panel.view, names)
         curve = {"step": "all", "over": "step"}
         return {
             what: {panel.view.label(name, panel.title): made(name, **curve) for name in names}
@@ -89,6 +93,7 @@ def figure_law(view: View) -> dict:
 
 
 def _of_laws(view, names) -> dict:
+    needs_subspace(view, names.values())
     metric = BETWEEN["-centred"]
     nulls = {k: view.nulls.get(name, {}).get("untrained") for k, name in names.items()}
     made = {

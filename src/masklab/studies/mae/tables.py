@@ -13,7 +13,8 @@ def ranks(results, chosen) -> pd.DataFrame:
         for row, effects in rows.items():
             for label, effect in effects.items():
                 (reading, *_) = effect.readings() if hasattr(effect, "readings") else [effect]
-                step, n = results.rows(reading)["step"].max(), results.items_behind(reading)
+                steps, n = results.rows(reading)["step"], results.items_behind(reading)
                 made, metric = effect_estimate(effect, results), effect.unit(results.view)
-                cells.append(filled(made, heading, row, reading.recipe, label, metric, int(step or 0), n))
+                step = int(steps.max()) if len(steps) else 0  # a probe with `subspace: null` measures but a part of it
+                cells.append(filled(made, heading, row, reading.recipe, label, metric, step, n))
     return tidy(cells)
