@@ -7,6 +7,8 @@ and no operation sums over copies. What is done once in a while (validation, che
 update) goes through each run's own model, whose parameters are a row of the stack.
 """
 
+import itertools
+
 import torch
 
 from masklab.models.encoder import Output
@@ -22,6 +24,7 @@ from masklab.training.run import Run
 from masklab.training.side_by_side import stacks
 
 CALLS = 2**14  # numbers in a hidden state whose layers take as long as the calls of one pass
+CACHE = 2**19  # numbers in the hidden states of one pass; more copies than have these together are slower, not faster
 
 
 class Row:
@@ -92,8 +95,9 @@ class Stack:
     def _parts(self, layouts, size: int) -> list[list[int]]:
         """Copies that go through one pass: those whose batches of `size` rows are laid out alike.
 
-        Not where their rows would begin at odd places in memory, and not with several threads, which share out the work
-        of one copy otherwise than that of many: there every copy has a pass of its own.
+        Not more of them than a cache holds; not where their rows would begin at odd places in memory, and not with
+        several threads, which share out the work of one copy otherwise than that of many: there every copy has a pass
+        of its own.
         """
         if torch.get_num_threads() > 1:
             return [[copy] for copy in range(len(layouts))]
@@ -101,7 +105,8 @@ class Stack:
         for copy, layout in enumerate(layouts):
             together = size * layout[0] % ROWS == 0
             parts.setdefault(layout if together else copy, []).append(copy)
-        return list(parts.values())
+        width = self.learners[0].model.config.hidden
+        return [few for part in parts.values() for few in _evenly(part, size * layouts[part[0]][0] * width)]
 
     def _forward_and_backward(self, copies, whole, layout, step):
         """Write the gradients of some copies; their summed losses, total and terms, float64 each."""
@@ -176,6 +181,13 @@ def learner_of(run: Run, ranks: Ranks | None = None) -> Learner:
     """What makes the updates of a run: its recipe and the kind of its device decide."""
     hand_written = run.device == "cpu" and stacks(run.model, run.encoder, run.objective)
     return Alone(run, ranks) if hand_written else Learner(run, ranks)
+
+
+def _evenly(copies: list[int], numbers: int) -> list[list[int]]:
+    """Copies in as few passes as `CACHE` allows, which are about equally large; numbers: in a copy's hidden state."""
+    passes = -(-len(copies) // max(1, CACHE // numbers))
+    ends = [len(copies) * n // passes for n in range(passes + 1)]
+    return [copies[start:end] for start, end in itertools.pairwise(ends)]
 
 
 def _neighbours(copies) -> bool:
