@@ -104,7 +104,7 @@ def test_everything_is_made(folder):
         loss, floor, gap = (losses[panel, row] for row in ("loss", "floor", "gap"))
         assert loss > floor > 0 and gap == pytest.approx(loss - floor)
     replaced = pd.read_parquet(results / "figures/dh/figure_replaced.parquet")
-    assert set(replaced["start"]) == {"w/ DH", "w/o DH", "scratch", "shuffled"} and len(replaced) == 2 * 3 * 4
+    assert set(replaced["start"]) == {"w/ DH", "w/o DH", "scratch", "shuffled"} and len(replaced) == 4 * 3 * 4
     course = pd.read_parquet(results / "figures/dh/figure_course.parquet")
     assert set(course["step"]) == {1, 2, 3, 4} and (course["train_size"] == SIZES[1]).all()
 
