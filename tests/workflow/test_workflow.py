@@ -188,6 +188,13 @@ def test_killed_phase_2_resumes_to_the_same_weights(done, tmp_path):
     assert read_json(tmp_path / target)["steps"] == wanted
 
 
+def test_minutes_between_states_make_nothing_again(done):
+    config = small()
+    for model in filter(None, config["models"].values()):
+        model["save_minutes"] = 7
+    assert "Nothing to be done" in snakemake(done, SCORES, "--dry-run", config=config)
+
+
 def test_a_wrong_value_stops_before_any_job_with_one_line(tmp_path):
     config = overlay(small(), {"probes": {"finetune": {"lerning_rate": 1}}})
     result = snakemake(tmp_path, config=config, check=False)

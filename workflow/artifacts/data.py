@@ -77,7 +77,7 @@ class CausalModel(Artifact):
 
     def settings(self, causal):
         name, replicate = split_instance(causal)
-        settings = self.config.causal_models[name].model_dump(mode="json")
+        settings = self.config.causal_models[name].model_dump(mode="json", exclude={"save_minutes"})
         return self.paths.common(replicate) | {"causal_model": settings}
 
 

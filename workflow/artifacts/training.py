@@ -41,7 +41,7 @@ class Pretrain(Artifact):
     def settings(self, recipe, replicate):
         model, dictionary = self.config.models[recipe], dictionary_of(self.config, recipe)
         return self.paths.common(int(replicate)) | {
-            "model": model.model_dump(mode="json", exclude={"replicates"}),
+            "model": model.model_dump(mode="json", exclude={"replicates", "save_minutes"}),  # which decide nothing
             "encoder": self.config.encoders[model.encoder].model_dump(mode="json"),
             "objective": self.config.objectives[model.objective].model_dump(mode="json"),
             "dictionary": dictionary and coding(self.config, dictionary),

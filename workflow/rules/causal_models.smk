@@ -14,6 +14,7 @@ rule causal_model:
         **cluster.asks("causal_model"),
         gpu=cluster.gpus(),
         cpus_per_task=settings.threads,
+        save_seconds=lambda w: round(60 * settings.causal_models[w.causal.partition("/")[0]].save_minutes),
     params:
         config=settings_of("causal_model"),
         code=code_of("causal_model"),

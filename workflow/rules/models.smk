@@ -19,6 +19,7 @@ rule pretrain:
         tasks=lambda w: cluster.tasks(settings.models[w.recipe]),
         tasks_per_gpu=0,
         cpus_per_task=lambda w: settings.threads * settings.models[w.recipe].here,
+        save_seconds=lambda w: round(60 * settings.models[w.recipe].save_minutes),
     params:
         config=settings_of("pretrain"),
         code=code_of("pretrain"),

@@ -124,6 +124,12 @@ def checkpoint(manifest, reference: str) -> Path:
     return Path(manifest).parent / f"step-{reference.rpartition('@')[2]}"
 
 
+def saved_after(model, snakemake):
+    """The settings of a model with the minutes between saved states, which its weights do not depend on: a resource of
+    its job and no param, so that a change of them makes nothing again."""
+    return model.model_copy(update={"save_minutes": snakemake.resources.save_seconds / 60})
+
+
 def device(name: str, count: int = 1) -> str:
     """`auto` -> cuda where there is one, else cpu. Of several GPUs this job gets `count`, those that the fewest use."""
     if name != "cpu":

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from _job import device, job
+from _job import device, job, saved_after
 
 with job(snakemake):
     from masklab.config.schema import CausalModel
@@ -10,7 +10,7 @@ with job(snakemake):
 
     params = snakemake.params.config
     train(
-        CausalModel(**params["causal_model"]),
+        saved_after(CausalModel(**params["causal_model"]), snakemake),
         snakemake.wildcards.causal.partition("/")[0],
         params["seed"],
         Path(snakemake.input.tokens).parent,

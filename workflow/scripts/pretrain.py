@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from _job import checkpoint, device, job
+from _job import checkpoint, device, job, saved_after
 
 with job(snakemake):
     from masklab.config.schema import Dictionary, Encoder, Model, Objective
@@ -13,7 +13,7 @@ with job(snakemake):
     def run_of(replicate, config, files, manifest, state):
         """The run of one replicate of this job's recipe."""
         folder = {name: Path(path).parent for name, path in files.items() if name not in ("tasks", "sources")}
-        objective, model = Objective(config["objective"]), Model(**config["model"])
+        objective, model = Objective(config["objective"]), saved_after(Model(**config["model"]), snakemake)
         return Run(
             name=snakemake.wildcards.recipe,
             replicate=int(replicate),
