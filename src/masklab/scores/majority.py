@@ -1,4 +1,4 @@
-"""What always giving one answer scores, the least of all nulls."""
+"""What always giving one answer scores: the null that every task of labels has."""
 
 import numpy as np
 

@@ -113,9 +113,8 @@ class Curves:
 
     def rougher(self, at, left, right, *domains) -> tuple[Sum, Sum]:
         """How much less stable one curve is than another; and than one from scratch, or all of it might be noise."""
-        own, others = self.rough(at, left, *domains), (self.rough(at, start, *domains) for start in (right, SCRATCH))
-        whole, given = (less(own, other) for other in others)
-        return whole, given
+        own = self.rough(at, left, *domains)
+        return less(own, self.rough(at, right, *domains)), less(own, self.rough(at, SCRATCH, *domains))
 
 
 def claims(view: View) -> list[Claim]:

@@ -33,6 +33,8 @@ class Replaced:
         self.levels = {count: level(count) for count in self.probe["spans"]}
         # what compares starting points reads features that are the same for all, if there are such ones
         self.same = {count: level(count, bool(self.probe["drawn"])) for count in self.probe["spans"]}
+        pairs = zip(self.levels.values(), self.same.values(), strict=True)
+        self.shown = list(dict.fromkeys(name for pair in pairs for name in pair))
 
     def reading(self, start, split, metric="pearson", **more) -> Reading:
         """A number of a starting point, on a split of the probe."""
@@ -47,7 +49,7 @@ def curves(view: View):
             part: {start: found.reading(start, split(name, part), over="train_size") for start in found.recipes}
             for part in PARTS
         }
-        for name in dict.fromkeys(name for count in found.levels for name in (found.levels[count], found.same[count]))
+        for name in found.shown
     }
 
 
@@ -66,7 +68,7 @@ def numbers(view: View):
     """Level -> what -> starting point -> number, at the largest size; and the accuracies of the same classifiers."""
     found, rows = Replaced(view), {}
     last = {"sizes": "largest"}
-    for name in dict.fromkeys([*found.levels.values(), *found.same.values()]):
+    for name in found.shown:
         rows[name] = {f"correlation, {said}": (split(name, part), "pearson") for part, said in PARTS.items()}
         rows[name]["correlation, exact conditionals in the model's place"] = (split(name, LAW), "pearson")
         for part in (SYNONYMS, OTHERS):
