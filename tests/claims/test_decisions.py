@@ -108,9 +108,29 @@ def test_holms_correction_by_its_definition():
     # at .05 / 4 it is not shown on which side of 0 the fourth lies, but that it is near 0
     near = frame.assign(p=[0.001, 0.02, np.nan, 1e-9, 0.2])
     levels = [(0.001, 1.0), (0.02, 1.0), (np.nan, np.nan), (0.022, 1e-9), (0.2, 1.0)]
-    assert _corrected(near, levels) == ["supported", "contradicted", "untested", "negligible", "inconclusive"]
+    assert _corrected(near, levels) == ["supported", "inconclusive", "untested", "negligible", "inconclusive"]
+    # ... and that its difference is 0 may still be true: it goes on to count, until that is shown to be false as well
+    levels[3] = (1e-9, 1e-9)
+    assert _corrected(near, levels) == ["supported", "contradicted", "untested", "supported", "inconclusive"]
     assert _corrected(frame.iloc[[2]], levels[2:3]) == ["untested"]
     assert (_count(1), _count(2)) == ("one replicate", "2 replicates")
+
+
+@pytest.mark.parametrize(("truth", "false"), [(0.0, ("supported", "contradicted")), (4.0, ("negligible",))])
+def test_of_many_claims_one_is_decided_wrongly_at_the_stated_level(truth, false):
+    """Thirty claims of a difference that is 0, or just one that counts (4 standard errors), in a thousand studies."""
+    rng, wrong = np.random.default_rng(3), 0
+    for _ in range(1000):
+        z = truth + rng.standard_normal(30)
+        region = 2 * stats.norm.sf(np.abs(z))
+        near = 2 * np.maximum(stats.norm.cdf(z - 4), stats.norm.sf(z + 4))
+        p = np.minimum(region, near)
+        sided = np.where(z > 0, "supported", "contradicted")
+        verdicts = np.where(region <= 0.05, sided, np.where(near <= 0.05, "negligible", "inconclusive"))
+        found = _corrected(pd.DataFrame({"p": p, "verdict": verdicts}), list(zip(region, near, strict=True)))
+        wrong += any(verdict in false for verdict in found)
+    assert wrong <= 50 + 2 * math.sqrt(1000 * 0.05 * 0.95)
+    assert wrong > 10 or truth  # what counts is seldom taken for nothing: it is first shown not to be 0
 
 
 def test_correlations_are_averaged_on_fishers_scale():

@@ -163,21 +163,22 @@ def _corrected(frame, levels) -> list[str]:
     """Verdicts at the levels that Holm's correction over all claims that were tested leaves to each.
 
     levels: of each row `_levels`. What is not shown to lie on one side of 0 at its level may be shown to be negligible.
-    """
-    from statsmodels.stats.multitest import multipletests
 
-    verdicts, tested = list(frame["verdict"]), np.flatnonzero(frame["p"].notna())
-    if not len(tested):
-        return verdicts
-    p = frame["p"].to_numpy()[tested]
-    kept = multipletests(p, alpha=1 - LEVEL, method="holm")[0]
-    of_each = np.empty(len(p))
-    of_each[np.argsort(p, kind="stable")] = (1 - LEVEL) / np.arange(len(p), 0, -1)
-    for row, stands, level in zip(tested, kept, of_each, strict=True):
-        if verdicts[row] in DECIDED and not stands:
+    A claim that is decided no longer counts among those that the next level is shared by, except where it has two null
+    hypotheses (the difference is 0; it is one that counts) and one of them may still be true: claims shown to be
+    negligible would else leave the field to those that lie farther from 0 by chance.
+    """
+    verdicts, p = list(frame["verdict"]), frame["p"].to_numpy()
+    tested = np.flatnonzero(~np.isnan(p))
+    left, fails = len(tested), False
+    for row in tested[np.argsort(p[tested], kind="stable")]:
+        level, (region, near) = (1 - LEVEL) / left, levels[row]
+        fails = fails or p[row] > level
+        if verdicts[row] in DECIDED and fails:
             verdicts[row] = "inconclusive"
-        elif verdicts[row] in DECIDED and levels[row][0] > level:
+        elif verdicts[row] in DECIDED and region > level:
             verdicts[row] = "negligible"
+        left -= near >= 1 or max(region, near) <= level
     return verdicts
 
 
