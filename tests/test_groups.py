@@ -5,17 +5,20 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
+
+from masklab.jobs import saved
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))
 
 
 class Job:
-    def __init__(self, wildcards):
-        self.wildcards = wildcards
+    def __init__(self, replicate, state):
+        self.wildcards, self.params = SimpleNamespace(replicate=str(replicate)), SimpleNamespace(state=str(state))
 
 
-def jobs(count):
-    return [Job(SimpleNamespace(replicate=str(k))) for k in range(count, 0, -1)]
+def jobs(count, folder):
+    return [Job(k, folder / f"r{k}") for k in range(count, 0, -1)]
 
 
 @pytest.mark.parametrize(
@@ -29,13 +32,31 @@ def jobs(count):
         (4, [1, 5], [3]),
     ],
 )
-def test_one_group_of_several_per_recipe(cores, counts, together):
+def test_one_group_of_several_per_recipe(cores, counts, together, tmp_path):
     from side_by_side import _groups
 
-    recipes = {f"recipe-{number}": jobs(count) for number, count in enumerate(counts)}
+    recipes = {f"recipe-{n}": jobs(count, tmp_path / str(n)) for n, count in enumerate(counts)}
     groups = _groups(recipes, cores)
     kept = {id(group): group for group in groups.values()}.values()
     assert [len(group) for group in kept] == together
     for group in kept:
         assert [int(job.wildcards.replicate) for job in group] == list(range(1, len(group) + 1))
         assert sum(group[0] in made for made in recipes.values()) == 1
+
+
+def test_what_was_stopped_goes_on_as_it_began_on_any_number_of_cores(tmp_path):
+    """Otherwise those that are grouped in another way would begin anew."""
+    from side_by_side import STATE, _groups
+
+    def grouped(recipe, cores):
+        groups = _groups({recipe: jobs(5, tmp_path / recipe)}, cores)
+        return sorted(int(job.wildcards.replicate) for job in groups)
+
+    several = tmp_path / "several" / "together" / STATE
+    saved.save(several, {"values": torch.zeros(2)}, {}, replicates=[1, 2, 4])
+    assert [grouped("several", cores) for cores in (1, 2, 8)] == [[1, 2, 4]] * 3
+    for replicate in (1, 3):
+        saved.save(tmp_path / "alone" / f"r{replicate}" / STATE, {"values": torch.zeros(2)}, {})
+    assert [grouped("alone", cores) for cores in (1, 4, 8)] == [[2, 4, 5], [2, 4], []]
+    several.write_bytes(b"cut short")
+    assert grouped("several", 1) == [1, 2, 3, 4, 5]

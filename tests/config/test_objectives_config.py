@@ -82,6 +82,78 @@ def test_what_does_not_fit_is_one_line(change, said):
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
+CODED = {
+    "objectives": {"code": {"mlsm": 1}},
+    "models": {
+        "m": {"objective": "code", "init": "start@10", "dictionary": "d"},
+        "other": {"corpus": "c", "tokenizer": "symbols", "encoder": "e", "objective": "mlm", "steps": 10},
+    },
+    "dictionaries": {"d": {"model": "start@10", "layer": 1}},
+}
+ELSEWHERE = {"corpora": {"c2": {"kind": "markov", "chains": "c", "distributional": True, "length": 32}}}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"models": {"m": {"masking": {"specials": True}}}},
+            "models.m.masking.specials: [CLS] and [SEP] have no stored codes; use codes: on-the-fly",
+        ),
+        (
+            {"models": {"m": {"masking": {"specials": True}, "codes": "masked"}}},
+            "models.m.masking.specials: [CLS] and [SEP] have no stored codes; use codes: on-the-fly",
+        ),
+        (
+            {"models": {"m": {"init": "other@10", "codes": "on-the-fly"}}},
+            "models.m.init: codes on-the-fly are those of dictionary 'd', of the states of start@10, not of other@10;"
+            " give start@10 as teacher or init, or use 'stored' codes",
+        ),
+        (
+            ELSEWHERE | {"models": {"m": {"init": "other@10", "codes": "on-the-fly", "corpus": "c2"}}},
+            "not of other@10; give start@10 as teacher or init",
+        ),
+        (
+            ELSEWHERE | {"models": {"m": {"corpus": "c2"}}},
+            "models.m.codes: 'stored' needs the dictionary's own corpus ('c', not 'c2'); use 'on-the-fly'",
+        ),
+        (
+            ELSEWHERE | {"models": {"m": {"corpus": "c2", "init": "other@10", "codes": "masked"}}},
+            "models.m.codes: 'masked' needs the dictionary's own corpus ('c', not 'c2'); use 'on-the-fly' and give"
+            " start@10 as teacher or init",
+        ),
+        (
+            {
+                "tokenizers": {"t2": {"kind": "symbols", "corpus": "c", "max_length": 34}},
+                "models": {"other": {"tokenizer": "t2"}},
+                "dictionaries": {"d": {"model": "other@10"}},
+            },
+            "models.m.dictionary: 'd' codes the states of other@10, whose tokenizer ('t2') must be the model's"
+            " ('symbols')",
+        ),
+    ],
+)
+def test_codes_that_a_recipe_cannot_read_are_one_line(change, said):
+    with pytest.raises(MaskLabError) as caught:
+        load(overlay(overlay(CONFIG, CODED), change))
+    assert str(caught.value).endswith(said) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"init": "other@10"},  # stored codes hang on no start
+        {"codes": "on-the-fly", "masking": {"specials": True}},
+        {"codes": "on-the-fly", "init": "other@10", "teacher": "start@10"},
+        {"codes": "on-the-fly", "corpus": "c2"},
+    ],
+)
+def test_codes_that_a_recipe_can_read_are_accepted(change):
+    config = load(overlay(overlay(overlay(CONFIG, CODED), ELSEWHERE), {"models": {"m": change}}))
+    assert config.models["m"].dictionary == "d"
+
+
 def test_a_number_is_short_for_a_weight_and_what_is_written_comes_back():
     objective = Objective(kd={"temperature": 2}, mlm=0.5, mlsm=0, mae=None)
     assert objective.model_dump(mode="json") == {"mlm": {"weight": 0.5}, "kd": {"weight": 1.0, "temperature": 2.0}}

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.training.distributed import Ranks, joined
 from masklab.training.learner import Learner
-from masklab.training.loop import train
+from masklab.training.loop import Trainer, train
 from masklab.training.run import write_run
 
 KEYS = {"steps": 20, "batch_size": 32, "micro_batch": 6, "log_every": 1}  # 6 does not divide 32
@@ -110,6 +111,22 @@ def test_a_killed_or_stopped_process_ends_the_run_which_then_resumes(english, ti
     assert "process 0 of 2: lost the others" in said and "Traceback" not in said
     assert said.count("stopped by signal sent to another process at step") == 1
     assert_same_run(metrics(one), metrics(run))
+
+
+@pytest.mark.parametrize(("rank", "says"), [(0, True), (1, False)])
+def test_only_the_process_that_saves_says_that_a_state_is_due(rank, says):
+    """The clocks of the others are never set back: once due they would have a GPU wait for the host at every update."""
+    asked = []
+    trainer = SimpleNamespace(
+        learner=SimpleNamespace(gradients=lambda step: {"loss": 1.0}),
+        interruption=SimpleNamespace(agree=asked.append, everywhere=False, due=False),
+        record=SimpleNamespace(due=True),
+        ranks=Ranks(rank, 2, rank),
+        late=4,
+        apply=lambda row: None,
+    )
+    Trainer.update(trainer, 7)
+    assert asked == [says]
 
 
 def test_processes_that_do_not_fit_are_one_line(monkeypatch):

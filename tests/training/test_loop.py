@@ -155,6 +155,15 @@ def test_a_validation_split_without_a_token_to_hide_is_refused(english, tiny_enc
         train(run)
 
 
+def test_a_validation_split_that_chance_hides_no_token_of_is_refused(english, tiny_encoder, tmp_path):
+    """Here, too, it would be a 0 that no model has."""
+    masking = {"count": "bernoulli", "rate": 1e-9}
+    run = make_run(english, tiny_encoder, tmp_path, steps=5, masking=masking)
+    with pytest.raises(MaskLabError, match=r"^m: models\.m\.masking: chance hides no token of any validation sequence"):
+        train(run)
+    assert not (run.output / "manifest.json").exists()
+
+
 def test_stored_and_on_the_fly_codes_give_the_same_loss(phase1, coded, english, tiny_encoder, tmp_path):
     """Same batch, same student: relative difference below 1e-4 (codes solved twice, under other padding)."""
     objective = Objective(mlsm=1)

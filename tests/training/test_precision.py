@@ -9,10 +9,12 @@ import torch
 from runs import make_run
 
 from masklab.config.schema import Objective
+from masklab.files import read_json
+from masklab.jobs import store
 from masklab.models import products
 from masklab.training import arithmetic
 from masklab.training.learner import Learner
-from masklab.training.loop import Trainer
+from masklab.training.loop import Trainer, train
 from masklab.training.validation import Validation
 
 FORMS = {
@@ -113,6 +115,21 @@ def test_a_resumed_run_keeps_what_it_began_with(english, tiny_encoder, tmp_path,
         assert arithmetic.settle(changed, torch.device("cpu"))["precision"] == "fp32"
     (run.state / "state.previous.safetensors").unlink()  # what is left of a run that never saved binds nobody
     assert arithmetic.settle(run, torch.device("cpu"))["precision"] == "fp32"
+
+
+def test_a_run_that_goes_on_elsewhere_says_by_which_library(english, tiny_encoder, tmp_path, monkeypatch, caplog):
+    run = make_run(english, tiny_encoder, tmp_path, steps=4, checkpoints=[4])
+    trainer, here = Trainer(run), products.library()
+    trainer.resume()
+    trainer.update(0)
+    trainer.record.save(1, trainer.learner.flat, trainer.guard)
+    monkeypatch.setattr(products, "library", lambda: "another")
+    train(run)
+    changed = f"m: products: {here!r} before, 'another' now; weights may differ in their last bits from those of a run"
+    assert changed in caplog.text
+    manifest = read_json(run.output / "manifest.json")
+    assert manifest["facts"]["arithmetic"] == {"precision": "fp32", "products": "another"}
+    assert [way["products"] for way in manifest[store.CHANGED]] == [here, "another"]
 
 
 def test_trained_to_the_end_both_precisions_learn_as_much(english, tiny_encoder, tmp_path):

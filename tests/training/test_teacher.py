@@ -1,6 +1,7 @@
 """A teacher apart from the start: new weights, the phase of the teacher's pupils, and nothing else of it."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,10 @@ from runs import make_run
 from torch.nn import functional as F
 
 from masklab.config.schema import Objective
+from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
+from masklab.objectives.teacher import Teacher
+from masklab.tokenizers import CLS, SEP
 from masklab.training.learner import Learner
 from masklab.training.loop import train
 
@@ -69,3 +73,15 @@ def test_the_state_of_a_run_belongs_to_its_teacher(learners, phase1):
     inputs = Record(learners["anew"].run).what()["inputs"]
     assert "teacher" in inputs and "init" not in inputs
     assert inputs["teacher"] == Record(learners["copied"].run).what()["inputs"]["init"]
+
+
+@pytest.mark.parametrize("hidden", [CLS, SEP])
+def test_the_ends_of_a_sequence_have_no_stored_codes(hidden):
+    """A term of a user's may hide them; at their places in the store lie the codes of neighbours."""
+    teacher = Teacher(store=SimpleNamespace(gather=lambda positions: (positions, positions)))
+    batch = SimpleNamespace(targets=torch.tensor([7, 8]), positions=np.arange(2), extra={})
+    teacher.look_up(batch)
+    assert set(batch.extra) == {"codes", "code_values"}
+    batch.targets[1] = hidden
+    with pytest.raises(MaskLabError, match=r"^codes: \[CLS\] and \[SEP\] are hidden and have no stored codes; use"):
+        teacher.look_up(batch)

@@ -23,7 +23,7 @@ from masklab.training import together
 from masklab.training.launch import launch
 from masklab.training.learner import Learner
 from masklab.training.side_by_side import stacks
-from masklab.training.stack import Stack
+from masklab.training.stack import Alone, Stack
 from masklab.training.together import folder_of, take, train_together
 
 ABSOLUTE = {"positions": "absolute", "layers": 2, "hidden": 32, "heads": 2, "max_positions": 64, "init_range": 0.1}
@@ -89,6 +89,39 @@ def test_gradients_are_those_of_the_ordinary_loop(english, tmp_path, form, rate)
                 found = beside.model.get_parameter(name).grad
                 bound = 1e-5 * float(parameter.grad.abs().max()) + 1e-9
                 torch.testing.assert_close(found, parameter.grad, atol=bound, rtol=0, msg=f"{name}, step {step}")
+
+
+def moments(learner) -> dict[str, dict]:
+    """AdamW's moments of each parameter, read from memory as the learner has laid it out."""
+    stacked = isinstance(learner, Alone)
+    shapes = {name: parameter.shape for name, parameter in learner.model.named_parameters()}
+    sizes = {name: shape.numel() for name, shape in (learner.stack.parameters.shapes if stacked else shapes).items()}
+    parts = {kind: getattr(learner.flat, kind).split(list(sizes.values())) for kind in ("mean", "square")}
+    return {kind: dict(zip(sizes, vectors, strict=True)) for kind, vectors in parts.items()}
+
+
+@pytest.mark.parametrize(("first", "then"), [(Alone, Learner), (Learner, Alone)], ids=["to a GPU", "from a GPU"])
+@pytest.mark.parametrize("form", ["absolute", "disentangled", "relative"])
+def test_a_state_is_of_the_same_weights_whoever_goes_on_from_it(english, tmp_path, form, first, then):
+    """What trains on a CPU as a stack of one lies in memory in another order than what trains by the ordinary loop."""
+    (run,) = replicates(english, tmp_path, 1, form)
+    began, other = first(run), then(run)
+    for step in range(3):
+        began.update(step)
+    state = {name: tensor.clone() for name, tensor in began.flat.state().items()}
+    other.flat.load(state)
+    for name, tensor in other.flat.state().items():
+        assert torch.equal(tensor, state[name]), name
+    found = other.model.state_dict()
+    for name, tensor in began.model.state_dict().items():
+        assert torch.equal(found[name], tensor), name
+    found = moments(other)
+    for kind, parts in moments(began).items():
+        assert parts.keys() == found[kind].keys()
+        for name, part in parts.items():
+            assert torch.equal(found[kind][name], part), name
+        assert parts["embeddings.word"].any() and parts["head.bias"].any()
+    assert other.update(3)["loss"] == pytest.approx(began.update(3)["loss"], rel=1e-4)
 
 
 def company(english, folder, form, **keys):
@@ -329,6 +362,17 @@ def test_what_was_left_is_taken_where_files_cannot_be_linked(english, tmp_path, 
     monkeypatch.setattr(os, "link", refuse)
     assert take(other) and hashes(other).keys() == {"20", "60"}
     assert weights(other).keys() == {"step-20", "step-60"} and not folder_of(other).joinpath("r2").exists()
+
+
+def test_what_a_replicate_had_begun_alone_goes_once_it_was_trained_beside_others(english, tmp_path):
+    first, other = replicates(english, tmp_path, 2, steps=3, checkpoints=[3])
+    trainer = together.Trainer(other)
+    trainer.resume()
+    trainer.update(0)
+    trainer.record.save(1, trainer.learner.flat, trainer.guard)
+    train_together(first, [other])
+    assert (other.state / together.FILE).is_file() and take(other)
+    assert [path.name for path in other.state.iterdir()] == ["lock"]
 
 
 def test_a_state_goes_on_with_those_it_is_of(english, tmp_path, caplog):

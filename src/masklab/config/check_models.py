@@ -130,9 +130,27 @@ def check_coded(config, name, model):
         return
     known(config.dictionaries, model.dictionary, f"{where}.dictionary")
     reference = f"dictionaries.{model.dictionary}.model"
-    coded = known_checkpoint(config, config.dictionaries[model.dictionary].model, reference)
-    if model.codes != "on-the-fly" and (coded.corpus, coded.tokenizer) != (model.corpus, model.tokenizer):
+    checkpoint, read = config.dictionaries[model.dictionary].model, model.teacher or model.init
+    coded = known_checkpoint(config, checkpoint, reference)
+    if coded.tokenizer != model.tokenizer:
         raise MaskLabError(
-            f"config: {where}.codes: {model.codes!r} needs the dictionary's own corpus and tokenizer"
-            f" ({coded.corpus}, {coded.tokenizer}); use 'on-the-fly'"
+            f"config: {where}.dictionary: {model.dictionary!r} codes the states of {checkpoint}, whose tokenizer"
+            f" ({coded.tokenizer!r}) must be the model's ({model.tokenizer!r})"
+        )
+    stored, source = model.codes != "on-the-fly", "teacher or init" if coded.encoder == model.encoder else "teacher"
+    if stored and coded.corpus != model.corpus:
+        advice = "use 'on-the-fly'" + ("" if read == checkpoint else f" and give {checkpoint} as {source}")
+        raise MaskLabError(
+            f"config: {where}.codes: {model.codes!r} needs the dictionary's own corpus ({coded.corpus!r}, not"
+            f" {model.corpus!r}); {advice}"
+        )
+    if not stored and read != checkpoint:
+        advice = f"give {checkpoint} as {source}" + (", or use 'stored' codes" if coded.corpus == model.corpus else "")
+        raise Misfit(
+            f"config: {where}.init: codes on-the-fly are those of dictionary {model.dictionary!r}, of the states of"
+            f" {checkpoint}, not of {read}; {advice}",
+            {
+                f"{where}.codes": f"'on-the-fly' takes the codes of dictionary {model.dictionary!r} from the states of"
+                f" {checkpoint}, not of {read}; {advice}"
+            },
         )

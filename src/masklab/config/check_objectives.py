@@ -1,6 +1,7 @@
 """What the terms of objectives ask of the rest of the config: teachers, dictionaries, tasks. One line per fault."""
 
 from masklab.config.inherit import hint
+from masklab.config.places import Misfit
 from masklab.config.references import split_reference, symbols_of
 from masklab.errors import MaskLabError
 
@@ -54,6 +55,14 @@ def check_model(config, model, objective, where):
         _check_teacher(config, model, objective, taught, f"{where}.teacher")
     if objective.needs("codes") and model.dictionary is None:
         raise MaskLabError(f"config: {where}.dictionary: objective {model.objective!r} needs a dictionary")
+    if objective.needs("codes") and model.codes != "on-the-fly" and model.masking.specials:
+        raise Misfit(
+            f"config: {where}.masking.specials: [CLS] and [SEP] have no stored codes; use codes: on-the-fly",
+            {
+                f"{where}.codes": f"{model.codes!r}, but masking.specials hides [CLS] and [SEP], which have no stored"
+                " codes; use on-the-fly"
+            },
+        )
     for task in objective.tasks:
         if symbols_of(config, config.tasks[task]) != symbols_of(config, config.corpora[model.corpus]):
             raise MaskLabError(

@@ -2,8 +2,10 @@
 
 import torch
 
+from masklab.errors import MaskLabError
 from masklab.sparse.lasso import lasso, unit_rows
 from masklab.sparse.targets import targets
+from masklab.tokenizers import CLS, SEP
 
 
 class Teacher:
@@ -19,8 +21,14 @@ class Teacher:
         self.store = store
 
     def look_up(self, batch) -> None:
-        """Read the stored codes of a batch that is still on the CPU, where codes are stored."""
+        """Read the stored codes of a batch that is still on the CPU, where codes are stored.
+
+        Raises:
+            MaskLabError: a term hides [CLS] or [SEP], at whose place in the store the code of a neighbour lies.
+        """
         if self.store is not None:
+            if bool(((batch.targets == CLS) | (batch.targets == SEP)).any()):
+                raise MaskLabError("codes: [CLS] and [SEP] are hidden and have no stored codes; use codes: on-the-fly")
             batch.extra["codes"], batch.extra["code_values"] = self.store.gather(batch.positions)
 
     @torch.no_grad()

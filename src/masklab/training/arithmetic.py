@@ -2,7 +2,8 @@
 
 `precision: auto` is settled by processor and shape: bf16 on a GPU that has it, and on a CPU that has it (AVX-512 bf16
 or AMX) for transformers of `NARROWEST` units or more; below that its products are no faster than the casts around them.
-A run that is resumed goes on with what it began with, on whatever machine.
+A run that is resumed goes on with the precision that it began with, on whatever machine. The library of its fp32
+products is that of the machine that it goes on on; its record says where that is another one (`Record.go_on`).
 """
 
 import logging
@@ -22,16 +23,16 @@ FILE = "arithmetic.json"  # in the run's state folder
 
 
 def settle(run: Run, device: torch.device) -> dict[str, str]:
-    """What `run` began with, or begins with: `precision`, fp32 or bf16, and `products`, the library of fp32 ones.
+    """`precision`, fp32 or bf16, that `run` began with, or begins with, and `products`, the library of fp32 ones here.
 
     What a run of another config, or of other inputs, had begun with is not asked.
     """
-    path, state = run.state / FILE, run.state / "state.safetensors"
+    path, state, precision = run.state / FILE, run.state / "state.safetensors", None
     if path.is_file() and (state.is_file() or saved.previous(state).is_file()):
         kept = read_json(path)
-        if kept.pop("run", None) == _made_of(run):
-            return kept
-    precision = products.precision(run.model.precision, run.encoder, device, NARROWEST)
+        precision = kept["precision"] if kept.get("run") == _made_of(run) else None
+    if precision is None:
+        precision = products.precision(run.model.precision, run.encoder, device, NARROWEST)
     return {"precision": precision, "products": products.library() if device.type == "cpu" else "cuBLAS"}
 
 

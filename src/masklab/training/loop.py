@@ -55,7 +55,8 @@ class Trainer:
         self.learner = learner or learner_of(run, self.ranks)
         self.validation = Validation(self.learner)
         self.guard = Guard(self.config.optimiser.explosion, self.learner.uniform)
-        self.record = Record(run, sparse=[term.name for term in self.learner.terms.once])
+        sparse = [term.name for term in self.learner.terms.once]
+        self.record = Record(run, sparse, self.learner.arithmetic["products"])
         self.interruption = Interruption(self.ranks, self.learner.device)
         self.pace, self.unread, self.late = Clock(), deque(), lateness(self.learner.device)
 
@@ -103,7 +104,8 @@ class Trainer:
         came before.
         """
         row = self.learner.gradients(step)
-        self.interruption.agree(self.record.due)
+        # Of the processes the one that saves says when: the clocks of the others are never set back.
+        self.interruption.agree(self.ranks.main and self.record.due)
         if self.interruption.everywhere or self.interruption.due or not self.late:
             self.catch_up()
             self.judge(row)

@@ -16,7 +16,7 @@ from masklab.training.run import Run, write_run
 
 log = logging.getLogger("masklab")
 WAY = ("processes", "nodes", "save_minutes", "log_every", "validate_every")  # keys of a model that may change under way
-ROUNDING = ("processes", "nodes", "device")  # those that change in which order sums are taken, and so last bits
+ROUNDING = ("processes", "nodes", "device", "products")  # what changes in which order sums are taken: the last bits
 ROWS = "metrics."  # names of the tensors of a state that are columns of metrics
 
 
@@ -29,17 +29,18 @@ class Record:
 
     means: updates since the last row of metrics; seconds: time spent training; saved: step of the state on disk; kept:
     checkpoint's step -> fingerprint of its folder; ways: how the run went, one entry if nothing changed under way.
-    sparse: names of terms that not every update has a value of.
+    sparse: names of terms that not every update has a value of. products: the library of fp32 products here, part of
+    the way in which the run goes; None for a record that nothing is trained by.
     """
 
-    def __init__(self, run: Run, sparse=()):
+    def __init__(self, run: Run, sparse=(), products: str | None = None):
         self.run, self.resolved = run, run.resolved()
         self.file = run.state / "state.safetensors"
         self.metrics = MetricsFile(run.state / "metrics.parquet")
         self.means, self.seconds, self.saved = Means(sparse=sparse), 0.0, None
         self.clock = time.monotonic()  # when the state was last saved, or the run began
         self.kept, self.made_of = {}, {}
-        self.ways = [{key: getattr(run.model, key) for key in WAY} | {"device": run.device}]
+        self.ways = [{key: getattr(run.model, key) for key in WAY} | {"device": run.device, "products": products}]
 
     def what(self) -> dict:
         """What the weights are made of, JSON-able: the configuration and what the run reads. The code: `state.begin`.
@@ -92,7 +93,7 @@ class Record:
     def go_on(self, ways):
         """Say what of the way in which the run goes has changed; the manifest will say it too."""
         if changed := saved.difference(ways[-1], self.ways[-1]):
-            last_bits = any(ways[-1][key] != self.ways[-1][key] for key in ROUNDING)
+            last_bits = any(ways[-1].get(key) != self.ways[-1][key] for key in ROUNDING)
             effect = "weights may differ in their last bits from" if last_bits else "weights are"
             log.warning("%s: %s; %s those of a run without the change", self.run.name, changed, effect)
         self.ways = [*ways, *self.ways] if changed else ways

@@ -28,23 +28,39 @@ CACHE = 2**19  # numbers in the hidden states of one pass: with more of them tha
 
 
 class Row:
-    """The parameters of one run among those of a stack, as `FlatParameters` has them; the stack makes the updates."""
+    """The parameters of one run among those of a stack, as `FlatParameters` has them; the stack makes the updates.
 
-    def __init__(self, parameters: StackedParameters, row: int):
-        count = sum(shape.numel() for shape in parameters.shapes.values())
+    In memory they lie as the stack has them, its table first. What is saved of them lies in the order of the model's
+    own parameters, as what `FlatParameters` saves does: a run that began on a CPU may go on on a GPU, where nothing is
+    stacked, and the other way round.
+    """
+
+    def __init__(self, parameters: StackedParameters, row: int, model: torch.nn.Module):
+        sizes = [shape.numel() for shape in parameters.shapes.values()]
         self.values, self.gradient, self.mean, self.square = (
-            getattr(parameters, name)[row, :count] for name in ("values", "gradient", "mean", "square")
+            getattr(parameters, name)[row, : sum(sizes)] for name in ("values", "gradient", "mean", "square")
         )
         self.updates = parameters.updates
+        ends = itertools.pairwise(itertools.accumulate(sizes, initial=0))
+        places = {name: slice(*place) for name, place in zip(parameters.shapes, ends, strict=True)}
+        self.places = [places[name] for name, _ in model.named_parameters()]
+
+    def _vectors(self):
+        return {"values": self.values, "mean": self.mean, "square": self.square}
 
     def state(self) -> dict[str, torch.Tensor]:
-        """What a resumed run needs, by name."""
-        return {"values": self.values, "mean": self.mean, "square": self.square, "updates": self.updates}
+        """What a resumed run needs, by name, in the order of the model's parameters."""
+        vectors = self._vectors().items()
+        found = {name: torch.cat([vector[place] for place in self.places]) for name, vector in vectors}
+        return found | {"updates": self.updates}
 
     def load(self, state: dict[str, torch.Tensor]) -> None:
-        """Take over what `state` returned."""
-        for name, tensor in self.state().items():
-            tensor.copy_(state[name])
+        """Take over what `state` returned, or that of a `FlatParameters` of the same model."""
+        sizes = [place.stop - place.start for place in self.places]
+        for name, vector in self._vectors().items():
+            for place, part in zip(self.places, state[name].split(sizes), strict=True):
+                vector[place] = part
+        self.updates.copy_(state["updates"])
 
 
 class Stack:
@@ -61,7 +77,7 @@ class Stack:
 
     def _begin(self):
         for row, learner in enumerate(self.learners):
-            learner.flat = Row(self.parameters, row)
+            learner.flat = Row(self.parameters, row, learner.model)
         self.models, self.scratch = {}, None
 
     def keep(self, copies: list[int]) -> None:

@@ -4,29 +4,52 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
+from masklab.files import read_json
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.models.starting import place_embeddings, shuffle_weights
 from masklab.rng import torch_generator
 from masklab.training.run import Run
 
+HEAD = ("latent.weight", "latent.bias")  # the tensors of a latent head
+
 
 def initial_model(run: Run, vocab_size: int, atoms: int) -> MaskedLM:
     """The model before the first update, on the CPU.
 
     Its weights are drawn; then come, as far as the run has them, those of the checkpoint `run.init`, shuffled if the
-    recipe says `shuffle`, and the word embeddings of `run.embeddings`. atoms: size of the latent head, 0 for none.
+    recipe says `shuffle`, and the word embeddings of `run.embeddings`. atoms: size of the latent head, 0 for none. A
+    head of the checkpoint that scores the properties of another dictionary is left, and the model's own starts anew.
     """
     model = MaskedLM(run.encoder, vocab_size, latent=atoms, generator=torch_generator(*run.address, "init"))
     if run.init is not None:
-        weights = load_checkpoint(run.init).state_dict()
-        wanted = model.state_dict()
-        model.load_state_dict({key: value for key, value in weights.items() if key in wanted}, strict=False)
+        weights, wanted = load_checkpoint(run.init).state_dict(), model.state_dict()
+        left = () if _of_one_dictionary(run, weights, wanted) else HEAD
+        kept = {key: value for key, value in weights.items() if key in wanted and key not in left}
+        model.load_state_dict(kept, strict=False)
     if run.model.shuffle:
         shuffle_weights(model, *run.address)
     if run.embeddings is not None:
         place_embeddings(model, np.load(run.embeddings / "vectors.npy"))
     return model
+
+
+def _of_one_dictionary(run: Run, weights: dict, wanted: dict) -> bool:
+    """Whether the latent head among the `weights` of `run.init` scores the properties that the run's own will score.
+
+    A checkpoint says of which dictionary its head is. Of one that does not, the head has to have the same shape.
+    """
+    file = run.init / "masklab.json"
+    config = read_json(file).get("config") if file.is_file() else None
+    theirs, own = (config or {}).get("dictionary"), run.dictionary_config
+    if theirs is not None and own is not None:
+        return _coding(theirs) == _coding(own.model_dump(mode="json"))
+    return all(weights[key].shape == wanted[key].shape for key in HEAD if key in weights and key in wanted)
+
+
+def _coding(dictionary: dict) -> dict:
+    """The settings of a dictionary that its codes depend on."""
+    return {key: value for key, value in dictionary.items() if key != "wordnet"}
 
 
 def teacher(run: Run, device: torch.device):

@@ -58,6 +58,8 @@ def take(run: Run) -> bool:
         for file in sorted(files, key=lambda file: file.name == "manifest.json"):
             store.share(place / file, run.output / file)
         log.info("%s: was trained side by side with r%s", run.name, ", r".join(map(str, said["with"])))
+        if run.state.is_dir():
+            state.done(run.state)  # what it had begun by itself, before it was trained beside others
     mark.unlink()
     shutil.rmtree(place, ignore_errors=True)
     return fits

@@ -41,13 +41,18 @@ class Validation:
     """The validation sequences of a `Learner`'s run, hidden and read as in training.
 
     Raises:
-        MaskLabError: there is none that a token can be hidden in.
+        MaskLabError: there is none that a token can be hidden in, or chance hides none in any of them.
     """
 
     def __init__(self, learner):
         self.learner, run = learner, learner.run
         if not len(maskable_rows(TokenStore(run.tokens, "valid"), run.model.masking, learner.terms.reader)):
             raise MaskLabError(f"{run.name}: the corpus has no validation sequence with a maskable token")
+        if not any(len(batch.at) for batch in self.batches()):
+            raise MaskLabError(
+                f"{run.name}: models.{run.name}.masking: chance hides no token of any validation sequence, so that"
+                " there is no validation loss; raise rate, or give the corpus more validation sequences"
+            )
 
     def batches(self) -> Iterator[Batch]:
         """What `loss` reads, on the CPU."""
@@ -65,7 +70,7 @@ class Validation:
             total += float(torch.nn.functional.cross_entropy(logits, batch.targets, reduction="sum"))
             count += len(batch.at)
         model.train()
-        return total / max(count, 1)
+        return total / count
 
     @functools.cached_property
     def unigram_loss(self) -> float | None:

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from masklab.config.schema.base import Count, Entity, Share
 
+Decay = Annotated[float, Field(ge=0, lt=1)]  # of a running mean, which at 1 would never move
+
 
 class Masking(Entity):
     """Which tokens are hidden."""
@@ -29,7 +31,7 @@ class Optimiser(Entity):
 
     kind: Literal["adamw", "sgd"] = "adamw"
     lr: float = Field(1e-4, gt=0, description="Peak learning rate.")
-    betas: tuple[Share, Share] = (0.9, 0.999)
+    betas: tuple[Decay, Decay] = (0.9, 0.999)
     eps: float = Field(1e-8, gt=0)
     weight_decay: float = Field(0.01, ge=0, description="Decoupled decay on every parameter (released code).")
     schedule: Literal["linear", "constant"] = Field(
@@ -37,7 +39,7 @@ class Optimiser(Entity):
     )
     warmup: Share = Field(0.01, description="Share of the steps that warms up linearly.")
     warmup_steps: int | None = Field(None, ge=0, description="Steps that warm up linearly, in place of `warmup`.")
-    momentum: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="Momentum of `sgd`.")
+    momentum: Decay = Field(0.0, description="Momentum of `sgd`.")
     clip: float | None = Field(1.0, gt=0, description="Gradient-norm clip; None: none.")
     explosion: float | None = Field(
         2.0,
