@@ -114,6 +114,24 @@ def test_a_users_file_that_was_edited_while_a_job_waited_is_no_longer_its_code(t
     assert _job.edited(Code.of({"mine.py": "1"})) == []
 
 
+def test_users_files_of_one_name_are_not_taken_for_each_other(tmp_path):
+    import _job
+    from masklab.jobs.code import Sources
+
+    files = [tmp_path / folder / "probe.py" for folder in ("one", "two")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(f"NAME = {file.parent.name!r}")
+    sources = Sources(Path(_job.__file__).parents[2] / "src", Path(_job.__file__).parent)
+    noted = sources.of("corpus.py", str(files[0]), files=list(map(str, files)))
+    noted.files = list(map(str, files))
+    assert _job.edited(noted) == []
+    files[1].write_text("NAME = 2")
+    assert _job.edited(noted) == [], "another job's"
+    files[0].write_text("NAME = 1")
+    assert _job.edited(noted) == ["one/probe.py"]
+
+
 def test_that_a_job_has_ended_cannot_be_said(job, caplog, monkeypatch):
     from masklab.jobs.underway import Underway
 

@@ -161,6 +161,45 @@ def test_a_package_beside_a_users_file_counts(checkout, line):
     assert code(checkout, mine) != found
 
 
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("from .core import RATE", "tools/deep/core.py"),
+        ("from . import core", "tools/deep/core.py"),
+        ("from ..core import RATE", "tools/core.py"),
+        ("from .. import core", "tools/core.py"),
+        ("from tools.core import RATE", "tools/core.py"),
+        ("import tools.deep.core", "tools/deep/core.py"),
+    ],
+)
+def test_what_a_module_within_a_users_package_imports_counts(checkout, line, read):
+    for name in ("tools/__init__.py", "tools/core.py", "tools/deep/__init__.py", "tools/deep/core.py"):
+        (checkout / "mine" / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / "mine" / name).write_text("RATE = 1")
+    (checkout / "mine/tools/deep/rates.py").write_text(line)
+    (checkout / "mine/mine.py").write_text("import tools.deep.rates")
+    found = code(checkout, str(checkout / "mine/mine.py"))
+    edit(checkout, f"mine/{read}", "1", "2")
+    assert code(checkout, str(checkout / "mine/mine.py")) != found
+
+
+def test_users_files_of_one_name_are_told_apart(checkout):
+    files = [str(checkout / folder / "probe.py") for folder in ("one", "two")]
+    for file in files:
+        Path(file).parent.mkdir()
+        Path(file).write_text("import helper")
+        Path(file).with_name("helper.py").write_text(f"A = {file!r}")
+    sources = Sources(checkout, checkout / "scripts")
+    first, second = (set(sources.of("train.py", file, files=files).modules) for file in files)
+    assert {"one/probe.py", "one/helper.py"} == first - second and {"two/probe.py", "two/helper.py"} == second - first
+    assert {"probe.py", "helper.py"} < set(sources.of("train.py", files[0], files=files[:1]).modules)
+    Path(files[0]).write_text("from folder import probe")  # another file of its name, which it comes to import
+    (checkout / "one/folder").mkdir()
+    (checkout / "one/folder/probe.py").write_text("")
+    alone = Sources(checkout, checkout / "scripts").of("train.py", files[0], files=files[:1])
+    assert {"probe.py", "folder/probe.py"} < set(alone.modules)
+
+
 def test_it_does_not_depend_on_where_the_checkout_lies(checkout, tmp_path):
     other = tmp_path / "elsewhere"
     shutil.copytree(checkout, other, ignore=shutil.ignore_patterns("elsewhere"))

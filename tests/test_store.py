@@ -147,6 +147,20 @@ def test_a_store_that_cannot_be_written_is_a_warning(tmp_path, made, caplog):
     assert not kept.there and not take(kept, [tmp_path / "a/manifest.json"], [])
 
 
+def test_a_store_that_cannot_be_looked_into_has_nothing(tmp_path, made, monkeypatch):
+    """Of another user with umask 077, or on a server that is gone: `Path.is_file` raises there."""
+    kept, stat = keep(made, tmp_path / "store/pretrain/key"), os.stat
+
+    def refuse(path, *arguments, **named):
+        if str(path).startswith(str(tmp_path / "store")):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *arguments, **named)
+
+    assert kept.there
+    monkeypatch.setattr(os, "stat", refuse)
+    assert not kept.there and take(kept, [tmp_path / "a/manifest.json"], []) == []
+
+
 def test_a_full_store_keeps_nothing_by_halves(tmp_path, made, caplog, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")

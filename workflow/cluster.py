@@ -9,9 +9,9 @@ import sys
 
 from masklab.jobs import queued, underway
 
-MINUTES = {"pretrain": 1440, "causal_model": 1440, "codes": 480, "masked_codes": 480, "dictionary": 240,
-           "probe": 240}  # others: 60  # fmt: skip
-COMPUTE = tuple(MINUTES)  # rules whose jobs ask for a GPU, where the config wants one
+MINUTES = {"pretrain": 1440, "causal_model": 1440, "causal_corpus": 1440, "codes": 480, "masked_codes": 480,
+           "dictionary": 240, "probe": 240}  # others: 60  # fmt: skip
+COMPUTE = tuple(MINUTES)  # jobs that ask for a GPU, where the config wants one: by rule, or as `sort_of_corpus` says
 SITE = ("slurm_partition", "gpu_partition", "node_mem_mb")  # of the default resources of slurm/profile.yaml
 STEP = 500  # MB that requests are rounded up to
 LEAST = 2000  # MB
@@ -72,27 +72,40 @@ class Cluster:
         """One launcher on each node."""
         return model.nodes if model.nodes > 1 else None
 
-    def asks(self, rule: str) -> dict:
-        """Partition, memory and time of a rule's jobs, as its resources; nothing unless this Snakemake submits."""
+    def asks(self, rule: str, sort=None) -> dict:
+        """Partition, memory and time of a rule's jobs, as its resources; nothing unless this Snakemake submits.
+
+        sort: wildcards of a job -> the name in place of the rule's that partition and time go by, where jobs differ.
+        """
         if not self.submits:
             return {}
-        return {"slurm_partition": self.partition(rule), "mem_mb": self.memory(rule), "runtime": self.runtime(rule)}
+        partition = self.partition(rule) if sort is None else lambda wildcards: self.partition(sort(wildcards))
+        return {
+            "slurm_partition": partition,
+            "mem_mb": self.memory(rule, sort),
+            "runtime": self.runtime(rule, sort),
+        }
+
+    def sort_of_corpus(self, wildcards) -> str:
+        """A corpus that a causal model draws computes; others are read or generated."""
+        return "causal_corpus" if self.paths.is_causal(wildcards.corpus) else "corpus"
 
     def partition(self, rule: str) -> str | None:
         """The partition of GPUs for what computes on one, that of CPUs for all else."""
         on_gpu = self.on_gpu and rule in COMPUTE and "gpu_partition" in self.site
         return self.site["gpu_partition"] if on_gpu else self.site.get("slurm_partition")
 
-    def runtime(self, rule: str):
+    def runtime(self, rule: str, sort=None):
         """Minutes, as a function of the attempt: another attempt gets more, up to the limit of the partition."""
 
         def asked(wildcards, attempt):
-            _, limit = partitions().get(self.partition(rule), (0, float("inf")))
-            return int(min(MINUTES.get(rule, 60) * attempt, 2 * MINUTES.get(rule, 720), limit))
+            name = sort(wildcards) if sort else rule
+            _, limit = partitions().get(self.partition(name), (0, float("inf")))
+            return int(min(MINUTES.get(name, 60) * attempt, 2 * MINUTES.get(name, 720), limit))
 
         return asked
 
-    def memory(self, rule: str):
+    def memory(self, rule: str, sort=None):
         """MB, as a function of a job's wildcards and its attempt.
 
         What its sizes say it needs, doubled after each attempt that ran out of memory, and never more than the largest
@@ -101,7 +114,7 @@ class Cluster:
 
         def asked(wildcards, attempt):
             names = dict(wildcards.items())
-            node = self.node(self.partition(rule))
+            node = self.node(self.partition(sort(wildcards) if sort else rule))
             wanted = max(LEAST, self._needed(rule, *names.items()) * 2 ** self._exhausted(rule, names, attempt))
             return int(min(wanted, node))
 

@@ -84,8 +84,8 @@ class Paths:
     def code(self, rule: str, **names) -> Code:
         """Fingerprint of the code that a job is made by; in a job it says what `changed` since submission."""
         artifact = self.rules[rule]
-        code, then = self.checkout.of(artifact.script, *artifact.roots(**names)), self.submitted_code
-        code.files = list(self.config.code)
+        code = self.checkout.of(artifact.script, *artifact.roots(**names), files=self.config.code)
+        code.files, then = list(self.config.code), self.submitted_code
         if then is not None:
             code.changed = [part for part, mark in code.modules.items() if then.get(part) != mark]
         return code

@@ -53,7 +53,7 @@ def _runs(workflow) -> str:
         os.environ[store.ANEW] = "1"
         return ""
     if any(Path(workflow.persistence.path, "locks").glob("*.lock")):
-        if workflow.dryrun and store.folder() is not None and store.folder().is_dir():
+        if workflow.dryrun and store.folder() is not None and os.path.isdir(store.folder()):
             print(
                 "masklab: the store was not looked at, so that more jobs are listed than may have to run: another run"
                 " holds this folder, or was killed and left its lock (snakemake --unlock)",
@@ -65,17 +65,20 @@ def _runs(workflow) -> str:
 
 def _look(workflow, paths, dry) -> Reused:
     if not dry:
-        for file in _pending():  # linked without metadata: the store has it, or it is made anew
-            Path(file).unlink(missing_ok=True)
+        _unlink_pending()
         if not os.environ.get(store.VARIABLE):
             housekeeping.tidy(store.folder())
-    if not store.folder().is_dir():
+    if not os.path.isdir(store.folder()):
         return Reused()
     try:
         found = reuse(paths, _files(workflow, paths), dry, _note)
     except (MaskLabError, OSError) as error:
         print(f"masklab: warning: nothing is taken from the store: {error}", file=sys.stderr)
+        if not dry:
+            _unlink_pending()
         return Reused()
+    if not dry and not found.files:
+        _forget_pending()  # what could not be taken is made by its job, and stays
     if found.taken:
         counts = Counter(job.rule for job in found.taken)
         kinds = ", ".join(f"{count} {rule}" for rule, count in counts.most_common())
@@ -86,11 +89,21 @@ def _look(workflow, paths, dry) -> Reused:
     return found
 
 
-def _pending():
+def _unlink_pending():
+    """Take away what was linked and has no metadata: the store has it, or it is made anew."""
     try:
-        return PENDING.read_text().splitlines()
+        files = PENDING.read_text().splitlines()
     except OSError:
-        return []
+        return
+    for file in files:
+        Path(file).unlink(missing_ok=True)
+    _forget_pending()
+
+
+def _forget_pending():
+    if PENDING.exists():
+        os.sync()  # once for all that was linked: till then a loss of power leaves them in `PENDING`
+        PENDING.unlink(missing_ok=True)
 
 
 def _note(files):
@@ -121,8 +134,7 @@ def _register(workflow, linked, pages=None) -> None:
     """
 
     def noted():
-        os.sync()  # once for all that was linked: till then a loss of power leaves them in `PENDING`
-        PENDING.unlink(missing_ok=True)
+        _forget_pending()
         return decided
 
     def decided(jobs):

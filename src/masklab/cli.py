@@ -196,6 +196,8 @@ def _plan(options):
     from masklab.plan.graph import opened
     from masklab.plan.table import actual, table
 
+    if options.at_once is not None and options.at_once < 1:
+        raise MaskLabError(f"--at-once: {options.at_once}: must be at least 1")
     config = opened(options.configfile, options.config).config
     plan = make_plan(config, options.device, options.studies, read_assumptions(*options.assume))
     at_once = options.at_once
@@ -266,17 +268,13 @@ def _schema(options):
 
 
 def _rank(options):
+    _check_rank(options)
     import pandas as pd
     import torch
 
     from masklab.jobs.progress import Progress, configure
     from masklab.probes.folder import folder_ranks, table
 
-    for key in ("rate", "threshold", "subspace"):
-        if not 0 < getattr(options, key) < 1:
-            raise MaskLabError(f"--{key}: {getattr(options, key)}: must be between 0 and 1")
-    if options.plot and not options.plot.endswith((".png", ".pdf", ".svg")):
-        raise MaskLabError(f"--plot: {options.plot}: must end in .png, .pdf or .svg")
     configure()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     keys = ("rate", "threshold", "subspace", "length", "lines", "specials", "untrained")
@@ -289,6 +287,24 @@ def _rank(options):
         from masklab.report.folder_ranks import picture
 
         picture(rows).savefig(options.plot)
+
+
+def _check_rank(options):
+    """Say what is wrong with the options of `rank` before the work, which may take long."""
+    for key in ("rate", "threshold", "subspace"):
+        if not 0 < getattr(options, key) < 1:
+            raise MaskLabError(f"--{key}: {getattr(options, key)}: must be between 0 and 1")
+    for key, least, why in (("length", 3, "[CLS], a token and [SEP]"), ("lines", 1, "else there is no text")):
+        if (value := getattr(options, key)) is not None and value < least:
+            raise MaskLabError(f"--{key}: {value}: must be at least {least}: {why}")
+    if options.plot and not options.plot.endswith((".png", ".pdf", ".svg")):
+        raise MaskLabError(f"--plot: {options.plot}: must end in .png, .pdf or .svg")
+    for key in ("output", "plot"):
+        file = getattr(options, key)
+        if file and not Path(file).parent.is_dir():
+            raise MaskLabError(f"--{key}: {file}: there is no folder {Path(file).parent}")
+        if file and Path(file).is_dir():
+            raise MaskLabError(f"--{key}: {file}: is a folder; name a file")
 
 
 def _dictionary(options):

@@ -121,6 +121,7 @@ MISTAKES = {
     ),
     "validation as test": labels({}, where={"test": {"sentense": "a"}}),
     "one label": labels({"train.jsonl": lines(ROWS[:1] * 9)}),
+    "sizes": both(labels({}), {"probes": {"mine": {"kind": "finetune", "tasks": ["mine"], "sizes": [10, 30]}}}),
     "empty text": labels({"train.jsonl": lines([*ROWS, {"sentence": "", "label": 1}])}),
     "no header": labels({"train.tsv": "gj04\t1\t\tOur friends go .\n"}, train="train.tsv"),
     "header alone": labels({"train.tsv": "sentence\tlabel\n"}, train="train.tsv"),

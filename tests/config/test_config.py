@@ -150,6 +150,35 @@ def test_what_reads_predictions_needs_the_decoder():
         load(overlay(CHAINS, overlay(kept, {"objectives": {"mlm": {"mae": {"delta": 0.5}}}})))
 
 
+@pytest.mark.parametrize(
+    "probe",
+    [
+        {"kind": "curvature"},
+        {"kind": "landscape"},
+        {"kind": "replaced", "tasks": ["p"]},
+        {"kind": "paraphrased", "tasks": ["p"], "parses": ["parses.txt"], "wordnet": "nltk"},
+    ],
+    ids=lambda probe: probe["kind"],
+)
+def test_every_kind_of_probe_that_reads_predictions_needs_the_decoder(probe):
+    study = {"panels": {"all": ["mlm"]}, "probes": {"x": "all"}}
+    raw = CHAINS | {"probes": {"x": probe}, "studies": {"s": study}}
+    mae = {"encoders": {"e": {"decoder": {"layers": 1}}}, "objectives": {"mlm": {"mlm": 0, "mae": 1}}}
+    load(raw)
+    with pytest.raises(MaskLabError, match=f"studies.s.probes.x: a {probe['kind']} probe reads predictions.*mlm.keep"):
+        load(overlay(raw, mae))
+    load(overlay(raw, overlay(mae, {"models": {"mlm": {"keep_decoder": True}}})))
+
+
+def test_a_model_with_a_decoder_is_known_in_no_larger_width():
+    study = {"panels": {"all": ["mlm"]}, "probes": {"x": "all"}}
+    raw = CHAINS | {"probes": {"x": {"kind": "curvature", "width": 64}}, "studies": {"s": study}}
+    load(raw)
+    mae = {"encoders": {"e": {"decoder": {"layers": 1}}}, "objectives": {"mlm": {"mlm": 0, "mae": 1}}}
+    with pytest.raises(MaskLabError, match=r"studies.s.probes.x: 'mlm' has a decoder, and only .*probes.x.width"):
+        load(overlay(raw, overlay(mae, {"models": {"mlm": {"keep_decoder": True}}})))
+
+
 def test_studies_name_models_by_patterns():
     """In order of declaration; panels and probes that nothing matches are left out, unknown names are not."""
     runs = {"m-{run}": {"for": {"run": [2, 1]}, **CHAINS["models"]["mlm"]}}

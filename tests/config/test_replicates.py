@@ -29,7 +29,7 @@ RAW = {
         "c": {"kind": "markov", "chains": "words", "distributional": True},
         "own": {"kind": "markov", "chains": {"synsets": 20}, "distributional": True},
         "text": {"kind": "english", "sentences": 10},
-        "drawn": {"kind": "causal", "causal": "lm"},
+        "drawn": {"kind": "causal", "causal": "lm", "length": 20},
         "hub": {"kind": "causal", "causal": "facebook/opt-125m"},
     },
     "tokenizers": {

@@ -166,6 +166,83 @@ def test_a_causal_model_costs_what_an_encoder_of_its_size_does():
     )
 
 
+@pytest.mark.parametrize(
+    ("causal", "sizes"),
+    [
+        ("lm", {"layers": 2, "hidden": 32, "heads": 2}),
+        ("./made", {"layers": 3, "hidden": 48, "heads": 4}),
+        ("nobody/nothing", {"layers": 12, "hidden": 768, "heads": 12}),
+    ],
+)
+def test_sentences_of_a_causal_model_cost_its_passes(causal, sizes):
+    """1,050 sentences of 12 words in 11 batches, and 200 texts in 2 that its tokens are counted in."""
+    write_json({"hidden_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4}, "made/config.json")
+    drawn = {"kind": "causal", "causal": causal, "vocabulary": 50, "sequences": 1000, "valid": 20, "test": 30,
+             "length": 12, "batch_size": 100, "frequency": "sampled", "counted": 200}  # fmt: skip
+    raw = RAW | {
+        "corpora": {"text": {"kind": "english", "sentences": 100}, "drawn": drawn},
+        "tokenizers": {"pieces": {"corpus": "text", "vocab_size": 200},
+                       "words": {"kind": "symbols", "corpus": "drawn", "max_length": 32}},
+        "causal_models": {"lm": {"corpus": "text", "tokenizer": "pieces", "layers": 2, "hidden": 32, "steps": 30}},
+        "models": {"m": RAW["models"]["first"] | {"corpus": "drawn", "tokenizer": "words"}},
+        "probes": {"loss": {"kind": "loss", "sequences": 10, "floor": False}},
+        "studies": {"a": {"panels": {"x": ["m"]}, "probes": {"loss": "all"}}},
+    }  # fmt: skip
+    config, assumed = load(raw), read_assumptions()
+    cost, encoder = make_plan(config, "h100").costs["corpus", "drawn"], config.encoders["e"].model_copy(update=sizes)
+    vocabulary = 200 if causal == "lm" else assumed["folder_vocabulary"]
+    flops = 1050 * forward_flops(encoder, 50, 1, 12, 12) + 200 * forward_flops(encoder, vocabulary, 1, 12, 12)
+    calls = 13 * 12 * encoder.layers / 3 * assumed["devices"]["h100"]["layer_seconds"]["training"]
+    assert cost.flops == flops and cost.gpus == 1
+    assert cost.seconds == pytest.approx(45 + calls + flops / (67e12 * 0.6) + 1000 * 14 / assumed["tokens_per_second"])
+
+
+def test_a_grid_is_searched_whole():
+    seconds, flops = {}, {}
+    for name, keys in (("8", {"batch_size": 8}), ("16", {"batch_size": 16}),
+                       ("grid", {"grid": {"lr": [1e-5, 2e-5, 3e-5], "batch_size": [8, 16]}})):  # fmt: skip
+        raw = copy.deepcopy(RAW)
+        raw["probes"]["tune"] |= keys
+        cost = make_plan(load(raw), "h100").costs["probe", "tune", "first", "1", "all"]
+        seconds[name], flops[name] = cost.seconds - 45, cost.flops
+    assert flops["grid"] == pytest.approx(3 * (flops["8"] + flops["16"]))
+    assert seconds["grid"] == pytest.approx(3 * (seconds["8"] + seconds["16"]))
+
+
+def test_slices_of_the_loss_cost_their_points_in_the_model_as_it_grows():
+    from masklab.curvature.trace import SUMMED
+
+    raw = copy.deepcopy(RAW)
+    raw["probes"]["loss"] = {"kind": "landscape", "directions": 2, "points": 5, "sentences": 40, "batch_size": 16,
+                             "gradients": 7, "width": 64}  # fmt: skip
+    config, device = load(raw), read_assumptions()["devices"]["h100"]
+    cost = make_plan(config, "h100").costs["probe", "loss", "first", "1", "all"]
+    wide = config.encoders["e"].model_copy(update={"hidden": 64, "heads": 4})
+    flops = (3 * 5 * 40 + 3 * 7 * SUMMED) * forward_flops(wide, 45, 1, 22, 1)
+    calls = 2 * (3 * 5 * 3 / 3 + 7) * device["layer_seconds"]["training"]
+    assert cost.flops == flops and cost.seconds == pytest.approx(45 + flops / (67e12 * 0.6) + calls)
+
+
+@pytest.mark.parametrize("keys", [{"kind": "replaced"}, {"kind": "paraphrased", "parses": ["x"], "wordnet": "nltk"}])
+def test_a_fine_tuning_reads_no_decoder_where_predictions_are_read_too(keys):
+    raw, flops = copy.deepcopy(RAW), []
+    raw["objectives"]["mae"] = {"mae": 1}
+    raw["probes"]["tune"] = {"tasks": ["p"], "sizes": [32], "seeds": [1]} | keys
+    for objective, decoder in (("mlm", None), ("mae", {"layers": 2})):
+        raw["encoders"]["e"]["decoder"] = decoder
+        for model in raw["models"].values():
+            model |= {"objective": objective, "keep_decoder": decoder is not None}
+        flops.append(make_plan(load(raw), "h100").costs["probe", "tune", "first", "1", "all"].flops)
+    assert flops[0] == flops[1]
+
+
+def test_the_page_of_a_dictionary_is_made_on_a_cpu_whatever_the_rest_is_made_on():
+    how = {"model": "first@50", "layer": 2, "atoms": 500, "sample": 600, "iterations": 50, "batch_size": 20}
+    config = load(RAW | {"dictionaries": {"d": how}})
+    cpu, gpu = (make_plan(config, name, ["dictionaries"]).costs["dictionary_page", "d"] for name in ("cpu", "h100"))
+    assert cpu == gpu and gpu.gpus == 0
+
+
 def test_totals_are_unions_and_the_chain_is_the_longest():
     plan = make_plan(load(RAW), "h100")
     a, b, both = plan.study("a"), plan.study("b"), plan.total()
@@ -202,6 +279,24 @@ def test_assumptions_can_be_laid_over_and_wrong_ones_are_one_line(tmp_path):
         make_plan(load(RAW), "b200")
     with pytest.raises(MaskLabError, match="no study, and no figure or table of one, is called 'c'; studies: a, b"):
         make_plan(load(RAW), "cpu", ["c"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("devices: {h100: {peak: {fp32: 67e12}}}", "devices.h100.peak.fp32: '67e12': must be a number; .* 67.0e[+]12"),
+        ("devices: {mine: {peak: {fp32: 67e12}}}", "devices.mine.peak.fp32: '67e12': must be a number; "),
+        ("devices: {h100: {gpu: 1}}", "devices.h100.gpu: 1: must be true or false"),
+        ("stopped_at: null", "stopped_at: None: must be a number"),
+        ("text_sequences: 5", "text_sequences: 5: must be a mapping"),
+        ("task_rows: {cola: 5}", "task_rows.cola: 5: must be a list of numbers"),
+        ("task_rows: {mine: [5, x]}", "task_rows.mine: 'x': must be a number"),
+    ],
+)
+def test_an_assumption_that_is_no_number_is_one_line(tmp_path, text, said):
+    (tmp_path / "mine.yaml").write_text(text)
+    with pytest.raises(MaskLabError, match=f"mine.yaml: {said}"):
+        read_assumptions(tmp_path / "mine.yaml")
 
 
 def test_a_plan_of_one_figure():

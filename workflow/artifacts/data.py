@@ -1,10 +1,16 @@
 """Corpora, tokenizers, tokens, embeddings, exact conditionals, tasks, and the causal models behind some corpora."""
 
+from pathlib import Path
+
 from artifacts import Artifact, of_kind
+from artifacts.training import WHOLE, files_of_model
 from masklab.config import kinds, resolved
 from masklab.config.references import law_entry, named_law
 from masklab.config.replicates import has_redrawn_law, split_instance
 from masklab.config.sources import existing
+
+# What transformers reads in a folder beside the files of a tokenizer, where it is there.
+BESIDE = ("special_tokens_map.json", "added_tokens.json", "config.json")
 
 
 class Drawn(Artifact):
@@ -46,6 +52,8 @@ class Corpus(Drawn):
         files, causal = self.sources(name), self._causal(name)
         if causal:
             files["model"] = self.paths.folder("causal_models", causal, replicate) + "/manifest.json"
+        elif (entry := self.config.corpora[name]).kind == "causal":
+            files["sources"] += files_of_model(entry.causal, WHOLE)
         return files
 
     def settings(self, corpus):
@@ -88,7 +96,8 @@ class Tokenizer(Artifact):
         name, replicate = split_instance(tokenizer)
         entry = self.config.tokenizers[name]
         if entry.kind == "folder":
-            return {"sources": existing(entry)}
+            beside = [Path(entry.folder).expanduser() / name for name in BESIDE]
+            return {"sources": existing(entry) + [str(file) for file in beside if file.is_file()]}
         return {"train": self.paths.folder("corpora", entry.corpus, replicate) + "/train.parquet"}
 
     def settings(self, tokenizer):

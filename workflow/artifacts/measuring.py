@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from artifacts import Artifact, of_kind
-from artifacts.training import codes_of
+from artifacts.training import WHOLE, codes_of, files_of_model, files_of_wordnet
 from masklab.config import is_exact, kinds
 from masklab.config.measured import replicates_of
 from masklab.config.sources import expand
@@ -28,7 +28,7 @@ class Probe(Artifact):
         if settings.reads_tokens:
             files["tokens"] = tokens
         if settings.kind == "paraphrased":
-            files["sources"] = [path for file in settings.parses for path in expand(file) if Path(path).is_file()]
+            files["sources"] = _replaced_by(settings)
         if is_exact(self.config, probe, recipe):
             folder = tokens.replace("/tokens/", "/conditionals/").removesuffix("/meta.json")
             files["conditionals"] = f"{folder}/{settings.sequences}-{settings.positions}/conditionals.json"
@@ -46,6 +46,14 @@ class Probe(Artifact):
             corpus = self.config.corpora[self.config.models[recipe].corpus]
             roots += kinds.find("corpora", corpus.kind).modules
         return roots
+
+
+def _replaced_by(probe) -> list[str]:
+    """A user's files that paraphrases are made from: parses, a WordNet, translation models in folders."""
+    found = [path for file in probe.parses for path in expand(file) if Path(path).is_file()]
+    found += files_of_wordnet(probe.wordnet) if probe.wordnet else []
+    models = [model for model in (probe.there, probe.back) if model]
+    return list(dict.fromkeys(found + [file for model in models for file in files_of_model(model, WHOLE)]))
 
 
 class Scores(Artifact):

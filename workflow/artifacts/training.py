@@ -3,12 +3,15 @@
 from pathlib import Path
 
 from artifacts import Artifact, of_kind
+from masklab import wordnet
 from masklab.config import kinds, split_reference
 from masklab.config.masks import masks_called, masks_of, name_of
 from masklab.config.references import phase
 from masklab.config.replicates import dictionary_of, trained_replicates
+from masklab.errors import MaskLabError
 
 DECIDES = (".safetensors", ".json", ".txt", ".model")  # suffixes of what a model made elsewhere is read from
+WHOLE = (*DECIDES, ".bin", ".spm")  # ... where transformers reads it, by weights and tokenizers of any kind
 COPIED = "masklab.models.modeling_masklab"  # into checkpoints; never imported
 
 
@@ -53,10 +56,23 @@ class Pretrain(Artifact):
         return [COPIED, *(part for name in terms for part in of_kind(kinds.find("terms", name)))]
 
 
-def files_of_model(folder) -> list[str]:
+def files_of_model(folder, suffixes=DECIDES) -> list[str]:
     """What decides a model that was made elsewhere: weights, config and tokenizer; none of a name on the hub."""
-    found = sorted(Path(folder).expanduser().glob("*"))
-    return [str(file) for file in found if file.suffix in DECIDES and file.is_file() and not file.name.startswith(".")]
+    return [str(file) for file in _files(Path(folder).expanduser()) if file.suffix in suffixes]
+
+
+def files_of_wordnet(folder) -> list[str]:
+    """The files of a WordNet database; none where there is none, which whoever reads it says."""
+    try:
+        place = wordnet.place_of(folder)
+    except MaskLabError:
+        return []
+    return list(map(str, _files(place)))
+
+
+def _files(folder) -> list[Path]:
+    """The files in a folder but for hidden ones."""
+    return [file for file in sorted(folder.glob("*")) if file.is_file() and not file.name.startswith(".")]
 
 
 def codes_of(paths, recipe: str, replicate: int) -> str | None:
@@ -123,7 +139,9 @@ class DictionaryPage(Artifact):
         recipe = split_reference(self.config.dictionaries[dictionary].model, f"dictionaries.{dictionary}.model")[0]
         files = self.paths.inputs("dictionary", dictionary=dictionary, replicate=self.REPLICATE)
         tokenizer = self.paths.tokenizer(self.config.models[recipe].tokenizer, self.REPLICATE)
-        return files | {"tokenizer": tokenizer, "dictionary": self.paths.dictionary(dictionary, self.REPLICATE)}
+        files |= {"tokenizer": tokenizer, "dictionary": self.paths.dictionary(dictionary, self.REPLICATE)}
+        folder = self.config.dictionaries[dictionary].wordnet
+        return files | ({"sources": files_of_wordnet(folder)} if folder else {})
 
     def settings(self, dictionary):
         wordnet = self.config.dictionaries[dictionary].wordnet

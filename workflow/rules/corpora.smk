@@ -12,7 +12,9 @@ rule corpus:
         R("logs/corpora/{corpus}.log"),
     threads: lambda w: settings.threads if paths.is_causal(w.corpus) else 1
     resources:
-        **cluster.asks("corpus"),
+        **cluster.asks("corpus", cluster.sort_of_corpus),
+        gpu=lambda w: cluster.gpus() if paths.is_causal(w.corpus) else None,
+        cpus_per_task=lambda w: settings.threads if paths.is_causal(w.corpus) else 1,
     params:
         config=settings_of("corpus"),
         code=code_of("corpus"),

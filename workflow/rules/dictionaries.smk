@@ -97,6 +97,7 @@ rule dictionary_page:
     params:
         config=settings_of("dictionary_page"),
         code=code_of("dictionary_page"),
+        sources=sources_of("dictionary_page"),
     message:
         "page of dictionary {wildcards.dictionary}"
     script:

@@ -90,7 +90,7 @@ def edited(noted) -> list[str]:
         return []
     from masklab.jobs import code
 
-    names = {Path(file).name for file in noted.files}
+    names = code.told_apart(noted.files).values()
     then = {part: mark for part, mark in noted.modules.items() if part in names}
     now = code.today(then, noted.files, "") if then else {}
     return sorted(part for part, mark in then.items() if now.get(part) != mark)

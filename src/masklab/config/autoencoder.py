@@ -3,7 +3,8 @@
 from masklab.config.references import split_reference
 from masklab.errors import MaskLabError
 
-READ_PREDICTIONS = ("loss", "minimal_pairs", "prediction", "curvature")  # kinds of probes
+# Kinds of probes.
+READ_PREDICTIONS = ("loss", "minimal_pairs", "prediction", "curvature", "landscape", "replaced", "paraphrased")
 
 
 def check_autoencoder(config, where, model, encoder, objective):
@@ -36,8 +37,8 @@ def check_autoencoder(config, where, model, encoder, objective):
 
 def check_head(config, probe, model, where):
     """A masked autoencoder predicts tokens through its decoder alone, which checkpoints leave out unless asked."""
-    kind, trained = config.probes[probe].kind, config.models[model]
-    decoder = config.encoders[trained.encoder].decoder
+    settings, trained = config.probes[probe], config.models[model]
+    kind, decoder = settings.kind, config.encoders[trained.encoder].decoder
     if kind not in READ_PREDICTIONS or decoder is None:
         return
     how = config.objectives[trained.objective].get("mae")
@@ -46,4 +47,9 @@ def check_head(config, probe, model, where):
             f"config: {where}: a {kind} probe reads predictions, which {model!r} makes through its decoder: set"
             f" models.{model}.keep_decoder, and this only with delta 0, aligned positions and a decoder that is not"
             " causal"
+        )
+    if kind == "curvature" and settings.width is not None:
+        raise MaskLabError(
+            f"config: {where}: {model!r} has a decoder, and only an encoder without one is known in a larger width;"
+            f" leave out the recipe, or probes.{probe}.width"
         )

@@ -10,6 +10,7 @@ Light, since the workflow asks while it is parsed.
 
 import ast
 import hashlib
+import os
 from pathlib import Path
 
 from masklab.files import fingerprint
@@ -52,29 +53,45 @@ class Sources:
         self.library, self.scripts = Path(library), Path(scripts)
         self._trees, self._parts, self._codes = {}, {}, {}
 
-    def of(self, script: str, *roots: str) -> Code:
+    def of(self, script: str, *roots: str, files=()) -> Code:
         """The code of a job.
 
         roots: what it uses beside its script: "module", "module:name", or the absolute path of a user's file.
+        files: all files of the user's that the config names, among which those of the roots are told apart by name.
         """
-        key = (script, *sorted(set(roots)))
+        key = (script, tuple(files), *sorted(set(roots)))
         if key not in self._codes:
-            self._codes[key] = Code.of(self._closure([script, *roots]))
+            self._codes[key] = Code.of(self._closure([script, *roots], files))
         return self._codes[key]
 
-    def _closure(self, roots):
+    def _closure(self, roots, files=()):
         waiting = [part for root in roots for part in self._start(root)]
-        seen, fingerprints = set(waiting), {}
+        seen, meanings = set(waiting), {}
         while waiting:
             part = waiting.pop()
             meaning, used = self._part(part)
             if meaning is not None:
-                fingerprints[self._called(part)] = meaning
+                meanings[part] = meaning
             for other in used:
                 if other not in seen:
                     seen.add(other)
                     waiting.append(other)
-        return fingerprints
+        own = list(dict.fromkeys([*files, *(root for root in roots if os.path.isabs(root))]))
+        called = self._names(own) if any(map(os.path.isabs, meanings)) else {}
+        return {called.get(part) or self._called(part): meaning for part, meaning in meanings.items()}
+
+    def _names(self, files) -> dict[str, str]:
+        """What a user's files, and those that they import from beside themselves, are called in a record.
+
+        The names of `files` depend on these alone, so that they are the same when the imports have changed.
+        """
+        found, waiting = dict.fromkeys(files), list(files)
+        while waiting:
+            for part in self._part(waiting.pop())[1]:
+                if os.path.isabs(part) and part not in found:
+                    found[part] = None
+                    waiting.append(part)
+        return told_apart(found) | told_apart(files)
 
     def _start(self, root):
         if root.endswith(".py"):
@@ -99,9 +116,8 @@ class Sources:
 
     def _whole(self, part):
         file = self._file(part)
-        beside = file.parent if part.endswith(".py") else None
         tree = self._tree(file)
-        return mark(tree), self._imported(tree, beside)
+        return mark(tree), self._imported(tree, file if part.endswith(".py") else None)
 
     def _one(self, module, name):
         statements = self._bindings(module).get(name)
@@ -133,42 +149,40 @@ class Sources:
                 bindings.setdefault(name, []).append(statement)
         return bindings
 
-    def _imported(self, tree, beside=None, only=None):
+    def _imported(self, tree, file=None, only=None):
         """Parts that the imports in a tree stand for.
 
-        beside: folder of a user's file, whose neighbours count; only: imports of this name.
+        file: the user's file that it is of, whose neighbours count; only: imports of this name.
         """
         parts = []
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    parts += self._named(alias.name, None, beside)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                    parts += self._named(alias.name, None, file)
+            elif isinstance(node, ast.ImportFrom):
                 for alias in node.names:
-                    if only in (None, alias.asname or alias.name):
-                        parts += self._named(node.module, alias.name, beside)
+                    if only not in (None, alias.asname or alias.name):
+                        continue
+                    if not node.level:
+                        parts += self._named(node.module, alias.name, file)
+                    elif file is not None:
+                        parts += _relative(node.module, alias.name, file, node.level)
         return parts
 
-    def _named(self, module, name=None, beside=None):
-        """Parts that `module`, or `name` imported from it, stands for; none if it is not ours or counts for nothing."""
+    def _named(self, module, name=None, file=None):
+        """Parts that `module`, or `name` imported from it, stands for; none if it is not ours or counts for nothing.
+
+        file: the user's file that imports it.
+        """
         if name is not None and self._file(f"{module}.{name}"):
             module, name = f"{module}.{name}", None
         if any(module == other or module.startswith(f"{other}.") for other in NOTHING):
             return []
         if not self._file(module):
-            return self._helpers(module, name, beside) if beside else []
+            return _helpers(module, name, file) if file else []
         if name not in (None, "*") and (module == BY_NAME or module.startswith(f"{BY_NAME}.")):
             return [f"{module}:{name}"]
         return [module]
-
-    def _helpers(self, module, name, beside):
-        """Files beside a user's file that an import of it reads: modules, and the packages that they lie in."""
-        parts = module.split(".") + ([name] if name else [])
-        found = []
-        for depth in range(1, len(parts) + 1):
-            base = beside / Path(*parts[:depth])
-            found += [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()][:1]
-        return list(map(str, found))
 
     # --- files ---
 
@@ -192,9 +206,10 @@ def today(noted: dict[str, str], files, root: str) -> dict[str, str]:
     files: a user's files, which are noted by their names. Parts of scripts are taken as they were noted.
     """
     sources = Sources(Path(__file__).parents[2], Path())
-    places = {Path(file).name: str(Path(file).absolute()) for file in files}
+    files = [str(Path(file).absolute()) for file in files]
     if not noted:
-        return sources._closure([root, *places.values()])
+        return sources._closure([root, *files], files)
+    places = {name: file for file, name in told_apart(files).items()}
     now = {}
     for part, then in noted.items():
         place = places.get(part, part)
@@ -203,6 +218,47 @@ def today(noted: dict[str, str], files, root: str) -> dict[str, str]:
         elif (file := sources._file(place.partition(":")[0])) and file.is_file():
             now[part] = sources._part(place)[0]
     return now
+
+
+def told_apart(files) -> dict[str, str]:
+    """File -> what it is called in a record: the shortest end of its path that is no other's, mostly its name."""
+    parts = {str(file): Path(file).parts for file in files}
+    ends = {}
+    for file, own in parts.items():
+        others = [other for other in parts.values() if other != own]
+        length = 1
+        while length < len(own) and any(other[-length:] == own[-length:] for other in others):
+            length += 1
+        ends[file] = Path(*own[-length:]).as_posix()
+    return ends
+
+
+def _helpers(module, name, file) -> list[str]:
+    """Files beside a user's file, or beside the package that it lies in, that an import of it reads."""
+    parts = module.split(".") + ([name] if name else [])
+    above = file.parent
+    while (above / "__init__.py").is_file() and above != above.parent:
+        above = above.parent
+    return [path for folder in dict.fromkeys((file.parent, above)) for path in _below(folder, parts)]
+
+
+def _relative(module, name, file, level) -> list[str]:
+    """Files that `from .module import name` in a user's file reads, with as many dots as `level`."""
+    if level > len(file.parents):
+        return []
+    folder = file.parents[level - 1]
+    package = folder / "__init__.py"
+    found = _below(folder, [*(module.split(".") if module else []), name])
+    return [str(package), *found] if package.is_file() else found
+
+
+def _below(folder, parts) -> list[str]:
+    """The modules that names below a folder stand for, one within the other, and the packages that they lie in."""
+    found = []
+    for depth in range(1, len(parts) + 1):
+        base = folder / Path(*parts[:depth])
+        found += [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()][:1]
+    return list(map(str, found))
 
 
 def mark(tree: ast.AST) -> str:

@@ -103,7 +103,7 @@ class Entry:
 
     @property
     def there(self) -> bool:
-        return (self.path / LISTING).is_file()
+        return os.path.isfile(self.path / LISTING)  # Path.is_file raises where a store cannot be read
 
     def add(self, folder: Path, files) -> None:
         """Keep `files`, which lie in `folder`, all or none; an entry that exists stays. OSError: it could not be.
@@ -223,7 +223,7 @@ def take(entry: Entry | None, outputs, inputs, again: bool = False) -> list[Path
     except Exception as error:
         log.warning("%s: could not be taken from the store (%s)", entry.path, _reason(error))
         return []
-    return fetched if all(Path(file).is_file() for file in outputs) else []
+    return fetched if all(map(os.path.isfile, outputs)) else []
 
 
 def _reason(error) -> str:

@@ -78,12 +78,38 @@ def read_assumptions(*files) -> dict:
         if not isinstance(content, dict) or (unknown := sorted(set(content) - set(merged))):
             unknown = unknown if isinstance(content, dict) else "no mapping"
             raise MaskLabError(f"{file}: {unknown}: allowed are {', '.join(merged)}")
+        _check_numbers(file, content, merged)
         merged = overlay(merged, content)
         devices = merged["devices"] if isinstance(merged["devices"], dict) else {}
         for name, entry in devices.items() or [("", None)]:
             if lacks := _lacking(entry, least):
                 raise MaskLabError(f"{file}: devices.{name or '<name>'}: lacks {', '.join(lacks)}, as {LEAST} has them")
     return merged
+
+
+def _check_numbers(file, value, like, where: str = "") -> None:
+    """All that is assumed are numbers, in mappings and lists as those of `like`; but for `gpu` of a device."""
+    wrong = None
+    if isinstance(like, dict) or (like is None and isinstance(value, dict)):
+        if isinstance(value, dict):
+            for key, each in value.items():
+                _check_numbers(file, each, (like or {}).get(key), f"{where}.{key}".lstrip("."))
+        else:
+            wrong = "must be a mapping"
+    elif isinstance(like, list) or (like is None and isinstance(value, list)):
+        if isinstance(value, list):
+            for each in value:
+                _check_numbers(file, each, 0, where)
+        else:
+            wrong = "must be a list of numbers"
+    elif where.startswith("devices.") and where.endswith(".gpu"):
+        wrong = None if isinstance(value, bool) else "must be true or false"
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        wrong = "must be a number"
+        if isinstance(value, str):
+            wrong += "; with a power of ten YAML reads one only if it has a point and a sign, such as 67.0e+12"
+    if wrong:
+        raise MaskLabError(f"{file}: {where}: {value!r}: {wrong}")
 
 
 def _lacking(entry, least, above: str = "") -> list[str]:

@@ -1,17 +1,23 @@
 """What a job costs: seconds of its device, tokens, FLOPs, bytes that stay."""
 
+import contextlib
 import functools
+import itertools
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from masklab.config import checkpoints, split_reference
+from masklab.config.adopted import shape
 from masklab.config.autoencoder import READ_PREDICTIONS
+from masklab.config.growth import sized
 from masklab.config.masks import masks_called
 from masklab.config.replicates import split_instance, trained_replicates
 from masklab.config.schema import Encoder, LabelFiles, Masking
 from masklab.config.units import units
+from masklab.errors import MaskLabError
 from masklab.models.flops import count_parameters, mean_masks, pretraining_flops, training_flops
 from masklab.models.flops import forward_flops as encoder_flops
 from masklab.phrases import LEVELS
@@ -22,7 +28,9 @@ from masklab.training.side_by_side import stacks
 FLOAT = 4  # bytes of a stored weight
 SIDES = 2  # tokens of a sequence that are never hidden: [CLS] and [SEP]
 # Kinds of probes whose cost has a method of its own; a user's kind may be called anything.
-MEASURED = ("finetune", "replaced", "paraphrased", "linear_probe", "minimal_pairs")
+MEASURED = ("finetune", "replaced", "paraphrased", "linear_probe", "minimal_pairs", "landscape")
+FINETUNED = ("replaced", "paraphrased")  # those that read predictions, but fine-tune the encoder alone most of the time
+SUMMED = 8  # sentences of a sum of gradients, as in `curvature.trace`
 LEARNED = 3  # codes that take as long as one step of learning from one vector, which changes the atoms too
 
 
@@ -74,6 +82,8 @@ class Costs:
         self.paths, self.config, self.device, self.assumed = paths, paths.config, device, assumptions
         self.sizes = Sizes(paths, assumptions)
         self.start = device.entry["start_seconds"]
+        entries = [(name, entry) for name, entry in assumptions["devices"].items() if not entry["gpu"]]
+        self.host = Device(*entries[0]) if device.is_gpu and entries else device  # of jobs that ask for no GPU
         self.parameters, self.replicates = {}, trained_replicates(self.config)
 
     def of(self, job) -> Cost:
@@ -101,7 +111,36 @@ class Costs:
 
     def _corpus(self, corpus):
         tokens = self.tokens_of(corpus, self.tokenizer_of(corpus))
+        if self.config.corpora[corpus].kind == "causal":
+            return self._sampled(corpus, tokens)
         return self._read(tokens, 2 * tokens)
+
+    def _sampled(self, corpus, tokens):
+        """Sentences of a causal model, which is called for the next word of a batch of them, and again, to the end."""
+        entry = self.config.corpora[corpus]
+        encoder, vocab = self.causal(corpus)
+        drawn = {entry.vocabulary: entry.sequences + entry.valid + entry.test}  # words that are scored -> sentences
+        if entry.frequency == "sampled":
+            drawn[vocab] = drawn.get(vocab, 0) + entry.counted
+        length, calls = entry.length, sum(math.ceil(count / entry.batch_size) for count in drawn.values())
+        flops = sum(count * forward_flops(encoder, words, 1, length, length) for words, count in drawn.items())
+        layers = calls * length * encoder.layers / 3
+        seconds = self.device.seconds(flops, layers, encoder.hidden, what="forward")
+        seconds += tokens / self.assumed["tokens_per_second"]
+        return Cost(self.start + seconds, int(self.device.is_gpu), flops, stored=2 * tokens)
+
+    def causal(self, corpus) -> tuple[Encoder, int]:
+        """The causal model that a corpus is drawn from, as an encoder of its size, and its vocabulary."""
+        named = self.config.corpora[corpus].causal
+        if (model := self.config.causal_models.get(named)) is not None:
+            sizes = {key: getattr(model, key) for key in ("layers", "hidden", "heads")}
+            vocab = self.sizes.vocabulary(model.tokenizer)
+        else:
+            sizes, vocab = self.assumed["causal_model"], self.assumed["folder_vocabulary"]
+            with contextlib.suppress(MaskLabError):  # an id of the hub, or a folder that does not say how large it is
+                found = shape(Path(named).expanduser())
+                sizes = {key: found[key] for key in sizes}
+        return Encoder(positions="absolute", norm="pre", **sizes), vocab
 
     def _tokenizer(self, tokenizer):
         entry = self.config.tokenizers[tokenizer]
@@ -202,10 +241,11 @@ class Costs:
         length = max(1, round(self.sizes.length(source.corpus, source.tokenizer)))
         return self.config.encoders[source.encoder], self.tokens_of(source.corpus, source.tokenizer), length
 
-    def _states(self, encoder, tokens, length):
-        """Seconds and FLOPs of hidden states of so many tokens."""
+    def _states(self, encoder, tokens, length, device=None):
+        """Seconds and FLOPs of hidden states of so many tokens. device: None: that of the plan."""
         flops = forward_flops(encoder, 0, 1, length, length) / length * tokens
-        return self.device.of(encoder, flops, encoder.layers / 3 * tokens / 4096, what="forward"), flops
+        device = device or self.device
+        return device.of(encoder, flops, encoder.layers / 3 * tokens / 4096, what="forward"), flops
 
     def _dictionary(self, dictionary):
         entry = self.config.dictionaries[dictionary]
@@ -238,20 +278,22 @@ class Costs:
     def _dictionary_page(self, dictionary):
         """States and codes of the tokens that are looked at, once more for an encoder with initial weights, whose
         dictionary is learned for the page, and dictionaries of other sizes; then words, similarities and a figure.
+        All on CPUs: the job asks for no GPU.
         """
         entry = self.config.dictionaries[dictionary]
         encoder, tokens, length = self.source(dictionary)
         looked = min(tokens, TOKENS)
-        seconds, flops = self._states(encoder, 2 * looked, length)
+        seconds, flops = self._states(encoder, 2 * looked, length, self.host)
         learned = LEARNED * entry.batch_size * (sum(SIZES) * min(entry.iterations, ITERATIONS) + entry.iterations)
-        seconds += (2 * looked + learned) / self._coded_per_second(entry)
+        seconds += (2 * looked + learned) / self._coded_per_second(entry, self.host)
         seconds += looked / self.assumed["words_per_second"]
         return Cost(self.assumed["start_seconds"] + seconds, flops=2 * flops)
 
-    def _coded_per_second(self, entry):
+    def _coded_per_second(self, entry, device=None):
         """Vectors coded per second; the work of a lasso grows with the atoms, and is stated for 1000."""
-        slower = self.device.entry.get("fista", 1) if entry.solver == "fista" else 1
-        return self.device.entry["codes_per_second"] * 1000 / entry.atoms / slower
+        device = device or self.device
+        slower = device.entry.get("fista", 1) if entry.solver == "fista" else 1
+        return device.entry["codes_per_second"] * 1000 / entry.atoms / slower
 
     # --- measuring --------------------------------------------------------------
 
@@ -259,7 +301,7 @@ class Costs:
         entry, trained = self.config.probes[probe], self.config.models[recipe]
         steps, tasks = units(entry, trained)[unit]
         encoder = self.config.encoders[trained.encoder]
-        if entry.kind not in READ_PREDICTIONS:  # the others read the encoder alone
+        if entry.kind not in READ_PREDICTIONS or entry.kind in FINETUNED:  # the others read the encoder alone
             encoder = encoder.model_copy(update={"decoder": None})
         if encoder.kind == "words":
             fits = len(tasks) * len(getattr(entry, "sizes", None) or [1])
@@ -269,6 +311,13 @@ class Costs:
         return Cost(self.start + len(steps) * seconds, int(self.device.is_gpu), len(steps) * flops)
 
     def _finetune(self, probe, model, encoder, tasks):
+        """With every combination of the values of a grid."""
+        grid = getattr(probe, "grid", {})
+        searched = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+        costs = [self._tuned(probe.model_copy(update=values), model, encoder, tasks) for values in searched]
+        return tuple(map(sum, zip(*costs, strict=True)))
+
+    def _tuned(self, probe, model, encoder, tasks):
         seconds = flops = 0.0
         for task in tasks:
             train, valid, test = self.sizes.rows(task)
@@ -321,10 +370,12 @@ class Costs:
         for task in tasks:
             train, valid, test = self.sizes.rows(task)
             length = round(self.sizes.task_length(task, model_length(self.config, model), model.tokenizer))
-            each = forward_flops(encoder, 0, 1, length, length) * (train + valid + test)
-            updates = len(probe.seeds) * len(probe.sizes or [1]) * probe.epochs * math.ceil(train / probe.batch_size)
+            sizes = probe.sizes or [train]
+            read = train if probe.examples == "drawn" else max(sizes)
+            each = forward_flops(encoder, 0, 1, length, length) * (read + valid + test)
+            updates = len(probe.seeds) * probe.epochs * sum(math.ceil(size / probe.batch_size) for size in sizes)
             flops += each
-            seconds += self.device.of(encoder, each, encoder.layers * train / 64 / 3)
+            seconds += self.device.of(encoder, each, encoder.layers * read / 64 / 3)
             seconds += updates * self.device.entry["linear_seconds"]
         return seconds, flops
 
@@ -339,6 +390,19 @@ class Costs:
             flops += sequences * forward_flops(encoder, self.sizes.vocabulary(model.tokenizer), 1, length, 1)
             layers += encoder.layers / 3 * sequences * length / probe.batch_tokens
         return self.device.of(encoder, flops, layers, what="forward"), flops
+
+    def _landscape(self, probe, model, encoder, tasks):
+        """A pass for every point of every slice, and the gradients of the first one, in the model as it has grown."""
+        times, layers = sized(encoder, probe.width, probe.layers)
+        grown = {"hidden": encoder.hidden * times, "heads": encoder.heads * times, "layers": layers}
+        if encoder.intermediate is not None:
+            grown["intermediate"] = encoder.intermediate * times
+        encoder, points = encoder.model_copy(update=grown), (probe.directions + 1) * probe.points
+        length = max(1, round(self.sizes.length(model.corpus, model.tokenizer)))
+        sentences = points * probe.sentences + 3 * probe.gradients * SUMMED
+        flops = sentences * forward_flops(encoder, self.sizes.vocabulary(model.tokenizer), 1, length, 1)
+        calls = points * math.ceil(probe.sentences / probe.batch_size) / 3 + probe.gradients
+        return self.device.of(encoder, flops, encoder.layers * calls), flops
 
     def _passes(self, probe, model, encoder, tasks):
         """Some forward passes over test sequences."""

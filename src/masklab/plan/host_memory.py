@@ -38,7 +38,13 @@ class Memory:
         return min(BLOCKS, WORD * self.costs.tokens_of(corpus, tokenizer))
 
     def _corpus(self, corpus):
-        return self._tokens(corpus, self.costs.tokenizer_of(corpus))
+        text, entry = self._tokens(corpus, self.costs.tokenizer_of(corpus)), self.config.corpora[corpus]
+        if entry.kind != "causal":
+            return text
+        encoder, vocab = self.costs.causal(corpus)
+        weights = FLOAT * (vocab * encoder.hidden + 12 * encoder.layers * encoder.hidden**2)
+        keys = 2 * FLOAT * entry.batch_size * entry.length * encoder.layers * encoder.hidden  # of words already drawn
+        return text + 2 * weights + (CONTEXT if self.on_gpu else keys)
 
     def _tokenizer(self, tokenizer):
         entry = self.config.tokenizers[tokenizer]

@@ -1,0 +1,25 @@
+"""Arguments of commands that cannot be meant: one line, before any work."""
+
+import pytest
+
+from masklab.cli import main
+
+RANK = ["rank", "folder", "--text", "text.txt"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["plan", "--at-once", "0"], "--at-once: 0: must be at least 1"),
+        (["plan", "--at-once", "-2"], "--at-once: -2: must be at least 1"),
+        ([*RANK, "--lines", "-1"], "--lines: -1: must be at least 1: else there is no text"),
+        ([*RANK, "--length", "1"], "--length: 1: must be at least 3: [CLS], a token and [SEP]"),
+        ([*RANK, "--output", "none/x.csv"], "--output: none/x.csv: there is no folder none"),
+        ([*RANK, "--plot", "none/x.png"], "--plot: none/x.png: there is no folder none"),
+        ([*RANK, "--output", "."], "--output: .: is a folder; name a file"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line(words, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 1
+    assert capsys.readouterr().err == f"masklab: {said}\n"
