@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from masklab.errors import MaskLabError
 from masklab.files import atomic_folder, read_json, read_table
 from masklab.markdown import escaped
+from masklab.scores.facts import base
 from masklab.texts import TextFile
 
 MILLION = 1_000_000
@@ -220,7 +221,7 @@ def _scores(made, config, results) -> list[tuple[str, str, int, str, float]]:
     for row in table.to_pylist():
         metric = row["metric"]
         if metric in ("accuracy", "accuracy_full_width", "mcc", "f1", "pearson", "spearman", "exact"):
-            key = row["task"].partition("/")[0], row["probe"], row["train_size"], metric
+            key = base(row["task"]), row["probe"], row["train_size"], metric
             values.setdefault(key, {}).setdefault(row["task"], []).append(row["value"])
     means = {key: [sum(each) / len(each) for each in tasks.values()] for key, tasks in values.items()}
     return [(*key, sum(each) / len(each)) for key, each in sorted(means.items())]

@@ -128,6 +128,13 @@ def test_margins_of_what_is_no_score():
         given = replace(view(margins=margins), probes=probes)
         found = one(claim, Results(given, rows_to_frame(rows)))
         assert found["verdict"] == verdict and found["unit"] == "rank interpolated"
+    claim = replace(claim, effect=difference(*(rank.of(rank.recipe, form="log") for rank in ranks)))
+    for margins, verdict in (
+        ({"rank_interpolated": 0.5}, "inconclusive"),
+        ({"log_rank_interpolated": 0.05}, "negligible"),
+    ):
+        found = one(claim, Results(replace(view(margins=margins), probes=probes), rows_to_frame(rows)))
+        assert found["verdict"] == verdict and found["unit"] == "log rank interpolated"
 
 
 def test_a_score_may_have_a_margin_of_its_own():

@@ -270,6 +270,11 @@ def test_what_is_outdated_says_so(made, tmp_path):
     text = page(tmp_path).text
     assert text.count("earlier configuration") == 1
     assert text.index("Figure 4") < text.index("earlier configuration") < text.index("mae_figure4")
+    assert "(outdated)" not in text
+    write(tmp_path, outline(config), outdated=["mae_claims"])
+    for said in (page(tmp_path).text, (tmp_path / "README.md").read_text()):
+        assert said.count("earlier configuration") == 1 and said.count("(outdated)") == 1
+        assert said.index("(outdated)") < said.index("Claims") < said.index("earlier configuration")
 
 
 def test_equal_results_give_equal_pages(made):

@@ -90,6 +90,15 @@ def test_nothing_is_bold_where_paired_intervals_overlap():
     assert marks(apart, nulls={"shuffled": [0.9, 0.81, 0.86]})["A"] != "best"
 
 
+def test_a_row_is_over_the_replicates_that_all_its_cells_have():
+    """Others are of languages of their own: harder ones would make a better model look worse."""
+    values = {"a": [0.75, 0.74, 0.76], "b": [0.70, 0.69, 0.70, 0.95, 0.96]}
+    found = table(values, nulls={"untrained": [0.69, 0.69, 0.69, 0.9, 0.9]}).set_index("label")
+    assert found["mark"]["A"] == "best" and found["value"]["B"] == pytest.approx(np.mean(values["b"][:3]))
+    assert found["replicates"][["A", "B"]].tolist() == [3, 3]
+    assert found["value"]["null: untrained"] == pytest.approx(0.69)
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_fewer_than_three_replicates_make_nothing_bold(count):
     found = table({"a": [0.90, 0.91][:count], "b": [0.70, 0.71][:count]})

@@ -194,6 +194,11 @@ def test_nulls_and_facts(rows, found):
     assert found.majority(pairs.of("a", form="log")) is None
     assert found.null(BOTH.of("b"), "majority") is None
     assert found.majority(BOTH.of("a", over="train_size")).data.shape == (3, 5, 1)
+    later = Results(
+        view(), rows[(rows["task"] != "u") | (rows["step"] == 40)]
+    )  # a task measured at the last step alone
+    curve = later.majority(BOTH.of("a", step="all", over="step"))
+    assert curve.x.tolist() == [40] and (curve.data == 0).all() and curve.data.shape == (3, 1, 1)
     assert (found.fact("a", "steps"), found.fact("a", "flops"), found.fact("n", "flops")) == (40, 4.0, None)
 
 
@@ -203,6 +208,7 @@ def test_what_lies_within_the_saturation_is_at_equal_loss(rows, found):
     worse = rows.copy()
     worse.loc[(worse["recipe"] == "b") & (worse["metric"] == "gap"), "value"] += 0.03
     assert Results(view(), worse).at_equal_loss("abn") == ["a", "n"] and found.at_equal_loss("abn") == ["a", "b", "n"]
+    assert found.at_equal_loss("abn", {"a": 10, "b": "all"}) == ["b", "n"]  # by the checkpoint of a that is read
 
 
 def test_means_are_over_the_replicates_that_all_have(rows):

@@ -59,7 +59,7 @@ def _study(root, study, options, outdated):
         "question": study["question"],
         "scale": _scale(study["scale"]),
         "command": command(name, options),
-        "claims": _claims(root, name, options) if study["claims"] else None,
+        "claims": _claims(root, name, options, outdated) if study["claims"] else None,
         "other": False,
         "scores": kept_rows(root / "made", name),
     }
@@ -150,10 +150,15 @@ def _files(root, section, stem) -> dict[str, str]:
     return {called: quote(path) for called, path in there.items()}
 
 
-def _claims(root, study, options):
+def _claims(root, study, options, outdated):
     """Verdicts counted, headlines, commonest reasons; of claims that are not there only how to test them."""
     target = f"{study}_claims"
-    about = {"target": target, "command": command(target, options), "files": _files(root, "claims", f"claims/{study}")}
+    about = {
+        "target": target,
+        "command": command(target, options),
+        "files": _files(root, "claims", f"claims/{study}"),
+        "outdated": target in outdated,
+    }
     try:
         frame = gather([root / "claims" / f"{study}.parquet"])
     except MaskLabError:

@@ -40,9 +40,10 @@ MARKS = {
 }
 
 
-def cell(results: Results, reading: Reading, panel: str, row: str, label: str, metric: str) -> dict:
-    """A row of `TIDY` for one reading; an empty cell where it was not measured."""
-    mean, steps = results.estimate(reading), results.rows(reading)["step"]
+def cell(results: Results, reading: Reading, panel: str, row: str, label: str, metric: str, shared=None) -> dict:
+    """A row of `TIDY` for one reading; an empty cell where it was not measured. shared: over these replicates alone."""
+    own, steps = results.values(reading), results.rows(reading)["step"]
+    mean = results.estimated((own.at(shared) if shared and own.replicates else own).scalar, reading)
     step = int(steps.max()) if len(steps) else 0
     return filled(mean, panel, row, reading.recipe, label, metric, step, results.items_behind(reading))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from masklab.config.kinds import imported
 from masklab.errors import MaskLabError
+from masklab.scores.facts import base
 from masklab.scores.reading import leaves, needs
 from masklab.scores.view import View
 
@@ -49,7 +50,7 @@ class Item:
         """The part of a view that it shows: its params. MaskLabError if it would choose otherwise from that alone."""
         chosen = self.choose(view)
         pairs = needs(chosen, view, self.nulls)
-        tasks = {task.partition("/")[0] for reading in leaves(chosen) for task in reading.tasks}
+        tasks = {base(task) for reading in leaves(chosen) for task in reading.tasks}
         corpora = set(self.corpora(view))
         shown = [name for name in view.recipes if view.recipes[name]["corpus"] in corpora]
         part = view.only([*(recipe for _, recipe in pairs), *shown], tasks, [probe for probe, _ in pairs])

@@ -216,13 +216,18 @@ def _apart(values, room):
 def examples_axis(axes, sizes) -> None:
     """Numbers of examples: a log axis where they grow by a factor, a linear one where they grow by an amount."""
     sizes = np.asarray(sizes, float)
-    axes.set_xlabel("Fine-tuning examples" + (LOG if geometric(sizes) else ""))
+    axes.set_xlabel(f"Fine-tuning examples{scale_of(sizes)}")
     if geometric(sizes):
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
     every = -(-len(sizes) // 6)
     axes.xaxis.set_major_locator(FixedLocator(sizes[::-1][::every][::-1]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 10_000 else f"{x:,.0f}"))
+
+
+def scale_of(sizes) -> str:
+    """What the label of an `examples_axis` ends with."""
+    return LOG if geometric(sizes) else ""
 
 
 def geometric(sizes) -> bool:

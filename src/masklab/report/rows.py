@@ -37,20 +37,25 @@ def table_of(results: Results, chosen: dict[str, dict[str, dict[str, Reading]]])
 
 
 def row_cells(results: Results, readings: dict[str, Reading], panel: str, row: str) -> list[dict]:
-    """Cells of one row: the readings by label, then the best null of each kind, and the majority in any case."""
-    metric = next(iter(readings.values())).unit(results.view)
+    """Cells of one row: the readings by label, then the best null of each kind, and the majority in any case.
+
+    All of them are over the replicates that all its readings have, where there are such: others may be of languages of
+    their own, and a row is read across.
+    """
+    metric, shared = next(iter(readings.values())).unit(results.view), results.shared(readings.values())
     values = {label: results.values(reading) for label, reading in readings.items()}
-    values = {label: own for label, own in values.items() if own.replicates}
-    nulls = best_of_kinds(results, readings.values())
+    values = {label: own.at(shared or own.replicates) for label, own in values.items() if own.replicates}
+    nulls = best_of_kinds(results, readings.values(), shared)
     scored = is_scored(readings.values())
     marks = {label: mark(results, readings[label], own, nulls) for label, own in values.items()} if scored else {}
     best = best_of({**values, **{f"{NULL}{kind}": own for kind, own in nulls.items()}}) if scored else None
     cells = []
     for label, reading in readings.items():
-        majority = results.majority(reading) if scored else None
+        majority = _within(results.majority(reading), shared) if scored else None
         level = math.nan if majority is None else mean_of(majority)
         shown = "best" if label == best else marks.get(label, "")
-        cells.append(cell(results, reading, panel, row, label, metric) | {"majority": level, "mark": shown})
+        made = cell(results, reading, panel, row, label, metric, shared)
+        cells.append(made | {"majority": level, "mark": shown})
     for kind, own in nulls.items():
         made = _null(results, own, next(iter(readings.values())))
         cells.append(filled(made, panel, row, "", f"{NULL}{kind}", metric))
@@ -81,8 +86,19 @@ def _null(results, own: Values, reading) -> Estimate:
     return Estimate(made.value, math.nan, math.nan, replicates=made.replicates) if made.half < EQUAL else made
 
 
-def best_of_kinds(results: Results, readings) -> dict[str, Values]:
-    """Kind of null -> the best of that kind among the nulls of some readings; the majority, or chance, last."""
+def _within(own: Values | None, shared) -> Values | None:
+    """Values over the shared replicates alone; as they are where nothing is shared, None where none of them is."""
+    if own is None or shared is None:
+        return own
+    there = [replicate for replicate in shared if replicate in own.replicates]
+    return own.at(there) if there else None
+
+
+def best_of_kinds(results: Results, readings, shared=None) -> dict[str, Values]:
+    """Kind of null -> the best of that kind among the nulls of some readings; the majority, or chance, last.
+
+    shared: over these replicates alone.
+    """
     kinds: dict[str, Values] = {}
     for reading in readings:
         nulls = {kind: own for kind, own in results.nulls(reading).items() if kind != MAJORITY}
@@ -90,6 +106,8 @@ def best_of_kinds(results: Results, readings) -> dict[str, Values]:
             nulls[called(results, reading)] = majority
         sign = -1 if reading.metric in LOWER else 1
         for kind, own in nulls.items():
+            if (own := _within(own, shared)) is None:
+                continue
             if kind not in kinds or sign * mean_of(own) > sign * mean_of(kinds[kind]):
                 kinds[kind] = own
     last = (MAJORITY, CHANCE)

@@ -18,6 +18,11 @@ WITHOUT_NETWORK = ("kind", "order", "max_positions")  # keys of an encoder that 
 SPEED = ("log_every", "validate_every", "save_minutes", "micro_batch", "processes", "nodes", "compile", "replicates")
 
 
+def base(task: str) -> str:
+    """The task as the config has it: "blimp/anaphor_agreement" -> "blimp"."""
+    return task.partition("/")[0]
+
+
 def flat(value, prefix: str = "") -> dict:
     """Nested mappings as one, keys joined by dots; everything else is a value."""
     if not isinstance(value, dict):

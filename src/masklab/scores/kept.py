@@ -11,6 +11,7 @@ import pandas as pd
 
 from masklab.errors import MaskLabError
 from masklab.files import read_table, write_parquet
+from masklab.scores.facts import base
 
 FOLDER = "studies"  # below `made/`
 FACTS = "facts.parquet"  # likewise
@@ -50,7 +51,7 @@ def with_kept_facts(frame, made, declared):
         scores = [pd.read_parquet(made / FOLDER / f"{study}.parquet") for study in held(made, declared)]
         used = {("recipe", name) for table in scores for name in table["recipe"]}
         used |= {("probe", name) for table in scores for name in table["probe"]}
-        used |= {("task", name.partition("/")[0]) for table in scores for name in table["task"]}
+        used |= {("task", base(name)) for table in scores for name in table["task"]}
         keys = pd.Series(list(zip(before["noun"], before["name"], strict=True)), index=before.index, dtype=object)
         corpora = before[keys.isin(used) & (before["key"] == "corpus")]["value"]
         used |= {("corpus", json.loads(name)) for name in corpora}

@@ -1,9 +1,12 @@
 """What always giving one answer scores: the null that every task of labels has."""
 
+from functools import reduce
+
 import numpy as np
 
+from masklab.scores.facts import base
 from masklab.scores.per_replicate import Values
-from masklab.scores.reading import Reading, base
+from masklab.scores.reading import Reading
 
 # What always giving one answer scores: another metric of the same rows, or a number.
 MAJORITY = {
@@ -32,6 +35,11 @@ def majority(results, reading: Reading) -> Values | None:
     parts = [_of_task(results, reading, task) for task in reading.tasks]
     if any(part is None for part in parts):
         return None
+    if parts[0].x is not None:  # tasks may have been measured at other steps
+        x = reduce(np.intersect1d, [part.x for part in parts])
+        parts = [Values(part.replicates, part.data[:, np.isin(part.x, x)], x) for part in parts]
+        if not len(x):
+            return None
     shared = [r for r in parts[0].replicates if all(r in part.replicates for part in parts)]
     of_one = [reading.of(reading.recipe, tasks=(task,)) for task in reading.tasks]
     # a task counts in the score's mean for each of its splits, sizes and phenomena

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 from masklab.errors import MaskLabError
-from masklab.scores.reading import CONVERGED, Reading, base
+from masklab.scores.facts import base
+from masklab.scores.reading import CONVERGED, Reading
 from masklab.scores.view import View
 
 TEST = ("test", "matched")  # splits that a reading without splits reads

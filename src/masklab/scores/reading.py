@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from masklab.errors import MaskLabError
+from masklab.scores.facts import base
 from masklab.scores.view import View
 
 # Metric of no task -> kind of the probe that measures it.
@@ -152,11 +153,6 @@ class Reading:
         """Its fields that are not the default, JSON-able."""
         given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {name: list(v) if isinstance(v, tuple) else v for name, v in given.items() if v not in (None, (), "")}
-
-
-def base(task: str) -> str:
-    """The task as the config has it: "blimp/anaphor_agreement" -> "blimp"."""
-    return task.partition("/")[0]
 
 
 def task_names(tasks: Iterable[str]) -> dict[str, str]:

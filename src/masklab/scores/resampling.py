@@ -5,8 +5,8 @@ import functools
 import numpy as np
 
 from masklab.rng import generator
+from masklab.scores.facts import base
 from masklab.scores.items import KEY, LISTS, resampled
-from masklab.scores.reading import base
 from masklab.scores.view import View
 
 

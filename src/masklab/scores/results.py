@@ -190,13 +190,17 @@ class Results:
         """Keys of gaps that lie within the study's saturation of the lowest: checkpoints, or recipes."""
         return [key for key, gap in gaps.items() if gap <= min(gaps.values()) + self.view.saturation]
 
-    def at_equal_loss(self, recipes) -> list[str]:
+    def at_equal_loss(self, recipes, steps=None) -> list[str]:
         """Those of some recipes whose last loss is within the study's saturation of the lowest of all, in order.
 
-        Means are over the replicates that all have: each may have a language of its own.
+        Means are over the replicates that all have: each may have a language of its own. steps: recipe -> the
+        checkpoint whose loss counts, in place of the last.
         """
         shared = self.shared(map(_gaps_of, recipes))
-        last = {recipe: gaps[max(gaps)] for recipe in recipes if (gaps := self.gaps(recipe, shared))}
+        steps, last = steps or {}, {}
+        for recipe in recipes:
+            if gaps := self.gaps(recipe, shared):
+                last[recipe] = gaps.get(steps.get(recipe), gaps[max(gaps)])
         return self.saturated(last)
 
     def shown_equal(self, gap: Reading, other: Reading, one: bool = True) -> bool:

@@ -12,7 +12,7 @@ from masklab.config.nulls import null_recipes
 from masklab.config.references import steps_measured, study_models
 from masklab.config.replicates import measured_replicates
 from masklab.errors import MaskLabError
-from masklab.scores.facts import NAMES, probe_facts, recipe_facts, task_facts
+from masklab.scores.facts import NAMES, base, probe_facts, recipe_facts, task_facts
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class View:
         pairs = study_pairs(config, name)
         recipes = list(dict.fromkeys([*study_models(study), *(recipe for _, recipe in pairs)]))
         tasks = [task for probe in study.probes for task in config.probes[probe].tasks]
-        tasks += [task.partition("/")[0] for members in study.sets.values() for task in members]
+        tasks += [base(task) for members in study.sets.values() for task in members]
         return cls(
             study=name,
             title=study.title,
@@ -81,9 +81,7 @@ class View:
             for title, members in self.panels.items()
         }
         # of pairs a set may name paradigms: they are there where their task is
-        sets = {
-            name: [task for task in members if task.partition("/")[0] in tasks] for name, members in self.sets.items()
-        }
+        sets = {name: [task for task in members if base(task) in tasks] for name, members in self.sets.items()}
         return replace(
             self,
             panels={title: members for title, members in panels.items() if members},
@@ -171,7 +169,7 @@ class View:
 
     def measured_by(self, recipe: str, kinds: Iterable[str] = (), tasks: Iterable[str] = ()) -> list[str]:
         """Probes of the study that measure a recipe: of these kinds (any), on some of these tasks or their parts."""
-        kinds, tasks = set(kinds), {task.partition("/")[0] for task in tasks}
+        kinds, tasks = set(kinds), {base(task) for task in tasks}
         return [
             name
             for name, facts in self.probes.items()

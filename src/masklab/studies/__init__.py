@@ -79,7 +79,8 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
         twice = next(claim.name for claim in every if sum(other.name == claim.name for other in every) > 1)
         raise MaskLabError(f"config: studies.{name}.claims: {twice!r} names two claims")
     for metric in study.margins:
-        if metric not in (named := [*PROBES, *CORRELATIONS, *(score.replace(" ", "_") for score in SCORES)]):
+        named = [*PROBES, *(f"log_{each}" for each in PROBES), *CORRELATIONS]
+        if metric not in (named := [*named, *(score.replace(" ", "_") for score in SCORES)]):
             there = choices(metric, named, "there are", 30)
             raise MaskLabError(f"config: studies.{name}.margins: no metric {metric!r}{there}")
     where = f"config: studies.{name}.claims"

@@ -15,7 +15,17 @@ from matplotlib.ticker import MaxNLocator
 from masklab.errors import MaskLabError
 from masklab.report import style
 from masklab.report.levels import Levels
-from masklab.report.marks import SPAN, aside, examples_axis, interval_key, limits, note, plain_log, write_note
+from masklab.report.marks import (
+    SPAN,
+    aside,
+    examples_axis,
+    geometric,
+    interval_key,
+    limits,
+    note,
+    plain_log,
+    write_note,
+)
 from masklab.report.rows import mean_of
 from masklab.studies.dh.select import (
     BAG,
@@ -117,7 +127,8 @@ def transfer(results, chosen):
     _legend(figure, data)
     several = [spelling_in_words(spelling) for spelling, _ in chosen if spelling != "single"]
     said = f"features of {several[0]}; " if len(set(several)) == 1 and len(chosen) == len(several) else ""
-    write_note(figure, f"{SAID}; {said}{note([data], 'test sequences of a domain', beside=True)}; sizes on a log scale")
+    scale = "; sizes on a log scale" if geometric(sorted(data["x"].unique())) else ""
+    write_note(figure, f"{SAID}; {said}{note([data], 'test sequences of a domain', beside=True)}{scale}")
     order = ["spelling", "share", "mix", "start", "recipe", "task", "domain", "x", "value", "low", "high", "spread"]
     order += ["replicates", "items", "n", "majority"]
     return figure, data[order].rename(columns={"x": "train_size"})

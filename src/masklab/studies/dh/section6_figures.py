@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from masklab.errors import MaskLabError
 from masklab.phrases import EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, is_drawn
 from masklab.report import style
-from masklab.report.marks import examples_axis, interval_key, note, plain_log, write_note
+from masklab.report.marks import examples_axis, interval_key, note, plain_log, scale_of, write_note
 from masklab.report.rows import table_of
 from masklab.studies.dh.figures import LOOKS, MAJORITY, STRONG, _side_by_side
 from masklab.studies.dh.section6 import LOW, PARTS, STARTS
@@ -38,9 +38,9 @@ def replaced(results, chosen):
         for axes, part in zip(row, PARTS.values(), strict=True):
             cell = data[(data["level"] == name) & (data["part"] == part)]
             _draw(axes, cell)
-            examples_axis(axes, sorted(data["x"].unique()))
+            examples_axis(axes, sizes := sorted(data["x"].unique()))
             axes.set_title(part[0].upper() + part[1:])
-            axes.set_xlabel("Examples (log scale)" if name == [*chosen][-1] else "")
+            axes.set_xlabel(f"Examples{scale_of(sizes)}" if name == [*chosen][-1] else "")
         row[0].set_ylabel(f"{name[0].upper()}{name[1:]}\nCorrelation of $D_f$ with $D_{{f_0}}$")
     _finish(figure, grid, data, said=f"{SAID}; {WHICH}" if any(map(is_drawn, chosen)) else SAID)
     return figure, data.rename(columns={"x": "train_size"})
@@ -119,8 +119,8 @@ def text(results, chosen):
         for axes, axis in zip(row, axes_there, strict=True):
             cell = data[(data["recipe"] == recipe) & (data["task"] == task) & (data["axis"] == axis)]
             _draw(axes, cell.rename(columns={"level": "start"}), LEVEL_LOOKS)
-            examples_axis(axes, sorted(cell["x"].unique()))
-            axes.set_xlabel(f"{axis[0].upper()}{axis[1:]} (log scale)")
+            examples_axis(axes, sizes := sorted(cell["x"].unique()))
+            axes.set_xlabel(f"{axis[0].upper()}{axis[1:]}{scale_of(sizes)}")
         row[0].set_ylabel(f"{view.label(recipe)}, {task}\nCorrelation of $D_f$ with $D_{{f_0}}$")
     _finish(figure, grid, data.rename(columns={"level": "start"}), LEVEL_LOOKS, OF_TEXT)
     order = [

@@ -2,7 +2,7 @@
 
 FIGURES = {
     "figure1": "Pre-training loss and accuracy of a linear probe over the updates, for every size of model.",
-    "figure2": "Pre-training loss and accuracy at the end against model size; dotted: where the loss saturates.",
+    "figure2": "Pre-training loss and accuracy at the end against model size; dash-dotted: where the loss saturates.",
     "figure3": "Trace of the Hessian, loss and accuracy over the updates of SGD, from where AdamW ended.",
     "figure4": "Mean loss along random directions: early and late checkpoints, a small model grown to the size of a"
     " large one, which leaves what it computes as it is, beside the large one as trained.",

@@ -51,7 +51,7 @@ def claims(view: View) -> list[Claim]:
 
 OPTIONS = ("region", "equal_loss", "given", "margin")  # what stands behind an effect
 EQUAL = ("above 0", True)  # of recipes or checkpoints at equal loss
-ALIKE = 0.05  # logarithms of traces that are called the same
+ALIKE = 0.05  # logarithms of traces that are called the same, where `margins` has no `log_trace`
 BY_SIZE = {"sizes": "2", "more sizes": "9"}
 
 
@@ -235,6 +235,7 @@ def _drift(view):
     alike = "By Theorem 3.3 the trace of Hessian depends on k eta^2 / B alone, whatever SGD's rate eta and batch size B"
     further = "The larger k eta^2 / B, the smaller the trace of Hessian"
     better = "... and the better the model"
+    near = view.margins.get("log_trace", ALIKE)
     for kind in CORPORA:
         own = swept(view, kind)
         for recipe, other in combinations(own, 2):
@@ -243,11 +244,11 @@ def _drift(view):
                 continue
             # one that is shorter, or longer if there is none, must end elsewhere, or all runs would be alike
             shorter, longer = sorted((others[0], recipe), key=lambda one: drift(view, one))
-            elsewhere = (difference(_trace(shorter), _trace(longer), ALIKE),)
+            elsewhere = (difference(_trace(shorter), _trace(longer), near),)
             ways = [f"{view.fact(one, 'optimiser.lr'):g}-{view.fact(one, 'batch_size')}" for one in (other, recipe)]
-            text = f"{alike} (within {ALIKE:g} of its logarithm)"
+            text = f"{alike} (within {near:g} of its logarithm)"
             apart = difference(_trace(recipe), _trace(other))
-            yield s, figure, f"sgd-drift-{kind}-{'-'.join(ways)}", text, apart, "equal", True, elsewhere, ALIKE
+            yield s, figure, f"sgd-drift-{kind}-{'-'.join(ways)}", text, apart, "equal", True, elsewhere, near
         if own and not _as_long(view, own[0], own[-1]):
             ends = own[-1], own[0]
             fall = difference(*map(_trace, ends))

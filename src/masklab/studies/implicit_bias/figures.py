@@ -45,9 +45,9 @@ def points(results, members, what, together=False) -> pd.DataFrame:
     """A row per recipe and checkpoint of what `members` (recipe -> what -> reading) read of a metric or a task.
 
     Recipes from small to large. converged: the loss of the checkpoint equals the lowest of its recipe, or of all
-    members `together`; equal: the last loss of the recipe equals the lowest last loss of all; majority, null and
-    null_kind: the recipe's `Levels` on the task. All are means over the replicates that all members have: each may have
-    a language of its own.
+    members `together`; equal: the last loss of the recipe, or that of the one checkpoint that is read, equals the
+    lowest such loss of all; majority, null and null_kind: the recipe's `Levels` on the task. All are means over the
+    replicates that all members have: each may have a language of its own.
     """
     shared = results.shared(readings[what] for readings in members.values())
     members = {name: members[name] for name in sorted(members, key=lambda name: results.fact(name, "parameters") or 0)}
@@ -59,7 +59,8 @@ def points(results, members, what, together=False) -> pd.DataFrame:
     }
     groups = [gaps] if together else [{at: gap for at, gap in gaps.items() if at[0] == recipe} for recipe in members]
     near = [at for group in groups for at in results.saturated(group)]
-    same, frames = results.at_equal_loss(members), []
+    read = {recipe: readings[what].step for recipe, readings in members.items()}  # a checkpoint, or all, or the last
+    same, frames = results.at_equal_loss(members, read), []
     for recipe, readings in members.items():
         reading = readings[what]
         frame = results.summary(reading, shared)

@@ -21,8 +21,10 @@ FIGURES = {
         " part of it that the states of [MASK]s make, and their share outside the subspace of real tokens, less that of"
         " the words that they hide; means over the layers."
     ),
-    "figure3": "Score after fine-tuning against the cost of pre-training: time, FLOPs, tokens; dotted: MLM's last.",
-    "figure4": "Score after fine-tuning against the share of [MASK]s that stay in the encoder; dotted: MLM.",
+    "figure3": (
+        "Score after fine-tuning against the cost of pre-training: time, FLOPs, tokens; dash-dotted: MLM's last score."
+    ),
+    "figure4": "Score after fine-tuning against the share of [MASK]s that stay in the encoder; dash-dotted: MLM.",
 }
 TABLES = {
     "table1": "Scores after fine-tuning, by task and way of pre-training.",

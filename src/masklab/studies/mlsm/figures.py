@@ -14,8 +14,8 @@ from masklab.report import levels, marks, style
 from masklab.report.marks import hollow, key, note, write_note
 from masklab.report.point_labels import place_labels
 from masklab.report.rows import above, best_of_kinds
+from masklab.scores.facts import base
 from masklab.scores.per_replicate import difference
-from masklab.scores.reading import base
 from masklab.studies.mlsm.select import CONTROL
 
 START = "start of phase 2"
@@ -248,7 +248,7 @@ def figure6(results, chosen):
     side = (style.FULL if across > 1 else style.COLUMN) / across
     figure = style.new_figure(side * across, down * (side + 0.03))
     grid = figure.subplots(down, across, squeeze=False)
-    reached = data[["x_low", "y_low", "majority"]].min(axis=None)
+    reached = data[["x", "y", "x_low", "y_low", "majority"]].min(axis=None)  # one replicate has no interval
     limits, drawn = (max(np.floor(2 * reached) / 2, -1) - 0.08, 1.08), []
     for i, j in np.ndindex(down, across):
         if i >= len(columns[j]):
