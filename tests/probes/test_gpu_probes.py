@@ -79,7 +79,7 @@ def test_linear_classifiers(pooling, model, gpu):
         source, split = EncoderSource(to(model), pooling), split_of(to, np.arange(4) % 3)
         features = projected(source, split, 7, projections(source.size(7), 10, generators, GPU))
         heads = Heads(10, 3, generators, GPU)
-        train_heads(heads, features, split.labels, [lambda epoch: np.arange(4)] * 2, probe)
+        train_heads(heads, features, split.labels[None], [lambda epoch: np.arange(4)] * 2, probe)
         assert heads.weight.device == heads.bias.device == GPU
         assert heads.predictions(features).shape == (2, 4)
 

@@ -35,7 +35,7 @@ def test_equals_torch_one_classifier_at_a_time(shared):
     views = torch.from_numpy(np.stack([x, 2 * x, x[:, ::-1]], 1))[:, : 1 if shared else 3]
     heads = Heads(6, 4, generators(1, 2, 3))
     start = heads.weight.detach().clone()
-    assert (train_heads(heads, views, labels, orders(110, 1, 2, 3), PROBE) == 21).all()
+    assert (train_heads(heads, views, labels[None], orders(110, 1, 2, 3), PROBE) == 21).all()
     for s in range(3):
         layer = torch.nn.Linear(6, 4)
         with torch.no_grad():
@@ -60,7 +60,7 @@ def test_as_accurate_as_logistic_regression(spread, tolerance):
     (x, labels), (test, wanted) = blobs(1500, 5, 20, spread, 1), blobs(1500, 5, 20, spread, 2)
     heads = Heads(20, 5, generators(1, 2))
     probe = PROBE.model_copy(update={"epochs": 60, "weight_decay": 0.0})
-    train_heads(heads, torch.from_numpy(x)[:, None], labels, orders(1500, 1, 2), probe)
+    train_heads(heads, torch.from_numpy(x)[:, None], labels[None], orders(1500, 1, 2), probe)
     reference = (LogisticRegression(C=1e4, max_iter=2000).fit(x, labels).predict(test) == wanted).mean()
     assert reference == 1 or spread > 1
     for found in heads.predictions(torch.from_numpy(test)[:, None]):
@@ -77,7 +77,7 @@ def test_each_classifier_ends_at_its_own_best_epoch():
         return next(scripted)
 
     heads = Heads(4, 3, generators(1, 2))
-    made = train_heads(heads, torch.from_numpy(x)[:, None], labels, orders(96, 1, 2), PROBE, validate)
+    made = train_heads(heads, torch.from_numpy(x)[:, None], labels[None], orders(96, 1, 2), PROBE, validate)
     assert made.tolist() == [4, 2] and len(seen) == 7
     assert torch.equal(heads.weight[0], seen[1][0]) and torch.equal(heads.weight[1], seen[0][1])
 

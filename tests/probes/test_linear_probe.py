@@ -1,8 +1,10 @@
 """Linear probes: features by their definition, scores that tell tasks apart, one record per task and size."""
 
 import dataclasses
+import shutil
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -15,6 +17,7 @@ from masklab.models.lookup import load_lookup
 from masklab.probes import Context
 from masklab.probes.linear_probe import SPLITS
 from masklab.probes.representations import EncoderSource, LookupSource, projected, projections
+from masklab.rng import generator
 from masklab.tasks.encoding import encode_split
 
 PROBE = LinearProbe(
@@ -126,6 +129,26 @@ def test_sizes_are_first_rows_and_records_are_kept(table, tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
     with pytest.raises(MaskLabError, match=r"probes.probe.sizes: 301 is more than the 300 training rows of 'task'"):
         run(context(table, sizes=[301]))
+
+
+@pytest.mark.parametrize("projection", [40, None])
+def test_each_seed_draws_examples_of_its_own(table, tmp_path, projection):
+    """A seed that draws its rows does as one that is given them as the first ones; another seed draws others."""
+    drawn = context(table, seeds=[1, 2], sizes=[50], examples="drawn", projection=projection)
+    rows = run(drawn)
+    assert [(row["seed"], row["train_size"]) for row in rows[::6]] == [(1, 50), (2, 50)]
+    train, used = pq.read_table(table.task / "train.parquet"), []
+    for seed in (1, 2):
+        order = generator(drawn.seed, "probe", "task", seed, "examples").permutation(300)
+        used.append(set(order[:50].tolist()))
+        folder = shutil.copytree(table.task, tmp_path / str(seed))
+        pq.write_table(train.take(order), folder / "train.parquet")
+        given = context(table, seeds=[seed], sizes=[50], projection=projection)
+        (alone,) = values(run(dataclasses.replace(given, tasks={"task": folder})))
+        assert values(rows)[seed - 1] == pytest.approx(alone, abs=0.01)  # products of other shapes round differently
+    assert len(used[0] & used[1]) < 20
+    with pytest.raises(ValueError, match="examples: drawn needs sizes"):
+        LinearProbe(kind="linear_probe", tasks=["task"], examples="drawn")
 
 
 def test_items_are_kept_too(table, tmp_path):

@@ -59,7 +59,7 @@ def standardised(train, *others):
 
 
 def train_heads(heads: Heads, features, labels, orders, probe, validate=None) -> int:
-    """Train on features [N, S or 1, P] with labels [N]; returns the updates that the classifiers kept have made.
+    """Train on features [N, S or 1, P] and labels [S or 1, N]; returns the updates that the classifiers kept have made.
 
     orders: per classifier a function epoch -> permutation of the N rows. probe: lr, epochs, batch_size, schedule,
     warmup and weight_decay. validate: None, or a function heads -> [S] values, after each epoch; each classifier
@@ -71,7 +71,7 @@ def train_heads(heads: Heads, features, labels, orders, probe, validate=None) ->
     size = min(probe.batch_size, count)
     epoch_steps = -(-count // size)
     steps = probe.epochs * epoch_steps
-    labels = torch.from_numpy(np.asarray(labels)).to(features.device)
+    labels = torch.from_numpy(np.asarray(labels)).to(features.device).expand(copies, count)
     flat = features.reshape(-1, features.shape[2])  # classifier s reads row n at n S + s, or at n if all read the same
     stride = features.shape[1]
     offset = torch.arange(copies if stride > 1 else 1, device=features.device)[:, None]
@@ -82,7 +82,7 @@ def train_heads(heads: Heads, features, labels, orders, probe, validate=None) ->
             order = torch.from_numpy(np.stack([draw(epoch) for draw in orders])).to(features.device)
         rows = order[:, at * size : (at + 1) * size]
         x = F.embedding(rows * stride + offset, flat)  # four times as fast as indexing with two tensors
-        heads.update(x, labels[rows], rate_at(step, steps, probe), probe.weight_decay)
+        heads.update(x, labels.gather(1, rows), rate_at(step, steps, probe), probe.weight_decay)
         if validate is None or at < epoch_steps - 1:
             continue
         values = np.asarray(validate(heads))

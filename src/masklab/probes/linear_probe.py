@@ -7,11 +7,14 @@ states are computed once for all seeds, sizes and epochs. Of a lookup table the 
 conditional distribution; of words without a network it is the token itself, in its place or counted (`bags`), whatever
 `pooling` says.
 
-Seed s draws projection, head and batches at (the replicate's seed, probe, task, s): equal for recipes of one width. All
-seeds of a size are trained side by side.
+Seed s draws projection, head, batches and, by `examples: drawn`, the rows that it is trained on at (the replicate's
+seed, probe, task, s): equal for recipes of one width. All seeds of a size are trained side by side.
 """
 
 from pathlib import Path
+
+import numpy as np
+import torch
 
 from masklab.errors import MaskLabError
 from masklab.files import fingerprint, sha256
@@ -96,7 +99,8 @@ class _Task:
             for split in SPLITS
         ]
         longest = max(int(split.lengths.max(initial=2)) for split in self.splits) - 2
-        used = {"train": max(self.sizes), "valid": len(self.splits[1]) if probe.select == "valid" else 0}
+        train = None if probe.examples == "drawn" else max(self.sizes)
+        used = {"train": train or len(self.splits[0]), "valid": len(self.splits[1]) if probe.select == "valid" else 0}
         splits = [
             first_rows(split, used.get(name, len(split))) for name, split in zip(SPLITS, self.splits, strict=True)
         ]
@@ -111,28 +115,41 @@ class _Task:
         self.features = [projected(source, split, longest, matrices) for split in splits]
 
     def _torch(self, seed, purpose):
-        return torch_generator(self.context.seed, self.context.name, self.name, seed, purpose)
+        return torch_generator(*self._address(seed, purpose))
+
+    def _training(self, size):
+        """(features [size, S or 1, P], labels [S or 1, size]) of the rows that each seed is trained on."""
+        features, labels = self.features[0], self.splits[0].labels
+        if self.context.probe.examples == "first":
+            return features[:size], labels[None, :size]
+        of_each, own = [], features.shape[1] > 1  # a projection for every seed
+        for seed in self.context.probe.seeds:
+            rows = generator(*self._address(seed, "examples")).permutation(len(labels))[:size]
+            of_each.append((features[torch.from_numpy(rows), len(of_each) if own else 0], labels[rows]))
+        features, labels = zip(*of_each, strict=True)
+        return torch.stack(features, 1), np.stack(labels)
+
+    def _address(self, seed, purpose):
+        return self.context.seed, self.context.name, self.name, seed, purpose
 
     def _measure(self, size, source, vocab_size, limit):
         if self.features is None:
             self._load(source, vocab_size, limit)
         context, probe, classes = self.context, self.context.probe, self.facts["labels"]
         _, valid, test = self.splits
-        features = [self.features[0][:size], *self.features[1:]]
+        trained, labels = self._training(size)
+        features = [trained, *self.features[1:]]
         if probe.standardise:
             features = standardised(*features)
         heads = Heads(
             features[0].shape[2], classes, [self._torch(seed, "head") for seed in probe.seeds], context.device
         )
-        address = (context.seed, context.name, self.name)
-        orders = [
-            lambda epoch, seed=seed: generator(*address, seed, "order", epoch).permutation(size) for seed in probe.seeds
-        ]
+        addresses = [self._address(seed, "order") for seed in probe.seeds]
+        orders = [lambda epoch, at=at: generator(*at, epoch).permutation(size) for at in addresses]
 
         def validate(heads):
             return [(predicted == valid.labels).mean() for predicted in heads.predictions(features[1])]
 
-        labels = self.splits[0].labels[:size]
         best_steps = train_heads(
             heads, features[0], labels, orders, probe, validate if probe.select == "valid" else None
         )

@@ -2,10 +2,10 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
 
 from masklab.config.schema.base import Count, Entity, Kinds, Share
-from masklab.config.schema.models import Masking
+from masklab.config.schema.models import Decay, Masking
 
 NETWORKS = ("untrained", "shuffled")
 TOKENS = ("one-hot", "bag-of-words")
@@ -99,7 +99,7 @@ class Finetuning(TrainingProbe):
         "f1",
         description="Metric that the best evaluation of a classification is chosen by; `f1`: accuracy for more than two classes; `task`: the task's own, as ratings and spans always are.",
     )
-    betas: tuple[Share, Share] = (0.9, 0.999)
+    betas: tuple[Decay, Decay] = (0.9, 0.999)
     eps: float = Field(1e-8, gt=0)
     patience: Count = Field(10, description="Evaluations without improvement before stopping.")
     threshold: float = Field(0.001, ge=0, description="Improvement that counts.")
@@ -128,6 +128,31 @@ class FinetuneProbe(Finetuning):
     stride: Count = Field(128, description="Tokens from one window of a long context to the next (spans).")
     max_question: Count = Field(64, description="Tokens of a question that are read (spans).")
     max_answer: Count = Field(30, description="Tokens of the longest answer (spans).")
+
+    @field_validator("grid")
+    @classmethod
+    def _as_their_keys(cls, grid):
+        """Every value of a key is one that the key itself could have."""
+        for key, values in grid.items():
+            if not values:
+                raise ValueError(f"{key}: needs at least 1 item")
+            field = cls.model_fields[key]
+            form = TypeAdapter(Annotated[field.annotation, *field.metadata])
+            for place, value in enumerate(values, 1):
+                try:
+                    form.validate_python(value)
+                except ValidationError as error:
+                    said = error.errors()[0]["msg"].partition(",")[0].replace("valid integer", "whole number")
+                    said = said.replace("Input should be", "must be")
+                    raise ValueError(f"{key}: item {place}: {said} (got {value:g})") from None
+        return grid
+
+    @model_validator(mode="after")
+    def _searched_in_vain(self):
+        for key, instead in (("epochs", "max_steps"), ("warmup", "warmup_steps")):
+            if key in self.grid and getattr(self, instead) is not None:
+                raise ValueError(f"grid: {key}: idle beside {instead}, which takes its place; leave one of the two out")
+        return self
 
 
 class ReplacedProbe(Finetuning):
@@ -273,7 +298,9 @@ class LinearProbe(TrainingProbe):
 
     kind: Literal["linear_probe"]
     seeds: list[int] = Field(
-        [1, 2, 3, 4, 5], min_length=1, description="Seeds of a probe: of projection, head and order of batches."
+        [1, 2, 3, 4, 5],
+        min_length=1,
+        description="Seeds of a probe: of projection, head, order of batches and, where they are drawn, examples.",
     )
     pooling: Literal["concat", "cls", "mean"] = Field(
         "concat",
@@ -281,6 +308,10 @@ class LinearProbe(TrainingProbe):
     )
     projection: Count | None = Field(
         512, description="A random Gaussian projection of the features to so many dimensions; None: none."
+    )
+    examples: Literal["first", "drawn"] = Field(
+        "first",
+        description="The training rows of a size: `first`, the first ones of the split, for all seeds alike; `drawn`: each seed draws as many of the whole split, so that a mean over seeds is one over examples too. Needs `sizes`.",
     )
     standardise: bool = Field(
         True,
@@ -300,6 +331,12 @@ class LinearProbe(TrainingProbe):
     max_length: int = Field(
         128, ge=3, description="Tokens of an example that are read; of a model with fewer positions, as many as these."
     )
+
+    @model_validator(mode="after")
+    def _drawn_of_more(self):
+        if self.examples == "drawn" and self.sizes is None:
+            raise ValueError("examples: drawn needs sizes, how many of the training rows each seed draws")
+        return self
 
 
 class CostProbe(CorpusProbe):
