@@ -105,6 +105,17 @@ def test_alias_draws_are_in_proportion():
     assert np.allclose(found, weights / weights.sum(), atol=1e-12)
 
 
+def test_with_a_negative_exponent_rare_tokens_are_drawn_the_most(tmp_path, monkeypatch):
+    store, given = store_of(tmp_path, sequences=5), []
+    monkeypatch.setattr(embeddings, "alias_table", lambda weights: given.append(weights) or alias_table(weights))
+    train(store, 2 * N + 5, settings(exponent=-0.5, epochs=1), "e", 1)
+    counts, (weights,) = store.counts(2 * N + 5), given
+    counts[:5] = 0
+    assert (counts[5:] == 0).any() and counts.max() > 1
+    assert (weights[counts == 0] == 0).all()
+    assert weights[counts > 0] == pytest.approx(counts[counts > 0] ** -0.5)
+
+
 def test_a_corpus_without_tokens_is_refused(tmp_path):
     import pyarrow as pa
 

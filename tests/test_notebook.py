@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 
@@ -133,6 +134,27 @@ def test_probes_measure_any_checkpoint(where, ours, bert, english, tmp_path):
     assert rank["task"].unique().tolist() == ["lines"] and set(rank["layer"]) == {0, 1, 2}
     loss = masklab.measure(folder, "loss", text=tmp_path / "lines.txt")
     assert 3 < loss.loc[loss["metric"] == "loss", "value"].item() < 30
+
+
+def test_what_a_checkpoint_cost_is_known_without_a_text(ours, tmp_path):
+    from masklab.files import write_json, write_parquet
+
+    folder = tmp_path / "mlm" / "r1" / "step-400"
+    shutil.copytree(ours["bert"], folder)
+    config = {"replicate": 1, "model": {"corpus": "strict"}}
+    write_json({"model": "mlm", "step": 400, "config": config}, folder / "masklab.json")
+    columns = {"step": [200, 400], "seconds": [1.0, 2.5], "tokens": [10.0, 15.0], "valid_loss": [float("nan"), 3.0]}
+    write_parquet(pd.DataFrame(columns), folder.parent / "metrics.parquet")
+    write_json({"facts": {"flops": 100.0, "tokens": 50.0}}, folder.parent / "manifest.json")
+    found = masklab.measure(folder, "cost").set_index("metric")
+    assert found["value"].to_dict() == {"seconds": 2.5, "tokens": 25, "flops": 50, "valid_loss": 3}
+    assert set(found["task"]) == {"strict"} and set(found["recipe"]) == {"mlm"} and set(found["step"]) == {400}
+    write_json({"model": "mlm", "step": 400, "config": {}}, folder / "masklab.json")
+    with pytest.raises(MaskLabError, match=r"masklab\.json: no 'model': not a model of this workbench"):
+        masklab.measure(folder, "cost")
+    shutil.copytree(folder, tmp_path / "mine")
+    with pytest.raises(MaskLabError, match="mine: no folder step-<n> of a run"):
+        masklab.measure(tmp_path / "mine", "cost")
 
 
 def test_a_task_of_a_run_is_measured_by_its_folder(ours, tmp_path):

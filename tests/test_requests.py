@@ -63,6 +63,16 @@ def test_no_request_is_above_what_the_partition_has(site):
     assert of(node_mem_mb="2200").asks("conditionals")["mem_mb"](exact, 1) == 2200
 
 
+def test_a_corpus_that_a_causal_model_draws_asks_for_what_computes(site):
+    requests, needed = of(), {}
+    asks = requests.asks("corpus", requests.sort_of_corpus)
+    for corpus, partition, minutes in (("ib-causal", "gpu", 1440), ("ib-pcfg", "cpu", 60)):
+        names = SimpleNamespace(items={"corpus": corpus}.items, corpus=corpus)
+        assert asks["slurm_partition"](names) == partition and asks["runtime"](names, 1) == minutes
+        needed[corpus] = asks["mem_mb"](names, 1)
+    assert needed["ib-causal"] > needed["ib-pcfg"]
+
+
 def test_only_an_attempt_that_ran_out_of_memory_makes_the_next_ask_for_more(site):
     asked = of().asks("pretrain")["mem_mb"]
     names = {"recipe": "strict-mlm", "replicate": "1"}

@@ -35,7 +35,8 @@ def train(store, vocab_size: int, config, name: str, seed: int) -> tuple[np.ndar
     rng = generator(seed, "embeddings", name, config.seed)
     vectors = ((rng.random((vocab_size, config.size)) - 0.5) / config.size).astype(np.float32)
     outputs = np.zeros_like(vectors)
-    accept, alias = alias_table(counts**config.exponent * (counts > 0))
+    # tokens that do not occur are never drawn, although 0 to a negative power is infinite
+    accept, alias = alias_table(np.where(counts > 0, np.maximum(counts, 1) ** config.exponent, 0.0))
     state = rng.integers(1 << 62)
     losses = []
     for epoch in range(config.epochs):

@@ -131,11 +131,13 @@ def measure(checkpoint, probe, task=None, text=None, *, seed: int = 1, device="a
     return rows_to_frame([_named(checkpoint) | {"probe": probe, **row} for row in found])
 
 
+# Probes to which a run gives the tokens of the corpus, and that measure a checkpoint by itself as well.
+WITHOUT_TEXT = ("prediction", "cost", "replaced")
+
+
 def _needs_no_text(kind):
     """None, the tokens of a probe that reads no corpus; MaskLabError for one that does."""
-    from masklab.config.schema import CorpusProbe
-
-    if issubclass(kind.entity(), CorpusProbe) and kind.name not in ("prediction", "cost"):
+    if kind.entity().reads_tokens and kind.name not in WITHOUT_TEXT:
         raise MaskLabError(f"measure: a {kind.name} probe reads text: give text=, a file of one sequence a line")
 
 

@@ -10,6 +10,7 @@ from masklab.files import atomic_folder, write_json
 
 SPECIALS = ("[CLS]", "[SEP]", "<unk>", "<pad>", "[MASK]")
 CLS, SEP, UNK, PAD, MASK = range(5)
+MARKS = "▁Ġ"  # of a word's beginning: ours, and that of byte pairs
 METASPACE = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
 ROLES = {"cls_token": CLS, "sep_token": SEP, "unk_token": UNK, "pad_token": PAD, "mask_token": MASK}
 

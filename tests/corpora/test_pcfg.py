@@ -69,6 +69,23 @@ def test_rule_files_are_summed_and_normalised(tmp_path):
     assert again.start.tolist() == pytest.approx(rules.start.tolist()) and (again.binary == rules.binary).all()
 
 
+def test_written_rules_are_read_with_their_words_as_they_were_numbered():
+    """Symbols that take turns, a word that is never drawn, and a symbol called ROOT."""
+    rules = parse_rules("S ROOT B 1\nROOT a .5\nB b 1\nROOT c .5\nB d 0\n", "test")
+    assert rules.words == ["a", "b", "c", "d"]
+    again = parse_rules(write_rules(rules), "again", rules.words)
+    assert again.words == rules.words
+
+    def lexicon(own):
+        return {
+            (own.names[symbol], own.words[word]): p
+            for (symbol, word), p in zip(own.lexical.tolist(), own.lexical_probabilities.tolist(), strict=True)
+        }
+
+    assert lexicon(again) == lexicon(rules) and again.lexical.tolist()
+    assert sorted(again.lexical[:, 1].tolist()) == sorted(rules.lexical[:, 1].tolist())
+
+
 def test_a_start_symbol_with_rules_of_its_own_is_a_root_too():
     rules = parse_rules("S S1 .5\nS a .25\nS A A .25\nS1 A A 1\nA a 1\n", "test")
     assert rules.names == ["S", "S1", "A"] and rules.start.tolist() == pytest.approx([0.5, 0.5, 0])

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from masklab.errors import MaskLabError
-from masklab.phrases.parses import ADJECTIVE, NOUN, VERB, key_of, parse, places, read_trees
+from masklab.phrases.parses import ADJECTIVE, NOUN, VERB, fitting, key_of, keyed, parse, places, read_trees
 
 FILM = """(ROOT (S (NP (DT The) (NN film)) (VP (VBZ is) (ADJP (RB very) (JJ powerful) (CC and) (JJ funny)))
   (. .)))"""
@@ -84,3 +84,29 @@ def test_words_are_found_in_the_text_they_were_parsed_from():
     assert key_of(text) == key_of(" ".join(tree.words))
     lost = parse("(S (NN its) (JJ odd))")  # an apostrophe was lost: the words stand for the text
     assert places(lost, "it's odd") == ("its odd", [(0, 3), (4, 7)]) and key_of("it's odd") == key_of("its odd")
+
+
+def test_of_several_parses_the_one_whose_words_lie_in_the_text_is_taken():
+    its, it_s = "(S (PRP$ its) (JJ odd))", "(S (PRP it) (VBZ 's) (JJ odd))"
+    trees = keyed(map(parse, ["(S (UH Yes) (. .))", "(S (UH Yes) (. ?))", its, it_s, "(S (: --))"]))
+    wanted = {"Yes.": "Yes .", "Yes?": "Yes ?", "its odd": "its odd", "it's odd": "it 's odd"}
+    for text, words in wanted.items():
+        tree, said, at = fitting(trees[key_of(text)], text)
+        assert said == text and [text[begin:end] for begin, end in at] == list(tree.words) == words.split()
+    tree, said, _ = fitting(trees[key_of("Yes!")], "Yes!")  # none of them: the first
+    assert tree.words == ("Yes", ".") and said == "Yes ."
+
+
+def test_what_has_no_letter_finds_no_parse():
+    assert keyed([parse("(S (: --))"), parse("(S (. \N{BLACK HEART SUIT}\N{VARIATION SELECTOR-16}))")]) == {}
+    assert key_of("...") == key_of("\N{BLACK HEART SUIT}\N{VARIATION SELECTOR-16}") == ""
+
+
+def test_marks_on_letters_count_however_they_are_written():
+    assert key_of("re\u0301sume\u0301") == key_of("R\u00c9SUM\u00c9") != key_of("resume")
+    assert key_of("\u0915\u093f") != key_of("\u0915\u093e")  # two syllables of one consonant
+
+
+def test_equal_words_are_kept_once():
+    (trees,) = keyed([parse(FILM), parse(FILM), parse(FILM.replace("ADJP", "XP"))]).values()
+    assert trees == [parse(FILM)]

@@ -8,9 +8,14 @@ SENSES = [
     ("n", "film movie picture"), ("n", "child kid"), ("n", "story tale motion_picture"), ("n", "woman lady"),
     ("n", "church chapel"), ("n", "watch"), ("v", "see watch"), ("v", "see understand"), ("v", "run scat"),
     ("v", "begin start commence"), ("v", "watch guard"), ("a", "big large"), ("a", "strange odd funny"),
-    ("a", "dear beloved"), ("v", "wash bath"), ("v", "swim bathe"),
+    ("a", "dear beloved"), ("v", "wash bath"), ("v", "swim bathe"), ("v", "own have"), ("v", "exist be"),
+    ("v", "act do"), ("v", "travel go"), ("v", "prejudice bias"), ("v", "transmit radio"), ("n", "snapshot photo"),
 ]  # fmt: skip
-VERBS = "saw seen see, understood understand, began begun beginning begin, ran running run, scatted scatting scat"
+VERBS = (
+    "saw seen see, understood understand, began begun beginning begin, ran running run, scatted scatting scat,"
+    " had has having have, am are been being is was were be, did does doing done do, gone went go,"
+    " biased biases biasing biassed biasses biassing bias"
+)
 IRREGULAR = {
     "noun": "children child\nwomen woman\n",
     "verb": "".join(f"{form} {lemma}\n" for *forms, lemma in map(str.split, VERBS.split(", ")) for form in forms),
@@ -44,6 +49,15 @@ def synonyms(folder):
         ("scatting", "VBG", ["running"]),
         ("washing", "VBG", []),  # `bathing` leads back to `bathe`, and not to `bath`
         ("washes", "VBZ", ["baths"]),
+        ("owns", "VBZ", ["has"]),  # of the list of irregular forms
+        ("exists", "VBZ", ["is"]),
+        ("acts", "VBZ", ["does"]),
+        ("travels", "VBZ", ["goes"]),  # by rule
+        ("transmits", "VBZ", ["radios"]),
+        ("snapshots", "NNS", ["photos"]),
+        ("prejudices", "VBZ", []),  # biases or biasses: nobody knows
+        ("has", "VBZ", ["owns"]),
+        ("is", None, ["exists"]),
         ("saw", "VBD", ["watched", "understood"]),  # a sense after the other
         ("watch", "NN", []),  # of another part of speech
         ("watch", "VB", ["see", "guard"]),

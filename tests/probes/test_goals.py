@@ -41,6 +41,37 @@ def test_learns_ratings(make_checkpoint, ratings):
     assert values["spearman"] > 0.6 and values["pearson"] > 0.6
 
 
+@pytest.mark.parametrize(
+    ("grid", "others", "said"),
+    [
+        ({"lr": []}, {}, "lr: needs at least 1 item"),
+        ({"lr": [1e-3, -0.001]}, {}, r"lr: item 2: must be greater than 0 \(got -0.001\)"),
+        ({"batch_size": [0]}, {}, r"batch_size: item 1: must be greater than or equal to 1 \(got 0\)"),
+        ({"batch_size": [8, 16.5]}, {}, r"batch_size: item 2: must be a whole number \(got 16.5\)"),
+        ({"epochs": [0]}, {}, r"epochs: item 1: must be greater than or equal to 1 \(got 0\)"),
+        ({"warmup": [1.5]}, {}, r"warmup: item 1: must be less than or equal to 1 \(got 1.5\)"),
+        ({"epochs": [2, 3]}, {"max_steps": 9}, "grid: epochs: idle beside max_steps"),
+        ({"warmup": [0.1]}, {"warmup_steps": 9}, "grid: warmup: idle beside warmup_steps"),
+    ],
+)
+def test_a_grid_holds_what_its_keys_can_be(grid, others, said):
+    with pytest.raises(ValueError, match=said):
+        FinetuneProbe(**QUICK | others, grid=grid)
+
+
+def test_a_grid_of_whole_numbers_is_taken_however_they_are_written():
+    probe = FinetuneProbe(**QUICK, grid={"batch_size": [8, 16.0], "epochs": [1], "lr": [1e-3], "warmup": [0, 1]})
+    assert [each["batch_size"] for each in combinations(probe.grid)] == [8, 8, 16, 16]
+
+
+def test_a_mean_of_gradients_forgets():
+    """With 1 the correction for its beginning divides 0 by 0."""
+    for betas in ((1.0, 0.999), (0.9, 1.0), (-0.1, 0.9)):
+        with pytest.raises(ValueError, match="betas"):
+            FinetuneProbe(**QUICK, betas=betas)
+    assert FinetuneProbe(**QUICK, betas=(0.0, 0.98)).betas == (0.0, 0.98)
+
+
 def test_a_grid_reports_the_best_combination(make_checkpoint, ratings, tmp_path):
     """The rows are those of that combination run alone; a resumed search repeats nothing."""
     checkpoint = make_checkpoint("absolute")

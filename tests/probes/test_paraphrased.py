@@ -1,5 +1,9 @@
 """Paraphrases on text: real parses, a real WordNet and real translation models, all of them tiny and made here."""
 
+import os
+import shutil
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,8 +21,8 @@ from masklab.models.encoder import MaskedLM
 from masklab.phrases import COURSE, EXAMPLE, LEVELS, LONG, MEANS, SHORT, WITH, WORD, split
 from masklab.phrases.distances import total_variation
 from masklab.phrases.examples import Feature, read_examples
-from masklab.phrases.parses import key_of, read_trees
-from masklab.probes import Context
+from masklab.phrases.parses import key_of, keyed, parse, read_trees
+from masklab.probes import Context, paraphrased
 from masklab.tasks.encoding import content_ids
 from masklab.tokenizers import CLS, MASK, SEP, load_tokenizer
 
@@ -140,8 +144,10 @@ def test_distances_of_sentences_are_of_the_text_with_the_longest_phrase_replaced
     trees = {key_of(" ".join(tree.words)): tree for tree in read_trees(world / "parses.txt")}
 
     def predicted(query):
-        before, after = content_ids(tokenizer, [part.strip() for part in query.split("[MASK]")])
-        ids = [CLS, *before, MASK, *after, SEP]
+        texts = query.split("[MASK]")[0].strip(), "dog", query.replace("[MASK]", "dog")
+        before, word, whole = content_ids(tokenizer, texts)  # cut as around a word
+        assert whole[: len(before) + len(word)] == before + word
+        ids = [CLS, *before, MASK, *whole[len(before) + len(word) :], SEP]
         logits = model(torch.tensor([ids]), torch.tensor([len(ids)])).logits[ids.index(MASK)]
         return logits.detach().double().softmax(-1).numpy()
 
@@ -163,7 +169,7 @@ def test_distances_of_sentences_are_of_the_text_with_the_longest_phrase_replaced
 
 
 def test_examples_are_the_first_that_have_a_parse(world):
-    trees = {key_of(" ".join(tree.words)): tree for tree in read_trees(world / "parses.txt")}
+    trees = keyed(read_trees(world / "parses.txt"))
     texts = read_table(world / "t" / "test.parquet")["text_a"].to_pylist()
     examples = read_examples(world / "t" / "test.parquet", trees, 6)
     parsed = [text for text in texts if key_of(text) in trees]
@@ -177,6 +183,51 @@ def test_examples_are_the_first_that_have_a_parse(world):
     assert feature.shown() == f"{text.text[:-1]} [is warm]."
     with pytest.raises(MaskLabError, match="none of its 30 examples has a parse among the 0 read"):
         read_examples(world / "t" / "test.parquet", {}, 6)
+
+
+def test_a_text_keeps_its_own_words_and_one_without_letters_finds_none(tmp_path):
+    frame = pd.DataFrame({"text_a": ["Yes?", "...", "Yes."], "text_b": None, "label": [0, 1, 0]})
+    frame.to_parquet(tmp_path / "test.parquet")
+    trees = keyed(map(parse, ["(S (UH Yes) (. .))", "(S (UH Yes) (. ?))", "(S (: --))"]))
+    assert [example.texts[0] for example in read_examples(tmp_path / "test.parquet", trees, 9)] == ["Yes?", "Yes."]
+
+
+def test_resumes_with_what_was_kept(world, given, tmp_path, monkeypatch):
+    parses, nltk = tmp_path / "parses.txt", tmp_path / "nltk"
+    shutil.copyfile(world / "parses.txt", parses)
+    shutil.copytree(world / "nltk", nltk)
+    quick = {"there": None, "back": None, "sizes": [20], "updates": [], "parses": [str(parses)], "wordnet": str(nltk)}
+    context = replace(given(**quick), state_folder=tmp_path / "state")
+    first, measured = run(context), []
+    assert first
+    monkeypatch.setattr(paraphrased, "_measured", lambda *_: measured.append(1) or [])
+    assert run(context) == first and not measured
+    for file, more in ((parses, "(S (NN more))\n"), (nltk / "corpora" / "wordnet" / "noun.exc", "kine cow\n")):
+        file.write_text(file.read_text() + more)
+        probes.run(context)
+        probes.run(context)
+        assert len(measured) == 1, file
+        measured.clear()
+    probes.run(replace(context, seed=2))
+    assert len(measured) == 1
+
+
+def test_another_translation_model_is_another_mark(world, given, tmp_path, monkeypatch):
+    """By its content where it is small, and by size and time where it is large."""
+    shutil.copytree(world / "there", tmp_path / "there")
+    probe, weights = given(there=str(tmp_path / "there")).probe, tmp_path / "there" / "model.safetensors"
+
+    def marks():
+        return paraphrased._marks(probe, [world / "parses.txt"])
+
+    before, content = marks(), weights.read_bytes()
+    assert marks() == before
+    weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert marks() != before
+    monkeypatch.setattr("masklab.jobs.provenance.SMALL", 0)
+    before = marks()
+    os.utime(weights, ns=(1, 1))
+    assert marks() != before
 
 
 def test_without_translation_words_alone_and_without_wordnet_no_words(given):

@@ -1,14 +1,16 @@
 import numpy as np
 import pytest
 import torch
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, trainers
 
 from checked_run import run
 from masklab.config.schema import PredictionProbe
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
+from masklab.phrases.queries import verbaliser_ids
 from masklab.probes import Context
 from masklab.probes.prediction import masked_ids, shown, top_tokens
-from masklab.tokenizers import MASK, load_tokenizer
+from masklab.tokenizers import CLS, MASK, SEP, SPECIALS, load_tokenizer
 
 SENTENCE = "The old [MASK] sees the cat."
 ATOMS = 12
@@ -99,6 +101,30 @@ def test_a_mask_is_cut_like_a_word_in_its_place(make_tokenizer):
     stop = masked_ids(tokenizer, "The [MASK].")
     assert [tokenizer.id_to_token(i) for i in stop[-3:]] == ["[MASK]", ".", "[SEP]"]
     assert masked_ids(tokenizer, "[MASK] cat")[1] == MASK
+
+
+@pytest.mark.parametrize("prefix", [False, True])
+def test_byte_pairs_keep_the_space_after_a_mask(prefix):
+    """As transformers reads a mask that takes the space before it (RoBERTa, ModernBERT)."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
+    lines = ["the end of France. it said so”. of it, of France ”"] * 50
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, special_tokens=list(SPECIALS), initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )  # fmt: skip
+    tokenizer.train_from_iterator(lines, trainer)
+    tokenizer.add_special_tokens([AddedToken("[MASK]", lstrip=True)])
+    for sentence in ("the [MASK] of France.", "it said [MASK]”. of it", "[MASK] said so", "of [MASK], it"):
+        left, right = sentence.split("[MASK]")
+        wanted = [*tokenizer.encode(left.rstrip()).ids, MASK]
+        # without the mask nothing tells where a text begins: cut after a word, less that word
+        wanted += tokenizer.encode(f"so{right}").ids[len(tokenizer.encode("so").ids) :]
+        found = masked_ids(tokenizer, sentence)
+        assert found == [CLS, *wanted, SEP]
+        if not prefix:
+            assert tokenizer.encode(sentence).ids == found[1:-1]
+    assert verbaliser_ids(tokenizer, ["of", "it"], "p") == [tokenizer.token_to_id(word) for word in ("Ġof", "Ġit")]
 
 
 def test_without_codes_atoms_have_numbers_and_without_latent_logits_no_rows(make_checkpoint):

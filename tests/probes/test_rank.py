@@ -202,6 +202,18 @@ def test_a_text_that_spells_a_mask_holds_none(english, tmp_path):
         assert row[0] == CLS and row.index(SEP) == len(row) - 1 and MASK not in row
 
 
+def test_what_is_read_with_its_places_is_what_is_encoded(english, tmp_path):
+    """Cut as well: [SEP] stays, and what spells a special token is text."""
+    folder(english, tmp_path / "m", "bert")
+    reader, texts = read_own(tmp_path / "m", 12), ["the old [MASK] cat [SEP] sleeps", "the old cat sleeps " * 10]
+    rows = list(reader.spans(texts))
+    assert [ids for ids, _ in rows] == list(reader.encode(texts)) and len(rows[1][0]) == 12
+    for text, (ids, spans) in zip(texts, rows, strict=True):
+        assert len(spans) == len(ids) and spans[0] == spans[-1] == (0, 0)
+        inner = spans[1:-1]
+        assert inner[0][0] == 0 and inner == sorted(inner) and 0 < inner[-1][1] <= len(text)
+
+
 def test_command_line_on_our_folder_and_on_anyone_elses(english, tmp_path, capsys):
     """The same BERT read by our encoder and, without our note in the folder, by transformers: the same ranks."""
     folder(english, tmp_path / "m", "bert")

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 import torch
 
+import masklab
 from checked_run import items, run
 from masklab import probes, symbols
 from masklab.config.schema import Chains, Encoder, MarkovCorpus, PatternsTask, ReplacedProbe
@@ -119,6 +120,13 @@ def test_without_the_property_the_law_keeps_both_forms_apart(world):
     found = values(run(context(world, share=0.0)))
     assert found[split(level(1), LAW), "tv_pretrained", 40, None] == 1
     assert (split(level(2), LAW), "pearson", 40, None) not in found  # stretches that its chain does not make
+
+
+def test_a_checkpoint_by_itself_is_measured_without_a_law(world):
+    settings = {"seeds": [1], "sizes": [20], "pooling": "mean", "batch_size": 20, "evaluate_every": "epoch"}
+    found = masklab.measure(world[1], "replaced", task=world[0], epochs=1, examples=60, spans=[1], **settings)
+    assert {level(1), split(level(1), SYNONYMS)} <= set(found["split"])
+    assert split(level(1), LAW) not in set(found["split"]) and "tv_from_law" not in set(found["metric"])
 
 
 def test_drawn_features_are_the_same_whatever_the_model(world, tmp_path):

@@ -1,5 +1,7 @@
 """Latent properties to look at: words and contexts, coherence against random ones, agreement of codes."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
@@ -100,6 +102,21 @@ def test_pieces_of_a_word_are_one_occurrence():
     for seed in range(5):
         same, _ = agreement.of_one_word(coded(words), np.random.default_rng(seed))
         assert same.value == 0 and same.count == 2
+
+
+def test_one_endless_word_makes_no_other_wider():
+    """As an array of text, in which all are as wide as the longest, the words took 200 MB."""
+    endless = "ab" * 50_000
+    words = [(endless, 1, [1.0, 0]), *[("Cat", 1, [0.0, 1]), ("dog", 1, [0.0, 2])] * 250]
+    tracemalloc.start()
+    try:
+        sample = coded(words)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 20_000_000
+    assert sample.forms == sorted([endless, "cat", "dog"]) and sample.counts.tolist() == [1, 250, 250]
+    assert [sample.forms[at] for at in sample.form[:3]] == [endless, "cat", "dog"]
 
 
 def test_overlaps():

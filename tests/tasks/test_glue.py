@@ -4,6 +4,7 @@ import json
 import sys
 import types
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,6 +14,7 @@ from masklab.errors import MaskLabError
 from masklab.scores.facts import task_facts
 from masklab.tasks import build, write_task
 from masklab.tasks.glue import FORMS
+from masklab.tasks.squad import read_squad
 
 # The columns of GLUE's files, in their order; the values of one row, label last by name.
 TSV = {
@@ -169,6 +171,38 @@ def test_bad_questions(tmp_path, context, second, said):
     path.write_text(json.dumps({"data": [{"paragraphs": [{"context": context, "qas": [QUESTION, second]}]}]}))
     with pytest.raises(MaskLabError, match=rf"a\.json: .*{said}"):
         build(SquadTask(kind="squad", train=str(path), valid=str(path)), "t", 1)
+
+
+def squad_file(path, context, start):
+    """A file of one question, whose answer `cat` is said to begin at `start`."""
+    question = {"question": "Who?", "answers": [{"text": "cat", "answer_start": start}]}
+    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": context, "qas": [question]}]}]}))
+    return path
+
+
+@pytest.mark.parametrize(("start", "found"), [(0, 2), (1, 2), (2, 2), (4, 2), (11, 13), (13, 13), (14, 13)])
+def test_an_answer_that_lies_beside_its_place_is_moved_there(tmp_path, start, found):
+    path = squad_file(tmp_path / "a.json", "A cat sat, a cat ran.", start)
+    assert read_squad(path)["starts"].tolist() == [[found]]
+
+
+@pytest.mark.parametrize("start", [5, 8, 16])
+def test_an_answer_that_stands_nowhere_near_is_named(tmp_path, start):
+    path = squad_file(tmp_path / "a.json", "A cat sat, a cat ran.", start)
+    said = rf"a\.json: question 1: the answer 'cat' does not stand within 2 characters of 'answer_start', {start}$"
+    with pytest.raises(MaskLabError, match=said):
+        read_squad(path)
+
+
+def test_answers_by_name_are_moved_and_named_alike(monkeypatch):
+    answers = {"text": np.array(["cat"], object), "answer_start": np.array([3], np.int32)}
+    frame = pd.DataFrame({"question": ["Who?"], "context": ["A cat."], "answers": [answers]})
+    monkeypatch.setattr("masklab.tasks.squad.hub_split", lambda *_: frame)
+    splits, _ = build(SquadTask(kind="squad"), "t", 1)
+    assert splits["train"]["starts"].tolist() == [[2]] and splits["train"]["answers"].tolist() == [["cat"]]
+    answers["answer_start"][0] = 5
+    with pytest.raises(MaskLabError, match=r"rajpurkar/squad_v2: train: row 1: the answer 'cat' does not stand"):
+        build(SquadTask(kind="squad"), "t", 1)
 
 
 def test_a_byte_order_mark_before_squad(tmp_path):

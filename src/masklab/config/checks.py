@@ -57,6 +57,13 @@ def _check_corpus(config, name, corpus):
     _check_law(config, "corpora", name, corpus)
     if corpus.kind == "causal" and "/" not in corpus.causal:
         known(config.causal_models, corpus.causal, f"corpora.{name}.causal")
+        tokenizer = config.causal_models[corpus.causal].tokenizer
+        known(config.tokenizers, tokenizer, f"causal_models.{corpus.causal}.tokenizer")
+        if corpus.length > (most := config.tokenizers[tokenizer].max_length):
+            raise MaskLabError(
+                f"config: corpora.{name}.length: {corpus.length} words; {corpus.causal!r} reads at most {most}, the"
+                f" max_length of its tokenizer {tokenizer!r}"
+            )
 
 
 def _check_tokenizer(config, name, tokenizer):

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from masklab.errors import MaskLabError
 from masklab.files import read_table
-from masklab.phrases.parses import key_of, places
+from masklab.phrases.parses import fitting, key_of
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Feature:
 
 
 def read_examples(path, trees: dict, most: int) -> list[Example]:
-    """The first `most` examples of a test file of which a text has a parse (`key_of` a text -> tree).
+    """The first `most` examples of a test file of which a text has a parse; trees: as `parses.keyed` gives them.
 
     MaskLabError naming the file: it holds no texts, or no example has a parse.
     """
@@ -79,11 +79,12 @@ def read_examples(path, trees: dict, most: int) -> list[Example]:
     for first, second, label in zip(table["text_a"].to_pylist(), seconds, table["label"].to_pylist(), strict=True):
         texts, own = [first, second], []
         for side, text in enumerate(texts):
-            if text is not None and (tree := trees.get(key_of(text))) is not None:
-                texts[side], at = places(tree, text)
+            if text is not None and (given := trees.get(key_of(text))):
+                tree, texts[side], at = fitting(given, text)
                 own.append(Text(side, texts[side], tree, at))
         if own and len(examples) < most:
             examples.append(Example(tuple(texts), own, label))
     if not examples:
-        raise MaskLabError(f"{path}: none of its {len(table)} examples has a parse among the {len(trees)} read")
+        read = sum(map(len, trees.values()))
+        raise MaskLabError(f"{path}: none of its {len(table)} examples has a parse among the {read} read")
     return examples

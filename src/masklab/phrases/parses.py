@@ -7,6 +7,7 @@ category is asked.
 """
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -143,8 +144,30 @@ def _is_bare(tokens, place):
 
 
 def key_of(text: str) -> str:
-    """What a text and its parse have in common: letters and digits."""
-    return "".join(character for character in text.lower() if character.isalnum())
+    """What a text and its parse have in common: letters, with the marks on them, and digits; "" if it has none."""
+    text = unicodedata.normalize("NFC", text.lower())  # one form of a letter with a mark
+    kept = [letter for letter in text if letter.isalnum() or unicodedata.category(letter)[0] == "M"]
+    return "".join(kept) if any(letter.isalnum() for letter in kept) else ""
+
+
+def keyed(trees) -> dict[str, list[Tree]]:
+    """Trees by their key, those of one key in their order: `Yes .` and `Yes ?` have one.
+
+    Of several with the same words the first is kept. What has no letters and digits is no text's.
+    """
+    found: dict[str, list[Tree]] = {}
+    for tree in trees:
+        if key := key_of(" ".join(tree.words)):
+            own = found.setdefault(key, [])
+            if all(tree.words != other.words for other in own):
+                own.append(tree)
+    return found
+
+
+def fitting(trees: list[Tree], text: str) -> tuple[Tree, str, list[tuple[int, int]]]:
+    """Of trees of a text's key the first whose words lie in the text, else the first of all; with its `places`."""
+    found = [(tree, *places(tree, text)) for tree in trees]
+    return next((each for each in found if each[1] == text), found[0])
 
 
 def places(tree: Tree, text: str) -> tuple[str, list[tuple[int, int]]]:

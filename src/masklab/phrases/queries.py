@@ -7,7 +7,7 @@ import re
 
 from masklab.errors import MaskLabError
 from masklab.phrases.parses import ADJECTIVE, NOUN, VERB
-from masklab.tasks.encoding import content_ids
+from masklab.tasks.encoding import around_hole, content_ids
 from masklab.tokenizers import CLS, MASK, SEP, UNK
 
 HOLE = "[MASK]"
@@ -32,9 +32,8 @@ def query_ids(tokenizer, texts: list[str], longest: int) -> list[list[int]]:
     for text, halves in zip(texts, parts, strict=True):
         if len(halves) != 2:
             raise MaskLabError(f"query {text!r}: must hold exactly one {HOLE}")
-    sides = [content_ids(tokenizer, [halves[side].strip() for halves in parts]) for side in (0, 1)]
     rows = []
-    for before, after in zip(*sides, strict=True):
+    for before, after in around_hole(tokenizer, [tuple(halves) for halves in parts]):
         over = max(0, len(before) + len(after) + 3 - longest)
         drop = min(over, len(before))
         before, after = before[drop:], after[: len(after) - (over - drop)] if over > drop else after
@@ -44,7 +43,7 @@ def query_ids(tokenizer, texts: list[str], longest: int) -> list[list[int]]:
 
 def verbaliser_ids(tokenizer, words, where: str) -> list[int]:
     """The token of each word; MaskLabError, naming `where`: a word is several tokens or unknown, or two are one."""
-    ids = content_ids(tokenizer, list(words))
+    ids = content_ids(tokenizer, [f" {word}" for word in words])  # the beginning of a word, not of a text
     for word, own in zip(words, ids, strict=True):
         if len(own) != 1:
             raise MaskLabError(f"{where}: {word!r} is {len(own)} tokens of the model; a verbaliser must be one")

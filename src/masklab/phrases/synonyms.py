@@ -51,12 +51,13 @@ class Synonyms:
         """The one form of WordNet's list that a tag can mean; "" where it could be several; None: the list has none."""
         listed = self.irregular[part].get(lemma, ())
         ends = {"VBG": "ing", "JJR": "er", "JJS": "est"}.get(tag)
-        if tag == "VBZ":
-            return None
         if ends:
             forms = [form for form in listed if form.endswith(ends)]
             return forms[0] if forms else "" if part == "a" and listed else None
-        forms = [form for form in listed if not form.endswith("ing")]
+        if tag == "VBZ":
+            forms = [form for form in listed if form.endswith("s") and form != "was"]  # the one past form in -s
+        else:
+            forms = [form for form in listed if not form.endswith("ing")]
         return (forms[0] if len(forms) == 1 else "") if forms else None
 
     def _tag(self, low):
@@ -85,7 +86,10 @@ def _regular(lemma, tag) -> str | None:
     """A form by rule; None: there is none, as of long adjectives, which take `more` and `most`."""
     y = lemma[-1] == "y" and len(lemma) > 1 and lemma[-2] not in VOWELS
     if tag in ("NNS", "VBZ"):
-        return lemma[:-1] + "ies" if y else lemma + ("es" if lemma.endswith(("s", "x", "z", "ch", "sh")) else "s")
+        # goes, echoes; of nouns in -o as many take -s (photos)
+        goes = tag == "VBZ" and lemma[-1] == "o" and len(lemma) > 1 and lemma[-2] not in VOWELS
+        es = goes or lemma.endswith(("s", "x", "z", "ch", "sh"))
+        return lemma[:-1] + "ies" if y else lemma + ("es" if es else "s")
     mute = lemma.endswith("e") and not lemma.endswith(("ee", "ye", "oe"))
     if tag == "VBG":
         return (lemma[:-1] if mute else lemma) + "ing"

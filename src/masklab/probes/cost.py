@@ -7,6 +7,7 @@ backward: the share of the whole run's, which its manifest says, that these toke
 """
 
 import math
+import re
 from pathlib import Path
 
 from masklab.errors import MaskLabError
@@ -16,6 +17,8 @@ from masklab.files import read_json, read_table
 def measure(context) -> list[dict]:
     """Score rows of one checkpoint; see the module."""
     folder = Path(context.checkpoint)
+    if not re.fullmatch(r"step-\d+", folder.name):
+        raise MaskLabError(f"{folder.name}: no folder step-<n> of a run; what a checkpoint cost is known of no other")
     step = int(folder.name.removeprefix("step-"))
     rows = read_table(folder.parent / "metrics.parquet").to_pylist()
     upto = [row for row in rows if row["step"] <= step]
@@ -24,9 +27,20 @@ def measure(context) -> list[dict]:
     facts = read_json(folder.parent / "manifest.json")["facts"]
     tokens = math.fsum(count for row in upto if not math.isnan(count := row["tokens"])) if step else 0.0
     flops = tokens * facts["flops"] / facts["tokens"] if tokens else 0.0
-    shared = {"task": context.corpus, "split": "train", "n": step}
+    shared = {"task": _corpus(context), "split": "train", "n": step}
     values = {"seconds": upto[-1]["seconds"] if step else 0.0, "tokens": tokens, "flops": flops}
     found = [{**shared, "metric": metric, "value": value} for metric, value in values.items()]
     if upto and not math.isnan(loss := upto[-1]["valid_loss"]):
         found.append({**shared, "split": "valid", "metric": "valid_loss", "value": loss})
     return found
+
+
+def _corpus(context) -> str:
+    """The name of the corpus: by its tokens, or by the checkpoint's own record where these are not at hand."""
+    if context.tokens is not None:
+        return context.corpus
+    path = Path(context.checkpoint) / "masklab.json"
+    try:
+        return read_json(path)["config"]["model"]["corpus"]
+    except KeyError as error:
+        raise MaskLabError(f"{path}: no {error.args[0]!r}: not a model of this workbench") from None

@@ -19,7 +19,7 @@ from masklab.models.checkpoint import load_checkpoint
 from masklab.models.initial import initial
 from masklab.probes.rank import PLACES, SPLITS, rank_rows, state_grams
 from masklab.rng import generator
-from masklab.tasks.encoding import content_ids
+from masklab.tasks.encoding import content_ids, of_text
 from masklab.tokenizers import CLS, MASK, PAD, SEP, load_tokenizer
 
 CHUNK = 4096  # lines tokenised, and sorted by length, together
@@ -105,14 +105,16 @@ def read_own(folder, length: int, device="cpu", untrained: bool = False) -> Read
     tokenizer, model = load_tokenizer(folder), load_checkpoint(folder, device).eval()
     model = initial(model) if untrained else model
     length = min(length, model.config.max_positions)
+    tokenizer.encode_special_tokens = True  # what spells [MASK] is text
 
     def encode(texts):
         for ids in content_ids(tokenizer, texts):  # in which what spells [MASK] is none
             yield [CLS, *ids[: length - 2], SEP]
 
     def spans(texts):
-        for encoding in tokenizer.encode_batch(texts):
-            yield encoding.ids[:length], encoding.offsets[:length]
+        for encoding in tokenizer.encode_batch(texts, add_special_tokens=False):
+            ids, offsets = of_text(encoding.ids[: length - 2]), encoding.offsets[: length - 2]
+            yield [CLS, *ids, SEP], [(0, 0), *offsets, (0, 0)]
 
     def states(ids, lengths):
         return model.states(ids.to(device), lengths.to(device))

@@ -15,26 +15,31 @@ used. The first replacements of each level are rows too: split = the level, `rep
 paraphrase in brackets behind what it replaces; value = the change of the prediction, n = its number.
 """
 
+from pathlib import Path
+
 import numpy as np
 
 from masklab.config.adopted import found
 from masklab.config.sources import expand
 from masklab.errors import MaskLabError
+from masklab.files import fingerprint, sha256
+from masklab.jobs.provenance import input_mark
 from masklab.models.checkpoint import load_checkpoint
 from masklab.phrases import COURSE, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, split
 from masklab.phrases.distances import template_distances, total_variation
 from masklab.phrases.examples import Feature, Text, read_examples
 from masklab.phrases.parses import SHORT as FEW
-from masklab.phrases.parses import key_of, read_trees
+from masklab.phrases.parses import keyed, read_trees
 from masklab.phrases.queries import PHRASES, filled, query_ids, sentence_query, verbaliser_ids
 from masklab.phrases.saliency import probabilities, saliency
 from masklab.phrases.synonyms import Synonyms
 from masklab.phrases.translation import Translator, paraphrases
-from masklab.probes.outcomes import of_classes
+from masklab.probes.outcomes import keep, kept, of_classes
 from masklab.probes.replacement import classifiers, correlated
 from masklab.rng import generator
 from masklab.tasks.encoding import content_ends, content_ids, encode_split, joined
 from masklab.tokenizers import load_tokenizer
+from masklab.wordnet import place_of
 
 LEAST = 3  # features that a correlation needs
 SHOWN = 5  # replacements of each level that are kept as text
@@ -46,12 +51,8 @@ def measure(context) -> list[dict]:
     probe, device = context.probe, context.device
     tokenizer = load_tokenizer(context.checkpoint)
     sources = Sources(probe, device)
-    trees = {
-        key_of(" ".join(tree.words)): tree
-        for file in probe.parses
-        for path in expand(file)
-        for tree in read_trees(path)
-    }
+    parses = [path for file in probe.parses for path in expand(file)]
+    trees = keyed(tree for path in parses for tree in read_trees(path))
     tasks = {}
     for name in context.tasks:
         folder, facts = context.task(name, "labels")
@@ -62,12 +63,42 @@ def measure(context) -> list[dict]:
                 raise MaskLabError(f"probes.{context.name}.verbalisers: {words} words; {name!r} has {labels} labels")
             answers = verbaliser_ids(tokenizer, probe.verbalisers, f"probes.{context.name}.verbalisers")
         tasks[name] = folder, facts, answers, read_examples(folder / "test.parquet", trees, probe.examples)
+    marks = None if context.state_folder is None else _marks(probe, parses)
     rows, done = [], 0
     for name, (folder, facts, answers, examples) in tasks.items():
         for seed in probe.seeds:
-            rows += _measured(context, name, folder, facts, answers, examples, seed, tokenizer, sources)
+            given = name, folder, facts, answers, examples, seed, tokenizer, sources
+            rows += _measured(context, *given) if marks is None else _kept(context, marks, *given)
             done += 1
             context.progress(done, len(tasks) * len(probe.seeds), name)
+    return rows
+
+
+def _marks(probe, parses) -> list:
+    """What all files say that paraphrases come from: models by `input_mark`, since it would take long to read them."""
+    wordnet = [] if probe.wordnet is None else _files(place_of(probe.wordnet))
+    models = [_files(found(model)) for model in (probe.there, probe.back) if model is not None]
+    return [
+        [sha256(path) for path in parses],
+        [[file.name, sha256(file)] for file in wordnet],
+        [[[file.name, input_mark(file)] for file in files] for files in models],
+    ]
+
+
+def _files(folder) -> list[Path]:
+    return sorted(file for file in Path(folder).iterdir() if file.is_file())
+
+
+def _kept(context, marks, name, folder, facts, answers, examples, seed, tokenizer, sources):
+    """The rows of one seed: those that were kept before a kill, or measured now."""
+    settings = context.probe.model_dump(exclude={"tasks", "seeds", "steps", "split"})
+    data = [sha256(folder / f"{part}.parquet") for part in ("train", "valid", "test")]
+    address = [settings, marks, data, facts, context.identity, context.seed, context.name, name, seed]
+    record = Path(context.state_folder) / f"{fingerprint(address)}.json"
+    rows = kept(record)
+    if rows is None:
+        rows = _measured(context, name, folder, facts, answers, examples, seed, tokenizer, sources)
+        keep(rows, record)
     return rows
 
 

@@ -11,11 +11,11 @@ import torch
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.sparse.codes import CodeStore
-from masklab.tokenizers import CLS, MASK, SEP, load_tokenizer
+from masklab.tasks.encoding import around_hole
+from masklab.tokenizers import CLS, MARKS, MASK, SEP, load_tokenizer
 from masklab.tokens import TokenStore
 
 HOLE = "[MASK]"
-MARKS = "▁Ġ"  # of a word's beginning: ours, and that of byte pairs
 LABEL_TOKENS = 3
 MIN_COUNT = 5  # rarer tokens have no reliable mean coefficient
 CHUNK = 1 << 24  # code entries read at a time
@@ -36,20 +36,14 @@ def measure(context) -> list[dict]:
 
 
 def masked_ids(tokenizer, sentence: str) -> list[int]:
-    """Ids of a sentence with one [MASK], [CLS] and [SEP] included, cut as a word in its place would be.
-
-    The tokenizer itself would put a word mark before whatever follows [MASK], also a full stop.
-    """
+    """Ids of a sentence with one [MASK], [CLS] and [SEP] included, cut as a word in its place would be."""
     if sentence.count(HOLE) != 1:
         raise MaskLabError(f"probe sentence {sentence!r}: must hold exactly one {HOLE}")
     left, right = sentence.split(HOLE)
     if left and not left.endswith(" "):
         raise MaskLabError(f"probe sentence {sentence!r}: {HOLE} must stand for a whole word, after a space")
-    glued, _, rest = right.partition(" ")
-    glued = tokenizer.normalizer.normalize_str(glued) if tokenizer.normalizer else glued
-    tail = [token.id for token in tokenizer.model.tokenize(glued)] if glued else []
-    before, after = (tokenizer.encode(text, add_special_tokens=False).ids for text in (left.rstrip(), rest))
-    return [CLS, *before, MASK, *tail, *after, SEP]
+    ((before, after),) = around_hole(tokenizer, [(left, right)])
+    return [CLS, *before, MASK, *after, SEP]
 
 
 @torch.inference_mode()

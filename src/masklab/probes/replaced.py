@@ -207,6 +207,8 @@ def _others(texts, spans, count, rng):
 
 def _law(context):
     """The law of the model's corpus where it knows what stands beside a feature; None else."""
+    if context.tokens is None:  # a checkpoint by itself: nothing says what law its corpus has
+        return None
     law = law_of(read_json(Path(context.tokens) / "meta.json").get("corpus"))
     return law if hasattr(law, "posterior") and not getattr(law, "whole", False) else None
 

@@ -101,10 +101,12 @@ class Sample:
         row = np.repeat(np.arange(len(sequences)), [len(each.of) for each in sequences])
         word = np.concatenate([each.of for each in sequences]) if sequences else np.empty(0, np.int64)
         lower = [sequences[r].words[w].lower() for r, w in zip(row.tolist(), word.tolist(), strict=True)]
-        forms, form = np.unique(np.array(lower, str), return_inverse=True)
+        forms = sorted(set(lower))  # no array of text, in which each word would be as wide as the longest
+        place = {each: at for at, each in enumerate(forms)}
+        form = np.array([place[each] for each in lower], np.int64)
         parts = (getattr(codes, name).cpu().numpy() for name in ("values", "indices", "indptr"))
         matrix = sparse.csr_matrix(tuple(parts), shape=(len(row), atoms)).astype(np.float64)
-        return cls(sequences, row, word, matrix, forms.tolist(), form.ravel())
+        return cls(sequences, row, word, matrix, forms, form)
 
     @property
     def counts(self) -> np.ndarray:

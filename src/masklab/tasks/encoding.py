@@ -12,7 +12,7 @@ from masklab.errors import MaskLabError
 from masklab.files import read_table
 from masklab.symbols import LIMIT, UNKNOWN
 from masklab.tasks import UNITS
-from masklab.tokenizers import CLS, MASK, PAD, SEP, SPECIALS, UNK
+from masklab.tokenizers import CLS, MARKS, MASK, PAD, SEP, SPECIALS, UNK
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,29 @@ def content_ids(tokenizer, texts: list[str]) -> list[list[int]]:
 def of_text(ids):
     """Ids without special tokens but <unk>: Unigram has them among its pieces, and BPE may merge a text to one."""
     return ids if min(ids, default=len(SPECIALS)) > MASK else [UNK if token <= MASK else token for token in ids]
+
+
+def around_hole(tokenizer, texts: list[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
+    """(ids before, ids after) a missing word, of the texts on both sides of it: cut as around a word in its place.
+
+    What follows it at once ("." or "'s") begins no word, and what follows it after a space does, however the tokenizer
+    cuts the beginning of a text.
+    """
+    glued, rest = zip(*((after.partition(" ")[0], after.partition(" ")[2]) for _, after in texts), strict=True)
+    before = content_ids(tokenizer, [text.rstrip() for text, _ in texts])
+    after = content_ids(tokenizer, [f" {text}" if text else "" for text in rest])
+    first = {text: _glued_ids(tokenizer, text) for text in set(glued)}
+    return [(left, first[text] + right) for left, text, right in zip(before, glued, after, strict=True)]
+
+
+def _glued_ids(tokenizer, text: str) -> list[int]:
+    """Ids of a text without spaces that goes on where another ends: without the mark of a word's beginning."""
+    text = tokenizer.normalizer.normalize_str(text) if tokenizer.normalizer and text else text
+    cut = tokenizer.pre_tokenizer.pre_tokenize_str(text) if tokenizer.pre_tokenizer and text else [(text, None)]
+    pieces = [piece for piece, _ in cut]
+    if text and text[0] not in MARKS:
+        pieces[0] = pieces[0].lstrip(MARKS)
+    return of_text([token.id for piece in pieces if piece for token in tokenizer.model.tokenize(piece)])
 
 
 def content_ends(tokenizer, texts: list[str]) -> list[list[int]]:

@@ -11,6 +11,7 @@ from masklab.rng import generator, seed_at
 from masklab.tasks.hub import hub_split
 
 HUB = "rajpurkar/squad_v2"
+BESIDE = 2  # characters between an answer and where a file says that it stands, at most
 
 
 def span_facts(splits, metric: str) -> dict:
@@ -21,7 +22,9 @@ def span_facts(splits, metric: str) -> dict:
 def squad(config, name, seed):
     """Build a task from SQuAD's files; the test split is the validation split unless it is given."""
     if config.train is None:
-        train, valid = (_from_hub(hub_split(HUB, None, split, f"tasks.{name}")) for split in ("train", "validation"))
+        train, valid = (
+            _from_hub(hub_split(HUB, None, split, f"tasks.{name}"), split) for split in ("train", "validation")
+        )
         test = valid
     else:
         train, valid = read_squad(config.train), read_squad(config.valid)
@@ -34,16 +37,18 @@ def squad(config, name, seed):
 
 
 def read_squad(file) -> pd.DataFrame:
-    """Questions of a file of SQuAD's format: columns question, context, answers, starts (both lists)."""
+    """Questions of a file of SQuAD's format: columns question, context, answers, starts (both lists).
+
+    MaskLabError naming the file and the question: it cannot be read, or an answer does not stand in its context.
+    """
     rows = []
     try:
         for article in _parsed(file)["data"]:
             for paragraph in article["paragraphs"]:
                 for question in paragraph["qas"]:
                     answers = [] if question.get("is_impossible", False) else question["answers"]
-                    rows.append(_row(question["question"], paragraph["context"], answers))
-                    if fault := _fault(rows[-1]):
-                        raise MaskLabError(f"{file}: question {len(rows)}: {fault}")
+                    where = f"{file}: question {len(rows) + 1}"
+                    rows.append(_row(question["question"], paragraph["context"], answers, where))
     except (AttributeError, KeyError, TypeError, IndexError) as error:
         raise MaskLabError(f"{file}: question {len(rows) + 1}: not SQuAD's format ({error!r})") from None
     if not rows:
@@ -60,28 +65,43 @@ def _parsed(file):
         raise MaskLabError(f"{file}: not valid JSON ({error})") from None
 
 
-def _row(question, context, answers):
+def _row(question, context, answers, where: str) -> dict:
+    """A question with the places where its answers stand; MaskLabError, beginning with `where`: it cannot be read."""
     texts, starts = [answer["text"] for answer in answers], [answer["answer_start"] for answer in answers]
     # questions of the official files begin with spaces at times
-    return {"question": question.strip(), "context": context, "answers": texts, "starts": starts}
+    row = {"question": question.strip(), "context": context, "answers": texts}
+    if not isinstance(context, str):
+        raise MaskLabError(f"{where}: 'context' must be text (got {context!r})")
+    return row | {"starts": [_start(context, *answer, where) for answer in zip(texts, starts, strict=True)]}
 
 
-def _fault(row) -> str | None:
-    """Why a question cannot be read; None: it can. Some answers of the official files lie a character beside it."""
-    if not isinstance(row["context"], str):
-        return f"'context' must be text (got {row['context']!r})"
-    for text, start in zip(row["answers"], row["starts"], strict=True):
-        if not isinstance(text, str) or not text.strip():
-            return f"'text' of an answer must be text (got {text!r})"
-        if type(start) is not int or not 0 <= start < len(row["context"]):
-            return f"'answer_start' must be a character of its context, 0 to {len(row['context']) - 1} (got {start!r})"
-    return None
+def _start(context, text, start, where) -> int:
+    """Where an answer stands: some of the official files lie a character or two beside it."""
+    if not isinstance(text, str) or not text.strip():
+        raise MaskLabError(f"{where}: 'text' of an answer must be text (got {text!r})")
+    if type(start) is not int or not 0 <= start < len(context):
+        raise MaskLabError(
+            f"{where}: 'answer_start' must be a character of its context, 0 to {len(context) - 1} (got {start!r})"
+        )
+    near = range(max(0, start - BESIDE), start + BESIDE + 1)
+    found = min((at for at in near if context.startswith(text, at)), key=lambda at: abs(at - start), default=None)
+    if found is None:
+        raise MaskLabError(
+            f"{where}: the answer {text!r} does not stand within {BESIDE} characters of 'answer_start', {start}"
+        )
+    return found
 
 
-def _from_hub(rows) -> pd.DataFrame:
-    texts, starts = ([list(answers[key]) for answers in rows["answers"]] for key in ("text", "answer_start"))
-    columns = {"question": rows["question"].str.strip(), "context": rows["context"], "answers": texts, "starts": starts}
-    return pd.DataFrame(columns)
+def _from_hub(rows, split: str) -> pd.DataFrame:
+    found = []
+    columns = (rows[column].tolist() for column in ("question", "context", "answers"))
+    for number, (question, context, answers) in enumerate(zip(*columns, strict=True), 1):
+        given = [
+            {"text": text, "answer_start": int(start)}  # of numpy
+            for text, start in zip(answers["text"], answers["answer_start"], strict=True)
+        ]
+        found.append(_row(question, context, given, f"{HUB}: {split}: row {number}"))
+    return pd.DataFrame(found)
 
 
 def english_spans(config, name, seed):

@@ -42,6 +42,9 @@ def generate(config, name: str, seed: int, model=None, device="cpu", state_folde
 
     model = model or config.causal
     causal, tokenizer = load(model, device)
+    most = getattr(causal.config, "max_position_embeddings", None)
+    if most is not None and config.length > most:
+        raise MaskLabError(f"corpora.{name}.length: {config.length} words; {model} reads at most {most}")
     rules = rules_of(config, name, causal, tokenizer, torch_generator(seed, "causal", config.seed, "counted"))
     settings = {"model": str(named or model), "local": Path(model).is_dir(), "weights": weights_of(model, causal)}
     settings |= asdict(rules)

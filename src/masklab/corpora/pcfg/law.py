@@ -168,7 +168,7 @@ def rules_of(header: dict):
 
     grammar = Grammar(**header["config"]["grammar"])
     if grammar.file is not None:
-        return parse_rules(header["rules"], grammar.file)
+        return parse_rules(header["rules"], grammar.file, header["names"])  # numbered as in the corpus
     return draw_rules(grammar, header["seed"])
 
 

@@ -21,13 +21,16 @@ def read_rules(file) -> Rules:
     return parse_rules(text, str(path))
 
 
-def parse_rules(text: str, where: str) -> Rules:
-    """Rules of the lines of a rule file; empty lines are skipped, equal rules summed, probabilities renormalised."""
+def parse_rules(text: str, where: str, known=()) -> Rules:
+    """Rules of the lines of a rule file; empty lines are skipped, equal rules summed, probabilities renormalised.
+
+    known: words that come first, in this order, whichever the lines name first.
+    """
     rows = [(k, line.split()) for k, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not rows:
         raise MaskLabError(f"{where}: no rules")
     symbols = {name: k for k, name in enumerate(dict.fromkeys(fields[0] for _, fields in rows))}
-    first, words = rows[0][1][0], {}
+    first, words = rows[0][1][0], {word: number for number, word in enumerate(known)}
     start, binary, lexical = {}, [], []
     for number, fields in rows:
         left, right, weight = _row(fields, f"{where}: row {number}")
@@ -79,7 +82,10 @@ def _without_unary(names, words, start, binary, lexical, where):
 
 def write_rules(rules: Rules) -> str:
     """The lines of a rule file that is read as these rules, up to the order of symbols and words."""
-    lines = [f"ROOT {rules.names[s]} {p!r}" for s, p in enumerate(rules.start.tolist()) if p > 0]
+    root = "ROOT"
+    while root in {*rules.names, *rules.words}:
+        root += "_"
+    lines = [f"{root} {rules.names[s]} {p!r}" for s, p in enumerate(rules.start.tolist()) if p > 0]
     for (a, b, c), p in zip(rules.binary.tolist(), rules.binary_probabilities.tolist(), strict=True):
         lines.append(f"{rules.names[a]} {rules.names[b]} {rules.names[c]} {p!r}")
     for (a, word), p in zip(rules.lexical.tolist(), rules.lexical_probabilities.tolist(), strict=True):
