@@ -28,7 +28,7 @@ class Probe(Artifact):
         if settings.reads_tokens:
             files["tokens"] = tokens
         if settings.kind == "paraphrased":
-            files["sources"] = _replaced_by(settings)
+            files["sources"] = _files_read(settings)
         if is_exact(self.config, probe, recipe):
             folder = tokens.replace("/tokens/", "/conditionals/").removesuffix("/meta.json")
             files["conditionals"] = f"{folder}/{settings.sequences}-{settings.positions}/conditionals.json"
@@ -48,7 +48,7 @@ class Probe(Artifact):
         return roots
 
 
-def _replaced_by(probe) -> list[str]:
+def _files_read(probe) -> list[str]:
     """A user's files that paraphrases are made from: parses, a WordNet, translation models in folders."""
     found = [path for file in probe.parses for path in expand(file) if Path(path).is_file()]
     found += files_of_wordnet(probe.wordnet) if probe.wordnet else []
