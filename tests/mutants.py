@@ -132,8 +132,8 @@ def prepare(place: Path) -> None:
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() not in (ROOT / "src", ROOT / "tests")]
     for name in ("pytest", "torch", "scipy.stats", "scipy.optimize", "pandas", "sklearn.metrics",
                  "sklearn.linear_model",
-                 "safetensors.torch", "pydantic", "pyarrow.parquet", "transformers", "torch.func", "hypothesis",
-                 "statsmodels.stats.multitest"):  # fmt: skip
+                 "safetensors.torch", "pydantic", "pyarrow.parquet", "transformers", "torch.func",
+                 "hypothesis"):  # fmt: skip
         __import__(name)
     gc.freeze()
 

@@ -5,6 +5,7 @@ import re
 from masklab.config import data, kinds
 from masklab.config.check_corpora import check_text
 from masklab.config.check_phrases import lacking
+from masklab.config.check_tasks import check_sizes
 from masklab.config.check_tokenizers import check_folder
 from masklab.config.faults import Faults
 from masklab.config.inherit import choices, listed
@@ -142,8 +143,9 @@ def _check_labels(config, where, task):
             raise MaskLabError(f"config: {where}.where.{split}: {file}: no row is kept")
         labels[split] = {number: _label(key, file, number, row, task.label) for number, row in rows.items()}
         whole[split] = found.whole
-    if whole["train"]:
-        _check_sizes(config, where.partition(".")[2], len(labels["train"]))
+    for name, probe in config.probes.items() if whole["train"] else ():
+        if where.partition(".")[2] in probe.tasks:
+            check_sizes(name, probe, where.partition(".")[2], len(labels["train"]))
     known = set(labels["train"].values())
     if whole["train"] and len(known) < 2:
         raise MaskLabError(
@@ -159,16 +161,6 @@ def _check_labels(config, where, task):
     if task.train in (task.valid, task.test) and not task.where:
         return [f"{where}: trains on the file that it is measured on, {task.train}"]
     return []
-
-
-def _check_sizes(config, task, rows):
-    """No probe asks for more training rows of a task than its files have; what its entry says is checked with it."""
-    for name, probe in config.probes.items():
-        sizes = getattr(probe, "sizes", None)
-        if task in probe.tasks and sizes and max(sizes) > rows:
-            raise MaskLabError(
-                f"config: probes.{name}.sizes: {max(sizes)} is more than the {rows} training rows of {task!r}"
-            )
 
 
 def _check_columns(where, key, template, file, found, rows, task):

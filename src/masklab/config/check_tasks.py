@@ -62,11 +62,8 @@ def check_probe(config, name, probe):
                 f"config: probes.{name}.tasks: {task!r} holds {found}; a probe of kind {probe.kind} measures"
                 f" {_either(measured)}{listed(fitting, 6, 'such tasks')}"
             )
-        rows, sizes = stated_rows(config.tasks[task]), getattr(probe, "sizes", None)
-        if rows and sizes and max(sizes) > rows:
-            raise MaskLabError(
-                f"config: probes.{name}.sizes: {max(sizes)} is more than the {rows} training rows of {task!r}"
-            )
+        if rows := stated_rows(config.tasks[task]):
+            check_sizes(name, probe, task, rows)
         if probe.kind == "replaced":
             _check_replaced(config, name, probe, task)
     sentence = getattr(probe, "sentence", None)
@@ -113,4 +110,12 @@ def check_length(config, probe, models):
         raise MaskLabError(
             f"config: probes.{probe}.max_length: {longest} is more tokens than any model that it measures can read:"
             f" {key} is {positions(config, models[0])} for {models[0]!r}"
+        )
+
+
+def check_sizes(name, probe, task, rows: int):
+    """A probe does not ask for more training rows of a task than it has."""
+    if (sizes := getattr(probe, "sizes", None)) and max(sizes) > rows:
+        raise MaskLabError(
+            f"config: probes.{name}.sizes: {max(sizes)} is more than the {rows} training rows of {task!r}"
         )

@@ -7,9 +7,11 @@ given as keywords.
 import base64
 import json
 import logging
+from pathlib import Path
 
 import numpy as np
 
+from masklab.files import fingerprint, sha256
 from masklab.jobs import saved
 from masklab.scores.items import OUTCOME, class_metrics
 from masklab.scores.metrics import CLASSES, pearson, spearman, tally
@@ -59,6 +61,25 @@ def kept(path):
     """What `keep` wrote; None if there is nothing, or with a warning if it is broken."""
     text = saved.kept(path)
     return None if text is None else json.loads(text, object_hook=_unpacked)
+
+
+def seed_kept(context, name, folder, facts, seed, measure, marks=()):
+    """The rows of one seed of a task: those that were kept before a kill, or those that `measure()` gives.
+
+    They are named by all that they depend on: the probe, the task (its folder and facts), the checkpoint, the seeds,
+    and `marks`, what else is read.
+    """
+    if context.state_folder is None:
+        return measure()
+    settings = context.probe.model_dump(exclude={"tasks", "seeds", "steps", "split"})
+    data = [sha256(folder / f"{part}.parquet") for part in ("train", "valid", "test")]
+    address = [settings, *marks, data, facts, context.identity, context.seed, context.name, name, seed]
+    record = Path(context.state_folder) / f"{fingerprint(address)}.json"
+    rows = kept(record)
+    if rows is None:
+        rows = measure()
+        keep(rows, record)
+    return rows
 
 
 def _packed(array):

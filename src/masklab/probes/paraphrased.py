@@ -15,6 +15,7 @@ used. The first replacements of each level are rows too: split = the level, `rep
 paraphrase in brackets behind what it replaces; value = the change of the prediction, n = its number.
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from masklab.config.adopted import found
 from masklab.config.sources import expand
 from masklab.errors import MaskLabError
-from masklab.files import fingerprint, sha256
+from masklab.files import sha256
 from masklab.jobs.provenance import input_mark
 from masklab.models.checkpoint import load_checkpoint
 from masklab.phrases import COURSE, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, split
@@ -34,7 +35,7 @@ from masklab.phrases.queries import PHRASES, filled, query_ids, sentence_query, 
 from masklab.phrases.saliency import probabilities, saliency
 from masklab.phrases.synonyms import Synonyms
 from masklab.phrases.translation import Translator, paraphrases
-from masklab.probes.outcomes import keep, kept, of_classes
+from masklab.probes.outcomes import of_classes, seed_kept
 from masklab.probes.replacement import classifiers, correlated
 from masklab.rng import generator
 from masklab.tasks.encoding import content_ends, content_ids, encode_split, joined
@@ -63,12 +64,12 @@ def measure(context) -> list[dict]:
                 raise MaskLabError(f"probes.{context.name}.verbalisers: {words} words; {name!r} has {labels} labels")
             answers = verbaliser_ids(tokenizer, probe.verbalisers, f"probes.{context.name}.verbalisers")
         tasks[name] = folder, facts, answers, read_examples(folder / "test.parquet", trees, probe.examples)
-    marks = None if context.state_folder is None else _marks(probe, parses)
+    marks = [] if context.state_folder is None else [_marks(probe, parses)]
     rows, done = [], 0
     for name, (folder, facts, answers, examples) in tasks.items():
         for seed in probe.seeds:
-            given = name, folder, facts, answers, examples, seed, tokenizer, sources
-            rows += _measured(context, *given) if marks is None else _kept(context, marks, *given)
+            measure = partial(_measured, context, name, folder, facts, answers, examples, seed, tokenizer, sources)
+            rows += seed_kept(context, name, folder, facts, seed, measure, marks)
             done += 1
             context.progress(done, len(tasks) * len(probe.seeds), name)
     return rows
@@ -87,19 +88,6 @@ def _marks(probe, parses) -> list:
 
 def _files(folder) -> list[Path]:
     return sorted(file for file in Path(folder).iterdir() if file.is_file())
-
-
-def _kept(context, marks, name, folder, facts, answers, examples, seed, tokenizer, sources):
-    """The rows of one seed: those that were kept before a kill, or measured now."""
-    settings = context.probe.model_dump(exclude={"tasks", "seeds", "steps", "split"})
-    data = [sha256(folder / f"{part}.parquet") for part in ("train", "valid", "test")]
-    address = [settings, marks, data, facts, context.identity, context.seed, context.name, name, seed]
-    record = Path(context.state_folder) / f"{fingerprint(address)}.json"
-    rows = kept(record)
-    if rows is None:
-        rows = _measured(context, name, folder, facts, answers, examples, seed, tokenizer, sources)
-        keep(rows, record)
-    return rows
 
 
 class Sources:

@@ -18,18 +18,19 @@ fine-tuned model on the examples, split = their domain, and on the same examples
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from masklab.corpora.laws import law_of
 from masklab.errors import MaskLabError
-from masklab.files import fingerprint, read_json, read_table, sha256
+from masklab.files import read_json, read_table
 from masklab.models.checkpoint import load_checkpoint
 from masklab.phrases import COURSE, LAW, OTHERS, SYNONYMS, level, split
 from masklab.phrases.distances import mask_predictions, template_distances, total_variation
 from masklab.phrases.saliency import probabilities, replaced, saliency
-from masklab.probes.outcomes import keep, kept, of_classes
+from masklab.probes.outcomes import of_classes, seed_kept
 from masklab.probes.replacement import classifiers, correlated
 from masklab.rng import generator
 from masklab.symbols import FIRST, rows
@@ -47,24 +48,10 @@ def measure(context) -> list[dict]:
     for name in context.tasks:
         folder, facts = context.task(name, "labels")
         for seed in context.probe.seeds:
-            found += _kept(context, name, folder, facts, seed, law)
+            measure = partial(_measured, context, name, folder, facts, seed, law)
+            found += seed_kept(context, name, folder, facts, seed, measure)
             done += 1
             context.progress(done, total, name)
-    return found
-
-
-def _kept(context, name, folder, facts, seed, law):
-    """The rows of one seed: those that were kept before a kill, or measured now."""
-    if context.state_folder is None:
-        return _measured(context, name, folder, facts, seed, law)
-    settings = context.probe.model_dump(exclude={"tasks", "seeds", "steps", "split"})
-    data = [sha256(folder / f"{part}.parquet") for part in ("train", "valid", "test")]
-    address = [settings, data, facts, context.identity, context.seed, context.name, name, seed]
-    record = Path(context.state_folder) / f"{fingerprint(address)}.json"
-    found = kept(record)
-    if found is None:
-        found = _measured(context, name, folder, facts, seed, law)
-        keep(found, record)
     return found
 
 
