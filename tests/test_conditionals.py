@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from masklab.conditionals import PARTS, Conditionals, chosen, entropy, write_conditionals
-from masklab.config.schema import Chains, MarkovCorpus
+from masklab.config.schema import Chains, Grammar, MarkovCorpus, PcfgCorpus
 from masklab.corpora import generate
 from masklab.corpora.laws import law_of
 from masklab.corpora.markov.law import HIDDEN, Channel
+from masklab.corpora.pcfg.law import Law
 from masklab.errors import MaskLabError
 from masklab.files import write_table
 from masklab.rng import generator
@@ -78,3 +79,23 @@ def test_cut_sequences_and_unknown_laws_are_refused(tokens, tmp_path):
         Conditionals(tmp_path)
     write_conditionals(folder, tmp_path, 5, "all", 1)
     assert sorted(path.stem for path in tmp_path.glob("*.npy")) == sorted(PARTS)
+
+
+def test_the_threads_of_the_job_share_the_sums_of_a_grammar(tmp_path, monkeypatch):
+    """And change none of them."""
+    grammar = Grammar(levels=[2, 2, 3], words=5, start_rules=2, rules=3, emissions=3, stop=0.4, stop_words=2)
+    table = generate(PcfgCorpus(kind="pcfg", grammar=grammar, sentences=1, valid=1, test=200), "c", 1)["test"]
+    write_table(table, tmp_path / "test.parquet")
+    write_symbol_tokens(table["symbols"], 10, 6, tmp_path, "test", read_header(tmp_path / "test.parquet"))
+    run, seen = Law._run, []
+
+    def counted(law, part, lengths, threads, tops=None):
+        seen.append(threads)
+        run(law, part, lengths, threads, tops)
+
+    monkeypatch.setattr(Law, "_run", counted)
+    for threads in (1, 3):
+        write_conditionals(tmp_path, tmp_path / str(threads), 200, "all", 1, threads=threads)
+    assert seen == [1, 3]
+    one, three = (Conditionals(tmp_path / str(threads)).probabilities for threads in (1, 3))
+    assert len(one) > 400 and np.array_equal(one, three)

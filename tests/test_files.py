@@ -60,6 +60,16 @@ with atomic("{tmp_path}/a") as one, atomic_folder("{tmp_path}/b") as two:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
+def test_what_another_host_writes_is_left_alone(tmp_path, monkeypatch):
+    """Whether its process lives cannot be known here; the names of hosts may begin alike."""
+    monkeypatch.setattr("masklab.files._lives", lambda process: False)
+    monkeypatch.setattr("masklab.files.socket.gethostname", lambda: "node-of-a-long-name-1")
+    temporary_name(tmp_path / "a").touch()
+    monkeypatch.setattr("masklab.files.socket.gethostname", lambda: "node-of-a-long-name-2")
+    temporary_name(tmp_path / "a").touch()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_what_gets_its_name_was_written_through_to_the_disk(tmp_path, monkeypatch):
     """File before name, name before anybody goes on; a folder with all that is in it."""
     import os

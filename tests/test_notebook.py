@@ -109,7 +109,7 @@ def test_a_checkpoint_made_elsewhere_predicts_what_transformers_does(bert):
 
 
 @pytest.mark.parametrize("where", ["ours", "elsewhere"])
-def test_probes_measure_any_checkpoint(where, ours, bert, english, tmp_path):
+def test_probes_measure_any_checkpoint(where, ours, bert, english, tmp_path, monkeypatch):
     folder = ours["bert"] if where == "ours" else bert
     named = ("mlm", 3, 400) if where == "ours" else ("bert", 1, 0)
     called = dict(zip(("recipe", "replicate", "step"), named, strict=True))
@@ -126,7 +126,8 @@ def test_probes_measure_any_checkpoint(where, ours, bert, english, tmp_path):
     frame = masklab.measure(folder, "minimal_pairs", task=blimp)
     assert list(frame.columns) == list(COLUMNS) and frame["task"].unique().tolist() == ["blimp/agreement"]
     assert (frame[list(called)] == pd.Series(called)).all().all() and frame["n"].eq(3).all()
-    glue = {"sst": {"kind": "glue", "task": "sst2", "folder": str(tmp_path)}}
+    monkeypatch.setenv("HOME", str(tmp_path))
+    glue = {"sst": {"kind": "glue", "task": "sst2", "folder": "~"}}
     frame = masklab.measure(folder, "finetune", task=glue, seeds=[1, 2], max_steps=20, lr=1e-3)
     scores = frame[frame["metric"] == "accuracy"]
     assert scores["seed"].tolist() == [1, 2] and scores["value"].between(0, 1).all() and scores["n"].eq(40).all()

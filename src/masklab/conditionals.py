@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from masklab.corpora.laws import law_of
+from masklab.corpora.laws import law_of, shared
 from masklab.errors import MaskLabError
 from masklab.files import atomic, read_json, sha256, write_json
 from masklab.rng import generator
@@ -80,29 +80,31 @@ def chosen(store: TokenStore, sequences: int, positions: str, rng) -> tuple[np.n
     return np.repeat(rows, counts), 1 + np.arange(counts.sum()) - starts
 
 
-def write_conditionals(tokens, folder, sequences: int, positions: str, seed: int, progress=None) -> None:
+def write_conditionals(
+    tokens, folder, sequences: int, positions: str, seed: int, progress=None, threads: int = 1
+) -> None:
     """Write the conditionals of up to `sequences` test sequences of a corpus with a law; see the module.
 
     tokens: folder of its token arrays. Memory is that of `CHUNK` probabilities; `progress(done, total)` counts pairs.
+    threads: how many may share the sums, which do not depend on it.
 
     Raises:
-        MaskLabError: the law is not known, or sequences were cut to the tokenizer's max_length, so that the law of
-        the corpus is not that of its tokens.
+        MaskLabError: the law is not known, or sequences were cut to the tokenizer's max_length.
     """
     tokens, folder = Path(tokens), Path(folder)
     law, store = known_law(tokens), TokenStore(tokens, SPLIT)
     meta = read_json(tokens / "meta.json")
     if cut := meta["splits"][SPLIT]["truncated"]:
         raise MaskLabError(
-            f"{tokens}: {cut} test sequences are cut to max_length {meta['max_length']}: the law of the corpus is not"
-            " theirs; raise the tokenizer's max_length"
+            f"{tokens}: {cut} test sequences are cut to max_length {meta['max_length']}: exact conditionals are"
+            " those of whole sequences; raise the tokenizer's max_length"
         )
     rows, columns = chosen(store, sequences, positions, generator(seed, "conditionals", positions))
     begins = np.flatnonzero(np.diff(rows, prepend=-1))  # of each sequence's pairs
     ends = np.append(begins[1:], len(rows))
     longest = int(store.lengths[rows].max(initial=2))
     step = max(1, CHUNK // (longest * law.symbols))
-    entropies = np.empty(len(rows))
+    entropies, among = np.empty(len(rows)), shared(law, threads)
     with atomic(folder / "probabilities.npy") as temporary:
         shape = (len(rows), law.symbols)
         out = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape)
@@ -112,9 +114,9 @@ def write_conditionals(tokens, folder, sequences: int, positions: str, seed: int
             symbols = np.maximum(ids[:, 1:-1] - FIRST, 0)  # padding and [SEP] read as symbol 0
             at = np.repeat(np.arange(len(ids)), (ends - begins)[start : start + step])
             if hasattr(law, "conditionals_at"):  # those of all words would cost many times that of one
-                out[part] = law.conditionals_at(symbols, lengths - 2, at, columns[part] - 1)
+                out[part] = law.conditionals_at(symbols, lengths - 2, at, columns[part] - 1, **among)
             else:
-                out[part] = law.conditionals(symbols, lengths - 2)[at, columns[part] - 1]
+                out[part] = law.conditionals(symbols, lengths - 2, **among)[at, columns[part] - 1]
             entropies[part] = entropy(normalised(out[part]))
             if progress:
                 progress(part.stop, len(rows))

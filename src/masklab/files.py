@@ -87,7 +87,8 @@ def temporary_name(path: Path) -> Path:
 
     What processes of this host that are gone have left under such names is removed.
     """
-    stem, end = f".{path.name}.{socket.gethostname()[:20]}.", ".tmp"
+    host = hashlib.blake2b(socket.gethostname().encode(), digest_size=6).hexdigest()  # of any length, in a short name
+    stem, end = f".{path.name}.{host}.", ".tmp"
     for left in path.parent.glob(f"{glob.escape(stem)}*{end}"):
         number = left.name.removeprefix(stem).partition(".")[0]
         if number.isdigit() and not _lives(int(number)):

@@ -145,6 +145,7 @@ def _tasks(task, work: Path, seed: int) -> dict[str, Path]:
     """Name -> folder of tasks, those given by their settings made below `work`."""
     from masklab.config import kinds
     from masklab.config.problems import problems
+    from masklab.config.sources import opened_from
     from masklab.tasks import build, write_task
 
     if task is None:
@@ -153,7 +154,8 @@ def _tasks(task, work: Path, seed: int) -> dict[str, Path]:
     for name, given in (task if isinstance(task, Mapping) else {Path(task).resolve().name: task}).items():
         if isinstance(given, Mapping):
             entity = kinds.find("tasks", given.get("kind")).entity()
-            write_task(work / name, *build(_checked(entity, given, ("tasks", name), problems), name, seed))
+            settings = opened_from(None, _checked(entity, given, ("tasks", name), problems))
+            write_task(work / name, *build(settings, name, seed))
             given = work / name
         elif not (Path(given) / "task.json").is_file():
             raise MaskLabError(

@@ -9,9 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from masklab.corpora import generate
 from masklab.errors import MaskLabError
+from masklab.foreign_tokenizers import renumbered
 from masklab.plan.graph import opened
+from masklab.subwords import train
+from masklab.tasks import build
 from masklab.tasks.label_files import label_files
+from masklab.tokenizers import save_tokenizer
 
 WORDS = "the cat sees a dog that runs far from here\n"
 TEXT = {"kind": "text", "files": ["a.txt"], "valid": 5, "test": 5}
@@ -127,6 +132,7 @@ MISTAKES = {
     "header alone": labels({"train.tsv": "sentence\tlabel\n"}, train="train.tsv"),
     "columns": labels({"train.tsv": "a b\t1\tx\n"}, train="train.tsv", columns=["sentence", "label"]),
     "format": labels({"train.xlsx": b"x"}, train="train.xlsx"),
+    "pattern": labels({}, train="*.jsonl"),
     "another of GLUE": glue("sst2", {"glue/train.tsv": STS, "glue/dev.tsv": STS}),
     "tokenizer of a file": ({"tokenizers": {"mine": {"kind": "folder", "folder": "made"}}}, {"made": "x"}),
     "no tokenizer": folder(vocab__txt="[PAD]\n"),
@@ -148,7 +154,7 @@ MISTAKES = {
 def lay_down(config, files, folder):
     for name, content in files.items():
         path = folder / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     (folder / "my.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
 
@@ -179,3 +185,51 @@ def test_rows_that_are_not_kept_may_be_anything(tmp_path, monkeypatch):
     assert [note for note in opened(["my.yaml"]).notices if "tasks.mine" in note] == []
     splits, _ = label_files(opened(["my.yaml"]).config.tasks["mine"], "mine", 1)
     assert splits["test"]["text_a"].tolist() == ["a b"]
+
+
+ASKED = {"question": "Where?", "answers": [{"text": "Rome", "answer_start": 10}]}
+SQUAD = {"data": [{"paragraphs": [{"context": "He was in Rome.", "qas": [ASKED]}]}]}
+SST = "sentence\tlabel\nIt runs.\t1\nIt sees.\t0\n"
+
+
+def test_a_tilde_is_the_home_of_whoever_runs_it(tmp_path, monkeypatch):
+    """In the paths of every kind of entry: for the first look at the files, and for the jobs that read them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", f"{tmp_path}/home")
+    tasks = {
+        "answers": {"kind": "squad", "train": "~/squad.json", "valid": "~/squad.json"},
+        "films": {"kind": "glue", "task": "sst2", "folder": "~/SST-2"},
+        "labels": {"kind": "label-files", "train": "~/train.jsonl", "valid": "~/train.jsonl"},
+        "released": {"kind": "babylm-labels", "task": "cola", "folder": "~/filter-data"},
+        "pairs": {"kind": "pair-files", "files": ["~/pairs.json"]},
+    }
+    files = {"train.jsonl": lines(ROWS), "squad.json": json.dumps(SQUAD), "pairs.json": lines([PAIR])}
+    files |= {f"SST-2/{split}.tsv": SST for split in ("train", "dev")} | {"opt/config.json": "{}", "a.txt": WORDS * 40}
+    files |= {f"filter-data/glue_filtered/cola.{split}.json": lines(ROWS) for split in ("train", "validation")}
+    config = {"corpora": {"mine": TEXT | {"files": ["~/*.txt"]}, "drawn": {"kind": "causal", "causal": "~/opt"}},
+              "tokenizers": {"made": {"kind": "folder", "folder": "~/made"}}, "tasks": tasks}  # fmt: skip
+    lay_down(config, {f"home/{name}": content for name, content in files.items()}, tmp_path)
+    save_tokenizer(train([WORDS] * 30, 40), tmp_path / "home/made", 64)
+    read = opened(["my.yaml"])
+    assert not [note for note in read.notices if "no file matches" in note]
+    for name in tasks:
+        splits, _ = build(read.config.tasks[name], name, 1)
+        assert len(splits["test"])
+    assert renumbered(read.config.tokenizers["made"].folder)[0].get_vocab_size()
+    assert read.config.corpora["drawn"].causal == f"{tmp_path}/home/opt"
+    assert len(generate(read.config.corpora["mine"], "mine", 1)["train"]) == 30
+
+
+def test_a_causal_model_lies_in_the_folder_of_data_as_other_paths_do(tmp_path, monkeypatch):
+    """But an entry of `causal_models`, and what is on the hub alone."""
+    monkeypatch.chdir(tmp_path)
+    names = {"folder": "models/opt", "hub": "facebook/opt-125m", "entry": "lm"}
+    config = {
+        "data": "data",
+        "corpora": {"mine": TEXT} | {name: {"kind": "causal", "causal": causal} for name, causal in names.items()},
+        "tokenizers": {"mine": {"corpus": "mine"}},
+        "causal_models": {"lm": {"corpus": "mine", "tokenizer": "mine", "steps": 1}},
+    }
+    lay_down(config, {"data/models/opt/config.json": "{}", "data/lm/config.json": "{}"}, tmp_path)
+    found = opened(["my.yaml"]).config.corpora
+    assert {name: found[name].causal for name in names} == names | {"folder": "data/models/opt"}

@@ -230,16 +230,22 @@ def test_names_and_kinds_are_checked_first():
         },
         "tokenizers": {"text": {"corpus": "text"}, "one": {"kind": "symbols", "corpus": "one"}},
         "causal_models": {"lm": {"corpus": "text", "tokenizer": "text", "steps": 1}},
-        "encoders": {"tiny": {"layers": 1, "hidden": 32, "heads": 2, "max_positions": 600}},
+        "encoders": {
+            "tiny": {"layers": 1, "hidden": 32, "heads": 2, "max_positions": 600},
+            "table": {"kind": "lookup", "max_positions": 600},
+        },
         "objectives": {"mlm": {"mlm": 1}},
-        "models": {"m": {"corpus": "one", "tokenizer": "one", "encoder": "tiny", "objective": "mlm", "steps": 1}},
+        "models": {
+            "m": {"corpus": "one", "tokenizer": "one", "encoder": "tiny", "objective": "mlm", "steps": 1},
+            "known": {"corpus": "one", "tokenizer": "one", "encoder": "table", "objective": "mlm", "steps": 0},
+        },
         "tasks": {
             "text": {"kind": "english-labels", "recipe": "sentiment"},
             "one": {"kind": "restricted-labels", "task": "text", "corpus": "one"},
             "two": {"kind": "restricted-labels", "task": "text", "corpus": "two"},
         },
-        "probes": {"p": {"kind": "finetune", "tasks": ["one"]}},
-        "studies": {"s": {"panels": {"all": ["m"]}, "probes": {"p": "all"}}},
+        "probes": {"p": {"kind": "finetune", "tasks": ["one"]}, "linear": {"kind": "linear_probe", "tasks": ["one"]}},
+        "studies": {"s": {"panels": {"all": ["m", "known"]}, "probes": {"p": ["m"], "linear": "all"}}},
     }
     assert load(base).corpora["opt"].vocabulary == 2000
 
@@ -253,11 +259,18 @@ def test_names_and_kinds_are_checked_first():
         (("causal_models", "lm", {"hidden": 65}), r"hidden: 65 is not a multiple of heads"),
         (("tasks", "one", {"corpus": "text"}), r"tasks\.one\.corpus: 'text' is not of kind 'causal'"),
         (("tasks", "one", {"task": "two"}), r"tasks\.one\.task: 'two' is not a labelled task of texts"),
+        (("tasks", "one", {"unknown": "unk"}), "lookup table 'known' knows nothing of <unk>, which 'one' holds"),
         (("probes", "p", {"tasks": ["two"]}), "task 'two' is of another law than model 'm' reads"),
         (("models", "m", {"corpus": "two"}), "'one' names the symbols of another law than 'two' has"),
     ]:
         with pytest.raises(MaskLabError, match=match):
             fault(change[0], change[1], **change[2])
+    # words that are counted in what each replicate draws for itself are others than those that all share
+    words = {"kind": "causal", "causal": "lm", "vocabulary": 50, "frequency": "sampled"}
+    alike = base | {"probes": base["probes"] | {"p": {"kind": "finetune", "tasks": ["two"]}}}
+    load(alike | {"corpora": base["corpora"] | {"one": words, "two": words}})
+    with pytest.raises(MaskLabError, match="task 'two' is of another law than model 'm' reads"):
+        load(alike | {"corpora": base["corpora"] | {"one": words, "two": words | {"redraw": True}}})
 
 
 def test_manifest_facts_are_plain(causal, tmp_path):

@@ -42,6 +42,19 @@ def test_grammars_are_drawn_at_their_seed(law):
     assert not np.array_equal(first.binary, other.binary)
 
 
+def test_symbols_that_no_tree_has_stand_on_their_level():
+    """Else one of them would make a grammar of levels a single group, whose law costs many times as much."""
+    text = "S S1 1\nS1 A A 1\nA C C 1\nB C D 1\nC c 1\nD d 1\nE e 1\n"
+    rules = parse_rules(text, "test")
+    level = dict(zip(rules.names, rules.groups.tolist(), strict=True))
+    assert level == {"S1": 0, "A": 1, "B": 1, "C": 2, "D": 2, "E": 0}
+    assert parse_rules(f"{text}B S1 A 1\n", "test").groups.max() == 0  # which has no levels
+    numbered = [f"S{k}" for k in range(1, 11)] + [f"A{level}_{k}" for level in range(1, 6) for k in range(1, 9)]
+    for seed in range(1, 21):
+        rules = draw_rules(Grammar(), seed)
+        assert rules.groups.max() == 5 and rules.names == numbered
+
+
 RULES = """
 S S1 0.3
 S S2 0.1
@@ -65,6 +78,8 @@ def test_rule_files_are_summed_and_normalised(tmp_path):
     assert rules.binary_probabilities.tolist() == pytest.approx([0.4, 0.6, 1])
     assert rules.lexical_probabilities.tolist() == pytest.approx([0.5, 0.5, 1])
     assert rules.groups.tolist() == [0, 0, 1, 1]
+    (tmp_path / "marked.txt").write_text(RULES.strip(), encoding="utf-8-sig")  # by a byte-order mark
+    assert read_rules(tmp_path / "marked.txt").names == rules.names
     again = parse_rules(write_rules(rules), "again")
     assert again.start.tolist() == pytest.approx(rules.start.tolist()) and (again.binary == rules.binary).all()
 

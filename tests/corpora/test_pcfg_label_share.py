@@ -5,6 +5,7 @@ import pytest
 
 from masklab.config.schema import Grammar, PcfgTask
 from masklab.corpora.pcfg import rules
+from masklab.corpora.pcfg.read import parse_rules
 from masklab.corpora.pcfg.rules import draw_rules
 from masklab.errors import MaskLabError
 from masklab.tasks import build
@@ -43,3 +44,10 @@ def test_a_limit_that_no_grammar_keeps_is_said(monkeypatch):
     monkeypatch.setattr(rules, "TRIES", 5)
     with pytest.raises(MaskLabError, match=r"of 5 drawn none gives at most 0.01 of the sentences .* first 8, 4 words"):
         draw_rules(grammar(label_spans=SPANS, label_share=0.01), 1)
+
+
+def test_sentences_that_no_task_of_a_span_has_do_not_count():
+    """Half of the sentences are two words, of another label than the first four words of the rest, which is one."""
+    law = parse_rules("S S1 .5\nS S2 .5\nS1 A A 1\nA B B 1\nB C C 1\nS2 C C 1\nC c 1\n", "test")
+    assert rules._most_frequent(law, [4]) == 1.0
+    assert 0.4 < rules._most_frequent(law, [8]) < 0.6  # the longest sentence: all are labelled by their roots

@@ -1,4 +1,4 @@
-"""Texts of tasks as ids: no text holds a special token, whatever it spells."""
+"""Texts of tasks as ids: those of the token arrays, among which no special token is, whatever a text spells."""
 
 import numpy as np
 import pytest
@@ -8,18 +8,16 @@ from masklab.tasks.encoding import content_ends, content_ids
 from masklab.tokenizers import MASK, UNK
 from masklab.tokens import TokenStore, write_tokens
 
-TEXTS = ["the dog <pad> [ CLS ]", "a [MASK] sees", "a [SEP]b", "<PAD> [mask] x [CLS]", "<unk>", ""]
+TEXTS = ["the dog <pad> [ CLS ]", "a [MASK] sees", "a [SEP]b", "<PAD> [mask] x [CLS]", "<unk>", "", "a dog sees"]
 
 
 @pytest.mark.parametrize("lowercase", [False, True])
 @pytest.mark.parametrize("kind", ["unigram", "bpe", "wordpiece"])
-def test_what_spells_a_special_token_is_text(kind, lowercase, tmp_path):
-    """Unigram has the special tokens among its pieces; by BPE they become some where a corpus is full of them."""
+def test_what_spells_a_special_token_is_unknown_as_in_pre_training(kind, lowercase, tmp_path):
     tokenizer = train([*TEXTS, "[MASK]", "<pad>", "[SEP]"] * 30, 150, kind, lowercase)
     found = content_ids(tokenizer, TEXTS)
     assert all(token > MASK or token == UNK for ids in found for token in ids)
     assert list(map(len, found)) == list(map(len, content_ends(tokenizer, TEXTS)))
-    plain = ["the dog", "a dog sees"]
-    write_tokens(plain, tokenizer, 50, tmp_path, "train")
-    ids, lengths = TokenStore(tmp_path, "train").batch(np.arange(2))
-    assert content_ids(tokenizer, plain) == [row[1 : n - 1].tolist() for row, n in zip(ids, lengths, strict=True)]
+    write_tokens(TEXTS, tokenizer, 50, tmp_path, "train")
+    ids, lengths = TokenStore(tmp_path, "train").batch(np.arange(len(TEXTS)))
+    assert found == [row[1 : n - 1].tolist() for row, n in zip(ids, lengths, strict=True)]

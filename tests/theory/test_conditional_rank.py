@@ -15,7 +15,7 @@ from masklab.corpora.hmm.model import draw_model
 from masklab.corpora.laws import conditional_rank
 from masklab.errors import MaskLabError
 from masklab.symbols import read_header, rows
-from masklab.theory.conditional_rank import conditional_ranks
+from masklab.theory.conditional_rank import counted_rank, shifted_logs
 
 
 def chain(symbols, log_rank, **more):
@@ -41,6 +41,12 @@ def by_enumeration(model, length):
 
 def numpy_rank(matrix):
     return np.linalg.matrix_rank(matrix, tol=1e-8 * np.linalg.norm(matrix))
+
+
+def conditional_ranks(conditionals):
+    """As the probe counts them: of the logarithms without the mean of each row, and of the conditionals themselves."""
+    p = conditionals.reshape(-1, conditionals.shape[-1])
+    return {"log": counted_rank(shifted_logs(p)), "plain": counted_rank(p[p.sum(1) > 0])}
 
 
 @pytest.mark.parametrize(("symbols", "log_rank", "length"), [(6, 1, 3), (8, 2, 4), (10, 3, 3), (12, 4, 3)])

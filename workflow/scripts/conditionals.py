@@ -5,6 +5,8 @@ from pathlib import Path
 from _job import job
 
 with job(snakemake):
+    import os
+
     from masklab.conditionals import write_conditionals
     from masklab.jobs.progress import Progress
 
@@ -16,4 +18,5 @@ with job(snakemake):
         names.positions,
         snakemake.params.config["seed"],
         Progress(f"conditionals {names.corpus}", "tokens"),
+        int(os.environ["RAYON_NUM_THREADS"]),
     )

@@ -1,6 +1,7 @@
 """The config against the user's files that it names: what would stop a job, found before the first one."""
 
 import re
+from glob import has_magic
 
 from masklab.config import data, kinds
 from masklab.config.check_corpora import check_text
@@ -79,6 +80,8 @@ def _check_files(where, entry):
     for pattern in files:
         if not pattern.strip():
             raise MaskLabError(f"config: {_key(where, entry, pattern)}: a path must not be empty")
+        if ours and not hasattr(entry, "files") and has_magic(pattern):
+            raise MaskLabError(f"config: {_key(where, entry, pattern)}: {pattern!r} is a pattern; name one file")
         for file in expand(pattern):
             if data.Path(file).is_dir():
                 raise MaskLabError(
@@ -118,12 +121,11 @@ def _check_pairs(config, where, task):
 def _check_labels(config, where, task):
     """Columns, and labels as far as they are seen, of the rows that are kept; `valid` doubles as a missing `test`."""
     labels, whole, named_by = {}, {}, {"train": task.train, "valid": task.valid, "test": task.test or task.valid}
-    for split, pattern in named_by.items():
+    for split, file in named_by.items():
         kept = task.where.get(split, {})
-        if split == "test" and (pattern, kept) == (task.valid, task.where.get("valid", {})):
+        if split == "test" and (file, kept) == (task.valid, task.where.get("valid", {})):
             continue
-        file = expand(pattern)[0]
-        key = _key(f"config: {where}", task, pattern)
+        key = _key(f"config: {where}", task, file)
         try:
             if format_of(file) not in TABLES:
                 raise MaskLabError(

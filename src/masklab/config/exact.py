@@ -102,3 +102,9 @@ def check_measurable(config, probe, model, where):
         raise MaskLabError(f"config: {where}: the loss of the lookup table {model!r} needs masks: one and floor: true")
     if settings.kind == "linear_probe" and settings.pooling == "cls":
         raise MaskLabError(f"config: {where}: the lookup table {model!r} has no [CLS]; use pooling: concat or mean")
+    for task in settings.tasks:
+        if config.tasks[task].kind == "restricted-labels" and config.tasks[task].unknown == "unk":
+            raise MaskLabError(
+                f"config: {where}: the lookup table {model!r} knows nothing of <unk>, which {task!r} holds; set"
+                f" tasks.{task}.unknown: drop"
+            )

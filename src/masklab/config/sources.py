@@ -1,40 +1,46 @@
 """User files that a corpus, a task or the law of one names: globs expanded, light enough for the workflow's parse."""
 
 import glob
+import os
 from pathlib import Path
 
 from masklab.errors import MaskLabError
 
 # Keys of entries that name files of the user's, and those that name models, which may be names elsewhere.
 PATHS = ("files", "train", "valid", "test", "file", "folder", "parses", "wordnet")
-MODELS = ("there", "back")
+MODELS = ("there", "back", "causal")
 
 
 def below(config):
-    """The config with the relative paths of corpora, tokenizers, tasks and probes as paths from its `data` folder."""
-    if not config.data:
-        return config
-    root = Path(config.data).expanduser()
+    """The config with the paths of corpora, tokenizers, tasks and probes as they are opened, from its `data` folder."""
+    root = Path(config.data).expanduser() if config.data else None
     sections = {}
     for section in ("corpora", "tokenizers", "tasks", "probes"):
         entries = getattr(config, section)
-        sections[section] = {name: _moved(entry, root) for name, entry in entries.items()}
+        sections[section] = {name: opened_from(root, entry) for name, entry in entries.items()}
     return config.model_copy(update=sections)
 
 
-def _moved(entry, root):
-    found = {key: value for key in PATHS if (value := getattr(entry, key, None)) and isinstance(value, str | list)}
-    moved = {
-        key: [_from(root, each) for each in value] if isinstance(value, list) else _from(root, value)
-        for key, value in found.items()
-    }
-    models = {key: value for key in MODELS if (value := getattr(entry, key, None))}
-    moved |= {key: _from(root, value) for key, value in models.items() if (root / value / "config.json").is_file()}
-    return entry.model_copy(update=moved) if moved else entry
+def opened_from(root, entry):
+    """An entry with its paths as they are opened: `~` expanded, and from the folder `root` unless that is None."""
+    stated, paths = vars(entry), {}
+    for key in PATHS:
+        if isinstance(value := stated.get(key), str | list):
+            paths[key] = [_from(root, each) for each in value] if isinstance(value, list) else _from(root, value)
+    for key in MODELS:
+        value = stated.get(key)
+        if isinstance(value, str) and (key != "causal" or "/" in value):  # without one it is in `causal_models`
+            path = _from(root, value)
+            paths |= {key: path} if Path(path, "config.json").is_file() else {}
+    changed = {key: path for key, path in paths.items() if path != stated[key]}
+    return entry.model_copy(update=changed) if changed else entry
 
 
-def _from(root, path: str) -> str:
-    return path if not path.strip() or path.startswith("~") else str(root / path)
+def _from(root, path):
+    if not isinstance(path, str) or not path.strip():  # of a user's kind it may be anything
+        return path
+    path = os.path.expanduser(path)
+    return path if root is None else str(root / path)
 
 
 def named(entity) -> list[str]:

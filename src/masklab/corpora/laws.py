@@ -3,10 +3,11 @@
 A law has `symbols`, the number V of symbols, and gives the distribution of hidden ones: `posterior`, of any hidden
 symbols given the others through a noisy channel (markov), or `conditionals(sequences [N, T], lengths [N])`, [N, T, V],
 of each symbol given all the others; where all words of a sentence are costly also
-`conditionals_at(sequences, lengths, rows [M], columns [M])`, [M, V], of some.
+`conditionals_at(sequences, lengths, rows [M], columns [M])`, [M, V], of some. Some take `threads`, too (`shared`).
 """
 
 from importlib import import_module
+from inspect import signature
 
 from masklab.config.schema import HiddenMarkov
 
@@ -32,3 +33,8 @@ def law_of(header: dict | None):
     """
     kind = (header or {}).get("kind")
     return import_module(LAWS[kind]).of_header(header) if kind in LAWS else None
+
+
+def shared(law, threads: int) -> dict:
+    """What tells the conditionals of a law how many threads may share their sums; nothing where they do not ask."""
+    return {"threads": threads} if "threads" in signature(law.conditionals).parameters else {}

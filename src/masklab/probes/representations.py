@@ -10,10 +10,13 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from masklab.corpora.laws import shared
+from masklab.errors import MaskLabError
 from masklab.models.pooling import pooled
 from masklab.probes.single import EVALUATION_TOKENS
 from masklab.symbols import FIRST
 from masklab.tasks.encoding import sorted_batches
+from masklab.tokenizers import UNK
 
 LOOKUP_NUMBERS = 1 << 23  # conditionals of a lookup table computed together, in numbers
 
@@ -43,7 +46,10 @@ class EncoderSource:
 
 
 class LookupSource:
-    """Exact conditionals of every token given the others, [V] numbers a token; pooling: `concat` or `mean`."""
+    """Exact conditionals of every token given the others, [V] numbers a token; pooling: `concat` or `mean`.
+
+    `blocks` raises a MaskLabError where a row holds <unk>, of which a law says nothing.
+    """
 
     def __init__(self, law, pooling: str):
         self.law, self.pooling = law, pooling
@@ -54,8 +60,11 @@ class LookupSource:
     def blocks(self, split, longest: int):
         for rows in sorted_batches(split.lengths - 2, LOOKUP_NUMBERS // self.law.symbols):
             ids, lengths, _ = split.batch(rows)
+            if (ids == UNK).any():
+                raise MaskLabError("a lookup table knows nothing of <unk>, which rows of the task hold")
             symbols = (ids[:, 1:-1] - FIRST).clamp(min=0).cpu().numpy()  # padding reads as symbol 0
-            conditionals = self.law.conditionals(symbols, lengths.cpu().numpy() - 2)
+            among = shared(self.law, torch.get_num_threads())
+            conditionals = self.law.conditionals(symbols, lengths.cpu().numpy() - 2, **among)
             conditionals = torch.from_numpy(np.asarray(conditionals, np.float32)).to(ids.device)
             yield rows, pooled(conditionals, lengths - 2, self.pooling)
 

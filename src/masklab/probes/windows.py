@@ -61,12 +61,8 @@ def encode_windows(path, tokenizer, max_length: int, stride: int, max_question: 
         MaskLabError: naming file and row: an answer that is not where `starts` says; no room for a context.
     """
     frame = read_table(path).to_pylist()
-    as_text, tokenizer.encode_special_tokens = tokenizer.encode_special_tokens, True
-    try:
-        questions = tokenizer.encode_batch([row["question"] for row in frame], add_special_tokens=False)
-        contexts = tokenizer.encode_batch([row["context"] for row in frame], add_special_tokens=False)
-    finally:
-        tokenizer.encode_special_tokens = as_text
+    questions = tokenizer.encode_batch([row["question"] for row in frame], add_special_tokens=False)
+    contexts = tokenizer.encode_batch([row["context"] for row in frame], add_special_tokens=False)
     rows, labels, owner, spans = [], [], [], []
     for number, (row, question, context) in enumerate(zip(frame, questions, contexts, strict=True)):
         asked = of_text(question.ids[:max_question])

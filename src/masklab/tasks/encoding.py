@@ -1,6 +1,5 @@
 """A labelled split as arrays: tokenised once, padded, ready to be cut into batches."""
 
-import contextlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -142,13 +141,12 @@ def _domains(table, path):
 
 
 def content_ids(tokenizer, texts: list[str]) -> list[list[int]]:
-    """Ids of each text without [CLS] and [SEP]; as in the token arrays, what spells a special token is <unk>."""
-    with _as_text(tokenizer):
-        return [of_text(encoding.ids) for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+    """Ids of each text without [CLS] and [SEP], those of the token arrays: what spells a special token is <unk>."""
+    return [of_text(encoding.ids) for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
 
 
 def of_text(ids):
-    """Ids without special tokens but <unk>: Unigram has them among its pieces, and BPE may merge a text to one."""
+    """Ids with <unk> in the place of any other special token, which a text can spell."""
     return ids if min(ids, default=len(SPECIALS)) > MASK else [UNK if token <= MASK else token for token in ids]
 
 
@@ -177,19 +175,8 @@ def _glued_ids(tokenizer, text: str) -> list[int]:
 
 def content_ends(tokenizer, texts: list[str]) -> list[list[int]]:
     """The character after the last one of each token of `content_ids`."""
-    with _as_text(tokenizer):
-        encodings = tokenizer.encode_batch(texts, add_special_tokens=False)
+    encodings = tokenizer.encode_batch(texts, add_special_tokens=False)
     return [[end for _, end in encoding.offsets] for encoding in encodings]
-
-
-@contextlib.contextmanager
-def _as_text(tokenizer):
-    """Meanwhile what looks like a special token is text."""
-    before, tokenizer.encode_special_tokens = tokenizer.encode_special_tokens, True
-    try:
-        yield
-    finally:
-        tokenizer.encode_special_tokens = before
 
 
 def joined(a, b, max_length: int) -> list[int]:

@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,6 @@ FORMATS = (".jsonl", ".json", ".tsv", ".csv", ".parquet")
 def label_files(config, name, seed):
     """Build a labels task; the training labels, sorted, become 0..n-1."""
     files = {"train": config.train, "valid": config.valid, "test": config.test or config.valid}
-    files = {split: Path(file).expanduser() for split, file in files.items()}
     splits, values, places = {}, {}, {}
     for split, file in files.items():
         rows = kept_rows(read_rows(file, config.columns), config.where.get(split), file)

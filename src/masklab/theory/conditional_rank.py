@@ -21,25 +21,14 @@ import numpy as np
 TOLERANCE = 1e-9  # of the largest singular value, below which one counts as 0
 
 
-def conditional_ranks(conditionals) -> dict[str, int]:
-    """Ranks of the conditionals [N, V] of N contexts: `log`, of their logarithms without the mean of each row; `plain`.
-
-    `log` is of contexts in which every word is possible alone: the logarithm of 0 has no rank.
-    """
-    p = _contexts(conditionals)
-    return {"log": counted_rank(shifted_logs(p)), "plain": counted_rank(p)}
-
-
 def shifted_logs(conditionals) -> np.ndarray:
-    """T without the mean of each row, [n, V], of those contexts in `conditionals` [..., V] that allow every word."""
-    p = _contexts(conditionals)
+    """T without the mean of each row, [n, V], of those contexts in `conditionals` [..., V] that allow every word.
+
+    The logarithm of 0 has no rank.
+    """
+    p = np.asarray(conditionals, float).reshape(-1, np.shape(conditionals)[-1])
     logs = np.log(p[(p > 0).all(1)])
     return logs - logs.mean(1, keepdims=True)
-
-
-def _contexts(conditionals):
-    p = np.asarray(conditionals, float).reshape(-1, np.shape(conditionals)[-1])
-    return p[p.sum(1) > 0]
 
 
 def counted_rank(matrix) -> int:

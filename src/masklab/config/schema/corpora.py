@@ -130,7 +130,8 @@ class CausalCorpus(Drawn):
     @property
     def language(self) -> tuple:
         """What its symbols stand for: equal for corpora whose symbols are the same words."""
-        counted = (self.counted, self.seed, self.length, self.temperature) if self.frequency == "sampled" else ()
+        drawn = self.counted, self.seed, self.redraw, self.length, self.temperature
+        counted = drawn if self.frequency == "sampled" else ()
         return self.causal, self.vocabulary, self.frequency, *counted
 
 

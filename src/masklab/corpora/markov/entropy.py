@@ -36,19 +36,3 @@ def sequence_entropy(chains, length: int, distributional: float) -> float:
             weights = push(chain, weights)
         total += walked / len(chains)
     return float(total)
-
-
-def entropy_rate(chain, tolerance=1e-12, steps=100_000) -> float:
-    """Entropy per step of the hidden walk in the long run, from a uniform start.
-
-    Under the paper's edges also that of the synsets. The long-run distribution is the limit of the lazy walk,
-    which a period does not keep from converging.
-    """
-    weights = np.full(len(chain), 1 / len(chain))
-    for _ in range(steps):
-        moved = (weights + push(chain, weights)) / 2
-        done = np.abs(moved - weights).max() < tolerance
-        weights = moved
-        if done:
-            break
-    return float(weights @ edge_entropy(chain))

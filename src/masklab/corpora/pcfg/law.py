@@ -17,7 +17,7 @@ from masklab.corpora.pcfg.rules import Rules
 from masklab.errors import MaskLabError
 from masklab.intervals import mean_and_error
 
-PART = 64 * LANES  # sentences of one length that a thread takes at a time
+PART = 64 * LANES  # sentences of one length that a thread takes at a time, at most
 
 
 class Law:
@@ -138,7 +138,8 @@ class Law:
         parts = []
         for rows in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1) if len(order) else ():
             plan = self.plan(int(lengths[rows[0]]), tops)
-            parts += [(plan, rows[at : at + PART]) for at in range(0, len(rows), PART)]
+            size = min(PART, -(-len(rows) // (threads * LANES)) * LANES)
+            parts += [(plan, rows[at : at + size]) for at in range(0, len(rows), size)]
         if threads == 1:
             for plan, rows in parts:
                 part(plan, rows)

@@ -15,7 +15,7 @@ def read_rules(file) -> Rules:
     """Rules of a file; MaskLabError names file and row of bad input."""
     path = Path(file).expanduser()
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise MaskLabError(f"{path}: cannot be read as text: {error}") from None
     return parse_rules(text, str(path))

@@ -101,12 +101,15 @@ def make_rules(names, words, start, binary, lexical, where: str) -> Rules:
 
 def _groups(n, roots, binary):
     """Level of each symbol if every rule leads from one level to the next; else 0 for all."""
+    above, below = binary[:, [0, 0]].ravel(), binary[:, 1:].ravel()
     level = np.where(roots > 0, 0, -1)
-    for depth in range(n):
-        reached = binary[level[binary[:, 0]] == depth, 1:]
-        level[reached[level[reached] < 0]] = depth + 1
-    level[level < 0] = 0  # never used
-    layered = (level[binary[:, 1:]] == level[binary[:, :1]] + 1).all()
+    for _ in range(n):
+        down = (level[above] >= 0) & (level[below] < 0)
+        level[below[down]] = level[above[down]] + 1
+        up = (level[above] < 0) & (level[below] > 0)  # what no tree has stands on a level, too
+        level[above[up]] = level[below[up]] - 1
+    level[level < 0] = 0  # joined to no root by any rules
+    layered = (level[below] == level[above] + 1).all()
     return level.astype(np.int32) if layered else np.zeros(n, np.int32)
 
 
@@ -130,15 +133,19 @@ def draw_rules(config, seed: int) -> Rules:
 
 
 def _most_frequent(rules, spans) -> float:
-    """The largest share of sentences, of `SAMPLED`, that have one label, over all spans."""
+    """The largest share of sentences, of `SAMPLED` such as a task of the span has, that have one label, over all spans.
+
+    A task draws sentences shorter than its span again, unless that is the longest one.
+    """
     from masklab.corpora.pcfg.law import Law
     from masklab.corpora.pcfg.sample import sample
     from masklab.corpora.pcfg.span_scores import span_scores
 
-    law = Law(rules)
-    words, lengths = sample(rules, SAMPLED, 1, "labels", max_length=rules.longest() or 32)
+    law, longest = Law(rules), rules.longest() or 32
     shares = []
     for span in spans:
+        shortest = span if span < longest else 1
+        words, lengths = sample(rules, SAMPLED, 1, "labels", min_length=shortest, max_length=longest)
         scores = span_scores(law, words, lengths, span, "marginal")
         labels = scores[scores.any(1)].argmax(1)
         shares.append(np.bincount(labels).max() / len(labels) if len(labels) else 1.0)
