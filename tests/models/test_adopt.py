@@ -68,9 +68,10 @@ def test_an_adopted_model_predicts_what_transformers_does(kind, name, tied, tmp_
     theirs.save_pretrained(tmp_path / "theirs")
     tokenizer.save_pretrained(tmp_path / "theirs")
     assert is_foreign(tmp_path / "theirs")
-    adopt(tmp_path / "theirs", tmp_path / "ours")
+    parameters = adopt(tmp_path / "theirs", tmp_path / "ours")
     assert not is_foreign(tmp_path / "ours")
     ours, read = load_checkpoint(tmp_path / "ours").eval(), load_tokenizer(tmp_path / "ours")
+    assert parameters == sum(parameter.numel() for parameter in ours.parameters())
     for text in TEXTS:
         before = tokenizer(text, return_tensors="pt")
         after = read.encode(text)

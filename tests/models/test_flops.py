@@ -1,14 +1,16 @@
 """Counted operations against torch's own counter, and against the published arithmetic."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from masklab.config.schema import Encoder
+from masklab.config.schema import Encoder, Masking
+from masklab.masking import hide
 from masklab.models.attention import Attention
 from masklab.models.encoder import MaskedLM
-from masklab.models.flops import count_parameters, flops_per_token, forward_flops, training_flops
+from masklab.models.flops import count_parameters, flops_per_token, forward_flops, mean_masks, training_flops
 
 V, SIZE, LENGTH, MASKED = 50, 4, 16, 3
 SMALL = {"layers": 3, "hidden": 24, "heads": 3, "intermediate": 40, "max_positions": 16, "dropout": 0.0}
@@ -89,3 +91,13 @@ def test_parameters(form):
     counted = sum(parameter.numel() for parameter in MaskedLM(config, V, latent=7).parameters())
     assert count_parameters(config, V, latent=7) == counted
     assert count_parameters(Encoder(), 25_000) == 119_815_336
+
+
+@pytest.mark.parametrize("specials", [False, True])
+@pytest.mark.parametrize("count", ["floor", "rounded", "bernoulli", "one"])
+def test_mean_masks_are_as_many_as_are_hidden(count, specials):
+    """To the next whole number, of 4,000 sequences of 19 tokens; of short sequences one at least."""
+    masking = Masking(rate=0.3, count=count, specials=specials)
+    hidden = hide(np.full(4000, 19), 19, masking, V, np.random.default_rng(1))
+    assert abs(mean_masks(masking, 19) - len(hidden.all_rows) / 4000) < 0.5
+    assert mean_masks(masking, 3) == 1

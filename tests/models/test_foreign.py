@@ -211,8 +211,9 @@ def test_the_run_of_a_folder_leaves_what_any_run_leaves(foreign, tmp_path):
     launch(run)
     made = read_json(tmp_path / "models" / "step-0" / "masklab.json")
     assert made["model"] == "theirs" and made["step"] == 0 and made["adopted"] == str(foreign[0].resolve())
-    assert list(read_json(tmp_path / "models" / "manifest.json")["steps"]) == ["0"]
-    assert isinstance(load_checkpoint(tmp_path / "models" / "step-0"), ForeignMaskedLM)
+    manifest, left = read_json(tmp_path / "models" / "manifest.json"), load_checkpoint(tmp_path / "models" / "step-0")
+    assert list(manifest["steps"]) == ["0"] and isinstance(left, ForeignMaskedLM)
+    assert manifest["facts"]["parameters"] == sum(parameter.numel() for parameter in left.parameters()) > 0
 
 
 def test_names_are_looked_up_in_the_cache(foreign, tmp_path, monkeypatch):

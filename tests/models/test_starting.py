@@ -35,6 +35,17 @@ def test_shuffling_permutes_each_tensor_of_the_hugging_face_class(positions):
     assert torch.equal(again.embeddings.word, third.embeddings.word)
 
 
+@torch.no_grad()
+def test_a_decoder_is_shuffled_by_its_own_heads():
+    """Its query, key and value are a tensor each, as the encoder's are."""
+    decoder = {"layers": 1, "hidden": 6, "heads": 1}
+    model = MaskedLM(Encoder(positions="absolute", layers=1, hidden=32, heads=4, decoder=decoder), 50)
+    bias = model.decoder.blocks[0].attention.in_proj.bias
+    bias.copy_(torch.tensor([1.0, 2.0, 3.0]).repeat_interleave(6))
+    shuffle_weights(model, 1, "m", 1)
+    assert bias.tolist() == [1.0] * 6 + [2.0] * 6 + [3.0] * 6
+
+
 def test_embeddings_are_placed_row_by_row():
     model = MaskedLM(Encoder(layers=1, hidden=8, heads=2), 20, generator=torch.Generator().manual_seed(1))
     before = model.embeddings.word.detach().clone()

@@ -54,4 +54,4 @@ def test_flops_per_token_is_the_mean_over_tokens():
             for n, d in zip((10, 30), dropped, strict=True)
         ]
         truth = (2 * parts[0] + parts[1]) / 50
-        assert pretraining_flops_per_token(form, objective, masking, 50, lengths) == pytest.approx(truth)
+        assert pretraining_flops_per_token(form, objective, masking, 50, 8, lengths) == pytest.approx(truth)

@@ -95,6 +95,12 @@ def test_items_are_sentences_in_the_order_drawn(english, folders):
     assert {len(item["predictions"]) for item in items(groups)} == {8}  # three batches of 16 and one of 12, by 8s
 
 
+def test_one_group_of_sentences_has_no_error(english, folders):
+    """A model with tables of distances is measured by eights."""
+    found = measured(english, folders["deberta"], sentences=8, repeats=1, width=32)
+    assert set(found) == {("trace", 1), ("trace_embedded", 1)}
+
+
 def test_models_with_tables_of_distances_are_measured_too(english, folders):
     """Against one backward pass per sentence and drawn label."""
     found = measured(english, folders["deberta"], sentences=400, width=32)

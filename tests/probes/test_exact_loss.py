@@ -84,7 +84,9 @@ def test_a_sequence_counts_once_and_subsets_give_the_deviation():
     assert sequences["loss"] == pytest.approx(means) and (sequences["gap"] == 0).all()
     assert found["loss_se"] == pytest.approx(means.std(ddof=1) / np.sqrt(5)) and found["gap_se"] == 0
     assert found["loss_std"] == pytest.approx(means.std(ddof=1))
-    assert "loss_std" not in summary(rows[:4], values[:4], np.zeros(4))[1]
+    assert set(summary(rows[:4], values[:4], np.zeros(4))[1]) == {"loss_se", "floor_se", "gap_se"}
+    sequences, found = summary(rows[:3], values[:3], np.zeros(3))
+    assert sequences["loss"] == [2.0] and found == {}  # one sequence has no error
 
 
 def test_a_law_of_other_symbols_is_refused(table, exact, make_checkpoint):

@@ -11,6 +11,8 @@ import torch
 from checked_run import items, run
 from masklab import probes
 from masklab.config.schema import LinearProbe
+from masklab.corpora.pcfg.law import Law
+from masklab.corpora.pcfg.read import parse_rules
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.lookup import load_lookup
@@ -18,7 +20,8 @@ from masklab.probes import Context
 from masklab.probes.linear_probe import SPLITS
 from masklab.probes.representations import EncoderSource, LookupSource, projected, projections
 from masklab.rng import generator
-from masklab.tasks.encoding import encode_split
+from masklab.tasks.encoding import Split, encode_split
+from masklab.tokenizers import CLS, SEP, UNK
 
 PROBE = LinearProbe(
     kind="linear_probe", tasks=["task"], seeds=[1, 2, 3], projection=40, epochs=30, batch_size=64, lr=0.01
@@ -85,6 +88,23 @@ def test_features_equal_a_loop_over_tokens(table, name, pooling):
     found = projected(source, split, longest, matrices)
     assert found.shape == (len(split), 2, 7)
     assert torch.allclose(found, torch.einsum("nf,fsp->nsp", wanted, matrices), atol=1e-4)
+
+
+def test_a_lookup_table_shares_its_sums_among_the_threads_and_reads_no_unknown_token(monkeypatch):
+    law = Law(parse_rules("S A B 1\nA a .5\nA b .5\nB a .5\nB b .5\n", "test"))
+    run, seen, before = Law._run, [], torch.get_num_threads()
+    monkeypatch.setattr(Law, "_run", lambda law, *given: (seen.append(given[2]), run(law, *given)))
+    ids = torch.tensor([[CLS, 5, 6, SEP], [CLS, 6, 6, SEP]], dtype=torch.int32)
+    split, source = Split(ids, np.array([4, 4]), np.array([0, 1]), {}), LookupSource(law, "concat")
+    try:
+        torch.set_num_threads(2)
+        found = projected(source, split, 2)
+    finally:
+        torch.set_num_threads(before)
+    assert seen == [2] and found.flatten().tolist() == pytest.approx([0.5] * 8)
+    ids[1, 1] = UNK
+    with pytest.raises(MaskLabError, match="a lookup table knows nothing of <unk>"):
+        projected(source, split, 2)
 
 
 def test_projections_keep_lengths():

@@ -116,6 +116,11 @@ def test_without_floor_there_is_a_loss_alone(world):
     assert set(found) == {"loss", "loss_se", "parameters"}
 
 
+def test_of_one_sequence_there_is_no_error(world):
+    found, count = measured(world, "trained", sequences=1, masks="one", floor=False)
+    assert set(found) == {"loss", "parameters"} and count == 1
+
+
 @pytest.mark.parametrize(
     ("masking", "said"),
     [

@@ -203,7 +203,7 @@ def test_a_text_that_spells_a_mask_holds_none(english, tmp_path):
 
 
 def test_what_is_read_with_its_places_is_what_is_encoded(english, tmp_path):
-    """Cut as well: [SEP] stays, and what spells a special token is text."""
+    """Cut as well: [SEP] stays, and what spells a special token is <unk>."""
     folder(english, tmp_path / "m", "bert")
     reader, texts = read_own(tmp_path / "m", 12), ["the old [MASK] cat [SEP] sleeps", "the old cat sleeps " * 10]
     rows = list(reader.spans(texts))

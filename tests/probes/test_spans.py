@@ -15,6 +15,7 @@ from masklab.probes import Context
 from masklab.probes.answer_spans import NEVER, SpanModel, best_spans
 from masklab.probes.finetune import measure
 from masklab.probes.windows import encode_windows
+from masklab.tasks.encoding import content_ids, joined
 from masklab.tokenizers import CLS, MASK, SEP
 
 NOUNS = ("cat", "dog", "bird", "horse", "child", "teacher")
@@ -54,8 +55,10 @@ def task(tmp_path):
 def test_what_spells_a_special_token_ends_no_question_and_no_context(make_tokenizer, task):
     row = {"question": "The [SEP] cat [MASK]", "context": "A dog [SEP] runs [MASK] today.", "answers": ["runs"]}
     frame = pd.DataFrame([row | {"starts": [row["context"].index("runs")]}])
-    windows = encode_windows(task(train=frame) / "train.parquet", make_tokenizer(), 64, 10, 32)
+    tokenizer = make_tokenizer()
+    windows = encode_windows(task(train=frame) / "train.parquet", tokenizer, 64, 10, 32)
     ids, (begin, end, first) = windows.ids[0].tolist(), windows.labels[0]
+    assert ids == joined(*content_ids(tokenizer, [row["question"], row["context"]]), 64)
     assert [at for at, token in enumerate(ids) if token == SEP] == [first - 1, len(ids) - 1] and MASK not in ids
     where = windows.spans[0][[begin - first, end - first]]
     assert row["context"][where[0, 0] : where[1, 1]] == "runs"

@@ -1,5 +1,7 @@
 """The masked autoencoder's objective: against a plain forward pass without removal, and against plain MLM."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -259,3 +261,24 @@ def test_a_run_learns_resumes_and_leaves_an_encoder(english, tmp_path):
     assert alone.config == encoder.model_copy(update={"decoder": None}) and whole.config == encoder
     ids = torch.tensor([[0, 7, 8, 9, 1]])
     assert torch.equal(alone.encode(ids, torch.tensor([5])), whole.encode(ids, torch.tensor([5])))
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_run_starts_from_an_encoder_whose_decoder_is_narrower(english, tmp_path, keep, shuffle):
+    """The decoder, and the head of the decoder's width, start anew where the checkpoint leaves them out."""
+    encoder = Encoder(**RELATIVE, decoder=DECODER | {"hidden": 16})
+    first = make_run(english, encoder, tmp_path, objective=Objective(mae=1), steps=2, keep_decoder=keep)
+    train(first)
+    model = first.model.model_copy(update={"shuffle": shuffle})
+    second = dataclasses.replace(first, model=model, phase=1, init=first.output / "step-2")
+    found, given = Learner(second).model.state_dict(), load_checkpoint(second.init).state_dict()
+    anew = () if keep else ("head.dense.", "head.norm.", "head.project.", "decoder.")
+    assert len(found["head.dense.weight"]) == 16
+    for name, tensor in found.items():
+        assert name.startswith(anew) or torch.equal(in_order(tensor, shuffle), in_order(given[name], shuffle)), name
+
+
+def in_order(tensor, shuffled):
+    """A tensor, or of one that was shuffled its numbers by size."""
+    return tensor.flatten().sort().values if shuffled else tensor

@@ -10,11 +10,12 @@ from runs import make_run
 
 from masklab.config.schema import Encoder, Masking, Objective
 from masklab.files import read_json
-from masklab.models.flops import count_parameters, pretraining_flops_per_token
+from masklab.models.flops import count_parameters, pretraining_flops_per_token, training_flops
 from masklab.tokens import TokenStore
 from masklab.training.launch import launch
 from masklab.training.learner import Learner
 from masklab.training.loop import train
+from masklab.training.manifest import facts as facts_of
 from masklab.training.manifest import unigram_loss
 from masklab.training.validation import Validation
 from tablelaw import run_of
@@ -44,12 +45,24 @@ def test_facts_of_a_run(trained, table):
     store = TokenStore(table.tokens, "train")
     assert facts["parameters"] == count_parameters(ENCODER, 9) and facts["vocab_size"] == 9
     assert facts["tokens"] == metrics["tokens"].sum()
-    each = pretraining_flops_per_token(ENCODER, Objective(mlm=1), Masking(count="one"), 9, store.lengths)
+    each = pretraining_flops_per_token(ENCODER, Objective(mlm=1), Masking(count="one"), 9, 64, store.lengths)
     assert facts["flops"] == pytest.approx(each * facts["tokens"])
     assert facts["valid_loss"] == {str(step): metrics["valid_loss"][step] for step in (20, 150)}
     targets = np.concatenate([batch.targets.numpy() for batch in Validation(Learner(run)).batches()])
     assert facts["unigram_loss"] == pytest.approx(by_hand(store, targets, [2, *range(5, 9)]))
     assert facts["valid_loss"]["150"] < facts["unigram_loss"] < 1.1 * math.log(4)
+
+
+def test_flops_are_those_of_whole_batches(table):
+    """What disentangled positions compute once for a batch is shared by its sequences, as many as a forward pass has.
+
+    Of 18 tokens `floor` hides 2, although 15 % of them are nearer to 3.
+    """
+    encoder, rows = Encoder(layers=2, hidden=32, heads=4), [{"step": 10, "tokens": 1000, "valid_loss": 2.0}]
+    for keys, size in (({}, 64), ({"micro_batch": 16}, 16), ({"micro_batch": 99}, 64), ({"processes": 4}, 16)):
+        run = run_of(table.root, "whole", encoder, 10, masking=Masking(), **keys)
+        found = facts_of(run, 45, 0, rows, np.full(100, 18), None)
+        assert found["flops"] == pytest.approx(1000 * training_flops(encoder, 45, size, 18, 2) / (size * 18))
 
 
 def test_special_tokens_have_a_share_only_where_they_are_to_be_predicted(english, monkeypatch):

@@ -100,6 +100,22 @@ def test_every_encoder(form, english, tmp_path, gpu):
     assert all(len(found.coming) == 2 for found in rows) and math.isnan(rows[0]["loss"])
 
 
+def test_cudnn_has_no_backward_of_an_lstm_in_eval_mode(gpu, monkeypatch):
+    """In which terms and probes take gradients: there, and there alone, the LSTMs do without it."""
+    asked, flags = [], torch.backends.cudnn.flags
+    monkeypatch.setattr(torch.backends.cudnn, "flags", lambda **how: asked.append(how) or flags(**how))
+    model = MaskedLM(Encoder(**SIZES | ENCODERS["lstm"]), 50)
+    with gpu() as to:
+        to(model)
+        ids, lengths = to((torch.zeros(3, 9, dtype=torch.long), torch.full((3,), 9)))
+        model.train()(ids, lengths)
+        with torch.no_grad():
+            model.eval()(ids, lengths)
+        assert not asked
+        model(ids, lengths).logits.sum().backward()
+    assert asked == [{"enabled": False}] * 4  # two layers of two directions
+
+
 @pytest.mark.parametrize("attention", DECODERS)
 def test_every_decoder(attention, english, tmp_path, gpu):
     form = {"positions": "relative", "decoder": {"layers": 1, "attention": attention, "hidden": 16}}

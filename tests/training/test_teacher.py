@@ -1,19 +1,28 @@
 """A teacher apart from the start: new weights, the phase of the teacher's pupils, and nothing else of it."""
 
 import dataclasses
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+import transformers
 from runs import make_run
 from torch.nn import functional as F
 
-from masklab.config.schema import Objective
+sys.path.append(str(Path(__file__).parents[1] / "models"))
+from test_adopt import SIZES, trained
+
+from masklab.config.schema import Encoder, Objective
 from masklab.errors import MaskLabError
+from masklab.foreign_tokenizers import renumbered
+from masklab.models.adopt import adopt
 from masklab.models.checkpoint import load_checkpoint
 from masklab.objectives.teacher import Teacher
-from masklab.tokenizers import CLS, SEP
+from masklab.tokenizers import CLS, SEP, save_tokenizer
+from masklab.tokens import write_tokens
 from masklab.training.learner import Learner
 from masklab.training.loop import train
 
@@ -65,6 +74,48 @@ def test_its_loss_is_the_divergence_from_the_teacher(learners, phase1):
         target = F.log_softmax(load_checkpoint(phase1).eval()(batch.original, batch.lengths, at=batch.at).logits, -1)
         student = F.log_softmax(anew.model(batch.ids, batch.lengths, at=batch.at).logits, -1)
     assert total.item() == pytest.approx((target.exp() * (target - student)).sum().item(), rel=1e-4)
+
+
+LINES = [f"the old cat number {n} sees dogs far from here, today a teacher runs" for n in range(50)]
+
+
+def taught_from_elsewhere(folder, more):
+    """(run of a KD from a BERT made elsewhere with `more` rows than its tokenizer has tokens, how many these are)."""
+    theirs = trained("word pieces", LINES)
+    config = transformers.BertConfig(
+        vocab_size=len(theirs) + more, max_position_embeddings=40, pad_token_id=theirs.pad_token_id,
+        initializer_range=0.3, **SIZES,
+    )  # fmt: skip
+    torch.manual_seed(1)
+    transformers.BertForMaskedLM(config).save_pretrained(folder / "theirs")
+    theirs.save_pretrained(folder / "theirs")
+    adopt(folder / "theirs", folder / "adopted")
+    tokenizer, _ = renumbered(folder / "theirs")
+    save_tokenizer(tokenizer, folder / "tokenizer", 32)
+    write_tokens(LINES, tokenizer, 32, folder / "tokens", "train")
+    encoder = Encoder(layers=1, hidden=16, heads=2, max_positions=32)
+    run = make_run(folder, encoder, folder, objective=Objective(kd=1, mlm=1))
+    return dataclasses.replace(run, teacher=folder / "adopted", phase=1), len(theirs)
+
+
+def test_rows_of_a_teacher_without_a_token_are_no_predictions(tmp_path):
+    run, tokens = taught_from_elsewhere(tmp_path, 3)
+    learner = Learner(run)
+    learner.model.eval()
+    batch = learner.batches(3)[0]
+    _, parts = learner.loss_of(batch)
+    with torch.no_grad():
+        given = load_checkpoint(run.teacher).eval()(batch.original, batch.lengths, at=batch.at).logits
+        student = F.log_softmax(learner.model(batch.ids, batch.lengths, at=batch.at).logits, -1)
+    assert given.shape[1] == tokens + 3 and student.shape[1] == tokens
+    target = F.log_softmax(given[:, :tokens], -1)
+    assert parts["kd"].item() == pytest.approx((target.exp() * (target - student)).sum().item(), rel=1e-4)
+
+
+def test_a_teacher_has_a_row_for_every_token(tmp_path):
+    run, tokens = taught_from_elsewhere(tmp_path, -1)
+    with pytest.raises(MaskLabError, match=f"has rows for {tokens - 1} tokens, and its tokenizer has {tokens}"):
+        Learner(run)
 
 
 def test_the_state_of_a_run_belongs_to_its_teacher(learners, phase1):

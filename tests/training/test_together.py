@@ -22,6 +22,7 @@ from masklab.rng import replicate_seed
 from masklab.training import together
 from masklab.training.launch import launch
 from masklab.training.learner import Learner
+from masklab.training.run import read_run
 from masklab.training.side_by_side import stacks
 from masklab.training.stack import Alone, Stack
 from masklab.training.together import folder_of, take, train_together
@@ -316,7 +317,7 @@ def test_twenty_kills_and_the_same_weights(english, tmp_path):
 
 
 def test_a_replicate_whose_loss_explodes_leaves_the_others(english, tmp_path, monkeypatch, caplog):
-    runs, fewer = (replicates(english, tmp_path / name, 3) for name in ("three", "two"))
+    runs, fewer = (replicates(english, tmp_path / name, 3, save_minutes=1e-6) for name in ("three", "two"))
     judged = together.Trainer.judge
 
     def judge(trainer, row):
@@ -329,6 +330,7 @@ def test_a_replicate_whose_loss_explodes_leaves_the_others(english, tmp_path, mo
     with pytest.raises(MaskLabError, match="the loss is nan at step 7"):
         launch(runs[0], beside=runs[1:])  # its own job: it trains the others to the end, then itself alone, and fails
     assert "r1 leaves the others and is left to its own job" in caplog.text
+    assert "the same command begins anew" in caplog.text and "kept in" not in caplog.text  # the state saved is of all
     for run in runs[1:]:
         launch(run)
     assert "was trained side by side with r2" in caplog.text
@@ -336,6 +338,21 @@ def test_a_replicate_whose_loss_explodes_leaves_the_others(english, tmp_path, mo
     launch(fewer[2])
     for one, other in zip(runs[1:], fewer[1:], strict=True):
         assert hashes(one) == hashes(other)
+
+
+def test_each_of_those_that_are_stopped_can_be_started_by_itself(english, tmp_path, monkeypatch):
+    runs = replicates(english, tmp_path, 2)
+    update = together.Together.update
+
+    def interrupted(self, step):
+        if step == 3:
+            self.interruption.receive(15)
+        return update(self, step)
+
+    monkeypatch.setattr(together.Together, "update", interrupted)
+    with pytest.raises(MaskLabError, match="stopped by signal 15 at step 3; the state of step 3 is saved"):
+        train_together(runs[0], runs[1:])
+    assert [read_run(run.state / "run.json") for run in runs] == runs
 
 
 def test_what_was_left_is_taken_only_by_whom_it_belongs_to(english, tmp_path, monkeypatch):

@@ -48,6 +48,11 @@ def check_head(config, probe, model, where):
             f" models.{model}.keep_decoder, and this only with delta 0, aligned positions and a decoder that is not"
             " causal"
         )
+    if kind == "loss" and settings.masks == "training" and how.reset and trained.masking.mask < 1:
+        raise MaskLabError(
+            f"config: {where}: {model!r} was trained with mae.reset on hidden tokens that are not shown as [MASK]"
+            f" (masking.mask below 1), which a loss probe does not reset; set probes.{probe}.masks: one"
+        )
     if kind == "curvature" and settings.width is not None:
         raise MaskLabError(
             f"config: {where}: {model!r} has a decoder, and only an encoder without one is known in a larger width;"

@@ -14,6 +14,7 @@ from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.foreign_tokenizers import renumbered
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
+from masklab.models.flops import count_parameters
 from masklab.models.foreign import adopt_whole
 from masklab.models.huggingface import import_config
 from masklab.tokenizers import SPECIALS
@@ -35,8 +36,8 @@ def is_foreign(folder) -> bool:
 
 
 @torch.no_grad()
-def adopt(folder, output) -> None:
-    """Write the folder of an encoder to the folder `output`, with our special tokens.
+def adopt(folder, output) -> int:
+    """Write the folder of an encoder to the folder `output`, with our special tokens; the number of its parameters.
 
     An architecture that we do not have stays one of transformers (`masklab.models.foreign`).
 
@@ -53,6 +54,8 @@ def adopt(folder, output) -> None:
     # the loss probe masks as a model was trained to: of one made elsewhere as the defaults say
     save_checkpoint(model, output, metadata={"adopted": str(folder), "config": {"model": {"masking": {}}}})
     tokenizer.save(str(Path(output) / "tokenizer.json"))
+    written = model.config.model_copy(update={"decoder": None})
+    return count_parameters(written, model.vocab_size, model.latent_size)
 
 
 def _is_ours(folder) -> bool:

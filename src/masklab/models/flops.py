@@ -11,6 +11,7 @@ excess is no useful work and is not counted.)
 import numpy as np
 
 from masklab.config.schema import Encoder
+from masklab.masking import masked_count
 
 
 def count_parameters(config: Encoder, vocab_size: int, latent: int = 0) -> int:
@@ -60,7 +61,10 @@ def training_flops(config: Encoder, vocab_size: int, size: int, length: int, mas
 
 def mean_masks(masking, length: int) -> int:
     """Tokens that are masked of a sequence of `length`, on average, rounded; at least one."""
-    return 1 if masking.count == "one" else max(1, round(masking.rate * length))
+    if masking.count in ("one", "floor"):
+        return max(1, int(masked_count([length], masking)[0]))
+    inner = length - 2 if masking.count == "bernoulli" and not masking.specials else length
+    return max(1, round(masking.rate * inner))
 
 
 def pretraining_flops(config: Encoder, objective, masking, vocab_size: int, size: int, length: int, latent=0) -> int:
@@ -76,11 +80,17 @@ def pretraining_flops(config: Encoder, objective, masking, vocab_size: int, size
     return training_flops(config, vocab_size, size, length, masked, latent=latent, **options)
 
 
-def pretraining_flops_per_token(config: Encoder, objective, masking, vocab_size: int, lengths, latent=0) -> float:
-    """The same for each token of sequences of `lengths` [n] tokens, special tokens counted."""
+def pretraining_flops_per_token(
+    config: Encoder, objective, masking, vocab_size: int, size: int, lengths, latent=0
+) -> float:
+    """The same for each token of sequences of `lengths` [n] tokens, special tokens counted.
+
+    size: sequences of a forward pass, which share what disentangled positions compute once; they are of like length.
+    """
     distinct, counts = np.unique(np.asarray(lengths), return_counts=True)
     each = [
-        pretraining_flops(config, objective, masking, vocab_size, 1, length, latent) for length in distinct.tolist()
+        pretraining_flops(config, objective, masking, vocab_size, size, length, latent) / size
+        for length in distinct.tolist()
     ]
     return float(counts @ np.array(each, float)) / float(distinct @ counts)
 

@@ -111,8 +111,10 @@ def _at(states, at):
 # --- folders ------------------------------------------------------------------
 
 
-def adopt_whole(folder, output) -> None:
+def adopt_whole(folder, output) -> int:
     """Write the folder of a model of transformers to `output`: as it is, with the order of our ids beside it.
+
+    Returns the number of its parameters.
 
     Raises:
         MaskLabError: no masked language model, or a tokenizer that is not fast or lacks one of the five tokens.
@@ -128,6 +130,7 @@ def adopt_whole(folder, output) -> None:
         tokenizer.save(str(temporary / "tokenizer.json"))
         write_json({"adopted": str(folder), "config": {"model": {"masking": {}}}}, temporary / "masklab.json")
         write_json({"order": order}, temporary / FOREIGN)
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def load_foreign(folder, device="cpu") -> ForeignMaskedLM:

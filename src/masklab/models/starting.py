@@ -22,7 +22,8 @@ def shuffle_weights(model, seed: int, *address) -> None:
         generator = torch_generator(seed, *address, "shuffle", name)
         parts = [parameter.data]
         if absolute and name.endswith(FUSED):
-            parts = parameter.data.view(model.config.heads, 3, -1).unbind(1)
+            stack = model.config.decoder_stack if name.startswith("decoder.") else model.config
+            parts = parameter.data.view(stack.heads, 3, -1).unbind(1)
         for part in parts:
             order = torch.randperm(part.numel(), generator=generator)
             part.copy_(part.reshape(-1).cpu()[order].view(part.shape))

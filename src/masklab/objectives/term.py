@@ -39,7 +39,7 @@ class Term:
 
     A term has a loss for each masked token (`loss`), or it is added once per update (`per_update`). It may say how
     sequences are hidden and read (`maskable`, `corrupt`, `arrange`, `forward`), for all terms of its objective:
-    training and validation do so then.
+    training and validation do so then. Its settings say so, too (`reads`).
     """
 
     name = ""

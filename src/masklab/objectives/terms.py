@@ -32,10 +32,13 @@ class Terms:
             if brings(term, "loss"):
                 raise MaskLabError(f"objective: {term.name}: a term has `loss` or `per_update`; make two terms of it")
         readers = [term for term in made if any(brings(term, hook) for hook in READING)]
-        if len(readers) > 1:
-            names = " and ".join(term.name for term in readers)
-            raise MaskLabError(f"objective: {names} each bring a way of hiding tokens; one of them at most")
-        self.reader = readers[0] if readers else Term()
+        for term in readers:
+            if not term.settings.reads:  # what is planned before terms are made goes by their settings
+                raise MaskLabError(
+                    f"objective: {term.name}: it hides or reads tokens in a way of its own; say so in its settings, by"
+                    " `reads: own.ClassVar = True`"
+                )
+        self.reader = readers[0] if readers else Term()  # an `Objective` has one that says so at most
         for term in made:
             term.prepare(setup)
 

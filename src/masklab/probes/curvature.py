@@ -9,7 +9,7 @@ Rows, one each per repeat (`seed` = 1, 2, ...): task = the corpus, split "test",
 standard error `trace_se`, and, where the probe gives a reference `width`, `trace_embedded` and its standard error
 `trace_embedded_se`: the trace of the same function in a model of that width (`masklab.curvature.width`; k = width /
 the encoder's, any ratio). The items are the sentences of the repeat in the order
-drawn, or the sums of 8 of them where gradients are not taken one by one.
+drawn, or the sums of 8 of them where gradients are not taken one by one; a single one has no standard error.
 """
 
 import numpy as np
@@ -47,9 +47,10 @@ def measure(context) -> list[dict]:
         if probe.width is not None:
             traces["trace_embedded"] = embedded(parts, probe.width / model.config.hidden)
         for metric, values in traces.items():
-            error = float(values.std() / len(values) ** 0.5)
             rows += of_items(values, metric, n=probe.sentences, **shared)
-            rows.append({**shared, "metric": f"{metric}_se", "value": error, "n": probe.sentences})
+            if len(values) > 1:
+                error = float(values.std() / len(values) ** 0.5)
+                rows.append({**shared, "metric": f"{metric}_se", "value": error, "n": probe.sentences})
     return rows
 
 

@@ -28,9 +28,9 @@ def measure(context) -> list[dict]:
     """Rows `loss`, `floor` (the mean entropy), `gap` (the mean divergence), each `_se` and its items, and `loss_std`.
 
     In nats per masked token, each sequence counting once, as in training with one mask per sequence: a sequence is an
-    item, and its value the mean over its positions measured. The errors are over sequences; `loss_std` is the standard
-    deviation of the loss over 5 disjoint subsets of them (the paper's). n counts masked tokens. `parameters` counts
-    the model's.
+    item, and its value the mean over its positions measured. The errors are over sequences, two at least; `loss_std` is
+    the standard deviation of the loss over 5 disjoint subsets of them (the paper's). n counts masked tokens.
+    `parameters` counts the model's.
     """
     stored, store = Conditionals(context.conditionals), TokenStore(context.tokens, "test")
     if is_lookup(context.checkpoint):
@@ -58,7 +58,8 @@ def summary(rows, entropies, gaps) -> tuple[dict[str, np.ndarray], dict[str, flo
     means, errors = {}, {}
     for metric, values in (("loss", entropies + gaps), ("floor", entropies), ("gap", gaps)):
         means[metric] = np.bincount(group, values) / counts
-        _, errors[f"{metric}_se"] = mean_and_error(means[metric], np.arange(len(counts)))
+        if len(counts) > 1:
+            _, errors[f"{metric}_se"] = mean_and_error(means[metric], np.arange(len(counts)))
     if len(counts) >= SUBSETS:
         parts = [means["loss"][part::SUBSETS].mean() for part in range(SUBSETS)]
         errors["loss_std"] = float(np.std(parts, ddof=1))

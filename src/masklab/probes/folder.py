@@ -105,10 +105,9 @@ def read_own(folder, length: int, device="cpu", untrained: bool = False) -> Read
     tokenizer, model = load_tokenizer(folder), load_checkpoint(folder, device).eval()
     model = initial(model) if untrained else model
     length = min(length, model.config.max_positions)
-    tokenizer.encode_special_tokens = True  # what spells [MASK] is text
 
     def encode(texts):
-        for ids in content_ids(tokenizer, texts):  # in which what spells [MASK] is none
+        for ids in content_ids(tokenizer, texts):
             yield [CLS, *ids[: length - 2], SEP]
 
     def spans(texts):
@@ -138,17 +137,20 @@ def read_foreign(folder, length: int, device="cpu", untrained: bool = False) -> 
     length, pad = min(length, tokenizer.model_max_length, positions(model)), tokenizer.pad_token_id or 0
     specials = set(tokenizer.all_special_ids)
 
-    def encode(texts):
-        for ids in tokenizer(texts, truncation=True, max_length=length)["input_ids"]:
-            if not {ids[0], ids[-1]} <= specials:
+    def surrounded(rows):
+        for ids in rows:
+            if not ids or not {ids[0], ids[-1]} <= specials:
                 raise MaskLabError(f"{folder}: its tokenizer puts no special tokens around a text")
             yield ids
+
+    def encode(texts):
+        return surrounded(tokenizer(texts, truncation=True, max_length=length)["input_ids"])
 
     def spans(texts):
         if not tokenizer.is_fast:
             raise MaskLabError(f"{folder}: its tokenizer is not a fast one, which alone says where tokens lie")
         read = tokenizer(texts, truncation=True, max_length=length, return_offsets_mapping=True)
-        return zip(read["input_ids"], read["offset_mapping"], strict=True)
+        return zip(surrounded(read["input_ids"]), read["offset_mapping"], strict=True)
 
     def states(ids, lengths):
         seen = (torch.arange(ids.shape[1]) < lengths[:, None]).long().to(device)

@@ -8,9 +8,9 @@ corpus gives the posterior of such masks, the floor is the loss of the exact pos
 gap the difference token by token: an estimate of the mean Kullback-Leibler divergence of the model from the law.
 
 Rows: task = the corpus, split "test", n = masked tokens; metrics `loss`, `floor`, `gap` in nats per masked token, and
-each one's standard error over sequences, `loss_se`, `floor_se`, `gap_se`; and `parameters`, those of the model. The
-items are the sequences that have a masked token, in the order of the corpus (`sequence_values`). Words without a
-network have no parameters, and predict the unigram distribution.
+each one's standard error over sequences, `loss_se`, `floor_se`, `gap_se`, which a single sequence does not have; and
+`parameters`, those of the model. The items are the sequences that have a masked token, in the order of the corpus
+(`sequence_values`). Words without a network have no parameters, and predict the unigram distribution.
 """
 
 from pathlib import Path
@@ -77,7 +77,8 @@ def measure(context) -> list[dict]:
     for metric, values in measures.items():
         _, error = mean_and_error(values, groups)
         scores += of_items(sequence_values(values, groups), metric, n=n, **shared)
-        scores.append({**shared, "metric": f"{metric}_se", "value": error, "n": n})
+        if np.isfinite(error):
+            scores.append({**shared, "metric": f"{metric}_se", "value": error, "n": n})
     return scores
 
 

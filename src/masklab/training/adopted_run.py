@@ -14,8 +14,9 @@ def write_adopted(run: Run) -> None:
     """
 
     def save(folder, *, tokenizer_folder, metadata):
-        adopt(run.encoder.folder, folder)
+        parameters = adopt(run.encoder.folder, folder)
         made = read_json(folder / "masklab.json")
         write_json({"adopted": made["adopted"], **metadata}, folder / "masklab.json")
+        return parameters
 
     finish(run, "model.safetensors", save)

@@ -51,7 +51,7 @@ class Learner:
         atoms = run.dictionary_config.atoms if run.objective.needs("codes") else 0
         self.model = initial_model(run, self.vocab_size, atoms).to(self.device)
         self.trained = Compiled(self.model) if self.config.compile else self.model
-        self.teacher = teacher(run, self.device)
+        self.teacher = teacher(run, self.vocab_size, self.device)
         low = self.device.type == "cpu" and self.low_precision and not self.config.compile
         self.flat = optim.FlatParameters(self.model.parameters(), direct=True, low=low)
         self.plan = self._plan() if self.config.steps else None

@@ -23,10 +23,11 @@ def write_lookup(run: Run) -> None:
 
 
 def finish(run: Run, file: str, save, probabilities: np.ndarray | None = None) -> None:
-    """Write the only checkpoint of a model without weights by `save(folder, tokenizer_folder=, metadata=)`.
+    """Write the only checkpoint of a model that is not trained by `save(folder, tokenizer_folder=, metadata=)`.
 
-    file: what the checkpoint folder holds in the place of weights; its hash stands in the manifest.
-    probabilities: [V], what the model predicts wherever a token is masked; None: no validation loss is taken.
+    save: returns the number of the model's parameters, None: it has none. file: what the checkpoint folder holds as
+    weights, or in their place; its hash stands in the manifest. probabilities: [V], what the model predicts wherever a
+    token is masked; None: no validation loss is taken.
     """
     from masklab.objectives import Setup
     from masklab.objectives.terms import Terms
@@ -39,11 +40,12 @@ def finish(run: Run, file: str, save, probabilities: np.ndarray | None = None) -
     targets = np.concatenate([np.empty(0, np.int64), *(batch.targets.numpy() for batch in hidden)])
     loss = None if probabilities is None else loss_of(probabilities, targets)
     folder = run.output / "step-0"
-    save(folder, tokenizer_folder=run.tokenizer, metadata={"model": run.name, "step": 0, "config": run.resolved()})
+    metadata = {"model": run.name, "step": 0, "config": run.resolved()}
+    parameters = save(folder, tokenizer_folder=run.tokenizer, metadata=metadata) or 0
     metrics = MetricsFile(run.output / "metrics.parquet")
     metrics.append({"step": 0, "seconds": 0.0, "valid_loss": float("nan") if loss is None else loss})
     metrics.write()
     counted = unigram_loss(TokenStore(run.tokens, "train"), vocab_size, targets)
-    learned = facts(run, vocab_size, 0, metrics.rows, None, counted)
+    learned = facts(run, vocab_size, parameters, metrics.rows, None, counted)
     manifest = {"model": run.name, "steps": {"0": sha256(folder / file)}, "facts": learned, "config": run.resolved()}
     write_json(manifest, run.output / "manifest.json")

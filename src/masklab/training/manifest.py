@@ -47,7 +47,8 @@ def facts(run, vocab_size: int, parameters: int, rows: list[dict], lengths, unig
     if tokens:
         latent = run.dictionary_config.atoms if run.objective.needs("codes") else 0
         setting = run.encoder, run.objective, run.model.masking
-        each = pretraining_flops_per_token(*setting, vocab_size, lengths, latent)
+        size = min(run.model.micro, run.model.batch_size)  # sequences of a forward pass
+        each = pretraining_flops_per_token(*setting, vocab_size, size, lengths, latent)
     losses = {row["step"]: None if math.isnan(row["valid_loss"]) else row["valid_loss"] for row in rows}
     return {
         "parameters": parameters,

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
+from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.encoder import MaskedLM
@@ -12,6 +13,7 @@ from masklab.rng import torch_generator
 from masklab.training.run import Run
 
 HEAD = ("latent.weight", "latent.bias")  # the tensors of a latent head
+DECODED = ("head.dense.", "head.norm.")  # what a head has of the width of a decoder's states
 
 
 def initial_model(run: Run, vocab_size: int, atoms: int) -> MaskedLM:
@@ -19,12 +21,16 @@ def initial_model(run: Run, vocab_size: int, atoms: int) -> MaskedLM:
 
     Its weights are drawn; then come, as far as the run has them, those of the checkpoint `run.init`, shuffled if the
     recipe says `shuffle`, and the word embeddings of `run.embeddings`. atoms: size of the latent head, 0 for none. A
-    head of the checkpoint that scores the properties of another dictionary is left, and the model's own starts anew.
+    head of the checkpoint that scores the properties of another dictionary is left, and the model's own starts anew. So
+    does the head of a decoder of another width than the encoder's, which a checkpoint without its decoder does not have
+    (`masklab.models.weights.export_weights`).
     """
     model = MaskedLM(run.encoder, vocab_size, latent=atoms, generator=torch_generator(*run.address, "init"))
     if run.init is not None:
         weights, wanted = load_checkpoint(run.init).state_dict(), model.state_dict()
         left = () if _of_one_dictionary(run, weights, wanted) else HEAD
+        if model.head.project is not None and "decoder.position" not in weights:
+            left += tuple(name for name in wanted if name.startswith(DECODED))
         kept = {key: value for key, value in weights.items() if key in wanted and key not in left}
         model.load_state_dict(kept, strict=False)
     if run.model.shuffle:
@@ -52,11 +58,14 @@ def _coding(dictionary: dict) -> dict:
     return {key: value for key, value in dictionary.items() if key != "wordnet"}
 
 
-def teacher(run: Run, device: torch.device):
+def teacher(run: Run, vocab_size: int, device: torch.device):
     """The `masklab.objectives.teacher.Teacher` of a run on its device, or None if no term needs one.
 
     It is the checkpoint `run.teacher`, else the one that the run starts from. Sparse codes are gathered from those on
     disk (`codes: stored` or `masked`), or computed from the model and the dictionary.
+
+    Raises:
+        MaskLabError: it has no row for some of the `vocab_size` tokens.
     """
     needs_codes, needs_model = run.objective.needs("codes"), run.objective.needs("teacher")
     if not needs_codes and not needs_model:
@@ -73,6 +82,11 @@ def teacher(run: Run, device: torch.device):
         dictionary = load_file(run.dictionary / "dictionary.safetensors")["D"].to(device)
     if needs_model or (needs_codes and not stored):
         model = load_checkpoint(run.teacher or run.init).to(device)
+        if model.vocab_size < vocab_size:
+            raise MaskLabError(
+                f"{run.name}: its teacher, {run.teacher or run.init}, has rows for {model.vocab_size:,} tokens, and its"
+                f" tokenizer has {vocab_size:,}"
+            )
     made = run.dictionary_config
     coding = {} if made is None else {"layer": made.layer, "penalty": made.penalty, "solver": made.solver}
     return Teacher(model, dictionary, store=store, **coding)

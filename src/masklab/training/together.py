@@ -27,7 +27,7 @@ from masklab.training.loop import Trainer, train
 from masklab.training.metrics_file import Means
 from masklab.training.pace import Clock
 from masklab.training.record import ROWS, Record
-from masklab.training.run import Run
+from masklab.training.run import Run, write_run
 from masklab.training.stack import Stack
 
 log = logging.getLogger("masklab")
@@ -89,6 +89,8 @@ def train_together(own: Run, others: list[Run]) -> None:
         wanted = {run.replicate: run for run in runs if run is own or not (folder / f"r{run.replicate}.json").exists()}
         members, begun = _members(folder, wanted, own.replicate)
         if len(members) > 1 or begun is not None:
+            for k in members:
+                write_run(wanted[k], wanted[k].state / "run.json")
             Together([_lent(wanted[k], folder) for k in members], folder, begun).run_all()
     if not take(own):
         (folder / STATUS).unlink(missing_ok=True)  # of those that it has left
@@ -128,11 +130,12 @@ def _lent(run, folder) -> Run:
 class Together:
     """Several runs from their first step, or the one they resume at, to their last.
 
-    begun: their state, None to begin. A run that must not go on is dropped (`_drop`).
+    begun: their state, None to begin. A run that must not go on is dropped (`_drop`). saved: step of the state on disk,
+    which is that of all: whoever leaves them has none to go on from.
     """
 
     def __init__(self, runs: list[Run], folder: Path, begun: saved.Saved | None = None):
-        self.file, self.begun = folder / FILE, begun
+        self.file, self.begun, self.saved = folder / FILE, begun, None
         for run in runs:
             if begun is None:
                 for place in (run.output, run.state):
@@ -179,11 +182,11 @@ class Together:
             said = facts["runs"][name]
             record.metrics.fill({column: tensors[f"r{name}.{ROWS}{column}"] for column in said["columns"]})
             trainer.guard.load(said["guard"])
-            record.seconds, record.saved, record.kept = said["seconds"], facts["step"], said["checkpoints"]
+            record.seconds, record.kept = said["seconds"], said["checkpoints"]
             record.means = Means(*said["means"], record.means.sparse)
             record.go_on(said["ways"])
-        self.begun = None  # memory for what comes next
-        return facts["step"]
+        self.begun, self.saved = None, facts["step"]  # memory for what comes next
+        return self.saved
 
     # --- one step --------------------------------------------------------------
 
@@ -246,13 +249,11 @@ class Together:
             }  # fmt: skip
         facts = {"step": step, "replicates": self.replicates, "marks": self.marks, "runs": runs}
         if saved.attempt(self.file, tensors, {}, **facts):
-            for trainer in self.trainers:
-                trainer.record.saved = step
+            self.saved = step
         self.clock = time.monotonic()
 
     def _stop(self, step: int) -> None:
-        kept = self.trainers[0].record.saved if self.trainers else None
-        kept = "nothing was saved" if kept is None else f"the state of step {kept} is saved"
+        kept = "nothing was saved" if self.saved is None else f"the state of step {self.saved} is saved"
         number = self.interruption.number
         raise Passing(f"{self.name}: stopped by signal {number} at step {step}; {kept}, run again to resume")
 

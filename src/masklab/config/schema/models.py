@@ -33,7 +33,11 @@ class Optimiser(Entity):
     lr: float = Field(1e-4, gt=0, description="Peak learning rate.")
     betas: tuple[Decay, Decay] = (0.9, 0.999)
     eps: float = Field(1e-8, gt=0)
-    weight_decay: float = Field(0.01, ge=0, description="Decoupled decay on every parameter (released code).")
+    weight_decay: float = Field(
+        0.01,
+        ge=0,
+        description="Decoupled decay on every parameter (released code); of `sgd` with `momentum` part of the gradient, as torch.optim.SGD has it.",
+    )
     schedule: Literal["linear", "constant"] = Field(
         "linear", description="`linear`: warm-up, then linear decay to 0; `constant` after warm-up."
     )
