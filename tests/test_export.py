@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -171,6 +172,25 @@ def test_the_card_is_the_runs_own_record(results, tmp_path):
     ):  # fmt: skip
         assert said in text
     assert "0.1000" not in text and "| learns from" not in text
+
+
+def test_a_folder_is_of_the_run_that_it_lies_in(results, tmp_path):
+    """Whatever run was named, or none: its recipes may have the same names."""
+    unnamed, mine = tmp_path / "results", tmp_path / "results" / "mine"
+    shared = {"probe": "pairs", "task": "blimp", "split": "test", "metric": "accuracy", "n": 9}
+    for run, value in ((unnamed, 0.1), (mine, 0.9)):
+        row = shared | {"recipe": "phase2", "replicate": 1, "step": 40, "value": value}
+        write_table(rows_to_table([row]), run / "scores.parquet")
+        (run / "models").symlink_to(results / "models")
+    (mine / "corpora").symlink_to(results / "corpora")
+    step = mine / "models" / "phase2" / "r1" / "step-40"
+    export(str(step), tmp_path / "out", unnamed)
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "| accuracy | 0.9000 |" in card and "0.1000" not in card and "| words read |" in card
+    shutil.copytree(step, tmp_path / "elsewhere")
+    export(str(tmp_path / "elsewhere"), tmp_path / "again", mine)
+    card = (tmp_path / "again" / "README.md").read_text()
+    assert "| accuracy |" not in card and "| words read |" not in card and "| seed | 1 |" in card
 
 
 def test_latent_logits_stand_behind_the_vocabulary_where_asked_for(english, tiny_encoder, results, tmp_path):

@@ -89,3 +89,23 @@ def test_a_word_that_has_the_name_of_one_of_our_special_tokens(kind, tmp_path):
     of_words(kind, ["the", "<pad>"], tmp_path)
     with pytest.raises(MaskLabError, match="has a token '<pad>' that is not its pad_token"):
         renumbered(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["word pieces", "unigram"])
+def test_numbers_that_no_token_has(kind, tmp_path):
+    """Behind them every token keeps its number, and there are as many tokens as numbers."""
+    of_words(kind, ["\u2581the", "\u2581cat"], tmp_path)
+    content = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
+    if kind == "unigram":
+        flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+        content["added_tokens"].append({"id": 10, "content": "\u2581dog"} | flags)
+    else:
+        content["model"]["vocab"]["\u2581dog"] = 10
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    ours, order = renumbered(tmp_path)
+    assert len(order) == ours.get_vocab_size() == 1 + max(theirs.get_vocab().values())
+    assert order[ours.token_to_id("\u2581dog")] == theirs.get_vocab()["\u2581dog"]
+    text = "\u2581the \u2581dog \u2581cat"
+    ids = ours.encode(text, add_special_tokens=False).ids
+    assert [order[index] for index in ids] == theirs(text, add_special_tokens=False)["input_ids"]

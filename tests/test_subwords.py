@@ -231,3 +231,10 @@ def test_rare_characters_get_no_piece():
     kept, dropped = train(texts, 60), train(texts, 60, rarest_character=2)
     assert kept.token_to_id("§") is not None and kept.token_to_id("ß") is not None
     assert dropped.token_to_id("§") is None and dropped.token_to_id("ß") is not None
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe", "wordpiece"])
+def test_a_character_is_as_rare_as_the_trainer_sees_it(kind):
+    texts = ["the cat"] * 50 + ["Zoe", "zoe"]
+    assert train(texts, 60, kind, lowercase=True, rarest_character=2).token_to_id("z") is not None
+    assert train(texts, 60, kind, rarest_character=2).token_to_id("z") is None

@@ -27,7 +27,7 @@ def export(reference: str, folder, results="results", full_width: bool = False) 
     Args:
         reference: `recipe@step` of replicate 1, `recipe/r2@step`, or `recipe` for all checkpoints, the last as the
             main one; or the folder of a checkpoint.
-        results: folder of the run.
+        results: folder of the run; not asked where a folder is given, which is of the run that it lies in, or of none.
         full_width: the latent logits stand behind those of the vocabulary, as in the checkpoints that Berend (2023)
             published; scores are then those of the softmax over both.
 
@@ -38,7 +38,7 @@ def export(reference: str, folder, results="results", full_width: bool = False) 
     target, results = Path(folder), Path(results)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise MaskLabError(f"{folder}: exists; name a new folder")
-    steps = _steps(reference, results)
+    steps, results = _steps(reference, results)
     main = steps[-1]
     for step in steps:
         _check(step, full_width)
@@ -51,10 +51,12 @@ def export(reference: str, folder, results="results", full_width: bool = False) 
     return [target, *(target / name for name in names)]
 
 
-def _steps(reference: str, results: Path) -> list[Path]:
-    """Folders of the checkpoints that are meant, in the order of their steps."""
-    if (Path(reference) / "config.json").is_file():
-        return [Path(reference)]
+def _steps(reference: str, results: Path) -> tuple[list[Path], Path | None]:
+    """Folders of the checkpoints that are meant, in the order of their steps, and of their run, if they are of one."""
+    given = Path(reference)
+    if (given / "config.json").is_file():  # of a run: <run>/models/<recipe>/r<k>/step-<n>
+        above = given.absolute().parents
+        return [given], above[3] if len(above) > 3 and above[2].name == "models" else None
     name, _, step = reference.partition("@")
     recipe, _, replicate = name.partition("/r")
     folder = results / "models" / recipe / f"r{replicate or 1}"
@@ -66,7 +68,7 @@ def _steps(reference: str, results: Path) -> list[Path]:
     kept = sorted(map(int, read_json(manifest)["steps"]))
     if step and (not step.isdecimal() or int(step) not in kept):
         raise MaskLabError(f"{reference}: no step {step!r}; {recipe} keeps {', '.join(map(str, kept))}")
-    return [folder / f"step-{number}" for number in ([int(step)] if step else kept)]
+    return [folder / f"step-{number}" for number in ([int(step)] if step else kept)], results
 
 
 def _check(step: Path, full_width: bool) -> None:
@@ -109,8 +111,11 @@ def words_seen(config: dict, step: int, results) -> float | None:
     """Whitespace-separated words that a model has read by a step, its earlier phases included.
 
     config: as it stands in masklab.json. A sequence counts with the mean of its corpus, as often as it was read.
-    None: the corpus, or that of an earlier phase, no longer lies in the folder of results, or holds no readable text.
+    None: there is no folder of results, or the corpus, or that of an earlier phase, no longer lies there or holds no
+    readable text.
     """
+    if results is None:
+        return None
     model, results = config["model"], Path(results)
     before = 0.0
     if init := model.get("init"):
@@ -210,8 +215,8 @@ def _scores(made, config, results) -> list[tuple[str, str, int, str, float]]:
 
     What was trained on other numbers of rows, or read by another probe, is another measurement and no part of a mean.
     """
-    path = Path(results) / "scores.parquet"
-    if not path.is_file():
+    path = None if results is None else Path(results) / "scores.parquet"
+    if path is None or not path.is_file():
         return []
     table = read_table(path)
     own = {"recipe": made["model"], "replicate": config["replicate"], "step": made["step"], "split": "test"}

@@ -54,17 +54,22 @@ def _read(folder):
 
 
 def _numbered(content: dict, new: dict[int, int]) -> dict:
-    """tokenizer.json with other ids (`new`: old -> new) and our names of special tokens."""
+    """tokenizer.json with other ids (`new`: old -> new) and our names of special tokens.
+
+    Numbers below the highest that stand for no token get one: the library counts tokens where we count rows.
+    """
     model = content["model"]
     if model["type"] == "Unigram":
         pieces = dict(enumerate(map(tuple, model["vocab"])))
         pieces |= {token["id"]: (token["content"], 0.0) for token in content["added_tokens"]}
-        by_new = sorted((new[old], piece) for old, piece in pieces.items() if old in new)
-        model["vocab"] = [[_name(at, text), score] for at, (text, score) in by_new]
+        pieces = {new[old]: piece for old, piece in pieces.items() if old in new}
+        pieces |= {at: (hole, 0.0) for hole, at in _holes(pieces).items()}
+        model["vocab"] = [[_name(at, text), score] for at, (text, score) in sorted(pieces.items())]
         model["unk_id"] = SPECIALS.index("<unk>")
     else:
         ids = model["vocab"] | {token["content"]: token["id"] for token in content["added_tokens"]}
         ids = {text: new[old] for text, old in ids.items() if old in new}
+        ids |= _holes(ids.values())
         model["vocab"] = {_name(at, text): at for text, at in sorted(ids.items(), key=lambda item: item[1])}
         model["unk_token"] = "<unk>"
     content["added_tokens"] = sorted(
@@ -77,6 +82,11 @@ def _numbered(content: dict, new: dict[int, int]) -> dict:
     )
     content["post_processor"] = content["truncation"] = content["padding"] = None
     return content
+
+
+def _holes(ids) -> dict[str, int]:
+    """A token for each number below the highest of `ids` that is none of them; for its spaces, no text has it."""
+    return {f"<no token {at}>": at for at in sorted(set(range(max(ids))) - set(ids))}
 
 
 def _name(index: int, text: str) -> str:

@@ -44,14 +44,15 @@ def train(
     lines = [text.strip() for text in texts]
     if not any(lines):
         raise MaskLabError("tokenizer: the corpus has no text to train on")
+    tokenizer = _untrained(kind, lowercase)
     if rarest_character > 1:
-        lines = _without_rare(lines, rarest_character)
+        normal = tokenizer.normalizer.normalize_str  # counted as the trainer sees them: "Z" may be "z"
+        lines = _without_rare([normal(line) for line in lines], rarest_character)
         if not any(map(str.strip, lines)):
             raise MaskLabError(
                 f"tokenizer: rarest_character: no character of the corpus occurs {rarest_character} times, so that"
                 " nothing is left to make pieces of"
             )
-    tokenizer = _untrained(kind, lowercase)
     if kind == "unigram":
         _train_unigram(tokenizer, lines, vocab_size, candidates == "running")
     elif kind == "bpe":

@@ -1,22 +1,26 @@
 """Claims on the replicates of two runs together, against the interval of all of them by scipy."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import bootstrap, t
 
 from masklab.cli import main
-from masklab.compare.both_runs import together, told
+from masklab.compare.both_runs import _check_different, leaves_out, together, told
 from masklab.config import read
 from masklab.errors import MaskLabError
-from masklab.files import write_parquet, write_table
+from masklab.files import write_json, write_parquet, write_table
+from masklab.rng import replicate_seed
 from masklab.scores.items import OUTCOME
 from masklab.scores.items import records_to_table as item_table
 from masklab.scores.schema import rows_to_frame, rows_to_table
+from masklab.scores.view import View
 
 CONFIG = """
 studies:
-  pair: {panels: {a: [strict-kd, strict-mlm]}, probes: {minimal-pairs: all}, claims: all}
+  pair: {replicates: 3, panels: {a: [strict-kd, strict-mlm]}, probes: {minimal-pairs: all}, claims: all}
 """
 GAINS = ([0.02, 0.05, 0.03], [0.06, 0.04])
 
@@ -52,6 +56,17 @@ def scores(gains, seed):
 
 def kept(root, rows, study="pair"):
     write_parquet(rows_to_frame(rows, study), root / "scores.parquet")
+    return root
+
+
+def in_files(root, rows, seed=None):
+    """A run's folder with the files of its probe and, where it has a seed, the manifests of its models."""
+    for row in rows:
+        place = f"{row['recipe']}/r{row['replicate']}"
+        write_table(rows_to_table([row]), root / f"scores/minimal-pairs/{place}/all.parquet")
+        if seed is not None:
+            drawn = {"config": {"seed": replicate_seed(seed, row["replicate"])}}
+            write_json(drawn, root / f"models/{place}/manifest.json")
     return root
 
 
@@ -94,18 +109,53 @@ def test_scores_that_the_config_no_longer_asks_for_are_left_alone(tmp_path, conf
     """A file of a checkpoint that was once measured by itself would be the last one."""
     for k, gains in enumerate(GAINS):
         for row in scores(gains, k):
-            folder = tmp_path / f"{k}/scores/minimal-pairs/{row['recipe']}/r{row['replicate']}"
-            write_table(rows_to_table([row]), folder / "all.parquet")
+            root = in_files(tmp_path / str(k), [row])
             if row["recipe"] == "strict-mlm":
+                folder = root / f"scores/minimal-pairs/strict-mlm/r{row['replicate']}"
                 write_table(rows_to_table([row | {"step": 9999, "value": 0.99}]), folder / "step-9999.parquet")
     row = together(config, "pair", [tmp_path / "0", tmp_path / "1"]).iloc[0]
     assert abs(row["value"]) == pytest.approx(np.concatenate(GAINS).mean())
+
+
+def test_replicates_that_the_config_no_longer_asks_for_are_left_out_and_named(tmp_path, config):
+    roots = [in_files(tmp_path / str(k), scores(gains, k), seed=k) for k, gains in enumerate(GAINS)]
+    assert leaves_out(config, "pair", roots) == ""
+    in_files(roots[0], [row | {"replicate": 9} for row in scores([0.2], 7)], seed=0)
+    row = together(config, "pair", roots).iloc[0]
+    assert row["replicates"] == 5 and abs(row["value"]) == pytest.approx(np.concatenate(GAINS).mean())
+    said = "note: left out are replicates that the config does not ask for: "
+    names = "minimal-pairs/strict-kd/r9, minimal-pairs/strict-mlm/r9"
+    assert leaves_out(config, "pair", roots) == f"{said}{roots[0]}: {names}"
 
 
 def test_equal_replicates_are_not_counted_twice(tmp_path, config):
     roots = [kept(tmp_path / str(k), scores(GAINS[0], 1)) for k in range(2)]
     with pytest.raises(MaskLabError, match=r"have the same replicates.*another `seed`"):
         together(config, "pair", roots)
+
+
+def test_the_seeds_of_models_say_whether_replicates_are_the_same(tmp_path, config):
+    """Another config changes scores and no seed; on few items the scores of other seeds may be equal."""
+    roots = [in_files(tmp_path / str(k), scores(gains, k), seed=1) for k, gains in enumerate(GAINS)]
+    with pytest.raises(MaskLabError, match=r"have the same replicates.*another `seed`"):
+        together(config, "pair", roots)
+    roots = [in_files(tmp_path / name, scores(GAINS[0], 1), seed) for seed, name in enumerate("ab")]
+    assert together(config, "pair", roots)["replicates"].iloc[0] == 6
+
+
+def test_what_nobody_drew_says_nothing_of_seeds():
+    """The majority and a null without a network are the same at every seed."""
+    view = View("s", recipes={"m": {"encoder.kind": "transformer"}, "null": {"encoder.kind": "words"}})
+
+    def run(accuracy):
+        rows = [asked("m", 1) | {"metric": name, "value": 0.5, "n": 9} for name in ("majority", "best_step", "tokens")]
+        rows += [asked("null", k) | {"metric": "accuracy", "value": 0.5, "n": 9} for k in range(1, 9)]
+        rows.append(asked("m", 1) | {"metric": "accuracy", "value": accuracy, "n": 9})
+        return SimpleNamespace(root=f"of {accuracy}", seeds=set(), scores=rows_to_frame(rows))
+
+    _check_different([run(0.7), run(0.8)], view)
+    with pytest.raises(MaskLabError, match="have the same replicates"):
+        _check_different([run(0.7), run(0.7)], view)
 
 
 def test_what_cannot_be_put_together_is_one_line(tmp_path, config):

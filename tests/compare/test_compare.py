@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from masklab.claims.verdict import COLUMNS as CLAIM
 from masklab.cli import main
@@ -11,7 +12,6 @@ from masklab.compare.printed import _clearly, told
 from masklab.compare.scores import score_changes
 from masklab.errors import MaskLabError
 from masklab.files import read_json, write_json, write_parquet
-from masklab.intervals import mean_interval
 from masklab.scores.facts import COLUMNS as FACT
 from masklab.scores.facts import rows as fact_rows
 from masklab.scores.schema import rows_to_frame
@@ -99,7 +99,8 @@ def test_facts_that_differ(runs):
 
 def test_scores_are_paired_by_replicate(runs):
     found = compare("results", "two").scores.set_index("recipe")
-    mean, low, high = mean_interval(GAINS)
+    mean = np.mean(GAINS)
+    low, high = stats.t.interval(0.95, 2, mean, stats.sem(GAINS))
     row = found.loc["m"]
     assert row[["difference", "low", "high"]].tolist() == pytest.approx([mean, low, high]) and row["replicates"] == 3
     assert row["clear"] == (low > 0) and not row["equal"], "though replicates differ far more than the runs do"
@@ -114,6 +115,20 @@ def test_scores_under_other_seeds_are_not_paired(runs):
     row = found.scores.set_index("recipe").loc["m"]
     assert row["difference"] == pytest.approx(np.mean(GAINS)) and not row["clear"]
     assert row["high"] - row["low"] > 0.1 and not paired["clear"].any()
+
+
+def test_tables_alone_say_nothing_of_configs_and_seeds(runs):
+    """As in folders of results that were kept without the records of their jobs, of two root seeds for example."""
+    frames = scores(), scores(GAINS)
+    for name, frame in zip("ab", frames, strict=True):
+        write_parquet(frame, runs / name / "scores.parquet")
+    found = compare("a", "b")
+    pd.testing.assert_frame_equal(found.scores, score_changes(*frames, shared_seeds=False)[0])
+    row = found.scores.set_index("recipe").loc["m"]
+    assert row["high"] - row["low"] > 0.1 and found.only["entries"] == ([], [])
+    assert "config: not compared; a and b keep no records of their jobs" in told(found)
+    found = compare("results", "a")
+    assert "config: not compared; a keeps no records of its jobs" in told(found) and "entries only" not in told(found)
 
 
 def test_welch_against_scipy():

@@ -1,5 +1,6 @@
 """A page of a dictionary: by the command, of encoders made here and elsewhere, in a browser where there is one."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -15,8 +16,10 @@ from masklab.errors import MaskLabError
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.models.initial import initial
+from masklab.probes.folder import folder_ranks
 from masklab.properties import agreement
 from masklab.properties.coded_words import Sample, Words
+from masklab.properties.command import make
 from masklab.properties.gathering import of_arrays, of_text
 from masklab.properties.look import look
 from masklab.properties.similarity import WordNet
@@ -120,6 +123,20 @@ def test_an_encoder_made_elsewhere(english, text, tmp_path):
         of_text(tmp_path / "m", text, 3)
 
 
+def test_a_tokenizer_that_puts_no_special_tokens_around_a_text(english, text, tmp_path):
+    """Else the first and the last token would be taken for them."""
+    import transformers
+
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    transformers.BertModel(transformers.BertConfig(vocab_size=500, **sizes)).save_pretrained(tmp_path)
+    transformers.PreTrainedTokenizerFast.from_pretrained(english / "tokenizer").save_pretrained(tmp_path)
+    content = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content | {"post_processor": None}), encoding="utf-8")
+    for read in (lambda: of_text(tmp_path, text, None, 100), lambda: folder_ranks(tmp_path, text, lines=9)):
+        with pytest.raises(MaskLabError, match="its tokenizer puts no special tokens around a text"):
+            read()
+
+
 def words_of(line):
     return re.findall(r"\w+|[^\w\s]", line)
 
@@ -200,6 +217,17 @@ def test_synonyms_beside_words_as_frequent(wordnet, often, overlap):
     assert same.value == 1 and same.count == 1 and other.value == overlap and other.count == 1
 
 
+def test_another_form_of_a_word_is_no_other_word(wordnet):
+    """cats is the nearest to puss in frequency, and has its sense and that of cat; dog is the next that has not."""
+    codes = {"cat": [1.0, 1, 0], "cats": [1.0, 1, 0], "puss": [1.0, 1, 0], "dog": [1.0, 0, 1]}
+    often = {"cat": 10, "puss": 10, "cats": 11, "dog": 12}
+    order = [word for word, count in often.items() for _ in range(count)]
+    sequences = [Words([word], [False], np.zeros(1, np.int64)) for word in order]
+    sample = Sample.of(sequences, Codes.of_dense(torch.tensor([codes[word] for word in order])), 3)
+    same, other = agreement.of_synonyms(sample, WordNet(wordnet), np.random.default_rng(0))
+    assert (same.value, same.count, other.value, other.count) == (1, 2, 0.5, 2)
+
+
 def test_a_page_with_wordnet(english, ours, wordnet, tmp_path):
     from masklab.models.checkpoint import load_checkpoint
 
@@ -250,3 +278,13 @@ def test_mistakes_are_one_line(ours, text, tmp_path, capsys, more, said):
 def test_what_is_there_is_not_overwritten(ours, text, page, capsys):
     assert main(["dictionary", str(ours), "--text", str(text), "--output", str(page)]) == 1
     assert "exists; --output names a new or an empty folder" in capsys.readouterr().err
+
+
+def test_what_was_killed_under_way_leaves_nothing_in_the_way(ours, text, tmp_path, monkeypatch):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("masklab.properties.command.look", killed)
+    with pytest.raises(KeyboardInterrupt):
+        make(ours, text, tmp_path / "look", None, 40, 0.05, 1000, 2, None)
+    assert not list(tmp_path.iterdir())

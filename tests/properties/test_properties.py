@@ -57,6 +57,14 @@ def test_properties_of_like_words_are_coherent_and_random_ones_are_not(sample):
     assert 1 / 7 <= found.chance <= 1 / 5
 
 
+def test_of_words_as_frequent_the_first_are_contexts():
+    """Each stands beside itself alone, and is known where that counts."""
+    names = [f"w{at:04}" for at in range(3000)]
+    sequences = [Words([name, name], [False, False], np.arange(2)) for name in names]
+    found = Neighbours(Sample.of(sequences, Codes.of_dense(torch.ones(6000, 1)), 1))
+    assert [found.knows(name) for name in names] == [True] * 2000 + [False] * 1000
+
+
 def test_intruders_among_words_that_are_all_alike_are_found_by_chance():
     class Same:
         name = "same"

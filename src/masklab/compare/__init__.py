@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from masklab.compare.entries import config_changes
+from masklab.compare.entries import config_changes, entries, seeds_agree
 from masklab.compare.scores import score_changes
 from masklab.errors import MaskLabError
 from masklab.files import read_table, write_csv
@@ -21,7 +21,8 @@ class Comparison:
 
     config: entry, key, before, after. facts: noun, name, key, before, after (means over replicates of numbers).
     scores: see `score_changes`; rows that are equal too. claims: study, claim, text, and `SHOWN` of both runs.
-    only: table -> (what only the first run has, what only the second has). lacking: table -> the runs that lack it.
+    only: table -> (what only the first run has, what only the second has). lacking: table -> the runs that lack it;
+    `config`: those that keep no records of their jobs, so that nothing is known of their configs and seeds.
     """
 
     names: tuple[str, str]
@@ -56,17 +57,19 @@ def compare(first: str, second: str, results="results") -> Comparison:
     if roots[0].resolve() == roots[1].resolve():
         raise MaskLabError(f"{first} and {second} are one run: {roots[0]}")
     facts, scores, claims = ([_table(root, name) for root in roots] for name in TABLES)
-    config, entries = config_changes(roots, facts)
-    only = {"entries": entries}
+    made = [entries(root) for root in roots]
+    lacking = {"config": [name for name, own in zip((first, second), made, strict=True) if not own]}
+    config, apart = config_changes(made, facts)
+    only = {"entries": ([], []) if lacking["config"] else apart}
     compared = {"facts": None, "scores": None, "claims": None}
     if all(table is not None for table in facts):
         compared["facts"] = _fact_changes(*facts)
     if all(table is not None for table in scores):
-        compared["scores"], only["recipes measured"] = score_changes(*scores, shared_seeds=not _seeds_differ(config))
+        compared["scores"], only["recipes measured"] = score_changes(*scores, shared_seeds=seeds_agree(*made))
     if all(table is not None for table in claims):
         compared["claims"], only["claims"] = _claim_changes(*claims)
     tables = zip(TABLES, (facts, scores, claims), strict=True)
-    lacking = {
+    lacking |= {
         name: [run for run, table in zip((first, second), pair, strict=True) if table is None] for name, pair in tables
     }
     return Comparison((first, second), config, **compared, only=only, lacking=lacking)
@@ -90,10 +93,6 @@ def _table(root, name):
         return read_table(file).to_pandas()
     probed = [path for path in sorted(root.glob("scores/*/*/r*/*.parquet")) if not path.stem.endswith(".items")]
     return gather(probed) if name == "scores" and probed else None
-
-
-def _seeds_differ(config) -> bool:
-    return bool((config["entry"] == "seed").any())
 
 
 def _fact_changes(before, after) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """The claims of a study on the replicates of two runs together, which had different root seeds."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,10 @@ import pyarrow as pa
 
 from masklab.claims.summary import counted
 from masklab.claims.verdict import test_claims
+from masklab.compare.printed import named
 from masklab.compare.scores import KEY
+from masklab.config.measured import replicates_of, study_pairs
+from masklab.config.replicates import NAME
 from masklab.config.units import units
 from masklab.errors import MaskLabError
 from masklab.files import read_json, read_table
@@ -20,6 +24,9 @@ from masklab.scores.view import View
 from masklab.studies import claims_of, headed
 
 SAME = 0.5  # share of equal measurements from which two replicates are one
+# Metrics that the machine, the data or the settings of a probe decide, whatever was drawn.
+GIVEN = r"seconds|tokens|flops|parameters|majority|majority_f1|rank_counted|floor|floor_se|best_step|capped|chosen_\w+"
+GIVEN_MODELS = ("lookup", "words", "folder")  # kinds of encoders in which nothing is drawn
 
 
 def together(config, study: str, roots) -> pd.DataFrame:
@@ -36,7 +43,7 @@ def together(config, study: str, roots) -> pd.DataFrame:
         raise MaskLabError(f"{study}: no study of this config; it has {', '.join(config.studies)}")
     view = View.of(config, study)
     runs = [_Run(Path(root), view, config) for root in roots]
-    _check_different(runs)
+    _check_different(runs, view)
     first = max(runs[0].replicates.values())
     runs[1].renumber(first)
     counts = {recipe: max(run.replicates.get(recipe, 0) for run in runs) for recipe in view.recipes}
@@ -48,7 +55,6 @@ def together(config, study: str, roots) -> pd.DataFrame:
         scores,
         pa.concat_tables([run.items for run in runs]) if draws else None,
         runs[0].models | runs[1].models,
-        runs[0].tasks,
         draws,
     )
     declared = config.studies[study]
@@ -68,10 +74,26 @@ def shares_data(config, study: str) -> str:
     )
 
 
+def leaves_out(config, study: str, roots) -> str:
+    """A line on replicates that lie in the folders of runs and that the config does not ask for; "" if none does."""
+    pairs, left = study_pairs(config, study), []
+    asked = set(replicates_of(config, study, pairs))
+    for root in map(Path, roots):
+        found = [
+            (probe, recipe, int(folder.name[1:]))
+            for probe, recipe in pairs
+            for folder in root.glob(f"scores/{probe}/{recipe}/r*")
+            if re.fullmatch(NAME, folder.name)
+        ]
+        if others := sorted(set(found) - asked):
+            left.append(f"{root}: {named([f'{probe}/{recipe}/r{k}' for probe, recipe, k in others])}")
+    return f"note: left out are replicates that the config does not ask for: {'; '.join(left)}" if left else ""
+
+
 def takes_on_trust(config, study: str, roots) -> str:
     """A line on runs without records of their models, so that what these learned is not asked; "" if all have them."""
-    recipes = View.of(config, study).recipes
-    bare = [str(root) for root in roots if not any(_manifests(Path(root), name) for name in recipes)]
+    view = View.of(config, study)
+    bare = [str(root) for root in roots if not _manifests(Path(root), view)]
     if not bare:
         return ""
     have = "has" if len(bare) == 1 else "have"
@@ -81,21 +103,26 @@ def takes_on_trust(config, study: str, roots) -> str:
     )
 
 
-def _manifests(root, recipe) -> list[Path]:
-    return sorted(root.glob(f"models/{recipe}/r*/manifest.json"))
+def _manifests(root: Path, view: View) -> dict[tuple[str, int], Path]:
+    """(recipe, replicate) -> manifest, of the replicates that a study asks for."""
+    asked = [(recipe, k) for recipe, count in view.replicates.items() for k in range(1, count + 1)]
+    files = {(recipe, k): root / f"models/{recipe}/r{k}/manifest.json" for recipe, k in asked}
+    return {key: file for key, file in files.items() if file.exists()}
 
 
 class _Run:
-    """What a run's folder has of a study. items: None where it has no files of its probes. replicates: of recipes."""
+    """What a run's folder has of a study. items: None where it has no files of its probes. replicates: of recipes.
+
+    seeds: of the replicates whose models have manifests.
+    """
 
     def __init__(self, root: Path, view: View, config):
-        self.root, self.models, self.tasks, self.items = root, {}, {}, None
-        files = [
-            path
-            for probe, facts in view.probes.items()
-            for recipe in facts["recipes"]
-            for unit in units(config.probes[probe], config.models[recipe])  # others are left from an earlier config
-            for path in sorted(root.glob(f"scores/{probe}/{recipe}/r*/{unit}.parquet"))
+        self.root, self.models, self.seeds, self.items = root, {}, set(), None
+        files = [  # what else lies there is left from an earlier config
+            file
+            for probe, recipe, k in replicates_of(config, view.study, study_pairs(config, view.study))
+            for unit in units(config.probes[probe], config.models[recipe])
+            if (file := root / f"scores/{probe}/{recipe}/r{k}/{unit}.parquet").exists()
         ]
         if files:
             self.scores = gather(files)
@@ -112,11 +139,10 @@ class _Run:
         self.replicates = {name: int(last) for name, last in self.scores.groupby("recipe")["replicate"].max().items()}
 
     def _read_records(self, view):
-        for recipe in view.recipes:
-            for file in _manifests(self.root, recipe):
-                self.models[recipe, int(file.parent.name[1:])] = read_json(file).get("facts", {})
-        found = {task: self.root / "tasks" / task / "task.json" for task in view.tasks}
-        self.tasks = {task: read_json(file) for task, file in found.items() if file.exists()}
+        for key, file in _manifests(self.root, view).items():
+            manifest = read_json(file)
+            self.models[key] = manifest.get("facts", {})
+            self.seeds.add(manifest["config"]["seed"])
 
     def renumber(self, by: int):
         """Let replicate k be k + by."""
@@ -130,11 +156,21 @@ class _Run:
             self.items = self.items.set_column(column, field, pa.array(numbers, field.type))
 
 
-def _check_different(runs):
-    """MaskLabError if most of what both runs measured is equal: then they are draws of one seed."""
-    one, two = (run.scores[run.scores["metric"] != "seconds"] for run in runs)
-    both = one.merge(two, on=[*KEY, "replicate", "seed"], suffixes=("_one", "_two"))
-    if len(both) and (both["value_one"] == both["value_two"]).mean() >= SAME:
+def _check_different(runs, view):
+    """MaskLabError if a replicate of one run is one of the other.
+
+    It has its seed; or, where a run keeps no manifests, most of what chance decides is equal.
+    """
+    if all(run.seeds for run in runs):
+        same = bool(runs[0].seeds & runs[1].seeds)
+    else:
+        drawn = [name for name, facts in view.recipes.items() if facts["encoder.kind"] not in GIVEN_MODELS]
+        one, two = (
+            run.scores[run.scores["recipe"].isin(drawn) & ~run.scores["metric"].str.fullmatch(GIVEN)] for run in runs
+        )
+        both = one.merge(two, on=[*KEY, "replicate", "seed"], suffixes=("_one", "_two"))
+        same = len(both) > 0 and (both["value_one"] == both["value_two"]).mean() >= SAME
+    if same:
         raise MaskLabError(
             f"{runs[0].root} and {runs[1].root} have the same replicates, which must not be counted twice: run one of"
             " them again with another `seed`"

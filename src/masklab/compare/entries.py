@@ -22,12 +22,13 @@ RESOLVED = ("steps", "tasks")  # of a probe: which of them depends on the recipe
 NOUNS = {"models": "recipe", "corpora": "corpus", "tasks": "task", "probes": "probe"}
 
 
-def config_changes(roots, facts) -> tuple[pd.DataFrame, tuple[list[str], list[str]]]:
+def config_changes(found, facts) -> tuple[pd.DataFrame, tuple[list[str], list[str]]]:
     """(entry, key, before, after) of every difference, and the entries that only one run has.
 
-    facts: the tables of facts of both runs or None, which say what a run's config declares: records stay.
+    found: `entries` of both runs. facts: their tables of facts or None, which say what a run's config declares: records
+    stay.
     """
-    before, after = (_declared(entries(Path(root)), table) for root, table in zip(roots, facts, strict=True))
+    before, after = (_declared(own, table) for own, table in zip(found, facts, strict=True))
     rows = [
         (entry, key, old, new)
         for entry in before
@@ -37,6 +38,13 @@ def config_changes(roots, facts) -> tuple[pd.DataFrame, tuple[list[str], list[st
     ]
     only = tuple([entry for entry in one if entry not in two] for one, two in ((before, after), (after, before)))
     return pd.DataFrame(rows, columns=["entry", "key", "before", "after"]), only
+
+
+def seeds_agree(before: dict, after: dict) -> bool:
+    """Whether `entries` of two runs say that the replicates of both have the same seeds; not where one says nothing."""
+    one, two = (found.get("seed", {}) for found in (before, after))
+    shared = one.keys() & two.keys()
+    return bool(shared) and all(one[k] == two[k] for k in shared)
 
 
 def entries(root: Path) -> dict[str, dict]:

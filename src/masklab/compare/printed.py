@@ -14,11 +14,11 @@ def told(comparison) -> str:
     """The tables in words: what differs in cost or in standard errors alone is left out."""
     first, second = comparison.names
     parts = [f"{first} (before) and {second} (after)"]
-    parts.append(_config(comparison.config))
+    parts.append(_config(comparison.config, comparison.lacking["config"]))
     for what, (one, two) in comparison.only.items():
         for name, names in ((first, one), (second, two)):
             if names:
-                parts.append(f"{what} only in {name}: {_named(names)}")
+                parts.append(f"{what} only in {name}: {named(names)}")
     for name, tell in (("facts", _facts), ("scores", _scores), ("claims", _claims)):
         frame = getattr(comparison, name)
         parts.append(_lacking(name, comparison.lacking[name]) if frame is None else tell(frame))
@@ -33,7 +33,10 @@ def _lacking(table, runs) -> str:
     )
 
 
-def _config(frame):
+def _config(frame, without):
+    if without:
+        keep, their = ("keep", "their") if len(without) > 1 else ("keeps", "its")
+        return f"config: not compared; {' and '.join(without)} {keep} no records of {their} jobs"
     if frame.empty:
         return "config: what both runs made was made from the same config"
     return f"config: {len(frame)} {'key differs' if len(frame) == 1 else 'keys differ'}\n" + _lines(frame)
@@ -125,6 +128,7 @@ def _lines(frame) -> str:
     )
 
 
-def _named(names):
+def named(names) -> str:
+    """The first of some names in a line, and how many more there are."""
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
     return ", ".join(names[:12]) + more

@@ -83,7 +83,8 @@ class Block(nn.Module):
 class Lstm(nn.LSTM):
     """An LSTM that is initialised by the model that owns it.
 
-    Under bf16 on a CPU that has no instructions for it, it computes in float32: there is no other kernel.
+    Under bf16 on a CPU that has no instructions for it, it computes in float32: there is no other kernel. In eval mode
+    with gradients it does without cuDNN, which has no backward there.
     """
 
     def reset_parameters(self) -> None:
@@ -93,6 +94,9 @@ class Lstm(nn.LSTM):
         if x.device.type == "cpu" and torch.is_autocast_enabled("cpu") and not has_bf16():
             with torch.autocast("cpu", enabled=False):
                 return super().forward(x.float())
+        if x.device.type != "cpu" and not self.training and torch.is_grad_enabled():
+            with torch.backends.cudnn.flags(enabled=False):
+                return super().forward(x)
         return super().forward(x)
 
 

@@ -55,14 +55,13 @@ def of_synonyms(sample: Sample, wordnet, rng: np.random.Generator) -> tuple[Mean
     counts, place = sample.counts, {form: at for at, form in enumerate(sample.forms)}
     known = [form for form, count in zip(sample.forms, counts, strict=True) if count >= LEAST and wordnet.knows(form)]
     pairs = wordnet.synonyms(known)
-    joined = {frozenset(pair) for pair in pairs}
     if len(pairs) > PAIRS:
         pairs = [pairs[at] for at in sorted(rng.choice(len(pairs), PAIRS, replace=False))]
     by_count = sorted(known, key=lambda form: counts[place[form]])
     rank = {form: at for at, form in enumerate(by_count)}
     codes, rows = sample.mean_codes(), []
     for left, right in pairs:
-        instead = _nearest(by_count, rank[right], lambda form, pair=(left, right): _like(wordnet, form, *pair, joined))
+        instead = _nearest(by_count, rank[right], lambda form, pair=(left, right): _like(wordnet, form, *pair))
         if instead is not None:
             rows.append((place[left], place[right], place[instead]))
     if not rows:
@@ -71,9 +70,9 @@ def of_synonyms(sample: Sample, wordnet, rng: np.random.Generator) -> tuple[Mean
     return Mean.of(overlaps(left, right)), Mean.of(overlaps(left, instead))
 
 
-def _like(wordnet, form, left, right, joined) -> bool:
+def _like(wordnet, form, left, right) -> bool:
     """Whether a word may stand for `right` as no synonym of `left`."""
-    if form in (left, right) or frozenset((form, left)) in joined:
+    if form in (left, right) or set(wordnet.senses(form)) & set(wordnet.senses(left)):
         return False
     return wordnet.senses(form)[0].pos() == wordnet.senses(right)[0].pos()
 

@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import save_file
 
 from masklab.errors import MaskLabError
-from masklab.files import atomic
+from masklab.files import atomic_folder
 from masklab.jobs.progress import Progress
 from masklab.properties.gathering import of_text
 from masklab.properties.look import PAGE, look
@@ -41,15 +41,15 @@ def make(folder, text, output, layer, atoms, penalty, tokens, iterations, wordne
         )
     how = (atoms, penalty, iterations, BATCH)
     learned = learn(states, *how, progress=Progress("dictionary", "iterations"), device=device)
-    with atomic(output / DICTIONARY) as temporary:
-        save_file({"D": learned.contiguous()}, temporary)
     reading = Progress("reading with initial weights", "tokens")
     _, drawn, _ = of_text(folder, text, layer, tokens, device=device, progress=reading, untrained=True)
     untrained = drawn, learn(drawn, *how, progress=Progress("dictionary of those", "iterations"), device=device)
     settings = {"penalty": penalty, "solver": "exact", "iterations": iterations, "batch_size": BATCH}
     facts = [("encoder", str(folder)), ("text", str(text)), ("layer", layer), ("k", atoms), ("λ", f"{penalty:g}")]
     about = {"title": f"Dictionary of {Path(folder).resolve().name}, layer {layer}", "facts": facts, "note": ""}
-    said = look(words, states, learned, settings, output, about, untrained, wordnet, Progress("looking", "steps"))
+    with atomic_folder(output) as made:
+        save_file({"D": learned.contiguous()}, made / DICTIONARY)
+        said = look(words, states, learned, settings, made, about, untrained, wordnet, Progress("looking", "steps"))
     dead = f"{said['dead']} of {atoms} atoms are dead"
     kept = f"{said['here']['nonzeros']:.1f} entries a code keep {said['here']['kept']:.3f} of a vector"
     return f"{output / PAGE}: {said['tokens']:,} tokens; {kept}; {dead}"

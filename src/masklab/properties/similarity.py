@@ -22,7 +22,8 @@ class Neighbours:
 
     def __init__(self, sample: Sample):
         self.place = {form: at for at, form in enumerate(sample.forms)}
-        frequent = {sample.forms[at]: rank for rank, at in enumerate(np.argsort(-sample.counts)[:FREQUENT])}
+        by_count = np.argsort(-sample.counts, kind="stable")  # else ties are in an order of the machine's
+        frequent = {sample.forms[at]: rank for rank, at in enumerate(by_count[:FREQUENT])}
         rows, columns = [], []
         for words in sample.sequences:
             lower = [word.lower() for word in words.words]
