@@ -1,36 +1,10 @@
-"""Intervals against SciPy."""
+"""Errors of means of grouped values, by their formula and SciPy's."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from masklab.intervals import mean_and_error, mean_interval
-
-
-def test_interval_is_scipys():
-    values = np.random.default_rng(0).normal(size=7)
-    mean, low, high = mean_interval(values)
-    expected = stats.t.interval(0.95, 6, values.mean(), stats.sem(values))
-    assert (low, high) == pytest.approx(expected, rel=1e-9) and mean == pytest.approx(values.mean())
-
-
-def test_one_value_has_no_interval():
-    mean, low, high = mean_interval([0.5])
-    assert mean == 0.5 and np.isnan(low) and np.isnan(high)
-    assert np.isnan(mean_interval([])).all()
-
-
-def test_two_values_have_an_interval():
-    """t with one degree of freedom, 12.706 standard errors to each side."""
-    mean, low, high = mean_interval([1.0, 3.0])
-    assert (
-        mean == 2 and high - mean == pytest.approx(stats.t.ppf(0.975, 1)) and mean - low == pytest.approx(high - mean)
-    )
-
-
-def test_a_spread_that_is_too_small_to_be_believed():
-    mean, _, high = mean_interval([2.0, 2.0, 2.0], least=0.3)
-    assert high - mean == pytest.approx(stats.t.ppf(0.975, 2) * 0.3 / np.sqrt(3))
+from masklab.intervals import mean_and_error
 
 
 def test_the_error_of_grouped_values_is_the_ratio_estimates():

@@ -9,6 +9,7 @@ from scipy import stats
 from masklab.claims.claim import Claim
 from masklab.claims.effects import Correlation, Growth, Matched, difference
 from masklab.claims.premises import friedman
+from masklab.claims.summary import in_general
 from masklab.claims.values import at_equal_loss, values
 from masklab.claims.verdict import test_claims
 from masklab.scores.reading import Reading, needs
@@ -144,6 +145,22 @@ def test_what_follows_convergence_needs_a_later_checkpoint():
     assert judged(since, rising, equal_loss=True).why.endswith(
         "(large - large as it converged: +0.048 [+0.048, +0.048])"
     )
+
+
+def test_what_is_said_of_claims_about_losses_in_general():
+    """Without names; that a loss was not measured is no want of recipes at one loss."""
+    results = made()
+    unmeasured = Results(results.view, results.scores[results.scores["metric"] == "accuracy"])
+    lacking = judged(difference(read("large"), read("small")), unmeasured, equal_loss=True).why
+    assert lacking == "the loss of large against its floor was not measured"
+    alone = judged(Growth(tuple(read(recipe) for recipe in GAPS)), made(saturation=0.001), equal_loss=True).why
+    since = difference(read("large"), read("large", step="converged"))
+    late = judged(since, made(GAPS | {"large": (0.5, 0.4, 0.3, 0.1)})).why
+    assert [in_general(why) for why in (lacking, alone, late)] == [
+        "a loss against its floor was not measured",
+        "no other recipe is at the same loss",
+        "the loss converges at the last checkpoint",
+    ]
 
 
 def test_of_equal_mean_losses_those_count_that_are_shown_to_be_equal():

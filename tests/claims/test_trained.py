@@ -83,6 +83,16 @@ def test_what_a_second_phase_forgets_it_had_learned():
     assert found({"b": [3.9] * 3}, masking=SECOND)["why"].startswith("B has"), "of its first phase nothing is known"
 
 
+def test_a_claim_reads_what_the_first_phase_has_learned():
+    probes = {"r": {"kind": "rank", "tasks": [], "recipes": ["b"]}}
+    probes |= {"l": {"kind": "loss", "tasks": [], "recipes": ["a", "b"]}}
+    view = View("s", recipes={"a": FACTS, "b": FACTS | SECOND}, probes=probes)
+    effect = Reading("b", "rank_entropy", layers=1)
+    asking, other = (Claim("c", "1", "1", "b has ranks", effect, trained=trained) for trained in (True, False))
+    assert asking.learners(view) == ["b", "a"] and asking.needs(view) == [("r", "b"), ("l", "b"), ("l", "a")]
+    assert other.learners(view) == [] and other.needs(view) == [("r", "b")]
+
+
 CORRUPTED = {"masking.mask": 0.8, "masking.random": 0.1}
 
 

@@ -13,7 +13,9 @@ from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
 from masklab.report import generic, style
 from masklab.report.cells import TIDY, markdown
+from masklab.report.notes import letter_of
 from masklab.scores.estimate import estimate
+from masklab.scores.results import Results
 from masklab.scores.view import View
 from masklab.studies import find, items
 
@@ -50,6 +52,19 @@ def test_figures(name, config, results):
             assert np.isin(np.round(drawn, 9), values).all()
     nothing_overlaps(figure)
     all_is_in_view(figure)
+
+
+@pytest.mark.parametrize("name", ("bars", "curves"))
+def test_a_figure_is_over_the_replicates_that_all_its_models_have(name, config, results):
+    """The third has a language on which all is easy, and one model and its nulls alone have it."""
+    scores, nulls = results.scores.copy(), results.view.nulls["strict-mlm"].values()
+    third, alone = scores["replicate"] == 3, scores["recipe"].isin(["strict-mlm", *filter(None, nulls)])
+    scores.loc[third & (scores["metric"] == "accuracy"), "value"] = 1.0
+    item = find("平滑", config.studies["平滑"], "figures", name)
+    uneven, even = (
+        item.draw(Results(results.view, scores[kept], models=results.models))[1] for kept in (~third | alone, ~third)
+    )
+    assert set(uneven["replicates"]) == {2} and uneven.equals(even)
 
 
 def test_comparison(config, results):
@@ -152,3 +167,12 @@ def test_bars_of_more_recipes_than_colours_look_different():
     looks = style.looks(f"recipe {n}" for n in range(20))
     drawn = [(look["color"], hatch) for look, hatch in zip(looks.values(), style.hatches(20), strict=True)]
     assert len(set(drawn)) == 20 and style.hatches(8) == list(style.HATCHES)
+
+
+def test_panels_after_z_have_two_letters():
+    """A brace, which follows z, would end in the middle of a formula once all is trained."""
+    told = {0: "a", 25: "z", 26: "aa", 51: "az", 52: "ba", 701: "zz", 702: "aaa"}
+    assert {index: letter_of(index) for index in told} == told
+    figure, axes = style.one_panel()
+    style.panel_title(axes, "t", 26)
+    figure.draw_without_rendering()

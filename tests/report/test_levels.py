@@ -87,20 +87,35 @@ def test_a_table_and_a_figure_show_one_majority():
     assert found["value"][f"{NULL}majority"] == own.majority == found["majority"]["A"]
 
 
-def test_a_metric_of_ones_own_has_a_null_and_no_majority():
-    """A reading of no task: the untrained null is drawn, and a cell's mark is for scores of tasks alone."""
+OWN = {"A": Reading("a", "filled", probe="fill", step="all", over="step")}
+
+
+def of_ones_own(trained, untrained) -> Results:
+    """Scores of a probe of one's own: of a recipe and its null, which lie .01 apart from replicate to replicate."""
     rows = [
         {"recipe": recipe, "replicate": replicate, "step": 9, "probe": "p", "task": "c", "split": "test", "n": 100,
          "metric": "filled", "value": value + replicate / 100}
-        for recipe, value in (("a", 0.6), ("untrained.a", 0.1)) for replicate in (1, 2, 3)
+        for recipe, value in (("a", trained), ("untrained.a", untrained)) for replicate in (1, 2, 3)
     ]  # fmt: skip
     probes = {"p": {"kind": "fill", "tasks": [], "recipes": ["a", "untrained.a"]}}
     recipes = {name: {"steps": 9, "corpus": "c", "corpus.redrawn": False} for name in ("a", "untrained.a")}
     nulls = {"a": {"untrained": "untrained.a"}}
     view = View("s", panels={"all": {"A": "a"}}, recipes=recipes, nulls=nulls, probes=probes)
-    chosen = {"A": Reading("a", "filled", probe="fill", step="all", over="step")}
+    return Results(view, rows_to_frame(rows))
+
+
+def test_a_metric_of_ones_own_has_a_null_and_no_majority():
+    """A reading of no task: the untrained null is drawn, and a cell's mark is for scores of tasks alone."""
     axes = style.new_figure(3, 2).subplots()
-    data, own = marks.curves(axes, Results(view, rows_to_frame(rows)), chosen, style.looks(chosen))
+    data, own = marks.curves(axes, of_ones_own(0.6, 0.1), OWN, style.looks(OWN))
     assert own.kind == "untrained" and own.null == pytest.approx(0.12) and math.isnan(own.majority)
     assert data["value"].tolist() == pytest.approx([0.62]) and data["majority"].isna().all()
     assert set(levels.keys([own])) == {"best null (untrained)"}
+
+
+def test_a_metric_that_has_no_limits_is_within_its_axes():
+    """Log probabilities, say: far below what a score can be."""
+    axes = style.new_figure(3, 2).subplots()
+    data, own = marks.curves(axes, of_ones_own(-3.5, -4.2), OWN, style.looks(OWN))
+    low, high = axes.get_ylim()
+    assert low < own.null < data["low"][0] < data["high"][0] < high < -3 and own.null == pytest.approx(-4.18)

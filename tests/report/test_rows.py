@@ -8,7 +8,7 @@ import pytest
 
 from masklab.markdown import html
 from masklab.report.cells import TIDY, markdown, write_table
-from masklab.report.rows import table_of
+from masklab.report.rows import differences, table_of
 from masklab.scores.reading import Reading
 from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame
@@ -99,6 +99,17 @@ def test_a_row_is_over_the_replicates_that_all_its_cells_have():
     assert found["value"]["null: untrained"] == pytest.approx(0.69)
 
 
+def test_a_difference_is_over_the_replicates_of_its_row():
+    """C has three, in which B is .1 below A; in the other five of A and B it is above it."""
+    values = {"a": [0.7] * 3 + [0.9] * 5, "b": [0.6] * 3 + [0.95] * 5, "c": [0.5] * 3}
+    readings = {name.upper(): Reading(name, tasks=("rte",)) for name in values}
+    cells = differences(results(values), readings, "panel", "row")
+    assert [cell["label"] for cell in cells] == ["B − A", "C − A"] and {cell["replicates"] for cell in cells} == {3}
+    assert [cell["value"] for cell in cells] == pytest.approx([-0.1, -0.2])
+    own = table(values).set_index("label")["value"]
+    assert [own[label] - own["A"] for label in "BC"] == pytest.approx([-0.1, -0.2])
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_fewer_than_three_replicates_make_nothing_bold(count):
     found = table({"a": [0.90, 0.91][:count], "b": [0.70, 0.71][:count]})
@@ -170,3 +181,9 @@ def test_labels_are_shown_as_they_are_written():
     text = markdown(found.assign(label=found["label"].replace({"A": "80|10|10", "B": "<b>*x*"}), row="r|s"))
     assert "|  | n | 80\\|10\\|10 | &lt;b&gt;\\*x\\* | null: majority |" in text and "| r\\|s | 100 |" in text
     assert '<th style="text-align:right">80|10|10</th>' in html(text)
+
+
+def test_every_panel_has_letters_of_its_own():
+    found = table({"a": [0.9, 0.8, 0.85]})
+    text = markdown(pd.concat([found.assign(panel=f"panel {number}") for number in range(28)], ignore_index=True))
+    assert all(f"**({letters}) panel {number}**" in text for number, letters in ((0, "a"), (25, "z"), (27, "ab")))

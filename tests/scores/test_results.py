@@ -158,8 +158,9 @@ def test_a_summary_of_a_number_and_of_a_curve(rows, found):
     assert summary["n"].tolist() == [2 * (1600 + 4)]  # of each task's test split, the items of one size
     assert (summary["replicates"].item(), summary["items"].item()) == (3, False)
     assert found.summary(BOTH.of("a", over="train_size"))["x"].tolist() == list(SIZES)
-    with pytest.raises(MaskLabError, match="nothing was measured of"):
-        found.summary(Reading("a", "loss"))
+    for replicates in (None, [1, 2]):
+        with pytest.raises(MaskLabError, match="nothing was measured of"):
+            found.summary(Reading("a", "loss"), replicates)
     assert found.rows(BOTH).columns.tolist() == rows.columns.tolist()
     assert found.values(Reading("a", "loss")) is NOTHING and not len(found.rows(Reading("a", "loss")))
     assert found.items_behind(Reading("a", "loss")) == 0 and NOTHING.data.shape == (0, 1, 1)

@@ -330,3 +330,15 @@ def test_doses_at_as_many_sizes_as_the_paper_has():
     assert sorted(set(data["train_size"])) == [25, 100, 175, 250]
     nothing_overlaps(figure)
     all_is_in_view(figure)
+
+
+def test_a_quarter_is_what_a_quarter_of_the_forms_makes():
+    """Of the dose of .25, whichever others there are; without it nothing is said."""
+    finer, other = (
+        config_of({"corpora": {f"dh-single-{percent}": {"distributional": share}}})
+        for percent, share in ((50, 0.1), (25, 0.4))
+    )
+    found = claims(finer, synthetic.results(finer, "dh", paper, noise=0))["value"]
+    assert found["dose-quarter-half-B-D1"] == pytest.approx((0.025 - 0.05) * MEAN)
+    names = {claim.name for claim in claims_of("dh", other.studies["dh"], View.of(other, "dh"))}
+    assert "dose-half-B-D1" in names and not any("quarter" in name for name in names)

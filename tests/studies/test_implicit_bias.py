@@ -14,10 +14,21 @@ from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
 from masklab.report.cells import TIDY, markdown
+from masklab.scores.results import Results
 from masklab.scores.view import View
 from masklab.studies import claims_of, find
 from masklab.studies.implicit_bias import FIGURES, TABLES
-from masklab.studies.implicit_bias.select import algorithms, letters, places, said, sgd, sizes, twin, weights
+from masklab.studies.implicit_bias.select import (
+    algorithms,
+    letters,
+    measured_start,
+    places,
+    said,
+    sgd,
+    sizes,
+    twin,
+    weights,
+)
 from masklab.studies.implicit_bias.traces import regression
 
 RAW = plain(layered())
@@ -253,6 +264,21 @@ def test_sgd_is_drawn_from_where_it_starts(config, exact):
     assert data[(data["corpus"] == "hmm") & (data["metric"] == "gap")]["converged"].tolist() == [True] * 3 + [False] * 2
 
 
+def test_sgd_from_a_checkpoint_whose_trace_nobody_measures():
+    """Traces are those of the last checkpoint, and SGD starts from an earlier one: its fall is that since it converged.
+
+    From its first checkpoint on, at step 100, its loss is the lowest.
+    """
+    config = config_of({"models": {"ib-pcfg-sgd": {"init": "ib-pcfg-l@300"}}})
+    results = synthetic.results(config, "implicit-bias", world, noise=0)
+    assert measured_start(results.view, "pcfg") is None and measured_start(results.view, "hmm") == ("ib-hmm-m", 300)
+    _, data = shown(config, results, "figures", "figure3")
+    own = data[(data["corpus"] == "pcfg") & (data["metric"] == "trace")]
+    assert own["step"].tolist() == [100, 200, 400, 600] and set(own["recipe"]) == {"ib-pcfg-sgd"}
+    row = claims(config, results).loc["sgd-trace-falls-pcfg"]
+    assert (row["verdict"], row["value"]) == ("supported", pytest.approx(log((28 - 3 * log2(12)) / (28 - 3 * log2(2)))))
+
+
 def test_slices_rise_with_the_trace(config, exact):
     figure, data = shown(config, exact, "figures", "figure4")
     offsets = np.array([-0.1, 0.0, 0.1])
@@ -264,6 +290,25 @@ def test_slices_rise_with_the_trace(config, exact):
         "after 150 updates",
         "after 500 updates",
     }
+
+
+def test_slices_are_over_the_replicates_that_both_models_have(config, exact):
+    """Each replicate may have a language of its own, and the small model lacks the third."""
+    lacking = (exact.scores["probe"] == "ib-slices-grown") & (exact.scores["replicate"] == 3)
+    fewer = Results(exact.view, exact.scores[~lacking], models=exact.models)
+    _, data = shown(config, fewer, "figures", "figure4")
+    assert [set(own) for _, own in data.groupby("panel", sort=False)["replicates"]] == [{3}, {2}]
+
+
+def test_nulls_are_over_the_replicates_that_all_models_have(config, exact):
+    """The third has a language on which initial weights do well, and the largest model alone has it."""
+    scores = exact.scores.copy()
+    third, own = scores["replicate"] == 3, ["ib-pcfg-l", exact.view.nulls["ib-pcfg-l"]["untrained"]]
+    scores.loc[third & (scores["metric"] == "accuracy") & (scores["recipe"] == own[1]), "value"] = 1.0
+    uneven = Results(exact.view, scores[~third | scores["recipe"].isin(own)], models=exact.models)
+    _, data = shown(config, uneven, "figures", "figure9")
+    row = data[data["recipe"] == "ib-pcfg-l"].iloc[0]
+    assert row["replicates"] == 2 and row["null"] == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -104,7 +104,7 @@ def test_a_figure_is_over_the_replicates_that_all_its_models_have(config):
     scores = results.scores.copy()
     third, start = scores["replicate"] == 3, scores["recipe"] == "ib-pcfg-l"
     scores.loc[third & (scores["metric"] == "accuracy"), "value"] += 0.3
-    uneven = Results(results.view, scores[~third | start], models=results.models, tasks=results.task_files)
+    uneven = Results(results.view, scores[~third | start], models=results.models)
     data, even = (wing.shown(config, each, "figures", "figure_swept")[1] for each in (uneven, results))
     assert set(data["replicates"]) == {2} and set(even["replicates"]) == {3}
     assert data["value"].tolist() == pytest.approx(even["value"].tolist())

@@ -281,6 +281,17 @@ def test_tables(name, exact, config):
     assert any(label.startswith("null: ") for label in table["label"])
 
 
+def test_a_row_of_ranks_is_over_the_replicates_that_all_its_cells_have(config, exact):
+    """The third has a law under which [MASK]s add 3 dimensions more, and MLM alone has it."""
+    scores = exact.scores.copy()
+    third, mlm = scores["replicate"] == 3, scores["recipe"] == "mae-mlm"
+    scores.loc[third & scores["metric"].str.startswith("rank") & (scores["split"] == "masked"), "value"] += 3
+    table = shown(config, Results(exact.view, scores[~third | mlm], models=exact.models), "tables", "ranks")
+    assert set(table["replicates"]) == {2}
+    cells = table.set_index(["panel", "row", "label"])["value"]
+    assert cells["Effective rank", "the gap", "MLM"] == pytest.approx(7.5)
+
+
 # --- claims -------------------------------------------------------------------------------
 
 

@@ -428,3 +428,41 @@ def test_ambiguous_tasks_are_untested_where_controls_were_not_learned(config):
     found = claims(config, synthetic.results(config, "mlsm", level, noise=0))
     assert "no recipe does better than its nulls" in found["why"]["msgs-large-ambiguous"]
     assert found["verdict"]["joint-over-mlsm"] == "supported"
+
+
+def test_a_verdict_does_not_depend_on_what_else_is_tested():
+    """MLSM may forget what phase 1 has learned: a job of one claim, which reads no score of phase 1, knows that too."""
+    one = config_of(claims=["joint-over-mlsm"])
+    paths = checkout_paths(one)
+    part = View(**paths.settings("study_claims", study="mlsm")["view"])
+    read = paths.inputs("study_claims", study="mlsm")["models"]
+    assert part.replicates["strict-phase1"] == 3
+    assert {f"{paths.folder('models', 'strict-phase1', k)}/manifest.json" for k in (1, 2, 3)} <= {*read}
+    made = synthetic.results(one, "mlsm", world, noise=0.0005)
+    models = {key: facts for key, facts in made.models.items() if key[0] in part.replicates}
+    models |= {("strict-mlsm", k): models["strict-mlsm", k] | {"valid_loss": {"400": 3.9}} for k in (1, 2, 3)}
+    for view in (made.view, part):
+        assert claims(one, Results(view, made.scores, models=models))["verdict"]["joint-over-mlsm"] == "supported"
+    del models["strict-phase1", 1], models["strict-phase1", 2], models["strict-phase1", 3]
+    row = claims(one, Results(part, made.scores, models=models)).loc["joint-over-mlsm"]
+    assert row["verdict"] == "untested" and row["why"].startswith("MLSM has learned too little")
+
+
+def test_claims_of_studies_that_lack_a_part(config):
+    """Without the control tasks; where MLM has no pairs, by which "they know too little" would be told."""
+    sets = {name: tasks for name, tasks in config.studies["mlsm"].sets.items() if name != "msgs-control"}
+    listed = {}
+    for study in ({"sets": sets}, {"probes": {"minimal-pairs": ["strict-mlsm", "strict-mlsm+mlm"]}}):
+        fewer = config_of(**study)
+        found = claims_of("mlsm", fewer.studies["mlsm"], View.of(fewer, "mlsm"))
+        listed[next(iter(study))] = {claim.name: claim for claim in found}
+    assert listed["sets"]["msgs-large-ambiguous"].learned_tasks == () and "msgs-large" not in listed["sets"]
+    assert "joint-over-mlsm" in listed["probes"] and not {"pollution", "mlsm-lags"} & {*listed["probes"]}
+
+
+def test_two_panels_on_one_corpus_are_no_smaller_and_larger_one(config):
+    panels = config.studies["mlsm"].panels
+    pair = {label: panels["strict"][label] for label in (MLM, JOINT)}
+    twice = config_of(panels={"all": panels["strict"], "two": pair})
+    names = {claim.name for claim in claims_of("mlsm", twice.studies["mlsm"], View.of(twice, "mlsm"))}
+    assert "joint-over-mlsm" in names and not any("small" in name or "limited" in name for name in names)

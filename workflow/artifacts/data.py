@@ -96,7 +96,7 @@ class Tokenizer(Artifact):
         name, replicate = split_instance(tokenizer)
         entry = self.config.tokenizers[name]
         if entry.kind == "folder":
-            beside = [Path(entry.folder).expanduser() / name for name in BESIDE]
+            beside = [Path(entry.folder) / name for name in BESIDE]
             return {"sources": existing(entry) + [str(file) for file in beside if file.is_file()]}
         return {"train": self.paths.folder("corpora", entry.corpus, replicate) + "/train.parquet"}
 

@@ -18,27 +18,20 @@ from masklab.studies import WINGS, caption, claims_of, every_claim, find, wing_o
 
 
 class _OfAStudy(Artifact):
-    """What is made of a part of a study: the scores, manifests and tasks of what that part reads."""
+    """What is made of a part of a study: the scores and manifests of what that part reads."""
 
     def __init__(self, paths):
         super().__init__(paths)
         self.view = functools.cache(lambda study: View.of(self.config, study))
 
     def read_by(self, part: View, pairs) -> dict:
-        """Inputs of a part of a study: `models` and `tasks` in the order of `order`."""
+        """Inputs of a part of a study; `models`: of the replicates of its recipes, in their order."""
         study, paths = part.study, self.paths
-        models, tasks = order(part)
+        models = [(recipe, k) for recipe, count in part.replicates.items() for k in range(1, count + 1)]
         return {
             "scores": score_files(paths, study, pairs),
             "models": [f"{paths.folder('models', recipe, k)}/manifest.json" for recipe, k in models],
-            "tasks": [paths.task(task, 1) for task in tasks],
         }
-
-
-def order(part: View) -> tuple[list[tuple[str, int]], list[str]]:
-    """(replicates of recipes, tasks) whose manifests and task.json a job reads, in the order of its inputs."""
-    counts = part.replicates.items()
-    return [(recipe, k) for recipe, count in counts for k in range(1, count + 1)], list(part.tasks)
 
 
 class Figure(_OfAStudy):
@@ -90,7 +83,8 @@ class StudyClaims(_OfAStudy):
             pairs = list(dict.fromkeys(pair for claim in claims for pair in claim.needs(view)))
         except MaskLabError as error:
             raise MaskLabError(f"config: studies.{study}.claims: {error}") from None
-        part = view.only((recipe for _, recipe in pairs), view.tasks, (probe for probe, _ in pairs))
+        recipes = [*(recipe for _, recipe in pairs), *(recipe for claim in claims for recipe in claim.learners(view))]
+        part = view.only(recipes, view.tasks, (probe for probe, _ in pairs))
         # what a recipe is, and so a claim, may depend on the others of its panel, read or not
         facts = part.recipes | {recipe: view.recipes[recipe] for recipe in view.members}
         return claims, pairs, replace(part, panels=view.panels, recipes=facts)

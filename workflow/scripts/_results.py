@@ -12,5 +12,4 @@ def results(snakemake, draws=0):
     view = View(**snakemake.params.config["view"])
     models = [(recipe, k) for recipe, count in view.replicates.items() for k in range(1, count + 1)]
     manifests = dict(zip(models, snakemake.input.models, strict=True))
-    tasks = dict(zip(view.tasks, snakemake.input.tasks, strict=True))
-    return load(view, snakemake.input.scores, manifests, tasks, draws)
+    return load(view, snakemake.input.scores, manifests, draws)

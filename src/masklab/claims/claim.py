@@ -66,11 +66,16 @@ class Claim:
         """(probe, recipe) pairs whose scores it reads, for its effect and its premises."""
         pairs = needs([self.effect, self.to_learn()], view)
         pairs += needs(list(self.given), view, with_nulls=False)
-        recipes = dict.fromkeys(reading.recipe for reading in leaves(self.effect)) if self.trained else ()
-        pairs += needs([gap for gap in map(gap_of, recipes) if gap.measured(view)], view, with_nulls=False)
+        gaps = map(gap_of, self.learners(view))
+        pairs += needs([gap for gap in gaps if gap.measured(view)], view, with_nulls=False)
         if self.equal_loss:
             pairs += needs(list(map(loss_of, leaves(self.effect))), view, with_nulls=False)
         return list(dict.fromkeys(pairs))
+
+    def learners(self, view: View) -> list[str]:
+        """Recipes whose learning counts where a claim is `trained`: those that it reads, and what these go on from."""
+        read = list(dict.fromkeys(reading.recipe for reading in leaves(self.effect))) if self.trained else []
+        return list(dict.fromkeys([*read, *filter(None, map(view.first_phase, read))]))
 
     def to_learn(self) -> list[Reading]:
         """What its recipes must do better at than their nulls: numbers, at the last checkpoint of a curve.

@@ -11,7 +11,6 @@ import numpy as np
 from masklab.claims.claim import Claim, gap_of, loss_of
 from masklab.claims.effects import Correlation, Growth, Matched, Mediated, Ratio, Sum, Within, every_effect
 from masklab.claims.values import effect_estimate, points, values
-from masklab.config.references import split_reference
 from masklab.scores.estimate import Estimate
 from masklab.scores.per_replicate import difference
 from masklab.scores.reading import CONVERGED, FEWEST, Reading, leaves
@@ -140,18 +139,11 @@ def untrained(claim: Claim, results: Results) -> str | None:
     """
     view = results.view
     for recipe in _recipes(claim) if claim.trained else ():
-        short, first = _lacks(_shares_learned(results, recipe)), _first_phase(view, recipe)
+        short, first = _lacks(_shares_learned(results, recipe)), view.first_phase(recipe)
         begun = _shares_learned(results, first) if first else {}
         if short and (not begun or _lacks(begun)):
             return f"{view.label(recipe)} has learned too little: {short}"
     return None
-
-
-def _first_phase(view, recipe) -> str | None:
-    """The recipe of the study whose weights a recipe goes on from, on the same corpus."""
-    init = view.fact(recipe, "init")
-    first = split_reference(init, "init")[0] if init and not view.fact(recipe, "shuffle") else None
-    return first if first in view.recipes and view.fact(first, "corpus") == view.fact(recipe, "corpus") else None
 
 
 def _lacks(shares) -> str | None:

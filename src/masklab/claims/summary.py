@@ -59,15 +59,21 @@ def reasons(frame: pd.DataFrame, verdict: str, most: int = 3) -> list[tuple[str,
     return [*listed, ("others", rest)] if rest else listed
 
 
+# A premise's reason with the names of its own claim -> without them.
+NAMED = {
+    "no other recipe is at the loss of .*": "no other recipe is at the same loss",
+    "the loss of .* converges at its last checkpoint": "the loss converges at the last checkpoint",
+    "the loss of .* against its floor was not measured": "a loss against its floor was not measured",
+}
+
+
 def in_general(why: str) -> str:
     """A reason without names and numbers of its own claim."""
+    for named, said in NAMED.items():
+        if re.fullmatch(named, why, re.DOTALL):
+            return said
     why = re.sub(r" \(.*\)$", "", why, flags=re.DOTALL).partition(": ")[0]
-    why = re.sub(r"^\d+ points; ", "too few points; ", why)
-    return re.sub(r"^(the loss of|no other recipe is at the loss of) .*?( converges.*)?$", _without_name, why)
-
-
-def _without_name(found):
-    return "the loss converges at the last checkpoint" if found[2] else "no other recipe is at the same loss"
+    return re.sub(r"^\d+ points; ", "too few points; ", why)
 
 
 def effect(row) -> str:

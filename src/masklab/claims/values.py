@@ -41,16 +41,17 @@ def values(effect, results: Results) -> Values:
     return Values(tuple(replicates), data[:, None])
 
 
-def effect_estimate(effect, results: Results, parts: int = 1) -> Estimate:
+def effect_estimate(effect, results: Results, parts: int = 1, replicates=None) -> Estimate:
     """Mean and interval of an effect; `MISSING` where no replicate has all of it.
 
-    parts: of how many effects it is one, of which the least is asked for.
+    parts: of how many effects it is one, of which the least is asked for. replicates: over these alone.
     """
     if isinstance(effect, Least) and not isinstance(effect, Median):
-        return least([effect_estimate(part, results, parts * len(effect.parts)) for part in effect.parts])
+        return least([effect_estimate(part, results, parts * len(effect.parts), replicates) for part in effect.parts])
     measured = values(effect, results)
     if not measured.replicates:
         return MISSING
+    measured = measured if replicates is None else measured.at(replicates)
     return estimate(measured.scalar, rounding(effect, results), _scale(effect, results), parts=parts)
 
 

@@ -94,7 +94,7 @@ def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
         names = list(dict.fromkeys(panel["label"]))
         lead = ["", *(["metric"] if mixed else []), *(["n"] if counted else [])]
         lines = [
-            f"**({chr(97 + index)}) {escaped(title)}**{_steps(panel)}",
+            f"**({notes.letter_of(index)}) {escaped(title)}**{_steps(panel)}",
             "",
             "| " + " | ".join([*lead, *map(escaped, names)]) + " |",
             "| --- |" + " ---: |" * (len(lead) - 1 + len(names)),

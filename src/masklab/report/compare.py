@@ -41,14 +41,15 @@ def bars(results, chosen):
         counts = {results.items_behind(reading) for readings in lines.values() for reading in readings.values()}
         width, names = 0.8 / len(labels), []
         for place, (row, readings) in enumerate(lines.items()):
-            drawn.append(levels.levels(results, readings.values()))
+            replicates = results.shared(readings.values())
+            drawn.append(levels.levels(results, readings.values(), replicates))
             levels.draw(axes, drawn[-1], (place - 0.45, place + 0.45))
             own = unit(results, readings.values())
             name = row if own == shared else f"{row} ({own})"
             items = max(results.items_behind(reading) for reading in readings.values())
             names.append(f"{name}\nn = {items:,}" if len(counts) > 1 else name)
             for label, reading in readings.items():
-                frame = results.summary(reading)
+                frame = results.summary(reading, replicates)
                 x = place + (labels.index(label) - (len(labels) - 1) / 2) * width
                 look = {"color": looks[label]["color"], "hatch": hatches[label], "edgecolor": "white", "linewidth": 0}
                 axes.bar(x, frame["value"], width=0.92 * width, zorder=2, **look)

@@ -37,10 +37,10 @@ class Levels:
         return {"majority": self.majority, "null": self.null, "null_kind": self.kind}
 
 
-def levels(results: Results, readings) -> Levels:
-    """Levels of several readings of one thing: the highest of each."""
+def levels(results: Results, readings, shared=None) -> Levels:
+    """Levels of several readings of one thing: the highest of each. shared: over these replicates alone."""
     readings = list(readings)
-    means = {kind: mean_of(own) for kind, own in best_of_kinds(results, readings).items()}
+    means = {kind: mean_of(own) for kind, own in best_of_kinds(results, readings, shared).items()}
     said = next((called(results, reading) for reading in readings), MAJORITY)
     majority = means.pop(said, math.nan)
     means = {kind: mean for kind, mean in means.items() if math.isfinite(mean)}

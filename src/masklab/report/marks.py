@@ -43,16 +43,17 @@ def kind_of(results: Results, panels) -> str:
 def curves(axes, results: Results, readings: dict, looks: dict, kind=None) -> tuple[pd.DataFrame, levels.Levels]:
     """Curves by label with their intervals, the majority and the best null as lines, room for all of it.
 
+    All are over the replicates that all readings have, where there are such: each may have a language of its own.
     Returns (the data drawn, those levels). readings: label -> curve; looks: label -> style; kind: how intervals are
     drawn, "band" or "bar", those of one place side by side; None: as `kind_of` says.
     """
-    frames = []
+    frames, shared = [], results.shared(readings.values())
     for number, (label, reading) in enumerate(readings.items()):
-        frame = results.summary(reading)
+        frame = results.summary(reading, shared)
         how = kind or kind_of(results, [readings.values()])
         curve(axes, frame, looks[label] | {"label": label}, how, (number, len(readings)))
         frames.append(frame.assign(label=label, recipe=reading.recipe))
-    own = levels.levels(results, readings.values())
+    own = levels.levels(results, readings.values(), shared)
     levels.draw(axes, own)
     score_limits(axes, results, readings.values(), frames, [own])
     return pd.concat(frames, ignore_index=True).assign(**own.columns()), own
@@ -143,9 +144,14 @@ def limits(axes, frames, at=(), least: float | None = None, most: float | None =
 
 
 def score_limits(axes, results: Results, readings, frames, at=()) -> None:
-    """Room for scores and the levels `at`, over a range of at least `SPAN` and within what they can be."""
-    signed = {reading.unit(results.view) for reading in readings} & {"mcc", "pearson", "spearman", "score"}
-    limits(axes, frames, at, least=-1.02 if signed else -0.02, most=1.02, span=SPAN)
+    """Room for scores and the levels `at`, over a range of at least `SPAN` and within what they can be.
+
+    Of a metric without limits, one of your own, room for what is drawn.
+    """
+    known = [results.limits(reading) for reading in readings]
+    least, most = min(low for low, _ in known), max(high for _, high in known)
+    ends = {"least": least - 0.02, "most": most + 0.02, "span": SPAN} if math.isfinite(most - least) else {}
+    limits(axes, frames, at, **ends)
 
 
 def measured(results: Results, readings, width: int = 24) -> str:

@@ -1,4 +1,10 @@
-"""What stands under tables and figures: how many replicates are behind a value, and what its interval is."""
+"""What tables and figures say alike: letters of panels, how many replicates a value is over, what its interval is."""
+
+
+def letter_of(index: int) -> str:
+    """The letter of a panel, numbered from 0: a to z, then aa, ab and so on."""
+    before, last = divmod(index, 26)
+    return (letter_of(before - 1) if before else "") + chr(ord("a") + last)
 
 
 def replicates(counts) -> str:

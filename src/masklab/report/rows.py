@@ -43,8 +43,7 @@ def row_cells(results: Results, readings: dict[str, Reading], panel: str, row: s
     their own, and a row is read across.
     """
     metric, shared = next(iter(readings.values())).unit(results.view), results.shared(readings.values())
-    values = {label: results.values(reading) for label, reading in readings.items()}
-    values = {label: own.at(shared or own.replicates) for label, own in values.items() if own.replicates}
+    values = _over_shared(results, readings)
     nulls = best_of_kinds(results, readings.values(), shared)
     scored = is_scored(readings.values())
     marks = {label: mark(results, readings[label], own, nulls) for label, own in values.items()} if scored else {}
@@ -62,12 +61,23 @@ def row_cells(results: Results, readings: dict[str, Reading], panel: str, row: s
     return cells
 
 
+def _over_shared(results: Results, readings: dict[str, Reading]) -> dict[str, Values]:
+    """Label -> values of a row's readings that were measured, over the replicates that all have, if there are such."""
+    shared = results.shared(readings.values())
+    values = {label: results.values(reading) for label, reading in readings.items()}
+    return {label: own.at(shared or own.replicates) for label, own in values.items() if own.replicates}
+
+
 def differences(results: Results, readings: dict[str, Reading], panel: str, row: str) -> list[dict]:
-    """Cells of what each reading of a row is above the first: the mean of the differences within replicates."""
+    """Cells of what each reading of a row is above the first: the mean of the differences within replicates.
+
+    These are the replicates that the cells of the row are over.
+    """
     (first, base), *others = readings.items()
+    values = _over_shared(results, readings)
     cells = []
     for label, reading in others:
-        apart = difference(results.values(reading), results.values(base))
+        apart = difference(values[label], values[first]) if {label, first} <= values.keys() else None
         if apart is not None:
             (low, high), (least, most) = results.limits(reading), results.limits(base)
             metric, apart = reading.unit(results.view), apart.within(low - most, high - least)

@@ -12,6 +12,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from masklab.report import notes
+
 COLUMN, FULL = 3.3, 6.5  # widths in inches: one column, the whole page
 GREY = "0.55"
 
@@ -114,7 +116,7 @@ def patch(color: str, alpha: float = 1.0, hatch: str = "") -> Patch:
 
 def panel_title(axes, title: str, index: int | None = None) -> None:
     """Title at the left above the axes, "(a) title" with a bold letter if the panel has an `index`."""
-    letter = "" if index is None else rf"$\bf{{({chr(97 + index)})}}$ "
+    letter = "" if index is None else rf"$\bf{{({notes.letter_of(index)})}}$ "
     axes.set_title(letter + title)
 
 

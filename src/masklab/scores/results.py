@@ -32,12 +32,12 @@ class Results:
     """Scores, items and facts of one study.
 
     scores: frame of score rows. items: table of `masklab.scores.items`, resampled `draws` times (0: never). models:
-    (recipe, replicate) -> the facts of its manifest. tasks: name -> its task.json. seed: of the resampling.
+    (recipe, replicate) -> the facts of its manifest. seed: of the resampling.
     index: which rows a reading picks; resampling: what they are when items are resampled.
     """
 
-    def __init__(self, view: View, scores: pd.DataFrame, items=None, models=None, tasks=None, draws: int = 0, seed=1):
-        self.view, self.models, self.task_files = view, models or {}, tasks or {}
+    def __init__(self, view: View, scores: pd.DataFrame, items=None, models=None, draws: int = 0, seed=1):
+        self.view, self.models = view, models or {}
         self.scores = scores.reset_index(drop=True)
         self.index = Rows(view, self.scores, self._converged)
         self.resampling = Resampling(view, self.scores, items, draws, seed)
@@ -124,7 +124,7 @@ class Results:
         out.
         """
         measured = self.values(reading)
-        measured = measured if replicates is None else measured.at(replicates)
+        measured = measured.at(replicates) if measured.replicates and replicates is not None else measured
         rows = []
         for point in range(measured.data.shape[1]) if len(measured.replicates) else ():
             mean = self.estimated(measured.data[:, point], reading)

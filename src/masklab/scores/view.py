@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from masklab.config.measured import study_pairs
 from masklab.config.nulls import null_recipes
-from masklab.config.references import steps_measured, study_models
+from masklab.config.references import split_reference, steps_measured, study_models
 from masklab.config.replicates import measured_replicates
 from masklab.errors import MaskLabError
 from masklab.scores.facts import NAMES, base, probe_facts, recipe_facts, task_facts
@@ -153,6 +153,13 @@ class View:
     def fact(self, recipe: str, key: str):
         """A fact of a recipe; None if it has none of that key."""
         return self.recipes[recipe].get(key)
+
+    def first_phase(self, recipe: str) -> str | None:
+        """The recipe of the study whose weights a recipe goes on from, on the same corpus; None if there is none."""
+        init = self.fact(recipe, "init")
+        first = split_reference(init, "init")[0] if init and not self.fact(recipe, "shuffle") else None
+        same = first in self.recipes and self.fact(first, "corpus") == self.fact(recipe, "corpus")
+        return first if same else None
 
     def differing(self, left: str, right: str) -> set[str]:
         """Keys in which two recipes differ, names of entries left out."""

@@ -302,9 +302,12 @@ def _dose_slope(c, share, domain) -> Slope:
 
 
 def _dose_early(c, share, domain) -> tuple[Sum, Sum]:
-    """What the first dose gains over none, less half of what the whole gains; and that, which must be something."""
-    none, first, *_, whole = _dose_readings(c, share, domain).values()
-    return Sum(((1.0, first), (-0.5, none), (-0.5, whole)), level=True), difference(whole, none)
+    """What a quarter gains over none, less half of what the whole gains; and that, which must be something."""
+    readings = _dose_readings(c, share, domain)
+    if not {0, 0.25, 1} <= readings.keys():
+        raise Lacking
+    none, quarter, whole = (readings[dose] for dose in (0, 0.25, 1))
+    return Sum(((1.0, quarter), (-0.5, none), (-0.5, whole)), level=True), difference(whole, none)
 
 
 def _course(c, share, domain) -> Correlation:

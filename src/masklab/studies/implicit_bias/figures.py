@@ -65,7 +65,7 @@ def points(results, members, what, together=False) -> pd.DataFrame:
         reading = readings[what]
         frame = results.summary(reading, shared)
         steps = frame["x"].fillna(max(step for name, step in gaps if name == recipe)).astype("int64")
-        level = levels.levels(results, [reading]) if reading.tasks else Levels()
+        level = levels.levels(results, [reading], shared) if reading.tasks else Levels()
         facts = {"corpus": results.view.fact(recipe, "corpus.kind"), "recipe": recipe,
                  "label": results.view.label(recipe), "parameters": results.fact(recipe, "parameters"),
                  "metric": reading.metric, "task": " ".join(reading.tasks), "step": steps}  # fmt: skip

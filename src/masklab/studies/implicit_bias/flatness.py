@@ -26,15 +26,19 @@ def figure4(results, chosen):
     A replicate's curve is the mean over its directions.
     """
     recipe = next(recipe for recipe, _ in chosen["own"])
-    early, late = (_rise(results, chosen["own"][recipe, which]) for which in ("first", "last"))
+    own = [chosen["own"][recipe, which] for which in ("first", "last")]
+    early, late = _rises(results, own)
     if early["step"].iloc[0] == late["step"].iloc[0]:
         raise MaskLabError("scores: Figure 4 needs two checkpoints of a recipe, measured by one landscape probe")
     parts = {
         f"Checkpoints of {size_of(results, recipe)}": {f"after {f['step'].iloc[0]:,} updates": f for f in (early, late)}
     }
     for (small, _), reading in list(chosen["grown"].items())[:1]:
-        grown = {f"{size_of(results, small)}, grown": _rise(results, reading)}
-        parts["A small model grown to a large one's size"] = grown | {f"{size_of(results, recipe)}, as trained": late}
+        grown, large = _rises(results, [reading, own[-1]])
+        parts["A small model grown to a large one's size"] = {
+            f"{size_of(results, small)}, grown": grown,
+            f"{size_of(results, recipe)}, as trained": large,
+        }
     figure = style.new_figure(style.FULL if len(parts) == 2 else style.COLUMN, 2.4)
     grid, data = figure.subplots(1, len(parts), squeeze=False, sharey=True)[0], []
     for index, (axes, (title, curves)) in enumerate(zip(grid, parts.items(), strict=True)):
@@ -53,11 +57,18 @@ def figure4(results, chosen):
     return figure, pd.concat(data, ignore_index=True)
 
 
-def _rise(results, reading):
+def _rises(results, readings):
+    """`_rise` of each reading, over the replicates that all have: others may be of languages of their own."""
+    shared = results.shared(readings)
+    return [_rise(results, reading, shared) for reading in readings]
+
+
+def _rise(results, reading, shared):
     """The loss over offsets less that at offset 0, in each replicate: offset, value, low, high, replicates, items."""
     losses = results.values(reading)
     if not losses.replicates:
         raise MaskLabError(f"scores: nothing was measured of {reading.words(results.view)}")
+    losses = losses if shared is None else losses.at(shared)
     rise = losses.data - losses.data[:, losses.x == 0]
     rows = [(x, made.value, made.low, made.high, made.replicates, made.items)
             for x, made in zip(losses.x, map(estimate, rise.swapaxes(0, 1)), strict=True)]  # fmt: skip

@@ -131,10 +131,11 @@ def drift(view: View, recipe: str) -> float:
 
 
 def measured_start(view: View, kind: str) -> tuple[str, int] | None:
-    """(recipe, step) that SGD starts from, if its trace, loss and accuracies are measured there."""
+    """(recipe, step) that SGD starts from, if its trace, loss and accuracies are measured at that very step."""
     start, step = sgd(view, kind)[1]
-    needed = ("curvature", "loss", "linear_probe")
-    known = start in view.recipes and all(view.measured_by(start, [probe]) for probe in needed)
+    known = start in view.recipes and all(
+        any(step in steps for steps in view.steps(each)) for each in readings(view, start, ("trace", "gap")).values()
+    )
     return (start, step) if known else None
 
 

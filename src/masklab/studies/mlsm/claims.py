@@ -34,6 +34,7 @@ def claims(view: View) -> list[Claim]:
         for name, section, figure, text, make, *region in group(scores):
             try:
                 effect, given = make(), tuple(beside() for beside in region[1:])
+                known = (scores.reading(MAIN, MLM, BLIMP).recipe,) if name in FAILING else ()
             except Lacking:
                 continue
             ours = text.startswith(OURS)
@@ -42,12 +43,10 @@ def claims(view: View) -> list[Claim]:
             if make.args[0] == MAIN and LARGE not in scores.panels and section.startswith("3.3"):
                 text += " (said of its larger corpus)"
             read = {task for reading in leaves(effect) for task in reading.tasks}
-            controls = tuple(view.sets[CONTROL]) if read & set(view.sets.get(AMBIGUOUS, ())) else ()
+            controls = tuple(view.sets.get(CONTROL, ())) if read & set(view.sets.get(AMBIGUOUS, ())) else ()
             controls = tuple(view.sets.get(KNOWN, ())) if read & set(view.sets.get(UNKNOWN, ())) else controls
             where, headline = region[0] if region else "above 0", name in HEADLINES
-            more = {"learned_tasks": controls, "headline": headline, "given": given}
-            if name in FAILING:
-                more["learned_by"] = (scores.reading(MAIN, MLM, BLIMP).recipe,)
+            more = {"learned_tasks": controls, "learned_by": known, "headline": headline, "given": given}
             listed.append(Claim(name, section, figure, text, effect, where, trained=True, **more))
     return listed
 

@@ -37,6 +37,8 @@ class Scores:
 
     def __init__(self, view: View):
         self.view, titles = view, tracks(view)
+        corpora = {title: view.fact(objectives(view, title)[MLM], "corpus") for title in titles}
+        titles = [title for title in titles if title == titles[0] or corpora[title] != corpora[titles[0]]]
         words = view.fact(objectives(view, titles[0])[MLM], "corpus.max_words") if len(titles) == 1 else None
         sizes = (LARGE, SMALL) if words is None or words > BETWEEN else (SMALL,)
         self.panels = dict(zip(sizes, [*titles[:1], *titles[1:][-1:]], strict=False))
