@@ -91,6 +91,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "scale = np.log(self.tables.scale)[np.where(inside, sequences, 1)]": "what is past the end is not read",
         "if threads != 1:": THREADS,
         "if threads == 2:": THREADS,
+        "size = min(PART, -(-len(rows) * (threads * LANES)) * LANES)": THREADS,
         "if kept.get('rows', -2) < plan.rows:": SPACE,
         "if kept.get('rows', -1) <= plan.rows:": SPACE,
     },
@@ -197,7 +198,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "exact = torch.log_softmax(logits[tiny], +1).gather(1, targets[tiny, None])[:, 0]": LAST,
     },
     "objectives/kd.py": {
-        "target = F.log_softmax(teacher.logits(batch).float() / temperature, +1)": LAST,
+        "target = F.log_softmax(given / temperature, +1)": LAST,
         "student = F.log_softmax(output.logits.float() / temperature, +1)": LAST,
         "return F.kl_div(student, target, reduction='none', log_target=True).sum(+1)": LAST,
     },

@@ -114,6 +114,24 @@ def test_a_users_file_that_was_edited_while_a_job_waited_is_no_longer_its_code(t
     assert _job.edited(Code.of({"mine.py": "1"})) == []
 
 
+def test_so_is_what_a_users_file_imports_from_beside_itself(tmp_path):
+    import _job
+    from masklab.jobs.code import Sources
+
+    file, helper = tmp_path / "mine.py", tmp_path / "helper.py"
+    file.write_text("import helper")
+    helper.write_text("RATE = 1")
+    noted = Sources(Path(_job.__file__).parents[2] / "src", Path(_job.__file__).parent).of("corpus.py", str(file))
+    noted.files = [str(file)]
+    assert "helper.py" in noted.modules and _job.edited(noted) == []
+    helper.write_text("RATE = 2")
+    assert _job.edited(noted) == ["helper.py"]
+    helper.unlink()
+    assert _job.edited(noted) == ["helper.py"]
+    file.unlink()
+    assert _job.edited(noted) == ["helper.py", "mine.py"]
+
+
 def test_users_files_of_one_name_are_not_taken_for_each_other(tmp_path):
     import _job
     from masklab.jobs.code import Sources

@@ -1,12 +1,13 @@
 """Finished artifacts that enter the store by their records, under the very keys that their jobs would have."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from masklab.cli import main
-from masklab.files import read_json, write_json
+from masklab.files import read_json, sha256, write_json
 from masklab.jobs import store
 from masklab.jobs.backfill import backfill
 from masklab.jobs.code import Code
@@ -21,8 +22,8 @@ def results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(store.VARIABLE, raising=False)
     for root in ("results", "results/run"):
-        for file in ("corpora/c/train.parquet", "tokens/c/t/meta.json", "scores/p/m/r1/a.parquet",
-                     "scores/p/m/r1/a.items.parquet", "scores/p/m/r1/ab.parquet"):  # fmt: skip
+        files = ["corpora/c/train.parquet", *(f"tokens/c/t/{name}" for name in store.FOLDERS["tokens"])]
+        for file in (*files, "scores/p/m/r1/a.parquet", "scores/p/m/r1/a.items.parquet", "scores/p/m/r1/ab.parquet"):
             path = tmp_path / root / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{root} {file}")
@@ -39,7 +40,7 @@ def record(rule, root, place, **facts):
 def test_what_its_record_still_describes_enters_under_its_jobs_key(results):
     assert backfill(results) == (2, {})
     for rule, root, place, names in (
-        ("tokens", "results", "tokens/c/t", {"meta.json"}),
+        ("tokens", "results", "tokens/c/t", set(store.FOLDERS["tokens"])),
         ("probe", "results/run", "scores/p/m/r1/a", {"a.parquet", "a.items.parquet"}),
     ):
         entry = store.entry(rule, {"name": place}, {"size": 4}, CODE, [f"{root}/corpora/c/train.parquet"])
@@ -52,7 +53,8 @@ def test_what_its_record_still_describes_enters_under_its_jobs_key(results):
     [
         (lambda: Path(CORPUS).write_text("x"), "made from something else than lies there now"),
         (lambda: os.utime("results/tokens/c/t/meta.json", (4e9, 4e9)), "written to since it was made"),
-        (lambda: os.remove("results/tokens/c/t/meta.json"), "no longer there"),
+        (lambda: shutil.rmtree("results/tokens/c/t"), "no longer there"),
+        (lambda: os.remove("results/tokens/c/t/train.ids.npy"), "no longer whole"),
         (lambda: _edit(finished=False), "not finished"),
         (lambda: _edit(versions=None), "no record of this version"),
     ],
@@ -60,6 +62,22 @@ def test_what_its_record_still_describes_enters_under_its_jobs_key(results):
 def test_what_is_not_as_its_record_says_stays_out(results, harm, reason):
     harm()
     assert backfill(results) == (1, {reason: 1})
+
+
+def test_a_model_without_one_of_its_checkpoints_stays_out(results):
+    folder, steps = results / "models/m/r1", {}
+    for step in ("100", "200"):
+        weights = folder / f"step-{step}/model.safetensors"
+        weights.parent.mkdir(parents=True)
+        weights.write_text(f"weights {step}")
+        steps[step] = sha256(weights)
+    (folder / "metrics.parquet").write_text("losses")
+    write_json({"steps": steps}, folder / "manifest.json")
+    record("pretrain", "results", "models/m/r1")
+    weights.unlink()
+    assert backfill(results) == (2, {"no longer whole": 1})
+    weights.write_text("weights 200")
+    assert backfill(results) == (1, {})
 
 
 def _edit(**facts):

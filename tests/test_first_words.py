@@ -13,6 +13,8 @@ from masklab.jobs import store
 from masklab.plan.graph import opened
 
 ROOT = Path(__file__).parents[1]
+MODEL = "results/models/strict-mlm/r1"
+BESIDE = f"ask for {MODEL}/manifest.json, which is made with all that lies beside it"
 QUESTION = "studies: {question: {panels: {all: [strict-mlm]}, probes: {minimal-pairs: all}, tables: [comparison]}}\n"
 
 
@@ -66,6 +68,9 @@ def test_a_config_file_that_cannot_be_read_is_refused_as_masklab_check_does(file
         ("question_tabel", "study 'question' has question_comparison"),
         ("results/tables/question/comparisson.csv", "did you mean 'results/tables/question/comparison.csv'?"),
         ("results/elsewhere", "no job of this config makes that file; its results lie below results/"),
+        ("tables/question/comparison.csv", "did you mean 'results/tables/question/comparison.csv'?"),
+        (f"{MODEL}/step-300/model.safetensors", BESIDE),
+        (f"{MODEL}/step-400", BESIDE),
     ],
 )
 def test_a_target_that_is_none_is_a_line_with_what_was_meant(target, instead, folder):
@@ -75,6 +80,15 @@ def test_a_target_that_is_none_is_a_line_with_what_was_meant(target, instead, fo
     asked = SimpleNamespace(targets=["question", "results/scores.parquet", target])
     workflow = SimpleNamespace(dag_settings=asked, _rules={"question": None, "all": None})
     assert no_target(workflow, paths) == f"masklab: {target}: no such target; {instead}"
+
+
+def test_what_nothing_makes_is_not_looked_for_in_the_store(folder):
+    paths = opened(["question.yaml"])
+    from shared_work import _files
+
+    none = ["tables/question/comparison.csv", f"{MODEL}/step-300/model.safetensors", f"{MODEL}/step-400"]
+    asked = SimpleNamespace(targets=[*none, f"{MODEL}/metrics.parquet"])
+    assert _files(SimpleNamespace(dag_settings=asked, _rules={}), paths) == [f"{MODEL}/metrics.parquet"]
 
 
 def test_an_error_of_another_kind_is_left_alone(folder, monkeypatch):

@@ -4,10 +4,13 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from masklab.jobs import gpus
+from masklab.jobs import gpus, queued
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "workflow/scripts"))
 
 HOLD = """
 import sys, time
@@ -57,7 +60,7 @@ def machine(tmp_path, monkeypatch):
     (tmp_path / "nvidia-smi").write_text("#!/bin/sh\nprintf '0\\n1\\n2\\n3\\n'\n")
     (tmp_path / "nvidia-smi").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    for name in (gpus.VISIBLE, "SLURM_JOB_ID"):
+    for name in (gpus.VISIBLE, "SLURM_JOB_ID", queued.WITHIN):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(gpus, "_held", [])
     monkeypatch.setattr(gpus, "_folder", lambda: tmp_path / "locks")
@@ -89,6 +92,23 @@ def test_nothing_is_chosen_where_there_is_no_choice(name, value, count, machine,
     gpus.take(count)
     assert os.environ.get(gpus.VISIBLE) == (value if name == gpus.VISIBLE else None)
     assert not (tmp_path / "locks").exists()
+
+
+def test_jobs_of_a_snakemake_within_an_allocation_share_what_slurm_gave_it(machine):
+    import _job
+
+    given = {gpus.VISIBLE: "0,1,2,3", "SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": "16", queued.WITHIN: "7"}
+    for name, value in given.items():
+        machine.setenv(name, value)
+    gpus.take()
+    first, kept = os.environ[gpus.VISIBLE], again()
+    machine.setenv(gpus.VISIBLE, given[gpus.VISIBLE])
+    gpus.take()
+    assert (first, os.environ[gpus.VISIBLE]) == ("0", "1") and len(kept) == 1
+    assert _job.threads(1) == 1
+    most = _job.threads(16)
+    machine.setenv(queued.WITHIN, "")  # submitted from outside
+    assert _job.threads(1) == most
 
 
 def test_a_machine_without_gpus(machine, tmp_path):

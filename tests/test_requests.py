@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "workflow"))
 import cluster  # noqa: E402
 import watch  # noqa: E402
 from masklab.config import read  # noqa: E402
-from masklab.jobs import underway  # noqa: E402
+from masklab.jobs import queued, underway  # noqa: E402
 from masklab.plan.graph import checkout_paths  # noqa: E402
 
 SINFO = "#!/bin/sh\necho 'cpu|3000+|2:00:00'\necho 'cpu|2500|2:00:00'\necho 'gpu|9000|1-00:00:00'\n"
@@ -87,6 +87,31 @@ def test_only_an_attempt_that_ran_out_of_memory_makes_the_next_ask_for_more(site
     assert asked(wildcards(**names), 3) == min(2 * first, 9000) > first
     job.failed("MemoryError: no")
     assert asked(wildcards(**names), 4) == 9000
+
+
+@pytest.mark.parametrize(
+    ("said", "more"),
+    [
+        ("error: out of memory (Unable to allocate 3.20 GiB for an array); lower probes.a.batch_size", True),
+        ("error: out of memory (malloc of size 4294967296 failed); give the job more memory", True),
+        ("error: out of memory (CUDA out of memory. Tried to allocate 2.00 GiB); lower models.a.micro_batch", False),
+        ("error: results/a: No such file or directory", False),
+    ],
+)
+def test_out_of_memory_in_the_words_of_every_library(said, more, site):
+    (site / "state").write_text("FAILED\n")
+    names = {"recipe": "strict-mlm", "replicate": "1"}
+    underway.Underway("pretrain", names, "results/logs/models/strict-mlm/r1.log").failed(said)
+    asked = of().asks("pretrain")["mem_mb"]
+    assert (asked(wildcards(**names), 2) > asked(wildcards(**names), 1)) == more
+
+
+def test_sacct_cuts_a_state_that_is_not_given_room(site):
+    """Of a job that the controller has forgotten."""
+    sacct = site / "commands/sacct"
+    sacct.write_text('#!/bin/sh\ncase "$*" in *State%*) echo OUT_OF_MEMORY;; *) echo OUT_OF_ME+;; esac\n')
+    sacct.chmod(0o755)
+    assert queued.ended("7") == "OUT_OF_MEMORY"
 
 
 @pytest.mark.parametrize(

@@ -211,6 +211,13 @@ def test_a_file_of_a_job_that_was_killed_is_that_of_an_interrupted_one(tmp_path)
     assert not underway.read(underway.path_of(log))["active"]
 
 
+def test_names_of_any_length_fit_in_the_name_of_a_file(tmp_path):
+    """Names may have 150 bytes, and a score file lies under two of them."""
+    logs = [tmp_path / f"results/logs/scores/{'p' * 150}/{end * 150}/r1/all.log" for end in "ab"]
+    jobs = [underway.Underway("probe", {}, str(log)) for log in logs]
+    assert jobs[0].path != jobs[1].path and underway.read(underway.path_of(logs[1]))["log"] == str(logs[1])
+
+
 def test_what_is_left_follows_the_plan_and_the_pace_so_far(monkeypatch):
     """Two at once, each job twice as long as planned: what is left takes twice the plan."""
     monkeypatch.setattr(remaining, "JOBS", dict.fromkeys(range(200), "probe"))

@@ -106,9 +106,9 @@ class Paths:
 
     def job_of(self, path: str) -> tuple[str, dict[str, str]]:
         """(rule, values of its wildcards) of the job that makes a file."""
-        inside = path.removeprefix(f"{self.root}/")
-        for rule, kind in RULES.items():
-            if (names := kind.match(inside)) is not None:
+        root = f"{self.root}/"
+        for rule, kind in RULES.items() if path.startswith(root) else ():
+            if (names := kind.match(path.removeprefix(root))) is not None:
                 return rule, names
         raise MaskLabError(f"{path}: no rule makes it")
 
@@ -182,6 +182,10 @@ class Paths:
     def items(self, study) -> dict[str, str]:
         """Every figure and table of a study, and its claims: name -> file."""
         return drawing.items(self, study)
+
+    def target(self, study) -> list[str]:
+        """What is made where a study is asked for: its figures, tables and claims; where it has none, its scores."""
+        return list(self.items(study).values()) or self.study_scores()[study]
 
     def everything(self) -> list[str]:
         """All that the pages of results show, and these."""

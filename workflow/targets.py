@@ -6,6 +6,7 @@ from pathlib import Path
 import inside_snakemake
 from masklab.config.inherit import meant
 from masklab.errors import MaskLabError
+from masklab.jobs.store import FOLDERS
 
 
 def no_target(workflow, paths) -> str:
@@ -24,6 +25,8 @@ def _instead(target, rules, paths) -> str:
         items = list(paths.items(study))
         close = meant(target.removeprefix(f"{study}_"), items).replace("mean '", f"mean '{study}_")
         return close.removeprefix("; ") or f"study {study!r} has {', '.join(f'{study}_{item}' for item in items)}"
+    if beside := _declared(paths, os.path.relpath(target)):
+        return f"ask for {beside[0]}, which is made with all that lies beside it"
     if close := meant(target, [*rules, *paths.everything()]):
         return close.removeprefix("; ")
     if "/" in target or "." in target:
@@ -35,10 +38,16 @@ def _instead(target, rules, paths) -> str:
 
 
 def is_ours(paths, file) -> bool:
-    """Whether a job of this config makes a file."""
+    """Whether a job of this config makes a file, and its rule says so: what else lies in a folder is no target."""
+    return file in _declared(paths, file)
+
+
+def _declared(paths, file) -> list[str]:
+    """What is declared by the rule whose job makes a file or the folder that it lies in; none: no job does."""
     try:
         rule, names = paths.job_of(file)
         paths.inputs(rule, **names)
     except (MaskLabError, KeyError, TypeError):
-        return False
-    return True
+        return []
+    folder = paths.result(paths.rules[rule].place.format(**names))
+    return [f"{folder}/{name}" for name in FOLDERS[rule]] if rule in FOLDERS else [file]

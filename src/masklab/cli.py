@@ -239,6 +239,7 @@ def _compare(options):
         print(f"\n{both_runs.told(tables['together'], comparison.claims)}")
         for note in (
             both_runs.shares_data(config, options.together),
+            both_runs.leaves_out(config, options.together, roots),
             both_runs.takes_on_trust(config, options.together, roots),
         ):
             print(note, end="\n" if note else "")

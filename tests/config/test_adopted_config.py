@@ -40,3 +40,15 @@ def test_its_sequences_may_be_shorter(said):
 def test_what_is_no_folder_of_a_model_is_one_line(said):
     assert said(config=[1]).endswith("/bert/config.json: must be a JSON object")
     assert said("data: 5") == "my.yaml:2: data: must be text; put it in quotes (got 5)"
+
+
+def test_it_takes_the_place_of_a_recipe_that_is_trained(said):
+    """Nothing of what was trained is left over, as where an entry is of another kind."""
+    said()
+    preset = Path(__file__).parents[2] / "presets/phrases.yaml"
+    Path("my.yaml").write_text(f"extends: [{preset}]\nmodels: {{dh-text: {{folder: bert, corpus: dh-text}}}}\n")
+    recipe = read("my.yaml").models["dh-text"]
+    assert (recipe.encoder, recipe.tokenizer, recipe.steps) == ("adopted.dh-text", "adopted.dh-text", 0)
+    Path("my.yaml").write_text("models: {b: {like: strict-mlm, folder: bert}}\n")
+    with pytest.raises(MaskLabError, match=r"models.b.encoder: 'tiny' is trained here; .* follows from folder"):
+        read("my.yaml")

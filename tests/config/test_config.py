@@ -150,6 +150,17 @@ def test_what_reads_predictions_needs_the_decoder():
         load(overlay(CHAINS, overlay(kept, {"objectives": {"mlm": {"mae": {"delta": 0.5}}}})))
 
 
+def test_a_loss_of_training_masks_is_read_as_in_training():
+    """A decoder that resets what stays in the encoder and is not shown as [MASK] is asked with one [MASK] alone."""
+    mae = {"encoders": {"e": {"decoder": {"layers": 1}}}, "objectives": {"mlm": {"mlm": 0, "mae": {"reset": True}}}}
+    raw = overlay(CHAINS, overlay(mae, {"models": {"mlm": {"keep_decoder": True}}}))
+    load(raw)
+    shown = overlay(raw, {"models": {"mlm": {"masking": {"mask": 0.8, "count": "bernoulli"}}}})
+    with pytest.raises(MaskLabError, match=r"studies.s.probes.loss: 'mlm' was trained with mae.reset.*loss.masks: one"):
+        load(shown)
+    load(overlay(shown, {"probes": {"loss": {"masks": "one"}}}))
+
+
 @pytest.mark.parametrize(
     "probe",
     [

@@ -52,6 +52,8 @@ def test_the_same_values_as_yaml_reads_from_real_files():
         ("a: &a [*a]", "f:1: a: contains itself"),
         ("a: [1, 2", "f:1: not valid YAML"),
         ("a: 1\n---\nb: 2\n", "f:2: not valid YAML"),
+        ("a: [1, 2026-13-01]", "f:1: a: not a valid date or number; text needs quotes"),
+        ("a: !!bool maybe", "f:1: a: not a valid date or number; text needs quotes"),
     ],
 )
 def test_what_is_no_mapping_of_names_is_said(text, said):

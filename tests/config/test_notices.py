@@ -1,13 +1,18 @@
 """What can be run, but perhaps not as it was meant; and what the room knows of rooms above it."""
 
+import random
+import string
 import time
+import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 from typing import get_args
 
 import pytest
 
 from masklab.cli import main
 from masklab.config import names, read
+from masklab.config.check_corpora import _check_pieces
 from masklab.config.check_data import GLUE, check_data
 from masklab.config.notices import notices
 from masklab.config.schema.tasks import Phenomenon, Recipe
@@ -59,6 +64,18 @@ def test_patterns_of_a_panel_or_probe_that_match_nothing(tmp_path, monkeypatch):
     ]
 
 
+def test_a_pattern_that_matches_nothing_beside_names_that_do(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    panels = '    panels: {all: [strict-mlm, "mea-*"]}\n    extra:\n      - "strict-kd*"\n      - "nope-*"\n'
+    study = f'studies:\n  mine:\n{panels}    probes: {{finetune: [strict-mlm, "strict-x?"]}}\n'
+    assert notes_of(f'{study}    sets: {{some: [sentiment, "sent?"]}}\n', tmp_path) == [
+        "my.yaml:3: studies.mine.panels.all: no recipe matches 'mea-*'",
+        "my.yaml:7: studies.mine.probes.finetune: no recipe matches 'strict-x?'",
+        "my.yaml:8: studies.mine.sets.some: no task matches 'sent?'",
+        "my.yaml:6: studies.mine.extra: no recipe matches 'nope-*'",
+    ]
+
+
 def test_replicates_that_studies_of_other_files_say_themselves(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     note = "my.yaml:1: replicates: 1 does not count for mlsm, implicit-bias, which say 3 in the study"
@@ -80,6 +97,18 @@ def test_files_that_are_not_there_and_pieces_that_no_corpus_has(tmp_path, monkey
     capsys.readouterr()
     assert main(["check", "my.yaml"]) == 0
     assert capsys.readouterr().err == "".join(f"masklab: note: {note}\n" for note in found)
+
+
+def test_not_all_pieces_of_a_long_word_are_kept():
+    """A line of data in base64 is one word with 4.5 million pieces, of which 4,000 are enough to know."""
+    word = "".join(random.Random(1).choices(string.ascii_letters, k=3000))
+    entry = SimpleNamespace(kind="bpe", corpus="c", rarest_character=1, sample=None, lowercase=False, vocab_size=4000)
+    tracemalloc.start()
+    try:
+        assert _check_pieces(SimpleNamespace(tokenizers={"t": entry}), "c", [word, "a b"], 0) == []
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_at_most_five_missing_files_are_named(tmp_path, monkeypatch):

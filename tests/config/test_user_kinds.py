@@ -145,6 +145,12 @@ def test_errors_in_the_code_are_one_line_with_its_own(file, text, line):
     assert read("my.yaml").corpora["new"].by == 2  # put right, it is read again
 
 
+def test_a_notebook_is_no_file_of_code():
+    Path("code/mine.ipynb").write_text("{}")
+    Path("my.yaml").write_text(CONFIG.replace("mine.py", "mine.ipynb"))
+    assert said() == "code/mine.ipynb: must be a Python file (.py)"
+
+
 def test_two_files_cannot_register_one_name():
     Path("more.py").write_text("from masklab.config import kinds\nkinds.corpus('shifts', None)(len)\n")
     Path("my.yaml").write_text(CONFIG.replace("code/mine.py", "[code/mine.py, more.py]"))

@@ -35,3 +35,12 @@ def test_a_larger_batch_and_longer_sequences_need_more_on_a_cpu():
     model = config.models["strict-mlm"].model_copy(update={"batch_size": 4096})
     config.models["strict-mlm"] = model
     assert need.of(job) > 2 * small
+
+
+def test_a_recipe_that_solves_for_codes_holds_its_teacher():
+    config = read("config.yaml")
+    job = Job("pretrain", {"recipe": "strict-mlsm", "replicate": "1"})
+    _, need = memory(config, "cpu")
+    stored = need.of(job)
+    config.models["strict-mlsm"] = config.models["strict-mlsm"].model_copy(update={"codes": "on-the-fly"})
+    assert need.of(job) > stored

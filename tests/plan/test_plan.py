@@ -243,6 +243,26 @@ def test_the_page_of_a_dictionary_is_made_on_a_cpu_whatever_the_rest_is_made_on(
     assert cpu == gpu and gpu.gpus == 0
 
 
+@pytest.mark.parametrize("codes", ["on-the-fly", "stored"])
+def test_codes_that_are_solved_on_each_batch_take_their_time(codes):
+    """20 updates of 8 sequences with 3 hidden tokens each, by two processes; of 500 atoms twice as many a second."""
+    raw, assumed, seconds = copy.deepcopy(RAW), read_assumptions(), []
+    raw["objectives"]["code"] = {"mlm": 1, "mlsm": 1}
+    raw["models"]["second"] |= {"objective": "code", "dictionary": "d", "codes": codes}
+    raw["dictionaries"] = {"d": {"model": "first@50", "layer": 2, "atoms": 500, "sample": 600}}
+    for rate in (500, 1000):
+        assumed["devices"]["h100"]["codes_per_second"] = rate
+        seconds.append(make_plan(load(raw), "h100", assumptions=assumed).costs["pretrain", "second", "1"].seconds)
+    saved = 20 * 8 * 3 / 2 * (1 / 1000 - 1 / 2000) if codes == "on-the-fly" else 0
+    assert seconds[0] - seconds[1] == pytest.approx(saved)
+
+
+def test_a_study_without_figures_and_tables_is_planned_as_what_it_measures():
+    plan = make_plan(load(RAW), "h100", ["a"])
+    assert ("probe", "loss", "second", "1", "all") in plan.study("a")
+    assert not any(key[1] == "tune" for key in plan.jobs if key[0] == "probe")
+
+
 def test_totals_are_unions_and_the_chain_is_the_longest():
     plan = make_plan(load(RAW), "h100")
     a, b, both = plan.study("a"), plan.study("b"), plan.total()

@@ -71,6 +71,10 @@ def test_scores_hold_loss_and_floor(done):
     assert table["gap"] > 4 * table["gap_se"] and table["floor"] > 0
 
 
+def test_a_study_without_figures_and_tables_is_its_scores(tmp_path):
+    assert running.jobs(running.snakemake(tmp_path, CONFIG, "dh", "-n"))["probe"] == 1
+
+
 def test_a_lookup_table_is_measured_like_a_model(done):
     scores = pd.read_parquet(done / "results/scores.parquet")
     loss = scores[scores["probe"] == "exact"].pivot(index="recipe", columns="metric", values="value")

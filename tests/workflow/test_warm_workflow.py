@@ -12,7 +12,7 @@ from masklab.jobs import warm
 RECORD = """
 import os, sys
 with open(os.environ["STARTED"], "a") as file:
-    file.write(" ".join(sys.orig_argv) + "\\n")
+    file.write(" ".join(sys.orig_argv) + f" within {os.environ.get('MASKLAB_WITHIN')}\\n")
 """
 CORPUS = {"kind": "markov", "chains": "words", "distributional": True, "sequences": 40, "valid": 10, "test": 10,
           "length": 20}  # fmt: skip
@@ -50,4 +50,6 @@ def test_no_python_is_started_for_a_job(tmp_path):
 
 @pytest.mark.workflow
 def test_jobs_start_cold_where_the_environment_asks_for_it(tmp_path):
-    assert len(started(tmp_path, **{warm.VARIABLE: "0"})) == len(NAMES)
+    """And know in which job of Slurm's the run that they belong to lies."""
+    lines = started(tmp_path, SLURM_JOB_ID="7", **{warm.VARIABLE: "0"})
+    assert len(lines) == len(NAMES) and all(line.endswith("within 7") for line in lines)

@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
 import inside_snakemake
 import side_by_side
-from masklab.jobs import provenance, remaining, warm
+from masklab.jobs import provenance, queued, remaining, warm
 from masklab.config import load, plain
 from masklab.config.check_phrases import lacking
 from masklab.config.masks import PATTERN as MASKS
@@ -30,6 +30,7 @@ try:
     settings = paths.config
     if workflow.is_main_process:
         remember(plain(settings.raw))
+        queued.leave_within()
     elif (submitted := recall()) is not None:
         paths = Paths(settings, Paths(load(submitted)), recall_code())
     options = options_of(workflow.main_snakefile, given.configfiles, given.config_args or ())

@@ -45,6 +45,7 @@ rule tokens:
     threads: settings.threads
     resources:
         **cluster.asks("tokens"),
+        cpus_per_task=settings.threads,
     params:
         config=settings_of("tokens"),
         code=code_of("tokens"),

@@ -94,6 +94,7 @@ rule dictionary_page:
     threads: settings.threads
     resources:
         **cluster.asks("dictionary_page"),
+        cpus_per_task=settings.threads,
     params:
         config=settings_of("dictionary_page"),
         code=code_of("dictionary_page"),

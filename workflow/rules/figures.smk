@@ -121,7 +121,7 @@ for study in settings.studies:
         name:
             study
         input:
-            list(paths.items(study).values()),
+            paths.target(study),
         localrule: True
 
     for name, path in paths.items(study).items():

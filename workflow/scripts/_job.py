@@ -10,7 +10,7 @@ from pathlib import Path
 
 from masklab.errors import MaskLabError, Passing
 from masklab.inside_libc import keep_freed_memory
-from masklab.jobs import gpus, provenance, state, store
+from masklab.jobs import gpus, provenance, queued, state, store
 from masklab.jobs.lacking import lacking
 from masklab.jobs.progress import configure, cry
 from masklab.jobs.underway import Underway
@@ -85,13 +85,13 @@ def job(snakemake):
 
 
 def edited(noted) -> list[str]:
-    """A user's files that are no longer what they were when this run began; ours are imported once for all jobs."""
+    """A user's files, with what they import from beside themselves, that are no longer what they were when this run
+    began; ours are imported once for all jobs."""
     if not noted.files:
         return []
     from masklab.jobs import code
 
-    names = code.told_apart(noted.files).values()
-    then = {part: mark for part, mark in noted.modules.items() if part in names}
+    then = {part: mark for part, mark in noted.modules.items() if code.is_of_user(part)}
     now = code.today(then, noted.files, "") if then else {}
     return sorted(part for part, mark in then.items() if now.get(part) != mark)
 
@@ -115,7 +115,7 @@ def afterwards(what: str, write) -> None:
 
 def threads(asked: int) -> int:
     """CPU threads of this job: what Slurm gave it or Snakemake allows, and no more than this process may use."""
-    given = int(os.environ.get("SLURM_CPUS_PER_TASK", asked))
+    given = int(os.environ.get("SLURM_CPUS_PER_TASK", asked)) if queued.is_own() else asked
     return max(1, min(given, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else given))
 
 

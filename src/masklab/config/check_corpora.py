@@ -157,7 +157,8 @@ def _check_pieces(config, name, texts, held_out) -> list[str]:
     for tokenizer, entry in config.tokenizers.items():
         if entry.kind in ("symbols", "folder") or entry.corpus != name:
             continue
-        most = max(Counter(char for text in texts for char in text if not char.isspace()).values(), default=0)
+        read = [(text.lower() if entry.lowercase else text).replace("``", '"').replace("''", '"') for text in texts]
+        most = max(Counter(char for text in read for char in text if not char.isspace()).values(), default=0)
         if most < entry.rarest_character:
             raise MaskLabError(
                 f"config: tokenizers.{tokenizer}.rarest_character: {entry.rarest_character} leaves nothing to make"
@@ -165,7 +166,6 @@ def _check_pieces(config, name, texts, held_out) -> list[str]:
             )
         if entry.sample:
             continue
-        read = [(text.lower() if entry.lowercase else text).replace("``", '"').replace("''", '"') for text in texts]
         seen = Counter(char for text in read for char in set(text))
         seen.pop(" ", None)
         mark = entry.kind != "wordpiece"  # of a word's beginning
@@ -179,8 +179,12 @@ def _check_pieces(config, name, texts, held_out) -> list[str]:
         if len(words) > MANY or not mark:
             continue
         longest = LONGEST_PIECE if entry.kind == "unigram" else max(map(len, words))
-        pieces = {word[a:b] for word in words for a in range(len(word)) for b in range(a + 1, a + 1 + longest)}
-        if len(pieces) + SPECIALS < entry.vocab_size:
+        sizes, pieces = range(1, longest + 1), set()
+        for piece in (word[a : a + size] for size in sizes for word in words for a in range(len(word) - size + 1)):
+            pieces.add(piece)
+            if len(pieces) + SPECIALS >= entry.vocab_size:  # enough; all those of a long word would fill the memory
+                break
+        else:
             notes.append(
                 f"tokenizers.{tokenizer}.vocab_size: {entry.vocab_size} pieces are asked for; the {len(words)}"
                 f" different words of {name!r} give at most {len(pieces) + SPECIALS}"

@@ -41,6 +41,11 @@ def check_model(config, name, model):
         check_weightless(config, model, encoder, where)
     if encoder.kind == "folder":
         _check_adopted(model, where)
+    elif model.folder is not None:
+        raise MaskLabError(
+            f"config: {where}.encoder: {model.encoder!r} is trained here; of a model made elsewhere it follows from"
+            " folder: leave it out, or write encoder: null"
+        )
     if model.masking.mask + model.masking.random > 1:
         raise MaskLabError(f"config: {where}.masking: mask + random must be at most 1")
     sequences = stated_sequences(config, config.corpora[model.corpus])

@@ -11,7 +11,7 @@ from masklab.config.declared import SYMBOLIC, check_symbols, known, known_checkp
 from masklab.config.exact import WEIGHTLESS, check_floor, check_measurable
 from masklab.config.faults import Faults, Several
 from masklab.config.growth import check_growth
-from masklab.config.inherit import hint, listed
+from masklab.config.inherit import hint, is_pattern, listed
 from masklab.config.names import name_problem
 from masklab.config.places import Misfit
 from masklab.config.references import LAWS, named_law, split_reference, study_models, symbols_of
@@ -194,6 +194,8 @@ def _check_study(config, name, study):
 def _check_member(config, name, where):
     """A member of a set is a task, or of minimal pairs a part of one by its name: `blimp/passive_1`."""
     task, slash, part = name.partition("/")
+    if slash and is_pattern(name):
+        raise MaskLabError(f"config: {where}: {name!r}: a pattern stands for whole tasks; name each paradigm by itself")
     known(config.tasks, task, where)
     if slash and holds(config.tasks[task]) not in ("pairs", None):
         raise MaskLabError(f"config: {where}: {name!r}: {task!r} holds no minimal pairs, of which a paradigm is named")

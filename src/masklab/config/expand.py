@@ -115,13 +115,14 @@ def expand_models(study, models, tasks=()):
     None where the panels were patterns and none is left.
 
     A pattern stands for the names that match it, in order of declaration; a panel of patterns that no model matches,
-    and a probe or set of such, is left out: one study then serves configs that declare more runs or fewer.
+    and a probe or set of such, is left out: one study then serves configs that declare more runs or fewer. One of parts
+    of a task (`blimp/island_*`) stays as it is, to be refused.
     """
 
     def names(listed, known=models):
         members = []
         for name in listed:
-            members += matching(known, name) if is_pattern(name) else [name]
+            members += matching(known, name) if is_pattern(name) and "/" not in name else [name]
         return list(dict.fromkeys(members))
 
     panels = {title: names(panel) if isinstance(panel, list) else panel for title, panel in study.panels.items()}

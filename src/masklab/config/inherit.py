@@ -123,6 +123,8 @@ def lay_entry(section, under, entry, above, below, optimisers):
     """An entry over the one `under` it, if there is one. above, below: where the entries that they are like stand."""
     if not isinstance(under, dict) or not isinstance(entry, dict):
         return entry
+    if section == "models" and entry.get("folder") and not under.get("folder"):
+        return entry  # as another kind does: of a model made elsewhere nothing is trained
     kind = stated_kind(entry, above)
     if kind is not None and kind_of(section, under, below) not in (kind, None):
         return entry

@@ -200,6 +200,8 @@ def load(files) -> None:
 def _import(path: Path) -> None:
     if not path.is_file():
         raise MaskLabError(f"{shown(path)}: no such file")
+    if path.suffix != ".py":
+        raise MaskLabError(f"{shown(path)}: must be a Python file (.py)")
     if (folder := str(path.parent)) not in sys.path:
         sys.path.append(folder)  # for what it imports from beside itself, now and later
     importlib.invalidate_caches()

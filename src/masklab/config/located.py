@@ -223,7 +223,7 @@ class _Reader:
         if not node.tag.startswith("tag:yaml.org,2002:"):
             raise wrong(self.place(node), path, f"unknown tag {node.tag!r}; text that begins with ! needs quotes")
         if isinstance(node, self.scalar):
-            return node.value if node.tag == _TEXT else self.constructor.construct_object(node)
+            return node.value if node.tag == _TEXT else self.constant(node, path)
         if id(node) in self.open:
             raise wrong(self.place(node), path, "contains itself")
         self.open.add(id(node))
@@ -236,6 +236,13 @@ class _Reader:
             read = Sequence(items, [self.place(item, path) for item in node.value])
         self.open.discard(id(node))
         return read
+
+    def constant(self, node, path):
+        """A number, a date, true, false or null."""
+        try:
+            return self.constructor.construct_object(node)
+        except (ValueError, LookupError, AttributeError):
+            raise wrong(self.place(node), path, "not a valid date or number; text needs quotes") from None
 
     def pairs(self, node, path) -> Mapping:
         """A mapping; the keys of `<<` come first and give way to its own."""

@@ -1,7 +1,7 @@
 """What can be run, but perhaps not as it was meant to be: notes for check, plan and the start of the workflow."""
 
 from masklab.config.check_tasks import positions
-from masklab.config.inherit import PARTS
+from masklab.config.inherit import PARTS, is_pattern, matching
 from masklab.config.layers import DEFAULT
 from masklab.config.located import place_of
 from masklab.config.references import study_models
@@ -24,16 +24,26 @@ def _left_out(config):
 
 
 def _empty(config):
-    """Panels, probes and sets of a user's that are patterns which match nothing."""
+    """A user's patterns that match nothing, and what is left out of a study since it has only such."""
     raw, ours = config.raw.get("studies") or {}, _ours()
+    known = {"recipe": config.raw.get("models") or {}, "task": config.raw.get("tasks") or {}}
+
+    def unmatched(where, listed, noun):
+        for at, pattern in enumerate(listed if isinstance(listed, list) else ()):
+            place = place_of(listed, at)
+            if is_pattern(pattern) and not matching(known[noun], pattern) and place and place.file not in ours:
+                yield f"{place}: {where}: no {noun} matches {pattern!r}"
+
     for name, study in config.studies.items():
         for key, (_, names) in PARTS.items():
-            stated = (raw.get(name) or {}).get(key) or {}
+            stated, noun = (raw.get(name) or {}).get(key) or {}, names.partition(";")[0]
             for part, listed in stated.items():
-                place = place_of(stated, part)
-                if listed and part not in getattr(study, key) and place and place.file not in ours:
-                    noun = names.partition(";")[0]
-                    yield f"{place}: studies.{name}.{key}.{part}: is left out: no {noun} matches its patterns"
+                place, where = place_of(stated, part), f"studies.{name}.{key}.{part}"
+                if part in getattr(study, key):
+                    yield from unmatched(where, listed, noun)
+                elif listed and place and place.file not in ours:
+                    yield f"{place}: {where}: is left out: no {noun} matches its patterns"
+        yield from unmatched(f"studies.{name}.extra", (raw.get(name) or {}).get("extra"), "recipe")
 
 
 def _overruled(config):

@@ -47,10 +47,13 @@ def _added(root, file) -> str | None:
     if not finished:
         return "not finished"
     place = root / file.relative_to(root / "made").with_suffix("")
-    outputs = [place / "any"] if rule in store.FOLDERS else [Path(f"{place}{end}") for end in store.FILES[rule]]
+    declared = store.FOLDERS.get(rule)
+    outputs = [place / name for name in declared] if declared else [Path(f"{place}{end}") for end in store.FILES[rule]]
     folder, files = store.files_of(rule, outputs)
-    if not files or not all(path.is_file() for path in files):
+    if not any(path.is_file() for path in files):
         return "no longer there"
+    if not all(path.is_file() for path in outputs):
+        return "no longer whole"
     if any(path.stat().st_mtime > made + SLACK for path in files):
         return "written to since it was made"
     if not all(Path(path).exists() and input_mark(path) == mark for path, mark in then["inputs"].items()):
@@ -59,8 +62,24 @@ def _added(root, file) -> str | None:
     entry = store.entry(rule, names, then["config"], code, inputs, versions)
     if entry is None or entry.there:
         return ""
+    if not _has_weights(rule, folder):
+        return "no longer whole"
     entry.add(folder, files)
     return None
+
+
+def _has_weights(rule, folder) -> bool:
+    """Whether a model has all weights whose hashes its manifest holds; true of anything else."""
+    known = {}
+    try:
+        if rule == "pretrain":
+            known = {f"step-{step}": mark for step, mark in read_json(folder / "manifest.json")["steps"].items()}
+        elif rule == "causal_model":
+            known = {"model": read_json(folder / "manifest.json")["weights"]}
+    except (MaskLabError, KeyError):
+        return False
+    files = {name: filter(Path.is_file, (folder / name).glob("*")) for name in known}
+    return all(mark in map(store.contents, files[name]) for name, mark in known.items())
 
 
 def described(added: int, refused: dict[str, int], seconds: float) -> str:

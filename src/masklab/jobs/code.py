@@ -25,6 +25,7 @@ NOTHING = ("_job", "masklab.cli", "masklab.compare", "masklab.config.document", 
            "masklab.jobs.run_log", "masklab.jobs.status", "masklab.jobs.store", "masklab.jobs.underway",
            "masklab.jobs.warm", "masklab.plan")  # fmt: skip
 BY_NAME = "masklab.config"  # the package of which only what is used counts
+SCRIPTS = "workflow/scripts/"  # before the name of a script in a record
 DIGITS = 16
 
 
@@ -103,7 +104,7 @@ class Sources:
         """What a part is called in a record, the same in every checkout."""
         if not part.endswith(".py"):
             return part
-        return Path(part).name if Path(part).is_absolute() else f"workflow/scripts/{part}"
+        return Path(part).name if Path(part).is_absolute() else SCRIPTS + part
 
     # --- parts: a whole file, or "module:name", what one name of a module stands for ---
 
@@ -203,21 +204,30 @@ class Sources:
 def today(noted: dict[str, str], files, root: str) -> dict[str, str]:
     """Fingerprints, today, of the parts of a job's code that were `noted`; where none were, of `root` and its imports.
 
-    files: a user's files, which are noted by their names. Parts of scripts are taken as they were noted.
+    files: a user's files, which are noted by their names, as is what they import from beside themselves. Parts of
+    scripts are taken as they were noted; what is gone has no fingerprint.
     """
     sources = Sources(Path(__file__).parents[2], Path())
     files = [str(Path(file).absolute()) for file in files]
     if not noted:
         return sources._closure([root, *files], files)
-    places = {name: file for file, name in told_apart(files).items()}
+    there = [file for file in files if os.path.isfile(file)]
+    places = {name: file for file, name in sources._names(there).items()}
     now = {}
     for part, then in noted.items():
-        place = places.get(part, part)
-        if part not in places and part.partition(".")[0] != "masklab":
+        ours = part.partition(".")[0] == "masklab"
+        if part in places:
+            now[part] = sources._part(places[part])[0]
+        elif ours and sources._file(part.partition(":")[0]):
+            now[part] = sources._part(part)[0]
+        elif not (ours or is_of_user(part)):
             now[part] = then
-        elif (file := sources._file(place.partition(":")[0])) and file.is_file():
-            now[part] = sources._part(place)[0]
     return now
+
+
+def is_of_user(part: str) -> bool:
+    """Whether a part, by its name in a record, is a file of a user's."""
+    return part.endswith(".py") and not part.startswith(SCRIPTS)
 
 
 def told_apart(files) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 A job holds a lock on a slot of a GPU until its process ends, however it ends. Slots are filled in turn: nobody shares a
 GPU while another one is free. The locks lie in a folder of the machine, so that runs in different folders see each
-other's. Under Slurm a job has GPUs of its own, and nothing is chosen here.
+other's. A job of Slurm's own has its GPUs, and nothing is chosen here.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from masklab.jobs.locks import lock
+from masklab.jobs.queued import is_own
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 SLOTS = 64  # jobs on one GPU, at most, that still spread
@@ -21,9 +22,10 @@ _held = []  # open files of this process: their locks end with it
 def take(count: int = 1) -> None:
     """Have this process, and those that it starts, see `count` GPUs of those that it sees: the least used ones.
 
-    To be called before torch looks for a GPU. Does nothing under Slurm, without GPUs, or with fewer than `count`.
+    To be called before torch looks for a GPU. Does nothing in a job of Slurm's own, without GPUs, or with fewer than
+    `count`.
     """
-    if "SLURM_JOB_ID" in os.environ or _held:
+    if is_own() or _held:
         return
     seen = visible()
     if len(seen) > max(count, 1):
@@ -78,4 +80,6 @@ def _locked(path):
 
 
 def _folder() -> Path:
-    return Path(tempfile.gettempdir()) / f"masklab-gpus-{os.getuid()}"
+    """Of this machine's GPUs, or of those of the allocation that a run lies in, which may be numbered anew."""
+    parts = "masklab-gpus", str(os.getuid()), os.environ.get("SLURM_JOB_ID")
+    return Path(tempfile.gettempdir()) / "-".join(filter(None, parts))

@@ -1,9 +1,22 @@
-"""What Slurm says of the jobs that were submitted from a folder."""
+"""What Slurm says of the jobs that were submitted from a folder, and whether this process is one of its jobs."""
 
+import os
 import subprocess
 from pathlib import Path
 
 FIELDS = "%i|%T|%r|%Z|%k"
+WITHIN = "MASKLAB_WITHIN"  # in the environment of a run: the Slurm job that its Snakemake runs in, or ""
+
+
+def leave_within() -> None:
+    """Leave for the jobs of this Snakemake in which Slurm job it runs."""
+    os.environ[WITHIN] = os.environ.get("SLURM_JOB_ID", "")
+
+
+def is_own() -> bool:
+    """Whether Slurm gave CPUs and GPUs to this very job, and not to a Snakemake that runs it and others in them."""
+    number = os.environ.get("SLURM_JOB_ID")
+    return number is not None and number != os.environ.get(WITHIN)
 
 
 def queued(folder: Path) -> dict[str, dict]:
@@ -38,7 +51,7 @@ def ended(number: str | None) -> str | None:
     if number is None:
         return None
     for command in (["squeue", "-h", "-t", "all", "-j", number, "-o", "%T"],
-                    ["sacct", "-X", "-n", "-j", number, "-o", "State"]):  # fmt: skip
+                    ["sacct", "-X", "-n", "-j", number, "-o", "State%20"]):  # fmt: skip
         try:
             shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.split()
         except (OSError, subprocess.SubprocessError):

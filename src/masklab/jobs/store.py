@@ -30,10 +30,23 @@ from masklab.jobs.provenance import SMALL, versions
 log = logging.getLogger("masklab")
 VARIABLE, DEFAULT, OFF = "MASKLAB_STORE", ".masklab/store", "off"
 ANEW = "MASKLAB_ANEW"  # set where somebody asks for work to be done again (snakemake --forcerun): nothing is taken
-# Rules whose artifact is all that lies in a folder, and those whose artifact is a few files of one. What gathers a
-# whole run in one table is quick to make and the same in no two runs.
-FOLDERS = ("corpus", "tokenizer", "tokens", "embeddings", "pretrain", "dictionary", "codes", "masked_codes",
-           "task", "causal_model", "conditionals")  # fmt: skip
+ARRAYS = tuple(f"{split}.{kind}.npy" for split in ("train", "valid", "test") for kind in ("ids", "offsets"))
+CODES = ("codes.json", "train.indptr.npy", "train.indices.npy", "train.values.npy")
+# Rules whose artifact is all that lies in a folder, with the files of it that they declare, and rules whose artifact is
+# a few files of one. What gathers a whole run in one table is quick to make and the same in no two runs.
+FOLDERS = {
+    "corpus": ("train.parquet", "valid.parquet", "test.parquet"),
+    "tokenizer": ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"),
+    "tokens": ("meta.json", *ARRAYS),
+    "embeddings": ("embeddings.json", "vectors.npy"),
+    "pretrain": ("manifest.json", "metrics.parquet"),
+    "dictionary": ("dictionary.json", "dictionary.safetensors"),
+    "codes": CODES,
+    "masked_codes": (*CODES, "train.positions.npy"),
+    "task": ("task.json", "test.parquet"),
+    "causal_model": ("manifest.json",),
+    "conditionals": ("conditionals.json", "rows.npy", "columns.npy", "entropies.npy", "probabilities.npy"),
+}
 WRITTEN = (".parquet", ".csv", ".md", ".html")
 FILES = {"probe": (".parquet", ".items.parquet"), "figure": (".pdf", ".png", ".parquet", ".csv"),
          "table": WRITTEN, "study_claims": WRITTEN}  # fmt: skip

@@ -1,7 +1,8 @@
 """What a job under way leaves for others to see: a small file, locked while it runs, removed when it has succeeded.
 
 Of the job with the log `results/logs/<place>.log` it is `results/state/jobs/<place>.json`, with `~` for each `/` of the
-place. A file without a lock is of a job that failed (`failed` says why) or that was killed without a word.
+place; of a long place a fingerprint. A file without a lock is of a job that failed (`failed` says why) or that was
+killed without a word.
 """
 
 import json
@@ -10,9 +11,11 @@ import socket
 import time
 from pathlib import Path
 
+from masklab.files import fingerprint
 from masklab.jobs.locks import lock
 
 FOLDER = "state/jobs"
+LONGEST = 200  # bytes of such a name; file systems allow 255
 
 
 def split_log(log) -> tuple[Path, str]:
@@ -25,7 +28,8 @@ def split_log(log) -> tuple[Path, str]:
 def path_of(log) -> Path:
     """The file that the job with this log leaves while it is under way."""
     results, place = split_log(log)
-    return results / FOLDER / f"{place.replace('/', '~')}.json"
+    name = place.replace("/", "~")
+    return results / FOLDER / f"{name if len(name.encode()) <= LONGEST else fingerprint(place)}.json"
 
 
 def read(path) -> dict | None:

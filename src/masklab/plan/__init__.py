@@ -155,7 +155,7 @@ def _files(paths, name) -> list[str]:
     """What is made for a study, for a figure, table or the claims of one, or for `dictionaries`: names of targets."""
     studies = paths.config.studies
     if name in studies:
-        return list(paths.items(name).values())
+        return paths.target(name)
     if name == "dictionaries":
         return [paths.result(f"dictionaries/{each}/index.html") for each in paths.config.dictionaries]
     targets = {f"{study}_{item}": file for study in studies for item, file in paths.items(study).items()}

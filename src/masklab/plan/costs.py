@@ -176,6 +176,10 @@ class Costs:
         needed = self.config.objectives[model.objective].needs("codes")
         return self.config.dictionaries[model.dictionary].atoms if needed else 0
 
+    def solves(self, model) -> bool:
+        """Whether a recipe runs its teacher on each batch and solves for the codes of what is hidden."""
+        return self.config.objectives[model.objective].needs("codes") and model.codes == "on-the-fly"
+
     def parameters_of(self, encoder: str, vocab: int, latent: int) -> int:
         """Trainable parameters of an encoder with its heads."""
         key = (encoder, vocab, latent)
@@ -198,7 +202,7 @@ class Costs:
         length = max(1, round(self.sizes.length(entry.corpus, entry.tokenizer)))
         flops = pretraining_flops(encoder, objective, entry.masking, vocab, entry.batch_size, length, latent)
         passes = 1.0
-        if objective.needs("teacher") or (objective.needs("codes") and entry.codes == "on-the-fly"):  # on each batch
+        if objective.needs("teacher") or self.solves(entry):  # on each batch
             teacher = self.config.encoders[self.teacher(entry)]
             flops += forward_flops(teacher, vocab, entry.batch_size, length, mean_masks(entry.masking, length))
             passes += teacher.layers / encoder.layers / 3
@@ -210,6 +214,9 @@ class Costs:
         step = self.device.of(encoder, flops, layers, precision=self._precision(entry)) / entry.processes
         if self.replicates.get(recipe, 1) > 1 and stacks(entry, encoder, objective):
             step *= self.device.at(encoder.hidden, "side_by_side")  # the job of one does the work of all: their mean
+        if self.solves(entry):
+            hidden = entry.batch_size * mean_masks(entry.masking, length) / entry.processes
+            step += hidden / self._coded_per_second(self.config.dictionaries[entry.dictionary])
         stored = len(checkpoints(entry)) * FLOAT * self.parameters_of(entry.encoder, vocab, latent)
         return Cost(
             self.start + entry.steps * step,

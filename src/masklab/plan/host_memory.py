@@ -84,7 +84,7 @@ class Memory:
         latent, read = self.costs.latent(entry), mean_masks(entry.masking, length)
         size = min(entry.micro, entry.batch_size)
         needed = self._network(entry.encoder, vocab, latent, size, length, read, entry.here)
-        if self.config.objectives[entry.objective].needs("teacher"):
+        if self.config.objectives[entry.objective].needs("teacher") or self.costs.solves(entry):
             needed += entry.here * FLOAT * self.costs.parameters_of(self.costs.teacher(entry), vocab, 0)
         return needed
 
