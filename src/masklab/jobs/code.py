@@ -104,7 +104,8 @@ class Sources:
         """What a part is called in a record, the same in every checkout."""
         if not part.endswith(".py"):
             return part
-        return Path(part).name if Path(part).is_absolute() else SCRIPTS + part
+        own = not Path(part).is_absolute() or Path(part).parent == self.scripts  # a script, or what one imports
+        return (SCRIPTS if own else "") + Path(part).name
 
     # --- parts: a whole file, or "module:name", what one name of a module stands for ---
 
