@@ -25,12 +25,11 @@ class _OfAStudy(Artifact):
         self.view = functools.cache(lambda study: View.of(self.config, study))
 
     def read_by(self, part: View, pairs) -> dict:
-        """Inputs of a part of a study; `models`: of the replicates of its recipes, in their order."""
+        """Inputs of a part of a study; `models`: in the order of its `instances`."""
         study, paths = part.study, self.paths
-        models = [(recipe, k) for recipe, count in part.replicates.items() for k in range(1, count + 1)]
         return {
             "scores": score_files(paths, study, pairs),
-            "models": [f"{paths.folder('models', recipe, k)}/manifest.json" for recipe, k in models],
+            "models": [f"{paths.folder('models', recipe, k)}/manifest.json" for recipe, k in part.instances()],
         }
 
 

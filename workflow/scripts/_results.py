@@ -10,6 +10,5 @@ def results(snakemake, draws=0):
     from masklab.scores.view import View
 
     view = View(**snakemake.params.config["view"])
-    models = [(recipe, k) for recipe, count in view.replicates.items() for k in range(1, count + 1)]
-    manifests = dict(zip(models, snakemake.input.models, strict=True))
+    manifests = dict(zip(view.instances(), snakemake.input.models, strict=True))
     return load(view, snakemake.input.scores, manifests, draws)

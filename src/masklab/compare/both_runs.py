@@ -105,8 +105,7 @@ def takes_on_trust(config, study: str, roots) -> str:
 
 def _manifests(root: Path, view: View) -> dict[tuple[str, int], Path]:
     """(recipe, replicate) -> manifest, of the replicates that a study asks for."""
-    asked = [(recipe, k) for recipe, count in view.replicates.items() for k in range(1, count + 1)]
-    files = {(recipe, k): root / f"models/{recipe}/r{k}/manifest.json" for recipe, k in asked}
+    files = {(recipe, k): root / f"models/{recipe}/r{k}/manifest.json" for recipe, k in view.instances()}
     return {key: file for key, file in files.items() if file.exists()}
 
 

@@ -150,6 +150,10 @@ class View:
                         return label
         return recipe
 
+    def instances(self) -> list[tuple[str, int]]:
+        """(recipe, replicate) of each model of the study, nulls among them, in order."""
+        return [(recipe, k) for recipe, count in self.replicates.items() for k in range(1, count + 1)]
+
     def fact(self, recipe: str, key: str):
         """A fact of a recipe; None if it has none of that key."""
         return self.recipes[recipe].get(key)

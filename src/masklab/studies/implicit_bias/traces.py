@@ -109,8 +109,10 @@ def _against_trace(results, chosen, metric, name):
     handles = dict([key("regression at equal loss", **THIN)]) if fitted else {}
     drawn = finish(figure, results, data, handles, drawn, "the lowest loss, in the regression")
     for axes, both, lines in placed:
-        names = [name_of(row) for _, row in both.iterrows()]
-        place_labels(figure, axes, both["value_trace"], both["value"], names, lines=lines)
+        between = both[both["equal"]].iloc[1:-1]  # in a crowd, where names would lie on each other
+        named = both.drop(between.index)
+        names, others = [name_of(row) for _, row in named.iterrows()], between[["value_trace", "value"]].to_numpy()
+        place_labels(figure, axes, named["value_trace"], named["value"], names, lines=lines, others=others)
     return drawn
 
 
