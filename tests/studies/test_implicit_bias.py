@@ -339,7 +339,7 @@ def test_tables(name, config, exact):
 
 def test_claims_are_right_where_values_are_known(config, exact):
     found = claims(config, exact)
-    assert len(found) == 63 and found["headline"].sum() == 4
+    assert len(found) == 66 and found["headline"].sum() == 4
     few = [name for name in found.index if "correlates" in name or "-R2-" in name]
     alike = [name for name in found.index if name.startswith("within-size")]  # no replicate differs from another
     wanted = dict.fromkeys(found.index, "supported") | dict.fromkeys([*few, *alike], "untested")
@@ -395,7 +395,7 @@ def test_unequal_losses_leave_claims_untested(config):
 
 
 def test_eight_sizes_at_equal_loss_correlate(config):
-    """A study with more sizes: the correlation is tested, over those at equal loss alone."""
+    """A study with more sizes: the correlation is tested, over those at equal loss alone, with traces of one width."""
     widths = range(20, 40, 2)
     encoders = {f"w{w}": {"like": "ib-xs", "hidden": w} for w in widths}
     models = {f"ib-pcfg-w{w}": {"like": "ib-pcfg-xs", "encoder": f"w{w}"} for w in widths}
@@ -409,9 +409,12 @@ def test_eight_sizes_at_equal_loss_correlate(config):
         width, metric = cell["facts"]["encoder.hidden"], cell["metric"]
         if cell["null"] or width == 16:
             return world(cell)
-        known = {"gap": 0.001, "loss": FLOOR + 0.001, "accuracy": 0.3 + width / 100, "trace": 100 - width}
+        known = {"gap": 0.001, "loss": FLOOR + 0.001, "accuracy": 0.3 + width / 100}
+        known |= {"trace": 50 + width, "trace_embedded": 100 - width}
         return known.get(metric, world(cell))
 
     found = claims(config, synthetic.results(config, "implicit-bias", level, noise=0.0005))
     assert found["verdict"][["size-correlates-pcfg-b", "size-R2-pcfg-b"]].tolist() == ["supported"] * 2
     assert found["value"]["size-correlates-pcfg-b"] < -0.95
+    assert found["verdict"][["size-trace-pcfg", "size-trace-plain-pcfg"]].tolist() == ["supported", "contradicted"]
+    assert found["comparison"]["size-trace-pcfg"].startswith("ib-pcfg-w38 - ib-pcfg-w20: log trace embedded")

@@ -32,6 +32,7 @@ from masklab.studies.implicit_bias.select import (
     sizes,
     swept,
     tasks,
+    trace_of_sizes,
     twin,
     weights,
 )
@@ -214,10 +215,15 @@ def _flatness(view):
     for kind in CORPORA:
         if len(own := sizes(view, kind)) < 2:
             continue
-        s, growth = "4 sizes", _over_sizes(view, own, _trace)
+        s, metric = "4 sizes", trace_of_sizes(view, own)
+        growth = _over_sizes(view, own, lambda size, metric=metric: Reading(size, metric, form="log"))
         yield s, "5", f"size-trace-{kind}", sharp, growth, "below 0", True
+        if metric != "trace":
+            plain = "The trace of Hessian falls with model size as it is measured, in a model of its own width, too"
+            growth = _over_sizes(view, own, _trace)
+            yield "not in the paper", "5", f"size-trace-plain-{kind}", plain, growth, "below 0", True
         for task in places(view, kind).get("sizes", []):
-            both = tuple(accuracy(size, task) for size in own), tuple(Reading(size, "trace") for size in own)
+            both = tuple(accuracy(size, task) for size in own), tuple(Reading(size, metric) for size in own)
             name = _names(view, kind)[task]
             correlation = Correlation(*both, equal_loss=True, varied=True)
             yield s, "5", f"size-correlates-{name}", strong, correlation, "below 0", True

@@ -50,6 +50,15 @@ def sizes(view: View, kind: str, one_mask: bool = True) -> list[str]:
     return sorted(recipes, key=lambda name: weights(view.recipes[name]))
 
 
+def trace_of_sizes(view: View, recipes: list[str]) -> str:
+    """The trace that tells sizes apart: of models grown to one width (appendix B.1), where a probe measures it of all.
+
+    A wider model of the same function has a smaller trace, so that traces of unlike widths are not alike.
+    """
+    grown = (facts for facts in view.probes.values() if facts["kind"] == "curvature" and facts.get("width"))
+    return "trace_embedded" if any(set(recipes) <= set(facts["recipes"]) for facts in grown) else "trace"
+
+
 def twin(view: View, recipe: str, prefix: str) -> str | None:
     """The size that differs from a recipe in facts with this prefix alone."""
     for name in sizes(view, view.fact(recipe, "corpus.kind")):
