@@ -417,4 +417,5 @@ def test_eight_sizes_at_equal_loss_correlate(config):
     assert found["verdict"][["size-correlates-pcfg-b", "size-R2-pcfg-b"]].tolist() == ["supported"] * 2
     assert found["value"]["size-correlates-pcfg-b"] < -0.95
     assert found["verdict"][["size-trace-pcfg", "size-trace-plain-pcfg"]].tolist() == ["supported", "contradicted"]
+    assert found["figure"][["size-trace-pcfg", "size-trace-plain-pcfg"]].tolist() == ["5 embedded", "5"]
     assert found["comparison"]["size-trace-pcfg"].startswith("ib-pcfg-w38 - ib-pcfg-w20: log trace embedded")

@@ -216,8 +216,9 @@ def _flatness(view):
         if len(own := sizes(view, kind)) < 2:
             continue
         s, metric = "4 sizes", trace_of_sizes(view, own)
+        figure = "5" if metric == "trace" else "5 embedded"
         growth = _over_sizes(view, own, lambda size, metric=metric: Reading(size, metric, form="log"))
-        yield s, "5", f"size-trace-{kind}", sharp, growth, "below 0", True
+        yield s, figure, f"size-trace-{kind}", sharp, growth, "below 0", True
         if metric != "trace":
             plain = "The trace of Hessian falls with model size as it is measured, in a model of its own width, too"
             growth = _over_sizes(view, own, _trace)
@@ -226,10 +227,10 @@ def _flatness(view):
             both = tuple(accuracy(size, task) for size in own), tuple(Reading(size, metric) for size in own)
             name = _names(view, kind)[task]
             correlation = Correlation(*both, equal_loss=True, varied=True)
-            yield s, "5", f"size-correlates-{name}", strong, correlation, "below 0", True
+            yield s, figure, f"size-correlates-{name}", strong, correlation, "below 0", True
             half = f"{strong} (more than half of the variance)"
             r2, falls = (Correlation(*both, *how, equal_loss=True, varied=True) for how in (("R2", 0.5), ()))
-            yield s, "5", f"size-R2-{name}", half, r2, *EQUAL, (replace(falls, sign=-1),)
+            yield s, figure, f"size-R2-{name}", half, r2, *EQUAL, (replace(falls, sign=-1),)
 
 
 def _drift(view):

@@ -53,7 +53,7 @@ def sizes(view: View, kind: str, one_mask: bool = True) -> list[str]:
 def trace_of_sizes(view: View, recipes: list[str]) -> str:
     """The trace that tells sizes apart: of models grown to one width (appendix B.1), where a probe measures it of all.
 
-    A wider model of the same function has a smaller trace, so that traces of unlike widths are not alike.
+    The same function has another trace in a wider model, so that those of unlike widths are no measure of flatness.
     """
     grown = (facts for facts in view.probes.values() if facts["kind"] == "curvature" and facts.get("width"))
     return "trace_embedded" if any(set(recipes) <= set(facts["recipes"]) for facts in grown) else "trace"
