@@ -311,6 +311,14 @@ def test_nulls_are_over_the_replicates_that_all_models_have(config, exact):
     assert row["replicates"] == 2 and row["null"] == pytest.approx(0.25)
 
 
+def test_one_mask_and_more_are_over_the_replicates_that_both_have(config, exact):
+    """Figure 11 has two lines in the same axes; those with one mask lack the third replicate."""
+    lacking = (exact.scores["replicate"] == 3) & (exact.scores["recipe"] == "ib-pcfg-l")
+    fewer = Results(exact.view, exact.scores[~lacking], models=exact.models)
+    _, data = shown(config, fewer, "figures", "figure11")
+    assert data["masks"].nunique() == 2 and set(data["replicates"]) == {2}
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_tables(name, config, exact):
     table = shown(config, exact, "tables", name)

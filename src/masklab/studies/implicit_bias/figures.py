@@ -41,15 +41,16 @@ THIN = {"color": "0.35", "linewidth": 0.9}
 DASHED, SATURATED = (0, (6, 1.2, 1, 1.2)), (0, (3, 1.2, 1, 1.2, 1, 1.2))
 
 
-def points(results, members, what, together=False) -> pd.DataFrame:
+def points(results, members, what, together=False, beside=()) -> pd.DataFrame:
     """A row per recipe and checkpoint of what `members` (recipe -> what -> reading) read of a metric or a task.
 
     Recipes from small to large. converged: the loss of the checkpoint equals the lowest of its recipe, or of all
     members `together`; equal: the last loss of the recipe, or that of the one checkpoint that is read, equals the
     lowest such loss of all; majority, null and null_kind: the recipe's `Levels` on the task. All are means over the
-    replicates that all members have: each may have a language of its own.
+    replicates that all members have, and all of `beside`, other members in the same axes: each replicate may have a
+    language of its own.
     """
-    shared = results.shared(readings[what] for readings in members.values())
+    shared = results.shared(readings[what] for every in (members, *beside) for readings in every.values())
     members = {name: members[name] for name in sorted(members, key=lambda name: results.fact(name, "parameters") or 0)}
     gaps = {
         (recipe, step): gap
@@ -234,7 +235,7 @@ def figure11(results, chosen):
     data, drawn, handles = [], [], {}
     for index, (axes, what) in enumerate(zip(grid, shown, strict=False)):
         for members, look, points_aside in zip(chosen.values(), ARMS, (-1.5, 1.5), strict=True):
-            frame = points(results, members, what)
+            frame = points(results, members, what, beside=chosen.values())
             text = _masked(results.view, frame["recipe"].iloc[0])
             handles[text] = bars(axes, frame["parameters"], frame, points_aside, **look)
             data.append(frame.assign(masks=text))
