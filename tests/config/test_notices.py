@@ -115,7 +115,8 @@ def test_at_most_five_missing_files_are_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files = ", ".join(f"{name}.txt" for name in "abcdefgh")
     found = notes_of(f"corpora: {{b: {{kind: text, files: [{files}]}}}}\n", tmp_path)
-    assert len(found) == 6 and found[-1] == "... and 3 more files that corpora, tokenizers and tasks name are missing"
+    more = "... and 3 more files that corpora, tokenizers, tasks and probes name are missing"
+    assert len(found) == 6 and found[-1] == more
 
 
 @pytest.mark.parametrize("rate", [1, 2])

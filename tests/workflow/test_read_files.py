@@ -11,7 +11,7 @@ import small_wordnet
 from masklab.config import load
 
 sys.path.append(str(ROOT / "workflow"))
-from paths import Paths
+from paths import Paths, opened
 
 CONFIG = {
     "corpora": {
@@ -81,3 +81,31 @@ def test_the_wordnet_of_a_dictionary_s_page(paths, tmp_path):
     raw = copy.deepcopy(CONFIG)
     del raw["dictionaries"]["d"]["wordnet"]
     assert "sources" not in Paths(load(raw)).inputs("dictionary_page", dictionary="d")
+
+
+OWN = """\
+from masklab import own
+
+class Asked(own.Entity):
+    files: list[str] = []
+    parses: int = 3
+
+own.probe("asked", Asked)(len)
+"""
+
+
+def test_the_files_of_a_probe_of_one_s_own(paths):
+    """By the keys that corpora and tasks name theirs by; any other value of such a key is no file."""
+    Path("asked.py").write_text(OWN)
+    Path("my.yaml").write_text(
+        "code: asked.py\nprobes: {asked: {kind: asked, files: ['*.words', gone.txt]}}\n"
+        "studies: {'*': null, s: {panels: {p: [strict-phase1]}, probes: {asked: all}}}\n"
+    )
+    Path("a.words").write_text("a")
+    names = NAMES | {"probe": "asked", "recipe": "strict-phase1"}
+    found = opened(["my.yaml"])
+    assert found.notices == ["my.yaml:2: probes.asked.files: no file matches gone.txt"]
+    assert found.inputs("probe", **names)["sources"] == ["a.words"]
+    before = found.sources("probe", **names)
+    Path("a.words").write_text("another")
+    assert found.sources("probe", **names) != before

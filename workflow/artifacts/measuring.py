@@ -6,7 +6,7 @@ from artifacts import Artifact, of_kind
 from artifacts.training import WHOLE, codes_of, files_of_model, files_of_wordnet
 from masklab.config import is_exact, kinds
 from masklab.config.measured import replicates_of
-from masklab.config.sources import expand
+from masklab.config.sources import existing, expand
 from masklab.config.units import units
 
 LAWS = "masklab.corpora.laws"  # what imports it may ask for the law of a model's corpus
@@ -27,8 +27,8 @@ class Probe(Artifact):
             files["codes"] = codes
         if settings.reads_tokens:
             files["tokens"] = tokens
-        if settings.kind == "paraphrased":
-            files["sources"] = _files_read(settings)
+        if read := _files_read(settings):
+            files["sources"] = read
         if is_exact(self.config, probe, recipe):
             folder = tokens.replace("/tokens/", "/conditionals/").removesuffix("/meta.json")
             files["conditionals"] = f"{folder}/{settings.sequences}-{settings.positions}/conditionals.json"
@@ -49,10 +49,20 @@ class Probe(Artifact):
 
 
 def _files_read(probe) -> list[str]:
-    """A user's files that paraphrases are made from: parses, a WordNet, translation models in folders."""
-    found = [path for file in probe.parses for path in expand(file) if Path(path).is_file()]
-    found += files_of_wordnet(probe.wordnet) if probe.wordnet else []
-    models = [model for model in (probe.there, probe.back) if model]
+    """A user's files that a probe reads, as far as they exist, each once.
+
+    Those that paraphrases are made from (parses, a WordNet, translation models in folders), and those that a probe of
+    a user's own names by the keys that corpora and tasks name theirs by. Of a user's kind a key may be anything.
+    """
+
+    def stated(key, kind=str):
+        value = getattr(probe, key, None)
+        return value if value and isinstance(value, kind) else None
+
+    parses = [file for file in stated("parses", list) or () if isinstance(file, str)]
+    found = existing(probe) + [path for file in parses for path in expand(file) if Path(path).is_file()]
+    found += files_of_wordnet(stated("wordnet")) if stated("wordnet") else []
+    models = [model for model in map(stated, ("there", "back", "folder")) if model]
     return list(dict.fromkeys(found + [file for model in models for file in files_of_model(model, WHOLE)]))
 
 

@@ -60,15 +60,16 @@ def check_data(config) -> list[str]:
 def lost(config):
     """Notes on the files that entries name and that do not exist; jobs that read them would fail."""
     absent = {}
-    for section in ("corpora", "tokenizers", "tasks"):
+    for section in ("corpora", "tokenizers", "tasks", "probes"):
         for name, entry in getattr(config, section).items():
-            for file in missing(entry) + missing(law_entry(config, entry)):
+            law = None if section == "probes" else law_entry(config, entry)
+            for file in missing(entry) + missing(law):
                 absent.setdefault(file, (section, name, entry))
     for file, (section, name, entry) in list(absent.items())[:5]:
         where, law = f"{section}.{name}", file not in named(entry)
         yield noted(f"{where if law else _key(where, entry, file)}: no file matches {file}", config.raw)
     if len(absent) > 5:
-        yield f"... and {len(absent) - 5} more files that corpora, tokenizers and tasks name are missing"
+        yield f"... and {len(absent) - 5} more files that corpora, tokenizers, tasks and probes name are missing"
 
 
 def _check_files(where, entry):
