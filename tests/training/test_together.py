@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import time
 from functools import partial
 
@@ -15,7 +16,7 @@ from safetensors.torch import load_file
 from masklab.config import read
 from masklab.config.schema import Encoder, Model, Objective
 from masklab.errors import MaskLabError
-from masklab.files import read_json
+from masklab.files import read_json, write_json
 from masklab.jobs import stacks as told
 from masklab.models.stacked import supports_masked
 from masklab.rng import replicate_seed
@@ -412,6 +413,23 @@ def test_a_replicate_that_somebody_else_trains_is_left_out(english, tmp_path, ca
     with together.state.locked(runs[1].state):
         launch(runs[0], beside=runs[1:])
     assert "was trained side by side with r3" in caplog.text
+
+
+def test_a_replicate_whose_vocabulary_has_another_size_trains_by_itself(english, tmp_path, caplog):
+    """As where each replicate draws its own corpus, and its tokenizer knows the words of that."""
+    caplog.set_level("INFO", "masklab")
+    runs = replicates(english, tmp_path, 3, steps=3, checkpoints=[3])
+    more = shutil.copytree(english / "tokens", tmp_path / "tokens")
+    meta = read_json(more / "meta.json")
+    write_json(meta | {"vocab_size": meta["vocab_size"] + 2}, more / "meta.json")
+    runs[1] = dataclasses.replace(runs[1], tokens=more)
+    launch(runs[0], beside=runs[1:])
+    assert "m: r1, r3 train side by side" in caplog.text
+    assert "m: r2 has a vocabulary of another size and trains by itself" in caplog.text
+    for run in runs[1:]:
+        launch(run)
+    sizes = [read_json(run.output / "manifest.json")["facts"]["vocab_size"] - meta["vocab_size"] for run in runs]
+    assert sizes == [0, 2, 0]
 
 
 def test_which_recipes_of_the_default_run_train_side_by_side():

@@ -82,8 +82,12 @@ def train_together(own: Run, others: list[Run]) -> None:
         for held in (own.state, folder):
             locks.enter_context(state.locked(held))
         runs = [own]
+        size = _vocabulary(own)
         for run in others:
             with contextlib.suppress(MaskLabError):
+                if _vocabulary(run) != size:  # each has a tokenizer of its own, of its own corpus
+                    log.info("%s: r%d has a vocabulary of another size and trains by itself", own.name, run.replicate)
+                    continue
                 locks.enter_context(state.locked(run.state))
                 runs.append(run)
         wanted = {run.replicate: run for run in runs if run is own or not (folder / f"r{run.replicate}.json").exists()}
@@ -95,6 +99,11 @@ def train_together(own: Run, others: list[Run]) -> None:
     if not take(own):
         (folder / STATUS).unlink(missing_ok=True)  # of those that it has left
         train(own)
+
+
+def _vocabulary(run) -> int:
+    """How many tokens a run's table of words has rows for."""
+    return read_json(run.tokens / "meta.json")["vocab_size"]
 
 
 def _members(folder, wanted, own) -> tuple[list[int], saved.Saved | None]:
