@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from masklab.jobs import saved
+from masklab.jobs import saved, stacks
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))
 
@@ -46,17 +46,20 @@ def test_one_group_of_several_per_recipe(cores, counts, together, tmp_path):
 
 def test_what_was_stopped_goes_on_as_it_began_on_any_number_of_cores(tmp_path):
     """Otherwise those that are grouped in another way would begin anew."""
-    from side_by_side import STATE, _groups
+    from side_by_side import _groups
 
     def grouped(recipe, cores):
         groups = _groups({recipe: jobs(5, tmp_path / recipe)}, cores)
         return sorted(int(job.wildcards.replicate) for job in groups)
 
-    several = tmp_path / "several" / "together" / STATE
+    several = tmp_path / "several" / "together" / stacks.STATE
     saved.save(several, {"values": torch.zeros(2)}, {}, replicates=[1, 2, 4])
     assert [grouped("several", cores) for cores in (1, 2, 8)] == [[1, 2, 4]] * 3
     for replicate in (1, 3):
-        saved.save(tmp_path / "alone" / f"r{replicate}" / STATE, {"values": torch.zeros(2)}, {})
+        saved.save(tmp_path / "alone" / f"r{replicate}" / stacks.STATE, {"values": torch.zeros(2)}, {})
     assert [grouped("alone", cores) for cores in (1, 4, 8)] == [[2, 4, 5], [2, 4], []]
+    saved.save(stacks.aside(several.parent, 2), {"values": torch.zeros(1)}, {}, replicates=[2])
+    assert grouped("several", 1) == [1, 4]  # the second goes on by itself
     several.write_bytes(b"cut short")
+    stacks.aside(several.parent, 2).unlink()
     assert grouped("several", 1) == [1, 2, 3, 4, 5]

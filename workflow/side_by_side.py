@@ -6,16 +6,14 @@ ended, and then they find their work done. It is told which ones these are (`mas
 replicates whose inputs are not yet made, as long as anything else is to be done.
 """
 
-import json
 import shutil
 from pathlib import Path
 
 import inside_snakemake
-from masklab.jobs import saved, stacks
+from masklab.jobs import stacks
 from masklab.training.side_by_side import stacks as may_stack
 
 RULE = "pretrain"
-STATE = "state.safetensors"  # in the state folder of a job, and in that of several (`training.together`)
 
 
 def install(workflow, config, pending) -> None:
@@ -50,16 +48,20 @@ def _groups(recipes, cores: int) -> dict:
     Where there are more cores than recipes, the replicates of a recipe are shared out, so that no core is idle: one
     group of several, and others alone, since what several leave lies in one place (`training.together`). Those that an
     earlier run was stopped in the middle of go on as they began, on any number of cores: several in the one state that
-    they have, each of the others in its own.
+    they have, each of the others in its own. So does one whose part of such a state was put aside (`training.apart`).
     """
     parts = max(1, cores // max(1, len(recipes)))
     groups = {}
     for jobs in recipes.values():
         jobs = sorted(jobs, key=lambda job: int(job.wildcards.replicate))
-        begun = _replicates_of(Path(jobs[0].params.state).parent / stacks.TOGETHER / STATE)
-        group = [job for job in jobs if int(job.wildcards.replicate) in begun]
+        together = Path(jobs[0].params.state).parent / stacks.TOGETHER
+        begun, alone = (
+            stacks.replicates(together / stacks.STATE),
+            [job for job in jobs if _goes_on_alone(together, job)],
+        )
+        group = [job for job in jobs if int(job.wildcards.replicate) in begun and job not in alone]
         if not group:
-            fresh = [job for job in jobs if not _has_begun(Path(job.params.state) / STATE)]
+            fresh = [job for job in jobs if job not in alone]
             shares = min(max(1, parts - len(jobs) + len(fresh)), len(fresh))
             group = fresh[: -(-len(fresh) // shares)] if fresh else []
         if len(group) > 1:
@@ -67,23 +69,9 @@ def _groups(recipes, cores: int) -> dict:
     return groups
 
 
-def _has_begun(state: Path) -> bool:
-    return any(file.is_file() for file in (state, saved.previous(state)))
-
-
-def _replicates_of(state: Path) -> list[int]:
-    """Replicates whose common state lies at a place; none where there is none that can be read."""
-    if not _has_begun(state):
-        return []
-    from safetensors import SafetensorError, safe_open
-
-    for file in (state, saved.previous(state)):
-        try:
-            with safe_open(file, "np") as opened:  # without torch, which would take seconds
-                return json.loads(opened.metadata()["facts"])["replicates"]
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError):
-            continue
-    return []
+def _goes_on_alone(together: Path, job) -> bool:
+    own = Path(job.params.state) / stacks.STATE
+    return stacks.has_begun(own) or stacks.aside(together, int(job.wildcards.replicate)).is_file()
 
 
 class Selector:

@@ -5,14 +5,17 @@ before the job starts, so it names siblings that this very run needs and whose i
 """
 
 import atexit
+import json
 import os
 import shutil
 import tempfile
 from pathlib import Path
 
 from masklab.files import read_json, write_json
+from masklab.jobs import saved
 
 VARIABLE = "MASKLAB_STACKS"
+STATE = "state.safetensors"  # in the state folder of a replicate, and in that of several
 TOGETHER = "together"  # folder beside those of the replicates: what one of their jobs makes of all of them
 
 
@@ -41,3 +44,28 @@ def siblings(recipe: str, replicate: int) -> list[dict]:
 
 def _file(recipe, replicate) -> Path:
     return Path(run()) / recipe / f"r{replicate}.json"
+
+
+def has_begun(state: Path) -> bool:
+    """Whether there is a state at a place, or the one before it."""
+    return any(file.is_file() for file in (state, saved.previous(state)))
+
+
+def replicates(state: Path) -> list[int]:
+    """Replicates whose common state lies at a place; none where there is none that can be read."""
+    if not has_begun(state):
+        return []
+    from safetensors import SafetensorError, safe_open
+
+    for file in (state, saved.previous(state)):
+        try:
+            with safe_open(file, "np") as opened:  # without torch, which would take seconds
+                return json.loads(opened.metadata()["facts"])["replicates"]
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+            continue
+    return []
+
+
+def aside(together: Path, replicate: int) -> Path:
+    """Where a replicate's part of a common state is, whose others were gone on with (`masklab.training.apart`)."""
+    return Path(together) / "apart" / f"r{replicate}.safetensors"

@@ -2,9 +2,9 @@
 
 The file is a serialised `masklab.training.run.Run`; the workflow leaves the one of every unfinished run at
 `results/state/models/<recipe>/r<k>/run.json`. Killed, the same command resumes; a replicate that the
-workflow was training beside others begins anew, since they have one state together. Where the run's model says
-`processes: n`, n processes of this same command are started by torchrun; under torchrun (or anything
-else that sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT) this one is one of them.
+workflow was training beside others goes on from its part of their common state. Where the run's model
+says `processes: n`, n processes of this same command are started by torchrun; under torchrun (or
+anything else that sets RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT) this one is one of them.
 """
 
 import argparse

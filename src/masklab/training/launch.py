@@ -39,14 +39,17 @@ def launch(run: Run, log=None, beside=()) -> None:
 
         return write_adopted(run)
     run.state.mkdir(parents=True, exist_ok=True)
-    if run.model.processes == 1 or "RANK" in os.environ:
-        from masklab.training.loop import train
+    if run.model.processes == 1 or "RANK" not in os.environ:  # of several, whoever started them has done so
+        from masklab.training.apart import leave
         from masklab.training.together import take, train_together
 
         if take(run):
             return None
-        if beside and run.device == "cpu":
+        if beside and run.device == "cpu" and run.model.processes == 1:
             return train_together(run, list(beside))
+        leave(run)
+    if run.model.processes == 1 or "RANK" in os.environ:
+        from masklab.training.loop import train
 
         return train(run)
     nodes = _nodes(run) if run.model.nodes > 1 else []

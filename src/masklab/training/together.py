@@ -3,13 +3,13 @@
 The job of one replicate trains those of its siblings that the same run needs and that can begin. All that they leave
 lies below `<state of the recipe>/together/` until each replicate's own job takes what it finds there as its own
 (`take`): `r<k>/` as `results/models/<recipe>/r<k>/`, `r<k>.json` with the fingerprint that says whose it is. The
-state of all is one file, so that no kill can part them. A replicate whose loss explodes leaves the others; its own job
+state of all is one file, so that no kill can part them; who is later asked for without the others goes on from its part
+of it (`training.apart`). A replicate whose loss explodes leaves the others; its own job
 trains it alone, and says so. What a replicate leaves does not depend on who trained beside it, to the last bit
 (`training.stack`), and names nobody but itself.
 """
 
 import contextlib
-import dataclasses
 import logging
 import os
 import shutil
@@ -17,9 +17,10 @@ import time
 from pathlib import Path
 
 from masklab.errors import MaskLabError, Passing
-from masklab.files import fingerprint, read_json, write_json
+from masklab.files import read_json, write_json
 from masklab.jobs import saved, stacks, state, store
 from masklab.jobs.progress import STATUS, Progress, Rate
+from masklab.training.apart import FILE, folder_of, forget, leave, lent, mark_of, put_aside
 from masklab.training.distributed import Ranks
 from masklab.training.interruption import Interruption
 from masklab.training.learner import Learner
@@ -31,12 +32,6 @@ from masklab.training.run import Run, write_run
 from masklab.training.stack import Stack
 
 log = logging.getLogger("masklab")
-FILE = "state.safetensors"
-
-
-def folder_of(run: Run) -> Path:
-    """Where the replicates of a run's recipe leave what they make side by side."""
-    return run.state.parent / stacks.TOGETHER
 
 
 def take(run: Run) -> bool:
@@ -65,11 +60,6 @@ def take(run: Run) -> bool:
     return fits
 
 
-def mark_of(run: Run) -> str:
-    """Fingerprint of what the weights of a run are made of."""
-    return fingerprint(Record(run).what())
-
-
 def train_together(own: Run, others: list[Run]) -> None:
     """Train a run and, side by side with it, those of its siblings `others` that nobody trains and nobody has trained.
 
@@ -88,17 +78,28 @@ def train_together(own: Run, others: list[Run]) -> None:
                 if _vocabulary(run) != size:  # each has a tokenizer of its own, of its own corpus
                     log.info("%s: r%d has a vocabulary of another size and trains by itself", own.name, run.replicate)
                     continue
+                state.begin_as(run.state, own.state)
                 locks.enter_context(state.locked(run.state))
                 runs.append(run)
-        wanted = {run.replicate: run for run in runs if run is own or not (folder / f"r{run.replicate}.json").exists()}
+        wanted = {run.replicate: run for run in runs if run is own or not _left(folder, run.replicate)}
+        if not set(stacks.replicates(folder / FILE)) & set(wanted) and put_aside(folder, wanted):
+            forget(folder)
         members, begun = _members(folder, wanted, own.replicate)
+        if begun is not None:
+            put_aside(folder, wanted)
         if len(members) > 1 or begun is not None:
             for k in members:
                 write_run(wanted[k], wanted[k].state / "run.json")
-            Together([_lent(wanted[k], folder) for k in members], folder, begun).run_all()
+            Together([lent(wanted[k], folder) for k in members], folder, begun).run_all()
     if not take(own):
         (folder / STATUS).unlink(missing_ok=True)  # of those that it has left
+        leave(own)
         train(own)
+
+
+def _left(folder, k) -> bool:
+    """Whether a replicate has left what it was trained beside: it is done, or its part of the state is put aside."""
+    return (folder / f"r{k}.json").exists() or stacks.aside(folder, k).exists()
 
 
 def _vocabulary(run) -> int:
@@ -116,24 +117,17 @@ def _members(folder, wanted, own) -> tuple[list[int], saved.Saved | None]:
     def known(facts):
         """Those of a state that can go on from it."""
         same = [k for k in facts["replicates"] if marks.get(str(k)) == facts["marks"][str(k)]]
-        return [k for k in same if Record(_lent(wanted[k], folder)).unusable(facts["runs"][str(k)]) is None]
+        return [k for k in same if Record(lent(wanted[k], folder)).unusable(facts["runs"][str(k)]) is None]
 
     def usable(facts):
         return None if known(facts) else "it is of no replicate that is to be trained"
 
     begun = saved.load(folder / FILE, {}, usable)
     if begun is None:
-        for file in (folder / FILE, saved.previous(folder / FILE)):
-            file.unlink(missing_ok=True)
+        forget(folder)
         return sorted(wanted), None
     members = known(begun.facts)
     return (members, begun) if own in members else ([], None)
-
-
-def _lent(run, folder) -> Run:
-    """A run whose files lie where its siblings' do until its own job takes them."""
-    name = f"r{run.replicate}"
-    return dataclasses.replace(run, output=folder / name, state=folder / "states" / name)
 
 
 class Together:
@@ -274,6 +268,5 @@ class Together:
             trainer.record.finish(trainer.facts())
             mark = {"fingerprint": self.marks[str(run.replicate)], "with": others, "run": stacks.run()}
             write_json(mark, run.output.with_name(f"{run.output.name}.json"))
-        for file in (self.file, saved.previous(self.file)):
-            file.unlink(missing_ok=True)
+        forget(self.file.parent)
         shutil.rmtree(self.file.parent / "states", ignore_errors=True)
