@@ -1,5 +1,6 @@
 """Replicates that train side by side are the replicates that train alone, whatever happens to them on the way."""
 
+import contextlib
 import dataclasses
 import os
 import shutil
@@ -529,6 +530,27 @@ def test_a_replicate_whose_vocabulary_has_another_size_trains_by_itself(english,
         launch(run)
     sizes = [read_json(run.output / "manifest.json")["facts"]["vocab_size"] - meta["vocab_size"] for run in runs]
     assert sizes == [0, 2, 0]
+
+
+@pytest.mark.parametrize("odd", [1, 2])
+def test_a_replicate_that_cannot_begin_keeps_no_other_from_it(english, tmp_path, caplog, odd):
+    """As where chance hides no token of its few validation sequences: own job or sibling's, it alone fails."""
+    runs = replicates(english, tmp_path, 3, steps=3, checkpoints=[3])
+    bare = shutil.copytree(english / "tokens", tmp_path / "tokens")
+    ids = np.load(bare / "valid.ids.npy")
+    np.save(bare / "valid.ids.npy", ids[:2])
+    np.save(bare / "valid.offsets.npy", np.array([0, 2], np.load(bare / "valid.offsets.npy").dtype))
+    runs[odd - 1] = dataclasses.replace(runs[odd - 1], tokens=bare)
+    own, *others = runs
+    said = "the corpus has no validation sequence with a maskable token"
+    with pytest.raises(MaskLabError, match=said) if odd == 1 else contextlib.nullcontext():
+        launch(own, beside=others)
+    for run in others:
+        with pytest.raises(MaskLabError, match=said) if run is runs[odd - 1] else contextlib.nullcontext():
+            launch(run)
+    assert f"r{odd} is left to its own job: m: {said}" in caplog.text
+    made = [(run.output / "manifest.json").is_file() for run in runs]
+    assert made == [run is not runs[odd - 1] for run in runs]
 
 
 def test_which_recipes_of_the_default_run_train_side_by_side():

@@ -14,7 +14,10 @@ import logging
 import os
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+import torch
 
 from masklab.errors import MaskLabError, Passing
 from masklab.files import read_json, write_json
@@ -130,6 +133,15 @@ def _members(folder, wanted, own) -> tuple[list[int], saved.Saved | None]:
     return (members, begun) if own in members else ([], None)
 
 
+def _prepared(runs) -> Iterator[Trainer]:
+    """Trainers of those runs that can begin: what is wrong with the sequences that one has drawn stops no other."""
+    for run in runs:
+        try:
+            yield Trainer(run, learner=Learner(run))
+        except MaskLabError as error:
+            log.warning("r%d is left to its own job: %s", run.replicate, error)
+
+
 class Together:
     """Several runs from their first step, or the one they resume at, to their last.
 
@@ -145,16 +157,18 @@ class Together:
                     shutil.rmtree(place, ignore_errors=True)
             for place in (run.output, run.state):
                 place.mkdir(parents=True, exist_ok=True)
-        self.trainers = [Trainer(run, learner=Learner(run)) for run in runs]
-        self.stack = Stack([trainer.learner for trainer in self.trainers])
+        self.trainers = list(_prepared(runs))
+        self.stack = Stack([trainer.learner for trainer in self.trainers]) if self.trainers else None
         self.name, self.config = runs[0].name, runs[0].model
-        self.replicates = [run.replicate for run in runs]
+        self.replicates = [trainer.run.replicate for trainer in self.trainers]
         self.marks = {str(run.replicate): mark_of(run) for run in runs}
-        self.interruption = Interruption(Ranks(), self.trainers[0].learner.device)
+        self.interruption = Interruption(Ranks(), torch.device("cpu"))
         self.rate, self.clock = Rate(), time.monotonic()
 
     def run_all(self) -> None:
         """Resume or begin, train to the last step, and leave what each run leaves, for its own job to take."""
+        if not self.trainers:
+            return
         first = self._resume() if self.begun else 0
         said = ", ".join(f"r{k}" for k in self.replicates)
         log.info("%s: %s train side by side, from step %d of %d", self.name, said, first, self.config.steps)
