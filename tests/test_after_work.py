@@ -10,6 +10,7 @@ import pytest
 from masklab.files import read_json, write_json
 from masklab.jobs import state, store
 from masklab.jobs.code import Code
+from masklab.jobs.status import status
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workflow/scripts"))
 
@@ -60,6 +61,17 @@ def test_a_job_leaves_record_and_entry(job, tmp_path):
     with pytest.raises(SystemExit) as ending, job():
         pytest.fail("it lies in the store")
     assert ending.value.code == 0 and Path("results/tasks/t/task.json").exists()
+
+
+def test_the_state_of_a_job_that_finds_its_artifact_in_the_store_goes(job):
+    """Else `masklab status` would show a job for ever that was interrupted before somebody else's had ended."""
+    with job():
+        work()
+    Path("results/tasks/t/task.json").unlink()
+    write_json({"done": 3, "total": 4, "unit": "rows", "time": 0.0}, "results/state/tasks/t/status.json")
+    with pytest.raises(SystemExit), job():
+        pytest.fail("it lies in the store")
+    assert status(Path("results"))["jobs"] == []
 
 
 def test_a_record_that_cannot_be_written(job, caplog):

@@ -53,6 +53,7 @@ def job(snakemake):
         if store.take(entry, snakemake.output, inputs, again=record.path.exists()):
             afterwards("the record", lambda: record.finished(inputs, taken_from=str(entry.path)))
             log.info("taken from the store: %s", entry.path)
+            forget(params.get("state"))
             afterwards("that it ended", underway.ended)
             sys.exit(0)
         if params.get("state"):
@@ -94,6 +95,13 @@ def edited(noted) -> list[str]:
     then = {part: mark for part, mark in noted.modules.items() if code.is_of_user(part)}
     now = code.today(then, noted.files, "") if then else {}
     return sorted(part for part, mark in then.items() if now.get(part) != mark)
+
+
+def forget(folder) -> None:
+    """Forget what a job that was stopped had left in its state folder, if there is one and nobody writes there."""
+    if folder and os.path.isdir(folder):
+        with contextlib.suppress(Passing, OSError), state.locked(folder):
+            state.done(folder)
 
 
 def marks(inputs) -> dict[str, str]:
