@@ -200,6 +200,18 @@ def test_users_files_of_one_name_are_told_apart(checkout):
     assert {"probe.py", "folder/probe.py"} < set(alone.modules)
 
 
+def test_the_description_of_a_key_of_a_users_kind_counts_for_nothing(checkout):
+    mine = checkout / "mine/mine.py"
+    mine.write_text(
+        'from masklab import own\nclass Mine(own.Entity):\n    rate: float = own.Field(1, description="Rate.")'
+    )
+    found = code(checkout, str(mine))
+    edit(checkout, "mine/mine.py", "Rate.", "Share.")
+    assert code(checkout, str(mine)) == found
+    edit(checkout, "mine/mine.py", "Field(1", "Field(2")
+    assert code(checkout, str(mine)) != found
+
+
 def test_it_does_not_depend_on_where_the_checkout_lies(checkout, tmp_path):
     other = tmp_path / "elsewhere"
     shutil.copytree(checkout, other, ignore=shutil.ignore_patterns("elsewhere"))

@@ -285,11 +285,17 @@ def _plain(node):
         return node
     fields = [type(node).__name__]
     for name, value in ast.iter_fields(node):
-        if name == "keywords" and getattr(node.func if isinstance(node, ast.Call) else None, "id", "") == "Field":
+        if name == "keywords" and _is_field(node):
             value = [keyword for keyword in value if keyword.arg != "description"]
         if value is not None and value != [] and name not in ("ctx", "kind", "type_comment"):
             fields += (name, _plain(value))
     return tuple(fields)
+
+
+def _is_field(node):
+    """A call of `Field`, or of `own.Field` as in a user's file."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return (getattr(called, "id", None) or getattr(called, "attr", None)) == "Field"
 
 
 def _is_text(node):
