@@ -99,3 +99,13 @@ def test_the_command(results, capsys):
     assert main(["store", "--empty"]) == 0 and "2 artifacts removed" in capsys.readouterr().out
     assert main(["store"]) == 0 and capsys.readouterr().out.endswith("empty\n")
     assert main(["store", "--add", "nowhere"]) == 1 and "nowhere: no such folder" in capsys.readouterr().err
+
+
+def test_a_model_whose_training_changed_under_way_is_not_said_to_be_added(results):
+    folder = results / "models/m/r1"
+    folder.mkdir(parents=True)
+    (folder / "metrics.parquet").write_text("losses")
+    write_json({"steps": {}, store.CHANGED: [{"processes": 1}, {"processes": 2}]}, folder / "manifest.json")
+    record("pretrain", "results", "models/m/r1")
+    why = "trained otherwise from a resumption on, as its manifest says"
+    assert [backfill(results) for _ in range(2)] == [(2, {why: 1}), (0, {why: 1})]

@@ -65,7 +65,7 @@ def _added(root, file) -> str | None:
     if not _has_weights(rule, folder):
         return "no longer whole"
     entry.add(folder, files)
-    return None
+    return None if entry.there else "trained otherwise from a resumption on, as its manifest says"
 
 
 def _has_weights(rule, folder) -> bool:
