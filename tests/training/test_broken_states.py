@@ -8,6 +8,9 @@ import pytest
 import torch
 from runs import make_run, start
 
+from masklab import own
+from masklab.config import kinds
+from masklab.config.schema import Objective
 from masklab.files import read_json, write_json
 from masklab.jobs import saved, state, store
 from masklab.training.loop import Trainer, train
@@ -116,6 +119,26 @@ def test_what_counts_begins_anew_and_says_what_it_was(english, tiny_encoder, tmp
     trainer = Trainer(make_run(english, tiny_encoder, tmp_path, **(KEYS | key)))
     assert trainer.resume() == 0 and said in caplog.text and "beginning anew" in caplog.text
     assert not list(trainer.run.output.glob("step-*"))
+
+
+class Listed(own.Weight):
+    """Settings of a term that reads a file of the user's."""
+
+    file: str
+
+
+def test_a_file_that_a_term_of_ones_own_reads_counts_by_its_content(english, tiny_encoder, tmp_path, caplog):
+    kinds.term("listed", Listed)(own.Term)
+    try:
+        file = tmp_path / "words.txt"
+        file.write_text("a")
+        objective = Objective({"mlm": 1, "listed": {"weight": 1, "file": str(file)}})
+        run = stopped(make_run(english, tiny_encoder, tmp_path, objective=objective, **KEYS))
+        assert Trainer(run).resume() == 16
+        file.write_text("b")
+        assert Trainer(run).resume() == 0 and "inputs.objective.listed" in caplog.text
+    finally:
+        del kinds._yours["terms"]["listed"]
 
 
 def test_the_number_of_processes_counts_where_micro_batches_follow_from_it(english, tiny_encoder, tmp_path):

@@ -109,3 +109,28 @@ def test_the_files_of_a_probe_of_one_s_own(paths):
     before = found.sources("probe", **names)
     Path("a.words").write_text("another")
     assert found.sources("probe", **names) != before
+
+
+LISTED = """\
+from masklab import own
+
+class Listed(own.Weight):
+    file: str
+
+own.term("listed", Listed)(own.Term)
+"""
+
+
+def test_the_files_of_a_term_of_one_s_own(paths):
+    Path("listed.py").write_text(LISTED)
+    Path("words.txt").write_text("a")
+    Path("my.yaml").write_text(
+        "code: listed.py\nobjectives: {listed: {mlm: 1, listed: {weight: 1, file: words.txt}}}\n"
+        "models: {listed: {like: strict-phase1, objective: listed}}\n"
+        "studies: {'*': null, s: {panels: {p: [listed]}, probes: {minimal-pairs: all}}}\n"
+    )
+    found = opened(["my.yaml"])
+    assert found.inputs("pretrain", recipe="listed", replicate="1")["sources"] == ["words.txt"]
+    before = found.sources("pretrain", recipe="listed", replicate="1")
+    Path("words.txt").write_text("another")
+    assert found.sources("pretrain", recipe="listed", replicate="1") != before

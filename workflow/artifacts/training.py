@@ -8,6 +8,7 @@ from masklab.config import kinds, split_reference
 from masklab.config.masks import masks_called, masks_of, name_of
 from masklab.config.references import phase
 from masklab.config.replicates import dictionary_of, trained_replicates
+from masklab.config.sources import existing
 from masklab.errors import MaskLabError
 
 DECIDES = (".safetensors", ".json", ".txt", ".model")  # suffixes of what a model made elsewhere is read from
@@ -30,9 +31,9 @@ class Pretrain(Artifact):
         for key in ("init", "teacher"):
             if reference := getattr(model, key):
                 files[key] = paths.manifest(reference, k)
-        if model.folder:
-            own = files_of_model(self.config.encoders[model.encoder].folder)
-            files |= {"sources": own} if own else {}
+        own = files_of_model(self.config.encoders[model.encoder].folder) if model.folder else []
+        own += [file for term in objective.terms.values() for file in existing(term)]  # of a user's kind
+        files |= {"sources": own} if own else {}
         if objective.tasks:
             files["tasks"] = [paths.task(task, k) for task in objective.tasks]
         if dictionary := dictionary_of(self.config, recipe):

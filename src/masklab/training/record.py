@@ -6,6 +6,7 @@ import shutil
 import time
 
 from masklab.config import checkpoints
+from masklab.config.sources import existing
 from masklab.files import fingerprint, read_json, settle, sha256, write_json
 from masklab.jobs import saved, state
 from masklab.jobs.progress import duration
@@ -57,6 +58,9 @@ class Record:
         for name, (folder, file) in files.items():
             if folder is not None and (folder / file).is_file():
                 inputs[name] = sha256(folder / file)
+        for name, term in run.objective.terms.items():  # one of a user's kind may read files of theirs
+            if read := existing(term):
+                inputs[f"objective.{name}"] = {file: sha256(file) for file in read}
         return {"config": self.resolved | {"model": model | {"micro_batch": run.model.micro}}, "inputs": inputs}
 
     def restore(self, flat, guard) -> int:
