@@ -144,6 +144,24 @@ def test_so_is_what_a_users_file_imports_from_beside_itself(tmp_path):
     assert _job.edited(noted) == ["helper.py", "mine.py"]
 
 
+def test_so_is_code_of_masklab_itself_that_was_edited_since_the_run_began(monkeypatch):
+    """A `git pull` while a run goes: its jobs import what lies there, and would keep it under the old code's name."""
+    import _job
+    from masklab.jobs import code
+
+    sources = code.Sources(Path(_job.__file__).parents[2] / "src", Path(_job.__file__).parent)
+    noted = sources.of("corpus.py")
+    other = Code.of(noted.modules | {"masklab.rng": "1", "masklab.gone": "2", "workflow/scripts/corpus.py": "3"})
+    for began, found in (("0", ["masklab.gone", "masklab.rng"]), (None, [])):
+        if began is None:
+            monkeypatch.delenv(code.BEGAN)
+        else:
+            monkeypatch.setenv(code.BEGAN, began)
+        assert _job.edited(noted) == [] and _job.edited(other) == found
+    code.leave_time()
+    assert not code.written_since(noted.modules)
+
+
 def test_users_files_of_one_name_are_not_taken_for_each_other(tmp_path):
     import _job
     from masklab.jobs.code import Sources

@@ -13,6 +13,7 @@ from masklab.config.check_phrases import lacking
 from masklab.config.masks import PATTERN as MASKS
 from masklab.config.places import noted
 from masklab.errors import MaskLabError
+from masklab.jobs.code import leave_time
 from masklab.pages.wording import options as options_of
 from cluster import SITE, Cluster
 from leftovers import other_studies
@@ -25,6 +26,8 @@ from watch import watch
 # The files of --configfile and the values of --config are read by the library, which knows `extends`, families and so
 # on; without a file it reads config.yaml. Jobs are started with the same ones and read them again.
 try:
+    if workflow.is_main_process:
+        leave_time()
     given = workflow.config_settings
     paths = opened(given.configfiles, given.config_args or (), data=workflow.is_main_process)
     settings = paths.config

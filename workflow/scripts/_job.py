@@ -36,7 +36,7 @@ def job(snakemake):
         underway = Underway(snakemake.rule, dict(snakemake.wildcards), snakemake.log[0])
         params = dict(snakemake.params)
         config = params.get("config")
-        changed = ", ".join([*params["code"].changed, *edited(params["code"])])
+        changed = ", ".join(dict.fromkeys([*params["code"].changed, *edited(params["code"])]))
         changed = f"code changed while this job waited: {changed}" if changed else None
         if isinstance(config, dict) and "changed" in config:
             changed = f"config changed while this job waited: {config['changed']}"
@@ -86,13 +86,14 @@ def job(snakemake):
 
 
 def edited(noted) -> list[str]:
-    """A user's files, with what they import from beside themselves, that are no longer what they were when this run
-    began; ours are imported once for all jobs."""
-    if not noted.files:
-        return []
+    """Parts of a job's code that are no longer what they were when this run began: a user's files, with what they
+    import from beside themselves, and MaskLab's own, which are looked at if one was written to since."""
     from masklab.jobs import code
 
-    then = {part: mark for part, mark in noted.modules.items() if code.is_of_user(part)}
+    ours = code.written_since(noted.modules)
+    if not (noted.files or ours):
+        return []
+    then = {part: mark for part, mark in noted.modules.items() if ours or code.is_of_user(part)}
     now = code.today(then, noted.files, "") if then else {}
     return sorted(part for part, mark in then.items() if now.get(part) != mark)
 

@@ -11,6 +11,7 @@ Light, since the workflow asks while it is parsed.
 import ast
 import hashlib
 import os
+import time
 from pathlib import Path
 
 from masklab.files import fingerprint
@@ -27,6 +28,7 @@ NOTHING = ("_job", "masklab.cli", "masklab.compare", "masklab.config.document", 
 BY_NAME = "masklab.config"  # the package of which only what is used counts
 SCRIPTS = "workflow/scripts/"  # before the name of a script in a record
 DIGITS = 16
+BEGAN = "MASKLAB_BEGAN"  # in the environment of a run: when its Snakemake began to read the code
 
 
 class Code(str):
@@ -224,6 +226,22 @@ def today(noted: dict[str, str], files, root: str) -> dict[str, str]:
         elif not (ours or is_of_user(part)):
             now[part] = then
     return now
+
+
+def leave_time() -> None:
+    """Leave for the jobs of this Snakemake when it began to read the code."""
+    os.environ[BEGAN] = str(time.time())
+
+
+def written_since(parts) -> bool:
+    """Whether a file of MaskLab's that one of these parts is of was written to, or removed, since the run began."""
+    began = float(os.environ.get(BEGAN, "inf"))
+    sources = Sources(Path(__file__).parents[2], Path())
+    for module in {part.partition(":")[0] for part in parts if part.partition(".")[0] == "masklab"}:
+        file = sources._file(module)
+        if file is None or file.stat().st_mtime >= began:
+            return began < float("inf")
+    return False
 
 
 def is_of_user(part: str) -> bool:
