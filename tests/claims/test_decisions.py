@@ -60,6 +60,23 @@ def test_what_holds_0_and_nothing_that_counts_is_negligible(interval, bounds, ve
     assert decided(made, bounds)[1] == {"negligible": "inconclusive"}.get(verdict, verdict)
 
 
+@pytest.mark.parametrize(
+    ("interval", "bounds", "verdict"),
+    [
+        ((0.01, 0.04), (0.0, INF), "negligible"),  # there, but less than what counts
+        ((-0.04, -0.01), (0.0, INF), "negligible"),
+        ((-0.02, 0.04), (0.0, INF), "negligible"),
+        ((0.01, 0.05), (0.0, INF), "supported"),
+        ((-0.06, -0.01), (0.0, INF), "contradicted"),
+        ((-0.02, 0.05), (0.0, INF), "inconclusive"),
+    ],
+)
+def test_where_a_study_says_so_less_than_the_margin_is_negligible_whichever_its_sign(interval, bounds, verdict):
+    made = Estimate(sum(interval) / 2, *interval)
+    assert decided(made, bounds, 0.05, "negligible")[1] == verdict
+    assert decided(made, bounds, 0.0, "negligible") == decided(made, bounds)  # any difference counts
+
+
 @pytest.mark.parametrize("shift", [-0.06, -0.02, 0.0, 0.013, 0.05])
 def test_levels_are_those_of_t_tests(shift):
     values = shift + np.array([0.003, -0.011, 0.008, 0.004])

@@ -265,6 +265,22 @@ def test_holm_takes_back_what_many_claims_find_by_chance():
     assert one(BETTER, results(values))["corrected"] == "supported"
 
 
+def test_a_study_may_call_what_is_below_its_margin_negligible():
+    values = {"a": [0.803, 0.802, 0.806, 0.805], "b": [0.801, 0.801, 0.803, 0.801]}
+    by_sign = one(BETTER, results(values))
+    found = one(BETTER, results(values, below_margin="negligible"))
+    assert (by_sign["verdict"], found["verdict"], found["corrected"]) == ("supported", "negligible", "negligible")
+    assert found["why"] == "shown to be less than 0.02" and found["p"] == by_sign["p"]
+    # at the level that each of twenty claims has it is shown to be above 0 alone: the correction only takes away
+    values = {"a": [0.8125, 0.8145, 0.8155, 0.8175], "b": [0.8, 0.8, 0.8, 0.8]}
+    wide = results(values, below_margin="negligible")
+    found = test_claims([replace(BETTER, name=f"c{n}") for n in range(20)], wide)
+    assert set(found["verdict"]) == {"negligible"} and found["p"][0] > 0.05 / 20
+    assert set(found["corrected"]) == {"inconclusive"}
+    by_sign = test_claims([replace(BETTER, name=f"c{n}") for n in range(20)], results(values))
+    assert set(by_sign["verdict"]) == set(by_sign["corrected"]) == {"supported"} and by_sign["p"][0] < 0.05 / 20
+
+
 def test_claims_that_share_an_effect_are_counted():
     found = test_claims([BETTER, SAME], results({"a": [0.81, 0.83, 0.82], "b": [0.71, 0.70, 0.72]}))
     assert list(found["same_effect"]) == ["better", "better"]

@@ -9,7 +9,7 @@ from masklab.claims.verdict import DECIDED, VERDICTS
 MEANING = {
     "supported": "the whole interval of the effect lies where the sentence says that it should",
     "contradicted": "the whole interval lies outside",
-    "negligible": "the interval holds 0, and nothing as large as the study's margin: no difference that counts",
+    "negligible": "the interval holds nothing as large as the study's margin: no difference that counts",
     "inconclusive": "the interval lies on both sides, or of fewer than three replicates: more of them could decide it",
     "untested": "what the sentence takes for granted does not hold or was not measured: its number means nothing",
 }

@@ -2,8 +2,9 @@
 
 Verdicts: `supported`, if the whole 95 % interval lies inside the claim's region; `contradicted`, if it lies wholly
 outside; `negligible`, if the claim is about the sign of a difference of scores, of a slope or of a correlation, and the
-interval holds 0 but nothing as large as the study's margin; `inconclusive`, if none of these, or of fewer than three
-replicates; `untested`, if a premise fails or something was not measured. For a claim of a difference that is the
+interval holds 0 but nothing as large as the study's margin (where the study's `below_margin` says so, whether it holds
+0 or not); `inconclusive`, if none of these, or of fewer than three replicates; `untested`, if a premise fails or
+something was not measured. For a claim of a difference that is the
 two-sided test at 5 %; for one of equality, and for `negligible`, two one-sided tests at 2.5 % each (Schuirmann 1987).
 Beside the plain verdict stands the one that survives Holm's correction for the number of claims that the study tests.
 """
@@ -73,6 +74,7 @@ def tested(claim: Claim, results: Results) -> dict:
     tested = verdict != "untested" and effect.replicates >= FEWEST
     undecided = verdict == "inconclusive" and effect.replicates >= 2
     levels = _levels(effect, bounds, least) if tested else (math.nan, math.nan)
+    negligible = verdict == "negligible"
     return {
         "study": view.study,
         "claim": claim.name,
@@ -89,7 +91,7 @@ def tested(claim: Claim, results: Results) -> dict:
         "unit": claim.effect.unit(view),
         "replicates": effect.replicates,
         "items": effect.items,
-        "p": min(levels),
+        "p": levels[1] if negligible else min(levels),
         "levels": levels,
         "verdict": verdict,
         "why": why,
@@ -110,18 +112,25 @@ def _judged(claim, results, effect) -> tuple[str, str]:
         return "not a number in every replicate", "untested"
     if effect.replicates < FEWEST:
         return f"{_count(effect.replicates)}; nothing is decided by fewer than {FEWEST}", "inconclusive"
-    return decided(effect, claim.bounds(results), claim.least_in(results))
+    small = results.view.below_margin
+    return decided(effect, claim.bounds(results), claim.least_in(results), small)
 
 
-def decided(effect: Estimate, bounds: tuple[float, float], least: float = 0.0) -> tuple[str, str]:
-    """(why, verdict) of an estimate with an interval, for an open region; least: the difference that counts, 0: any."""
+def decided(effect: Estimate, bounds: tuple[float, float], least: float = 0.0, small: str = "sign") -> tuple[str, str]:
+    """(why, verdict) of an estimate with an interval, for an open region; least: the difference that counts, 0: any.
+
+    small: what a difference is called that is shown to be less than that, and not 0: as `Study.below_margin`.
+    """
     low, high = bounds
+    nothing = -least < effect.low and effect.high < least
+    if nothing and small == "negligible":
+        return f"shown to be less than {least:g}", "negligible"
     if low < effect.low and effect.high < high:
         return "", "supported"
     exactly = effect.low == effect.high and effect.low in (low, high)  # of two curves, say, that both never arrive
     if (effect.high <= low or effect.low >= high) and not exactly:
         return "", "contradicted"
-    if -least < effect.low and effect.high < least:
+    if nothing:
         return f"shown to be less than {least:g}", "negligible"
     if exactly:
         return f"exactly {effect.low:g} in every replicate", "inconclusive"

@@ -55,7 +55,7 @@ class Item:
         shown = [name for name in view.recipes if view.recipes[name]["corpus"] in corpora]
         part = view.only([*(recipe for _, recipe in pairs), *shown], tasks, [probe for probe, _ in pairs])
         # of what is there for its corpus alone nothing is read; nothing is tested, so no margin
-        part = replace(part, replicates=part.counts(pairs), margin=None, margins={}, gain=0.0)
+        part = replace(part, replicates=part.counts(pairs), margin=None, margins={}, below_margin="sign", gain=0.0)
         if leaves(self.choose(part)) != leaves(chosen):
             raise MaskLabError("chooses other readings from the part of the study that it shows")
         return part

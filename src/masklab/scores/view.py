@@ -22,8 +22,8 @@ class View:
     panels: title -> label -> recipe, in the order of the config.
     recipes, tasks, probes: name -> facts; of a probe also `recipes`, those that it measures.
     nulls: recipe -> kind of null -> the null's recipe (None: the majority, which is no recipe).
-    replicates: recipe -> how many. sets: name -> tasks. margin, margins, gain, saturation: as `Study` has them;
-    without margins where nothing is tested.
+    replicates: recipe -> how many. sets: name -> tasks. margin, margins, below_margin, gain, saturation: as
+    `Study` has them; without margins where nothing is tested.
     """
 
     study: str
@@ -37,6 +37,7 @@ class View:
     probes: dict[str, dict] = field(default_factory=dict)
     margin: float | None = 0.02
     margins: dict[str, float] = field(default_factory=dict)
+    below_margin: str = "sign"
     gain: float = 0.0
     saturation: float = 0.01
 
@@ -65,6 +66,7 @@ class View:
             },
             margin=study.margin,
             margins=dict(study.margins),
+            below_margin=study.below_margin,
             gain=study.gain,
             saturation=study.saturation,
         )

@@ -56,6 +56,10 @@ class Study(Entity):
         0.02,
         description="Difference (in the metric's unit) up to which claims of `equal` or `no better` hold, and less than which a difference is `negligible`.",
     )
+    below_margin: Literal["sign", "negligible"] = Field(
+        "sign",
+        description="What a difference is called that is shown not to be 0, and to be less than the margin: supported or contradicted by its `sign`, or `negligible`, where a difference that small would be no evidence for the sentence (a test of a minimum effect).",
+    )
     margins: dict[str, Positive] = Field(
         {},
         description="Metric -> a margin of its own. Of a score, such as `mcc`, it takes the place of `margin`. Of a metric that is no score, such as `rank_interpolated` or `correlation`, it is the difference below which one is `negligible`; without it any difference counts. `log_trace`: of logarithms of `trace`, and so on.",
