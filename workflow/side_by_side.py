@@ -55,10 +55,8 @@ def _groups(recipes, cores: int) -> dict:
     for jobs in recipes.values():
         jobs = sorted(jobs, key=lambda job: int(job.wildcards.replicate))
         together = Path(jobs[0].params.state).parent / stacks.TOGETHER
-        begun, alone = (
-            stacks.replicates(together / stacks.STATE),
-            [job for job in jobs if _goes_on_alone(together, job)],
-        )
+        begun = stacks.replicates(together / stacks.STATE)
+        alone = [job for job in jobs if _goes_on_alone(together, job)]
         group = [job for job in jobs if int(job.wildcards.replicate) in begun and job not in alone]
         if not group:
             fresh = [job for job in jobs if job not in alone]
