@@ -155,6 +155,9 @@ def test_the_card_is_the_runs_own_record(results, tmp_path):
             ("tuned", 50, 1, 0.1), ("tuned", 50, 2, 0.2), ("tuned", 1000, 1, 0.5), ("linear", 1000, 1, 0.3),
         )
     ]  # fmt: skip
+    mnli = tuned | {"probe": "tuned", "task": "mnli", "train_size": 90, "metric": "accuracy", "seed": 1}
+    splits = {"matched": 0.75, "mismatched": 0.7, "valid": 0.1}
+    rows += [mnli | {"split": split, "value": value} for split, value in splits.items()]
     table = rows_to_table(rows)
     write_table(table, tmp_path / "with" / "scores.parquet")
     for name in ("models", "corpora"):
@@ -168,7 +171,8 @@ def test_the_card_is_the_runs_own_record(results, tmp_path):
         "| blimp | pairs |  | accuracy | 0.6250 |",
         f"| validation loss | {manifest['facts']['valid_loss']['40']:.4f} nats a masked token |",
         "| cola | tuned | 50 | mcc | 0.1500 |", "| cola | tuned | 1,000 | mcc | 0.5000 |",
-        "| cola | linear | 1,000 | mcc | 0.3000 |",
+        "| cola | linear | 1,000 | mcc | 0.3000 |", "| mnli, matched | tuned | 90 | accuracy | 0.7500 |",
+        "| mnli, mismatched | tuned | 90 | accuracy | 0.7000 |",
     ):  # fmt: skip
         assert said in text
     assert "0.1000" not in text and "| learns from" not in text

@@ -19,6 +19,8 @@ from masklab.scores.facts import base
 from masklab.texts import TextFile
 
 MILLION = 1_000_000
+# Splits that a card gives scores of, and what is said behind the name of the task: MNLI has two test splits.
+SPLITS = {"test": "", "matched": ", matched", "mismatched": ", mismatched"}
 
 
 def export(reference: str, folder, results="results", full_width: bool = False) -> list[Path]:
@@ -219,14 +221,15 @@ def _scores(made, config, results) -> list[tuple[str, str, int, str, float]]:
     if path is None or not path.is_file():
         return []
     table = read_table(path)
-    own = {"recipe": made["model"], "replicate": config["replicate"], "step": made["step"], "split": "test"}
+    own = {"recipe": made["model"], "replicate": config["replicate"], "step": made["step"]}
     for column, value in own.items():
         table = table.filter(pc.equal(table[column], value))
     values = {}
     for row in table.to_pylist():
-        metric = row["metric"]
-        if metric in ("accuracy", "accuracy_full_width", "mcc", "f1", "pearson", "spearman", "exact"):
-            key = base(row["task"]), row["probe"], row["train_size"], metric
+        metric, split = row["metric"], row["split"]
+        shown = metric in ("accuracy", "accuracy_full_width", "mcc", "f1", "pearson", "spearman", "exact")
+        if shown and split in SPLITS:
+            key = base(row["task"]) + SPLITS[split], row["probe"], row["train_size"], metric
             values.setdefault(key, {}).setdefault(row["task"], []).append(row["value"])
     means = {key: [sum(each) / len(each) for each in tasks.values()] for key, tasks in values.items()}
     return [(*key, sum(each) / len(each)) for key, each in sorted(means.items())]
