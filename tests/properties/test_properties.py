@@ -146,6 +146,17 @@ def test_words_of_pieces():
     assert symbols.words == ["a1", "b2"] and symbols.shown(0, 2) == "a1 b2"
 
 
+def test_a_piece_may_hold_parts_of_several_words():
+    """As those of a tokenizer that cuts at spaces alone: `know,` is an occurrence of `know`."""
+    words = words_of_pieces(["▁I", "▁know", ",", "▁you", "▁know,", "▁B:\tand", "▁state", "s.", "'", "▁", "▁have_to"])
+    assert words.words == ["I", "know", ",", "you", "know", ",", "B", ":", "and", "states", ".'", "have_to"]
+    assert words.of.tolist() == [0, 1, 2, 3, 4, 6, 9, 9, 10, 11, 11]
+    assert words.shown(0, 99) == "I know, you know, B: and states.' have_to"
+    unknown = words_of_pieces([".", "<unk>", ".", "▁<unk>", "ing", "▁"])
+    assert unknown.words == [".", "<unk>", ".", "<unk>", "ing"] and unknown.of.tolist() == [0, 1, 2, 3, 4, 4]
+    assert words_of_pieces(["▁", "▁"]).words == [""]
+
+
 @pytest.mark.parametrize(
     ("vocabulary", "pieces"),
     [

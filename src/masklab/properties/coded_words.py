@@ -9,10 +9,13 @@ from scipy import sparse
 from tokenizers import decoders
 
 from masklab.sparse.targets import Codes
+from masklab.tokenizers import SPECIALS, UNK
 
 MARK = "▁"  # how a piece begins that begins a word
 GOES_ON, SPACE = "##", "Ġ"  # how one begins that goes on with a word, or begins one, in other tokenizers
 WORD = re.compile(r"\w+|[^\w\s]")
+UNKNOWN = "\ue000"  # stands for a token that spells nothing, while words are looked for
+RUN = re.compile(rf"{UNKNOWN}|\w+|[^\w\s{UNKNOWN}]+")
 
 
 @dataclass(frozen=True)
@@ -50,21 +53,23 @@ def with_marks(pieces: list[str]) -> tuple[list[str], bool]:
 def words_of_pieces(pieces: list[str], marked: bool = True) -> Words:
     """Words of a sequence of pieces; marked: those that begin a word begin with `MARK`, else each is a word.
 
-    What begins with a letter or digit and what does not are never one word.
+    What is of letters and digits and what is not are never one word, whatever pieces hold of both; a piece belongs to
+    the word that it begins in, and one that is a mark alone to the word that follows.
     """
-    words, glued, of, open_ = [], [], [], False  # open_: a mark has come, and nothing of its word
+    if not marked:
+        return Words(list(pieces), [False] * len(pieces), np.arange(len(pieces)))
+    text, begin = "", []
     for piece in pieces:
-        text = piece.removeprefix(MARK) if marked else piece
-        begins = not marked or piece.startswith(MARK) or not words
-        joins = bool(text) and not begins and not open_ and words[-1][-1:].isalnum() == text[0].isalnum()
-        if joins or (open_ and not begins):
-            words[-1] += text
-        else:
-            words.append(text)
-            glued.append(not begins)
-        open_ = not text if begins else open_ and not text
-        of.append(len(words) - 1)
-    return Words(words, glued, np.array(of, np.int64))
+        begin.append(len(text))
+        special = piece.removeprefix(MARK) in SPECIALS
+        text += " " * piece.startswith(MARK) + UNKNOWN if special else piece.replace(MARK, " ")
+    found = list(RUN.finditer(text))
+    if not found:
+        return Words([""], [False], np.zeros(len(pieces), np.int64))
+    firsts = [next((at for at in range(start, len(text)) if not text[at].isspace()), start) for start in begin]
+    of = np.searchsorted([match.start() for match in found], firsts, "right") - 1
+    glued = [at > 0 and match.start() == found[at - 1].end() for at, match in enumerate(found)]
+    return Words([match[0].replace(UNKNOWN, SPECIALS[UNK]) for match in found], glued, of)
 
 
 def words_of_text(text: str, spans: list[tuple[int, int]]) -> tuple[Words, np.ndarray]:
