@@ -206,13 +206,21 @@ def test_wordnet_says_how_alike_words_are(wordnet):
         WordNet(wordnet / "corpora")
 
 
-@pytest.mark.parametrize(("often", "overlap"), [({"dog": 11, "bread": 40}, 0.5), ({"dog": 40, "bread": 11}, 0.0)])
-def test_synonyms_beside_words_as_frequent(wordnet, often, overlap):
-    """cat and puss have one code; dog shares half of it, bread nothing; that which is about as frequent is taken."""
+@pytest.mark.parametrize(
+    ("often", "pieces", "overlap"),
+    [({"dog": 11, "bread": 40}, 1, 0.5), ({"dog": 40, "bread": 11}, 1, 0.0), ({"dog": 11, "bread": 13}, 6, 0.5)],
+)
+def test_synonyms_beside_words_as_frequent(wordnet, often, pieces, overlap):
+    """cat and puss have one code; dog shares half of it, bread nothing; that which is about as frequent is taken.
+
+    However many pieces dog is cut into.
+    """
     codes = {"cat": [1.0, 1, 0], "puss": [1.0, 1, 0], "dog": [1.0, 0, 1], "bread": [0.0, 0, 1]}
     order = [word for word in codes for _ in range(often.get(word, 10))]
-    sequences = [Words([word], [False], np.zeros(1, np.int64)) for word in order]
-    sample = Sample.of(sequences, Codes.of_dense(torch.tensor([codes[word] for word in order])), 3)
+    sizes = [pieces if word == "dog" else 1 for word in order]
+    sequences = [Words([word], [False], np.zeros(size, np.int64)) for word, size in zip(order, sizes, strict=True)]
+    dense = [codes[word] for word, size in zip(order, sizes, strict=True) for _ in range(size)]
+    sample = Sample.of(sequences, Codes.of_dense(torch.tensor(dense)), 3)
     same, other = agreement.of_synonyms(sample, WordNet(wordnet), np.random.default_rng(0))
     assert same.value == 1 and same.count == 1 and other.value == overlap and other.count == 1
 

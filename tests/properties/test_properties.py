@@ -104,6 +104,14 @@ def test_agreement_of_one_word_by_hand():
     assert [mean.count for mean in alone] == [0, 0]  # one word is beside no other
 
 
+def test_a_word_is_as_frequent_as_it_occurs_whatever_pieces_it_has():
+    words = [("schroedinger", 6, [1.0]), *[("cat", 1, [0.5])] * 5]
+    sample = coded(words)
+    assert sample.occurrences.tolist() == [5, 1] and sample.counts.tolist() == [5, 6]
+    (only,) = inventory(sample)
+    assert only.words == [("cat", 0.5)] and only.active == 1 and only.covered == pytest.approx(2.5 / 8.5)
+
+
 def test_pieces_of_a_word_are_one_occurrence():
     codes = {"one": [[1.0, 0], [0.0, 1]], "two": [[2.0, 0], [0.0, 2]]}
     words = [(word, 3, code) for word, both in codes.items() for code in both]

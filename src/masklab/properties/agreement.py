@@ -52,7 +52,7 @@ def of_synonyms(sample: Sample, wordnet, rng: np.random.Generator) -> tuple[Mean
     The second of each pair is replaced by the word nearest to it in frequency that has a sense of the same part of
     speech and shares none with the first.
     """
-    counts, place = sample.counts, {form: at for at, form in enumerate(sample.forms)}
+    counts, place = sample.occurrences, {form: at for at, form in enumerate(sample.forms)}
     known = [form for form, count in zip(sample.forms, counts, strict=True) if count >= LEAST and wordnet.knows(form)]
     pairs = wordnet.synonyms(known)
     if len(pairs) > PAIRS:

@@ -123,6 +123,11 @@ class Sample:
         begins = (np.diff(self.row, prepend=-1) != 0) | (np.diff(self.word, prepend=-1) != 0)
         return np.flatnonzero(begins)
 
+    @property
+    def occurrences(self) -> np.ndarray:
+        """Occurrences of each form, [forms]: a word of three tokens is one."""
+        return np.bincount(self.form[self.first_tokens()], minlength=len(self.forms))
+
     def mean_codes(self) -> sparse.csr_matrix:
         """The mean code of the tokens of each form, [forms, k]."""
         tokens = np.arange(len(self.form))

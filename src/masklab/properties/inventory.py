@@ -10,7 +10,7 @@ WORDS = 10  # words of a property
 OCCURRENCES = 6  # in context
 SAME = 2  # of one word at most
 AROUND = 7  # words on either side
-LEAST = 5  # tokens of a word below which its mean coefficient is not believed
+LEAST = 5  # occurrences of a word below which its mean coefficient is not believed
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Property:
 def inventory(sample: Sample, least: int = LEAST) -> list[Property]:
     """Every property of a sample, in the order of the atoms; one that is never active has no words."""
     means, counts = sample.mean_codes(), sample.counts
-    means = means.multiply((counts >= least)[:, None]).tocsc()
+    means = means.multiply((sample.occurrences >= least)[:, None]).tocsc()
     columns = sample.codes.tocsc()
     return [_property(sample, number, columns, means, counts) for number in range(columns.shape[1])]
 

@@ -22,7 +22,7 @@ class Neighbours:
 
     def __init__(self, sample: Sample):
         self.place = {form: at for at, form in enumerate(sample.forms)}
-        by_count = np.argsort(-sample.counts, kind="stable")  # else ties are in an order of the machine's
+        by_count = np.argsort(-sample.occurrences, kind="stable")  # else ties are in an order of the machine's
         frequent = {sample.forms[at]: rank for rank, at in enumerate(by_count[:FREQUENT])}
         rows, columns = [], []
         for words in sample.sequences:
