@@ -28,6 +28,7 @@ MODELS = {
                   "max_position_embeddings": 64},
     "ModernBert": {"max_position_embeddings": 64, "global_attn_every_n_layers": 2, "local_attention": 8},
     "Electra": {"embedding_size": 8, "max_position_embeddings": 64},
+    "Longformer": {"attention_window": 4},
     "DistilBert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32, "max_position_embeddings": 64},
 }  # fmt: skip
 
@@ -39,7 +40,7 @@ def foreign(request, tmp_path_factory):
     sizes = {} if request.param == "DistilBert" else SIZES
     tokens = {f"{role}_token_id": getattr(tokenizer, f"{role}_token_id") for role in ("pad", "cls", "sep")}
     more = dict(MODELS[request.param])
-    if request.param == "Roberta":  # whose positions begin after the number of padding
+    if request.param in ("Roberta", "Longformer"):  # whose positions begin after the number of padding
         more["max_position_embeddings"] = 64 + tokens["pad_token_id"] + 1
     config = getattr(transformers, f"{request.param}Config")(
         vocab_size=len(tokenizer) + 3, initializer_range=0.3, **tokens, **sizes, **more
@@ -89,6 +90,14 @@ def test_it_predicts_what_transformers_does_in_a_padded_batch(foreign, adopted):
     assert len(last) == 3
     torch.testing.assert_close(ours.encode(ids, lengths, at=at), last[-1][at])
     torch.testing.assert_close(ours.encode(ids, lengths, layer=1).flatten(0, 1), last[1])
+
+
+@torch.no_grad()
+def test_it_reads_as_many_tokens_as_it_has_positions(adopted):
+    ours = load_checkpoint(adopted).eval()
+    assert ours.config.max_positions == 64
+    found = ours(torch.full((1, 64), 9), torch.tensor([64]), at=torch.tensor([0, 63]))
+    assert found.logits.isfinite().all()
 
 
 @torch.no_grad()

@@ -25,7 +25,10 @@ SIZES = {
     "max_positions": ("max_position_embeddings",),
 }
 # Architectures whose first position is the one after that of padding.
-AFTER_PADDING = ("roberta", "xlm-roberta", "camembert", "data2vec-text", "esm", "mpnet", "roberta-prelayernorm")
+AFTER_PADDING = (
+    "roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "data2vec-text", "esm", "ibert", "longformer", "luke",
+    "mpnet", "roberta-prelayernorm", "xmod",
+)  # fmt: skip
 DISENTANGLED = ("deberta", "deberta-v2")
 # Those whose own classifiers have a gelu where BERT's has a tanh.
 GELU = (*DISENTANGLED, "electra", "modernbert")

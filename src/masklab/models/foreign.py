@@ -34,7 +34,13 @@ class _Given(nn.Module):
     def forward(self, *_, **__):
         from transformers.modeling_outputs import BaseModelOutput
 
-        return BaseModelOutput(last_hidden_state=self.states)
+        class Only(BaseModelOutput):
+            def __getattr__(self, name):  # what some base models return besides, and their heads hand on
+                if name.startswith("_"):
+                    raise AttributeError(name)
+                return None
+
+        return Only(last_hidden_state=self.states)
 
 
 class ForeignMaskedLM(nn.Module):
