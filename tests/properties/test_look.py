@@ -123,6 +123,20 @@ def test_an_encoder_made_elsewhere(english, text, tmp_path):
         of_text(tmp_path / "m", text, 3)
 
 
+def test_what_is_stored_in_half_precision_is_computed_in_single(english, text, tmp_path):
+    import transformers
+
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    model = transformers.BertModel(transformers.BertConfig(vocab_size=500, initializer_range=0.3, **sizes))
+    tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(english / "tokenizer")
+    found = []
+    for name, dtype in (("half", torch.bfloat16), ("single", torch.float32)):  # the same weights, that fit into both
+        model.to(dtype).save_pretrained(tmp_path / name)
+        tokenizer.save_pretrained(tmp_path / name)
+        found.append(of_text(tmp_path / name, text, None, 100)[1])
+    torch.testing.assert_close(*found, atol=1e-6, rtol=0)
+
+
 def test_a_tokenizer_that_puts_no_special_tokens_around_a_text(english, text, tmp_path):
     """Else the first and the last token would be taken for them."""
     import transformers

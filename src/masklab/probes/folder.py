@@ -128,7 +128,9 @@ def read_foreign(folder, length: int, device="cpu", untrained: bool = False) -> 
     transformers.logging.set_verbosity_error()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model = transformers.AutoModel.from_pretrained(folder, local_files_only=True).to(device).eval()
+        # whatever precision its weights are stored in, which transformers would compute in
+        model = transformers.AutoModel.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
+        model = model.to(device).eval()
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise MaskLabError(f"{folder}: transformers cannot read it ({' '.join(str(error).split())[:300]})") from None
     if tokenizer.mask_token_id is None or getattr(model.config, "is_encoder_decoder", False):
