@@ -10,6 +10,7 @@ from masklab.config.schema import CurvatureProbe, Encoder
 from masklab.curvature.per_example import SquaredNorms
 from masklab.curvature.trace import draw_places, hide, label_scores, random_signs, sign_scores, summed_norms
 from masklab.curvature.width import embedded
+from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.probes import Context
@@ -93,6 +94,16 @@ def test_items_are_sentences_in_the_order_drawn(english, folders):
         assert kept["trace"][order[place]] == pytest.approx(float(parts.sum()), rel=1e-4)
     groups = probes.run(Context(probe, folders["deberta"], tokens=english / "tokens", name="curvature"))
     assert {len(item["predictions"]) for item in items(groups)} == {8}  # three batches of 16 and one of 12, by 8s
+
+
+def test_a_trace_in_a_width_in_which_the_model_is_not_known_is_refused(english, folders, tmp_path):
+    """With a tied head and embeddings that are not normalised no wider model computes the same."""
+    model = load_checkpoint(folders["bert"])
+    config = model.config.model_copy(update={"embedding_norm": False})
+    save_checkpoint(MaskedLM(config, model.vocab_size), tmp_path / "m", metadata={})
+    assert measured(english, tmp_path / "m", width=config.hidden)
+    with pytest.raises(MaskLabError, match=r"probes.curvature.width: .*m: a tied head needs embedding_norm"):
+        measured(english, tmp_path / "m", width=2 * config.hidden)
 
 
 def test_one_group_of_sentences_has_no_error(english, folders):

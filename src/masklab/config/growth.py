@@ -16,10 +16,17 @@ def growth_problem(encoder, width, layers) -> str | None:
     if layers > encoder.layers and (encoder.norm == "post" or encoder.kind == "lstm"):
         kind = "an LSTM" if encoder.kind == "lstm" else "norm: post"
         return f"layers: {kind} normalises after each sum, where a layer of zeros changes the function; allowed: width"
-    if width > 1 and encoder.tied_head and not encoder.embedding_norm:
-        return "width: a tied head needs embedding_norm: the embeddings are divided, and nothing would take that back"
+    if width > 1 and (problem := head_problem(encoder)):
+        return f"width: {problem}"
     if width > 1 and encoder.tied_head and encoder.eps > LARGEST_EPS:
         return f"width: norm_eps is {encoder.eps:g}; above {LARGEST_EPS:g} the function would change noticeably"
+    return None
+
+
+def head_problem(encoder) -> str | None:
+    """Why the head of an `Encoder` is not known in any other width, whole number of times or not; None: it is."""
+    if encoder.tied_head and not encoder.embedding_norm:
+        return "a tied head needs embedding_norm: the embeddings are divided, and nothing would take that back"
     return None
 
 
@@ -35,8 +42,12 @@ def sized(encoder, width: int | None, layers: int | None) -> tuple[int, int]:
 
 
 def check_growth(config, probe, model, where):
-    """Refuse a landscape probe of a model that cannot grow before the model is trained, and not after."""
+    """Refuse a probe of a grown model where the model cannot grow before it is trained, and not after."""
     settings, encoder = config.probes[probe], config.encoders[config.models[model].encoder]
+    if settings.kind == "curvature" and encoder.kind != "folder":
+        problem = None if settings.width in (None, encoder.hidden) else head_problem(encoder)
+        if problem:
+            raise MaskLabError(f"config: {where}: {model!r} is not known in width {settings.width}: {problem}")
     if settings.kind != "landscape":
         return
     try:

@@ -15,6 +15,7 @@ drawn, or the sums of 8 of them where gradients are not taken one by one; a sing
 import numpy as np
 import torch
 
+from masklab.config.growth import head_problem
 from masklab.curvature.per_example import covers
 from masklab.curvature.trace import draw_places, hide, random_signs, squared_norms
 from masklab.curvature.width import embedded
@@ -33,6 +34,8 @@ def measure(context) -> list[dict]:
     if probe.width is not None and (not isinstance(model, MaskedLM) or model.decoder is not None):
         where = f"probes.{context.name}.width: {context.checkpoint}"
         raise MaskLabError(f"{where}: only an encoder of ours without a decoder is known in a larger width")
+    if probe.width not in (None, model.config.hidden) and (problem := head_problem(model.config)):
+        raise MaskLabError(f"probes.{context.name}.width: {context.checkpoint}: {problem}")
     rows = []
     for repeat in range(1, probe.repeats + 1):
         rng = generator(context.seed, context.name, "sentences", repeat)
