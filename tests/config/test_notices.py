@@ -46,6 +46,16 @@ def test_a_probe_that_reads_more_than_one_of_its_models(tmp_path, monkeypatch):
     assert found == ["my.yaml:4: probes.finetune.max_length: 256, but 'strict-kd' has 64 positions, to which it is cut"]
 
 
+def test_a_run_that_ends_before_it_has_warmed_up(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    short = (
+        "models: {short: {like: strict-mlm, steps: 90, checkpoints: [], optimiser: {lr: 0.001, warmup_steps: %d}}}\n"
+    )
+    said = "models.short.steps: 90, but the learning rate warms up for 91 updates (optimiser.warmup_steps)"
+    assert notes_of(short % 91, tmp_path) == [f"my.yaml:1: {said}: it never reaches lr (0.001)"]
+    assert notes_of(short % 90, tmp_path) == []
+
+
 def test_a_study_whose_patterns_match_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     study = 'studies:\n  mine: {panels: {a: ["nope-*"]}, probes: {minimal-pairs: all}}\n'

@@ -3,7 +3,7 @@
 from masklab.config.check_tasks import positions
 from masklab.config.inherit import PARTS, is_pattern, matching
 from masklab.config.layers import DEFAULT
-from masklab.config.located import place_of
+from masklab.config.located import find, place_of
 from masklab.config.references import study_models
 
 SHIPPED = DEFAULT.parent
@@ -11,7 +11,7 @@ SHIPPED = DEFAULT.parent
 
 def notices(config) -> list[str]:
     """A line for each, with file, line and key."""
-    return [*_left_out(config), *_empty(config), *_overruled(config), *_cut(config)]
+    return [*_left_out(config), *_empty(config), *_overruled(config), *_cut(config), *_cold(config)]
 
 
 def _left_out(config):
@@ -83,3 +83,16 @@ def _cut(config):
                     key = f"probes.{probe}.max_length"
                     yield f"{place}: {key}: {entry.max_length}, but {model!r} has {most} positions, to which it is cut"
                     break
+
+
+def _cold(config):
+    """Recipes of a user's that end before the learning rate has warmed up."""
+    for name, model in config.models.items():
+        warm = model.optimiser.warmup_steps or 0
+        places = [find(config.raw, ("models", name, *key))[0] for key in (("steps",), ("optimiser", "warmup_steps"))]
+        place = next((place for place in places if place and place.file not in _ours()), None)
+        if warm > model.steps > 0 and place:
+            yield (
+                f"{place}: models.{name}.steps: {model.steps}, but the learning rate warms up for {warm} updates"
+                f" (optimiser.warmup_steps): it never reaches lr ({model.optimiser.lr:g})"
+            )
