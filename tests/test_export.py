@@ -13,9 +13,9 @@ import transformers
 
 from checked_run import run as measured
 from masklab.cli import main
-from masklab.config.schema import Dictionary, EnglishPairs, MinimalPairsProbe, Objective, entry
+from masklab.config.schema import Dictionary, Encoder, EnglishPairs, MinimalPairsProbe, Objective, entry
 from masklab.errors import MaskLabError
-from masklab.export import export, words_seen
+from masklab.export import card, export, words_seen
 from masklab.files import read_json, read_table, write_table
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
@@ -176,6 +176,18 @@ def test_the_card_is_the_runs_own_record(results, tmp_path):
     ):  # fmt: skip
         assert said in text
     assert "0.1000" not in text and "| learns from" not in text
+
+
+def test_a_card_says_nothing_that_a_model_does_not_have(english, tmp_path):
+    """An LSTM has no heads, and where one token of a sequence is hidden its rate counts for nothing."""
+    encoder = Encoder(kind="lstm", positions="none", norm="pre", layers=1, hidden=16, max_positions=40)
+    one = make_run(english, encoder, tmp_path, steps=4, masking={"count": "one", "rate": 0.3})
+    metadata = {"model": "m", "step": 4, "config": one.resolved()}
+    folder = tmp_path / "step-4"
+    save_checkpoint(MaskedLM(encoder, 500), folder, tokenizer_folder=english / "tokenizer", metadata=metadata)
+    text = card(folder, None)
+    assert "| encoder | lstm, 1 layers of 16, none positions, pre-norm, up to 40 tokens |" in text
+    assert "| masking | one token of a sequence, 1 [MASK], 0 random |" in text
 
 
 def test_a_folder_is_of_the_run_that_it_lies_in(results, tmp_path):

@@ -183,16 +183,15 @@ def _rows(made, config, facts, results):
     model, encoder, masking = config["model"], config["encoder"], config["model"]["masking"]
     words = words_seen(config, made["step"], results)
     optimiser = model["optimiser"]
+    hidden = "one token of a sequence" if masking["count"] == "one" else f"{masking['rate']:g} ({masking['count']})"
+    heads = "" if encoder["kind"] == "lstm" else f" {encoder['heads']} heads,"
     yield "objective", " + ".join(f"{term['weight']:g} {name}" for name, term in config["objective"].items())
     yield "corpus", model["corpus"]
     yield "starts from", model.get("init")
     yield "learns from", model.get("teacher")
     yield "updates", f"{made['step']:,} of {model['steps']:,}, {model['batch_size']:,} sequences each"
     yield "words read", words and f"{words:,.0f}"
-    yield (
-        "masking",
-        f"{masking['rate']:g} ({masking['count']}), {masking['mask']:g} [MASK], {masking['random']:g} random",
-    )
+    yield "masking", f"{hidden}, {masking['mask']:g} [MASK], {masking['random']:g} random"
     yield (
         "optimiser",
         f"{optimiser['kind']}, rate {optimiser['lr']:g}, {optimiser['schedule']},"
@@ -201,7 +200,7 @@ def _rows(made, config, facts, results):
     yield "precision", model["precision"]
     yield (
         "encoder",
-        f"{encoder['kind']}, {encoder['layers']} layers of {encoder['hidden']}, {encoder['heads']} heads,"
+        f"{encoder['kind']}, {encoder['layers']} layers of {encoder['hidden']},{heads}"
         f" {encoder['positions']} positions, {encoder['norm']}-norm, up to {encoder['max_positions']} tokens",
     )
     yield "parameters", facts.get("parameters") and f"{facts['parameters']:,}"
