@@ -176,6 +176,7 @@ def test_the_card_is_the_runs_own_record(results, tmp_path):
     ):  # fmt: skip
         assert said in text
     assert "0.1000" not in text and "| learns from" not in text
+    assert "pipeline_tag: fill-mask" in text and "decoder" not in text
 
 
 def test_a_card_says_nothing_that_a_model_does_not_have(english, tmp_path):
@@ -188,6 +189,18 @@ def test_a_card_says_nothing_that_a_model_does_not_have(english, tmp_path):
     text = card(folder, None)
     assert "| encoder | lstm, 1 layers of 16, none positions, pre-norm, up to 40 tokens |" in text
     assert "| masking | one token of a sequence, 1 [MASK], 0 random |" in text
+
+
+def test_a_card_says_that_a_masked_autoencoder_predicts_through_its_decoder(english, tmp_path):
+    """Which no folder hands on to transformers: loaded there it predicts nothing that it was trained to."""
+    encoder = Encoder(layers=1, hidden=16, heads=2, max_positions=40, decoder={"layers": 1})
+    one = make_run(english, encoder, tmp_path, objective=Objective(mae=1), steps=4)
+    metadata = {"model": "m", "step": 4, "config": one.resolved()}
+    for keeps, said in ((True, "which lies in decoder.safetensors; transformers"), (False, "which is left out; trans")):
+        model = MaskedLM(encoder, 500)
+        save_checkpoint(model, tmp_path / "m", tokenizer_folder=None, metadata=metadata, keep_decoder=keeps)
+        text = card(tmp_path / "m", None)
+        assert said in text and "pipeline_tag: feature-extraction" in text and "fill-mask" not in text
 
 
 def test_a_folder_is_of_the_run_that_it_lies_in(results, tmp_path):

@@ -157,7 +157,8 @@ def card(step: Path, results, full_width: bool = False) -> str:
     manifest = read_json(step.parent / "manifest.json") if (step.parent / "manifest.json").is_file() else {}
     facts = manifest.get("facts", {})
     custom = "auto_map" in read_json(step / "config.json")
-    head = ["---", "library_name: transformers", "pipeline_tag: fill-mask", "tags: [masklab]", "---", ""]
+    task = "fill-mask" if config["encoder"]["decoder"] is None else "feature-extraction"
+    head = ["---", "library_name: transformers", f"pipeline_tag: {task}", "tags: [masklab]", "---", ""]
     name = f"{made['model']}, replicate {config['replicate']}, step {made['step']}"
     lines = [*head, f"# {escaped(name)}", "", "Pre-trained with MaskLab. All below is from the run's own record.", ""]
     lines += ["| | |", "| --- | --- |"]
@@ -170,6 +171,13 @@ def card(step: Path, results, full_width: bool = False) -> str:
         lines += ["Its logits are those of the vocabulary, then those of the latent properties.", ""]
     elif (step / "latent.safetensors").is_file():
         lines += ["The head of the latent properties lies in latent.safetensors; transformers does not read it.", ""]
+    if config["encoder"]["decoder"] is not None:
+        lies = "lies in decoder.safetensors" if (step / "decoder.safetensors").is_file() else "is left out"
+        lines += [
+            f"Masked tokens were predicted through a decoder, which {lies}; transformers reads the encoder alone, whose"
+            " own predictions mean nothing. The loss, and what is scored by predictions, is through the decoder.",
+            "",
+        ]
     if scores := _scores(made, config, results):
         lines += ["| task | probe | training rows | metric | value |", "| --- | --- | ---: | --- | ---: |"]
         for task, probe, size, metric, value in scores:
