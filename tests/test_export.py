@@ -179,6 +179,28 @@ def test_the_card_is_the_runs_own_record(results, tmp_path):
     assert "pipeline_tag: fill-mask" in text and "decoder" not in text
 
 
+def test_a_card_has_what_the_probes_of_a_single_study_wrote(results, tmp_path):
+    """`snakemake <study>` makes no scores.parquet; one that is older than its probes' files is not asked."""
+    run = tmp_path / "run"
+    for name in ("models", "corpora"):
+        (run / name).parent.mkdir(exist_ok=True)
+        (run / name).symlink_to(results / name)
+    shared = {"recipe": "phase2", "replicate": 1, "step": 40, "split": "test", "metric": "accuracy", "n": 9}
+
+    def measured(file, probe, value, **more):
+        write_table(rows_to_table([shared | {"probe": probe, "task": "t", "value": value, **more}]), run / file)
+
+    measured("scores.parquet", "pairs", 0.1)
+    measured("scores/pairs/phase2/r1/all.parquet", "pairs", 0.7)
+    measured("scores/pairs/phase2/r2/all.parquet", "pairs", 0.2, replicate=2)
+    measured("scores/tuned/phase2/r1/step-20.parquet", "tuned", 0.3, step=20)
+    measured("scores/tuned/phase2/r1/step-40.parquet", "tuned", 0.6)
+    write_table(rows_to_table([]), run / "scores/tuned/phase2/r1/step-40.items.parquet")
+    text = card(run / "models" / "phase2" / "r1" / "step-40", run)
+    rows = [line for line in text.splitlines() if "| accuracy |" in line]
+    assert rows == ["| t | pairs |  | accuracy | 0.7000 |", "| t | tuned |  | accuracy | 0.6000 |"]
+
+
 def test_a_card_says_nothing_that_a_model_does_not_have(english, tmp_path):
     """An LSTM has no heads, and where one token of a sequence is hidden its rate counts for nothing."""
     encoder = Encoder(kind="lstm", positions="none", norm="pre", layers=1, hidden=16, max_positions=40)

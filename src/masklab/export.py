@@ -16,6 +16,7 @@ from masklab.errors import MaskLabError
 from masklab.files import atomic_folder, read_json, read_table
 from masklab.markdown import escaped
 from masklab.scores.facts import base
+from masklab.scores.schema import KEY
 from masklab.texts import TextFile
 
 MILLION = 1_000_000
@@ -224,15 +225,8 @@ def _scores(made, config, results) -> list[tuple[str, str, int, str, float]]:
 
     What was trained on other numbers of rows, or read by another probe, is another measurement and no part of a mean.
     """
-    path = None if results is None else Path(results) / "scores.parquet"
-    if path is None or not path.is_file():
-        return []
-    table = read_table(path)
-    own = {"recipe": made["model"], "replicate": config["replicate"], "step": made["step"]}
-    for column, value in own.items():
-        table = table.filter(pc.equal(table[column], value))
     values = {}
-    for row in table.to_pylist():
+    for row in _measured(made, config, results):
         metric, split = row["metric"], row["split"]
         shown = metric in ("accuracy", "accuracy_full_width", "mcc", "f1", "pearson", "spearman", "exact")
         if shown and split in SPLITS:
@@ -240,3 +234,25 @@ def _scores(made, config, results) -> list[tuple[str, str, int, str, float]]:
             values.setdefault(key, {}).setdefault(row["task"], []).append(row["value"])
     means = {key: [sum(each) / len(each) for each in tasks.values()] for key, tasks in values.items()}
     return [(*key, sum(each) / len(each)) for key, each in sorted(means.items())]
+
+
+def _measured(made, config, results) -> list[dict]:
+    """Score rows of a checkpoint: those that probes wrote, or, where nothing else was kept, of the table of all.
+
+    That table is made for the pages of results alone, and not with a single study.
+    """
+    if results is None:
+        return []
+    probes, own = Path(results) / "scores", f"{made['model']}/r{config['replicate']}"
+    files = [file for file in probes.glob("*") if file.is_dir()]
+    files = [file for probe in files for file in (probe / own).glob("*.parquet") if ".items" not in file.suffixes]
+    files = sorted(files, key=lambda file: (file.stat().st_mtime_ns, file)) or [Path(results) / "scores.parquet"]
+    wanted = {"recipe": made["model"], "replicate": config["replicate"], "step": made["step"]}
+    rows = {}  # what was measured again by another job is there once, as of the last one
+    for file in files:
+        table = read_table(file) if file.is_file() else None
+        for column, value in wanted.items() if table else ():
+            table = table.filter(pc.equal(table[column], value))
+        for row in table.to_pylist() if table else ():
+            rows[tuple(str(row[name]) for name in KEY)] = row
+    return list(rows.values())
