@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+import transformers
+from test_adopt import SIZES, trained
 
 from masklab.cli import main
 from masklab.config.schema import Decoder, Encoder
@@ -9,9 +11,11 @@ from masklab.curvature.per_example import SquaredNorms, covers
 from masklab.curvature.trace import sign_scores, summed_norms
 from masklab.curvature.width import embedded
 from masklab.errors import MaskLabError
+from masklab.models.adopt import adopt
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.models.grow import grow
+from masklab.tokenizers import load_tokenizer
 
 V, T = 31, 10
 SMALL = {"positions": "absolute", "layers": 2, "hidden": 12, "heads": 3, "intermediate": 20, "max_positions": 12}
@@ -139,3 +143,22 @@ def test_folders_grow_from_the_command_line(tmp_path, capsys):
     arguments[3] = "0"
     assert main([*arguments, str(tmp_path / "larger")]) == 1
     assert "masklab: grow: width: 0 must be an integer of at least 1" in capsys.readouterr().err
+
+
+@torch.no_grad()
+def test_one_made_elsewhere_keeps_its_tokenizer(tmp_path):
+    """Under our numbers, whether it was adopted before or is as transformers wrote it."""
+    tokenizer = trained("word pieces", ["the old cat sees a dog today"] * 9)
+    config = transformers.BertConfig(vocab_size=len(tokenizer), initializer_range=0.3, **SIZES)
+    transformers.BertForMaskedLM(config).save_pretrained(tmp_path / "bert")
+    tokenizer.save_pretrained(tmp_path / "bert")
+    adopt(tmp_path / "bert", tmp_path / "adopted")
+    before = load_checkpoint(tmp_path / "adopted").eval()
+    ids = torch.tensor([load_tokenizer(tmp_path / "adopted").encode("the cat [MASK] a dog").ids])
+    for name in ("bert", "adopted"):
+        grown = tmp_path / f"{name}-grown"
+        assert main(["grow", str(tmp_path / name), "--width", "2", "--output", str(grown)]) == 0
+        assert load_tokenizer(grown).encode("the cat [MASK] a dog").ids == ids[0].tolist()
+        lengths, after = torch.tensor([ids.shape[1]]), load_checkpoint(grown).eval()
+        torch.testing.assert_close(after(ids, lengths).logits, before(ids, lengths).logits, atol=1e-4, rtol=1e-4)
+        assert after.config.hidden == 32

@@ -6,13 +6,16 @@ connections pass by. With a tied output matrix the embeddings are divided by `wi
 follows them takes back; where the output has a matrix of its own, only that one is divided.
 """
 
+import shutil
+import tempfile
 from pathlib import Path
 
 import torch
 
 from masklab.config.growth import growth_problem
 from masklab.errors import MaskLabError
-from masklab.files import read_json
+from masklab.files import atomic_folder, read_json
+from masklab.models.adopt import adopt, is_foreign
 from masklab.models.checkpoint import TOKENIZER_FILES, load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
 
@@ -92,13 +95,20 @@ def _repeat(value, axis, size, k):
 def grow_folder(folder, output, width: int = 1, layers: int | None = None) -> None:
     """`grow` a checkpoint folder into the folder `output`, with its tokenizer; masklab.json says from what.
 
-    Weights are written in fp32.
+    Weights are written in fp32. One made elsewhere gets our special tokens (`masklab.models.adopt`).
     """
-    folder = Path(folder)
-    model = grow(load_checkpoint(folder), width, layers)
-    metadata = read_json(folder / "masklab.json") if (folder / "masklab.json").exists() else {}
-    metadata["grown"] = {"width": width, "layers": model.config.layers}
-    if "encoder" in metadata.get("config", {}):
-        metadata["config"]["encoder"] = model.config.model_dump(mode="json")
-    tokenizer = folder if all((folder / name).exists() for name in TOKENIZER_FILES) else None
-    save_checkpoint(model, output, tokenizer_folder=tokenizer, metadata=metadata)
+    with tempfile.TemporaryDirectory(prefix="masklab-") as work:
+        folder = Path(folder)
+        if is_foreign(folder):
+            adopt(folder, adopted := Path(work) / "adopted")
+            folder = adopted
+        model = grow(load_checkpoint(folder), width, layers)
+        metadata = read_json(folder / "masklab.json") if (folder / "masklab.json").exists() else {}
+        metadata["grown"] = {"width": width, "layers": model.config.layers}
+        if "encoder" in metadata.get("config", {}):
+            metadata["config"]["encoder"] = model.config.model_dump(mode="json")
+        with atomic_folder(output) as made:
+            save_checkpoint(model, made, metadata=metadata)
+            for name in TOKENIZER_FILES:  # an adopted folder has the first of them alone
+                if (folder / name).is_file():
+                    shutil.copyfile(folder / name, made / name)
