@@ -167,9 +167,14 @@ def read_foreign(folder, length: int, device="cpu", untrained: bool = False) -> 
 def positions(model) -> int:
     """Tokens that a model of transformers has positions for; those of relative ones alone are not bounded."""
     for name, part in model.named_modules():
-        if name.rpartition(".")[2] == "position_embeddings" and isinstance(part, torch.nn.Embedding):
+        parent, _, own = name.rpartition(".")
+        table = getattr(part, "weight", None)
+        if own in ("position_embeddings", "embed_positions") and table is not None and table.dim() == 2:
             # RoBERTa and its kin count from the row after the one that padding has
-            return part.num_embeddings - (0 if part.padding_idx is None else part.padding_idx + 1)
+            padding = getattr(part, "padding_idx", None)
+            counted = getattr(model.get_submodule(parent), "position_ids", None)
+            rows = len(table) - (0 if padding is None else padding + 1)
+            return rows if counted is None else min(rows, counted.shape[-1])  # YOSO has rows that none counts to
     return sys.maxsize
 
 
