@@ -30,6 +30,8 @@ MODELS = {
     "Electra": {"embedding_size": 8, "max_position_embeddings": 64},
     "Longformer": {"attention_window": 4},
     "DistilBert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32, "max_position_embeddings": 64},
+    "XLM": {"emb_dim": 16, "n_layers": 2, "n_heads": 2, "max_position_embeddings": 64, "embed_init_std": 0.5,
+            "init_std": 0.3},
 }  # fmt: skip
 
 
@@ -37,7 +39,7 @@ MODELS = {
 def foreign(request, tmp_path_factory):
     """(folder, model, tokenizer) of a random model with spread-out logits."""
     tokenizer = trained("byte pairs" if request.param == "Roberta" else "word pieces", LINES)
-    sizes = {} if request.param == "DistilBert" else SIZES
+    sizes = {} if request.param in ("DistilBert", "XLM") else SIZES
     tokens = {f"{role}_token_id": getattr(tokenizer, f"{role}_token_id") for role in ("pad", "cls", "sep")}
     more = dict(MODELS[request.param])
     if request.param in ("Roberta", "Longformer"):  # whose positions begin after the number of padding

@@ -18,7 +18,7 @@ OBJECTIVE = f"{PREFIX}mlm"
 LONGEST = 512  # tokens of a sequence that the derived tokenizer keeps at most
 # Keys of config.json in the words of different architectures.
 SIZES = {
-    "hidden": ("hidden_size", "dim", "d_model"),
+    "hidden": ("hidden_size", "dim", "d_model", "emb_dim"),
     "layers": ("num_hidden_layers", "n_layers"),
     "heads": ("num_attention_heads", "n_heads"),
     "intermediate": ("intermediate_size", "hidden_dim"),
