@@ -7,6 +7,7 @@ model's own numbering as they come in, as are its scores as they go out. The hea
 No code of a folder is run, and only safetensors files are read.
 """
 
+import functools
 from pathlib import Path
 
 import torch
@@ -32,15 +33,21 @@ class _Given(nn.Module):
         return getattr(self.__dict__["base"], name)
 
     def forward(self, *_, **__):
-        from transformers.modeling_outputs import BaseModelOutput
+        return _only()(last_hidden_state=self.states)
 
-        class Only(BaseModelOutput):
-            def __getattr__(self, name):  # what some base models return besides, and their heads hand on
-                if name.startswith("_"):
-                    raise AttributeError(name)
-                return None
 
-        return Only(last_hidden_state=self.states)
+@functools.cache  # torch keeps a record of every such class
+def _only():
+    """The class of an output of states alone."""
+    from transformers.modeling_outputs import BaseModelOutput
+
+    class Only(BaseModelOutput):
+        def __getattr__(self, name):  # what some base models return besides, and their heads hand on
+            if name.startswith("_"):
+                raise AttributeError(name)
+            return None
+
+    return Only
 
 
 class ForeignMaskedLM(nn.Module):
