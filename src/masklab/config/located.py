@@ -97,8 +97,10 @@ def spelt(part) -> str:
 def as_written(place: Place | None, path) -> tuple:
     """A key by the name of the hidden entry (`.small`) that says it, which others have taken it from."""
     written = place.path if place is not None else ()
-    hidden = len(written) > 1 and written[1].startswith(".")
-    return (*written, *path[len(written) :]) if hidden else tuple(path)
+    if len(written) < 2 or not written[1].startswith("."):
+        return tuple(path)
+    deeper = written[0] != path[0]  # an optimiser's settings lie one key deeper in a model that has taken them
+    return (*written, *path[len(written) + deeper :])
 
 
 def wrong(place: Place | None, path, message: str) -> MaskLabError:
