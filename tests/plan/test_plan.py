@@ -30,7 +30,7 @@ RAW = {
     "probes": {
         "loss": {"kind": "loss", "sequences": 10},
         "tune": {"kind": "finetune", "tasks": ["p"], "sizes": [32, 64], "seeds": [1, 2, 3], "epochs": 2,
-                 "batch_size": 16, "evaluate_every": "epoch", "pooling": "mean"},
+                 "batch_size": 16, "evaluate_every": 1, "patience": 1, "pooling": "mean"},
     },
     "studies": {
         "a": {"panels": {"x": ["second"]}, "probes": {"loss": "all"}},
@@ -66,7 +66,7 @@ def test_a_small_plan_by_hand():
     wanted = 0.0
     for size in (32, 64):
         updates = 2 * size / 16 * stopped
-        wanted += 3 * (3 * row * 16 * updates + row * (updates / (size / 16) * 10 + 4 * 5))
+        wanted += 3 * (3 * row * 16 * updates + row * (updates * 10 + 4 * 5))
     assert tuned.flops == pytest.approx(wanted)
 
 
@@ -121,7 +121,7 @@ def test_the_page_of_a_dictionary_is_planned_where_it_is_asked_for():
 
 def test_a_run_that_only_its_patience_ends_is_not_planned_by_how_long_it_may_last():
     raw = yaml.safe_load(yaml.safe_dump(RAW))
-    settings = {"schedule": "constant", "warmup_steps": 40, "patience": 5}
+    settings = {"schedule": "constant", "warmup_steps": 40, "patience": 5, "evaluate_every": "epoch"}
     flops = []
     for epochs in (50, 5000, 3):
         raw["probes"]["tune"] |= settings | {"epochs": epochs, "sizes": [32]}
@@ -132,6 +132,16 @@ def test_a_run_that_only_its_patience_ends_is_not_planned_by_how_long_it_may_las
     assert flops[1] == pytest.approx(3 * row * (3 * 16 * updates + updates / 2 * 10 + 4 * 5))
     assert flops[0] == pytest.approx(flops[1] * 100 / updates, rel=0.05) if updates > 100 else flops[0] == flops[1]
     assert flops[2] < flops[0] / 10  # as long as it may last at most
+
+
+@pytest.mark.parametrize(("patience", "share"), [(2, None), (3, 1.0), (100, 1.0)])
+def test_a_run_that_its_patience_cannot_end_makes_all_its_updates(patience, share):
+    """Four evaluations, the first of which always gains: one must be left beyond those that patience waits for."""
+    raw, assumed = copy.deepcopy(RAW), read_assumptions()
+    raw["probes"]["tune"] |= {"patience": patience, "sizes": [64], "epochs": 4, "evaluate_every": "epoch"}
+    flops = make_plan(load(raw), "h100").costs["probe", "tune", "first", "1", "all"].flops
+    row, updates = forward_flops(load(raw).encoders["e"], 0, 1, 12, 12), 16 * (share or assumed["stopped_at"])
+    assert flops == pytest.approx(3 * row * (3 * 16 * updates + updates / 4 * 10 + 4 * 5))
 
 
 def test_an_adversarial_term_costs_its_rows_where_it_is_due():

@@ -365,6 +365,8 @@ class Costs:
     def _updates(self, probe, epoch, every):
         """Updates of a fine-tuning, until it stops early."""
         most = probe.max_steps or probe.epochs * epoch
+        if math.ceil(most / every) <= probe.patience + 1:  # evaluations, the first of which always gains
+            return most
         if probe.schedule == "constant":  # how long it may last decides nothing
             improves = self.assumed["improves_for"]
             waits = (improves["evaluations"] + probe.patience) * every
