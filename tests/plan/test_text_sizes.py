@@ -116,3 +116,45 @@ def test_without_files_a_budget_of_words_still_counts():
 def test_a_pattern_that_matches_no_file_says_nothing_of_a_task(tmp_path):
     task = LabelFiles(kind="label-files", train=f"{tmp_path}/*.csv", valid=f"{tmp_path}/v.csv")
     assert [text_sizes.task_size(task, split) for split in ("train", "valid", "test")] == [None] * 3
+
+
+def sizes(tasks) -> Sizes:
+    config = load({"corpora": {"drawn": {"kind": "causal", "causal": "a/b", "length": 20}}, "tasks": tasks})
+    return Sizes(checkout_paths(config), read_assumptions())
+
+
+def test_a_task_of_a_benchmark_by_name_has_its_published_size_whatever_its_entry_is_called():
+    tasks = {f"my-{task}": {"kind": "glue", "task": task} for task in ("mnli", "stsb")}
+    tasks |= {"few": {"kind": "glue", "task": "mnli", "limit": 50}, "my-squad": {"kind": "squad"}}
+    for release in (2023, 2025):
+        tasks[f"baby-{release}"] = {"kind": "babylm-labels", "task": "mnli", "folder": "f", "release": release}
+    found = sizes(tasks)
+    assert found.rows("my-mnli") == (392702, 9815, 9815 + 9832) and found.rows("my-stsb") == (5749, 1500, 1500)
+    assert found.rows("few") == (50, 9815, 9815 + 9832) and found.rows("my-squad") == (130319, 11873, 11873)
+    assert found.rows("baby-2023")[0] == 392702 and found.rows("baby-2025")[0] == 10000  # the release of 2025 is cut
+    assert found.task_length("my-squad", 512) == 180 and found.task_length("my-squad", 64) == 64
+    own = Sizes(found.paths, found.assumed | {"task_rows": found.assumed["task_rows"] | {"my-mnli": [300, 20]}})
+    assert own.rows("my-mnli")[0] == 300
+
+
+def test_files_of_glue_and_of_squad_are_counted(tmp_path):
+    for name, train, dev in (("CoLA", 40, 8), ("SST-2", 41, 9)):  # those of CoLA have no header line
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.tsv").write_text("a\tb\n" * train)
+        (tmp_path / name / "dev.tsv").write_text("a\tb\n" * dev)
+    questions = [{"context": "one two", "qas": [{"question": "one?", "answers": []}] * 3}] * 2
+    (tmp_path / "squad.json").write_text(json.dumps({"data": [{"paragraphs": questions}]}))
+    tasks = {"cola": {"kind": "glue", "task": "cola", "folder": "CoLA"},
+             "sentiment": {"kind": "glue", "task": "sst2", "folder": "SST-2", "limit": 30},
+             "answers": {"kind": "squad", "train": "squad.json", "valid": "squad.json"}}  # fmt: skip
+    found = sizes(tasks)
+    assert [found.rows(task) for task in tasks] == [(40, 8, 8), (30, 8, 8), (6, 6, 6)]
+
+
+def test_a_restricted_task_is_as_large_as_the_one_it_is_made_of():
+    labels = {"kind": "english-labels", "recipe": "sentiment", "train": 70, "valid": 8, "test": 9}
+    tasks = {"all": labels, "few": {"kind": "restricted-labels", "task": "all", "corpus": "drawn"}}
+    tasks["short"] = tasks["few"] | {"length": 6}
+    found = sizes(tasks)
+    assert found.rows("few") == (70, 8, 9)
+    assert (found.task_length("few", 128), found.task_length("short", 128)) == (22, 8)

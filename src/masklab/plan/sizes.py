@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from masklab.config.references import law_entry, named_law, stated_sequences
-from masklab.config.schema import LabelFiles, PairFiles
-from masklab.plan.text_sizes import corpus_size, pairs, task_size
+from masklab.config.schema import BabylmLabels, GlueTask, LabelFiles, PairFiles, RestrictedLabels, SquadTask
+from masklab.plan.text_sizes import benchmark_sizes, corpus_size, pairs, task_size
 
 # Tokens of a line (specials counted) at every twentieth quantile of 290,000 lines of Simple English Wikipedia,
 # children's books, speech to children and telephone speech: benchmarks/pretraining_throughput.py.
@@ -32,6 +32,14 @@ def count_of(entry, key: str) -> int | None:
     """A key of an entry that is a number of things; None of anything else that a user's kind calls so."""
     value = getattr(entry, key, None)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def published(entry) -> str | None:
+    """The name by which `task_rows` has the size of a task of a benchmark, whatever its entry is called."""
+    if isinstance(entry, SquadTask):
+        return "squad"
+    whole = isinstance(entry, GlueTask) or (isinstance(entry, BabylmLabels) and entry.release == 2023)
+    return entry.task if whole else None
 
 
 class Sizes:
@@ -116,6 +124,10 @@ class Sizes:
         entry = self.config.tasks[task]
         if counts:
             train, valid, test = counts["train"], counts["valid"], counts["test"]
+        elif isinstance(entry, RestrictedLabels):
+            train, valid, test = self.rows(entry.task)
+        elif isinstance(entry, GlueTask | SquadTask) and (found := benchmark_sizes(entry)):
+            train, valid, test = found
         elif isinstance(entry, LabelFiles) and (found := task_size(entry, "train")):
             train, valid, test = found[0], *(self._held_out(entry, split, found[0]) for split in ("valid", "test"))
         elif (train := count_of(entry, "train")) is not None:
@@ -123,8 +135,11 @@ class Sizes:
             valid, test = (count_of(entry, split) or train / 10 for split in ("valid", "test"))
             test *= domains
         else:
-            train, valid = self.assumed["task_rows"].get(task, self.assumed["task_rows"]["default"])
+            assumed = self.assumed["task_rows"]
+            train, valid = assumed.get(task) or assumed.get(published(entry)) or assumed["default"]
             test = valid
+            if isinstance(entry, GlueTask) and entry.task == "mnli":  # tested on both development sets
+                test += assumed["mnli-mm"][1]
         limits = [count_of(entry, key) or math.inf for key in ("limit", "limit_held_out", "limit_held_out")]
         return tuple(map(min, (train, valid, test), limits))
 
@@ -139,8 +154,12 @@ class Sizes:
         if tokenizer and isinstance(entry, LabelFiles) and (found := task_size(entry, "train")):
             frame = 2 if entry.text_b is None else 3
             return min(longest, found[1] * self.tokens_per_word(tokenizer) + frame)
+        if isinstance(entry, RestrictedLabels):
+            return min(longest, (entry.length or self.config.corpora[entry.corpus].length) + 2)
         if (length := count_of(entry, "length")) is not None:
             return min(longest, length * self._spelling(entry) + 2)
+        if isinstance(entry, SquadTask):
+            return min(longest, self.assumed["squad_tokens"])
         if entry.kind == "english-labels":
             sentences = 2 if entry.recipe in PAIRED else 1
             return min(longest, sentences * self.assumed["english_tokens"])

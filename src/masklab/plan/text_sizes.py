@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from masklab.config import data
-from masklab.config.sources import existing, expand, missing
+from masklab.config.sources import existing, expand, missing, named
 from masklab.errors import MaskLabError
 from masklab.lines import COMPRESSED, format_of
 
@@ -75,6 +75,21 @@ def task_size(task, split: str) -> tuple[float, float] | None:
         return len(words) if found.whole else _rows(file), sum(words) / len(words)
     except (MaskLabError, OSError, KeyError, ZeroDivisionError):
         return None
+
+
+def benchmark_sizes(task) -> tuple[float, float, float] | None:
+    """(training, validation, test rows) of the files of GLUE or SQuAD; None where one is missing, or none is named."""
+    if not any(named(task)) or missing(task):
+        return None
+    if task.kind == "squad":
+        return tuple(map(_questions, (task.train, task.valid, task.test or task.valid)))
+    train, *held_out = (_rows(file) - (task.task != "cola") for file in task.files)  # but CoLA's have a header line
+    return train, held_out[0], sum(held_out)
+
+
+@functools.cache
+def _questions(file: str) -> float:
+    return float(Path(file).read_bytes().count(b'"question"'))
 
 
 def pairs(task) -> float | None:
