@@ -288,6 +288,28 @@ def test_totals_are_unions_and_the_chain_is_the_longest():
     assert both["gpu_hours"] == pytest.approx(hours) and both["cpu_hours"] > 0
 
 
+def test_threads_share_out_products_and_hold_their_cores():
+    """By hand: the products of a job take half as long on two threads, launching its layers does not."""
+    raw, key = copy.deepcopy(RAW), ("pretrain", "first", "1")
+    device = read_assumptions()["devices"]["cpu"]
+    one, two = (make_plan(load(raw | {"threads": threads}), "cpu") for threads in (1, 2))
+    launches = 50 * 2 * device["layer_seconds"]["training"]
+    alone = one.costs[key].seconds - device["start_seconds"] - launches
+    assert two.costs[key].seconds == pytest.approx(device["start_seconds"] + launches + alone / 2)
+    assert two.costs[key].cores == 2 and two.costs["corpus", "c"].cores == two.costs["task", "p"].cores == 1
+    assert two.costs["pretrain", "second", "1"].cores == 4  # by two processes
+    seconds = sum(cost.seconds * cost.cores for cost in two.costs.values())
+    assert two.total()["cpu_hours"] == pytest.approx(seconds / 3600)
+    assert two.total()["busy"] == pytest.approx(seconds / 2)
+    assert one.total()["busy"] == pytest.approx(sum(cost.seconds * cost.cores for cost in one.costs.values()))
+
+
+def test_on_a_gpu_a_job_is_one_of_those_side_by_side_whatever_its_threads():
+    plan = make_plan(load(RAW | {"threads": 4}), "h100")
+    wanted = sum(cost.seconds * max(1, cost.gpus) for cost in plan.costs.values())
+    assert plan.total()["busy"] == pytest.approx(wanted) and plan.costs["pretrain", "second", "1"].gpus == 2
+
+
 def test_token_counts_on_disk_are_used():
     counts = {"train": {"sequences": 1000, "tokens": 5000, "truncated": 0}}
     write_json({"vocab_size": 45, "splits": counts}, "results/tokens/c/t/meta.json")

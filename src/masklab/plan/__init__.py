@@ -1,5 +1,6 @@
 """Plan before you pay: what a configuration will cost, before anything is submitted; and what it did cost, after."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +34,11 @@ class Plan:
     stands: str = ""
 
     def total(self, keys=None) -> dict:
-        """Sums over jobs (None: all), and `chain`: seconds of the longest chain of jobs that wait for each other."""
+        """Sums over jobs (None: all), and `chain`: seconds of the longest chain of jobs that wait for each other.
+
+        busy: seconds of all jobs one after the other; a job counts as often as it holds a GPU, or on a CPU as often as
+            it holds the `threads` of one job.
+        """
         keys = list(self.jobs) if keys is None else keys
         costs = [self.costs[key] for key in keys]
         ends = {}
@@ -43,12 +48,17 @@ class Plan:
             "jobs": len(keys),
             "submitted": sum(self.jobs[key].rule not in LOCAL for key in keys),
             "gpu_hours": sum(cost.gpus * cost.seconds for cost in costs) / 3600,
-            "cpu_hours": sum(cost.seconds for cost in costs if not cost.gpus) / 3600,
+            "cpu_hours": sum(cost.cores * cost.seconds for cost in costs if not cost.gpus) / 3600,
             "tokens": sum(cost.tokens for cost in costs),
             "flops": sum(cost.flops for cost in costs),
             "bytes": sum(cost.stored for cost in costs),
+            "busy": sum(cost.seconds * (cost.gpus or self._share(cost)) for cost in costs),
             "chain": max(ends.values(), default=0.0),
         }
+
+    def _share(self, cost) -> float:
+        """Which share of what a job that computes holds, one without a GPU does."""
+        return 1 if self.device.is_gpu else cost.cores / self.device.threads
 
     def closure(self, keys) -> list[tuple]:
         """`keys` and every job below them, in the order of `jobs`."""
@@ -141,7 +151,8 @@ def make_plan(config, device: str | None = None, studies=None, assumptions: dict
     if not studies:
         targets = [*paths.everything(), paths.result("scores.parquet")]
     jobs = graph(paths, targets)
-    machine = Device(device, assumptions["devices"][device])
+    threads = min(config.threads, os.cpu_count() or 1) if stands else config.threads  # as Snakemake gives them
+    machine = Device(device, assumptions["devices"][device], threads)
     costs = Costs(paths, machine, assumptions)
     of_study, scores = {}, paths.study_scores()
     for name, files in asked.items():

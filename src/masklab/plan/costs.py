@@ -4,7 +4,7 @@ import contextlib
 import functools
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,8 @@ SIDES = 2  # tokens of a sequence that are never hidden: [CLS] and [SEP]
 MEASURED = ("finetune", "replaced", "paraphrased", "linear_probe", "minimal_pairs", "landscape")
 FINETUNED = ("replaced", "paraphrased")  # those that read predictions, but fine-tune the encoder alone most of the time
 SUMMED = 8  # sentences of a sum of gradients, as in `curvature.trace`
+# Rules whose jobs have the config's `threads`, beside those that pre-train or draw from a causal model.
+THREADED = ("tokens", "causal_model", "conditionals", "probe", "codes", "masked_codes", "dictionary", "dictionary_page")
 LEARNED = 3  # codes that take as long as one step of learning from one vector, which changes the atoms too
 
 
@@ -41,20 +43,25 @@ def forward_flops(encoder, *shape, **options) -> float:
 
 @dataclass(frozen=True)
 class Cost:
-    """seconds: from start to end; gpus: held meanwhile (0: CPU only); tokens: of pre-training; stored: bytes."""
+    """seconds: from start to end; gpus: held meanwhile (0: CPU only); tokens: of pre-training; stored: bytes.
+
+    cores: held meanwhile by a job that holds no GPU.
+    """
 
     seconds: float
     gpus: int = 0
     flops: float = 0.0
     tokens: float = 0.0
     stored: float = 0.0
+    cores: int = 1
 
 
 class Device:
-    """An entry of `devices` in assumptions.yaml."""
+    """An entry of `devices` in assumptions.yaml. threads: of a job; on a CPU they share out its products."""
 
-    def __init__(self, name: str, entry: dict):
+    def __init__(self, name: str, entry: dict, threads: int = 1):
         self.name, self.entry, self.is_gpu = name, entry, bool(entry["gpu"])
+        self.threads = 1 if self.is_gpu else threads
 
     def of(self, encoder, flops: float, layers: float, **more) -> float:
         """Seconds for `flops` in `layers` calls of a layer of this encoder; more: as `seconds`."""
@@ -65,7 +72,7 @@ class Device:
         """Seconds for `flops` in `layers` calls of a layer (forward and backward together) of this hidden width."""
         entry = self.entry
         rate = entry["peak"][precision] * entry["share"][precision] * self.at(width, "wider", precision)
-        rate *= entry.get("reached", {}).get(what, 1)
+        rate *= entry.get("reached", {}).get(what, 1) * self.threads
         return flops / rate + layers * entry["layer_seconds"].get(what, entry["layer_seconds"]["training"])
 
     def at(self, width: int, *keys: str) -> float:
@@ -83,13 +90,26 @@ class Costs:
         self.sizes = Sizes(paths, assumptions)
         self.start = device.entry["start_seconds"]
         entries = [(name, entry) for name, entry in assumptions["devices"].items() if not entry["gpu"]]
-        self.host = Device(*entries[0]) if device.is_gpu and entries else device  # of jobs that ask for no GPU
+        # of jobs that ask for no GPU
+        self.host = Device(*entries[0], self.config.threads) if device.is_gpu and entries else device
+        self.threads = self.host.threads
         self.parameters, self.replicates = {}, trained_replicates(self.config)
 
     def of(self, job) -> Cost:
         """Cost of a job; `_<rule>` knows it, a rule without one only starts."""
         known = getattr(self, f"_{job.rule}", None)
-        return known(**self.entries(job)) if known else Cost(self.assumed["local_seconds"])
+        if known is None:
+            return Cost(self.assumed["local_seconds"])
+        cost, names = known(**self.entries(job)), self.entries(job)
+        return cost if cost.gpus else replace(cost, cores=self._cores(job.rule, **names))
+
+    def _cores(self, rule, recipe=None, corpus=None, **names) -> int:
+        """Cores that a job asks for that asks for no GPU, as the workflow's rules say them."""
+        if rule == "pretrain":
+            return self.threads * self.config.models[recipe].processes
+        if rule == "corpus":
+            return self.threads if self.config.corpora[corpus].kind == "causal" else 1
+        return self.threads if rule in THREADED else 1
 
     def entries(self, job) -> dict[str, str]:
         """The names of a job without its replicate: those of entries of the config."""
@@ -300,7 +320,7 @@ class Costs:
         """Vectors coded per second; the work of a lasso grows with the atoms, and is stated for 1000."""
         device = device or self.device
         slower = device.entry.get("fista", 1) if entry.solver == "fista" else 1
-        return device.entry["codes_per_second"] * 1000 / entry.atoms / slower
+        return device.threads * device.entry["codes_per_second"] * 1000 / entry.atoms / slower
 
     # --- measuring --------------------------------------------------------------
 

@@ -45,8 +45,7 @@ def _row(name, total, at_once):
              _short(total['cpu_hours']), f"{total['tokens']:.2e}", f"{total['flops']:.2e}",
              _size(total['bytes']), duration(total["chain"])]  # fmt: skip
     if at_once:
-        busy = 3600 * (total["gpu_hours"] + total["cpu_hours"]) / at_once
-        cells.append(duration(max(total["chain"], busy)))
+        cells.append(duration(max(total["chain"], total["busy"] / at_once)))
     return cells
 
 
