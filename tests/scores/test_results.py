@@ -244,6 +244,43 @@ def test_two_probes_of_one_thing_are_refused(rows):
         Results(view(), pd.concat([rows, other.tail(1)])).values(BOTH)
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "reading", "twice"),
+    [
+        ({}, {}, {}, True),
+        ({"steps": [10, 20]}, {"steps": [20, 40]}, {"step": "all"}, True),
+        ({"steps": [10, 20]}, {"steps": [20, 40]}, {}, False),  # the last of all is one's alone
+        ({"steps": [10, 20]}, {"steps": [20, 40]}, {"step": 20}, True),
+        ({"steps": [10]}, {"steps": [20, 40]}, {"step": "all"}, False),
+        ({"sizes": [100]}, {"sizes": [200]}, {}, False),
+        ({"sizes": [100, 200]}, {"sizes": [100]}, {}, True),
+        ({"sizes": [100, 200]}, {"sizes": [100]}, {"sizes": "largest"}, False),
+        ({"seeds": [1, 2]}, {"seeds": [3]}, {}, False),
+        ({"tasks": ["u"]}, {"tasks": ["t"]}, {"tasks": ("t", "u")}, False),
+        ({"kind": "finetune", "rank": 0.9}, {"kind": "finetune"}, {"probe": "finetune", "metric": "rank"}, False),
+        ({"kind": "mine"}, {"kind": "mine"}, {"probe": "mine"}, False),  # what a user's kind measures, nobody knows
+        ({"kind": "loss", "tasks": []}, {"kind": "loss", "tasks": []}, {"tasks": (), "metric": "loss"}, True),
+        ({"kind": "loss", "tasks": [], "floor": True}, {"kind": "loss", "tasks": [], "floor": False},
+         {"tasks": (), "metric": "gap"}, False),
+    ],
+)  # fmt: skip
+def test_what_two_probes_measure_is_refused_before_it_is_measured(one, other, reading, twice):
+    """What `check_unique` refuses of the rows, from what the probes say."""
+    said = {"kind": "linear_probe", "tasks": ["t"], "steps": "last", "seeds": [1], "recipes": ["a"]}
+    known = view(
+        recipes={"a": {"checkpoints": list(STEPS)}}, probes={"one": said | one, "other": said | other}, nulls={}
+    )
+    read = Reading("a", **{"tasks": ("t",)} | reading)
+    assert read.measured(known)
+    if not twice:
+        assert read.needs(known)
+        return
+    with pytest.raises(
+        MaskLabError, match=r"two probes, one and other, measure the (mcc|loss) of a .*at one checkpoint"
+    ):
+        read.needs(known)
+
+
 def test_the_majority_is_of_scores_of_tasks_alone(found):
     assert found.majority(BOTH.of("a", step="all", over="step")).data.shape == (3, 3, 1)
     for other in (

@@ -4,6 +4,7 @@ Light: figures, tables and claims say with readings what they need, when the wor
 `masklab.scores.results`.
 """
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Literal
@@ -29,8 +30,13 @@ PROBES = {
 RANKS = tuple(f"rank{form}{of}" for of in ("", "_centred") for form in ("", "_interpolated", "_entropy"))
 WHOLE = ("rank", "rank_centred")  # those that are whole numbers
 PROBES |= dict.fromkeys(RANKS, "rank")
+# Metric -> the setting without which a probe does not measure it.
+ONLY_WITH = {"floor": "floor", "gap": "floor", "trace_embedded": "width"}
+ONLY_WITH |= {"outside": "subspace", "outside_beside": "subspace"}
 TASK_PROBES = ("finetune", "linear_probe", "minimal_pairs")
 FEWEST = 3  # replicates below which nothing is decided
+# Kinds of probes whose settings decide no column of their rows but the step, the task, the size and the seed.
+ALIKE = ("loss", "curvature", "rank", "cost", *TASK_PROBES)
 CORRELATIONS = {"pearson", "spearman"}  # metrics of a test set of ratings
 
 Axis = Literal["step", "train_size", "layer", "at"]
@@ -89,12 +95,48 @@ class Reading:
     def measured(self, view: View) -> bool:
         """Whether the study measures it: all of its tasks."""
         try:
-            return bool(self.needs(view))
+            return bool(self._pairs(view))
         except MaskLabError:
             return False
 
     def needs(self, view: View) -> list[tuple[str, str]]:
-        """(probe, recipe) pairs whose scores it reads; MaskLabError if the study does not measure it."""
+        """(probe, recipe) pairs whose scores it reads; MaskLabError if the study does not measure it, or does twice."""
+        pairs = self._pairs(view)
+        if (twice := self._twice(view)) is not None:
+            one, other, task = twice
+            raise MaskLabError(
+                f"two probes, {one} and {other}, measure the {self._measure(view)} of {self.recipe}"
+                f"{f' on {task}' if task else ''} at one checkpoint, and nobody says which is meant; leave one of them"
+                " to a study of its own"
+            )
+        return pairs
+
+    def _twice(self, view) -> tuple[str, str, str | None] | None:
+        """Two probes of one kind that measure the same part of it with the same seed, and of which task; None: no two.
+
+        Only of kinds of ours: what the settings of a user's decide is not known.
+        """
+        names = view.measured_by(self.recipe, self.kinds(), self.tasks)
+        if len(names) < 2:
+            return None
+        steps = view.steps(self)
+        read = _chosen(set().union(*steps), self.step)
+        sizes = [set(view.probes[name].get("sizes") or ("all",)) for name in names]
+        numbers = {size for each in sizes for size in each if size != "all"}
+        wanted = _chosen(numbers, "last" if self.sizes == "largest" else self.sizes) | {"all"}
+        found = list(zip(names, steps, sizes, strict=True))
+        for (one, at, few), (other, then, many) in itertools.combinations(found, 2):
+            a, b = view.probes[one], view.probes[other]
+            shared = [base(task) for task in self.tasks if base(task) in a["tasks"] and base(task) in b["tasks"]]
+            seeds = a.get("seeds") is None or set(a["seeds"]) & set(b["seeds"])
+            same = a["kind"] == b["kind"] and a["kind"] in ALIKE and (shared or not self.tasks) and seeds
+            needed = ONLY_WITH.get(self.metric, "rank" if a["kind"] == "finetune" and self.metric in RANKS else None)
+            both = needed is None or (a.get(needed) and b.get(needed))
+            if same and both and at & then & read and few & many & wanted:
+                return one, other, shared[0] if shared else None
+        return None
+
+    def _pairs(self, view) -> list[tuple[str, str]]:
         probes = view.measured_by(self.recipe, self.kinds(), self.tasks)
         on = f" on {', '.join(self.tasks)}" if self.tasks else ""
         kinds = " or ".join(self.kinds())
@@ -104,7 +146,7 @@ class Reading:
             raise MaskLabError(f"no {kinds} probe of the study measures {self.recipe}{on}")
         pairs = [(name, self.recipe) for name in probes]
         if self.form == "share of the floor" or self.step in CONVERGED:
-            pairs += Reading(self.recipe, "floor").needs(view)
+            pairs += Reading(self.recipe, "floor")._pairs(view)
         return pairs
 
     def parts(self, view: View) -> dict[str, str]:
@@ -153,6 +195,13 @@ class Reading:
         """Its fields that are not the default, JSON-able."""
         given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {name: list(v) if isinstance(v, tuple) else v for name, v in given.items() if v not in (None, (), "")}
+
+
+def _chosen(values: set, which) -> set:
+    """Those of some numbers that are read: one, the first or the last; of any other word all of them."""
+    if isinstance(which, int):
+        return {which}
+    return {min(values) if which == "first" else max(values)} if values and which in ("first", "last") else values
 
 
 def task_names(tasks: Iterable[str]) -> dict[str, str]:
