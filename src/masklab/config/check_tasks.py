@@ -66,6 +66,8 @@ def check_probe(config, name, probe):
             check_sizes(name, probe, task, rows)
         if probe.kind == "replaced":
             _check_replaced(config, name, probe, task)
+    if probe.kind == "rank" and probe.masking.mask + probe.masking.random > 1:
+        raise MaskLabError(f"config: probes.{name}.masking: mask + random must be at most 1")
     sentence = getattr(probe, "sentence", None)
     if probe.kind == "prediction" and sentence.count("[MASK]") != 1:
         raise MaskLabError(f"config: probes.{name}.sentence: must hold exactly one [MASK] (got {sentence!r})")
