@@ -165,3 +165,60 @@ def test_a_name(name):
 )  # fmt: skip
 def test_no_name(name):
     assert names.name_problem(name) and names.run_problem(name)
+
+
+IDLE = """optimisers:
+  mom: {momentum: 0.9}
+encoders:
+  cell: {like: tiny, kind: lstm, positions: none, norm: pre, attention_dropout: 0.2, relative_buckets: 8, units: true}
+corpora:
+  lines: {kind: text, files: [a.txt], packed_words: 50}
+models:
+  strict-mlm: {masking: {count: one, rate: 0.3}}
+  warm: {like: strict-kd, optimiser: {warmup: 0.2, warmup_steps: 4}}
+probes:
+  finetune:
+    grid: {lr: [1.0e-3, 1.0e-4]}
+    lr: 1.0e-3
+    stride: 3
+    max_steps: 40
+    evaluate_every: 40
+    patience: 4
+  mae-finetune:
+    epochs: 20
+  late: {kind: loss, positions: one}
+  deep: {kind: rank, masking: {count: one, rate: 0.3}}
+"""
+
+
+def test_keys_that_do_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text(LINE * 3000)
+    found = [note for note in notes_of(IDLE, tmp_path) if "does nothing" in note]
+    assert found == [
+        "my.yaml:6: corpora.lines.packed_words: does nothing: it belongs to unit: packed",
+        "my.yaml:4: encoders.cell.attention_dropout: does nothing: an LSTM has no attention",
+        "my.yaml:4: encoders.cell.units: does nothing: it belongs to kind: words",
+        "my.yaml:4: encoders.cell.relative_buckets: does nothing: it belongs to positions: relative",
+        "my.yaml:2: optimisers.mom.momentum: does nothing: it belongs to kind: sgd",
+        "my.yaml:8: models.strict-mlm.masking.rate: does nothing: `one` hides one token whatever the rate",
+        "my.yaml:9: models.warm.optimiser.warmup: does nothing: warmup_steps: 4 takes its place",
+        "my.yaml:13: probes.finetune.lr: does nothing: grid.lr takes its place",
+        "my.yaml:17: probes.finetune.patience: does nothing: evaluate_every: 40 evaluates once, after the last update",
+        "my.yaml:14: probes.finetune.stride: does nothing: none of the tasks has answers that are spans",
+        "my.yaml:19: probes.mae-finetune.epochs: does nothing: max_steps: 45 takes its place",  # that of a file below
+        "my.yaml:20: probes.late.positions: does nothing: it belongs to masks: one",
+        "my.yaml:21: probes.deep.masking.rate: does nothing: `one` hides one token whatever the rate",
+    ]
+
+
+def test_keys_that_a_family_shares_and_those_that_a_file_above_replaces_are_no_mistake(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    family = "  .one: {like: strict-mlm, masking: {count: one, rate: 0.3}}\n  one: {like: .one}\n"
+    family += "  rate: {like: .one, masking: {count: floor}}\n"
+    probe = "probes:\n  mine: {like: finetune, epochs: 7}\n"
+    (tmp_path / "low.yaml").write_text(f"models:\n{family}{probe}")
+    assert not opened([tmp_path / "low.yaml"]).notices
+    above = "extends: low.yaml\nprobes:\n  mine: {max_steps: 50}\n"
+    assert notes_of(above, tmp_path) == []
+    assert len(notes_of(f"{above}models:\n  rate: null\n", tmp_path)) == 1  # nobody is left who has a use for it

@@ -1,6 +1,7 @@
 """What can be run, but perhaps not as it was meant to be: notes for check, plan and the start of the workflow."""
 
 from masklab.config.check_tasks import positions
+from masklab.config.idle import idle
 from masklab.config.inherit import PARTS, is_pattern, matching
 from masklab.config.layers import DEFAULT
 from masklab.config.located import find, place_of
@@ -11,7 +12,9 @@ SHIPPED = DEFAULT.parent
 
 def notices(config) -> list[str]:
     """A line for each, with file, line and key."""
-    return [*_left_out(config), *_empty(config), *_overruled(config), *_cut(config), *_cold(config)]
+    return [
+        *_left_out(config), *_empty(config), *_overruled(config), *_cut(config), *_cold(config), *idle(config, _ours()),
+    ]  # fmt: skip
 
 
 def _left_out(config):
