@@ -198,6 +198,12 @@ MISTAKES = {
     "tasks.a.file: unknown key": lambda folder, path: masklab.measure(
         folder, "minimal_pairs", task={"a": {"kind": "pair-files", "file": "x"}}
     ),
+    "tasks.a.hmm: 'mine' names an entry of a config": lambda folder, path: masklab.measure(
+        folder, "finetune", task={"a": {"kind": "hmm", "hmm": "mine", "position": 2}}
+    ),
+    "give the task's folder of a run": lambda folder, path: masklab.measure(
+        folder, "finetune", task={"a": {"kind": "restricted-labels", "task": "t", "corpus": "c"}}
+    ),
     "x.txt: no such file": lambda folder, path: masklab.measure(folder, "rank", text="x.txt"),
     "must hold exactly one [MASK]": lambda folder, path: masklab.fill_mask(folder, "no hole"),
     "max_positions is 64": lambda folder, path: masklab.hidden_states(folder, "the cat " * 90),

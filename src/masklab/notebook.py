@@ -155,6 +155,7 @@ def _tasks(task, work: Path, seed: int) -> dict[str, Path]:
         if isinstance(given, Mapping):
             entity = kinds.find("tasks", given.get("kind")).entity()
             settings = opened_from(None, _checked(entity, given, ("tasks", name), problems))
+            _stands_alone(name, settings)
             write_task(work / name, *build(settings, name, seed))
             given = work / name
         elif not (Path(given) / "task.json").is_file():
@@ -163,6 +164,23 @@ def _tasks(task, work: Path, seed: int) -> dict[str, Path]:
             )
         found[name] = Path(given)
     return found
+
+
+def _stands_alone(name: str, settings) -> None:
+    """MaskLabError for settings that name entries of a config, of which there is none here."""
+    from masklab.config.references import named_law
+
+    law = named_law(settings)
+    if law and isinstance(law[1], str):
+        raise MaskLabError(
+            f"tasks.{name}.{law[0]}: {law[1]!r} names an entry of a config; write the law's own keys in its place, or"
+            " give the task's folder of a run"
+        )
+    if settings.kind == "restricted-labels":
+        raise MaskLabError(
+            f"tasks.{name}: restricted-labels are made of a task and a corpus of a config; give the task's folder of a"
+            " run"
+        )
 
 
 def _checked(entity, stated, path, problems):
