@@ -222,3 +222,15 @@ def test_keys_that_a_family_shares_and_those_that_a_file_above_replaces_are_no_m
     above = "extends: low.yaml\nprobes:\n  mine: {max_steps: 50}\n"
     assert notes_of(above, tmp_path) == []
     assert len(notes_of(f"{above}models:\n  rate: null\n", tmp_path)) == 1  # nobody is left who has a use for it
+
+
+def test_steps_that_no_recipe_keeps(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    models = "models: {kept: {like: strict-phase1, steps: 20, checkpoints: [10, 20]}}\n"
+    study = "studies: {mine: {panels: {a: [kept]}, probes: {late: all, some: all, good: all}}}\n"
+    probes = "probes:\n  late: {like: finetune, steps: [7]}\n  some: {like: finetune, steps: [10, 15]}\n"
+    assert notes_of(f"{models}{study}{probes}  good: {{like: finetune, steps: [10]}}\n", tmp_path) == [
+        "my.yaml:4: probes.late.steps: no recipe that it measures keeps a step 7: the last is measured; they keep 10,"
+        " 20",
+        "my.yaml:5: probes.some.steps: no recipe that it measures keeps a step 15: left out; they keep 10, 20",
+    ]

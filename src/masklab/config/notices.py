@@ -5,7 +5,7 @@ from masklab.config.idle import idle
 from masklab.config.inherit import PARTS, is_pattern, matching
 from masklab.config.layers import DEFAULT
 from masklab.config.located import find, place_of
-from masklab.config.references import study_models
+from masklab.config.references import checkpoints, study_models
 
 SHIPPED = DEFAULT.parent
 
@@ -13,8 +13,14 @@ SHIPPED = DEFAULT.parent
 def notices(config) -> list[str]:
     """A line for each, with file, line and key."""
     return [
-        *_left_out(config), *_empty(config), *_overruled(config), *_cut(config), *_cold(config), *idle(config, _ours()),
-    ]  # fmt: skip
+        *_left_out(config),
+        *_empty(config),
+        *_overruled(config),
+        *_cut(config),
+        *_cold(config),
+        *_not_kept(config),
+        *idle(config, _ours()),
+    ]
 
 
 def _left_out(config):
@@ -99,3 +105,22 @@ def _cold(config):
                 f"{place}: models.{name}.steps: {model.steps}, but the learning rate warms up for {warm} updates"
                 f" (optimiser.warmup_steps): it never reaches lr ({model.optimiser.lr:g})"
             )
+
+
+def _not_kept(config):
+    """Steps that a user's probe lists and that none of the recipes which it measures keeps."""
+    raw, kept = config.raw.get("probes") or {}, {}
+    for study in config.studies.values():
+        for probe, listed in study.probes.items():
+            for model in study_models(study) if listed == "all" else listed:
+                kept.setdefault(probe, set()).update(checkpoints(config.models[model]))
+    ours = _ours()
+    for probe, steps in kept.items():
+        stated, place = (raw.get(probe) or {}).get("steps"), place_of(raw.get(probe), "steps")
+        if not isinstance(stated, list) or place is None or place.file in ours or steps == {0}:
+            continue
+        if never := [step for step in stated if step not in steps]:
+            what = "the last is measured" if len(never) == len(stated) else "left out"
+            never, there = (", ".join(map(str, numbers)) for numbers in (never, sorted(steps)))
+            where = f"{place}: probes.{probe}.steps"
+            yield f"{where}: no recipe that it measures keeps a step {never}: {what}; they keep {there}"
