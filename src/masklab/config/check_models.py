@@ -48,6 +48,8 @@ def check_model(config, name, model):
         )
     if model.masking.mask + model.masking.random > 1:
         raise MaskLabError(f"config: {where}.masking: mask + random must be at most 1")
+    if problem := _hides_nothing(config, model, objective):
+        raise MaskLabError(f"config: {where}.masking.rate: {problem}")
     sequences = stated_sequences(config, config.corpora[model.corpus])
     if sequences and model.steps and model.batch_size > sequences:
         fewer = f"{sequences} are fewer than batch_size ({model.batch_size}) of {where}"
@@ -117,6 +119,20 @@ def check_model(config, name, model):
                 f" {theirs!r}, not {own!r}",
                 {f"{where}.{differs}": f"{own!r}, but {model.init}, from which it starts, has {theirs!r}"},
             )
+
+
+def _hides_nothing(config, model, objective) -> str | None:
+    """Why the masking of a recipe hides no token of any sequence; None: it hides some, or a term has its own way."""
+    own = any(term.reads for name, term in objective.terms.items() if name != "mae")
+    if own or not model.steps or model.masking.count != "floor":
+        return None
+    rate, longest = model.masking.rate, config.tokenizers[model.tokenizer].max_length
+    if int(rate * longest + 1e-9):
+        return None
+    return (
+        f"{rate:g} of a sequence of at most {longest} tokens (max_length of tokenizer {model.tokenizer!r}) is less than"
+        " one, so that `count: floor` hides none; raise it, or write count: rounded"
+    )
 
 
 def _check_adopted(model, where):
