@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from masklab.config.schema.base import Count, Entity, Share
 
@@ -50,15 +50,6 @@ class Optimiser(Entity):
         gt=1,
         description="A loss above this many times that of uniform guesses (or of the first update, if larger) is high; a run with more than half of its last 20 losses high stops. None: only a loss that is not a number stops it.",
     )
-
-    @model_validator(mode="after")
-    def _of_the_other_kind(self):
-        """No key says what this kind does not do."""
-        for key in {"adamw": ("momentum",), "sgd": ("betas", "eps")}[self.kind]:
-            if getattr(self, key) != type(self).model_fields[key].default:
-                other = "sgd" if self.kind == "adamw" else "adamw"
-                raise ValueError(f"{key}: idle, since kind is {self.kind}; set kind: {other}, or leave it out")
-        return self
 
 
 class CausalModel(Entity):
