@@ -1,4 +1,4 @@
-"""User files that a corpus, a task or the law of one names: globs expanded, light enough for the workflow's parse."""
+"""User files that a corpus, a task, a probe or a law names: globs expanded, light enough for the workflow's parse."""
 
 import glob
 import os
@@ -44,7 +44,7 @@ def _from(root, path):
 
 
 def named(entity) -> list[str]:
-    """File names and globs of a corpus, task or law, as written; empty for generated ones.
+    """File names and globs of a corpus, task, law or probe, as written; empty for generated ones.
 
     `files` is a list; of a user's kind it may be one name, or anything.
     """
@@ -62,7 +62,7 @@ def expand(pattern: str) -> list[str]:
 
 
 def source_files(entity) -> list[str]:
-    """Every file of a corpus, task or law, globs expanded, each once, in order."""
+    """Every file of a corpus, task, law or probe, globs expanded, each once, in order."""
     return list(dict.fromkeys(file for pattern in named(entity) for file in expand(pattern)))
 
 
