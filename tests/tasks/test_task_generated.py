@@ -2,6 +2,7 @@ import pytest
 
 from masklab.config.schema import EnglishLabels, EnglishPairs
 from masklab.corpora.english.labelled_tasks import RECIPES
+from masklab.errors import MaskLabError
 from masklab.tasks import build, write_task
 
 
@@ -36,3 +37,19 @@ def test_generated_labels(tmp_path, recipe):
         assert frame["label"].between(0, facts["labels"] - 1).all()
         assert frame["text_b"].notna().all() == facts["pair"]
     write_task(tmp_path, splits, facts)
+
+
+ACCEPTABLE = EnglishLabels(kind="english-labels", recipe="acceptability", train=82_300)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (EnglishPairs(kind="english-pairs", pairs=6860, phenomena=["anaphor_agreement"]), "pairs: paradigm anaphor_ge"),
+        (ACCEPTABLE, "train: recipe acceptability has too few distinct sentences for the 83100 rows of all splits"),
+    ],
+)
+def test_more_rows_than_the_language_has_sentences(config, message):
+    """The message begins with the key that asks for them."""
+    with pytest.raises(MaskLabError, match=rf"^tasks\.many\.{message}"):
+        build(config, "many", 1)

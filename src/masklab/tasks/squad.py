@@ -8,6 +8,7 @@ from masklab.corpora.english.questions import question_task
 from masklab.errors import MaskLabError
 from masklab.lines import parsed
 from masklab.rng import generator, seed_at
+from masklab.tasks.generated import asked_of
 from masklab.tasks.hub import hub_split
 
 HUB = "rajpurkar/squad_v2"
@@ -107,5 +108,6 @@ def _from_hub(rows, split: str) -> pd.DataFrame:
 def english_spans(config, name, seed):
     """Build a task of answer spans from the grammar."""
     sizes = {"train": config.train, "valid": config.valid, "test": config.test}
-    splits = question_task(sizes, seed_at(seed, name, "spans", config.seed))
+    with asked_of(name):
+        splits = question_task(sizes, seed_at(seed, name, "spans", config.seed))
     return splits, span_facts(splits, config.metric)

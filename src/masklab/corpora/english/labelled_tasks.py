@@ -128,7 +128,12 @@ def _rows(recipe: str, split: str, count: int, random: np.random.Generator, seen
 def _acceptability(sizes: dict[str, int], seed: int, seen: set[str]) -> dict[str, list[tuple]]:
     """Members of minimal pairs, of each pair only one."""
     total = sum(sizes.values())
-    phenomena = minimal_pairs(total // 12 + 1, rng.seed_at(seed, "english", "acceptability"))
+    few = "recipe acceptability has too few distinct sentences for"
+    try:
+        phenomena = minimal_pairs(total // 12 + 1, rng.seed_at(seed, "english", "acceptability"))
+    except MaskLabError as error:  # of its own key, `pairs`
+        largest, why = max(sizes, key=sizes.get), str(error).removeprefix("pairs: ")
+        raise MaskLabError(f"{largest}: {few} the {total} rows of all splits ({why})") from None
     order = rng.generator(seed, "english", "acceptability").permutation(len(phenomena))
     pairs = iter(zip(phenomena["good"].to_numpy()[order], phenomena["bad"].to_numpy()[order], strict=True))
     rows: dict[str, list[tuple]] = {}
@@ -136,8 +141,9 @@ def _acceptability(sizes: dict[str, int], seed: int, seen: set[str]) -> dict[str
         rows[split] = []
         while len(rows[split]) < count:
             label = len(rows[split]) % 2
-            good, bad = next(pairs)
-            text = good if label else bad
+            if (pair := next(pairs, None)) is None:
+                raise MaskLabError(f"{split}: {few} {count} rows")
+            text = pair[0 if label else 1]
             if text not in seen:
                 seen.add(text)
                 rows[split].append((text, None, label))
