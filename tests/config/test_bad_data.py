@@ -78,6 +78,7 @@ def both(one, top):
     return one[0] | top, one[1]
 
 
+PAIRS = {"kind": "minimal_pairs", "tasks": ["mine"]}
 STS = "index\tgenre\tsentence1\tsentence2\tscore\n1\tx\ta b\tc d\t3.2\n"
 LONG = {"a.txt": WORDS * 40}
 MISTAKES = {
@@ -126,6 +127,13 @@ MISTAKES = {
     ),
     "validation as test": labels({}, where={"test": {"sentense": "a"}}),
     "one label": labels({"train.jsonl": lines(ROWS[:1] * 9)}),
+    "too long a sentence": both(
+        pairs({"pairs.jsonl": lines([*[PAIR] * 1500, PAIR | {"sentence_bad": "the cat " * 40}])}),
+        {
+            "probes": {"mine": {"kind": "minimal_pairs", "tasks": ["mine"]}},
+            "studies": {"mlsm": {"probes": {"mine": "all"}}},
+        },
+    ),
     "sizes": both(labels({}), {"probes": {"mine": {"kind": "finetune", "tasks": ["mine"], "sizes": [10, 30]}}}),
     "empty text": labels({"train.jsonl": lines([*ROWS, {"sentence": "", "label": 1}])}),
     "no header": labels({"train.tsv": "gj04\t1\t\tOur friends go .\n"}, train="train.tsv"),

@@ -10,13 +10,14 @@ from masklab.config.check_tasks import check_sizes
 from masklab.config.check_tokenizers import check_folder
 from masklab.config.faults import Faults
 from masklab.config.inherit import choices, listed
+from masklab.config.measured import study_pairs
 from masklab.config.pair_rows import BLIMP, item_of
 from masklab.config.places import noted
 from masklab.config.references import law_entry
 from masklab.config.sources import expand, missing, named
 from masklab.errors import MaskLabError
 from masklab.errors import listed as names
-from masklab.lines import COMPRESSED, format_of, stem_of
+from masklab.lines import COMPRESSED, format_of, parsed, stem_of
 
 # Columns of GLUE's own files; CoLA's have no header line.
 GLUE = {
@@ -115,8 +116,45 @@ def _check_pairs(config, where, task):
                     raise MaskLabError(f"{file}: pair-files are json lines (.jsonl, .json), one pair a line")
                 for number, row in enumerate(data.objects(file, data.head(file).lines), 1):
                     item_of(file, number, row, stem_of(file), task.group_by)
+                _check_long(config, where, task, file)
             except MaskLabError as error:
                 raise MaskLabError(f"{key}: {data.of_pattern(pattern, file, error)}") from None
+
+
+def _check_long(config, where, task, file):
+    """No sentence has more words than a model that is to score it has positions: it would be found after training.
+
+    A word is a token at least, for tokenizers that are trained here. Which lines a `limit` leaves is not known yet.
+    """
+    if task.limit or not (scored := _positions(config, where.partition(".")[2])):
+        return
+    most, model, probe = min(scored, key=lambda each: each[0])
+    for number, line in enumerate(data.lines(file), 1):
+        if line is None or line.count(" ") + 4 <= most:  # of most lines no more need be known
+            continue
+        try:
+            item = item_of(file, number, parsed(line), stem_of(file), task.group_by)
+        except (ValueError, TypeError, MaskLabError):
+            return  # the job says what is wrong with a line so far down
+        tokens = max(sum(map(bool, text.split(" "))) for text in (item.good, *item.bad)) + 2
+        if tokens > most:
+            encoder = config.models[model].encoder
+            raise MaskLabError(
+                f"{file}: line {number}: a sentence has {tokens} tokens at least, and {model!r}, which probes.{probe}"
+                f" measures on it, reads {most} (encoders.{encoder}.max_positions)"
+            )
+
+
+def _positions(config, task: str) -> list[tuple[int, str, str]]:
+    """(positions, recipe, probe) of every network with a tokenizer of ours whose minimal pairs a task holds."""
+    found = []
+    for probe, recipe in dict.fromkeys(pair for study in config.studies for pair in study_pairs(config, study)):
+        entry, model = config.probes[probe], config.models[recipe]
+        encoder = config.encoders[model.encoder]
+        ours = encoder.network and "folder" not in (encoder.kind, config.tokenizers[model.tokenizer].kind)
+        if ours and entry.kind == "minimal_pairs" and task in entry.tasks:
+            found.append((encoder.max_positions, recipe, probe))
+    return found
 
 
 def _check_labels(config, where, task):
