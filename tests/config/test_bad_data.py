@@ -78,6 +78,9 @@ def both(one, top):
     return one[0] | top, one[1]
 
 
+SIZES = {"kind": "finetune", "tasks": ["mine"], "sizes": [10, 5000]}
+CSV = "sentence,label\n" + '"a film\n\nof two",0\na film,1\n' * 1500
+SST = "sentence\tlabel\nIt runs all the way home.\t1\nIt sees all of the house.\t0\n"
 PAIRS = {"kind": "minimal_pairs", "tasks": ["mine"]}
 STS = "index\tgenre\tsentence1\tsentence2\tscore\n1\tx\ta b\tc d\t3.2\n"
 LONG = {"a.txt": WORDS * 40}
@@ -135,6 +138,15 @@ MISTAKES = {
         },
     ),
     "sizes": both(labels({}), {"probes": {"mine": {"kind": "finetune", "tasks": ["mine"], "sizes": [10, 30]}}}),
+    "sizes of many rows": both(labels({"train.jsonl": lines(ROWS * 100)}), {"probes": {"mine": SIZES}}),
+    "sizes of a table": both(labels({"train.csv": CSV}, train="train.csv"), {"probes": {"mine": SIZES}}),
+    "sizes of Parquet": both(
+        labels({"train.parquet": parquet(sentence=["a", "b"] * 1500, label=[0, 1] * 1500)}, train="train.parquet"),
+        {"probes": {"mine": SIZES}},
+    ),
+    "sizes of GLUE": both(
+        glue("sst2", {"glue/train.tsv": SST[:15] + SST[15:] * 1500, "glue/dev.tsv": SST}), {"probes": {"mine": SIZES}}
+    ),
     "empty text": labels({"train.jsonl": lines([*ROWS, {"sentence": "", "label": 1}])}),
     "no header": labels({"train.tsv": "gj04\t1\t\tOur friends go .\n"}, train="train.tsv"),
     "header alone": labels({"train.tsv": "sentence\tlabel\n"}, train="train.tsv"),
@@ -197,7 +209,6 @@ def test_rows_that_are_not_kept_may_be_anything(tmp_path, monkeypatch):
 
 ASKED = {"question": "Where?", "answers": [{"text": "Rome", "answer_start": 10}]}
 SQUAD = {"data": [{"paragraphs": [{"context": "He was in Rome.", "qas": [ASKED]}]}]}
-SST = "sentence\tlabel\nIt runs.\t1\nIt sees.\t0\n"
 
 
 def test_a_tilde_is_the_home_of_whoever_runs_it(tmp_path, monkeypatch):

@@ -1,7 +1,9 @@
 """The config against the user's files that it names: what would stop a job, found before the first one."""
 
+import csv
 import re
 from glob import has_magic
+from itertools import islice
 
 from masklab.config import data, kinds
 from masklab.config.check_corpora import check_text
@@ -184,9 +186,8 @@ def _check_labels(config, where, task):
             raise MaskLabError(f"config: {where}.where.{split}: {file}: no row is kept")
         labels[split] = {number: _label(key, file, number, row, task.label) for number, row in rows.items()}
         whole[split] = found.whole
-    for name, probe in config.probes.items() if whole["train"] else ():
-        if where.partition(".")[2] in probe.tasks:
-            check_sizes(name, probe, where.partition(".")[2], len(labels["train"]))
+    seen = len(labels["train"]) if whole["train"] else None
+    _check_sizes(config, where, "folder" if hasattr(task, "folder") else "train", task.train, not task.columns, seen)
     known = set(labels["train"].values())
     if whole["train"] and len(known) < 2:
         raise MaskLabError(
@@ -202,6 +203,31 @@ def _check_labels(config, where, task):
     if task.train in (task.valid, task.test) and not task.where:
         return [f"{where}: trains on the file that it is measured on, {task.train}"]
     return []
+
+
+def _check_sizes(config, where, key, file, header: int, rows: int | None = None):
+    """No probe asks for more training rows of a task than it has, or its file, of which no more are counted than that.
+
+    header: lines above the rows, of a TSV or CSV; rows: how many there are, None: not known.
+    """
+    task = where.partition(".")[2]
+    for name, probe in config.probes.items():
+        if task in probe.tasks and (sizes := getattr(probe, "sizes", None)):
+            try:
+                counted = rows if rows is not None else sum(1 for _ in islice(_rows(file, header), max(sizes)))
+            except MaskLabError as error:
+                raise MaskLabError(f"config: {where}.{key}: {error}") from None
+            check_sizes(name, probe, task, counted)
+
+
+def _rows(file, header: int):
+    """Something for each row of a table."""
+    kind = format_of(file)
+    if kind == ".parquet":
+        yield from range(data.row_count(file))
+        return
+    texts = (line for line in data.lines(file) if line is not None and line.strip())
+    yield from islice(csv.reader(texts) if kind == ".csv" else texts, 0 if kind in data.JSON else header, None)
 
 
 def _check_columns(where, key, template, file, found, rows, task):
@@ -263,6 +289,8 @@ def _check_glue(config, where, task):
                 f"config: {where}.folder: {file}: no column {lacks[0]!r}; {task.task} reads"
                 f" {', '.join(GLUE[task.task])}{hint}; columns: {names(columns)}"
             )
+    if task.files:
+        _check_sizes(config, where, "folder", task.files[0], 0 if task.task == "cola" else 1)
 
 
 def _check_squad(config, where, task):

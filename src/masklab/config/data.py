@@ -143,6 +143,13 @@ def _parquet(file: str, most: int = 1000) -> Table:
         raise MaskLabError(f"{file}: cannot be read as Parquet ({in_one_line(error)})") from None
 
 
+def row_count(file: str) -> int:
+    """Rows of a Parquet file, by its footer."""
+    import pyarrow.parquet as pq
+
+    return pq.read_metadata(file).num_rows
+
+
 def flat(row: dict, prefix: str = "") -> dict:
     """An object with the fields of nested ones as `outer.inner`."""
     fields = {}

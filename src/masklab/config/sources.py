@@ -1,4 +1,4 @@
-"""User files that a corpus, a task, a probe or a law names: globs expanded, light enough for the workflow's parse."""
+"""User files that a corpus, task, law or probe names: globs expanded, light enough for the workflow's parse."""
 
 import glob
 import os
