@@ -20,6 +20,7 @@ MEASURES = {
     "paraphrased": ("labels",),
 }
 TEXTS = ("english-labels", "label-files", "babylm-labels")  # kinds whose texts a causal corpus's words can be kept of
+DOMAINS = ("A-D1", "B-D1", "A-D2", "B-D2")  # of tests of patterns: form and chain
 
 
 def holds(task) -> str | None:
@@ -66,11 +67,45 @@ def check_probe(config, name, probe):
             check_sizes(name, probe, task, rows)
         if probe.kind == "replaced":
             _check_replaced(config, name, probe, task)
+        if probe.kind == "paraphrased" and probe.verbalisers is not None:
+            _check_query(config, name, probe, task)
     if probe.kind == "rank" and probe.masking.mask + probe.masking.random > 1:
         raise MaskLabError(f"config: probes.{name}.masking: mask + random must be at most 1")
-    sentence = getattr(probe, "sentence", None)
-    if probe.kind == "prediction" and sentence.count("[MASK]") != 1:
-        raise MaskLabError(f"config: probes.{name}.sentence: must hold exactly one [MASK] (got {sentence!r})")
+    if probe.kind == "prediction":
+        before = _one_hole(f"probes.{name}.sentence", probe.sentence)
+        if before and not before.endswith(" "):
+            raise MaskLabError(
+                f"config: probes.{name}.sentence: [MASK] must stand for a whole word, after a space"
+                f" (got {probe.sentence!r})"
+            )
+
+
+def _one_hole(where, text) -> str:
+    """What stands before the one [MASK] of a text."""
+    if text.count("[MASK]") != 1:
+        raise MaskLabError(f"config: {where}: must hold exactly one [MASK] (got {text!r})")
+    return text.partition("[MASK]")[0]
+
+
+def _check_query(config, name, probe, task):
+    """A query of examples has one [MASK], a word for each label, and a second text only where the task has one."""
+    _one_hole(f"probes.{name}.query", probe.query)
+    labels, pair = _form(config.tasks[task])
+    if labels not in (None, len(probe.verbalisers)):
+        raise MaskLabError(
+            f"config: probes.{name}.verbalisers: {len(probe.verbalisers)} words; {task!r} has {labels} labels"
+        )
+    if pair is False and "{b}" in probe.query:
+        raise MaskLabError(f"config: probes.{name}.query: {{b}} is a second text, and {task!r} has one text a row")
+
+
+def _form(task) -> tuple[int | None, bool | None]:
+    """(labels, whether rows are pairs) of a labelled task, as far as its entry says."""
+    if task.kind == "glue":
+        return (3 if task.task == "mnli" else 2), task.task not in ("cola", "sst2")
+    if task.kind == "english-labels":
+        return 2, task.recipe in ("entailment", "paraphrase")
+    return None, (task.text_b is not None if task.kind in ("label-files", "babylm-labels") else None)
 
 
 def _check_replaced(config, name, probe, task):
@@ -85,6 +120,14 @@ def _check_replaced(config, name, probe, task):
         raise MaskLabError(
             f"config: probes.{name}.tasks: {task!r} is no task of kind patterns whose features are single tokens; a"
             f" probe of kind replaced measures no other{listed(fitting, 6, 'such tasks')}"
+        )
+    for key in ("domain", "synonyms"):
+        if (domain := getattr(probe, key)) not in DOMAINS:
+            raise MaskLabError(f"config: probes.{name}.{key}: {domain!r} is no domain{listed(DOMAINS, what='domains')}")
+    if probe.domain[2:] != probe.synonyms[2:]:
+        raise MaskLabError(
+            f"config: probes.{name}.synonyms: {probe.synonyms!r} does not spell the sequences of domain"
+            f" {probe.domain!r}; its other form is {('B' if probe.domain[0] == 'A' else 'A') + probe.domain[1:]}"
         )
     if max(probe.spans) > entry.length:
         raise MaskLabError(

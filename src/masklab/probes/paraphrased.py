@@ -62,6 +62,8 @@ def measure(context) -> list[dict]:
             if len(probe.verbalisers) != facts["labels"]:
                 words, labels = len(probe.verbalisers), facts["labels"]
                 raise MaskLabError(f"probes.{context.name}.verbalisers: {words} words; {name!r} has {labels} labels")
+            if "{b}" in probe.query and not facts["pair"]:
+                raise MaskLabError(f"probes.{context.name}.query: {{b}} is a second text; {name!r} has one text a row")
             answers = verbaliser_ids(tokenizer, probe.verbalisers, f"probes.{context.name}.verbalisers")
         tasks[name] = folder, facts, answers, read_examples(folder / "test.parquet", trees, probe.examples)
     marks = [] if context.state_folder is None else [_marks(probe, parses)]
