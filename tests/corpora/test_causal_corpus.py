@@ -220,6 +220,18 @@ def test_tasks_in_the_words_of_a_corpus(causal, tables, tmp_path, texts, unknown
     assert split.ids[0, 1 : 1 + len(found)].tolist() == [2 if s == symbols.UNKNOWN else s + 5 for s in found]
 
 
+def test_domains_stay(causal, tables, tmp_path):
+    """Of MNLI's test split, whose two development sets are measured apart; rows without a known word go."""
+    write_table(tables["test"], tmp_path / "c.parquet")
+    frame = pd.DataFrame({"text_a": ["the dog", "zzqx", "a cat"], "text_b": ["a cat", "qqzx", "the dog"]})
+    frame["label"], frame["domain"] = [1, 0, 0], ["matched", "matched", "mismatched"]
+    write_task(tmp_path / "task", {"train": frame.drop(columns="domain"), "valid": frame, "test": frame}, PAIRS)
+    config = RestrictedLabels(kind="restricted-labels", task="t", corpus="c")
+    splits, facts = build(config, "r", 1, task=tmp_path / "task", corpus=tmp_path / "c.parquet")
+    kept = [domain for at, domain in enumerate(frame["domain"]) if at != 1 or not facts["empty"]["test"]]
+    assert splits["test"]["domain"].to_pylist() == kept and "domain" not in splits["train"].column_names
+
+
 def test_names_and_kinds_are_checked_first():
     base = {
         "corpora": {
@@ -248,6 +260,13 @@ def test_names_and_kinds_are_checked_first():
         "studies": {"s": {"panels": {"all": ["m", "known"]}, "probes": {"p": ["m"], "linear": "all"}}},
     }
     assert load(base).corpora["opt"].vocabulary == 2000
+    for task in ("sst2", "mnli", "stsb"):
+        base["tasks"][task] = {"kind": "glue", "task": task}
+        base["tasks"]["rating" if task == "stsb" else f"{task}-one"] = base["tasks"]["one"] | {"task": task}
+    with pytest.raises(MaskLabError, match=r"^config: tasks\.rating\.task: 'stsb' is not a labelled task of texts"):
+        load(base)
+    del base["tasks"]["rating"]
+    assert load(base).tasks["mnli-one"].task == "mnli"
 
     def fault(section, name, **keys):
         return load(base | {section: base[section] | {name: base[section][name] | keys}})

@@ -19,7 +19,8 @@ MEASURES = {
     "replaced": ("labels",),
     "paraphrased": ("labels",),
 }
-TEXTS = ("english-labels", "label-files", "babylm-labels")  # kinds whose texts a causal corpus's words can be kept of
+# Kinds whose texts a causal corpus's words can be kept of, where they hold labels.
+TEXTS = ("english-labels", "label-files", "babylm-labels", "glue")
 DOMAINS = ("A-D1", "B-D1", "A-D2", "B-D2")  # of tests of patterns: form and chain
 
 
@@ -45,8 +46,8 @@ def check_task(config, name, task):
             f"config: tasks.{name}.corpus: {task.corpus!r} is not of kind 'causal'"
             + listed(fitting, what="of this kind")
         )
-    if config.tasks[task.task].kind not in TEXTS:
-        fitting = [other for other, entry in config.tasks.items() if entry.kind in TEXTS]
+    if config.tasks[task.task].kind not in TEXTS or holds(config.tasks[task.task]) != "labels":
+        fitting = [other for other, own in config.tasks.items() if own.kind in TEXTS and holds(own) == "labels"]
         raise MaskLabError(
             f"config: tasks.{name}.task: {task.task!r} is not a labelled task of texts{listed(fitting, what='such')}"
         )

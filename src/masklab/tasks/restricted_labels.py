@@ -21,7 +21,7 @@ log = logging.getLogger("masklab")
 
 
 def restricted_labels(config, name: str, seed: int, task=None, corpus=None):
-    """Build a labels task: Arrow tables of `symbols` and `label`.
+    """Build a labels task: Arrow tables of `symbols` and `label`, and `domain` where the task of texts has it.
 
     task: folder of the task of texts; corpus: a Parquet file of the causal corpus, whose header holds words and rules.
     Texts are cut into the causal model's tokens; those that are no words are left out, or become the unknown token
@@ -46,7 +46,10 @@ def restricted_labels(config, name: str, seed: int, task=None, corpus=None):
             raise MaskLabError(f"tasks.{name}: no word of the {split} split of {config.task!r} is a word of the corpus")
         labels = table["label"].to_numpy()[counts > 0].astype(np.int64)
         column = symbols.column(np.concatenate([np.array(row, np.int64) for row in rows]), counts[counts > 0])
-        splits[split] = symbols.with_header(pa.table({symbols.COLUMN: column, "label": labels}), names)
+        own = pa.table({symbols.COLUMN: column, "label": labels})
+        if "domain" in table.column_names:  # the two development sets of MNLI
+            own = own.append_column("domain", table["domain"].filter(pa.array(counts > 0)))
+        splits[split] = symbols.with_header(own, names)
         log.info(
             "%s: %s: %.0f%% of the tokens are words, %d rows have none", name, split, 100 * kept[split], empty[split]
         )
