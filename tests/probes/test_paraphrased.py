@@ -245,6 +245,7 @@ def test_what_is_missing_is_said_before_any_training(given, monkeypatch):
         (("there", "nowhere"),): "'nowhere' is no folder and not in Hugging Face's cache",
         (("verbalisers", ("unheard-of", "dog")),): r"probes.p.verbalisers: 'unheard-of' is \d+ tokens",
         (("verbalisers", ("cat", "dog", "bird")),): "3 words; 't' has 2 labels",
+        (("query", "{a} ? [MASK] , {b}"),): r"probes.p.query: \{b\} is a second text; 't' has one text a row",
         (("parses", ("nowhere.txt",)),): "nowhere.txt: no such file",
     }.items():
         with pytest.raises(MaskLabError, match=message) as said:

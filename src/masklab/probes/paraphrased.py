@@ -62,7 +62,7 @@ def measure(context) -> list[dict]:
             if len(probe.verbalisers) != facts["labels"]:
                 words, labels = len(probe.verbalisers), facts["labels"]
                 raise MaskLabError(f"probes.{context.name}.verbalisers: {words} words; {name!r} has {labels} labels")
-            if "{b}" in probe.query and not facts["pair"]:
+            if "{b}" in probe.query and facts.get("pair") is False:
                 raise MaskLabError(f"probes.{context.name}.query: {{b}} is a second text; {name!r} has one text a row")
             answers = verbaliser_ids(tokenizer, probe.verbalisers, f"probes.{context.name}.verbalisers")
         tasks[name] = folder, facts, answers, read_examples(folder / "test.parquet", trees, probe.examples)
