@@ -140,6 +140,17 @@ def test_the_note_says_what_cells_are(tmp_path):
     assert "Bold (here none is): better" in none
 
 
+def test_a_row_of_unlike_items_counts_the_fewest(tmp_path):
+    """Two recipes on features of their own, more of them in one replicate than in another."""
+    found = table({"a": [0.9, 0.8, 0.85], "b": [0.88, 0.79, 0.83]})
+    assert "items behind a value of one replicate." in markdown(found)
+    found.loc[found["label"] == "A", "n"] = 90
+    write_table(found, tmp_path / "t")
+    assert pd.read_csv(tmp_path / "t.csv")["n"].tolist() == [90]
+    text = (tmp_path / "t.md").read_text()
+    assert "| row | 90 |" in text and "of the cell of a row that has the fewest." in text
+
+
 def test_intervals_lie_within_what_a_score_can_be():
     """± is half the width of the whole interval; where it would lie beyond them, its ends are written, cut."""
     for task, least in (("rte", 0.0), ("cola", -1.0), ("stsb", -1.0)):

@@ -166,6 +166,16 @@ def test_a_summary_of_a_number_and_of_a_curve(rows, found):
     assert found.items_behind(Reading("a", "loss")) == 0 and NOTHING.data.shape == (0, 1, 1)
 
 
+def test_items_are_those_of_the_replicate_that_has_the_fewest():
+    """Tokens that are masked, synonyms that a coin chose: replicates differ in how many they have."""
+    at = {"recipe": "a", "step": 1, "probe": "p", "split": "test", "metric": "mcc", "value": 0.5}
+    counts = {("t", 1): 12, ("t", 2): 10, ("t", 3): 11, ("u", 1): 5, ("u", 2): 8, ("u", 3): 6}
+    rows = rows_to_frame([at | {"task": t, "replicate": r, "n": n} for (t, r), n in counts.items()])
+    found, both = Results(view(), rows), Reading("a", tasks=("t", "u"))
+    assert found.items_behind(both) == 17 and found.items_behind(both, [2]) == 18
+    assert found.summary(both)["n"].tolist() == [17] and found.summary(both, [2])["n"].tolist() == [18]
+
+
 def test_an_interval_ends_where_its_metric_does():
     at = {"recipe": "a", "step": 1, "probe": "m", "task": "blimp/x", "split": "test", "metric": "accuracy", "n": 9}
     rows = rows_to_frame([at | {"replicate": r, "value": v} for r, v in enumerate((0.4, 1.0, 0.9), 1)])

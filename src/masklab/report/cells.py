@@ -45,7 +45,7 @@ def cell(results: Results, reading: Reading, panel: str, row: str, label: str, m
     own, steps = results.values(reading), results.rows(reading)["step"]
     mean = results.estimated((own.at(shared) if shared and own.replicates else own).scalar, reading)
     step = int(steps.max()) if len(steps) else 0
-    return filled(mean, panel, row, reading.recipe, label, metric, step, results.items_behind(reading))
+    return filled(mean, panel, row, reading.recipe, label, metric, step, results.items_behind(reading, shared))
 
 
 def filled(mean: Estimate, panel, row, recipe, label, metric, step=0, n=0) -> dict:
@@ -73,9 +73,9 @@ def write_table(frame: pd.DataFrame, stem) -> None:
 
 
 def wide(frame: pd.DataFrame) -> pd.DataFrame:
-    """One line per table row: row, metric, n (items), then "<panel>: <label>" columns; missing cells are NaN."""
+    """One line per table row: row, metric, n (the fewest items), "<panel>: <label>" columns; missing cells are NaN."""
     rows = list(dict.fromkeys(frame["row"]))
-    lead = frame.groupby("row").agg(metric=("metric", "first"), n=("n", "max")).reindex(rows)
+    lead = frame.groupby("row").agg(metric=("metric", "first"), n=("n", _fewest)).reindex(rows)
     columns = [f"{panel}: {label}" for panel, label in zip(frame["panel"], frame["label"], strict=True)]
     values = frame.assign(column=columns).pivot(index="row", columns="column", values="value")
     return lead.join(values.reindex(index=rows, columns=list(dict.fromkeys(columns)))).reset_index()
@@ -102,12 +102,17 @@ def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
         for row, cells in panel.groupby("row", sort=False):
             shown = {each.label: _cell(each, digits) for each in cells.itertuples()}
             front = [escaped(row), *([escaped(named(cells["metric"].iloc[0]))] if mixed else [])]
-            front += [f"{cells['n'].max():,}" if cells["n"].any() else "–"] if counted else []
+            front += [f"{_fewest(cells['n']):,}" if cells["n"].any() else "–"] if counted else []
             lines.append("| " + " | ".join([*front, *(shown.get(name, "–") for name in names)]) + " |")
         parts.append("\n".join(lines) + "\n")
     if under := note(frame):
         parts.append(f"{under}\n")
     return "\n".join(parts)
+
+
+def _fewest(counts) -> int:
+    """The least count of items of some cells, those left out that are of nothing counted; 0 without any."""
+    return int(counts[counts > 0].min()) if (counts > 0).any() else 0
 
 
 def named(metric: str) -> str:
@@ -137,7 +142,7 @@ def note(frame: pd.DataFrame) -> str:
             f"[a, b]: the interval where its ends do not lie ± half from the mean: cut to what a score can be{why}."
         )
     if measured["n"].any():
-        said.append("n: test items behind a value of one replicate.")
+        said.append(f"n: test items behind a value of one replicate{_least_of(measured)}.")
     if measured["majority"].notna().any():
         if measured["replicates"].max() < FEWEST:
             said.append(f"Nothing is bold with fewer than {FEWEST} replicates.")
@@ -164,6 +169,13 @@ def note(frame: pd.DataFrame) -> str:
     if "score" in set(frame["metric"]):
         said.append("Score: the mean over tasks of different metrics, each in its own.")
     return " ".join(said)
+
+
+def _least_of(measured) -> str:
+    """What is said of n where the cells of a row are of unlike numbers of items; "" else."""
+    counted = measured[measured["n"] > 0]
+    uneven = counted.groupby(["panel", "row"])["n"].nunique().gt(1).any()
+    return ", of the cell of a row that has the fewest" if uneven else ""
 
 
 def _majority(metrics) -> str:

@@ -134,7 +134,7 @@ class Results:
         if not rows:
             raise MaskLabError(f"scores: nothing was measured of {reading.words(self.view)}")
         frame = pd.DataFrame(rows, columns=["x", "value", "low", "high", "spread", "replicates", "items"])
-        return frame.assign(n=self.items_behind(reading))
+        return frame.assign(n=self.items_behind(reading, replicates))
 
     def null(self, reading: Reading, kind: str) -> Values | None:
         """What a null of that kind gives; None where the study has no such null, or this metric none."""
@@ -154,11 +154,19 @@ class Results:
         """(task, split, training size) that a reading is the mean of, or that its curve is over."""
         return frozenset(self.index.parts(self.index.picked(reading)))
 
-    def items_behind(self, reading: Reading) -> int:
-        """Test items behind a value of a replicate, all its tasks together; 0 where nothing was measured."""
+    def items_behind(self, reading: Reading, replicates=None) -> int:
+        """Test items behind a value of a replicate, all its tasks together; 0 where nothing was measured.
+
+        Where replicates differ (in how many tokens they masked, say), those of the one with the fewest. replicates: of
+        these alone.
+        """
         rows, columns = self.index.picked(reading), self.index.columns
-        counts = {(columns["task"][row], columns["split"][row]): int(columns["n"][row]) for row in rows}
-        return sum(counts.values())
+        counts: dict[int, dict] = {}
+        for row in rows:
+            replicate, part = int(columns["replicate"][row]), (columns["task"][row], columns["split"][row])
+            counts.setdefault(replicate, {})[part] = int(columns["n"][row])
+        kept = counts if replicates is None else {r: own for r, own in counts.items() if r in replicates}
+        return min((sum(own.values()) for own in kept.values()), default=0)
 
     def majority(self, reading: Reading) -> Values | None:
         """What always giving one answer scores; None of what is no score of a task."""

@@ -15,7 +15,7 @@ def ranks(results, chosen) -> pd.DataFrame:
             shared = results.shared(leaves(effects))
             for label, effect in effects.items():
                 (reading, *_) = effect.readings() if hasattr(effect, "readings") else [effect]
-                steps, n = results.rows(reading)["step"], results.items_behind(reading)
+                steps, n = results.rows(reading)["step"], results.items_behind(reading, shared)
                 made, metric = effect_estimate(effect, results, replicates=shared), effect.unit(results.view)
                 step = int(steps.max()) if len(steps) else 0  # a probe with `subspace: null` measures but a part of it
                 cells.append(filled(made, heading, row, reading.recipe, label, metric, step, n))
