@@ -292,6 +292,15 @@ def test_a_row_of_ranks_is_over_the_replicates_that_all_its_cells_have(config, e
     assert cells["Effective rank", "the gap", "MLM"] == pytest.approx(7.5)
 
 
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "figure_law"])
+def test_curves_of_a_panel_are_over_the_replicates_that_all_of_them_have(name, config, exact):
+    """The third is of another language, and MLM alone has it."""
+    scores = exact.scores
+    fewer = scores[(scores["replicate"] < 3) | (scores["recipe"] == "mae-mlm")]
+    _, data = shown(config, Results(exact.view, fewer, models=exact.models), "figures", name)
+    assert set(data["replicates"]) == {2} and "mae-mlm" in set(data["recipe"])
+
+
 # --- claims -------------------------------------------------------------------------------
 
 
@@ -454,6 +463,15 @@ def test_the_rank_of_a_law_is_an_axis(laws):
     assert by["gap", 8] == pytest.approx(1, abs=0.3) and by["mask-positions", 48] == pytest.approx(0.05, abs=0.01)
     nothing_overlaps(figure)
     all_is_in_view(figure)
+
+
+def test_a_row_of_laws_is_over_the_replicates_that_its_models_of_all_laws_have(laws):
+    exact = synthetic.results(laws, "mae-law", lawful, noise=0)
+    (high,) = exact.view.panels["rank 48"].values()
+    lacking = (exact.scores["recipe"] == high) & (exact.scores["replicate"] > 2)
+    fewer = Results(exact.view, exact.scores[~lacking], models=exact.models)
+    _, data = drawn(laws, fewer, "figures", "figure_law")
+    assert set(data["replicates"]) == {2} and set(data["x"]) == {8, 48}
 
 
 def test_against_the_loss_every_row_says_which_law_it_is_of(laws):

@@ -1,6 +1,7 @@
 """Figures 1a, 1b, 3 and 4, and the share of [MASK]s that real tokens do not span.
 
-Curves are means over replicates, with what nothing learned gives beside them.
+Curves are means over replicates, with what nothing learned gives beside them: all of a panel of the study are over the
+replicates that all of them have, since each may have a language of its own.
 
 Figure 1a is drawn with the rank of the states, as the paper's formula says, and of the centred states, as its words
 ("variance") say.
@@ -25,15 +26,16 @@ from masklab.report.marks import (
     unit,
     write_note,
 )
-from masklab.scores.reading import nulls_of
+from masklab.scores.reading import leaves, nulls_of
 from masklab.studies.mae.select import COSTS, DELTA
 
+MASKS = "mask-positions"
 INPUTS = {
     "masked": ("with [MASK]", {"color": "#D55E00", "marker": "s", "linestyle": "-"}),
     "unmasked": ("without [MASK]", {"color": "#0072B2", "marker": "o", "linestyle": (0, (5, 1.5))}),
 }
 IN_PLACE = {
-    "mask-positions": ("[MASK]s", {"color": "#D55E00", "marker": "s", "linestyle": "-"}),
+    MASKS: ("[MASK]s", {"color": "#D55E00", "marker": "s", "linestyle": "-"}),
     "random-words": ("random words in their places", {"color": "#009E73", "marker": "^", "linestyle": (0, (1, 1.2))}),
     "hidden-words": ("the words they hide", {"color": "#0072B2", "marker": "o", "linestyle": (0, (5, 1.5))}),
 }
@@ -59,15 +61,25 @@ def _finished(figure, data, handles, *kinds, what="test items", beside=False):
     return figure, pd.concat(data, ignore_index=True)
 
 
-def _by_layer(axes, results, reading, look, nulls=True, **about):
-    """The curve of a reading over layers, and its nulls in grey; frames of what is drawn."""
+def _nulls(results, reading):
+    """Kind -> reading of the nulls of a reading that are drawn."""
+    return {kind: null for kind, null in nulls_of(reading, results.view).items() if kind in NULLS}
+
+
+def _shared(results, chosen, beside=None):
+    """The replicates that all of a panel's readings have; of what `beside` holds (None: of all) their nulls, too."""
+    nulls = [_nulls(results, reading).values() for reading in leaves(chosen if beside is None else beside)]
+    return results.shared(leaves([chosen, nulls]))
+
+
+def _by_layer(axes, results, reading, look, shared, nulls=True, **about):
+    """The curve of a reading over layers, and its nulls in grey; frames of what is drawn, over `shared` replicates."""
     drawn = {"": (reading, look)}
-    for kind, null in nulls_of(reading, results.view).items():
-        if nulls and kind in NULLS:
-            drawn[kind] = (null, NULLS[kind] | THIN | {"linestyle": look["linestyle"]})
+    for kind, null in _nulls(results, reading).items() if nulls else ():
+        drawn[kind] = (null, NULLS[kind] | THIN | {"linestyle": look["linestyle"]})
     frames = []
     for kind, (own, its) in drawn.items():
-        frame = results.summary(own)
+        frame = results.summary(own, shared)
         band(axes, frame, its)
         frames.append(frame.assign(**about, recipe=own.recipe, null=kind).rename(columns={"x": "layer"}))
     axes.set_xlabel("Layer")
@@ -92,11 +104,11 @@ def figure1a(results, chosen):
     figure, grid = style.grid(len(chosen), max(map(len, chosen.values())), HEIGHT * len(chosen), sharey="row")
     data, letters = [], iter(range(grid.size)) if grid.size > 1 else iter([None])
     for row, (title, recipes) in zip(grid, chosen.items(), strict=True):
-        first = len(data)
+        first, shared = len(data), _shared(results, recipes)
         for axes, (label, readings) in zip(row, recipes.items(), strict=False):
             for split, reading in readings.items():
                 about = {"panel": title, "label": label, "split": split, "metric": reading.metric}
-                data += _by_layer(axes, results, reading, INPUTS[split][1], **about)
+                data += _by_layer(axes, results, reading, INPUTS[split][1], shared, **about)
             _titled(axes, chosen, title, label, letters)
         for axes in row[len(recipes) :]:
             axes.remove()
@@ -113,10 +125,11 @@ def figure1b(results, chosen):
     data, letters = [], iter(range(grid.size))
     for row, (title, forms) in zip(grid, chosen.items(), strict=True):
         begun = len(data)
+        shared = _shared(results, forms, [next(iter(readings.values())) for readings in forms.values()])
         for axes, (metric, readings) in zip(row, forms.items(), strict=True):
             for number, (label, reading) in enumerate(readings.items()):
-                about = {"panel": title, "label": label, "split": "mask-positions", "metric": metric}
-                data += _by_layer(axes, results, reading, looks[label], nulls=number == 0, **about)
+                about = {"panel": title, "label": label, "split": MASKS, "metric": metric}
+                data += _by_layer(axes, results, reading, looks[label], shared, number == 0, **about)
             _titled(axes, chosen, title, f".9-{FORMS[metric]}", letters)
         _from_zero(row[0], data[begun:])
         row[0].set_ylabel("Rank of [MASK]s alone")
@@ -130,10 +143,11 @@ def figure_outside(results, chosen):
     data, letters = [], iter(range(grid.size)) if grid.size > 1 else iter([None])
     for row, (title, recipes) in zip(grid, chosen.items(), strict=True):
         first = len(data)
+        shared = _shared(results, recipes, [readings[MASKS] for readings in recipes.values()])
         for axes, (label, readings) in zip(row, recipes.items(), strict=False):
             for place, reading in readings.items():
                 about = {"panel": title, "label": label, "split": place, "metric": reading.metric}
-                data += _by_layer(axes, results, reading, IN_PLACE[place][1], nulls=place == "mask-positions", **about)
+                data += _by_layer(axes, results, reading, IN_PLACE[place][1], shared, place == MASKS, **about)
             axes.yaxis.set_major_locator(MaxNLocator(5))
             _titled(axes, chosen, title, label, letters)
         for axes in row[len(recipes) :]:
@@ -151,15 +165,15 @@ def figure3(results, chosen):
     data, drawn, letters = [], [], iter(range(grid.size))
     kind = kind_of(results, [[own["score"] for own in curves.values()] for curves in chosen.values()])
     for row, (title, curves) in zip(grid, chosen.items(), strict=True):
-        readings = [own["score"] for own in curves.values()]
-        scores = dict(zip(curves, map(results.summary, readings), strict=True))
+        readings, shared = [own["score"] for own in curves.values()], results.shared(leaves(curves))
+        scores = {label: results.summary(own["score"], shared) for label, own in curves.items()}
         mlm = next(iter(curves))
         last = float(scores[mlm].sort_values("x")["value"].iloc[-1])
-        drawn.append(levels.levels(results, readings))
+        drawn.append(levels.levels(results, readings, shared))
         for axes, cost in zip(row, COSTS, strict=True):
             apart = [] if cost != "tokens" else list(curves)  # recipes of one batch size read as many at a step
             for label, own in curves.items():
-                costs = results.summary(own[cost]).set_index("x")["value"]
+                costs = results.summary(own[cost], shared).set_index("x")["value"]
                 frame = scores[label].assign(cost=scores[label]["x"].map(costs)).dropna(subset=["cost"])
                 place = (apart.index(label), len(apart)) if apart else (0, 1)
                 curve(axes, frame, looks[label], kind, place, x="cost")
@@ -187,9 +201,10 @@ def figure4(results, chosen):
             if what not in own:
                 axes.remove()
                 continue
-            frame = pd.concat([_described(results, title, reading) for reading in own[what]], ignore_index=True)
+            shared = results.shared(own[what])
+            frame = pd.concat([_described(results, title, each, shared) for each in own[what]], ignore_index=True)
             frame["delta"] = [results.view.fact(recipe, DELTA) for recipe in frame["recipe"]]
-            level, metric = levels.levels(results, own[what]), unit(results, own[what])
+            level, metric = levels.levels(results, own[what], shared), unit(results, own[what])
             shares, mlm = frame.dropna(subset=["delta"]), frame[frame["delta"].isna()]
             handles["masked autoencoder"] = bars(axes, shares["delta"], shares, **AUTOENCODER)
             for each in mlm.itertuples():
@@ -206,6 +221,6 @@ def figure4(results, chosen):
     return _finished(figure, data, handles | levels.keys(drawn), "bar", "band")
 
 
-def _described(results, title, reading):
+def _described(results, title, reading, shared):
     label = results.view.label(reading.recipe, title)
-    return results.summary(reading).assign(panel=title, label=label, recipe=reading.recipe)
+    return results.summary(reading, shared).assign(panel=title, label=label, recipe=reading.recipe)

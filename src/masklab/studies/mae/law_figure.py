@@ -28,13 +28,17 @@ LOOKS |= {"mask-positions": LOOKS["masks"], "hidden-words": ("the words they hid
 
 
 def figure_law(results, chosen):
-    """A row per way of pre-training: ranks in the last layer, gaps, and shares outside, against the rank of T."""
+    """A row per way of pre-training: ranks in the last layer, gaps, and shares outside, against the rank of T.
+
+    A row is over the replicates that its models of all laws have.
+    """
     figure, grid = style.grid(len(chosen), len(COLUMNS), HEIGHT * len(chosen), sharex=True)
     data, shown, letters = [], {}, iter(range(grid.size))
     for row, (label, own) in zip(grid, chosen.items(), strict=True):
+        shared = results.shared(leaves(own))
         width = results.view.fact(next(iter(own["masks"].values())).recipe, "encoder.hidden")
         for axes, (title, whats) in zip(row, COLUMNS.items(), strict=True):
-            frames = [_points(results, own[what]).assign(label=label, what=what) for what in whats]
+            frames = [_points(results, own[what], shared).assign(label=label, what=what) for what in whats]
             frames = [frame for frame in frames if len(frame)]
             axes.set_xscale("log")
             for number, frame in enumerate(frames):
@@ -57,13 +61,13 @@ def figure_law(results, chosen):
     return figure, pd.concat(data, ignore_index=True)
 
 
-def _points(results, by_rank) -> pd.DataFrame:
+def _points(results, by_rank, shared) -> pd.DataFrame:
     """x, value, low, high, ... of effects or readings by rank of T; without those that were not measured."""
     rows = []
     for x, effect in by_rank.items():
-        made = effect_estimate(effect, results)
+        made = effect_estimate(effect, results, replicates=shared)
         if made.replicates:
             reading = effect if isinstance(effect, Reading) else leaves(effect)[0]
             rows.append((x, made.value, made.low, made.high, made.replicates, made.items, reading.recipe,
-                         results.items_behind(reading)))  # fmt: skip
+                         results.items_behind(reading, shared)))  # fmt: skip
     return pd.DataFrame(rows, columns=["x", "value", "low", "high", "replicates", "items", "recipe", "n"])
