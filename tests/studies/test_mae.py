@@ -220,6 +220,20 @@ def test_curves_have_the_interval_of_their_replicates(config, results):
     assert set(greys["recipe"]) == {f"untrained.{name}" for name in ("mae-mlm", "mae-mae", "mae-80-10-10")}
 
 
+def test_figures_name_the_shares_of_their_own_probe():
+    """Of the norm that a subspace holds, and of the variance that a rank counts."""
+    config = config_of({"probes": {"mae-rank": {"subspace": 0.95, "threshold": 0.8}}})
+    results = synthetic.results(config, "mae", world)
+    figure, _ = shown(config, results, "figures", "figure_outside")
+    said = figure.legends[0].get_title().get_text().replace("\n", " ")
+    assert said.startswith("the subspace holds .95 of the squared norm of real tokens; mean with its 95 % interval")
+    assert "n = 100 tokens or more in the places of [MASK]s" in said
+    figure, _ = shown(config, results, "figures", "figure1a")
+    assert figure.axes[0].get_ylabel() == ".8-effective rank"
+    figure, _ = shown(config, results, "figures", "figure1b")
+    assert ".8-effective rank, centred" in figure.axes[1].get_title(loc="left")
+
+
 def test_figures_in_numbers(config, exact):
     _, data = shown(config, exact, "figures", "figure3")
     own = data[data["recipe"] == "mae-mae"].set_index("metric")

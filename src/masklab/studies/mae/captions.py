@@ -8,8 +8,9 @@ FIGURES = {
     "figure1a_centred": "Figure 1a with the mean state subtracted first.",
     "figure1b": "Effective rank of the states at [MASK] alone, by layer, plain and with the mean subtracted.",
     "figure_outside": (
-        "Share of the squared norm outside the subspace that holds .99 of real tokens', by layer: of [MASK]s, of random"
-        " words in their places, and of the words that stood there; the last is .01 up to sampling."
+        "Share of the squared norm outside the subspace that holds nearly all of real tokens', by layer: of [MASK]s, of"
+        " random words in their places, and of the words that stood there; the last is what the subspace leaves out of"
+        " real tokens, up to sampling."
     ),
     "figure_law": (
         "Against the rank of the law's log conditionals T, which is known: the rank of states in the last layer (of T"
@@ -32,6 +33,7 @@ TABLES = {
     "table3": "Effective rank of real tokens after pre-training and after fine-tuning.",
     "ranks": (
         "The gap of effective ranks between masked and unmasked inputs and its parts, and shares of the squared norm"
-        " outside the subspace that holds .99 of real tokens'; means over the layers."
+        " outside the subspace that holds nearly all of real tokens'; means over the layers. n: tokens, of the"
+        " replicate that has the fewest."
     ),
 }

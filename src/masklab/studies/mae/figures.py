@@ -42,6 +42,7 @@ IN_PLACE = {
 FORMS = {"rank": "effective rank", "rank_centred": "effective rank, centred"}
 NULLS = {"untrained": {"color": "0.35", "marker": "x"}, "shuffled": {"color": "0.6", "marker": "+"}}
 THIN = {"linewidth": 0.8, "markersize": 4, "zorder": 1}
+FEWEST = "tokens or more"  # what `n` counts: those of the replicate with the fewest
 HEIGHT = 2.1  # of a row of axes, in inches
 AXES = {"seconds": "Time (s)", "flops": "FLOPs", "tokens": "Tokens"}
 TITLES = {"sentences": "Mean over sentence tasks", "answers": "Answer extraction"}
@@ -54,11 +55,20 @@ def _titled(axes, chosen, title, said, letters):
     style.panel_title(axes, said if len(chosen) == 1 else f"{title}: {said}" if said else title, next(letters))
 
 
-def _finished(figure, data, handles, *kinds, what="test items", beside=False):
+def _finished(figure, data, handles, *kinds, what="test items", beside=False, said=""):
+    """Legend and small print, which `said` begins; the figure and all that is drawn."""
     handles = handles | interval_key(data, *kinds)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, note(data, what, beside))
+    write_note(figure, said + note(data, what, beside))
     return figure, pd.concat(data, ignore_index=True)
+
+
+def _setting(results, chosen, key) -> str:
+    """What the probes of ranks behind some readings say of a key that is a share: ".9", or ".9 or .95" of two."""
+    view = results.view
+    probes = {name for reading in leaves(chosen) for name in view.measured_by(reading.recipe, ["rank"])}
+    shares = {view.probes[name][key] for name in probes} - {None}
+    return " or ".join(f"{share:g}".lstrip("0") for share in sorted(shares))
 
 
 def _nulls(results, reading):
@@ -113,9 +123,9 @@ def figure1a(results, chosen):
         for axes in row[len(recipes) :]:
             axes.remove()
         _from_zero(row[0], data[first:])
-        row[0].set_ylabel(f".9-{FORMS[data[-1]['metric'].iloc[0]]}")
+        row[0].set_ylabel(f"{_setting(results, recipes, 'threshold')}-{FORMS[data[-1]['metric'].iloc[0]]}")
     handles = dict(key(name, **look) for name, look in INPUTS.values())
-    return _finished(figure, data, handles | _greys(data), "band", what="tokens")
+    return _finished(figure, data, handles | _greys(data), "band", what=FEWEST)
 
 
 def figure1b(results, chosen):
@@ -130,11 +140,11 @@ def figure1b(results, chosen):
             for number, (label, reading) in enumerate(readings.items()):
                 about = {"panel": title, "label": label, "split": MASKS, "metric": metric}
                 data += _by_layer(axes, results, reading, looks[label], shared, number == 0, **about)
-            _titled(axes, chosen, title, f".9-{FORMS[metric]}", letters)
+            _titled(axes, chosen, title, f"{_setting(results, readings, 'threshold')}-{FORMS[metric]}", letters)
         _from_zero(row[0], data[begun:])
         row[0].set_ylabel("Rank of [MASK]s alone")
     handles = dict(key(label, **look) for label, look in looks.items()) | _greys(data)
-    return _finished(figure, data, handles, "band", what="tokens")
+    return _finished(figure, data, handles, "band", what=FEWEST)
 
 
 def figure_outside(results, chosen):
@@ -155,7 +165,9 @@ def figure_outside(results, chosen):
         _from_zero(row[0], data[first:])
         row[0].set_ylabel("Share of squared norm outside")
     handles = dict(key(name, **look) for name, look in IN_PLACE.values())
-    return _finished(figure, data, handles | _greys(data), "band", what="tokens")
+    held = _setting(results, chosen, "subspace")
+    said = f"the subspace holds {held} of the squared norm of real tokens; "
+    return _finished(figure, data, handles | _greys(data), "band", what=f"{FEWEST} in the places of [MASK]s", said=said)
 
 
 def figure3(results, chosen):

@@ -57,7 +57,7 @@ def figure_law(results, chosen):
     shown["width of the encoder"] = WIDTH
     handles = dict(key(name, **look) for name, look in shown.items()) | interval_key(data, "bar")
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, note(data, "tokens", beside=True))
+    write_note(figure, note(data, "tokens or more", beside=True))
     return figure, pd.concat(data, ignore_index=True)
 
 

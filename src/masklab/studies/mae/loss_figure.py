@@ -40,7 +40,7 @@ def figure_loss(results, chosen):
             data += frames
     handles = dict(key(label, **look) for label, look in looks.items()) | interval_key(data, "bar")
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, note(data, "tokens"))
+    write_note(figure, note(data, "tokens or more"))
     return figure, pd.concat(data, ignore_index=True)
 
 
