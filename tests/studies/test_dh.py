@@ -12,6 +12,7 @@ from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
 from masklab.report.cells import TIDY, markdown
 from masklab.report.figure_files import write_figure
+from masklab.scores.results import Results
 from masklab.scores.view import View
 from masklab.studies import claims_of, find
 from masklab.studies.dh import FIGURES, TABLES
@@ -124,6 +125,35 @@ def test_a_figure_draws_its_data(name, config, results, tmp_path):
     assert first == (tmp_path / f"{name}.png").read_bytes()
     nothing_overlaps(figure)
     all_is_in_view(figure)
+
+
+def lacking(results, dropped):
+    """The same scores without the third replicate of the recipes that are to be `dropped`, by their starting point."""
+    starts = results.scores["recipe"].map({name: start_of(facts) for name, facts in results.view.recipes.items()})
+    kept = results.scores[~(dropped(starts) & (results.scores["replicate"] == COUNT))]
+    return Results(results.view, kept, models=results.models)
+
+
+@pytest.mark.parametrize("name", ["figure2", "figure7", "figure_dose"])
+def test_curves_of_a_row_are_over_the_replicates_that_all_of_them_have(name, config, results):
+    """The third is of another language, of another majority too, and w/ DH alone has it."""
+    scores = results.scores.copy()
+    scores.loc[(scores["metric"] == "majority") & (scores["replicate"] == COUNT), "value"] = 0.9
+    fewer = lacking(Results(results.view, scores), lambda starts: starts != WITH)
+    _, data = shown(config, fewer, "figures", name)
+    assert set(data["replicates"]) == {COUNT - 1} and np.allclose(data["majority"], 0.5)
+    assert "dh-single-with" in set(data["recipe"]) or name == "figure7"
+
+
+def test_accuracies_and_gaps_of_checkpoints_are_over_the_same_replicates(config, results):
+    scores = results.scores.copy()
+    gap = scores["metric"] == "gap"
+    scores.loc[gap & (scores["replicate"] == COUNT), "value"] += 1
+    fewer = Results(results.view, scores[gap | (scores["replicate"] < COUNT)], models=results.models)
+    _, data = shown(config, fewer, "figures", "figure_course")
+    _, known = shown(config, results, "figures", "figure_course")
+    assert set(data["replicates"]) == {COUNT - 1}
+    assert np.allclose(data["gap"], known["gap"], atol=0.05)
 
 
 def test_values_and_intervals(config, results):

@@ -11,6 +11,7 @@ from masklab.config import layered, load, plain
 from masklab.errors import MaskLabError
 from masklab.phrases import OTHERS, SYNONYMS
 from masklab.report.cells import TIDY
+from masklab.scores.results import Results
 from masklab.scores.view import View
 from masklab.studies import claims_of, find
 from masklab.studies.dh.section6 import LOW, PARTS, STARTS
@@ -118,6 +119,17 @@ def test_what_a_figure_draws_is_what_was_measured(name, config, results):
         assert set(data["updates"]) == set(probe.updates)
     nothing_overlaps(figure)
     all_is_in_view(figure)
+
+
+@pytest.mark.parametrize("name", ["figure_replaced", "figure_replaced_course"])
+def test_curves_of_a_panel_are_over_the_replicates_that_all_of_them_have(name, config, results):
+    """The third is of another language, and w/ DH alone has it."""
+    scores = results.scores
+    others = [recipe for recipe, facts in results.view.recipes.items() if start_of(facts) != WITH]
+    fewer = scores[~(scores["recipe"].isin(others) & (scores["replicate"] == COUNT))]
+    found = Results(results.view, fewer, models=results.models)
+    _, data = find("dh", config.studies["dh"], "figures", name).draw(found)
+    assert set(data["replicates"]) == {COUNT - 1} and set(data["start"]) == set(STARTS)
 
 
 def test_the_table_has_correlations_distances_and_accuracies(config, results):

@@ -10,6 +10,7 @@ from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
 from masklab.phrases import EXAMPLE, LEVELS, WORD
 from masklab.report.cells import TIDY
+from masklab.scores.results import Results
 from masklab.scores.view import View
 from masklab.studies import claims_of, find
 
@@ -56,6 +57,15 @@ def test_the_figure_has_a_curve_for_every_level(config, results):
     assert len(drawn) == 2 * len(LEVELS)
     nothing_overlaps(figure)
     all_is_in_view(figure)
+
+
+def test_curves_of_a_panel_are_over_the_replicates_that_all_of_them_have(config, results):
+    """Of words the last replicate has none: no synonym was found for any."""
+    scores, last = results.scores, results.scores["replicate"].max()
+    fewer = scores[~(scores["split"].str.startswith(WORD) & (scores["replicate"] == last))]
+    assert last > 1
+    _, data = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(Results(results.view, fewer))
+    assert set(data["replicates"]) == {last - 1} and set(data["level"]) == set(LEVELS)
 
 
 def test_the_table_has_correlations_with_intervals_and_distances(config, results):

@@ -4,7 +4,7 @@ The paper draws a curve per domain and starting point into one panel. Here a pan
 starting points, since a sentence compares starting points on a domain: w/ DH and w/o DH in two strong colours, the
 nulls (scratch, shuffled weights, a bag of synsets, the majority) in greys behind them. A row is a mix of fine-tuning
 data. Curves are means over replicates with intervals where the paper has single runs, drawn side by side so that their
-intervals can be told apart.
+intervals can be told apart. All of a row are over the replicates that all of them have: each has a language of its own.
 """
 
 import numpy as np
@@ -27,6 +27,7 @@ from masklab.report.marks import (
     write_note,
 )
 from masklab.report.rows import mean_of
+from masklab.scores.reading import leaves
 from masklab.studies.dh.select import (
     BAG,
     BAGS,
@@ -78,26 +79,30 @@ def frames(results, chosen) -> pd.DataFrame:
     """Every point: spelling, mix, start, domain, x (examples), value, low, high, replicates, items, n, majority."""
     parts = []
     for (spelling, share), starts in chosen.items():
-        for start, curves in starts.items():
-            for domain, reading in curves.items():
-                if not results.values(reading).replicates:
-                    continue
-                frame = results.summary(reading)
-                parts.append(_described(results, reading, frame, spelling, share, start, domain))
-        for domain, reading in next(iter(starts.values())).items():
-            for kind, name in BAGS.items():
-                bag = results.view.nulls.get(reading.recipe, {}).get(kind)
-                if bag is not None and results.values(reading.of(bag)).replicates:
-                    frame = results.summary(reading.of(bag))
-                    parts.append(_described(results, reading, frame, spelling, share, name, domain))
+        drawn = [
+            (start, domain, reading, reading) for start, own in starts.items() for domain, reading in own.items()
+        ] + [
+            (name, domain, reading, reading.of(bag))
+            for domain, reading in next(iter(starts.values())).items()
+            for kind, name in BAGS.items()
+            if (bag := results.view.nulls.get(reading.recipe, {}).get(kind)) is not None
+        ]
+        shared = results.shared(curve for *_, curve in drawn)
+        for start, domain, reading, curve in drawn:
+            if results.values(curve).replicates:
+                frame = results.summary(curve, shared)
+                parts.append(_described(results, reading, frame, shared, spelling, share, start, domain))
     if not parts:
         raise MaskLabError("scores: none of the starting points was fine-tuned")
     return pd.concat(parts, ignore_index=True)
 
 
-def _described(results, reading, frame, spelling, share, start, domain):
+def _described(results, reading, frame, shared, spelling, share, start, domain):
+    """A curve with what it is of; its majority is that of the shared replicates, too."""
     (task,) = reading.tasks
     chance = results.majority(reading)
+    if chance is not None and shared is not None:
+        chance = chance.at([replicate for replicate in chance.replicates if replicate in shared])
     level = np.nan if chance is None else mean_of(chance)
     facts = {"spelling": spelling, "share": share, "mix": results.view.tasks[task]["mix"], "start": start}
     return frame.assign(**facts, recipe=reading.recipe, task=task, domain=domain, majority=level)
@@ -174,12 +179,13 @@ def dose(results, chosen):
     """Accuracy on each domain against the share of mixed forms, a curve per size (at most four), a row per mix."""
     parts = []
     for share, domains in chosen.items():
+        shared = results.shared(leaves(domains))
         for domain, curves in domains.items():
             for amount, reading in curves.items():
                 if results.values(reading).replicates:
-                    frame = results.summary(reading).rename(columns={"x": "train_size"})
+                    frame = results.summary(reading, shared).rename(columns={"x": "train_size"})
                     at = np.nan if amount == SCRATCH else amount
-                    parts.append(_described(results, reading, frame, "single", share, "", domain).assign(x=at))
+                    parts.append(_described(results, reading, frame, shared, "single", share, "", domain).assign(x=at))
     if not parts:
         raise MaskLabError("scores: no model of mixed forms was fine-tuned")
     data = pd.concat(parts, ignore_index=True)
@@ -229,14 +235,15 @@ def _spread(values: list, most: int) -> list:
 def course(results, chosen):
     """Accuracy of w/ DH against the gap of its checkpoints to the floor: a curve per domain, a panel per mix."""
     gap, curves = chosen
-    at = results.summary(gap).set_index("x")
+    shared = results.shared(leaves(chosen))
+    at = results.summary(gap, shared).set_index("x")
     parts = []
     for share, domains in curves.items():
         for domain, reading in domains.items():
-            frame = results.summary(reading).rename(columns={"x": "step"})
+            frame = results.summary(reading, shared).rename(columns={"x": "step"})
             frame = frame[frame["step"].isin(at.index)]
             frame = frame.assign(x=at.loc[frame["step"], "value"].to_numpy(), size=reading.sizes)
-            parts.append(_described(results, reading, frame, "single", share, WITH, domain))
+            parts.append(_described(results, reading, frame, shared, "single", share, WITH, domain))
     data = pd.concat(parts, ignore_index=True)
     figure, grid = style.grid(1, len(curves), 2.3, sharey=True, sharex=True)
     for index, (axes, share) in enumerate(zip(grid[0], curves, strict=True)):

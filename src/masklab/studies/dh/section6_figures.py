@@ -2,7 +2,8 @@
 
 The paper's Figure 4 has the correlation over steps and over data sizes, a curve per level of features, and so has the
 figure of text. On the pseudo-language a column says which replacements count: all of them, as in the paper, whose
-paraphrases are noisy; true synonyms alone; other features alone.
+paraphrases are noisy; true synonyms alone; other features alone. Curves of a panel are over the replicates that all of
+them have.
 """
 
 import pandas as pd
@@ -65,10 +66,11 @@ def _frame(results, readings):
     """Every point: level, part, start, recipe, task, x, value, low, high, spread, replicates, items, n."""
     parts = []
     for (name, part), starts in readings.items():
+        shared = results.shared(starts.values())
         for start, reading in starts.items():
             if results.values(reading).replicates:
                 said = {"level": name, "part": part, "start": start, "recipe": reading.recipe, "task": reading.tasks[0]}
-                parts.append(results.summary(reading).assign(**said))
+                parts.append(results.summary(reading, shared).assign(**said))
     if not parts:
         raise MaskLabError("scores: no features were replaced")
     order = ["level", "part", "start", "recipe", "task", "x", "value", "low", "high", "spread", "replicates", "items"]
@@ -105,11 +107,12 @@ def text(results, chosen):
     """Figure 4: a row per recipe and task, over the updates of fine-tuning and over training examples."""
     view, parts = results.view, []
     for (recipe, task), levels in chosen.items():
+        shared = results.shared(reading for readings in levels.values() for reading in readings if reading is not None)
         for level, readings in levels.items():
             for axis, reading in zip(AXES, readings, strict=True):
                 if reading is not None and results.values(reading).replicates:
                     said = {"recipe": recipe, "label": view.label(recipe), "task": task, "level": level, "axis": axis}
-                    parts.append(results.summary(reading).assign(**said))
+                    parts.append(results.summary(reading, shared).assign(**said))
     if not parts:
         raise MaskLabError("scores: no features were replaced")
     data = pd.concat(parts, ignore_index=True)
