@@ -14,7 +14,7 @@ from masklab.report.cells import TIDY, markdown
 from masklab.report.figure_files import write_figure
 from masklab.scores.results import Results
 from masklab.scores.view import View
-from masklab.studies import claims_of, find
+from masklab.studies import caption, claims_of, find
 from masklab.studies.dh import FIGURES, TABLES
 from masklab.studies.dh.figures import mix_words
 from masklab.studies.dh.select import (
@@ -283,6 +283,17 @@ def test_mixes_are_drawn_from_facts():
     changed = config_of({"tasks": {"patterns-single-10": {"mix": 0.25}}})
     _, data = shown(changed, synthetic.results(changed, "dh", paper), "figures", "figure3b")
     assert set(data["mix"]) == {0.25} and mix_words(0.25) == "75 % A-D1, 25 % B-D2"
+    said = caption("dh", changed.studies["dh"], "figures", "figure3b")
+    assert "fewer than half of them from B-D2" in said and "tenth" not in said
+
+
+def test_captions_of_section_6_say_what_is_compared(config):
+    """Columns of a table are about features that each classifier chose, and so no replicate's n is that of another."""
+    study = config.studies["dh"]
+    for section, name in (("figures", "figure_replaced"), ("tables", "replaced")):
+        said = caption("dh", study, section, name)
+        assert "about unlike features; where they are drawn, they are the same for all." in said and "half" not in said
+    assert "n: features, of the replicate that has the fewest" in said
 
 
 def test_what_a_figure_lacks_is_said(config):

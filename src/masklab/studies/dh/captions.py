@@ -6,7 +6,11 @@ DOMAINS = (
     " drawn from. w/ DH: pre-trained on text in which both forms of a synset have the same contexts; w/o DH: each chain"
     " keeps to one form"
 )
-HALF, NONE, SOME = "half of them from B-D2", "all of them from A-D1", "a tenth of them from B-D2"
+HALF, NONE, SOME = "half of them or more from B-D2", "all of them from A-D1", "fewer than half of them from B-D2"
+OWN = (
+    "Each classifier has features of its own replaced, those that are the most salient to it, so that columns are about"
+    " unlike features; where they are drawn, they are the same for all."
+)
 BEFORE = "how far the predictions of the pre-trained model lie apart beside the two features"
 FIGURES = {
     "figure1": "How a sequence comes about: two walks over synsets, spelt with and without the property.",
@@ -25,7 +29,7 @@ FIGURES = {
     "figure_course": "Not in the paper: accuracy after fine-tuning checkpoints of w/ DH, against how far their loss is"
     f" from the least possible one. {DOMAINS}.",
     "figure_replaced": "Section 6 on the pseudo-language: how the change of the fine-tuned prediction goes with"
-    f" {BEFORE}, over all replacements (half of them by synonyms), true synonyms alone, and others alone.",
+    f" {BEFORE}, over all replacements (some of them by synonyms), true synonyms alone, and others alone. {OWN}",
     "figure_replaced_course": "The same over all replacements, in the course of fine-tuning on the largest set.",
 }
 TABLES = {
@@ -37,7 +41,8 @@ TABLES |= {
     " the mean distances (total variation), and the accuracy of the same classifiers.",
     "replaced": "Section 6 on the pseudo-language, at the largest number of examples: correlations of the change of the"
     f" fine-tuned prediction with {BEFORE}, the mean distances (total variation), and the accuracy of the same"
-    " classifiers on the examples and on the same examples in the other form.",
+    f" classifiers on the examples and on the same examples in the other form. {OWN} n: features, of the replicate that"
+    " has the fewest: a coin decides which are synonyms.",
     "stopping": "Share of fine-tunings that ended at the last update they could make (capped), not for want of"
     " improvement, and the mean update whose weights were kept.",
 }
