@@ -59,6 +59,18 @@ def test_the_figure_has_a_curve_for_every_level(config, results):
     all_is_in_view(figure)
 
 
+def test_a_task_that_is_not_measured_in_the_course_of_fine_tuning_leaves_its_axes_empty():
+    second = {"like": "dh-phrases", "tasks": ["dh-cola"], "updates": []}
+    cola = {"kind": "glue", "task": "cola", "folder": "data/glue/CoLA"}
+    more = {"probes": {"dh-phrases": MODELS, "dh-second": second}, "tasks": {"dh-cola": cola}}
+    raw = overlay(RAW, {"extends": []} | more)
+    raw["studies"] = {STUDY: raw["studies"][STUDY] | {"probes": {"dh-phrases": "all", "dh-second": "all"}}}
+    config = load(raw)
+    results = synthetic.results(config, STUDY, measured)
+    figure, data = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(results)
+    assert set(data.loc[data["task"] == "dh-cola", "axis"]) == {"training examples"} and len(figure.axes) == 4
+
+
 def test_curves_of_a_panel_are_over_the_replicates_that_all_of_them_have(config, results):
     """Of words the last replicate has none: no synonym was found for any."""
     scores, last = results.scores, results.scores["replicate"].max()
