@@ -309,6 +309,17 @@ def test_what_a_figure_lacks_is_said(config):
     assert "transfer-diminishes-B-D1" in names and "better-B-D1" not in names
 
 
+def test_probes_of_all_checkpoints_count_as_those_of_the_last_do(config):
+    """`steps: all` in place of `last`: the same claims; in place of a list: the figure of the course."""
+    every = config_of({"probes": {f"dh-{spelling}": {"steps": "all"} for spelling in ("single", "shared", "separate")}})
+    names = [[claim.name for claim in claims_of("dh", c.studies["dh"], View.of(c, "dh"))] for c in (config, every)]
+    assert names[0] == names[1] and "multi-separate-A-D1" in names[1]
+    other = config_of({"probes": {"dh-course": {"steps": "all", "sizes": [50]}}})
+    assert sizes(View.of(other, "dh"), "single") == tuple(SIZES)
+    _, data = shown(other, synthetic.results(other, "dh", paper), "figures", "figure_course")
+    assert set(data["step"]) == set(other.models["dh-single-with"].checkpoints) and set(data["train_size"]) == {50}
+
+
 def test_what_the_paper_does_not_draw(config, results, tmp_path):
     """Doses by their share, checkpoints by their gap: what is drawn is what was measured."""
     figure, data = shown(config, results, "figures", "figure_dose")

@@ -88,14 +88,14 @@ def _chains(facts, prefix):
 
 
 def sizes(view: View, spelling: str) -> tuple[int, ...]:
-    """Training sizes at which a panel's probe measures its tasks, ascending; () where it takes all rows."""
-    listed = [
-        set(facts["sizes"] or ())
-        for task in tasks(view, spelling).values()
-        for recipe in list(panels(view)[spelling].values())[:1]
-        for facts in (view.probes[name] for name in view.measured_by(recipe, ["finetune"], (task,)))
-        if facts["steps"] == "last"
-    ]
+    """Training sizes at which all of a panel's last checkpoints are measured, ascending; () where a probe takes all."""
+    listed = []
+    for recipe in panels(view).get(spelling, {}).values():
+        for task in tasks(view, spelling).values():
+            probes = [view.probes[name] for name in view.measured_by(recipe, ["finetune"], (task,))]
+            # a list of steps: that is a probe of checkpoints before the last
+            ends = [facts["sizes"] or () for facts in probes if facts["steps"] in ("last", "all")]
+            listed += [set().union(*ends)] if ends else []
     return tuple(sorted(set.intersection(*listed))) if listed else ()
 
 
@@ -168,7 +168,7 @@ def course(view: View):
     curves = {}
     for share, task in by_share.items() if recipe else ():
         probes = [view.probes[name] for name in view.measured_by(recipe, ["finetune"], (task,))]
-        early = [facts for facts in probes if isinstance(facts["steps"], list)]
+        early = [facts for facts in probes if facts["steps"] != "last"]
         if early and early[0]["sizes"]:
             size = max(early[0]["sizes"])
             shared = {"sizes": size, "step": "all", "over": "step"}
