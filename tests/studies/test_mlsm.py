@@ -232,6 +232,21 @@ def recipe_of(config, column):
     return config.studies["mlsm"].panels[panel][label]
 
 
+@pytest.mark.parametrize("name", ["figure2", "figure3", "figure4", "figure6"])
+def test_what_lies_side_by_side_is_over_the_replicates_that_all_of_it_has(name, config, exact):
+    """MLSM+MLM lacks the third, of another language: both axes of a point, curves and where they start."""
+    scores = exact.scores.copy()
+    third = scores["replicate"] == 3
+    scores.loc[third, "value"] += 0.1
+    lacking = third & scores["recipe"].str.endswith("mlsm+mlm")
+    fewer = Results(exact.view, scores[~lacking], models=exact.models)
+    _, data = shown(config, fewer, "figures", name)
+    _, known = shown(config, Results(exact.view, scores[~third], models=exact.models), "figures", name)
+    assert set(data["replicates"]) == {2}
+    for column in {"x", "y", "value", "null", "majority"} & set(data):
+        assert np.allclose(data[column], known[column], equal_nan=True)
+
+
 def test_the_published_pairs(config):
     """Table 1 as printed: its means, 14 of 17 phenomena above the diagonal of Figure 2, and labels that are clear."""
     cells = pd.read_csv(PUBLISHED, index_col="row").query("table == 1").drop(columns="table")

@@ -40,14 +40,17 @@ def kind_of(results: Results, panels) -> str:
     return "band" if max(map(len, panels)) <= BANDS and min(points) >= POINTS else "bar"
 
 
-def curves(axes, results: Results, readings: dict, looks: dict, kind=None) -> tuple[pd.DataFrame, levels.Levels]:
+def curves(
+    axes, results: Results, readings: dict, looks: dict, kind=None, shared=None
+) -> tuple[pd.DataFrame, levels.Levels]:
     """Curves by label with their intervals, the majority and the best null as lines, room for all of it.
 
     All are over the replicates that all readings have, where there are such: each may have a language of its own.
     Returns (the data drawn, those levels). readings: label -> curve; looks: label -> style; kind: how intervals are
-    drawn, "band" or "bar", those of one place side by side; None: as `kind_of` says.
+    drawn, "band" or "bar", those of one place side by side; None: as `kind_of` says. shared: over these replicates, of
+    those that all readings have.
     """
-    frames, shared = [], results.shared(readings.values())
+    frames, shared = [], shared or results.shared(readings.values())
     for number, (label, reading) in enumerate(readings.items()):
         frame = results.summary(reading, shared)
         how = kind or kind_of(results, [readings.values()])

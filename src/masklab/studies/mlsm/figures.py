@@ -109,11 +109,12 @@ def curves(results, chosen):
     kind = marks.kind_of(results, curves)
     for index, (axes, (panel, lines)) in enumerate(zip(grid, chosen.items(), strict=False)):
         told = {label: reading for label, reading in lines.items() if label is not None}
-        frame, own = marks.curves(axes, results, told, looks, kind)
+        shared = results.shared(lines.values())  # with where they start: a line leads from there to curves
+        frame, own = marks.curves(axes, results, told, looks, kind, shared)
         data.append(frame.assign(panel=panel))
         drawn.append(own)
         if None in lines:
-            start = results.summary(lines[None]).assign(x=0.0)
+            start = results.summary(lines[None], shared).assign(x=0.0)
             marks.bars(axes, start["x"], start, label=START, **BEGIN)
             begun = {label for label, reading in told.items() if results.view.fact(reading.recipe, "init")}
             for label, own_frame in frame[frame["label"].isin(begun)].groupby("label"):
@@ -144,7 +145,10 @@ def curves(results, chosen):
 
 
 def points(results, chosen) -> pd.DataFrame:
-    """A row per task and pair of recipes: x, y, their intervals, chance, the best null, whether either is above it."""
+    """A row per task and pair of recipes: x, y, their intervals, chance, the best null, whether either is above it.
+
+    All of a row are over the replicates that both recipes have: each may have a language of its own.
+    """
     rows = []
     for panel, pairs in chosen.items():
         for pair in pairs:
@@ -152,8 +156,9 @@ def points(results, chosen) -> pd.DataFrame:
             names = row_names(results.view, tasks)
             for number, task in enumerate(tasks, start=1):
                 own = [reading.of(reading.recipe, tasks=(task,)) for reading in pair]
-                x, y = (results.summary(reading).iloc[0] for reading in own)
-                kinds, level = best_of_kinds(results, own), levels.levels(results, own)
+                shared = results.shared(own)
+                x, y = (results.summary(reading, shared).iloc[0] for reading in own)
+                kinds, level = best_of_kinds(results, own, shared), levels.levels(results, own, shared)
                 row = {"panel": panel, "number": number, "row": names[task], "task": task}
                 row |= {"control": base(task) in results.view.sets.get(CONTROL, ())}
                 for axis, reading, summary in zip("xy", own, (x, y), strict=True):
