@@ -3,6 +3,7 @@
 import copy
 import json
 from math import exp, log, log2
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -400,6 +401,22 @@ def test_unequal_losses_leave_claims_untested(config):
     strict = config_of(saturation=0.0005)
     found = claims(strict, synthetic.results(strict, "implicit-bias", world, noise=0))
     assert found["why"]["larger-pcfg-b"] == "no other recipe is at the loss of l"
+
+
+def test_the_docs_say_which_presets_have_points_enough_for_correlations():
+    """A correlation needs eight: what has fewer is untested, which is known before anything runs."""
+    most = {}
+    for preset in (None, "gpu", "paper", "evening"):
+        view = View.of(load(layered([f"presets/{preset}.yaml"] if preset else [])), "implicit-bias")
+        every = [len(sizes(view, kind)) for kind in ("pcfg", "hmm")]
+        kept = [len(view.fact(sgd(view, kind)[0], "checkpoints")) for kind in ("pcfg", "hmm")]
+        most[preset] = max(every), max(kept)
+        assert (min(every) >= 8) == (min(kept) >= 8) == (preset == "evening")
+        assert len(sizes(view, "causal")) < 8
+    assert most == {None: (4, 4), "gpu": (4, 5), "paper": (6, 5), "evening": (10, 11)}
+    text = " ".join(Path("docs/implicit-bias.md").read_text(encoding="utf-8").split())
+    assert "ten sizes on the grammar and on the hidden Markov model, and eleven checkpoints of SGD" in text
+    assert "at most four, four and six sizes of a kind and keep four, five and five checkpoints of SGD" in text
 
 
 def test_eight_sizes_at_equal_loss_correlate(config):
