@@ -257,7 +257,9 @@ class RestrictedLabels(Drawn):
     """A labelled task of texts in the words of a causal corpus, for models that read the corpus."""
 
     kind: Literal["restricted-labels"]
-    task: str = Field(description="Entry of `tasks` whose texts are taken, of a kind that holds labels: `english-labels`, `label-files`, `babylm-labels` or `glue`.")
+    task: str = Field(
+        description="Entry of `tasks` whose texts are taken, of a kind that holds labels: `english-labels`, `label-files`, `babylm-labels` or `glue`."
+    )
     corpus: str = Field(description="Entry of `corpora` of kind `causal` whose words are kept.")
     unknown: Literal["drop", "unk"] = Field(
         "drop", description="Tokens that are no words: `drop`: left out; `unk`: become <unk>."
