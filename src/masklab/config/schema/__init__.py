@@ -79,7 +79,7 @@ class Settings(Entity):
     seed: int = Field(1, ge=0, description="Root of every random stream.")
     data: str = Field(
         "",
-        description="Folder that the relative paths of corpora, tokenizers and tasks start from. Empty: the folder that the run is in.",
+        description="Folder that the relative paths of corpora, tokenizers, tasks and probes start from. Empty: the folder that the run is in.",
     )
     threads: Count = Field(1, description="CPU threads of a job that trains or measures.")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="`auto`: a GPU where there is one.")
