@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from masklab.errors import Passing
-from masklab.files import fingerprint, read_json
+from masklab.files import fingerprint
 from masklab.jobs import saved, stacks, state, store
 from masklab.jobs.progress import STATUS
 from masklab.models.stacked.masked import WORD
@@ -136,9 +136,9 @@ def _make_own(run, folder, file) -> bool | None:
     for old in run.output.glob("step-*"):
         shutil.rmtree(old)
     for step in said["checkpoints"]:
-        for file in (folder / f"r{name}" / f"step-{step}").iterdir():
-            store.share(file, run.output / f"step-{step}" / file.name)
-    model = initial_model(run, read_json(run.tokens / "meta.json")["vocab_size"], _atoms(run))
+        for part in (folder / f"r{name}" / f"step-{step}").iterdir():
+            store.share(part, run.output / f"step-{step}" / part.name)
+    model = initial_model(run, run.vocab_size, run.atoms)
     parameters = StackedParameters.of([model], WORD)
     with torch.no_grad():
         for key, tensor in parameters.state().items():
@@ -154,7 +154,3 @@ def _make_own(run, folder, file) -> bool | None:
     if record.saved is not None:
         log.info("%s: goes on by itself from what it was trained beside others", run.name)
     return record.saved is not None
-
-
-def _atoms(run) -> int:
-    return run.dictionary_config.atoms if run.objective.needs("codes") else 0

@@ -12,7 +12,6 @@ import contextlib
 import torch
 
 from masklab.batches import BatchPlan
-from masklab.files import read_json
 from masklab.objectives import Setup
 from masklab.objectives.batch import Batch
 from masklab.objectives.terms import Terms
@@ -45,17 +44,16 @@ class Learner:
         self.device = torch.device(f"cuda:{self.ranks.local}" if several else run.device)
         self.arithmetic = settle(run, self.device)
         self.train_store = TokenStore(run.tokens, "train")
-        self.vocab_size = read_json(run.tokens / "meta.json")["vocab_size"]
+        self.vocab_size = run.vocab_size
         files = {"tokens": run.tokens, "tokenizer": run.tokenizer, "tasks": run.tasks}
         self.terms = Terms(run.objective, Setup(run.encoder, self.vocab_size, **files, device=self.device))
-        atoms = run.dictionary_config.atoms if run.objective.needs("codes") else 0
-        self.model = initial_model(run, self.vocab_size, atoms).to(self.device)
+        self.model = initial_model(run, self.vocab_size, run.atoms).to(self.device)
         self.trained = Compiled(self.model) if self.config.compile else self.model
         self.teacher = teacher(run, self.vocab_size, self.device)
         low = self.device.type == "cpu" and self.low_precision and not self.config.compile
         self.flat = optim.FlatParameters(self.model.parameters(), direct=True, low=low)
         self.plan = self._plan() if self.config.steps else None
-        self.uniform = self.terms.uniform(self.vocab_size, atoms)
+        self.uniform = self.terms.uniform(self.vocab_size, run.atoms)
         self._ahead = None
 
     def _plan(self):

@@ -34,9 +34,8 @@ def finish(run: Run, file: str, save, probabilities: np.ndarray | None = None) -
     from masklab.tokens import TokenStore
     from masklab.training.validation import valid_batches
 
-    vocab_size = read_json(run.tokens / "meta.json")["vocab_size"]
-    setup = Setup(run.encoder, vocab_size, tokens=run.tokens, tokenizer=run.tokenizer, tasks=run.tasks)
-    hidden = valid_batches(run, vocab_size, Terms(run.objective, setup).reader)
+    setup = Setup(run.encoder, run.vocab_size, tokens=run.tokens, tokenizer=run.tokenizer, tasks=run.tasks)
+    hidden = valid_batches(run, run.vocab_size, Terms(run.objective, setup).reader)
     targets = np.concatenate([np.empty(0, np.int64), *(batch.targets.numpy() for batch in hidden)])
     loss = None if probabilities is None else loss_of(probabilities, targets)
     folder = run.output / "step-0"
@@ -45,7 +44,7 @@ def finish(run: Run, file: str, save, probabilities: np.ndarray | None = None) -
     metrics = MetricsFile(run.output / "metrics.parquet")
     metrics.append({"step": 0, "seconds": 0.0, "valid_loss": float("nan") if loss is None else loss})
     metrics.write()
-    counted = unigram_loss(TokenStore(run.tokens, "train"), vocab_size, targets)
-    learned = facts(run, vocab_size, parameters, metrics.rows, None, counted)
+    counted = unigram_loss(TokenStore(run.tokens, "train"), run.vocab_size, targets)
+    learned = facts(run, run.vocab_size, parameters, metrics.rows, None, counted)
     manifest = {"model": run.name, "steps": {"0": sha256(folder / file)}, "facts": learned, "config": run.resolved()}
     write_json(manifest, run.output / "manifest.json")

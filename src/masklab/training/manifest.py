@@ -45,10 +45,9 @@ def facts(run, vocab_size: int, parameters: int, rows: list[dict], lengths, unig
     tokens = int(sum(row.get("tokens", 0) for row in rows))
     each = 0.0
     if tokens:
-        latent = run.dictionary_config.atoms if run.objective.needs("codes") else 0
         setting = run.encoder, run.objective, run.model.masking
         size = min(run.model.micro, run.model.batch_size)  # sequences of a forward pass
-        each = pretraining_flops_per_token(*setting, vocab_size, size, lengths, latent)
+        each = pretraining_flops_per_token(*setting, vocab_size, size, lengths, run.atoms)
     losses = {row["step"]: None if math.isnan(row["valid_loss"]) else row["valid_loss"] for row in rows}
     return {
         "parameters": parameters,

@@ -54,6 +54,16 @@ class Run:
         """(seed, phase), with which the address of every random stream of the run begins."""
         return self.seed, f"phase {self.phase}"
 
+    @property
+    def vocab_size(self) -> int:
+        """Rows of its table of words: the pieces of its tokenizer."""
+        return read_json(self.tokens / "meta.json")["vocab_size"]
+
+    @property
+    def atoms(self) -> int:
+        """Latent properties that its head predicts; 0 without codes."""
+        return self.dictionary_config.atoms if self.objective.needs("codes") else 0
+
     def resolved(self) -> dict:
         """What was trained, JSON-able: it stands in the manifest and in every checkpoint."""
         entities = {"model": self.model, "encoder": self.encoder, "objective": self.objective}

@@ -75,10 +75,10 @@ def train_together(own: Run, others: list[Run]) -> None:
         for held in (own.state, folder):
             locks.enter_context(state.locked(held))
         runs = [own]
-        size = _vocabulary(own)
+        size = own.vocab_size
         for run in others:
             with contextlib.suppress(MaskLabError):
-                if _vocabulary(run) != size:  # each has a tokenizer of its own, of its own corpus
+                if run.vocab_size != size:  # each has a tokenizer of its own, of its own corpus
                     log.info("%s: r%d has a vocabulary of another size and trains by itself", own.name, run.replicate)
                     continue
                 state.begin_as(run.state, own.state)
@@ -103,11 +103,6 @@ def train_together(own: Run, others: list[Run]) -> None:
 def _left(folder, k) -> bool:
     """Whether a replicate has left what it was trained beside: it is done, or its part of the state is put aside."""
     return (folder / f"r{k}.json").exists() or stacks.aside(folder, k).exists()
-
-
-def _vocabulary(run) -> int:
-    """How many tokens a run's table of words has rows for."""
-    return read_json(run.tokens / "meta.json")["vocab_size"]
 
 
 def _members(folder, wanted, own) -> tuple[list[int], saved.Saved | None]:

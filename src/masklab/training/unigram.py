@@ -1,6 +1,5 @@
 """The pre-training run of an encoder of words: nothing is trained, the training tokens are counted."""
 
-from masklab.files import read_json
 from masklab.models.words import FILE, Words, save_words
 from masklab.tokens import TokenStore
 from masklab.training.lookup_run import finish
@@ -10,7 +9,7 @@ from masklab.training.run import Run
 
 def write_words(run: Run) -> None:
     """Leave in `run.output` what a finished run leaves: `step-0/`, `metrics.parquet` (one row) and `manifest.json`."""
-    store, vocab_size = TokenStore(run.tokens, "train"), read_json(run.tokens / "meta.json")["vocab_size"]
-    probabilities = unigram(store, vocab_size, run.model.masking.specials)
+    store = TokenStore(run.tokens, "train")
+    probabilities = unigram(store, run.vocab_size, run.model.masking.specials)
     words = Words(probabilities, run.encoder.order, run.encoder.max_positions, run.encoder.units)
     finish(run, FILE, lambda folder, **parts: save_words(folder, words, **parts), probabilities)
