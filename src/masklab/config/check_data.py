@@ -109,7 +109,8 @@ def _split_of(entry, pattern) -> str:
 
 
 def _check_pairs(config, where, task):
-    """Minimal pairs have two sentences each."""
+    """Minimal pairs have two sentences each, which a model that is to score them can read."""
+    scored = [] if task.limit else _positions(config, where.partition(".")[2])  # which lines it leaves is not known yet
     for pattern in task.files:
         for file in expand(pattern):
             key = _key(f"config: {where}", task, pattern)
@@ -118,19 +119,17 @@ def _check_pairs(config, where, task):
                     raise MaskLabError(f"{file}: pair-files are json lines (.jsonl, .json), one pair a line")
                 for number, row in enumerate(data.objects(file, data.head(file).lines), 1):
                     item_of(file, number, row, stem_of(file), task.group_by)
-                _check_long(config, where, task, file)
+                if scored:
+                    _check_long(config, task, file, *min(scored, key=lambda each: each[0]))
             except MaskLabError as error:
                 raise MaskLabError(f"{key}: {data.of_pattern(pattern, file, error)}") from None
 
 
-def _check_long(config, where, task, file):
+def _check_long(config, task, file, most: int, model: str, probe: str):
     """No sentence has more words than a model that is to score it has positions: it would be found after training.
 
-    A word is a token at least, for tokenizers that are trained here. Which lines a `limit` leaves is not known yet.
+    A word is a token at least, for tokenizers that are trained here. most: positions of `model`, measured by `probe`.
     """
-    if task.limit or not (scored := _positions(config, where.partition(".")[2])):
-        return
-    most, model, probe = min(scored, key=lambda each: each[0])
     for number, line in enumerate(data.lines(file), 1):
         if line is None or line.count(" ") + 4 <= most:  # of most lines no more need be known
             continue
