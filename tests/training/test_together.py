@@ -11,49 +11,23 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from runs import make_run, warm
-from safetensors.torch import load_file
+from runs import warm
+from several import FORMS, hashes, left, metrics, replicates, start, stop_at, weights
 
 from masklab.config import read
 from masklab.config.schema import Encoder, Model, Objective
 from masklab.errors import MaskLabError
 from masklab.files import read_json, write_json
 from masklab.jobs import stacks as told
-from masklab.jobs.progress import configure
 from masklab.models.stacked import supports_masked
-from masklab.rng import replicate_seed
 from masklab.training import together
 from masklab.training.launch import launch
 from masklab.training.learner import Learner
-from masklab.training.run import read_run
 from masklab.training.side_by_side import stacks
 from masklab.training.stack import Alone, Stack
 from masklab.training.together import folder_of, take, train_together
 
-ABSOLUTE = {"positions": "absolute", "layers": 2, "hidden": 32, "heads": 2, "max_positions": 64, "init_range": 0.1}
-FORMS = {
-    "absolute": {},
-    "one block": {"layers": 1},
-    "disentangled": {"positions": "disentangled"},
-    "pre": {"norm": "pre", "dropout": 0.0},
-    "pre, no norm": {"norm": "pre", "embedding_norm": False, "tied_head": False},
-    "relative": {"positions": "relative", "relative_buckets": 8, "relative_distance": 16},
-    "relative alone": {"positions": "relative", "absolute": False, "relative_buckets": 8, "relative_distance": 16},
-    "none": {"positions": "none", "intermediate": 48},
-    "linear head": {"head": "linear"},
-    "linear head, untied": {"norm": "pre", "embedding_norm": False, "tied_head": False, "head": "linear"},
-}
 LIBRARIES = ("as here", "MKL", "oneDNN for attention")
-KEYS = {"steps": 60, "checkpoints": [20, 60], "validate_every": 30, "masking": {"mask": 0.8, "random": 0.1}}
-
-
-def replicates(english, folder, count, form="absolute", encoder=(), **keys):
-    run = make_run(english, Encoder(**ABSOLUTE | FORMS[form] | dict(encoder)), folder, **KEYS | keys)
-    made = []
-    for k in range(1, count + 1):
-        places = {"output": run.output / f"r{k}", "state": run.state / f"r{k}"}
-        made.append(dataclasses.replace(run, replicate=k, seed=replicate_seed(1, k), **places))
-    return made
 
 
 def learners(runs):
@@ -61,18 +35,6 @@ def learners(runs):
     for learner in made:
         learner.model.train()
     return made
-
-
-def weights(run) -> dict[str, dict]:
-    return {folder.name: load_file(folder / "model.safetensors") for folder in sorted(run.output.glob("step-*"))}
-
-
-def hashes(run) -> dict[str, str]:
-    return read_json(run.output / "manifest.json")["steps"]
-
-
-def metrics(run) -> pd.DataFrame:
-    return pd.read_parquet(run.output / "metrics.parquet").drop(columns="seconds")
 
 
 @pytest.mark.parametrize("rate", [0.15, 0.6, None], ids=["few", "many", "one"])
@@ -227,10 +189,6 @@ def test_weights_are_those_of_the_ordinary_loop(english, tmp_path, how):
     assert not left
 
 
-def left(run) -> tuple[bytes, pd.DataFrame]:
-    return (run.output / "manifest.json").read_bytes(), metrics(run)
-
-
 def test_what_a_replicate_leaves_does_not_tell_its_company(english, tmp_path, caplog):
     """Whole runs, byte for byte: alone, in twos, all five, and stopped in the company of some to go on with others."""
     caplog.set_level("INFO", "masklab")
@@ -262,30 +220,6 @@ def test_what_a_replicate_leaves_does_not_tell_its_company(english, tmp_path, ca
     assert "m: r2, r4, r5 train side by side, from step 0 of 24" in caplog.text
 
 
-def stop_at(step, runs) -> None:
-    """Train some side by side and stop after so many updates."""
-    folder = folder_of(runs[0])
-    stopped = together.Together([together.lent(run, folder) for run in runs], folder)
-    apply = stopped.stack.apply
-
-    def interrupted(rows):
-        apply(rows)
-        if rows[0]["step"] == step:
-            stopped.interruption.receive(15)
-
-    stopped.stack.apply = interrupted
-    with pytest.raises(MaskLabError, match=f"stopped by signal 15 at step {step}; the state of step {step} is saved"):
-        stopped.run_all()
-
-
-def _start(runs, errors):
-    os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
-    configure()
-    for own in runs:  # as their jobs one after the other
-        if not (own.output / "manifest.json").exists():
-            launch(own, beside=[run for run in runs if run.replicate > own.replicate])
-
-
 def saved_step(file) -> int:
     try:
         return together.saved._read(file)[0].facts["step"]
@@ -300,7 +234,7 @@ def test_twenty_kills_and_the_same_weights(english, tmp_path):
     rng, errors = np.random.default_rng(3), tmp_path / "errors"
     file, reached = folder_of(torn[0]) / together.FILE, []
     for target in [0, 0, *np.sort(rng.choice(np.arange(2, 78), 17, replace=False)).tolist(), 80]:
-        process = warm.Process(target=_start, args=(torn, str(errors)), daemon=True)
+        process = warm.Process(target=start, args=(torn, str(errors)), daemon=True)
         process.start()
         done = folder_of(torn[0]) / "r3.json"
         while process.is_alive() and saved_step(file) < target and not (target == 80 and done.exists()):
@@ -311,7 +245,7 @@ def test_twenty_kills_and_the_same_weights(english, tmp_path):
         reached.append(saved_step(file))
     assert max(reached) >= 60 and len(set(reached)) > 10
     for runs in (torn, whole):
-        process = warm.Process(target=_start, args=(runs, str(errors)), daemon=True)
+        process = warm.Process(target=start, args=(runs, str(errors)), daemon=True)
         process.start()
         process.join()
         assert process.exitcode == 0, errors.read_text()
@@ -342,26 +276,6 @@ def test_a_replicate_whose_loss_explodes_leaves_the_others(english, tmp_path, mo
     launch(fewer[2])
     for one, other in zip(runs[1:], fewer[1:], strict=True):
         assert hashes(one) == hashes(other)
-
-
-def test_each_of_those_that_are_stopped_can_be_started_by_itself(english, tmp_path, monkeypatch, caplog):
-    caplog.set_level("INFO", "masklab")
-    runs = replicates(english, tmp_path, 2)
-    update = together.Together.update
-
-    def interrupted(self, step):
-        if step == 3:
-            self.interruption.receive(15)
-        return update(self, step)
-
-    monkeypatch.setattr(together.Together, "update", interrupted)
-    with pytest.raises(MaskLabError, match="stopped by signal 15 at step 3; the state of step 3 is saved"):
-        train_together(runs[0], runs[1:])
-    monkeypatch.undo()
-    assert [read_run(run.state / "run.json") for run in runs] == runs
-    for run in runs:
-        launch(read_run(run.state / "run.json"))
-    assert caplog.text.count("m: resuming at step 3 of 60") == 2
 
 
 def test_what_was_left_is_taken_only_by_whom_it_belongs_to(english, tmp_path, monkeypatch):
@@ -399,112 +313,6 @@ def test_what_a_replicate_had_begun_alone_goes_once_it_was_trained_beside_others
     train_together(first, [other])
     assert (other.state / together.FILE).is_file() and take(other)
     assert [path.name for path in other.state.iterdir()] == ["lock"]
-
-
-def test_a_state_goes_on_with_those_it_is_of(english, tmp_path, caplog):
-    """Of three that were stopped half-way, one is asked for anew: the two others go on, a fourth trains by itself."""
-    caplog.set_level("INFO", "masklab")
-    runs = replicates(english, tmp_path, 4, save_minutes=1e-6)
-    stop_at(30, runs[:3])
-    changed = dataclasses.replace(runs[1], seed=5)
-    launch(runs[0], beside=[changed, *runs[2:]])
-    launch(runs[2])
-    assert "m: r1, r3 train side by side, from step 30 of 60" in caplog.text
-    for run in (runs[0], runs[2]):
-        assert list(metrics(run)["step"]) == [1, 10, 20, 30, 40, 50, 60]
-    assert not (runs[3].output / "manifest.json").exists() and not take(changed) and not take(runs[3])
-
-
-@pytest.mark.parametrize("asked", [[[2], [1], [3]], [[3, 1], [2]], [[2], [1, 3]], [[4, 5], [1, 2, 3]]], ids=str)
-def test_who_is_asked_for_without_the_others_goes_on(english, tmp_path, caplog, asked):
-    """Three are stopped at step 30; later runs ask for some at a time, and nobody's work is lost."""
-    caplog.set_level("INFO", "masklab")
-    whole, torn = (replicates(english, tmp_path / name, 5) for name in ("whole", "torn"))
-    launch(whole[0], beside=whole[1:])
-    for run in whole[1:]:
-        launch(run)
-    stop_at(30, torn[:3])
-    caplog.clear()
-    for few in asked:
-        own, *others = (torn[k - 1] for k in few)
-        launch(own, beside=others)
-        for run in others:
-            launch(run)
-    for k in (k for few in asked for k in few):
-        assert left(torn[k - 1])[0] == left(whole[k - 1])[0]
-        pd.testing.assert_frame_equal(left(torn[k - 1])[1], left(whole[k - 1])[1], check_exact=True)
-    begun = caplog.text.count("starting, ") + caplog.text.count("from step 0 of 60")
-    assert begun == (asked[0] == [4, 5])
-    files = [path for path in torn[0].state.parent.rglob("*") if path.is_file() and path.name != "lock"]
-    assert not files
-
-
-def test_a_part_that_is_put_aside_is_kept_until_it_is_asked_for(english, tmp_path, caplog):
-    """Through a kill of those that went on, and through a second company of the same recipe."""
-    caplog.set_level("INFO", "masklab")
-    runs = replicates(english, tmp_path, 5)
-    folder = folder_of(runs[0])
-    stop_at(30, runs[:3])
-    with pytest.raises(KeyboardInterrupt), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(together.Together, "update", killed)
-        launch(runs[0], beside=[runs[1]])
-    assert told.replicates(folder / together.FILE) == [1, 2, 3] and told.aside(folder, 3).is_file()
-    launch(runs[0], beside=runs[1:3])
-    launch(runs[1])
-    assert caplog.text.count("m: r1, r2 train side by side, from step 30 of 60") == 2
-    launch(runs[3], beside=runs[4:])
-    launch(runs[2])
-    assert "m: resuming at step 30 of 60" in caplog.text and not told.aside(folder, 3).exists()
-    assert list(metrics(runs[2])["step"]) == [1, 10, 20, 30, 40, 50, 60]
-
-
-def killed(*_):
-    raise KeyboardInterrupt
-
-
-def test_all_may_go_on_by_themselves_at_the_same_time(english, tmp_path):
-    """As jobs of a cluster, where a run on one machine was stopped before."""
-    runs, errors = replicates(english, tmp_path, 3), tmp_path / "errors"
-    stop_at(30, runs)
-    processes = [warm.Process(target=_start, args=([run], str(errors)), daemon=True) for run in runs]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0, 0, 0], errors.read_text()
-    assert errors.read_text().count("m: resuming at step 30 of 60") == 3
-    assert not told.replicates(folder_of(runs[0]) / together.FILE)
-
-
-def test_a_part_of_another_config_is_not_gone_on_from(english, tmp_path, caplog):
-    caplog.set_level("INFO", "masklab")
-    runs = replicates(english, tmp_path, 3)
-    stop_at(30, runs)
-    launch(dataclasses.replace(runs[0], seed=5))
-    assert "it was made from another config or other inputs; beginning anew" in caplog.text
-    assert "starting, " in caplog.text
-    launch(runs[1], beside=runs[2:])
-    assert "m: r2, r3 train side by side, from step 30 of 60" in caplog.text
-
-
-def test_a_part_that_is_put_aside_goes_when_nobody_can_go_on_from_it(english, tmp_path, caplog):
-    runs = replicates(english, tmp_path, 3)
-    stop_at(30, runs)
-    launch(runs[0], beside=[runs[1]])
-    aside = told.aside(folder_of(runs[0]), 3)
-    assert aside.is_file()
-    launch(dataclasses.replace(runs[2], seed=5))
-    assert not aside.exists() and not (folder_of(runs[0]) / "r3").exists()
-    stop_at(30, runs)
-    launch(runs[0], beside=[runs[1]])
-    (folder_of(runs[0]) / "code").write_text('{"code": {"another": "1"}, "versions": {}}')
-    launch(runs[2])
-    assert not aside.exists() and "made by other code or versions; m begins anew" in caplog.text
-    (folder_of(runs[0]) / "code").unlink()
-    stop_at(30, runs)
-    other = [dataclasses.replace(run, seed=run.seed + 1) for run in runs]
-    launch(other[0], beside=[other[1]])  # of another config: nobody's part is put aside
-    assert not aside.exists()
 
 
 def test_a_replicate_that_somebody_else_trains_is_left_out(english, tmp_path, caplog):
