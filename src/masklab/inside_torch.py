@@ -22,6 +22,15 @@ def adamw_(values, gradient, mean, square, updates, lr, beta1, beta2, weight_dec
     )
 
 
+def add_each_(into, tensors) -> None:
+    """Add each of `tensors` to that of `into`, in one operation where torch has it."""
+    if hasattr(torch, "_foreach_add_"):
+        torch._foreach_add_(into, tensors)
+        return
+    for tensor, more in zip(into, tensors, strict=True):
+        tensor.add_(more)
+
+
 def softmax_backward(gradient, weights):
     """Gradient of what `weights` are the softmax of, over the last axis, given that of the weights."""
     if has_softmax_backward():
@@ -59,6 +68,14 @@ def shallow_copy(module):
     return copied
 
 
+def allow_forms(count: int) -> None:
+    """Have torch.compile make at least `count` forms of a function before it gives up: 8 are its own limit."""
+    from torch._dynamo import config
+
+    if isinstance(getattr(config, "recompile_limit", None), int):
+        config.recompile_limit = max(count, config.recompile_limit)
+
+
 @functools.cache
 def has_fused_adamw() -> bool:
     """Whether torch's fused kernel updates as the plain form does."""
@@ -92,14 +109,18 @@ def has_onednn_linear() -> bool:
 
 def lacking() -> list[str]:
     """What of torch's inside this version lacks, or has in another form."""
+    from torch._dynamo import config
+
     given = torch.zeros(1)
     there = {
         "torch._fused_adamw_": has_fused_adamw(),
+        "torch._foreach_add_": hasattr(torch, "_foreach_add_"),
         "torch._softmax_backward_data": has_softmax_backward(),
         "torch.ops.mkldnn._linear_pointwise": has_onednn_linear() or not torch.backends.mkldnn.is_available(),
         "torch.Tensor._version": isinstance(version(given), int) and version(given) < version(given.add_(1)),
         "torch.cpu._is_avx512_bf16_supported": hasattr(torch.cpu, "_is_avx512_bf16_supported"),
         "torch.cpu._is_amx_tile_supported": hasattr(torch.cpu, "_is_amx_tile_supported"),
+        "torch._dynamo.config.recompile_limit": isinstance(getattr(config, "recompile_limit", None), int),
         "torch.nn.Module._modules": isinstance(getattr(torch.nn.Module(), "_modules", None), dict),
     }
     return [name for name, is_there in there.items() if not is_there]

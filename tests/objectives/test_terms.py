@@ -16,7 +16,6 @@ from masklab.errors import MaskLabError
 from masklab.objectives import Setup, Term
 from masklab.objectives.batch import Batch
 from masklab.objectives.terms import Terms
-from masklab.training.compiled import Compiled
 
 SETUP = Setup(Encoder(layers=1, hidden=8, heads=1), 500, "tokens", "tokenizer")
 
@@ -157,21 +156,3 @@ def test_what_does_not_fit_is_one_line(register):
             Terms(Objective(**objective), SETUP)
     register("own", Read, Reads)
     assert Terms(Objective(own=1, mlm=1), SETUP).reader.name == "own"
-
-
-def test_a_compiled_model_compiles_each_method_once(monkeypatch):
-    compiled = []
-    monkeypatch.setattr(torch, "compile", lambda function: compiled.append(function) or function)
-
-    class Model:
-        size = 3
-
-        def __call__(self):
-            return "forward"
-
-        def reconstruct(self):
-            return "reconstruct"
-
-    model = Compiled(inner := Model())
-    assert [model(), model(), model.reconstruct(), model.reconstruct()] == ["forward"] * 2 + ["reconstruct"] * 2
-    assert compiled == [inner, inner.reconstruct] and model.size == 3

@@ -7,11 +7,9 @@ content and the relative products are plain batched matrix products over views.
 
 Three ways compute the same numbers: `attend_explicitly` (CPU, where dropout or
 position terms are at work), `attend_fused` (torch's scaled_dot_product_attention:
-everything else), and, compiled on a GPU without attention dropout, `attend_flex`
-(FlexAttention: position terms are read by index and never laid out as [T, T]).
-FlexAttention was run on CPUs only, uncompiled and without gradients, where it
-agrees with the others; its compiled kernels need a GPU and have not been run
-(MASKLAB_FLEX=0 in the environment turns it off).
+everything else), and, for biases by distance compiled on a GPU without attention
+dropout, `attend_flex` (FlexAttention: the bias is read by index and never laid out
+for every row; MASKLAB_FLEX=0 in the environment turns it off).
 """
 
 import math
@@ -57,14 +55,14 @@ class Batch:
     span: int = 0
 
 
-def plan_queries(at: torch.Tensor, batch: Batch) -> Queries:
+def plan_queries(at: torch.Tensor, batch: Batch, one_path: bool = False) -> Queries:
     """Lay the positions `at` out as an equal number of queries per row.
 
     Rows with fewer queries than the longest repeat a position, which is then thrown away. The row
-    counts decide shapes, so this is for CPUs; elsewhere, and where most positions are asked for,
-    attention is computed from every position and the rows are gathered after it.
+    counts decide shapes, so this is for CPUs; elsewhere, under `one_path`, and where most positions
+    are asked for, attention is computed from every position and the rows are gathered after it.
     """
-    if at.device.type != "cpu" or torch.compiler.is_compiling() or len(at) == 0:
+    if one_path or at.device.type != "cpu" or torch.compiler.is_compiling() or len(at) == 0:
         return Queries(at)
     row = torch.div(at, batch.length, rounding_mode="floor")
     counts = torch.bincount(row, minlength=batch.size)
@@ -101,7 +99,7 @@ class Attention(nn.Module):
         slots = None if queries is None else queries.slots
         q, k, v = self.project(x, batch) if slots is None else self.project_at(x, batch, slots)
         if self.flexes(q):
-            context = attend_flex(q, k, v, self.score_mod(q, k, batch, relative), self.scale)
+            context = attend_flex(q, k, v, self.score_mod(batch, relative), self.scale)
         else:
             terms = self.position_scores(q, k, batch, slots, relative)
             context = self.attend(q, k, v, terms, batch.mask)

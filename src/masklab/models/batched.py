@@ -21,10 +21,9 @@ def library(multiplications: int):
 
 def takes(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether `product` hands these to oneDNN."""
-    plain = a.device.type == "cpu" and a.dtype == b.dtype == torch.float32
-    if not plain or a.numel() * b.shape[2] < LARGE or torch.is_autocast_enabled("cpu"):
+    if torch.compiler.is_compiling() or a.device.type != "cpu" or not a.dtype == b.dtype == torch.float32:
         return False
-    return not torch.compiler.is_compiling() and prefers_onednn()
+    return a.numel() * b.shape[2] >= LARGE and not torch.is_autocast_enabled("cpu") and prefers_onednn()
 
 
 def product(a: torch.Tensor, b: torch.Tensor, scale: float = 1.0) -> torch.Tensor:

@@ -71,6 +71,7 @@ class Decoder(nn.Module):
         relative = stack.positions == "relative"
         self.relative = nn.Parameter(torch.empty(stack.relative_buckets, stack.heads)) if relative else None
         self.furthest = stack.relative_distance
+        self.one_path = False  # as in `MaskedLM`
         self.norm = nn.LayerNorm(stack.hidden, stack.eps)
         self.attention = config.decoder.attention
         cross = self.attention != "self"
@@ -87,7 +88,7 @@ class Decoder(nn.Module):
         x = inputs if self.resize is None else self.resize(inputs)
         x = x.view(batch.size, batch.length, -1) + self.position[: batch.length]
         x = self.norm(x).flatten(0, 1)
-        queries = None if at is None else plan_queries(at, batch)
+        queries = None if at is None else plan_queries(at, batch, self.one_path)
         x = self._self(x, batch, queries) if self.attention == "self" else self._cross(x, batch, queries, memory, keys)
         return x if self.final_norm is None else self.final_norm(x)
 

@@ -60,6 +60,7 @@ class MaskedLM(nn.Module):
         if problem := config.problem():
             raise MaskLabError(f"encoder: {problem}")
         self.config, self.vocab_size, self.latent_size = config, vocab_size, latent
+        self.one_path = False  # whether the blocks see every batch in one form, as compiled ones want
         self.embeddings = Embeddings(config, vocab_size)
         self.relative = None
         if config.positions == "disentangled":
@@ -217,7 +218,7 @@ class MaskedLM(nn.Module):
                 raise MaskLabError(f"layer {layer}: the encoder has layers 0 to {self.config.layers}")
         batch = self._batch(ids, lengths, positions)
         relative = self._relative(batch)
-        queries = None if at is None or upto == 0 else plan_queries(at, batch)
+        queries = None if at is None or upto == 0 else plan_queries(at, batch, self.one_path)
         x = self.embeddings(ids, positions)
         kept = x if keep == 0 else None
         for number, block in enumerate(self.blocks[:upto], 1):
@@ -238,7 +239,8 @@ class MaskedLM(nn.Module):
         if length > self.config.max_positions:
             raise MaskLabError(f"sequence of {length} tokens: max_positions is {self.config.max_positions}")
         span = length if positions is None else self.config.max_positions
-        if lengths.device.type == "cpu" and not torch.compiler.is_compiling() and bool((lengths == length).all()):
+        looked_at = lengths.device.type == "cpu" and not (self.one_path or torch.compiler.is_compiling())
+        if looked_at and bool((lengths == length).all()):
             return Batch(size, length, positions=positions, span=span)
         padding = torch.arange(length, device=ids.device) >= lengths[:, None]
         # half the lowest number: stays finite when it is rounded to bf16

@@ -9,7 +9,7 @@ import os
 import torch
 from torch import nn
 
-from masklab.models.attention import Attention, Batch
+from masklab.models.attention import Attention
 from masklab.models.batched import product
 from masklab.models.dropout import dropout
 from masklab.models.linear import Linear
@@ -18,24 +18,7 @@ from masklab.models.positions import shift
 FLEX = os.environ.get("MASKLAB_FLEX", "1") != "0"  # MASKLAB_FLEX=0: scaled_dot_product_attention in its place
 
 
-class PositionedAttention(Attention):
-    """Attention whose scores depend on positions: what FlexAttention is for.
-
-    A subclass has `score_mod(q, k, batch, relative)`: FlexAttention's function (score, b, h, i, j) -> score with
-    every term that `attend` adds.
-    """
-
-    def flexes(self, q) -> bool:
-        if not FLEX or q.device.type != "cuda" or not torch.compiler.is_compiling():
-            return False
-        return self.width >= 16 and not (self.training and self.p)
-
-
-def key_mask(batch: Batch) -> torch.Tensor | None:
-    return None if batch.mask is None else batch.mask[:, 0].contiguous()
-
-
-class BiasedAttention(PositionedAttention):
+class BiasedAttention(Attention):
     """Attention with a learned bias by head and distance (MAE-LM; Raffel et al. 2020, section 2.1).
 
     `relative` [n, 1 or B, T, T] is the bias, the same in every layer.
@@ -48,8 +31,15 @@ class BiasedAttention(PositionedAttention):
         picked = relative.flatten(1, 2).index_select(1, rows.flatten())
         return [picked.view(self.heads, batch.size, -1, batch.length)]
 
-    def score_mod(self, q, k, batch, relative):
-        shared, bias, mask = relative.shape[1] == 1, relative.contiguous(), key_mask(batch)
+    def flexes(self, q) -> bool:
+        if not FLEX or q.device.type != "cuda" or not torch.compiler.is_compiling():
+            return False
+        return self.width >= 16 and not (self.training and self.p)
+
+    def score_mod(self, batch, relative):
+        """FlexAttention's function (score, b, h, i, j) -> score with the bias and the mask of padding."""
+        shared, bias = relative.shape[1] == 1, relative.contiguous()
+        mask = None if batch.mask is None else batch.mask[:, 0].contiguous()
 
         def add(score, b, h, i, j):
             score = score + (bias[h, 0, i, j] if shared else bias[h, b, i, j])
@@ -58,10 +48,12 @@ class BiasedAttention(PositionedAttention):
         return add
 
 
-class DisentangledAttention(PositionedAttention):
+class DisentangledAttention(Attention):
     """DeBERTa's attention (He et al. 2021, eq. 4): content-content + content-position + position-content.
 
     score(i, j) = (q_i . k_j + q_i . K_r[i - j] + k_j . Q_r[i - j]) / sqrt(3 d)
+
+    FlexAttention is not for it: torch 2.11 does not compile a score that reads products by distance.
     """
 
     in_proj_bias = False
@@ -108,14 +100,3 @@ class DisentangledAttention(PositionedAttention):
         c2p = c2p.gather(-1, c2p_index.expand(n, -1, -1, -1))
         p2c = p2c.view(n, size, -1).gather(-1, p2c_index.flatten(1).expand(n, -1, -1))
         return [c2p, p2c.view_as(c2p)]
-
-    def score_mod(self, q, k, batch, relative):
-        c2p, p2c = self.products(q, k, relative)
-        middle, mask, positions = c2p.shape[-1] // 2, key_mask(batch), batch.positions
-
-        def add(score, b, h, i, j):
-            distance = i - j if positions is None else positions[b, i] - positions[b, j]
-            score = score + c2p[h, b, i, middle - distance] + p2c[h, b, j, middle + distance]
-            return score if mask is None else score + mask[b, j]
-
-        return add

@@ -20,7 +20,7 @@ from masklab.rng import generator, seed_at
 from masklab.tokens import TokenStore
 from masklab.training.ahead import Ahead, pays
 from masklab.training.arithmetic import settle
-from masklab.training.compiled import Compiled
+from masklab.training.compiled import compiled
 from masklab.training.distributed import Ranks
 from masklab.training.numbers import Numbers
 from masklab.training.run import Run
@@ -48,7 +48,7 @@ class Learner:
         files = {"tokens": run.tokens, "tokenizer": run.tokenizer, "tasks": run.tasks}
         self.terms = Terms(run.objective, Setup(run.encoder, self.vocab_size, **files, device=self.device))
         self.model = initial_model(run, self.vocab_size, run.atoms).to(self.device)
-        self.trained = Compiled(self.model) if self.config.compile else self.model
+        self.trained = compiled(self.model) if self.config.compile else self.model
         self.teacher = teacher(run, self.vocab_size, self.device)
         low = self.device.type == "cpu" and self.low_precision and not self.config.compile
         self.flat = optim.FlatParameters(self.model.parameters(), direct=True, low=low)

@@ -134,7 +134,7 @@ class Model(Entity):
         "fp32",
         description="bf16: products in bf16, sums, loss, weights and the optimiser in fp32; for GPUs, and CPUs with AVX-512 bf16 or AMX. auto: bf16 where the processor is faster at it (the log and the manifest say which).",
     )
-    compile: bool = Field(False, description="torch.compile the forward pass (GPU).")
+    compile: bool = Field(False, description="torch.compile the blocks of the encoder (GPU).")
     replicates: Count | None = Field(None, description="Replicates of this recipe. None: as many as its studies say.")
     stack: bool = Field(
         True,
