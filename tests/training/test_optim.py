@@ -6,6 +6,7 @@ import torch
 from transformers import get_constant_schedule_with_warmup, get_linear_schedule_with_warmup
 
 from masklab.config.schema import Optimiser
+from masklab.optim import flat as flat_module
 from masklab.optim.flat import FlatParameters, rate_at, warm_updates
 
 
@@ -111,3 +112,23 @@ def test_copies_are_those_of_the_last_refresh(low):
         assert torch.equal(first.low, first.detach().bfloat16()) and torch.equal(second.low, second.detach().bfloat16())
         assert first.low.shape == first.shape
     assert FlatParameters([second], direct=True).gradient.shape == (4,) and second.is_direct
+
+
+def test_gradients_of_a_gpu_are_gathered_when_they_are_asked_for(monkeypatch):
+    """Over several backward passes, with a parameter that no loss reads: what `grad` as a view would hold."""
+    gathered, plain = ([torch.nn.Parameter(torch.linspace(0, 1, n)) for n in (3, 4, 2)] for _ in range(2))
+    views = FlatParameters(plain)
+    monkeypatch.setattr(flat_module, "gathers", lambda device: True)
+    flat = FlatParameters(gathered, direct=True)
+    for parameters in (gathered, plain):
+        for factor in (1.0, 2.0):
+            (factor * parameters[0].square().sum() + parameters[2].sum()).backward()
+    assert torch.equal(flat.gradient, views.gradient) and flat.gradient.any()
+    assert all(parameter.grad is None for parameter in gathered)
+    for parameters in (gathered, plain):
+        parameters[1].sum().backward()
+    assert torch.equal(flat.step(0.1, 0.01, 1.0), views.step(0.1, 0.01, 1.0))
+    assert torch.equal(flat.values, views.values) and not flat.gradient.any()
+    plain[0].sum().backward()
+    flat.restart(views.values)
+    assert not flat.gradient.any()

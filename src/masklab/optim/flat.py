@@ -14,8 +14,10 @@ class FlatParameters:
     parameter, which matters in a small model. AdamW is torch's fused kernel called directly (`inside_torch`): making a
     `torch.optim.AdamW` takes 1.6 s of every process.
 
-    `direct`: the parameters' gradients come from `backward()` alone and are added in place where that is faster
-    (`masklab.optim.direct`). `low`: each parameter has a bf16 copy too (`masklab.optim.low`), as of the last `refresh`.
+    `direct`: the parameters' gradients come from `backward()` alone. On a CPU they are added in place where that is
+    faster (`masklab.optim.direct`); on a GPU, to which an addition for each parameter is as dear as a small product,
+    they stay in the tensors that autograd made until `gradient` is asked for. `low`: each parameter has a bf16 copy too
+    (`masklab.optim.low`), as of the last `refresh`.
 
     values, gradient [n]; mean, square [n] and updates []: AdamW's state, on the parameters' device.
     """
@@ -23,19 +25,35 @@ class FlatParameters:
     def __init__(self, parameters, direct: bool = False, low: bool = False):
         parameters = list(parameters)
         self.values = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
-        self.gradient, self.mean, self.square = (torch.zeros_like(self.values) for _ in range(3))
+        self._gradient, self.mean, self.square = (torch.zeros_like(self.values) for _ in range(3))
+        self._apart = parameters if direct and gathers(self.values.device) else []
+        self._parts = []  # of the gradient, for each of these
         self.updates = torch.zeros((), device=self.values.device)
         self.low = self.values.to(DTYPE) if low else None
         start = 0
         for parameter in parameters:
             part = slice(start, start + parameter.numel())
             parameter.data = self.values[part].view_as(parameter)
-            parameter.grad = self.gradient[part].view_as(parameter)
+            parameter.grad = self._gradient[part].view_as(parameter)
+            if self._apart:
+                self._parts.append(parameter.grad)
+                parameter.grad = None
             start = part.stop
             if direct:
                 mark(parameter)
             if low:
                 parameter.low = self.low[part].view_as(parameter)
+
+    @property
+    def gradient(self) -> torch.Tensor:
+        """Sum of what `backward()` has given since the last step, [n]."""
+        given = [(part, each) for part, each in zip(self._parts, self._apart, strict=True) if each.grad is not None]
+        if given:
+            with torch.no_grad():
+                inside_torch.add_each_([part for part, _ in given], [each.grad for _, each in given])
+            for _, each in given:
+                each.grad = None
+        return self._gradient
 
     @torch.no_grad()
     def refresh(self) -> None:
@@ -75,6 +93,11 @@ class FlatParameters:
             adamw_(self, lr, weight_decay, betas, eps)
         self.gradient.zero_()
         return norm
+
+
+def gathers(device: torch.device) -> bool:
+    """Whether gradients on `device` are gathered in one operation."""
+    return device.type != "cpu"
 
 
 def adamw_(flat, lr: float, weight_decay: float, betas: tuple[float, float], eps: float) -> None:
