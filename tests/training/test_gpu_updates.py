@@ -8,7 +8,7 @@ import pytest
 import torch
 from runs import make_run
 
-from fake_gpu import GPU, Autocast, fake_gpu
+from fake_gpu import GPU, REAL, Autocast, fake_gpu
 from masklab.config import kinds
 from masklab.config.schema import Encoder, Masking, Objective
 from masklab.models.encoder import MaskedLM
@@ -67,6 +67,8 @@ class OnGpu(Learner):
 
 
 def to_fake_cpu(batch: Batch) -> Batch:
+    if REAL:
+        return batch.pinned()
     return batch._each(lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype))
 
 
