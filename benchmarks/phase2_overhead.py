@@ -5,7 +5,8 @@
 Whole updates of the training loop (batch, masks, forward, backward, AdamW) on the same batches and masks, in turns, in
 this process. The corpus is random: Zipfian tokens in lines as long as those of children's books and
 dialogue; its codes are random too: their cost depends on their number alone. KD runs its teacher, a model
-of the same shape, on the unmasked batch. The last line is MLSM + MLM / MLM; KD / MLM stands before it.
+of the same shape, on the unmasked batch. A GPU computes in bf16. The last line is MLSM + MLM / MLM; KD / MLM stands
+before it.
 """
 
 import argparse
@@ -87,7 +88,8 @@ def make_learners(root, args):
     save_checkpoint(teacher, root / "teacher", metadata={})
     names = {"corpus": "c", "tokenizer": "t", "encoder": "e", "objective": "o", "dictionary": "d", "init": "m@1"}
     made = Dictionary(model="m@1", layer=args.layers, atoms=args.atoms)
-    model = Model(steps=10**6, batch_size=args.batch_size, **names)
+    low = "bf16" if args.device == "cuda" else "fp32"
+    model = Model(steps=10**6, batch_size=args.batch_size, precision=low, **names)
     files = {name: root / name for name in ("tokens", "tokenizer", "output", "state", "codes")}
     run = Run("m", 1, model, encoder, Objective(mlm=1), **files, init=root / "teacher", phase=1, device=args.device)
     learners = {}
@@ -119,6 +121,8 @@ def main():
             for name in order[step % 3 :] + order[: step % 3]:
                 start = time.perf_counter()
                 row = learners[name].update(step)
+                if args.device == "cuda":
+                    torch.cuda.synchronize()
                 times[name].append(time.perf_counter() - start)
             masked.append(row["masked"])
     print(f"masked tokens an update: {statistics.mean(masked):.0f}")

@@ -4,19 +4,21 @@
     python benchmarks/pretraining_throughput.py --precision bf16
     python benchmarks/pretraining_throughput.py --layers 2 --hidden 128 [--precision bf16]
     python benchmarks/pretraining_throughput.py --layers 12 --hidden 768 --vocab 30522 --precision bf16 --updates 5
-    python benchmarks/pretraining_throughput.py --gpu [--length 512] [--positions disentangled] [--peer-compile]
+    python benchmarks/pretraining_throughput.py --gpu [--positions disentangled]
+    python benchmarks/pretraining_throughput.py --gpu --length 512 --packed
 
 The peer is `BertForMaskedLM` (or `DebertaForMaskedLM`) under `Trainer` with `DataCollatorForLanguageModeling` at
 its best settings: length grouping, padding to the longest, scaled-dot-product attention where the class has it,
 fused AdamW, no logging, no saving. Both train on the same sequences, as long as lines of real English text, with
 15 % of the tokens masked, dropout 0.1 and gradients clipped to norm 1. Each works in a process of its own, started by
 this one, and blocks of updates alternate; a block's time includes making its batches. Tokens are real ones:
-padding is not counted. On a CPU the peer is tried in fp32 and in bf16, and the better one counts; the peak is the best
-of many large products, measured here. `--gpu` means BERT-base, vocabulary 30,522, bf16, our forward pass compiled;
-the peak is the card's (`--peak`, TFLOP/s). The last line is ours / peer.
+padding is not counted. On a CPU the peer is tried in fp32 and in bf16; the peak is the best of many large products,
+measured here. `--gpu` means BERT-base, vocabulary 30,522, bf16, our forward pass compiled; the peer is tried as it is
+and with torch_compile; the peak is the card's (`--peak`, TFLOP/s). The last line is ours / the better peer.
 """
 
 import argparse
+import contextlib
 import itertools
 import math
 import multiprocessing
@@ -46,15 +48,17 @@ QUANTILES = (6, 8, 9, 10, 11, 13, 14, 16, 20, 25, 32, 39, 49, 58, 70, 83, 98, 11
 SEQUENCES = 40000
 
 
-def real_lengths(quantiles, length: int):
-    """Lengths of lines at the given quantiles, cut to `length`."""
+def real_lengths(quantiles, length: int, packed: bool = False):
+    """Lengths of lines at the given quantiles, cut to `length`; packed: `length` each."""
+    if packed:
+        return np.full(len(quantiles), length)
     return np.interp(quantiles, np.linspace(0, 1, len(QUANTILES)), QUANTILES).astype(int).clip(7, length)
 
 
-def write_corpus(folder: Path, vocab_size: int, length: int) -> list[list[int]]:
+def write_corpus(folder: Path, vocab_size: int, length: int, packed: bool) -> list[list[int]]:
     """Token arrays with real lengths and Zipfian pieces; returns the same sequences as lists, specials included."""
     rng = np.random.default_rng(1)
-    lengths = real_lengths(rng.random(SEQUENCES), length)
+    lengths = real_lengths(rng.random(SEQUENCES), length, packed)
     offsets = np.concatenate([[0], np.cumsum(lengths - 2)])
     share = 1 / np.arange(1, vocab_size - len(SPECIALS) + 1)
     ids = rng.choice(len(share), offsets[-1], p=share / share.sum()) + len(SPECIALS)
@@ -77,7 +81,7 @@ class Ours:
         keep_freed_memory()  # as every job of the workflow does
         model = Model(
             corpus="c", tokenizer="t", encoder="e", objective="o", steps=10**6, batch_size=args.batch,
-            precision=args.precision, compile=args.gpu,
+            precision=args.precision, compile=args.gpu and not args.eager,
         )  # fmt: skip
         self.learner = Learner(
             Run("benchmark", 1, model, encoder, Objective(mlm=1), folder, folder, folder, folder,
@@ -115,7 +119,7 @@ class Sequences(Dataset):
 class Peer:
     """Hugging Face's Trainer, asked for blocks of updates."""
 
-    bf16 = True
+    bf16, compiled = True, False
 
     def __init__(self, encoder: Encoder, rows, folder, args):
         from tokenizers import Tokenizer, models
@@ -133,7 +137,7 @@ class Peer:
             output_dir=folder, per_device_train_batch_size=args.batch, max_steps=args.updates,
             learning_rate=1e-4, optim="adamw_torch_fused", max_grad_norm=1.0, train_sampling_strategy="group_by_length",
             logging_strategy="no", save_strategy="no", report_to="none", disable_tqdm=True, bf16=self.bf16,
-            use_cpu=not args.gpu, torch_compile=args.peer_compile, remove_unused_columns=False,
+            use_cpu=not args.gpu, torch_compile=self.compiled, remove_unused_columns=False,
             dataloader_pin_memory=args.gpu, dataloader_num_workers=8 if args.gpu else 0,
         )  # fmt: skip
         self.data = Sequences(rows)
@@ -169,29 +173,55 @@ class FullPeer(Peer):
     bf16 = False
 
 
+class CompiledPeer(Peer):
+    """The same in bf16, with torch_compile."""
+
+    compiled = True
+
+
 def work(make, pipe, encoder, args):
     """One side, in its own process: a block of updates whenever asked."""
     torch.set_num_threads(args.threads)
     transformers.logging.set_verbosity_error()
     with tempfile.TemporaryDirectory() as temporary:
-        run = make(encoder, write_corpus(Path(temporary), args.vocab, args.length), Path(temporary), args)
-        while pipe.recv():
+        run = make(encoder, write_corpus(Path(temporary), args.vocab, args.length, args.packed), Path(temporary), args)
+        while True:
+            pipe.recv()
             pipe.send((*run.block(), torch.cuda.max_memory_allocated() if args.gpu else 0))
 
 
 def measure(sides: dict, encoder, args) -> dict[str, tuple[list[float], float, int]]:
-    """Tokens per second of each block, share of padding and peak GPU memory of each side; the first round warms up."""
+    """Tokens per second of each block, share of padding and peak GPU memory of each side that was ready in time.
+
+    The first round warms up, all sides at once: what is compiled takes a minute or more.
+    """
     spawn = multiprocessing.get_context("spawn")
-    pipes, found = {}, {name: [] for name in sides}
+    pipes, processes, found = {}, {}, {}
     for name, make in sides.items():
         pipes[name], far = spawn.Pipe()
-        spawn.Process(target=work, args=(make, far, encoder, args), daemon=True).start()
-    for _ in range(args.rounds + 1):
-        for name, pipe in pipes.items():
+        processes[name] = spawn.Process(target=work, args=(make, far, encoder, args))  # its loader starts others
+        processes[name].start()
+        far.close()
+    try:
+        began = time.monotonic()
+        for pipe in pipes.values():
             pipe.send(True)
-            found[name].append(pipe.recv())
-    for pipe in pipes.values():
-        pipe.send(False)
+        for name, pipe in pipes.items():
+            if pipe.poll(max(0, began + args.patience - time.monotonic())):
+                with contextlib.suppress(EOFError):
+                    found[name] = [pipe.recv()]
+            if name in found:
+                print(f"{name}: ready after {time.monotonic() - began:.0f} s", flush=True)
+            else:
+                print(f"{name}: left out: it failed, or was not ready after {args.patience:.0f} s", flush=True)
+                processes[name].kill()
+        for _ in range(args.rounds):
+            for name, rows in found.items():
+                pipes[name].send(True)
+                rows.append(pipes[name].recv())
+    finally:
+        for process in processes.values():
+            process.kill()
     return {
         name: (
             [tokens / seconds for tokens, seconds, *_ in rows[1:]],
@@ -232,7 +262,11 @@ def main():
     # the peer's length grouping sorts 50 batches at a time, longest first: a block is one such group
     parser.add_argument("--updates", type=int, default=50, help="updates per block (default: %(default)s)")
     parser.add_argument("--gpu", action="store_true", help="BERT-base on a GPU, bf16, compiled")
-    parser.add_argument("--peer-compile", action="store_true", help="torch_compile=True for the peer too")
+    parser.add_argument(
+        "--patience", type=float, default=900, help="seconds for the first block, compiling too (default: %(default)s)"
+    )
+    parser.add_argument("--eager", action="store_true", help="with --gpu: ours is not compiled")
+    parser.add_argument("--packed", action="store_true", help="every sequence has `length` tokens, as in packed text")
     parser.add_argument("--peak", type=float, default=989, help="with --gpu: the card's dense bf16 TFLOP/s (H100: 989)")
     args = parser.parse_args()
     args.precision = args.precision or ("bf16" if args.gpu else "fp32")
@@ -249,13 +283,12 @@ def main():
         f" dropout {args.dropout}, {args.precision}",
         flush=True,
     )
-    peers = {"Trainer bf16": Peer} if args.gpu else {"Trainer fp32": FullPeer, "Trainer bf16": Peer}
+    peers = {"Trainer bf16": Peer}
+    peers |= {"Trainer bf16, compiled": CompiledPeer} if args.gpu else {"Trainer fp32": FullPeer}
     found = measure({"MaskLab": Ours} | peers, encoder, args)
     peak = args.peak * 1e12 if args.gpu else best_product(args.precision, args.threads)
     medians = {name: statistics.median(rates) for name, (rates, _, _) in found.items()}
-    mean = int(
-        np.interp(np.linspace(0, 1, 1001), np.linspace(0, 1, len(QUANTILES)), QUANTILES).clip(7, args.length).mean()
-    )
+    mean = int(real_lengths(np.linspace(0, 1, 1001), args.length, args.packed).mean())
     flops = flops_per_token(encoder, args.vocab, mean, round(0.15 * mean))
     for name, (rates, padding, memory) in found.items():
         rounds = ", ".join(f"{x:,.0f}" for x in rates)
@@ -263,6 +296,9 @@ def main():
         if args.gpu:
             print(f"  {memory / 2**30:.1f} GiB")
     print(f"MaskLab: {medians['MaskLab'] * flops / peak:.1%} of the peak, {peak / 1e12:.3g} TFLOP/s, by our FLOPs")
+    peers = [name for name in peers if name in found]
+    for name in peers:
+        print(f"MaskLab / {name}: {medians['MaskLab'] / medians[name]:.2f}")
     print(f"ratio: {medians['MaskLab'] / max(medians[name] for name in peers):.2f}")
 
 
