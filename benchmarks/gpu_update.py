@@ -1,6 +1,8 @@
 """Whether a GPU waits for the host: the time to hand a compiled update to it over the time that its kernels take.
 
     python benchmarks/gpu_update.py [--length 128 --batch 256 --positions absolute] [--eager]
+    python benchmarks/gpu_update.py --inductor combo_kernels      # tries a switch of torch's compiler
+    python benchmarks/gpu_update.py --no-cudnn                    # attention by torch's own kernels
 
 Updates of the training loop of BERT-base in bf16, as `pretraining_throughput.py --gpu` has them. Printed are the first
 blocks, in which torch compiles, how many graphs it made, the time of an update, and its dearest kernels and functions
@@ -13,6 +15,7 @@ import time
 from pathlib import Path
 
 import torch
+import torch._inductor.config
 from pretraining_throughput import Ours, write_corpus
 
 from masklab.config.schema import Encoder
@@ -24,6 +27,8 @@ parser.add_argument("--positions", choices=["absolute", "relative", "disentangle
 parser.add_argument("--updates", type=int, default=50, help="of a block (default: %(default)s)")
 parser.add_argument("--blocks", type=int, default=4, help="before anything is timed (default: %(default)s)")
 parser.add_argument("--profiled", type=int, default=6, help="updates under torch's profiler (default: %(default)s)")
+parser.add_argument("--inductor", nargs="*", default=[], help="switches of torch._inductor.config to turn on")
+parser.add_argument("--no-cudnn", action="store_true", help="attention by torch's own kernels")
 parser.add_argument("--eager", action="store_true", help="not compiled")
 
 
@@ -31,6 +36,11 @@ def main():
     args = parser.parse_args()
     if not torch.cuda.is_available():
         parser.error("this machine has no GPU")
+    for name in args.inductor:
+        if not isinstance(getattr(torch._inductor.config, name, None), bool):
+            parser.error(f"--inductor: torch has no switch {name!r}")
+        setattr(torch._inductor.config, name, True)
+    torch.backends.cuda.enable_cudnn_sdp(not args.no_cudnn)
     args.gpu, args.precision, args.packed = True, "bf16", args.length > 128
     encoder = Encoder(positions=args.positions, layers=12, hidden=768, heads=12, max_positions=max(128, args.length))
     with tempfile.TemporaryDirectory() as folder:

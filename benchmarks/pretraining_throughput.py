@@ -215,10 +215,12 @@ def measure(sides: dict, encoder, args) -> dict[str, tuple[list[float], float, i
             else:
                 print(f"{name}: left out: it failed, or was not ready after {args.patience:.0f} s", flush=True)
                 processes[name].kill()
-        for _ in range(args.rounds):
+        for number in range(args.rounds):
             for name, rows in found.items():
                 pipes[name].send(True)
                 rows.append(pipes[name].recv())
+            rates = ", ".join(f"{name} {rows[-1][0] / rows[-1][1]:,.0f}" for name, rows in found.items())
+            print(f"round {number + 1}: {rates} tokens/s", flush=True)  # a run that is cut short has these
     finally:
         for process in processes.values():
             process.kill()

@@ -140,6 +140,17 @@ def test_a_benchmark_has_these_options(command):
     assert all(f'"{option}"' in source for option in options if option.startswith("--")), command
 
 
+def test_what_is_run_on_a_gpu_is_there(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from on_gpu import COMMANDS as ON_GPU
+
+    for most, least, arguments in ON_GPU.values():
+        words = shlex.split(arguments)
+        assert 0 < least < most and all((ROOT / word).is_file() for word in words if word.endswith(".py"))
+        if words[0] != "-m":
+            test_a_benchmark_has_these_options(f"python {arguments}")
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text()

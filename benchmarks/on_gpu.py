@@ -1,0 +1,73 @@
+"""What there is to measure and to check on a GPU, one thing after the other, in as much time as there is.
+
+    python benchmarks/on_gpu.py --seconds 480 --to gpu-measurements
+
+Dearest first. Each command has a limit and writes to a file of its own as it goes; one that reaches its limit is ended
+with all that it has started, and those for which too little time is left are named. The end of each output is printed
+as soon as the command ends.
+"""
+
+import argparse
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+THROUGHPUT = "benchmarks/pretraining_throughput.py --gpu"
+TESTS = "tests/training/test_on_gpu.py tests/training/test_gpu_updates.py tests/probes/test_gpu_probes.py"
+# file: seconds at most, seconds below which it is not begun, arguments of Python
+COMMANDS = {
+    "throughput-128": (150, 90, f"{THROUGHPUT} --rounds 4 --patience 80"),
+    "throughput-512": (110, 80, f"{THROUGHPUT} --length 512 --packed --updates 12 --rounds 4 --patience 70"),
+    "tests": (80, 40, f"-m pytest -q -n 4 {TESTS}"),
+    "update-128": (75, 60, "benchmarks/gpu_update.py"),
+    "update-128-combined": (75, 60, "benchmarks/gpu_update.py --inductor combo_kernels"),
+    "update-128-no-cudnn": (60, 50, "benchmarks/gpu_update.py --no-cudnn"),
+    "memory": (30, 20, "benchmarks/memory.py --device cuda --precision bf16"),
+    "phase-2": (40, 25, "benchmarks/phase2_overhead.py --device cuda --layers 12 --hidden 768 --vocab 25000"),
+    "throughput-disentangled": (150, 90, f"{THROUGHPUT} --positions disentangled --rounds 3"),
+    "conditionals": (200, 120, "benchmarks/exact_conditionals.py --device cuda"),
+}
+
+
+def run(arguments: str, file: Path, seconds: float) -> str:
+    """How a command ended; what it said is in `file`, and nothing that it has started goes on."""
+    with file.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-u", *arguments.split()], stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            ended = f"status {process.wait(seconds)}"
+        except subprocess.TimeoutExpired:
+            ended = f"ended after {seconds:.0f} s, before it was done"
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return ended
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=480, help="for all of it (default: %(default)s)")
+    parser.add_argument("--to", type=Path, default=Path("gpu-measurements"), help="folder (default: %(default)s)")
+    parser.add_argument("--only", nargs="*", choices=COMMANDS, default=list(COMMANDS), help="these, in this order")
+    args = parser.parse_args()
+    args.to.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + args.seconds
+    for name in args.only:
+        most, least, arguments = COMMANDS[name]
+        left = until - time.monotonic()
+        if left < least:
+            print(f"== {name}: not begun, {left:.0f} s are left", flush=True)
+            continue
+        began, file = time.monotonic(), args.to / f"{name}.txt"
+        ended = run(arguments, file, min(most, left))
+        print(f"== {name}: {ended}, {time.monotonic() - began:.0f} s: python {arguments}", flush=True)
+        print(file.read_text(errors="replace")[-1200:], flush=True)
+
+
+if __name__ == "__main__":
+    main()
