@@ -1,8 +1,11 @@
 """fp32 products by oneDNN are fp32 products, and the choice of the library leaves nothing behind."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
+from masklab.config.schema import Encoder
 from masklab.models import products
 
 
@@ -35,3 +38,14 @@ def test_the_setting_is_put_back_after_an_error(preferred):
 def test_other_processors_keep_torchs_choice(known, monkeypatch):
     monkeypatch.setattr("pathlib.Path.read_text", lambda *_, **__: known)
     assert not products.prefers_onednn.__wrapped__()
+
+
+@pytest.mark.parametrize(("major", "found"), [(7, "fp32"), (8, "bf16"), (9, "bf16")])
+def test_auto_is_bf16_on_a_gpu_that_has_units_for_it(major, found, monkeypatch):
+    """torch counts a V100 or a T4, too: it makes bf16 tensors there, and multiplies them as fp32 ones."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(major=major))
+    monkeypatch.setattr(torch.cuda, "_check_bf16_tensor_supported", lambda device: True)
+    encoder = Encoder(layers=1, hidden=64, heads=1, max_positions=8)
+    assert products.precision("auto", encoder, torch.device("cuda"), 128) == found

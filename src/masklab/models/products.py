@@ -56,11 +56,11 @@ def has_bf16() -> bool:
 
 def precision(asked: str, encoder, device: torch.device, narrowest: int) -> str:
     """fp32 or bf16, as `asked`; of `auto` the faster one: bf16 on a GPU that has it, and on a CPU that has it for
-    transformers of `narrowest` units or more."""
+    transformers of `narrowest` units or more. A GPU older than Ampere only imitates it, more slowly than fp32."""
     if asked != "auto":
         return asked
     wide = encoder.kind == "transformer" and encoder.hidden >= narrowest
-    low = wide and has_bf16() if device.type == "cpu" else torch.cuda.is_bf16_supported()
+    low = wide and has_bf16() if device.type == "cpu" else torch.cuda.is_bf16_supported(including_emulation=False)
     return "bf16" if low else "fp32"
 
 
