@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +71,47 @@ def test_out_of_memory_names_what_to_lower():
     assert said.startswith("out of memory (") and "lower models.m.micro_batch" in said and "\n" not in said
     assert "probes.p.batch_size" in lacking(MemoryError(), "probe", probe="p", recipe="m")
     assert lacking(MemoryError(), "corpus", corpus="c").count("give the job more memory") == 1
+    assert "causal_models.m.batch_size" in lacking(MemoryError(), "causal_model", causal="m/r2")
+
+
+@pytest.mark.parametrize("error", [
+    torch.OutOfMemoryError(
+        "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.55 GiB of which 1.25 GiB is"
+        " free. Including non-PyTorch memory, this process has 22.29 GiB memory in use. Of the allocated memory 21.60"
+        " GiB is allocated by PyTorch, and 242.95 MiB is reserved by PyTorch but unallocated. If reserved but"
+        " unallocated memory is large try setting PYTORCH_ALLOC_CONF=expandable_segments:True."
+    ),
+    RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
+    RuntimeError("CUDA error: out of memory\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions."),
+])  # fmt: skip
+def test_out_of_memory_on_a_gpu_asks_for_no_memory_of_the_job(error):
+    """That memory is the host's. A retry of the job does not ask for more of it either (`cluster._exhausted`)."""
+    said = lacking(error, "pretrain", recipe="m")
+    assert said.startswith("out of memory on the GPU (CU") or said.startswith("out of memory on the GPU (cuDNN")
+    assert "lower models.m.micro_batch" in said and "--resources gpu=" in said
+    assert "more memory; run the same command" in said and "give the job" not in said
+    assert "\n" not in said and "PYTORCH" not in said
+    assert "probes.p.batch_size, batch_tokens or" in lacking(error, "probe", probe="p", recipe="m")
+
+
+def test_a_process_of_a_run_that_runs_out_of_memory_says_so_in_a_line(tmp_path, caplog, monkeypatch):
+    """Of several processes each is a `python -m masklab.training`: no job stands around it."""
+    from masklab.training import __main__, launch
+    from masklab.training import run as runs
+
+    monkeypatch.setattr(runs, "read_run", lambda path: SimpleNamespace(name="m"))
+    monkeypatch.setattr(__main__, "_begin", lambda run: None)
+    monkeypatch.setattr(__main__, "configure", lambda *_: None)
+    raised = torch.OutOfMemoryError("CUDA out of memory.")
+    monkeypatch.setattr(launch, "launch", lambda run, log: exec("raise given", {"given": raised}))
+    assert __main__.main([str(tmp_path / "run.json")]) == 1
+    (line,) = caplog.messages
+    assert line.startswith("error: out of memory on the GPU") and "models.m.micro_batch" in line
+    raised = ValueError("a bug")
+    monkeypatch.setattr(launch, "launch", lambda run, log: exec("raise given", {"given": raised}))
+    with pytest.raises(ValueError, match="a bug"):
+        __main__.main([str(tmp_path / "run.json")])
 
 
 def test_other_errors_are_bugs(tmp_path):

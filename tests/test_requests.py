@@ -94,7 +94,7 @@ def test_only_an_attempt_that_ran_out_of_memory_makes_the_next_ask_for_more(site
     [
         ("error: out of memory (Unable to allocate 3.20 GiB for an array); lower probes.a.batch_size", True),
         ("error: out of memory (malloc of size 4294967296 failed); give the job more memory", True),
-        ("error: out of memory (CUDA out of memory. Tried to allocate 2.00 GiB); lower models.a.micro_batch", False),
+        ("error: out of memory on the GPU (CUDA out of memory. Tried to allocate 2 GiB); lower a key", False),
         ("error: results/a: No such file or directory", False),
     ],
 )

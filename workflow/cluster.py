@@ -149,7 +149,7 @@ class Cluster:
         if (*key, attempt) not in self.doubled:
             said = underway.read(underway.path_of(self.paths.log(rule, **names))) or {}
             words, number = said.get("failed", ""), said.get("slurm_job")
-            out = "out of memory (" in words and "CUDA" not in words  # as `lacking` says it of a host
+            out = "out of memory (" in words  # as `lacking` says it of a host
             out = out or any(word in words for word in EXHAUSTED) or queued.ended(number) == "OUT_OF_MEMORY"
             self.doubled[(*key, attempt)] = self.doubled.get((*key, attempt - 1), 0) + out
         return self.doubled[(*key, attempt)]

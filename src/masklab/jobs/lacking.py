@@ -7,12 +7,13 @@ ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 OTHER = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE)
 # Libraries written in Rust and C++ raise their own errors, with the system's words in them.
 SAID = {os.strerror(number): number for number in (*ROOM, *OTHER)}
-MEMORY = ("can't allocate memory", "cannot allocate memory", "out of memory", "std::bad_alloc")
+MEMORY = ("can't allocate memory", "cannot allocate memory", "out of memory", "std::bad_alloc", "status_alloc_failed")
+OF_GPU = ("cuda", "cublas", "cudnn", "nccl")  # a library that says so has run out of a GPU's memory
 # What to lower where a job runs out of memory.
 LOWER = {
     "pretrain": "models.{recipe}.micro_batch (sequences per forward pass; a lower one begins the run anew)",
     "causal_model": "causal_models.{causal}.batch_size",
-    "probe": "probes.{probe}.batch_size or max_length, where the probe has them",
+    "probe": "probes.{probe}.batch_size, batch_tokens or max_length, where the probe has them",
     "dictionary": "dictionaries.{dictionary}.sample or batch_size",
 }
 
@@ -20,9 +21,15 @@ LOWER = {
 def lacking(error: BaseException, rule: str = "", **wildcards) -> str | None:
     """One line for an error that says what the machine lacks; None for any other. rule, wildcards: of the job."""
     if _is_of_memory(error):
-        what = LOWER.get(rule, "").format(**wildcards)
-        what = f"lower {what}, or give the job more memory" if what else "give the job more memory"
-        return f"out of memory ({_first(error)}); {what}; run the same command again to resume"
+        names = {name: value.partition("/")[0] for name, value in wildcards.items()}  # a model of replicate 2: m/r2
+        key = LOWER.get(rule, "").format(**names)
+        where, more = "", "give the job more memory"
+        if _is_of_gpu(error):
+            where = " on the GPU"
+            more = "start no more jobs than there are GPUs (--resources gpu=<number>), or use one with more memory"
+        said = _first(error).split(". Of the allocated memory")[0]  # torch goes on with its own settings
+        advice = f"lower {key}, or {more}" if key else more
+        return f"out of memory{where} ({said}); {advice}; run the same command again to resume"
     number = _number(error)
     if number is None:
         return None
@@ -39,6 +46,11 @@ def _is_of_memory(error):
         return True
     text = str(error).lower()
     return isinstance(error, RuntimeError | OSError) and any(words in text for words in MEMORY)
+
+
+def _is_of_gpu(error):
+    text = str(error).lower()
+    return type(error).__name__ == "OutOfMemoryError" or any(words in text for words in OF_GPU)
 
 
 def _number(error) -> int | None:

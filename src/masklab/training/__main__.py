@@ -14,6 +14,7 @@ import sys
 
 from masklab.errors import MaskLabError
 from masklab.inside_libc import keep_freed_memory
+from masklab.jobs.lacking import lacking
 from masklab.jobs.progress import configure
 
 
@@ -26,16 +27,21 @@ def main(arguments=None) -> int:
     options = parser.parse_args(arguments)
     configure(options.log, "a")
     keep_freed_memory()
+    recipe = ""
     try:
         from masklab.training.launch import launch
         from masklab.training.run import read_run
 
         run = read_run(options.run)
+        recipe = run.name
         if os.environ.get("RANK", "0") == "0":
             _begin(run)
         launch(run, log=options.log)
-    except MaskLabError as error:
-        logging.getLogger("masklab").error("error: %s", error)
+    except Exception as error:
+        said = error if isinstance(error, MaskLabError) else lacking(error, "pretrain", recipe=recipe)
+        if not said:
+            raise
+        logging.getLogger("masklab").error("error: %s", said)
         return 1
     return 0
 
