@@ -116,3 +116,17 @@ def test_a_machine_without_gpus(machine, tmp_path):
     began = time.monotonic()
     gpus.take()
     assert gpus.visible() == [] and gpus.VISIBLE not in os.environ and time.monotonic() - began < 1
+
+
+def test_a_gpu_that_torch_cannot_use_is_named(machine, caplog):
+    """A build of torch for CPUs would else train for days where hours were expected."""
+    import _job
+
+    machine.setattr("torch.cuda.is_available", lambda: False)
+    assert _job.device("auto") == "cpu" and "cannot use the GPU of this machine" in caplog.text
+    caplog.clear()
+    machine.setenv(gpus.VISIBLE, "")  # hidden on purpose
+    assert _job.device("auto") == "cpu" and _job.device("cpu") == "cpu" and not caplog.text
+    machine.setattr("torch.cuda.is_available", lambda: True)
+    machine.setenv(gpus.VISIBLE, "1")
+    assert _job.device("auto") == "cuda" and not caplog.text

@@ -114,6 +114,14 @@ def test_a_process_of_a_run_that_runs_out_of_memory_says_so_in_a_line(tmp_path, 
         __main__.main([str(tmp_path / "run.json")])
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there():
+    said = lacking(raised(lambda: torch.zeros(1, device="cuda")), "pretrain", recipe="m")
+    assert said.startswith("device: cuda, but torch finds no GPU") and "\n" not in said
+    old = "The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver."
+    assert lacking(RuntimeError(old)).endswith("update your GPU driver); set device: auto or cpu")
+
+
 def test_other_errors_are_bugs(tmp_path):
     for error in (ValueError("a"), RuntimeError("shape"), FileNotFoundError(2, "gone", "a"), KeyError("disk")):
         assert lacking(error) is None

@@ -147,4 +147,12 @@ def device(name: str, count: int = 1) -> str:
         return name
     import torch
 
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    if torch.cuda.is_available():
+        return "cuda"
+    if gpus.visible():
+        log.warning(
+            "torch %s cannot use the GPU of this machine (a build for CPUs, or an old driver): the CPU computes; with"
+            " device: cuda this is an error, with device: cpu nothing is said",
+            torch.__version__,
+        )
+    return "cpu"

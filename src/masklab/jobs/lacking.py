@@ -9,6 +9,13 @@ OTHER = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE, errno.
 SAID = {os.strerror(number): number for number in (*ROOM, *OTHER)}
 MEMORY = ("can't allocate memory", "cannot allocate memory", "out of memory", "std::bad_alloc", "status_alloc_failed")
 OF_GPU = ("cuda", "cublas", "cudnn", "nccl")  # a library that says so has run out of a GPU's memory
+# In the words of torch, where a tensor is put on a GPU.
+NO_GPU = (
+    "not compiled with cuda enabled",
+    "found no nvidia driver",
+    "no cuda gpus are available",
+    "driver on your system",
+)
 # What to lower where a job runs out of memory.
 LOWER = {
     "pretrain": "models.{recipe}.micro_batch (sequences per forward pass; a lower one begins the run anew)",
@@ -30,6 +37,8 @@ def lacking(error: BaseException, rule: str = "", **wildcards) -> str | None:
         said = _first(error).split(". Of the allocated memory")[0]  # torch goes on with its own settings
         advice = f"lower {key}, or {more}" if key else more
         return f"out of memory{where} ({said}); {advice}; run the same command again to resume"
+    if isinstance(error, RuntimeError | AssertionError) and any(words in str(error).lower() for words in NO_GPU):
+        return f"device: cuda, but torch finds no GPU that it can use here ({_first(error)}); set device: auto or cpu"
     number = _number(error)
     if number is None:
         return None
