@@ -272,6 +272,16 @@ def test_bf16_autocast(form):
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
 
 
+def test_float32_of_an_lstm_is_float32_on_a_gpu_too(monkeypatch):
+    """torch lets cuDNN round what goes into its products, where the recipe says fp32."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    lstm = Lstm(6, 4, batch_first=True)
+    assert torch.backends.cudnn.rnn.fp32_precision != "tf32" and not torch.backends.cuda.matmul.allow_tf32
+    with torch.backends.cudnn.flags(enabled=False):  # as it does in eval mode with gradients
+        lstm(torch.randn(3, 5, 6))
+    assert torch.backends.cudnn.rnn.fp32_precision != "tf32"
+
+
 def test_an_lstm_under_bf16_where_a_cpu_has_none(monkeypatch):
     """oneDNN has no such kernel there: it computes in float32, what it would without autocast."""
     monkeypatch.setattr("masklab.models.blocks.has_bf16", lambda: False)

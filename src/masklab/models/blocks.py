@@ -84,8 +84,13 @@ class Lstm(nn.LSTM):
     """An LSTM that is initialised by the model that owns it.
 
     Under bf16 on a CPU that has no instructions for it, it computes in float32: there is no other kernel. In eval mode
-    with gradients it does without cuDNN, which has no backward there.
+    with gradients it does without cuDNN, which has no backward there. In float32 cuDNN would round to 10 bits (TF32),
+    unlike the products of a transformer, forward and backward: it is told not to, in the whole process.
     """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        torch.backends.cudnn.allow_tf32 = False
 
     def reset_parameters(self) -> None:
         pass
