@@ -1,10 +1,14 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 from masklab.errors import MaskLabError
-from masklab.tasks.encoding import encode_split, longest_first, shuffled_batches, sorted_batches
+from masklab.probes.goals import EVALUATION_TOKENS
+from masklab.tasks.encoding import encode_split, fitting, longest_first, shuffled_batches, sorted_batches
 from masklab.tokenizers import CLS, PAD, SEP
 
 
@@ -97,3 +101,12 @@ def test_texts_need_a_tokenizer_and_domains_are_complete(tmp_path, make_tokenize
     pq.write_table(table.append_column("domain", pa.array(["A-D1", None])), path)
     with pytest.raises(MaskLabError, match="row 2: 'domain' is missing"):
         encode_split(path, make_tokenizer(), 8)
+
+
+@pytest.mark.parametrize(("gib", "tokens"), [(8, 8192), (24, 24576), (80, 65536)])
+def test_a_small_gpu_measures_fewer_tokens_at_once(gib, tokens, monkeypatch):
+    """No key of a probe that is fine-tuned says how many: one that trains with a batch of 1 ran out of memory here."""
+    found = SimpleNamespace(total_memory=gib << 30)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: found)
+    assert fitting(EVALUATION_TOKENS, "cuda") == fitting(EVALUATION_TOKENS, torch.device("cuda", 1)) == tokens
+    assert fitting({"cpu": 1024, "cuda": 4096}, "cuda") == 4096 and fitting(EVALUATION_TOKENS, "cpu") == 1024

@@ -11,7 +11,7 @@ from masklab.phrases.saliency import TOKENS, padded
 from masklab.rng import generator
 from masklab.scores.items import resampled
 from masklab.scores.metrics import pearson
-from masklab.tasks.encoding import sorted_batches
+from masklab.tasks.encoding import fitting, sorted_batches
 from masklab.tokenizers import MASK
 
 DRAWS = 1000  # of a bootstrap over features
@@ -32,7 +32,7 @@ def template_distances(model, pairs, device="cpu", among=None) -> np.ndarray:
     """
     distances = np.empty(len(pairs))
     lengths = np.array([max(len(left), len(right)) for left, right in pairs], np.int64)
-    for batch in sorted_batches(2 * lengths, TOKENS[torch.device(device).type]):
+    for batch in sorted_batches(2 * lengths, fitting(TOKENS, device)):
         rows = [row for pair in batch for row in pairs[pair]]
         given = mask_predictions(model, rows, device, among)
         distances[batch] = total_variation(given[0::2], given[1::2])

@@ -10,7 +10,7 @@ read with the other text beside it, as the classifier was trained; the released 
 import numpy as np
 import torch
 
-from masklab.tasks.encoding import joined, sorted_batches
+from masklab.tasks.encoding import fitting, joined, sorted_batches
 from masklab.tokenizers import MASK, PAD
 
 TOKENS = {"cpu": 1024, "cuda": 65536}  # of a forward pass, padding included
@@ -54,7 +54,7 @@ def probabilities(predict, rows, device="cpu") -> np.ndarray:
     """Softmax of `predict` on rows of ids, [CLS] and [SEP] included; [N, C] float64."""
     lengths = np.array([len(row) for row in rows], np.int64)
     out = None
-    for batch in sorted_batches(lengths, TOKENS[torch.device(device).type]):
+    for batch in sorted_batches(lengths, fitting(TOKENS, device)):
         given = predict(*padded([rows[row] for row in batch], device)).double().softmax(-1).cpu().numpy()
         if out is None:
             out = np.empty((len(rows), given.shape[1]))

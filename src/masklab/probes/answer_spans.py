@@ -11,7 +11,7 @@ from masklab.probes import squad_metric
 from masklab.probes.goals import EVALUATION_TOKENS
 from masklab.probes.outcomes import of_items
 from masklab.probes.windows import Windows
-from masklab.tasks.encoding import sorted_batches
+from masklab.tasks.encoding import fitting, sorted_batches
 
 NEVER = -1e4  # score of a position where no answer can be
 
@@ -73,7 +73,7 @@ class Extraction:
         """The best span over all windows of a question, and the lowest score of none (as in BERT's published code)."""
         size = len(windows)
         best, none, span = np.full(size, -np.inf), np.empty(size), np.zeros((size, 2), np.int64)
-        for rows in sorted_batches(windows.lengths, EVALUATION_TOKENS[windows.ids.device.type]):
+        for rows in sorted_batches(windows.lengths, fitting(EVALUATION_TOKENS, windows.ids.device)):
             ids, lengths, labels = windows.batch(rows)
             scores = model(ids, lengths, labels[:, 2])
             none[rows] = scores[:, 0].sum(-1).cpu().numpy()

@@ -19,7 +19,7 @@ from masklab.models.checkpoint import load_checkpoint
 from masklab.models.initial import initial
 from masklab.probes.rank import PLACES, SPLITS, rank_rows, state_grams
 from masklab.rng import generator
-from masklab.tasks.encoding import content_ids, of_text
+from masklab.tasks.encoding import content_ids, fitting, of_text
 from masklab.tokenizers import CLS, MASK, PAD, SEP, load_tokenizer
 
 CHUNK = 4096  # lines tokenised, and sorted by length, together
@@ -74,7 +74,7 @@ def folder_ranks(
     is_ours = (Path(folder) / "masklab.json").is_file()
     reader = (read_own if is_ours else read_foreign)(folder, length, device, untrained=untrained)
     rngs = [generator(seed, "rank", purpose) for purpose in ("masks", "words")]
-    batches = line_batches(text, reader, BATCH_TOKENS[device], lines, progress)
+    batches = line_batches(text, reader, fitting(BATCH_TOKENS, device), lines, progress)
     grams = state_grams(reader.states, batches, masking, 0, *rngs, reader.mask_id, specials)
     if not grams:
         raise MaskLabError(f"{text}: no text")

@@ -20,16 +20,16 @@ import torch.nn.functional as F
 from masklab.probes.classifier import Classifier
 from masklab.probes.outcomes import of_classes, of_ratings
 from masklab.scores.metrics import CLASSES, pearson, spearman, tally
-from masklab.tasks.encoding import sorted_batches
+from masklab.tasks.encoding import fitting, sorted_batches
 
-# Tokens per forward pass when measuring: on a CPU few, since what stays in the cache is computed faster.
+# Tokens per forward pass when measuring (`fitting`): on a CPU few, since what stays in the cache is computed faster.
 EVALUATION_TOKENS = {"cpu": 1024, "cuda": 65536}
 
 
 def outputs(model, split, shape=()) -> torch.Tensor:
     """The model's outputs on every row of a split, [N, *shape] float32 on the CPU; `shape` as of one row."""
     values = torch.empty(len(split), *shape)
-    for rows in sorted_batches(split.lengths, EVALUATION_TOKENS[split.ids.device.type]):
+    for rows in sorted_batches(split.lengths, fitting(EVALUATION_TOKENS, split.ids.device)):
         ids, lengths, _ = split.batch(rows)
         values[torch.from_numpy(rows)] = model(ids, lengths).float().cpu()
     return values

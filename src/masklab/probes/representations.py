@@ -15,7 +15,7 @@ from masklab.errors import MaskLabError
 from masklab.models.pooling import pooled
 from masklab.probes.single import EVALUATION_TOKENS
 from masklab.symbols import FIRST
-from masklab.tasks.encoding import sorted_batches
+from masklab.tasks.encoding import fitting, sorted_batches
 from masklab.tokenizers import UNK
 
 LOOKUP_NUMBERS = 1 << 23  # conditionals of a lookup table computed together, in numbers
@@ -36,7 +36,7 @@ class EncoderSource:
 
     @torch.inference_mode()
     def blocks(self, split, longest: int):
-        for rows in sorted_batches(split.lengths, EVALUATION_TOKENS[split.ids.device.type]):
+        for rows in sorted_batches(split.lengths, fitting(EVALUATION_TOKENS, split.ids.device)):
             ids, lengths, _ = split.batch(rows)
             if self.pooling == "cls":
                 first = torch.arange(len(ids), device=ids.device) * ids.shape[1]

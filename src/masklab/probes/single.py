@@ -7,7 +7,7 @@ from masklab.optim.flat import FlatParameters
 from masklab.probes.goals import EVALUATION_TOKENS
 from masklab.probes.recipe import EarlyStopping, Outcome
 from masklab.spectrum import Gram, ranks
-from masklab.tasks.encoding import sorted_batches
+from masklab.tasks.encoding import fitting, sorted_batches
 
 
 class OneByOne:
@@ -77,7 +77,7 @@ class OneByOne:
         """Effective ranks of the encoder's last layer on a split's content tokens, by name."""
         self.model.eval()
         gram = Gram()
-        for rows in sorted_batches(split.lengths, EVALUATION_TOKENS[split.ids.device.type]):
+        for rows in sorted_batches(split.lengths, fitting(EVALUATION_TOKENS, split.ids.device)):
             ids, lengths, _ = split.batch(rows)
             states = self.model.encoder.encode(ids, lengths).flatten(0, 1)
             wanted = torch.from_numpy(np.flatnonzero(self.content[rows, : ids.shape[1]]))

@@ -14,6 +14,7 @@ from masklab.properties.coded_words import with_marks, words_of_pieces, words_of
 from masklab.sparse.lasso import unit_rows
 from masklab.sparse.looked import TOKENS
 from masklab.sparse.states import hidden_states
+from masklab.tasks.encoding import fitting
 
 LENGTH = 512  # tokens that lines are cut to, or fewer where the encoder reads fewer
 CHUNK = 128  # lines read together; so many, at most, are read beyond the tokens asked for
@@ -70,7 +71,7 @@ def of_text(
     for chunk in _chunks(text):
         rows = [(ids, spans, line) for (ids, spans), line in zip(reader.spans(chunk), chunk, strict=True)]
         rows = [row for row in rows if len(row[0]) > 2]
-        for batch in _batches(rows, BATCH_TOKENS[torch.device(device).type]):
+        for batch in _batches(rows, fitting(BATCH_TOKENS, device)):
             states, used = _states(folder, reader, [ids for ids, _, _ in batch], layer)
             for (ids, spans, line), own in zip(batch, states, strict=True):
                 said, kept = words_of_text(line, spans[1 : len(ids) - 1])
