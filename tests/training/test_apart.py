@@ -8,8 +8,9 @@ from runs import warm
 from several import left, metrics, replicates, start, stop_at
 
 from masklab.errors import MaskLabError
+from masklab.jobs import saved
 from masklab.jobs import stacks as told
-from masklab.training import together
+from masklab.training import apart, together
 from masklab.training.apart import FILE, folder_of
 from masklab.training.launch import launch
 from masklab.training.run import read_run
@@ -140,3 +141,41 @@ def test_a_part_that_is_put_aside_goes_when_nobody_can_go_on_from_it(english, tm
     other = [dataclasses.replace(run, seed=run.seed + 1) for run in runs]
     launch(other[0], beside=[other[1]])  # of another config: nobody's part is put aside
     assert not aside.exists()
+
+
+def test_a_part_that_cannot_be_made_a_state_of_its_own_stays(english, tmp_path, caplog, monkeypatch):
+    """On a full disk: in the common state, and where it was put aside."""
+    runs = replicates(english, tmp_path, 2)
+    folder = folder_of(runs[0])
+    stop_at(30, runs)
+
+    def full(*_, **__):
+        raise OSError("no space left on device")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saved, "save", full)
+        apart.leave(runs[0])
+        assert told.replicates(folder / FILE) == [1, 2] and (folder / "r1").is_dir()
+    apart.leave(runs[0])
+    assert told.aside(folder, 2).is_file() and not told.replicates(folder / FILE)
+    monkeypatch.setattr(saved, "save", full)
+    apart.leave(runs[1])
+    assert told.aside(folder, 2).is_file() and (folder / "r2").is_dir()
+    assert caplog.text.count("the state could not be written (no space left on device)") == 2
+
+
+def test_a_part_that_is_put_aside_while_it_is_looked_for_is_found(english, tmp_path, caplog, monkeypatch):
+    caplog.set_level("INFO", "masklab")
+    runs = replicates(english, tmp_path, 2)
+    folder, load = folder_of(runs[0]), saved.load
+    stop_at(30, runs)
+
+    def meanwhile(file, *others):
+        monkeypatch.setattr(saved, "load", load)
+        apart.leave(runs[0])
+        return load(file, *others)
+
+    monkeypatch.setattr(saved, "load", meanwhile)
+    launch(runs[1])
+    assert caplog.text.count("goes on by itself from what it was trained beside others") == 2
+    assert "m: resuming at step 30 of 60" in caplog.text and not told.aside(folder, 2).exists()

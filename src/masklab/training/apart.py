@@ -84,53 +84,67 @@ def forget(folder: Path) -> None:
 
 def leave(run: Run) -> None:
     """Make what a run has of a common state its own, before it trains by itself."""
-    folder, k = folder_of(run), run.replicate
-    aside = stacks.aside(folder, k)
-    if stacks.has_begun(run.state / FILE):
-        return aside.unlink(missing_ok=True)  # it has left already
-    places = aside, folder / FILE, aside  # a sibling's job may put it aside just now
-    file = next((file for file in places if k in stacks.replicates(file)), None)
+    folder = folder_of(run)
+    aside = stacks.aside(folder, run.replicate)
+    if stacks.has_begun(run.state / FILE):  # it has left already
+        aside.unlink(missing_ok=True)
+        return
+    file = _where(run, folder)
     if file is None:
-        return None
-    kept = None  # it cannot go on from it
+        return
+    with state.locked(run.state):
+        begun = _usable(run, folder, file)
+        if begun is None and file != aside and _where(run, folder) == aside:  # a sibling has put it aside meanwhile
+            file, begun = aside, _usable(run, folder, aside)
+        if begun is not None and not _make_own(run, folder, begun):
+            return  # the part stays where it is
+    if file == aside:
+        aside.unlink()
+    elif begun is None or not _end(folder, run.replicate):
+        return
+    for place in (folder / f"r{run.replicate}", folder / "states" / f"r{run.replicate}"):
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _where(run, folder) -> Path | None:
+    """The file with a run's part of a common state; None: it has none."""
+    aside = stacks.aside(folder, run.replicate)
+    places = aside, folder / FILE, aside  # a sibling's job may put it aside just now
+    return next((file for file in places if run.replicate in stacks.replicates(file)), None)
+
+
+def _usable(run, folder, file) -> saved.Saved | None:
+    """The common state in a file; None, and a line why, if a run cannot go on from it."""
     if state.made_by(folder) != state.made_by(run.state):
         log.warning("%s: made by other code or versions; %s begins anew", file, run.name)
-    else:
-        with state.locked(run.state):
-            kept = _make_own(run, folder, file)
-    if kept is None and file != aside and k in stacks.replicates(aside):
-        return leave(run)
-    if file == aside and kept is not False:
-        aside.unlink()
-    elif kept:
-        try:
-            with state.locked(folder):
-                if put_aside(folder, [k]):
-                    forget(folder)
-        except Passing:  # somebody is at work there
-            return None
-    else:
         return None
-    for place in (folder / f"r{k}", folder / "states" / f"r{k}"):
-        shutil.rmtree(place, ignore_errors=True)
-    return None
-
-
-def _make_own(run, folder, file) -> bool | None:
-    """Write a run's part of a common state as a state of its own, and its checkpoints.
-
-    Whether that could be written; None: the run cannot go on from it.
-    """
     name = str(run.replicate)
 
-    def usable(facts):
+    def fault(facts):
         if facts["marks"].get(name) != mark_of(run):
             return "it was made from another config or other inputs"
         return Record(lent(run, folder)).unusable(facts["runs"][name])
 
-    begun = saved.load(file, {}, usable)
-    if begun is None:
-        return None
+    return saved.load(file, {}, fault)
+
+
+def _end(folder, leaving: int) -> bool:
+    """Put aside the parts of all but the replicate that is leaving, and forget the common state; False: it is in use.
+
+    Where a part cannot be put aside, the common state stays.
+    """
+    try:
+        with state.locked(folder):
+            if put_aside(folder, [leaving]):
+                forget(folder)
+    except Passing:
+        return False
+    return True
+
+
+def _make_own(run, folder, begun: saved.Saved) -> bool:
+    """Write a run's part of a common state as a state of its own, and its checkpoints; False: it cannot be written."""
+    name = str(run.replicate)
     tensors, facts = _part(begun, run.replicate)
     said = facts["runs"][name]
     for old in run.output.glob("step-*"):
