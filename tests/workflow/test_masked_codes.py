@@ -1,5 +1,6 @@
 """Codes of what will be hidden, through the real workflow: fewer codes, the same weights."""
 
+import numpy as np
 import pandas as pd
 import pytest
 import running
@@ -34,3 +35,45 @@ def test_codes_of_what_is_hidden_give_the_same_weights(tmp_path):
     said = (tmp_path / page).read_text()
     assert len(table) == 8 and "Replicate 1 of 2" in said and "<td>initial weights</td>" in said
     assert running.snakemake(tmp_path, config, "--dry-run", *targets, page).count("Nothing to be done") == 1
+
+
+OWN = """\
+import numpy as np
+
+from masklab import own
+
+
+class Numbered(own.Weight):
+    reads: own.ClassVar = True
+    file: str
+
+
+@own.term("numbered", Numbered)
+class Hide(own.Term):
+    def corrupt(self, ids, lengths, masking, vocab_size, rng):
+        from masklab.tokenizers import MASK
+
+        with open(self.settings.file) as file:
+            column = int(file.read())
+        rows, columns = np.arange(len(ids)), np.full(len(ids), column)
+        shown = ids.copy()
+        shown[rows, columns] = MASK
+        return shown, rows, columns
+"""
+
+
+def test_a_changed_file_of_a_term_of_one_s_own_makes_the_codes_of_what_it_hides_again(tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    objective = {"mlsm": 1, "numbered": {"weight": 1, "file": str(tmp_path / "column.txt")}}
+    models = {"next": {"codes": "masked", "objective": "numbered"}}
+    config = running.laid(CONFIG, {"code": ["own.py"], "objectives": {"numbered": objective}, "models": models})
+    target = "results/models/next/r1/manifest.json"
+    coded = []
+    for column in ("2", "3"):
+        (tmp_path / "column.txt").write_text(column)
+        planned = jobs(running.snakemake(tmp_path, config, "--dry-run", target))
+        assert planned["masked_codes"] == planned["pretrain"] - (not coded) == 1
+        running.snakemake(tmp_path, config, target)
+        (positions,) = tmp_path.glob("results/codes/d/masks-*/r1/train.positions.npy")
+        coded.append(set(np.load(positions)))
+    assert not coded[0] & coded[1]

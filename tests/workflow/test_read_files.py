@@ -134,3 +134,40 @@ def test_the_files_of_a_term_of_one_s_own(paths):
     before = found.sources("pretrain", recipe="listed", replicate="1")
     Path("words.txt").write_text("another")
     assert found.sources("pretrain", recipe="listed", replicate="1") != before
+
+
+HIDING = """\
+from masklab import own
+
+class Hidden(own.Weight):
+    reads: own.ClassVar = True
+    file: str
+
+own.term("hidden", Hidden)(own.Term)
+"""
+MASKED = """\
+code: hidden.py
+objectives:
+  hidden: {mlsm: 1, hidden: {weight: 1, file: words.txt}}
+  plain: {mlsm: 1, listed: {weight: 1, file: words.txt}}
+models:
+  hidden: {like: strict-mlsm, objective: hidden, codes: masked}
+  plain: {like: strict-mlsm, objective: plain, codes: masked}
+studies: {'*': null, s: {panels: {p: [hidden, plain]}, probes: {minimal-pairs: all}}}
+"""
+
+
+def test_the_files_of_a_term_that_hides_tokens_are_read_for_the_codes_of_these(paths):
+    """Those of a term that hides none decide no mask."""
+    Path("hidden.py").write_text(HIDING + LISTED)
+    Path("words.txt").write_text("a")
+    Path("my.yaml").write_text(MASKED)
+    found = opened(["my.yaml"])
+    codes = {name: found.inputs("pretrain", recipe=name, replicate="1")["codes"] for name in ("hidden", "plain")}
+    jobs = {name: found.job_of(path) for name, path in codes.items()}
+    assert {rule for rule, _ in jobs.values()} == {"masked_codes"}
+    read = {name: found.inputs(rule, **names).get("sources") for name, (rule, names) in jobs.items()}
+    assert read == {"hidden": ["words.txt"], "plain": None}
+    before = found.sources("masked_codes", **jobs["hidden"][1])
+    Path("words.txt").write_text("another")
+    assert found.sources("masked_codes", **jobs["hidden"][1]) != before

@@ -119,7 +119,8 @@ class MaskedCodes(Codes):
     def inputs(self, dictionary, masks, replicate):
         recipe = split_reference(self.config.dictionaries[dictionary].model, f"dictionaries.{dictionary}.model")[0]
         tokenizer = self.paths.tokenizer(self.config.models[recipe].tokenizer, int(replicate))
-        return super().inputs(dictionary, replicate) | {"tokenizer": tokenizer}
+        own = self._own(dictionary, masks)
+        return super().inputs(dictionary, replicate) | {"tokenizer": tokenizer} | ({"sources": own} if own else {})
 
     def settings(self, dictionary, masks, replicate):
         return super().settings(dictionary, replicate) | {"masks": masks_called(self.config, dictionary, masks)}
@@ -127,6 +128,13 @@ class MaskedCodes(Codes):
     def roots(self, dictionary, masks, replicate):
         reader = masks_called(self.config, dictionary, masks)["reader"]
         return of_kind(kinds.find("terms", reader["term"])) if reader else []
+
+    def _own(self, dictionary, masks) -> list[str]:
+        """The user's files that the term reads which hides tokens in its own way."""
+        reader = masks_called(self.config, dictionary, masks)["reader"]
+        if not reader:
+            return []
+        return existing(kinds.find("terms", reader["term"]).entity().model_validate(reader["settings"]))
 
 
 class DictionaryPage(Artifact):

@@ -75,6 +75,7 @@ rule masked_codes:
     params:
         config=settings_of("masked_codes"),
         code=code_of("masked_codes"),
+        sources=sources_of("masked_codes"),
         state=R("state/codes/{dictionary}/{masks}/r{replicate}"),
     message:
         "codes of what is hidden, under dictionary {wildcards.dictionary} r{wildcards.replicate}"
