@@ -6,9 +6,13 @@ import pytest
 
 import synthetic
 from masklab.claims.claim_files import markdown
+from masklab.claims.effects import difference
 from masklab.claims.verdict import test_claims
-from masklab.config import layered, load, overlay, plain
+from masklab.config import kinds, layered, load, overlay, plain
 from masklab.errors import MaskLabError
+from masklab.scores.reading import Reading
+from masklab.scores.results import Results
+from masklab.scores.schema import rows_to_frame
 from masklab.scores.view import View
 from masklab.studies import claims_of
 
@@ -86,3 +90,88 @@ def list_of_columns():
     from masklab.claims.verdict import COLUMNS
 
     return list(COLUMNS)
+
+
+OWN = """\
+from masklab import own
+
+class Asked(own.Entity):
+    nulls: own.ClassVar = ("untrained",)
+    tasks: list[str]
+    twice: bool = False
+
+own.probe("asked", Asked)(len)
+"""
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """A probe of a user's kind."""
+    (tmp_path / "asked.py").write_text(OWN)
+    kinds.load([str(tmp_path / "asked.py")])
+    yield
+    del kinds._yours["probes"]["asked"]
+
+
+def asked_results(own, levels, metric="accuracy", **changes):
+    """Results of a study with probes of a user's kind; levels: (probe, recipe) -> its score on each task."""
+    raw = overlay(copy.deepcopy(RAW), {"extends": [], "probes": {name: {"kind": "asked"} | own[name] for name in own}})
+    study = STUDY | {"probes": dict.fromkeys(own, "all"), "sets": {}} | changes
+    config = load(raw | {"studies": {"mine": study}})
+    view = View.of(config, "mine")
+    scores = [
+        {"recipe": recipe, "replicate": replicate, "step": config.models[recipe].steps, "probe": probe, "task": task,
+         "split": "test", "metric": metric, "value": levels.get((probe, recipe), 0.0) + 0.001 * replicate, "n": 100}
+        for probe in own
+        for recipe in view.recipes
+        for task in config.probes[probe].tasks
+        for replicate in (1, 2, 3)
+    ]  # fmt: skip
+    return config, Results(view, rows_to_frame(scores), models=synthetic.manifests(view))
+
+
+def verdicts(config, results):
+    found = test_claims(claims_of("mine", config.studies["mine"], results.view), results)
+    return {
+        claim.partition("-on-")[2]: verdict for claim, verdict in zip(found["claim"], found["verdict"], strict=True)
+    }
+
+
+def test_each_probe_of_a_kind_of_one_s_own_is_judged_for_itself(asked):
+    on = {"tasks": ["acceptability"]}
+    levels = {("one", "strict-mlsm+mlm"): 0.8, ("one", "strict-mlm"): 0.7, ("two", "strict-mlsm+mlm"): 0.3}
+    levels |= {("two", "strict-mlm"): 0.5}
+    found = verdicts(*asked_results({"one": on, "two": on | {"twice": True}}, levels))
+    assert found == {"acceptability-by-one": "supported", "acceptability-by-two": "contradicted"}
+    apart = {"one": on, "two": {"tasks": ["sentiment"]}}
+    assert verdicts(*asked_results(apart, levels)) == {
+        "acceptability-by-one": "supported",
+        "sentiment-by-two": "contradicted",
+    }
+    assert verdicts(*asked_results({"one": on}, levels)) == {"acceptability-by-one": "supported"}
+    of_another = verdicts(*asked_results({"one": on}, levels, metric="asked"))
+    assert of_another == {"acceptability-by-one": "untested"}
+
+
+def test_a_kind_of_one_s_own_is_judged_beside_ours(asked):
+    probes = {"minimal-pairs": "all", "one": "all"}
+    config, _ = asked_results({"one": {"tasks": ["blimp"]}}, {}, probes=probes)
+    names = [claim.name for claim in claims_of("mine", config.studies["mine"], View.of(config, "mine"))]
+    assert names == [f"strict-mlsm+mlm-over-strict-mlm-on-blimp{by}" for by in ("", "-by-one")]
+
+
+def test_a_reading_may_name_its_probe(asked):
+    """Of two of one kind, which nothing else tells apart."""
+    on, levels = {"tasks": ["acceptability"]}, {("one", "strict-mlm"): 0.7, ("two", "strict-mlm"): 0.5}
+    _, results = asked_results({"one": on, "two": on | {"twice": True}}, levels)
+    both = Reading("strict-mlm", tasks=("acceptability",), probe="asked")
+    with pytest.raises(MaskLabError, match=r"two probes measured strict-mlm .* or which by its name \(`named`\)"):
+        results.values(both)
+    one, two = (both.of("strict-mlm", named=name) for name in ("one", "two"))
+    assert results.values(one).scalar.mean() == pytest.approx(0.702)
+    assert results.values(two).scalar.mean() == pytest.approx(0.502)
+    assert two.needs(results.view) == [("two", "strict-mlm")]
+    assert difference(one, two).words(results.view) == "by one - by two: MLM, accuracy on acceptability"
+    with pytest.raises(MaskLabError, match="no asked probe 'three' of the study measures strict-mlm on acceptability"):
+        both.of("strict-mlm", named="three").needs(results.view)
+    assert not Reading("strict-mlm", tasks=("acceptability",), named="three").measured(results.view)

@@ -75,8 +75,8 @@ def _measured(reading: Reading, view: View) -> bool:
     if not reading.measured(view):
         return False
     for task in reading.tasks:
-        names = view.measured_by(reading.recipe, reading.kinds(), (task,))
-        steps = view.steps(reading.of(reading.recipe, tasks=(task,)))
+        of_task = reading.of(reading.recipe, tasks=(task,))
+        names, steps = of_task.probes(view), view.steps(of_task)
         for (one, at), (other, then) in itertools.combinations(zip(names, steps, strict=True), 2):
             facts = view.probes[one], view.probes[other]
             sizes = [{*(own.get("sizes") or ("all",))} for own in facts]

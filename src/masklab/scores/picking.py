@@ -53,7 +53,9 @@ class Rows:
     def _of_metric(self, reading, metric, tasks) -> np.ndarray:
         """Of every step, size and layer."""
         rows = self._where.get((reading.recipe, metric), np.empty(0, np.int64))
-        kept = np.isin(self.columns["kind"][rows], reading.kinds())
+        kept = np.isin(self.columns["kind"][rows], kinds) if (kinds := reading.kinds()) else np.full(len(rows), True)
+        if reading.named is not None:
+            kept = kept & (self.columns["probe"][rows] == reading.named)
         if tasks is not None:
             kept = kept & (np.isin(self.columns["task"][rows], tasks) | np.isin(self.columns["base"][rows], tasks))
         splits = reading.splits or OTHER.get(metric, TEST)
@@ -107,7 +109,7 @@ class Rows:
             row = self.scores.iloc[rows[np.flatnonzero(at == values[counts > 1][0])[0]]]
             raise MaskLabError(
                 f"scores: two probes measured {row['recipe']} at step {row['step']} on {row['task']} ({row['metric']});"
-                " a reading must say which kind of probe, or the study keep one"
+                " a reading must say which kind of probe, or which by its name (`named`), or the study keep one"
             )
 
     def lack(self, reading: Reading, rows) -> bool:

@@ -51,7 +51,7 @@ class Reading:
 
     recipe: its name. metric: None stands for each task's own. tasks: averaged, phenomenon by phenomenon for pairs; ()
     for metrics of the corpus. probe: kind of the probe that measures it; None: the one that measures the metric, or any
-    that measures the tasks.
+    that measures the tasks. named: the probe's name, where several of a kind measure it.
     splits: averaged (domains of a test set, inputs of a rank probe); (): the test split. step: a checkpoint, or which:
     `converged` is the first whose gap to the floor, the mean over replicates, lies within the study's saturation of the
     recipe's lowest; `since converged`, for curves over steps, that one and all later ones.
@@ -69,6 +69,7 @@ class Reading:
     metric: str | None = None
     tasks: tuple[str, ...] = ()
     probe: str | None = None
+    named: str | None = None
     splits: tuple[str, ...] = ()
     step: int | Literal["first", "last", "all", "converged", "since converged"] = "last"
     sizes: int | Sizes = "all"
@@ -83,14 +84,21 @@ class Reading:
         return replace(self, recipe=recipe, **changes)
 
     def kinds(self) -> tuple[str, ...]:
-        """Kinds of probes that can measure it."""
+        """Kinds of probes that can measure it; () of one that is named: any."""
         if self.probe is not None:
             return (self.probe,)
+        if self.named is not None:
+            return ()
         if self.tasks:
             return TASK_PROBES
         if self.metric not in PROBES:
             raise MaskLabError(f"a reading of {self.metric!r} must say which kind of probe measures it")
         return (PROBES[self.metric],)
+
+    def probes(self, view: View) -> list[str]:
+        """Probes of the study that measure it, or some of its tasks."""
+        names = view.measured_by(self.recipe, self.kinds(), self.tasks)
+        return names if self.named is None else [name for name in names if name == self.named]
 
     def measured(self, view: View) -> bool:
         """Whether the study measures it: all of its tasks."""
@@ -116,7 +124,7 @@ class Reading:
 
         Only of kinds of ours: what the settings of a user's decide is not known.
         """
-        names = view.measured_by(self.recipe, self.kinds(), self.tasks)
+        names = self.probes(view)
         if len(names) < 2:
             return None
         steps = view.steps(self)
@@ -137,13 +145,13 @@ class Reading:
         return None
 
     def _pairs(self, view) -> list[tuple[str, str]]:
-        probes = view.measured_by(self.recipe, self.kinds(), self.tasks)
+        probes = self.probes(view)
         on = f" on {', '.join(self.tasks)}" if self.tasks else ""
-        kinds = " or ".join(self.kinds())
+        which = f"{' or '.join(self.kinds())} probe".lstrip() + (f" {self.named!r}" if self.named else "")
         lacking = [task for task in self.tasks if not any(base(task) in view.probes[name]["tasks"] for name in probes)]
         if not probes or lacking:
             on = f" on {lacking[0]}" if lacking else on
-            raise MaskLabError(f"no {kinds} probe of the study measures {self.recipe}{on}")
+            raise MaskLabError(f"no {which} of the study measures {self.recipe}{on}")
         pairs = [(name, self.recipe) for name in probes]
         if self.form == "share of the floor" or self.step in CONVERGED:
             pairs += Reading(self.recipe, "floor")._pairs(view)
@@ -158,6 +166,7 @@ class Reading:
             "recipe": view.label(self.recipe),
             "what": f"{form}{what}{on}",
             "panel": _panel(self, view),
+            "probe": f"by {self.named}" if self.named else "",
             "splits": " + ".join(self.splits),
             "sizes": {"all": ""}.get(
                 self.sizes, f"{self.sizes} sizes" if isinstance(self.sizes, str) else f"{self.sizes} examples"
@@ -262,7 +271,7 @@ def nulls_of(reading: Reading, view: View) -> dict[str, Reading]:
         if kind == "majority":
             if reading.tasks and reading.metric not in RANKS:
                 nulls[kind] = reading
-        elif view.measured_by(null, reading.kinds(), reading.tasks):
+        elif reading.of(null).probes(view):
             nulls[kind] = reading.of(null, step="last")
     return nulls
 

@@ -258,7 +258,7 @@ class Results:
             with np.errstate(invalid="ignore", divide="ignore"):
                 measured = Values(measured.replicates, np.log(measured.data), measured.x)
         elif reading.form == "share of the floor":
-            plain = {"metric": "floor", "form": "value", "probe": "loss", "tasks": (), "reduce": None}
+            plain = {"metric": "floor", "form": "value", "probe": "loss", "named": None, "tasks": (), "reduce": None}
             floor = self.values(reading.of(reading.recipe, **plain))
             both = [r for r in measured.replicates if r in floor.replicates]
             measured = measured.at(both)

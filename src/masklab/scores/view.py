@@ -193,9 +193,8 @@ class View:
 
     def steps(self, reading) -> list[set[int]]:
         """Checkpoints at which a reading is measured, by each probe that measures it."""
-        probes = self.measured_by(reading.recipe, reading.kinds(), reading.tasks)
         kept = self.fact(reading.recipe, "checkpoints")
-        return [set(steps_measured(self.probes[name]["steps"], kept)) for name in probes]
+        return [set(steps_measured(self.probes[name]["steps"], kept)) for name in reading.probes(self)]
 
 
 def _labelled(members) -> dict[str, str]:

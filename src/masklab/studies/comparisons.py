@@ -2,29 +2,37 @@
 
 from masklab.claims.claim import Claim
 from masklab.claims.effects import difference
+from masklab.config import kinds
 from masklab.report.generic import groups, pairs
 from masklab.scores.reading import Reading
 from masklab.scores.view import View
 
 
 def claims(view: View) -> list[Claim]:
-    """ "MAE-LM does better than MLM on BLiMP" and its like: of a panel's recipes, on what both are measured on."""
+    """ "MAE-LM does better than MLM on BLiMP" and its like: of a panel's recipes, on what both are measured on.
+
+    What a probe of a user's kind measures is judged for itself, by the metric of each task.
+    """
     found: dict[str, Claim] = {}
     for title, other, first in pairs(view):
         for name, tasks in groups(view).items():
-            readings = [Reading(recipe, tasks=tasks) for recipe in (other, first)]
-            if all(_measured_once(reading, view) for reading in readings):
-                words = f"{view.label(other, title)} does better than {view.label(first, title)} on {name}"
-                key = f"{other}-over-{first}-on-{name}"
-                effect = difference(*readings)
-                found.setdefault(key, Claim(key, title, "", words, effect))
+            for probe in (None, *_own(view)):
+                readings = [Reading(recipe, tasks=tasks, named=probe) for recipe in (other, first)]
+                if all(_measured_once(reading, view) for reading in readings):
+                    on, of = (f"{name}, by {probe}", f"-by-{probe}") if probe else (name, "")
+                    words = f"{view.label(other, title)} does better than {view.label(first, title)} on {on}"
+                    key = f"{other}-over-{first}-on-{name}{of}"
+                    found.setdefault(key, Claim(key, title, "", words, difference(*readings)))
     return list(found.values())
+
+
+def _own(view) -> list[str]:
+    """Probes of a user's kinds."""
+    theirs = {name for name, kind in kinds.known("probes").items() if kind.file}
+    return [name for name, facts in view.probes.items() if facts["kind"] in theirs]
 
 
 def _measured_once(reading: Reading, view: View) -> bool:
     """Whether each task of a reading is measured by one probe: of two, nobody says which is meant."""
-    return reading.measured(view) and all(_once(reading, task, view) for task in reading.tasks)
-
-
-def _once(reading, task, view) -> bool:
-    return len(view.measured_by(reading.recipe, reading.kinds(), (task,))) == 1
+    of_tasks = [reading.of(reading.recipe, tasks=(task,)) for task in reading.tasks]
+    return reading.measured(view) and all(len(each.probes(view)) == 1 for each in of_tasks)
