@@ -2,10 +2,12 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from masklab.config.schema import EnglishRatings, EnglishSpans
 from masklab.corpora.english.lexicon import LEXICON
+from masklab.corpora.english.ratings import rating_task
 from masklab.tasks import build, write_task
 
 PAST = dict(zip(LEXICON["V(hum,part)"], LEXICON["V(hum,past)"], strict=True))
@@ -73,3 +75,14 @@ def test_impossible_sizes_are_said():
     assert len(question_task({"train": 1}, 1)["train"]) == 1
     with pytest.raises(ValueError):
         EnglishSpans(kind="english-spans", train=0)
+
+
+def test_ratings_of_few_rows_lie_far_apart():
+    """Down to the two rows that a correlation takes; of more rows, every rating is there."""
+    drawn = {rows: rating_task({"train": rows}, 1)["train"]["label"].to_numpy() for rows in (1, 2, 3, 5, 6, 7, 31)}
+    assert {rows: sorted(labels) for rows, labels in drawn.items() if rows < 6} == {
+        1: [0], 2: [0, 5], 3: [0, 2, 5], 5: [0, 1, 2, 4, 5],
+    }  # fmt: skip
+    for rows in (6, 7, 31):
+        counts = np.bincount(drawn[rows].astype(int), minlength=6)
+        assert counts.min() >= 1 and counts.max() - counts.min() <= 1 and counts.sum() == rows

@@ -127,8 +127,8 @@ class EnglishRatings(Drawn):
 
     kind: Literal["english-ratings"]
     train: Count = 1000
-    valid: Count = 300
-    test: Count = 500
+    valid: int = Field(300, ge=2, description="Of one row no correlation is known.")
+    test: int = Field(500, ge=2, description="As of `valid`.")
     metric: Literal["pearson", "spearman"] = Field("spearman", description="Metric reported and drawn.")
     seed: int = Field(1, ge=0)
 

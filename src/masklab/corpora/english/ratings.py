@@ -21,6 +21,7 @@ RATINGS = {
     (True, True, True): 5, (True, True, False): 3, (False, True, True): 3, (True, False, True): 3,
     (True, False, False): 1, (False, True, False): 1, (False, False, True): 1, (False, False, False): 0,
 }  # fmt: skip
+LEVELS = 6  # ratings, from 0
 
 
 def rating_cases() -> list[tuple[int, tuple[str, ...]]]:
@@ -37,17 +38,27 @@ def rating_cases() -> list[tuple[int, tuple[str, ...]]]:
 
 
 def rating_task(sizes: dict[str, int], seed: int) -> dict[str, pd.DataFrame]:
-    """{split: frame of text_a, text_b, label (float)}: ratings in equal numbers (within one), no pair twice."""
+    """{split: frame of text_a, text_b, label (float)}: ratings in equal numbers (within one), no pair twice.
+
+    Of a split of fewer rows than there are ratings, the ratings lie as far apart as they can: of two rows, 0 and 5.
+    """
     seen, frames = set(), {}
     for split, count in sizes.items():
         random, rows = rng.generator(seed, "english", "ratings", split), []
-        for rating in range(6):
-            drawers = [Templates(*texts) for wanted, texts in rating_cases() if wanted == rating]
-            rows += _rows(drawers, rating, (count + rating) // 6, split, random, seen)
+        for rating, wanted in enumerate(_counts(count)):
+            drawers = [Templates(*texts) for each, texts in rating_cases() if each == rating]
+            rows += _rows(drawers, rating, wanted, split, random, seen)
         order = rng.generator(seed, "english", "ratings", split, "order").permutation(count)
         frame = pd.DataFrame([rows[index] for index in order], columns=["text_a", "text_b", "label"])
         frames[split] = frame.astype({"label": np.float64})
     return frames
+
+
+def _counts(rows: int) -> list[int]:
+    """How many of so many rows have each rating."""
+    if rows >= LEVELS:
+        return [(rows + rating) // LEVELS for rating in range(LEVELS)]
+    return np.bincount(np.linspace(0, LEVELS - 1, rows).round().astype(int), minlength=LEVELS).tolist()
 
 
 def _rows(drawers, rating, count, split, random, seen):
@@ -61,4 +72,4 @@ def _rows(drawers, rating, count, split, random, seen):
                     rows.append((first, second, rating))
         if len(rows) == count:
             return rows
-    raise MaskLabError(f"{split}: too few distinct pairs for {count} rows")
+    raise MaskLabError(f"{split}: too few distinct pairs for {count} rows of rating {rating}")
