@@ -14,6 +14,7 @@ from masklab.cli import main
 from masklab.config import names, read
 from masklab.config.check_corpora import _check_pieces
 from masklab.config.check_data import GLUE, check_data
+from masklab.config.idle import idle
 from masklab.config.notices import notices
 from masklab.config.schema.tasks import Phenomenon, Recipe
 from masklab.corpora.english.labelled_tasks import RECIPES
@@ -21,6 +22,8 @@ from masklab.corpora.english.pairs import PHENOMENA
 from masklab.plan.graph import opened
 from masklab.tasks.glue import FORMS
 
+ROOT = Path(__file__).parents[2]
+CONFIGS = [ROOT / "presets", *(ROOT / "src/masklab/studies").iterdir()]
 LINE = "the cat sees a dog that runs far from here\n"
 
 
@@ -234,3 +237,10 @@ def test_steps_that_no_recipe_keeps(tmp_path, monkeypatch):
         " 20",
         "my.yaml:5: probes.some.steps: no recipe that it measures keeps a step 15: left out; they keep 10, 20",
     ]
+
+
+@pytest.mark.parametrize(
+    "file", sorted(str(path.relative_to(ROOT)) for folder in CONFIGS for path in folder.glob("*.yaml"))
+)
+def test_no_config_of_ours_says_what_does_nothing(file):
+    assert idle(read(ROOT / file), set()) == []
