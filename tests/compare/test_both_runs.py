@@ -191,3 +191,13 @@ def test_the_command_takes_the_config_that_declares_the_study(tmp_path, config, 
     assert (pd.read_csv(tmp_path / "out/together.csv")["replicates"] == 5).any()
     assert main(["compare", *runs, "--together", "mlsn", "--configfile", file]) == 1
     assert "mlsn: no study of this config" in capsys.readouterr().err
+
+
+def test_a_study_without_claims_is_said(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number, name in enumerate(("one", "two")):
+        kept(tmp_path / "results" / name, scores(GAINS[number], number))
+    (tmp_path / "none.yaml").write_text(CONFIG.replace(", claims: all", ""), encoding="utf-8")
+    assert main(["compare", "one", "two", "--together", "pair", "--configfile", "none.yaml"]) == 1
+    said = capsys.readouterr()
+    assert "masklab: pair: the study tests no claims; it does with `claims: all`" in said.out + said.err

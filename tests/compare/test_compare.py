@@ -212,3 +212,35 @@ def test_the_last_checkpoint_is_that_of_all_that_was_measured(runs):
     text = told(compare("results", "two"))
     assert "3 of 4 measurements are equal" in text and "None of them is at the last checkpoint" in text
     assert "At the last checkpoint" not in text
+
+
+@pytest.mark.parametrize("table", ["facts", "claims"])
+def test_a_table_of_another_version_is_said(runs, table):
+    """By each column that is read of it."""
+    file = runs / f"results/two/{table}.parquet"
+    whole = pd.read_parquet(file)
+    for column in ("noun", "name", "key", "value") if table == "facts" else ("study", "claim", "why"):
+        write_parquet(whole.drop(columns=column), file)
+        with pytest.raises(MaskLabError, match=rf"^{table}\.parquet: no column '{column}'; make it again"):
+            compare("results", "two")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"config": None},
+        {"config": {}},
+        {"wildcards": {}},
+        {"config": {"probe": "p"}},
+        {"rule": ["probe"]},
+        {"rule": "pretrain", "wildcards": {"recipe": "m", "replicate": "3"}, "config": {"model": {}}},
+    ],
+    ids=str,
+)
+def test_a_record_that_says_no_config_is_passed_over(runs, record):
+    before = compare("results", "two")
+    whole = {"rule": "probe", "wildcards": {"probe": "p"}, "config": {"probe": {}}, "finished": True}
+    write_json(whole | record, runs / "results/two/made/a.json")
+    after = compare("results", "two")
+    pd.testing.assert_frame_equal(after.config, before.config)
+    assert after.only == before.only

@@ -12,6 +12,7 @@ from masklab.files import read_table, write_csv
 from masklab.scores.schema import gather
 
 TABLES = ("facts", "scores", "claims")
+FACT, CLAIM = ["noun", "name", "key"], ["study", "claim"]  # columns that tell facts, and claims, from others
 SHOWN = ("verdict", "corrected", "value", "low", "high", "replicates", "why")  # of a claim
 
 
@@ -57,6 +58,10 @@ def compare(first: str, second: str, results="results") -> Comparison:
     if roots[0].resolve() == roots[1].resolve():
         raise MaskLabError(f"{first} and {second} are one run: {roots[0]}")
     facts, scores, claims = ([_table(root, name) for root in roots] for name in TABLES)
+    for table in facts:
+        _check_columns(table, (*FACT, "replicate", "value", "number"), "facts")
+    for table in claims:
+        _check_columns(table, (*CLAIM, "text", *SHOWN), "claims")
     made = [entries(root) for root in roots]
     lacking = {"config": [name for name, own in zip((first, second), made, strict=True) if not own]}
     config, apart = config_changes(made, facts)
@@ -95,34 +100,34 @@ def _table(root, name):
     return gather(probed) if name == "scores" and probed else None
 
 
+def _check_columns(frame, columns, name) -> None:
+    """MaskLabError if a run's table has not these columns; None: the run has no such table."""
+    if frame is not None and (missing := {*columns} - {*frame.columns}):
+        raise MaskLabError(f"{name}.parquet: no column {sorted(missing)[0]!r}; make it again with this version")
+
+
 def _fact_changes(before, after) -> pd.DataFrame:
     """Facts whose value differs; numbers of replicates as their mean."""
-    key = ["noun", "name", "key"]
-    one, two = (_facts(frame, key) for frame in (before, after))
+    one, two = (_facts(frame) for frame in (before, after))
     joined = one.join(two.rename(columns={"value": "after"}), how="inner").rename(columns={"value": "before"})
     return joined[joined["before"] != joined["after"]].reset_index()
 
 
-def _facts(frame, key) -> pd.DataFrame:
-    missing = {*key, "replicate", "value", "number"} - set(frame.columns)
-    if missing:
-        raise MaskLabError(f"facts.parquet: no column {sorted(missing)[0]!r}; make it again with this version")
+def _facts(frame) -> pd.DataFrame:
     of_replicates = frame["replicate"] > 0
-    means = frame[of_replicates & frame["number"].notna()].groupby(key)["number"].mean().map(lambda mean: f"{mean:.6g}")
-    plain = frame[~of_replicates].groupby(key)["value"].first()
+    means = (
+        frame[of_replicates & frame["number"].notna()].groupby(FACT)["number"].mean().map(lambda mean: f"{mean:.6g}")
+    )
+    plain = frame[~of_replicates].groupby(FACT)["value"].first()
     return pd.concat([plain, means[~means.index.isin(plain.index)]]).to_frame("value")
 
 
 def _claim_changes(before, after):
     """(claims that both runs test, with verdicts and values of both; claims that only one tests)."""
-    key = ["study", "claim"]
-    for frame in (before, after):
-        if missing := {*key, "text", *SHOWN} - set(frame.columns):
-            raise MaskLabError(f"claims.parquet: no column {sorted(missing)[0]!r}; make it again with this version")
-    joined = before.merge(after, on=key, suffixes=("_before", "_after"))
+    joined = before.merge(after, on=CLAIM, suffixes=("_before", "_after"))
     joined["text"] = joined["text_after"]
     joined["changed"] = joined["verdict_before"] != joined["verdict_after"]
     columns = [f"{name}_{when}" for name in SHOWN for when in ("before", "after")]
-    sets = [set(frame[key].itertuples(index=False, name=None)) for frame in (before, after)]
+    sets = [set(frame[CLAIM].itertuples(index=False, name=None)) for frame in (before, after)]
     only = tuple(sorted("/".join(names) for names in one - two) for one, two in (sets, sets[::-1]))
-    return joined[[*key, "text", "changed", *columns]], only
+    return joined[[*CLAIM, "text", "changed", *columns]], only

@@ -37,10 +37,13 @@ def together(config, study: str, roots) -> pd.DataFrame:
     are over replicates.
 
     Raises:
-        MaskLabError: no such study; a run has no scores of it; a replicate of one is a replicate of the other.
+        MaskLabError: no such study, or one without claims; a run has no scores of it; a replicate of one is a
+            replicate of the other.
     """
     if study not in config.studies:
         raise MaskLabError(f"{study}: no study of this config; it has {', '.join(config.studies)}")
+    if not config.studies[study].claims:
+        raise MaskLabError(f"{study}: the study tests no claims; it does with `claims: all`")
     view = View.of(config, study)
     runs = [_Run(Path(root), view, config) for root in roots]
     _check_different(runs, view)

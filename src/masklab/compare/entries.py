@@ -48,33 +48,39 @@ def seeds_agree(before: dict, after: dict) -> bool:
 
 
 def entries(root: Path) -> dict[str, dict]:
-    """`section.name` -> its resolved config, as finished jobs of a run used it; `seed` -> that of each replicate."""
+    """`section.name` -> its resolved config, as finished jobs of a run used it; `seed` -> that of each replicate.
+
+    A record that says none, such as one of another version, is passed over.
+    """
     found: dict[str, dict] = {}
     for file in sorted((root / "made").rglob("*.json")):
         try:
             record = read_json(file)
-            rule, names, config, finished = (record[key] for key in ("rule", "wildcards", "config", "finished"))
-        except (MaskLabError, KeyError, TypeError):
+            own = _said(record["rule"], record["wildcards"], record["config"]) if record["finished"] else {}
+        except (MaskLabError, AttributeError, KeyError, TypeError):
             continue
-        if not finished:
-            continue
-        if rule == "pretrain":
-            _of_recipe(found, names, config)
-        elif rule in SECTIONS:
-            section, key, wildcard = SECTIONS[rule]
-            drop = RESOLVED if rule == "probe" else ()
-            settings = {name: value for name, value in config[key].items() if name not in drop}
-            found.setdefault(f"{section}.{names[wildcard].partition('/')[0]}", settings)
+        if seed := own.pop("seed", {}):
+            found.setdefault("seed", {}).update(seed)
+        for entry, settings in own.items():
+            found.setdefault(entry, settings)
     return dict(sorted(found.items()))
 
 
-def _of_recipe(found, names, config):
-    model = config["model"]
-    found.setdefault(f"models.{names['recipe']}", model)
-    for section, key in (("encoders", "encoder"), ("objectives", "objective")):
-        if isinstance(model.get(key), str):
-            found.setdefault(f"{section}.{model[key]}", config[key])
-    found.setdefault("seed", {})[f"r{names['replicate']}"] = config["seed"]
+def _said(rule, names, config) -> dict[str, dict]:
+    """What the record of one job says, as `entries` has it."""
+    if rule == "pretrain":
+        model = config["model"]
+        said = {f"models.{names['recipe']}": model, "seed": {f"r{names['replicate']}": config["seed"]}}
+        for section, key in (("encoders", "encoder"), ("objectives", "objective")):
+            if isinstance(model.get(key), str):
+                said[f"{section}.{model[key]}"] = config[key]
+        return said
+    if rule not in SECTIONS:
+        return {}
+    section, key, wildcard = SECTIONS[rule]
+    drop = RESOLVED if rule == "probe" else ()
+    settings = {name: value for name, value in config[key].items() if name not in drop}
+    return {f"{section}.{names[wildcard].partition('/')[0]}": settings}
 
 
 def _declared(found, facts) -> dict[str, dict]:
