@@ -148,6 +148,10 @@ MISTAKES = {
         glue("sst2", {"glue/train.tsv": SST[:15] + SST[15:] * 1500, "glue/dev.tsv": SST}), {"probes": {"mine": SIZES}}
     ),
     "empty text": labels({"train.jsonl": lines([*ROWS, {"sentence": "", "label": 1}])}),
+    "bytes for text": labels(
+        {"train.parquet": parquet(sentence=[b"a b", b"c d"], label=[0, 1])}, train="train.parquet"
+    ),
+    "digits without end": labels({"train.jsonl": lines([*ROWS, {"sentence": "a b", "label": "1" * 1001}])}),
     "no header": labels({"train.tsv": "gj04\t1\t\tOur friends go .\n"}, train="train.tsv"),
     "header alone": labels({"train.tsv": "sentence\tlabel\n"}, train="train.tsv"),
     "columns": labels({"train.tsv": "a b\t1\tx\n"}, train="train.tsv", columns=["sentence", "label"]),

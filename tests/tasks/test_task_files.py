@@ -140,6 +140,24 @@ def test_labels_become_numbers_in_sorted_order(tmp_path, written, expected):
     assert build(labels(path, path), "t", 1)[0]["train"]["label"].tolist() == expected
 
 
+@pytest.mark.parametrize("as_text", [False, True])
+def test_labels_of_many_digits_stay_apart(tmp_path, as_text):
+    """Beyond what a float tells apart, and beyond what it holds."""
+    numbers = [2**53 + 1, 2**53, 10**400]
+    written = [str(number) if as_text else number for number in numbers]
+    path = write(tmp_path / "a.jsonl", [{"sentence": "x", "label": label} for label in written])
+    splits, facts = build(labels(path, path), "t", 1)
+    assert facts["names"] == sorted(numbers) and splits["train"]["label"].tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize(("texts", "got"), [([b"a", b"b"], "bytes"), ([{"a": "x"}, {"a": "y"}], "an object")])
+def test_a_column_that_holds_no_text_is_refused(tmp_path, texts, got):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"sentence": texts, "label": [0, 1]}), path)
+    with pytest.raises(MaskLabError, match=rf"a\.parquet: row 1: 'sentence' must be text \(got {got}\)"):
+        build(labels(path, path), "t", 1)
+
+
 def test_separate_test_split_and_limit(tmp_path):
     rows = [{"sentence": f"s{i}", "label": i % 2} for i in range(50)]
     train, test = write(tmp_path / "a.jsonl", rows), write(tmp_path / "b.jsonl", rows[:7])

@@ -238,6 +238,8 @@ def _check_columns(where, key, template, file, found, rows, task):
         for number, row in rows.items():
             if row.get(column) is None or (key != "label" and not str(row[column]).strip()):
                 raise MaskLabError(f"{where}.{key}: {file}: row {number}: {column!r} is empty")
+            if key != "label" and (got := data.not_text(row[column])):
+                raise MaskLabError(f"{where}.{key}: {file}: row {number}: {column!r} must be text (got {got})")
 
 
 def _check_there(where, column, file, found, task):
@@ -258,15 +260,13 @@ def _is_value(name) -> bool:
 
 def _label(key, file, number, row, column):
     """A label as label-files reads it: a whole number or a word."""
-    value = row[column]
-    text = str(value).strip() if not isinstance(value, bool) else str(int(value))
-    if re.fullmatch(r"-?\d+(\.0*)?", text):
-        if int(float(text)) == -1:
-            raise MaskLabError(f"{key}: {file}: row {number}: no label (-1): GLUE withholds those of its test files")
-        return int(float(text))
-    if not text or not isinstance(value, str):
-        raise MaskLabError(f"{key}: {file}: row {number}: label {value!r} is not a class (a word or a whole number)")
-    return text
+    label = data.label_of(row[column])
+    if label == -1:
+        raise MaskLabError(f"{key}: {file}: row {number}: no label (-1): GLUE withholds those of its test files")
+    if label is None:
+        what = f"label {row[column]!r} is not a class (a word or a whole number)"
+        raise MaskLabError(f"{key}: {file}: row {number}: {what}")
+    return label
 
 
 def _check_glue(config, where, task):

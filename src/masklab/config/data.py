@@ -1,6 +1,7 @@
 """A first look into a user's files, before any job reads them whole: a little of each, and nothing that takes long."""
 
 import csv
+import re
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,7 @@ HEAD = 1 << 16  # bytes of a file that are looked at
 CHUNK = 1 << 20  # bytes read at a time where lines are counted
 MOST = 1 << 24  # bytes that a line may have where lines are counted
 JSON = (".jsonl", ".json")
+DIGITS = 1000  # of a label that is a number, at most
 
 
 class Head(NamedTuple):
@@ -156,6 +158,24 @@ def flat(row: dict, prefix: str = "") -> dict:
     for key, value in row.items():
         fields |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
     return fields
+
+
+def not_text(value) -> str | None:
+    """What stands in place of a text, in words; None of texts, and of numbers, which are read as texts."""
+    kinds = {list: "a list", dict: "an object", bytes: "bytes"}
+    return next((words for kind, words in kinds.items() if isinstance(value, kind)), None)
+
+
+def label_of(value) -> int | str | None:
+    """A label as a whole number or a word, exactly; None: it is neither."""
+    if isinstance(value, str):
+        text = value.strip()
+        if text and not re.fullmatch(r"-?\d+(\.0*)?", text):
+            return text
+        whole = text.partition(".")[0]
+        return int(whole) if 0 < len(whole) <= DIGITS else None
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return int(value) if whole else None
 
 
 def is_kept(row, where: dict) -> bool:

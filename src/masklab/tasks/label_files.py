@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from masklab.config.data import flat, is_kept
+from masklab.config.data import flat, is_kept, label_of, not_text
 from masklab.errors import MaskLabError, in_one_line, listed
 from masklab.lines import COMPRESSED, READ_ERRORS, format_of, open_bytes, read_blocks, read_json_lines
 from masklab.rng import generator
@@ -119,9 +119,10 @@ def fill(rows: pd.DataFrame, template: str, file) -> pd.Series:
     texts = pd.Series([parts[0]] * len(rows), rows.index, dtype=object)
     for column, literal in zip(parts[1::2], parts[2::2], strict=True):
         values = _column(rows, column, file)
-        lists = np.flatnonzero(values.map(lambda value: isinstance(value, list | np.ndarray)))
-        if len(lists):
-            raise MaskLabError(f"{file}: row {rows.index[lists[0]] + 1}: {column!r} must be text (got a list)")
+        strange = values.map(lambda value: not_text(value.tolist() if isinstance(value, np.ndarray) else value))
+        if strange.notna().any():
+            row = int(np.flatnonzero(strange.notna())[0])
+            raise MaskLabError(f"{file}: row {rows.index[row] + 1}: {column!r} must be text (got {strange.iloc[row]})")
         texts = texts + values.map(str) + literal
     empty = np.flatnonzero(texts.str.strip() == "")
     if len(empty):
@@ -159,12 +160,7 @@ def _labels(rows, column, file, split) -> list:
 
 
 def _label(value, file, row):
-    number = value
-    if isinstance(value, str):
-        text = value.strip()
-        if text and not re.fullmatch(r"-?\d+(\.0*)?", text):
-            return text
-        number = float(text or "nan")
-    if isinstance(number, int | float | np.number | np.bool_) and float(number).is_integer():
-        return int(number)
-    raise MaskLabError(f"{file}: row {row}: label {value!r} is not a class (a word or a whole number)")
+    label = label_of(value.item() if isinstance(value, np.generic) else value)
+    if label is None:
+        raise MaskLabError(f"{file}: row {row}: label {value!r} is not a class (a word or a whole number)")
+    return label
