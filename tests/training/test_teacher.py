@@ -136,3 +136,20 @@ def test_the_ends_of_a_sequence_have_no_stored_codes(hidden):
     batch.targets[1] = hidden
     with pytest.raises(MaskLabError, match=r"^codes: \[CLS\] and \[SEP\] are hidden and have no stored codes; use"):
         teacher.look_up(batch)
+
+
+def test_logits_are_bf16_where_they_are_asked_to_be(phase1):
+    """A GPU in a run in bf16 asks; a CPU, whose bf16 products want copies of the weights, does not."""
+    teacher = Teacher(load_checkpoint(phase1))
+    ids = torch.full((2, 5), 7)
+    batch = SimpleNamespace(original=ids, lengths=torch.full((2,), 5), at=torch.tensor([1, 8]))
+    whole, teacher.low = teacher.logits(batch), True
+    low = teacher.logits(batch)
+    assert whole.dtype == torch.float32 and low.dtype == torch.bfloat16
+    torch.testing.assert_close(low.float(), whole, rtol=0.05, atol=0.05)
+
+
+def test_no_teacher_of_a_cpu_is_asked_for_bf16(phase1, english, tiny_encoder, tmp_path):
+    keys = {"objective": Objective(kd=1), "precision": "bf16"}
+    run = make_run(english, tiny_encoder, tmp_path, **keys)
+    assert not Learner(dataclasses.replace(run, init=phase1, phase=1)).teacher.low

@@ -1,5 +1,7 @@
 """The frozen teacher, as a rule the phase-1 model, and what phase 2 reads from it."""
 
+import contextlib
+
 import torch
 
 from masklab.errors import MaskLabError
@@ -13,7 +15,10 @@ class Teacher:
 
     model: the phase-1 `MaskedLM`, or None when only stored codes are read.
     dictionary: [d, k] tensor for on-the-fly codes; `store`: a `CodeStore` for stored ones.
+    low: whether its logits are computed in bf16, as a GPU does in a run in bf16; codes are of fp32 states.
     """
+
+    low = False
 
     def __init__(self, model=None, dictionary=None, layer=None, penalty=None, solver="exact", store=None):
         self.model = None if model is None else model.eval().requires_grad_(False)
@@ -34,7 +39,9 @@ class Teacher:
     @torch.no_grad()
     def logits(self, batch):
         """Vocabulary logits at the masked positions, [N, V]."""
-        return self.model(batch.original, batch.lengths, at=batch.at).logits
+        device = batch.original.device.type
+        with torch.autocast(device, torch.bfloat16) if self.low else contextlib.nullcontext():
+            return self.model(batch.original, batch.lengths, at=batch.at).logits
 
     @torch.no_grad()
     def codes(self, batch):

@@ -50,6 +50,8 @@ class Learner:
         self.model = initial_model(run, self.vocab_size, run.atoms).to(self.device)
         self.trained = compiled(self.model) if self.config.compile else self.model
         self.teacher = teacher(run, self.vocab_size, self.device)
+        if self.teacher is not None:
+            self.teacher.low = self.device.type != "cpu" and self.low_precision
         low = self.device.type == "cpu" and self.low_precision and not self.config.compile
         self.flat = optim.FlatParameters(self.model.parameters(), direct=True, low=low)
         self.plan = self._plan() if self.config.steps else None
