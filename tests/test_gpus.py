@@ -111,6 +111,13 @@ def test_jobs_of_a_snakemake_within_an_allocation_share_what_slurm_gave_it(machi
     assert _job.threads(1) == most
 
 
+def test_hidden_gpus_are_seen_by_nobody(machine):
+    """`device: cpu` of a run: the law of a causal corpus looks for a GPU by itself (`corpora.causal.law.of_header`)."""
+    gpus.hide()
+    gpus.take()
+    assert gpus.visible() == [] and os.environ[gpus.VISIBLE] == "" and not gpus._held
+
+
 def test_a_machine_without_gpus(machine, tmp_path):
     machine.setenv("PATH", "/nowhere")
     began = time.monotonic()

@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(workflow.basedir, "workflow")))
 
 import inside_snakemake
 import side_by_side
-from masklab.jobs import provenance, queued, remaining, warm
+from masklab.jobs import gpus, provenance, queued, remaining, warm
 from masklab.config import load, plain
 from masklab.config.check_phrases import lacking
 from masklab.config.masks import PATTERN as MASKS
@@ -31,6 +31,8 @@ try:
     given = workflow.config_settings
     paths = opened(given.configfiles, given.config_args or (), data=workflow.is_main_process)
     settings = paths.config
+    if settings.device == "cpu":
+        gpus.hide()
     if workflow.is_main_process:
         remember(plain(settings.raw))
         queued.leave_within()

@@ -34,6 +34,11 @@ def take(count: int = 1) -> None:
         os.environ[VISIBLE] = ",".join(chosen)
 
 
+def hide() -> None:
+    """Have this process, and those that it starts, see no GPU: not even a law that nobody tells where to compute."""
+    os.environ[VISIBLE] = ""
+
+
 def visible() -> list[str]:
     """GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them; empty without any."""
     given = os.environ.get(VISIBLE)
