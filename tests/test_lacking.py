@@ -122,6 +122,17 @@ def test_a_gpu_that_is_not_there():
     assert lacking(RuntimeError(old)).endswith("update your GPU driver); set device: auto or cpu")
 
 
+def test_torch_without_a_compiler_names_the_key():
+    from torch._inductor.exc import InductorError, InvalidCxxCompiler
+
+    headers = subprocess.CalledProcessError(1, ["/usr/bin/gcc", "main.c"])
+    for cause in (InvalidCxxCompiler(), RuntimeError("Failed to find C compiler."), headers):
+        said = lacking(InductorError(cause, None), "pretrain", recipe="m", replicate="1")
+        assert said.startswith("compile: true, but") and said.endswith("set models.m.compile: false")
+        assert "\n" not in said
+    assert lacking(InductorError(AssertionError("a bug of torch"), None), "pretrain", recipe="m") is None
+
+
 def test_other_errors_are_bugs(tmp_path):
     for error in (ValueError("a"), RuntimeError("shape"), FileNotFoundError(2, "gone", "a"), KeyError("disk")):
         assert lacking(error) is None

@@ -10,12 +10,10 @@ SAID = {os.strerror(number): number for number in (*ROOM, *OTHER)}
 MEMORY = ("can't allocate memory", "cannot allocate memory", "out of memory", "std::bad_alloc", "status_alloc_failed")
 OF_GPU = ("cuda", "cublas", "cudnn", "nccl")  # a library that says so has run out of a GPU's memory
 # In the words of torch, where a tensor is put on a GPU.
-NO_GPU = (
-    "not compiled with cuda enabled",
-    "found no nvidia driver",
-    "no cuda gpus are available",
-    "driver on your system",
-)
+NO_GPU = ("compiled with cuda enabled", "found no nvidia driver", "no cuda gpus are available", "driver on your system")
+# In the words of torch.compile, where it has no compiler to hand its code to.
+NO_COMPILER = ("no working c++ compiler", "failed to find c compiler", "calledprocesserror", "working triton",
+               "triton gpu compiler")  # fmt: skip
 # What to lower where a job runs out of memory.
 LOWER = {
     "pretrain": "models.{recipe}.micro_batch (sequences per forward pass; a lower one begins the run anew)",
@@ -39,6 +37,9 @@ def lacking(error: BaseException, rule: str = "", **wildcards) -> str | None:
         return f"out of memory{where} ({said}); {advice}; run the same command again to resume"
     if isinstance(error, RuntimeError | AssertionError) and any(words in str(error).lower() for words in NO_GPU):
         return f"device: cuda, but torch finds no GPU that it can use here ({_first(error)}); set device: auto or cpu"
+    if _is_of_compiler(error):
+        key = "models.{recipe}.compile".format(**{"recipe": "<model>"} | wildcards)
+        return f"compile: true, but torch cannot compile here ({_first(error)}); set {key}: false"
     number = _number(error)
     if number is None:
         return None
@@ -60,6 +61,11 @@ def _is_of_memory(error):
 def _is_of_gpu(error):
     text = str(error).lower()
     return type(error).__name__ == "OutOfMemoryError" or any(words in text for words in OF_GPU)
+
+
+def _is_of_compiler(error):
+    ours = type(error).__module__.startswith(("torch._inductor", "torch._dynamo"))
+    return ours and any(words in str(error).lower() for words in NO_COMPILER)
 
 
 def _number(error) -> int | None:
