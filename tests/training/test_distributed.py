@@ -11,12 +11,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from runs import make_run, start_ranks
 
 from masklab.config import kinds
 from masklab.config.schema import Objective
 from masklab.errors import MaskLabError
 from masklab.files import read_json
+from masklab.jobs.lacking import lacking
 from masklab.training.distributed import Ranks, joined
 from masklab.training.learner import Learner
 from masklab.training.loop import Trainer, train
@@ -127,6 +129,20 @@ def test_only_the_process_that_saves_says_that_a_state_is_due(rank, says):
     )
     Trainer.update(trainer, 7)
     assert asked == [says]
+
+
+def test_a_process_without_room_for_what_the_others_send_has_not_lost_them(monkeypatch):
+    errors = iter(["NCCL error: unhandled cuda error\nLast error: Cuda failure 2 'out of memory'", "Connection closed"])
+
+    def fails(tensor):
+        raise RuntimeError(next(errors))
+
+    monkeypatch.setattr(torch.distributed, "all_reduce", fails)
+    with pytest.raises(RuntimeError) as caught:
+        Ranks(0, 2).sum_(torch.zeros(1))
+    assert lacking(caught.value).startswith("out of memory on the GPU (NCCL error: unhandled cuda error)")
+    with pytest.raises(MaskLabError, match="lost the others"):
+        Ranks(0, 2).sum_(torch.zeros(1))
 
 
 def test_processes_that_do_not_fit_are_one_line(monkeypatch):

@@ -60,6 +60,8 @@ class Ranks:
         try:
             yield
         except RuntimeError as error:  # also torch's DistBackendError
+            if "out of memory" in str(error).lower():  # of this process's own GPU: its buffers found no room
+                raise
             reason = str(error).splitlines()[0].split("] ", 1)[-1].split(". ")[0]  # gloo's: [file:line] reason. advice
             raise Passing(f"process {self.rank} of {self.size}: lost the others ({reason})") from None
 
