@@ -178,3 +178,23 @@ def test_a_job_runs_the_code_of_its_own_moment(changed):
     code = PRELOADED.replace("CHANGED", changed)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True [] True\n"
+
+
+UNTOUCHED = """
+import torch
+from masklab.jobs import preloaded
+
+def asked(*_, **__):
+    raise SystemExit("what is forked has asked for a GPU: its forks cannot use one")
+
+for name in ("is_available", "device_count", "current_device", "get_device_properties", "init", "_lazy_init"):
+    setattr(torch.cuda, name, asked)
+preloaded.load()
+print(torch.cuda.is_initialized())
+"""
+
+
+def test_what_is_forked_has_not_looked_for_a_gpu():
+    """CUDA that was begun before a fork fails in the fork; so does one that has counted its devices."""
+    done = subprocess.run([sys.executable, "-c", UNTOUCHED], capture_output=True, text=True)
+    assert done.stdout == "False\n" and done.returncode == 0, done.stderr
