@@ -31,7 +31,7 @@ def lacking(error: BaseException, rule: str = "", **wildcards) -> str | None:
         where, more = "", "give the job more memory"
         if _is_of_gpu(error):
             where = " on the GPU"
-            more = "start no more jobs than there are GPUs (--resources gpu=<number>), or use one with more memory"
+            more = "run fewer jobs on it at once (--resources gpu=<number>), or use one with more memory"
         said = _first(error).split(". Of the allocated memory")[0]  # torch goes on with its own settings
         advice = f"lower {key}, or {more}" if key else more
         return f"out of memory{where} ({said}); {advice}; run the same command again to resume"
