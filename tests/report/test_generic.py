@@ -176,3 +176,18 @@ def test_panels_after_z_have_two_letters():
     figure, axes = style.one_panel()
     style.panel_title(axes, "t", 26)
     figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize("name", ("bars", "curves"))
+@pytest.mark.parametrize("said", [r"$\frac$", "$5 to $6", "_a", "a|b"])
+def test_what_a_config_calls_things_stands_in_figures_as_it_is(name, said, tmp_path):
+    """No formula, and no label that matplotlib keeps to itself."""
+    raw = overlay(copy.deepcopy(RAW), {"extends": []})
+    panels = {said: {said: "strict-mlm", "other": "strict-mlsm+mlm"}, "second": {"other": "strict-mlsm+mlm"}}
+    study = {"replicates": 3, "panels": panels, "probes": {"finetune": "all"}, "sets": {said: ["acceptability"]}}
+    config = load(raw | {"studies": {"mine": study | {"figures": [name]}}})
+    figure, data = find("mine", config.studies["mine"], "figures", name).draw(synthetic.results(config, "mine"))
+    figure.savefig(tmp_path / "figure.pdf")
+    (legend,) = figure.legends
+    assert [text.get_text().replace(r"\$", "$") for text in legend.get_texts()][:2] == [said, "other"]
+    assert set(data["label"]) == {said, "other"} and set(data["panel"]) == {said, "second"}

@@ -60,9 +60,9 @@ def bars(results, chosen):
                 about = {"panel": panel, "row": row, "label": label, "recipe": reading.recipe, "metric": own}
                 data.append(frame.assign(**about, **drawn[-1].columns()))
         tilted = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if len(lines) > 3 else {}
-        axes.set_xticks(range(len(lines)), names, **tilted)
+        axes.set_xticks(range(len(lines)), map(style.plain, names), **tilted)
         axes.set_xlim(-0.6, len(lines) - 0.4)
-        axes.set_ylabel(shared)
+        axes.set_ylabel(style.plain(shared))
         axes.axhline(0, color="0.3", linewidth=0.6)
         style.panel_title(axes, panel, index if len(chosen) > 1 else None)
     handles = {label: style.patch(look["color"], hatch=hatches[label]) for label, look in looks.items()}
@@ -83,10 +83,10 @@ def curves(results, chosen):
     drawn, handles, sets, kind = [], {}, {}, kind_of(results, [readings.values() for *_, readings in cells])
     for index, (axes, (panel, name, readings)) in enumerate(zip(grid.ravel(), cells, strict=False)):
         frame, own = marks_curves(axes, results, readings, looks, kind)
-        handles |= dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+        handles |= {line.get_label(): line for line in axes.get_lines() if line.get_label() in readings}
         step_axis(axes, frame["x"])
         axes.set_xlim(left=0, right=1.06 * frame["x"].max() or 1)
-        axes.set_ylabel(measured(results, readings.values()))
+        axes.set_ylabel(style.plain(measured(results, readings.values())))
         title = name if len(chosen) == 1 else f"{panel}: {name}"
         style.panel_title(axes, title, index if len(cells) > 1 else None)
         drawn.append((frame.assign(panel=panel, set=name), own))

@@ -114,10 +114,15 @@ def patch(color: str, alpha: float = 1.0, hatch: str = "") -> Patch:
     return Patch(facecolor=color, edgecolor="white", alpha=alpha, linewidth=0, hatch=hatch)
 
 
+def plain(text: str) -> str:
+    """A text of a config as matplotlib writes it as it stands: what lies between two `$` is no formula."""
+    return text.replace("$", r"\$")
+
+
 def panel_title(axes, title: str, index: int | None = None) -> None:
     """Title at the left above the axes, "(a) title" with a bold letter if the panel has an `index`."""
     letter = "" if index is None else rf"$\bf{{({notes.letter_of(index)})}}$ "
-    axes.set_title(letter + title)
+    axes.set_title(letter + plain(title))
 
 
 def legend_below(figure, handles, texts, **options) -> None:
@@ -134,4 +139,6 @@ def legend_below(figure, handles, texts, **options) -> None:
 
     columns = next((k for k in range(len(texts), 1, -1) if needed(k) <= width - 0.2), 1)
     figure.set_size_inches(width, height + 0.17 * -(-len(texts) // columns) + 0.1)
-    figure.legend(handles, texts, loc="outside lower center", ncols=columns, columnspacing=1.2, **options)
+    figure.legend(
+        handles, list(map(plain, texts)), loc="outside lower center", ncols=columns, columnspacing=1.2, **options
+    )
