@@ -110,3 +110,10 @@ def test_marks_on_letters_count_however_they_are_written():
 def test_equal_words_are_kept_once():
     (trees,) = keyed([parse(FILM), parse(FILM), parse(FILM.replace("ADJP", "XP"))]).values()
     assert trees == [parse(FILM)]
+
+
+def test_a_blank_line_of_a_table_is_passed_over(tmp_path):
+    """As one of json lines is: editors leave them at the end."""
+    table = tmp_path / "a.tsv"
+    table.write_text("sentence\tsentence_parse\nA cat\t(NP (DT A) (NN cat))\n\n \n", encoding="utf-8")
+    assert [tree.words for tree in read_trees(table)] == [("A", "cat")]

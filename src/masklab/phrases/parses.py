@@ -106,7 +106,7 @@ def _tsv_rows(path):
         values = line.split("\t")
         if columns is None:
             columns = values
-        else:
+        elif line.strip():
             yield number, dict(zip(columns, values, strict=False))
 
 
