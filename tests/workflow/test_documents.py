@@ -98,7 +98,7 @@ def words_of(command: str, folder: Path) -> list[str]:
 
 def test_every_command_is_tried_or_listed():
     unknown = [line for line in COMMANDS if program(line) not in (*FOREIGN, *OURS, "cd")]
-    assert not unknown and len(DRY) >= 14 and len(ASKED) >= 15 and len(BENCHMARKS) >= 5
+    assert not unknown and len(DRY) >= 14 and len(ASKED) >= 15 and len(BENCHMARKS) >= 2
     programs = {program(line) for line in COMMANDS}
     assert {*FOREIGN} <= programs and all(name in (*COMMANDS, *programs) for name in NOT_RUN)
 
