@@ -2,7 +2,7 @@
 
 torch compiles a block in seconds and a whole encoder of twelve in half a minute, and does so again wherever a width
 asks for another kernel: over 12 x 768 on an H200 a forward pass compiled as one took 190 s of its first 60 updates, and
-after eight forms torch gave up. What lies between the blocks is a few operations.
+after eight forms torch gives up. What lies between the blocks is a few operations.
 """
 
 import torch
