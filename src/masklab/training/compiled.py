@@ -16,6 +16,8 @@ def compiled(model):
     """A model of the same weights; an LSTM, which torch does not compile, stays as it is."""
     inside_torch.allow_forms(FORMS)
     copied = inside_torch.shallow_copy(model)
+    if copied.embeddings is not model.embeddings:  # a torch that copies weights: those of the copy would be trained
+        return model
     copied.blocks, copied.one_path = _each(model.blocks), True
     if model.decoder is not None:
         copied.decoder = inside_torch.shallow_copy(model.decoder)
