@@ -66,6 +66,18 @@ def test_adamw_is_torchs_own(monkeypatch):
     torch.testing.assert_close(updated(), wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_each_is_added_to_its_own(monkeypatch):
+    def added():
+        into = [torch.zeros(2), torch.ones(2, 3)]
+        inside_torch.add_each_(into, [torch.ones(2), torch.full((2, 3), 4.0)])
+        return into
+
+    one, other = added()
+    assert one.tolist() == [1, 1] and other.eq(5).all()
+    monkeypatch.delattr(torch, "_foreach_add_")
+    assert torch.equal(added()[0], one) and torch.equal(added()[1], other)
+
+
 def test_the_gradient_of_a_softmax_is_autograds(monkeypatch):
     scores, gradient = torch.randn(3, 4, 5).requires_grad_(), torch.randn(3, 4, 5)
     weights = scores.softmax(-1)
