@@ -2,9 +2,9 @@
 
     python benchmarks/on_gpu.py --seconds 480 --to gpu-measurements
 
-Dearest first. Each command has a limit and writes to a file of its own as it goes; one that reaches its limit is ended
-with all that it has started, and those for which too little time is left are named. The end of each output is printed
-as soon as the command ends.
+The most wanted comes first. Each command has a limit and writes to a file of its own as it goes; one that reaches its
+limit is ended with all that it has started, and those for which too little time is left are named. The end of each
+output is printed as soon as the command ends.
 """
 
 import argparse

@@ -13,6 +13,10 @@ from small_data import TEXT, lay_down
 from masklab import cli
 from masklab.config import read
 
+sys.path.append(str(ROOT / "benchmarks"))
+
+import on_gpu
+
 pytestmark = pytest.mark.workflow
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
 # What a first block that does not say its own name (`# name.yaml`) is called on its page.
@@ -57,6 +61,9 @@ SETS = re.compile(r"^(\w+=\S* +)+")  # variables before a command: `NAME=value s
 DRY = [line for line in COMMANDS if SETS.sub("", line).startswith("snakemake ") and line not in NOT_RUN]
 ASKED = [command for command in COMMANDS if command.startswith("masklab ")]
 BENCHMARKS = [command for command in COMMANDS if "python benchmarks/" in command]
+BENCHMARKS += [
+    f"python {arguments}" for *_, arguments in on_gpu.COMMANDS.values() if arguments.startswith("benchmarks/")
+]
 YAML = [(page, number) for page in PAGES for number in range(sum(kind == "yaml" for kind, _ in blocks(page)))]
 
 
@@ -98,7 +105,7 @@ def words_of(command: str, folder: Path) -> list[str]:
 
 def test_every_command_is_tried_or_listed():
     unknown = [line for line in COMMANDS if program(line) not in (*FOREIGN, *OURS, "cd")]
-    assert not unknown and len(DRY) >= 14 and len(ASKED) >= 15 and len(BENCHMARKS) >= 2
+    assert not unknown and len(DRY) >= 14 and len(ASKED) >= 15 and len(BENCHMARKS) >= 10
     programs = {program(line) for line in COMMANDS}
     assert {*FOREIGN} <= programs and all(name in (*COMMANDS, *programs) for name in NOT_RUN)
 
@@ -140,15 +147,10 @@ def test_a_benchmark_has_these_options(command):
     assert all(f'"{option}"' in source for option in options if option.startswith("--")), command
 
 
-def test_what_is_run_on_a_gpu_is_there(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    from on_gpu import COMMANDS as ON_GPU
-
-    for most, least, arguments in ON_GPU.values():
-        words = shlex.split(arguments)
-        assert 0 < least < most and all((ROOT / word).is_file() for word in words if word.endswith(".py"))
-        if words[0] != "-m":
-            test_a_benchmark_has_these_options(f"python {arguments}")
+def test_what_is_run_on_a_gpu_is_there():
+    for most, least, arguments in on_gpu.COMMANDS.values():
+        files = [word for word in shlex.split(arguments) if word.endswith(".py")]
+        assert 0 < least < most and files and all((ROOT / file).is_file() for file in files)
 
 
 @pytest.mark.parametrize("page", PAGES)
