@@ -59,6 +59,19 @@ def test_the_figure_has_a_curve_for_every_level(config, results):
     all_is_in_view(figure)
 
 
+@pytest.mark.parametrize("said", [r"$\frac$", "$5 to $6"])
+def test_a_label_is_no_formula(said, tmp_path):
+    raw = overlay(RAW, {"extends": [], "probes": {"dh-phrases": MODELS}})
+    (panel,) = raw["studies"][STUDY]["panels"].values()
+    raw["studies"] = {STUDY: raw["studies"][STUDY] | {"panels": {"text": {said: next(iter(panel.values()))}}}}
+    config = load(raw)
+    figure, _ = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(
+        synthetic.results(config, STUDY, measured)
+    )
+    figure.savefig(tmp_path / "figure.pdf")
+    assert figure.axes[0].get_ylabel().startswith(said.replace("$", r"\$"))
+
+
 def test_a_task_that_is_not_measured_in_the_course_of_fine_tuning_leaves_its_axes_empty():
     second = {"like": "dh-phrases", "tasks": ["dh-cola"], "updates": []}
     cola = {"kind": "glue", "task": "cola", "folder": "data/glue/CoLA"}

@@ -293,6 +293,19 @@ def test_slices_rise_with_the_trace(config, exact):
     }
 
 
+@pytest.mark.parametrize("said", [r"$\frac$", "$5 to $6", "_a"])
+def test_labels_of_slices_stand_as_a_config_has_them(said, config, tmp_path):
+    """No formula, and none that matplotlib keeps out of the legend."""
+    panels = {title: {f"{said} {label}": name for label, name in own.items()}
+              for title, own in config.studies["implicit-bias"].panels.items()}  # fmt: skip
+    named = config_of(panels=panels)
+    figure, _ = shown(named, synthetic.results(named, "implicit-bias", world, noise=0), "figures", "figure4")
+    figure.savefig(tmp_path / "figure.pdf")
+    legend = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
+    own = said.replace("$", r"\$")
+    assert legend == [f"{own} s (2K parameters), grown", f"{own} l (4K parameters), as trained"]
+
+
 def test_slices_are_over_the_replicates_that_both_models_have(config, exact):
     """Each replicate may have a language of its own, and the small model lacks the third."""
     lacking = (exact.scores["probe"] == "ib-slices-grown") & (exact.scores["replicate"] == 3)

@@ -498,6 +498,15 @@ def test_against_the_loss_every_row_says_which_law_it_is_of(laws):
     nothing_overlaps(figure)
 
 
+def test_a_panel_s_title_is_no_formula_beside_an_axis(laws, tmp_path):
+    study = laws.studies["mae-law"]
+    panels = dict(zip([r"$\frac$", "$5 to $6"], study.panels.values(), strict=True))
+    named = laws.model_copy(update={"studies": {"mae-law": study.model_copy(update={"panels": panels})}})
+    figure, _ = drawn(named, synthetic.results(named, "mae-law", lawful), "figures", "figure_loss")
+    figure.savefig(tmp_path / "figure.pdf")
+    assert figure.axes[0].get_ylabel() == r"\$\frac\$: rank, centred"
+
+
 def test_doses_are_per_doubling_of_the_rank(laws):
     """[MASK]s less real tokens of 30 dimensions; at initial weights nothing depends on the law."""
     found = law_claims(laws, synthetic.results(laws, "mae-law", lawful, noise=0))

@@ -227,6 +227,20 @@ def test_curves_begin_where_their_models_do(config, exact):
         assert np.allclose(ends, sorted(wanted)) and len(ends) > 2
 
 
+@pytest.mark.parametrize("name", ["figure2", "figure3", "figure6"])
+@pytest.mark.parametrize("said", [r"$\frac$", "$5 to $6", "_a"])
+def test_labels_stand_in_figures_as_a_config_has_them(name, said, tmp_path):
+    """No formula, and none that matplotlib keeps out of the legend."""
+    panels = {said: {f"{said} 1": "strict-mlsm", f"{said} 2": "strict-mlsm+mlm", f"{said} 3": "strict-mlm"}}
+    config = config_of(panels=panels)
+    figure, _ = shown(config, synthetic.results(config, "mlsm", world), "figures", name)
+    figure.savefig(tmp_path / "figure.pdf")
+    axes = figure.axes[0]
+    told = [text.get_text() for text in figure.legends[0].get_texts()] + [axes.get_xlabel(), axes.get_ylabel()]
+    shown_as = [f"{said} {number}".replace("$", r"\$") for number in ((2,) if name == "figure6" else (1, 2))]
+    assert all(any(text.endswith(label) for text in told) for label in shown_as)
+
+
 def recipe_of(config, column):
     panel, _, label = column.partition(": ")
     return config.studies["mlsm"].panels[panel][label]

@@ -124,7 +124,7 @@ def text(results, chosen):
             _draw(axes, cell.rename(columns={"level": "start"}), LEVEL_LOOKS)
             examples_axis(axes, sizes := sorted(cell["x"].unique()))
             axes.set_xlabel(f"{axis[0].upper()}{axis[1:]}{scale_of(sizes)}")
-        row[0].set_ylabel(f"{view.label(recipe)}, {task}\nCorrelation of $D_f$ with $D_{{f_0}}$")
+        row[0].set_ylabel(f"{style.plain(view.label(recipe))}, {task}\nCorrelation of $D_f$ with $D_{{f_0}}$")
     _finish(figure, grid, data.rename(columns={"level": "start"}), LEVEL_LOOKS, OF_TEXT)
     order = [
         "recipe",

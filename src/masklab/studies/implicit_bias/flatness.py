@@ -42,11 +42,12 @@ def figure4(results, chosen):
     figure = style.new_figure(style.FULL if len(parts) == 2 else style.COLUMN, 2.4)
     grid, data = figure.subplots(1, len(parts), squeeze=False, sharey=True)[0], []
     for index, (axes, (title, curves)) in enumerate(zip(grid, parts.items(), strict=True)):
+        handles = {}
         for look, (said, frame) in zip((EARLY, LATE), curves.items(), strict=True):
-            band(axes, frame, look, said, x="offset")
+            handles[style.plain(said)] = band(axes, frame, look, said, x="offset")
             data.append(frame.assign(panel=title, label=said))
         axes.set_xlabel("Offset along random directions")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), handlelength=2.6)
+        axes.legend(handles.values(), handles, loc="upper center", bbox_to_anchor=(0.5, -0.22), handlelength=2.6)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
         style.panel_title(axes, title, index)

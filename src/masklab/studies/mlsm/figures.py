@@ -122,7 +122,7 @@ def curves(results, chosen):
                 ends = (0, first["x"]), (start["value"].iloc[0], first["value"])
                 axes.plot(*ends, color=looks[label].get("color"), **FROM_THE_START)
             data.append(start.assign(panel=panel, label=START, recipe=lines[None].recipe, **own.columns()))
-        handles |= dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+        handles |= {line.get_label(): line for line in axes.get_lines() if line.get_label() in (*told, START)}
         style.panel_title(axes, panel, index if len(chosen) > 1 else None)
         marks.step_axis(axes, [], name="Additional updates in phase 2")
         axes.set_xlim(left=-0.04 * frame["x"].max())
@@ -190,8 +190,8 @@ def _scatter(axes, part, limits, results, pair, step):
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MultipleLocator(step))
     unit = marks.unit(results, pair)
-    axes.set_xlabel(f"{unit} of {results.view.label(pair[0].recipe)}")
-    axes.set_ylabel(f"{unit} of {results.view.label(pair[1].recipe)}")
+    x, y = (style.plain(f"{unit} of {results.view.label(reading.recipe)}") for reading in pair)
+    axes.set(xlabel=x, ylabel=y)
 
 
 def _names(figure, axes, part, texts, limits, others=()):
