@@ -213,6 +213,21 @@ def test_a_figure_draws_means_over_replicates(name, config, results):
         assert (data.loc[data["metric"] == "accuracy", "null"].round(2) == 0.25).all()
 
 
+def marks_at_1_are_whole(config, results, name):
+    """Half of a mark at an accuracy of 1 would lie above axes that end there."""
+    scores = results.scores
+    perfect = scores.assign(value=scores["value"].mask(scores["metric"] == "accuracy", 1.0))
+    figure, _ = shown(config, Results(results.view, perfect, models=results.models), "figures", name)
+    drawn = [(axes, np.asarray(line.get_ydata())) for axes in figure.axes for line in axes.get_lines()]
+    ends = [axes.get_ylim()[1] for axes, values in drawn if (values == 1).any()]
+    assert ends and min(ends) > 1.01
+
+
+@pytest.mark.parametrize("name", ["figure1", "figure2", "figure3", "figure5", "figure9", "figure10", "figure11"])
+def test_marks_at_1_are_whole(name, config, exact):
+    marks_at_1_are_whole(config, exact, name)
+
+
 def test_points_have_the_interval_of_their_replicates(config, results):
     _, data = shown(config, results, "figures", "figure1")
     rows = results.scores.query(

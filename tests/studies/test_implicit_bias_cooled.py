@@ -91,6 +91,7 @@ def test_the_figure_draws_losses_traces_and_accuracies(config):
     assert drawn["equal"].tolist() == [False, False, True, True]
     wing.all_is_in_view(figure)
     wing.nothing_overlaps(figure)
+    wing.marks_at_1_are_whole(config, results, "figure_cooled")
 
 
 def test_a_study_without_such_recipes():

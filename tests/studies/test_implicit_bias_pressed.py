@@ -70,6 +70,7 @@ def test_the_figure_draws_traces_losses_and_accuracies(config):
     )
     wing.all_is_in_view(figure)
     wing.nothing_overlaps(figure)
+    wing.marks_at_1_are_whole(config, results, "figure_pressed")
 
 
 def test_a_study_without_such_recipes():

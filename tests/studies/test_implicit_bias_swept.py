@@ -96,6 +96,7 @@ def test_the_figure_draws_updates_and_the_time_of_the_theorem(config):
     assert trace.loc["swept-long", "value"] == pytest.approx(10 + 30 * exp(-6.75 / 2))
     wing.all_is_in_view(figure)
     wing.nothing_overlaps(figure)
+    wing.marks_at_1_are_whole(config, results, "figure_swept")
 
 
 def test_a_figure_is_over_the_replicates_that_all_its_models_have(config):

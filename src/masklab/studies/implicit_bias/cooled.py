@@ -7,8 +7,8 @@ here is an end of its own. Marks are as in `figures`.
 import textwrap
 
 from masklab.report import levels, style
-from masklab.report.marks import SPAN, band, hollow, limits, step_axis
-from masklab.studies.implicit_bias.figures import ABOVE, ACCURACY, COLORS, finish, highest_levels, points, ticks
+from masklab.report.marks import band, hollow, limits, step_axis
+from masklab.studies.implicit_bias.figures import ABOVE, ACCURACY, COLORS, SCORES, finish, highest_levels, points, ticks
 from masklab.studies.implicit_bias.select import CORPORA, said, tasks, updates
 from masklab.studies.implicit_bias.traces import TRACE
 
@@ -34,7 +34,7 @@ def figure_cooled(results, chosen):
         own = [highest_levels(frame)] if name == ACCURACY else []
         for level in own:
             levels.draw(axes, level)
-        limits(axes, [frame], own, least=0, **({"most": 1, "span": SPAN} if own else {}))
+        limits(axes, [frame], own, **(SCORES if own else {"least": 0}))
         ticks(axes.yaxis, 4)
         axes.set_ylabel(textwrap.fill(name, 20))
         of = f", {said(view, what)}" if own else ""

@@ -36,6 +36,7 @@ from masklab.studies.implicit_bias.select import CORPORA, PCFG, places, said, ta
 
 ABOVE = "Loss above the entropy (nats)"
 ACCURACY = "Linear-probe accuracy"
+SCORES = {"least": -0.02, "most": 1.02, "span": SPAN}  # limits of an axis of accuracies: a mark at 1 is drawn whole
 COLORS = dict(zip(CORPORA, ("#0072B2", "#D55E00", "#009E73"), strict=True))
 THIN = {"color": "0.35", "linewidth": 0.9}
 DASHED, SATURATED = (0, (6, 1.2, 1, 1.2)), (0, (3, 1.2, 1, 1.2, 1, 1.2))
@@ -149,7 +150,7 @@ def figure1(results, chosen):
         above.set_xlabel("")
         drawn.append(highest_levels(frames[1]))
         levels.draw(below, drawn[-1])
-        limits(below, frames[1:], drawn[-1:], least=0, most=1, span=SPAN)
+        limits(below, frames[1:], drawn[-1:], **SCORES)
         title_of(above, title, index, len(columns))
         across = math.ceil(len(shades) / math.ceil(len(shades) / 3))
         below.legend(title="parameters", loc="upper center", bbox_to_anchor=(0.5, -0.24), ncols=across, columnspacing=1)
@@ -213,7 +214,7 @@ def _against_size(results, chosen, place, loss):
                 handles |= [key("loss saturates", linestyle=SATURATED, **THIN)]
         drawn.append(highest_levels(frame))
         levels.draw(grid[-1, index], drawn[-1])
-        limits(grid[-1, index], [frame], drawn[-1:], least=0, most=1, span=SPAN)
+        limits(grid[-1, index], [frame], drawn[-1:], **SCORES)
         title_of(grid[0, index], title, index, len(columns))
         if loss:
             grid[0, index].set_xlabel("")
@@ -243,7 +244,7 @@ def figure11(results, chosen):
         levels.draw(axes, drawn[-1])
         size_axis(axes, pd.concat(data[-2:])["parameters"])
         if index:
-            limits(axes, data[-2:], drawn[-1:], least=0, most=1, span=SPAN)
+            limits(axes, data[-2:], drawn[-1:], **SCORES)
         ticks(axes.yaxis)
         style.panel_title(axes, said(results.view, what).capitalize() if index else "One-mask loss", index)
         axes.set_ylabel(ACCURACY if index else textwrap.fill(ABOVE + LOG, 20))

@@ -9,8 +9,8 @@ import textwrap
 import numpy as np
 
 from masklab.report import levels, style
-from masklab.report.marks import SPAN, bars, hollow, limits
-from masklab.studies.implicit_bias.figures import ABOVE, ACCURACY, COLORS, finish, highest_levels, points, ticks
+from masklab.report.marks import bars, hollow, limits
+from masklab.studies.implicit_bias.figures import ABOVE, ACCURACY, COLORS, SCORES, finish, highest_levels, points, ticks
 from masklab.studies.implicit_bias.select import CORPORA, press, said, tasks
 from masklab.studies.implicit_bias.traces import TRACE, cross
 
@@ -31,7 +31,7 @@ def figure_pressed(results, chosen):
             cross(axes, frames[task], frames["trace"], look)
             drawn.append(highest_levels(frames[task]))
             levels.draw(axes, drawn[-1])
-            limits(axes, [frames[task]], drawn[-1:], least=0, most=1, span=SPAN)
+            limits(axes, [frames[task]], drawn[-1:], **SCORES)
             ticks(axes.xaxis, 3)
             ticks(axes.yaxis, 4)
             axes.set_xlabel(TRACE)

@@ -7,8 +7,8 @@ Marks are as in `figures`.
 import textwrap
 
 from masklab.report import levels, style
-from masklab.report.marks import SPAN, bars, hollow, limits
-from masklab.studies.implicit_bias.figures import ABOVE, ACCURACY, COLORS, finish, highest_levels, points, ticks
+from masklab.report.marks import bars, hollow, limits
+from masklab.studies.implicit_bias.figures import ABOVE, ACCURACY, COLORS, SCORES, finish, highest_levels, points, ticks
 from masklab.studies.implicit_bias.select import CORPORA, drift, said, sgd, tasks
 from masklab.studies.implicit_bias.traces import TRACE
 
@@ -34,7 +34,7 @@ def figure_swept(results, chosen):
         own = [highest_levels(frame)] if name == ACCURACY else []
         for level in own:
             levels.draw(axes, level)
-        limits(axes, [frame], own, least=0, **({"most": 1, "span": SPAN} if own else {}))
+        limits(axes, [frame], own, **(SCORES if own else {"least": 0}))
         ticks(axes.xaxis, 4)
         ticks(axes.yaxis, 4)
         axes.set_xlabel("Updates of SGD" if over == "updates" else TIME)

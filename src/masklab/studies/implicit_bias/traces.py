@@ -9,13 +9,14 @@ from matplotlib.colors import to_rgba
 from masklab.claims.effects import Correlation
 from masklab.claims.values import effect_estimate
 from masklab.report import levels, style
-from masklab.report.marks import SPAN, band, hollow, key, limits, step_axis
+from masklab.report.marks import band, hollow, key, limits, step_axis
 from masklab.report.point_labels import place_labels
 from masklab.scores.estimate import MISSING, Estimate
 from masklab.studies.implicit_bias.figures import (
     ABOVE,
     ACCURACY,
     COLORS,
+    SCORES,
     THIN,
     columns_of,
     finish,
@@ -57,7 +58,7 @@ def _against_sgd(results, chosen, place):
             if what == task:
                 drawn.append(highest_levels(frame))
                 levels.draw(axes, drawn[-1])
-                limits(axes, [frame], drawn[-1:], least=0, most=1, span=SPAN)
+                limits(axes, [frame], drawn[-1:], **SCORES)
             else:
                 limits(axes, [frame], least=0)
             if index == 0:
@@ -98,7 +99,7 @@ def _against_trace(results, chosen, metric, name):
         levels.draw(axes, drawn[-1])
         axes.set_xlabel(f"{name}\n{_r(r, both['equal'].sum())}")
         axes.margins(0.14)
-        limits(axes, [both], drawn[-1:], least=0, most=1, span=SPAN)
+        limits(axes, [both], drawn[-1:], **SCORES)
         ticks(axes.xaxis, 4)
         ticks(axes.yaxis)
         level = [tuple((x, each) for x in axes.get_xlim()) for each in drawn[-1].shown()]
