@@ -68,6 +68,8 @@ def test_the_figure_draws_traces_losses_and_accuracies(config):
     assert data[data["metric"] == "accuracy"].groupby("recipe")["value"].first().to_dict() == pytest.approx(
         {"a": 0.52, "ib-pcfg-l": 0.6, "b": 0.64}
     )
+    titles = [axes.get_title("left") for axes in figure.axes]
+    assert titles[:2] == [r"$\bf{(a)}$ PCFG", r"$\bf{(b)}$ PCFG"] and titles[2].startswith(r"$\bf{(c)}$ PCFG, ")
     wing.all_is_in_view(figure)
     wing.nothing_overlaps(figure)
     wing.marks_at_1_are_whole(config, results, "figure_pressed")

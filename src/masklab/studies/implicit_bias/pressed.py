@@ -4,6 +4,7 @@ Where the paper sees trace and accuracy change together with size or updates, he
 changes it. Marks are as in `figures`.
 """
 
+import itertools
 import textwrap
 
 import numpy as np
@@ -19,7 +20,7 @@ def figure_pressed(results, chosen):
     """Two rows per kind of corpus: trace and loss by the term's weight; accuracy against the trace, task by task."""
     kinds = {kind: tasks(results.view, kind) for kind in chosen}
     figure, grid = style.grid(2 * len(kinds), max(2, *map(len, kinds.values())), 4.6 * len(kinds))
-    data, drawn = [], []
+    data, drawn, letters = [], [], itertools.count()
     for number, (kind, own) in enumerate(kinds.items()):
         look, (above, below) = {"color": COLORS[kind], "marker": "o"}, grid[2 * number : 2 * number + 2]
         frames = {what: _in_order(points(results, chosen[kind], what), chosen[kind]) for what in ("trace", "gap", *own)}
@@ -27,6 +28,7 @@ def figure_pressed(results, chosen):
         for axes, what, name in zip(above, ("trace", "gap"), (TRACE, ABOVE), strict=False):
             _by_weight(axes, weights, frames[what], look)
             axes.set_ylabel(textwrap.fill(name, 20))
+            style.panel_title(axes, CORPORA[kind], next(letters))
         for axes, task in zip(below, own, strict=False):
             cross(axes, frames[task], frames["trace"], look)
             drawn.append(highest_levels(frames[task]))
@@ -35,7 +37,7 @@ def figure_pressed(results, chosen):
             ticks(axes.xaxis, 3)
             ticks(axes.yaxis, 4)
             axes.set_xlabel(TRACE)
-            style.panel_title(axes, f"{CORPORA[kind]}, {said(results.view, task)}")
+            style.panel_title(axes, f"{CORPORA[kind]}, {said(results.view, task)}", next(letters))
         below[0].set_ylabel(ACCURACY)
         for axes in (*above[2:], *below[len(own) :]):
             axes.remove()
