@@ -252,7 +252,9 @@ def test_sizes_at_equal_loss_and_the_entropy_are_marked(config, exact):
     assert own["equal"].tolist() == [False, True, True, True]
     np.testing.assert_allclose(own["value"], FLOOR * (1 + np.array([0.05, 0.003, 0.002, 0.001])), atol=1e-4)
     for metric in ("trace", "trace_embedded"):
-        _, data = shown(config, exact, "figures", "figure5" if metric == "trace" else "figure5_embedded")
+        figure, data = shown(config, exact, "figures", "figure5" if metric == "trace" else "figure5_embedded")
+        (line,) = (line for line in figure.axes[0].get_lines() if line.get_label() == "_regression")
+        assert line.zorder > max(other.zorder for other in figure.axes[0].get_lines() if other is not line)
         own = data[data["corpus"] == "pcfg"]
         np.testing.assert_allclose(own["value_trace"], exact_traces(metric))
         expected = stats.linregress(own["value_trace"][1:], own["value"][1:])

@@ -93,7 +93,7 @@ def _against_trace(results, chosen, metric, name):
         ends = both.loc[both["equal"], "value_trace"].agg(["min", "max"]).to_numpy()
         lines = [tuple((x, start + slope * x) for x in ends)] if np.isfinite(slope) else []
         for line in lines:
-            axes.plot(*zip(*line, strict=True), zorder=1, label="_regression", **THIN)
+            axes.plot(*zip(*line, strict=True), zorder=5, label="_regression", **THIN)  # marks in a crowd would hide it
         title_of(axes, title, len(placed), len(columns))
         drawn.append(highest_levels(both))
         levels.draw(axes, drawn[-1])
