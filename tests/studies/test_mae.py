@@ -475,6 +475,7 @@ def test_the_rank_of_a_law_is_an_axis(laws):
     assert set(data["x"]) == {8, 48}
     assert by["masks", 48] == pytest.approx(20, abs=0.2) and by["initial", 8] == pytest.approx(18, abs=0.2)
     assert by["gap", 8] == pytest.approx(1, abs=0.3) and by["mask-positions", 48] == pytest.approx(0.05, abs=0.01)
+    assert {axes.get_xlabel() for axes in figure.axes} == {"Rank of T (log scale)"}
     nothing_overlaps(figure)
     all_is_in_view(figure)
 

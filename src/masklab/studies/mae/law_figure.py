@@ -4,7 +4,7 @@ import pandas as pd
 
 from masklab.claims.values import effect_estimate
 from masklab.report import style
-from masklab.report.marks import APART, bars, interval_key, key, limits, note, plain_log, write_note
+from masklab.report.marks import APART, LOG, bars, interval_key, key, limits, note, plain_log, write_note
 from masklab.scores.reading import Reading, leaves
 
 HEIGHT = 2.1
@@ -51,7 +51,7 @@ def figure_law(results, chosen):
             axes.set_xlim(at[0] / ROOM, at[-1] * ROOM)
             plain_log(axes.xaxis)
             axes.set_xticks(at)
-            axes.set_xlabel("Rank of T")
+            axes.set_xlabel(f"Rank of T{LOG}")
             style.panel_title(axes, title if len(chosen) == 1 else f"{label}: {title}", next(letters))
             data += frames
     shown["width of the encoder"] = WIDTH
