@@ -16,7 +16,7 @@ from masklab.report.cells import TIDY, markdown
 from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame
 from masklab.scores.view import View
-from masklab.studies import claims_of, find
+from masklab.studies import caption, claims_of, find
 from masklab.studies.mae import FIGURES, TABLES
 from masklab.studies.mae.select import COMPARED, GROUPS, MAE, PART, RESET, Panel, role_of
 
@@ -204,6 +204,13 @@ def test_a_figure_draws_its_data(name, config, results):
             assert np.isin(np.round(line.get_ydata(), 9), values).all()
     nothing_overlaps(figure)
     all_is_in_view(figure)
+
+
+def test_the_caption_says_whose_nulls_stand_beside_masks_alone(config, results):
+    _, data = shown(config, results, "figures", "figure1b")
+    first, null = LABELS["MLM"], data[data["null"] != ""]
+    assert set(null["label"]) == {"MLM"} and set(null["recipe"]) <= set(results.view.nulls[first].values())
+    assert "Nulls are those of the first way" in caption("mae", config.studies["mae"], "figures", "figure1b")
 
 
 def test_curves_have_the_interval_of_their_replicates(config, results):

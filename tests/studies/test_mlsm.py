@@ -18,7 +18,7 @@ from masklab.report.cells import TIDY, markdown
 from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame
 from masklab.scores.view import View
-from masklab.studies import claims_of, find
+from masklab.studies import caption, claims_of, find
 from masklab.studies.mlsm import FIGURES, TABLES, published
 from masklab.studies.mlsm.figures import row_names
 from masklab.studies.mlsm.select import JOINT, KD, KD_MLM, MLM, MLSM, objective_of, objectives, start_of, tracks
@@ -225,6 +225,9 @@ def test_curves_begin_where_their_models_do(config, exact):
         starts = data.query("updates == 0").set_index("panel")["value"]
         wanted = [(0, starts[row.panel], row.updates, row.value) for row in first.itertuples()]
         assert np.allclose(ends, sorted(wanted)) and len(ends) > 2
+    for name in ("figure3", "figure4", "figure5"):
+        said = caption("mlsm", config.studies["mlsm"], "figures", name)
+        assert "Thin lines lead from where a second phase starts" in said
 
 
 @pytest.mark.parametrize("name", ["figure2", "figure3", "figure6"])

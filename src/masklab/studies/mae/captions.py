@@ -6,7 +6,10 @@ FIGURES = {
         " or dashed, of its inputs."
     ),
     "figure1a_centred": "Figure 1a with the mean state subtracted first.",
-    "figure1b": "Effective rank of the states at [MASK] alone, by layer, plain and with the mean subtracted.",
+    "figure1b": (
+        "Effective rank of the states at [MASK] alone, by layer, plain and with the mean subtracted. Nulls are those of"
+        " the first way of pre-training."
+    ),
     "figure_outside": (
         "Share of the squared norm outside the subspace that holds nearly all of real tokens', by layer: of [MASK]s, of"
         " random words in their places, and of the words that stood there; the last is what the subspace leaves out of"
