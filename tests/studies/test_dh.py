@@ -326,6 +326,7 @@ def test_what_the_paper_does_not_draw(config, results, tmp_path):
     assert set(data["mixed"].dropna()) == {0, 0.25, 0.5, 0.75, 1} and set(data["share"]) == {NONE, HALF}
     for axes in figure.axes:  # beside models that were not pre-trained
         assert [line.get_label() for line in axes.get_lines()].count("_scratch") == len(SIZES)
+    assert "mean of scratch, of the same shade" in {text.get_text() for text in figure.legends[0].get_texts()}
     assert set(data.loc[data["mixed"].isna(), "recipe"]) == {"dh-single-scratch"}
     assert len(figure.axes) == 2 * len(DOMAINS) and set(data["train_size"]) == set(SIZES)
     one = data[(data["share"] == HALF) & (data["domain"] == "B-D1") & (data["train_size"] == SIZES[-1])].dropna(

@@ -217,7 +217,7 @@ def dose(results, chosen):
     limits(grid[0, 0], [data], [Levels(level) for level in data["majority"]], least=-0.02, most=1.02, span=SPAN)
     handles = {name: Line2D([], [], linewidth=1.2, markersize=4, **look) for name, look in looks.items()}
     if data["x"].isna().any():
-        handles["scratch, of the same shade"] = Line2D([], [], color="0.35", **FROM_SCRATCH)
+        handles["mean of scratch, of the same shade"] = Line2D([], [], color="0.35", **FROM_SCRATCH)
     handles |= interval_key([data], "bar") | {"majority": Line2D([], [], **MAJORITY)}
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.9)
     said = "share 0: w/o DH, every chain keeps to one form; 1: w/ DH, a coin decides each form"
