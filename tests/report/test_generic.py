@@ -163,6 +163,30 @@ def test_of_two_probes_on_one_task_nobody_says_which_is_meant(kind, section, nam
         assert needed(sizes=[50])  # a score is the mean over training sizes
 
 
+def of_tasks(labels):
+    """A study without sets, so that each task has a panel; its recipes have these labels."""
+    raw = overlay(copy.deepcopy(RAW), {"extends": []})
+    raw["models"] |= {f"m{number}": {"like": "strict-mlm"} for number, _ in enumerate(labels)}
+    panel = {label: f"m{number}" for number, label in enumerate(labels)}
+    study = {"replicates": 3, "panels": {"p": panel}, "probes": {"finetune": "all"}, "figures": ["curves", "bars"]}
+    return load(raw | {"studies": {"mine": study}})
+
+
+def test_long_titles_and_labels_are_broken_into_lines():
+    """They ended beyond the figure's edge, or on each other."""
+    labels = ["a label of a recipe that nobody reads in one line, " * 2 + "nor in two", "b_" * 60]
+    config = of_tasks(labels)
+    results = synthetic.results(config, "mine")
+    for name in ("curves", "bars"):
+        figure, _ = find("mine", config.studies["mine"], "figures", name).draw(results)
+        nothing_overlaps(figure)
+        told = [text.get_text().replace("\n", "") for text in figure.legends[0].get_texts()]
+        assert [text.replace(" ", "") for text in told[:2]] == [label.replace(" ", "") for label in labels]
+        titles = [axes.get_title("left") for axes in figure.axes]
+        assert name == "bars" or titles[-1] == "$\\bf{(f)}$ syntactic_category_\nlexical_content"
+    assert style.broken("a bc-de ffffff", 4) == "a\nbc-\nde\nffff\nff" and style.broken("ab cd", 5) == "ab cd"
+
+
 def test_bars_of_more_recipes_than_colours_look_different():
     looks = style.looks(f"recipe {n}" for n in range(20))
     drawn = [(look["color"], hatch) for look, hatch in zip(looks.values(), style.hatches(20), strict=True)]

@@ -6,6 +6,8 @@ markers and dashes keep curves apart in grey.
 
 import functools
 import itertools
+import math
+import re
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -120,25 +122,65 @@ def plain(text: str) -> str:
 
 
 def panel_title(axes, title: str, index: int | None = None) -> None:
-    """Title at the left above the axes, "(a) title" with a bold letter if the panel has an `index`."""
+    """Title at the left above the axes, "(a) title" with a bold letter if the panel has an `index`.
+
+    A title too long for its place is broken into lines, by which the figure grows.
+    """
     letter = "" if index is None else rf"$\bf{{({notes.letter_of(index)})}}$ "
-    axes.set_title(letter + plain(title))
+    shown = axes.set_title(letter + plain(title))
+    place = axes.get_subplotspec()
+    wide, room = shown.get_window_extent().width, math.inf if place is None else _room(axes, place)
+    if wide <= room:
+        return
+    lines, front = title.splitlines(), 4 if letter else 0  # letters of "(a) "
+    most = max(1, int(0.95 * (front + max(map(len, lines))) * room / wide) - front)
+    axes.set_title(letter + plain("\n".join(broken(line, most) for line in lines)))
+    beside = [each.get_title("left").count("\n") for each in axes.figure.axes
+              if each is not axes and each.get_subplotspec().rowspan == place.rowspan]  # fmt: skip
+    more = axes.get_title("left").count("\n") - max(len(lines) - 1, *beside, 0)
+    width, height = axes.figure.get_size_inches()
+    axes.figure.set_size_inches(width, height + 0.14 * max(0, more))
+
+
+def _room(axes, place) -> float:
+    """Pixels from the left of axes to those beside them or, less what stands at their left, to the figure's edge."""
+    pitch = axes.figure.bbox.width / place.get_gridspec().ncols
+    if not place.is_last_col():
+        return pitch
+    bare = len(axes.get_shared_y_axes().get_siblings(axes)) > 1 and not place.is_first_col()
+    return pitch - (0.15 if bare else 0.6) * axes.figure.dpi
+
+
+def broken(text: str, most: int) -> str:
+    """A text in lines of at most so many letters, which end after a space, `_`, `-` or `/` where they can."""
+    lines = [""]
+    for part in re.findall(rf"[^ _/-]{{1,{most}}}[ _/-]*|[ _/-]+", text):
+        if lines[-1] and len((lines[-1] + part).rstrip()) > most:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def legend_below(figure, handles, texts, **options) -> None:
-    """Legend under the axes, in as many columns as fit; the figure grows by its height."""
+    """Legend under the axes, in as many columns as fit, long texts in lines; the figure grows by its height."""
     width, height = figure.get_size_inches()
     handle = options.get("handlelength", 1) + 2.5  # with what lies around it, in widths of an m
+    most = int(((width - 0.2) * 72 / RC["legend.fontsize"] - handle) / 0.6)
+    texts = [broken(text, most) if len(text) > most else text for text in texts]
+    tall = [text.count("\n") + 1 for text in texts]
+
+    def parts(columns):
+        """Entries of each column: matplotlib fills column after column, the first ones with one entry more."""
+        sizes = [len(texts) // columns + (k < len(texts) % columns) for k in range(columns)]
+        return [slice(end - size, end) for size, end in zip(sizes, itertools.accumulate(sizes), strict=True)]
 
     def needed(columns):
-        """Width in inches: matplotlib fills column after column, the first ones with one entry more."""
-        sizes = [len(texts) // columns + (k < len(texts) % columns) for k in range(columns)]
-        starts = list(itertools.accumulate(sizes, initial=0))
-        longest = [max(map(len, texts[start : start + size])) for start, size in zip(starts, sizes, strict=False)]
+        """Width in inches."""
+        longest = [max(len(line) for text in texts[part] for line in text.split("\n")) for part in parts(columns)]
         return sum(0.6 * length + handle for length in longest) * RC["legend.fontsize"] / 72
 
     columns = next((k for k in range(len(texts), 1, -1) if needed(k) <= width - 0.2), 1)
-    figure.set_size_inches(width, height + 0.17 * -(-len(texts) // columns) + 0.1)
+    figure.set_size_inches(width, height + 0.17 * max(sum(tall[part]) for part in parts(columns)) + 0.1)
     figure.legend(
         handles, list(map(plain, texts)), loc="outside lower center", ncols=columns, columnspacing=1.2, **options
     )
