@@ -187,6 +187,12 @@ def test_long_titles_and_labels_are_broken_into_lines():
     assert style.broken("a bc-de ffffff", 4) == "a\nbc-\nde\nffff\nff" and style.broken("ab cd", 5) == "ab cd"
 
 
+def test_marks_of_many_recipes_side_by_side_lie_within_the_axes():
+    config = of_tasks([f"recipe {number}" for number in range(12)])
+    figure, _ = find("mine", config.studies["mine"], "figures", "curves").draw(synthetic.results(config, "mine"))
+    all_is_in_view(figure)
+
+
 def test_bars_of_more_recipes_than_colours_look_different():
     looks = style.looks(f"recipe {n}" for n in range(20))
     drawn = [(look["color"], hatch) for look, hatch in zip(looks.values(), style.hatches(20), strict=True)]

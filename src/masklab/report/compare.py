@@ -5,11 +5,12 @@ from matplotlib.patheffects import withStroke
 
 from masklab.report import levels, style
 from masklab.report.cells import tidy
+from masklab.report.marks import APART, interval_key, kind_of, measured, note, score_limits, step_axis, unit, write_note
 from masklab.report.marks import curves as marks_curves
-from masklab.report.marks import interval_key, kind_of, measured, note, score_limits, step_axis, unit, write_note
 from masklab.report.rows import differences, row_cells
 
 MOST = 3  # differences of a panel that are shown: more columns are no table
+MARK = 4  # points that a mark needs at either side
 HALO = [withStroke(linewidth=2.6, foreground="white")]  # intervals are seen on dark bars too
 
 
@@ -81,11 +82,14 @@ def curves(results, chosen):
     figure, grid = style.grid(down, across, 2.0 * down)
     looks = style.looks(label for _, _, readings in cells for label in readings)
     drawn, handles, sets, kind = [], {}, {}, kind_of(results, [readings.values() for *_, readings in cells])
+    wide = 72 * (figure.get_size_inches()[0] / across - 0.6)  # of axes, in points, about
     for index, (axes, (panel, name, readings)) in enumerate(zip(grid.ravel(), cells, strict=False)):
         frame, own = marks_curves(axes, results, readings, looks, kind)
         handles |= {line.get_label(): line for line in axes.get_lines() if line.get_label() in readings}
         step_axis(axes, frame["x"])
-        axes.set_xlim(left=0, right=1.06 * frame["x"].max() or 1)
+        share = min(0.4, (APART * (len(readings) - 1) / 2 * (kind == "bar") + MARK) / wide)  # of the axis, at an end
+        right = frame["x"].max() * max(1.06, 1 / (1 - share)) or 1
+        axes.set_xlim(min(0, frame["x"].min() - share * right), right)
         axes.set_ylabel(style.plain(measured(results, readings.values())))
         title = name if len(chosen) == 1 else f"{panel}: {name}"
         style.panel_title(axes, title, index if len(cells) > 1 else None)
