@@ -302,6 +302,13 @@ def test_tables(name, exact, config):
     assert any(label.startswith("null: ") for label in table["label"])
 
 
+@pytest.mark.parametrize(("name", "counted"), [
+    ("table1", "test items"), *((name, "tokens (after fine-tuning: test items)") for name in ("table3", "ranks")),
+])  # fmt: skip
+def test_a_table_says_what_n_counts(name, counted, config, exact):
+    assert f" n: {counted} behind a value of one replicate" in markdown(shown(config, exact, "tables", name))
+
+
 def test_a_row_of_ranks_is_over_the_replicates_that_all_its_cells_have(config, exact):
     """The third has a law under which [MASK]s add 3 dimensions more, and MLM alone has it."""
     scores = exact.scores.copy()

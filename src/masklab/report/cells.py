@@ -28,6 +28,7 @@ NAMES = {
 # Metrics as they are written.
 WHOLE = {"parameters", "hidden", "heads", "layers", "intermediate"}  # metrics that are counts
 COARSE = {*(rank.replace("_", " ") for rank in RANKS), "trace", "trace embedded"}  # metrics that are tens and hundreds
+OF_STATES = {*(rank.replace("_", " ") for rank in RANKS), "outside", "outside beside"}  # metrics of tokens' states
 APART = "difference"  # the mark of a cell that is a difference of two others
 NULL = "null: "  # how the labels of columns of nulls begin
 # Marks of cells that are no result -> what is said of them under the table.
@@ -142,7 +143,9 @@ def note(frame: pd.DataFrame) -> str:
             f"[a, b]: the interval where its ends do not lie ± half from the mean: cut to what a score can be{why}."
         )
     if measured["n"].any():
-        said.append(f"n: test items behind a value of one replicate{_least_of(measured)}.")
+        of_states = set(measured.loc[measured["n"] > 0, "metric"]) <= OF_STATES
+        counted = "tokens (after fine-tuning: test items)" if of_states else "test items"
+        said.append(f"n: {counted} behind a value of one replicate{_least_of(measured)}.")
     if measured["majority"].notna().any():
         if measured["replicates"].max() < FEWEST:
             said.append(f"Nothing is bold with fewer than {FEWEST} replicates.")
