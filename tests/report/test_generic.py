@@ -187,6 +187,14 @@ def test_long_titles_and_labels_are_broken_into_lines():
     assert style.broken("a bc-de ffffff", 4) == "a\nbc-\nde\nffff\nff" and style.broken("ab cd", 5) == "ab cd"
 
 
+@style.paper
+def test_a_long_title_may_have_an_inset_beside_it():
+    figure, grid = style.grid(1, 2, 2.0)
+    figure.add_axes((0.8, 0.8, 0.1, 0.1))  # of no grid, as an inset is
+    style.panel_title(grid[0, 0], "a title that is longer than its place by far, " * 3)
+    assert "\n" in grid[0, 0].get_title("left")
+
+
 def test_marks_of_many_recipes_side_by_side_lie_within_the_axes():
     config = of_tasks([f"recipe {number}" for number in range(12)])
     figure, _ = find("mine", config.studies["mine"], "figures", "curves").draw(synthetic.results(config, "mine"))

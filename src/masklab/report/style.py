@@ -135,8 +135,9 @@ def panel_title(axes, title: str, index: int | None = None) -> None:
     lines, front = title.splitlines(), 4 if letter else 0  # letters of "(a) "
     most = max(1, int(0.95 * (front + max(map(len, lines))) * room / wide) - front)
     axes.set_title(letter + plain("\n".join(broken(line, most) for line in lines)))
-    beside = [each.get_title("left").count("\n") for each in axes.figure.axes
-              if each is not axes and each.get_subplotspec().rowspan == place.rowspan]  # fmt: skip
+    row = [each for each in axes.figure.axes
+           if each is not axes and (its := each.get_subplotspec()) and its.rowspan == place.rowspan]  # fmt: skip
+    beside = [each.get_title("left").count("\n") for each in row]
     more = axes.get_title("left").count("\n") - max(len(lines) - 1, *beside, 0)
     width, height = axes.figure.get_size_inches()
     axes.figure.set_size_inches(width, height + 0.14 * max(0, more))
