@@ -104,6 +104,7 @@ MISTAKES = {
     "rare characters": both(text(LONG), {"tokenizers": {"mine": {"corpus": "mine", "rarest_character": 1000}}}),
     "jsonl": text({"a.jsonl": lines([{"body": "a text of some words"}])}, files=["a.jsonl"]),
     "json": text({"a.json": "[\n{}\n]"}, files=["a.json"]),
+    "endless row": text({"a.jsonl": lines([{"text": "some words " * 1_600_000}])}, files=["a.jsonl"]),
     "pairs as text": text({"a.jsonl": lines([PAIR])}, files=["a.jsonl"]),
     "number": text({"a.jsonl": lines([{"text": "some words"}, {"text": 3}])}, files=["a.jsonl"]),
     "parquet": text({"a.parquet": parquet(body=["a b c"])}, files=["a.parquet"]),
@@ -209,6 +210,27 @@ def test_rows_that_are_not_kept_may_be_anything(tmp_path, monkeypatch):
     assert [note for note in opened(["my.yaml"]).notices if "tasks.mine" in note] == []
     splits, _ = label_files(opened(["my.yaml"]).config.tasks["mine"], "mine", 1)
     assert splits["test"]["text_a"].tolist() == ["a b"]
+
+
+BOOK = "a text of many words " * 7000
+BOOKS = {
+    "texts": text({"a.jsonl": lines([{"text": BOOK}] * 20)}, files=["a.jsonl"]),
+    "pairs": pairs({"pairs.jsonl": lines([{**PAIR, "sentence_good": BOOK}])}),
+    "json lines": labels({"train.jsonl": lines([row | {"sentence": BOOK} for row in ROWS])}),
+    "tsv": labels({"train.tsv": f"sentence\tlabel\n{BOOK}\t1\n{BOOK}\t0\n"}, train="train.tsv"),
+    "csv": labels({"train.csv": f'sentence,label\n"{BOOK}",1\n{BOOK}\r.,0\n'}, train="train.csv"),
+    "counted csv": both(
+        labels({"train.csv": f'sentence,label\n"{BOOK}",1\n{BOOK}\r.,0\n'}, train="train.csv"),
+        {"probes": {"mine": SIZES | {"sizes": [1, 2]}}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_the_first_row_may_be_longer_than_what_is_looked_at(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lay_down(*BOOKS[name], tmp_path)
+    opened(["my.yaml"])
 
 
 ASKED = {"question": "Where?", "answers": [{"text": "Rome", "answer_start": 10}]}

@@ -1,6 +1,5 @@
 """The config against the user's files that it names: what would stop a job, found before the first one."""
 
-import csv
 import re
 from glob import has_magic
 from itertools import islice
@@ -117,7 +116,7 @@ def _check_pairs(config, where, task):
             try:
                 if format_of(file) not in data.JSON:
                     raise MaskLabError(f"{file}: pair-files are json lines (.jsonl, .json), one pair a line")
-                for number, row in enumerate(data.objects(file, data.head(file).lines), 1):
+                for number, row in enumerate(data.objects(file, data.head(file, 1).lines), 1):
                     item_of(file, number, row, stem_of(file), task.group_by)
                 if scored:
                     _check_long(config, task, file, *min(scored, key=lambda each: each[0]))
@@ -179,7 +178,7 @@ def _check_labels(config, where, task):
             _check_columns(f"config: {where}", column, getattr(task, column), file, found, rows, task)
         for column in kept:
             _check_there(f"config: {where}.where.{split}", column, file, found, task)
-        if not found.rows:
+        if found.whole and not found.rows:
             raise MaskLabError(f"{key}: {file}: has a header line and no rows")
         if found.whole and not rows:
             raise MaskLabError(f"config: {where}.where.{split}: {file}: no row is kept")
@@ -226,7 +225,8 @@ def _rows(file, header: int):
         yield from range(data.row_count(file))
         return
     texts = (line for line in data.lines(file) if line is not None and line.strip())
-    yield from islice(csv.reader(texts) if kind == ".csv" else texts, 0 if kind in data.JSON else header, None)
+    texts = data.csv_cells(file, texts) if kind == ".csv" else texts
+    yield from islice(texts, 0 if kind in data.JSON else header, None)
 
 
 def _check_columns(where, key, template, file, found, rows, task):

@@ -11,9 +11,11 @@ from masklab.lines import ARCHIVES, COMPRESSED, READ_ERRORS, format_of, open_byt
 
 HEAD = 1 << 16  # bytes of a file that are looked at
 CHUNK = 1 << 20  # bytes read at a time where lines are counted
-MOST = 1 << 24  # bytes that a line may have where lines are counted
+MOST = 1 << 24  # bytes that a line may have where lines are counted or must be whole
 JSON = (".jsonl", ".json")
 DIGITS = 1000  # of a label that is a number, at most
+
+csv.field_size_limit(MOST)  # of itself Python's reader takes 131,072 characters
 
 
 class Head(NamedTuple):
@@ -49,14 +51,24 @@ def _decoded(data: bytes, file: str, before: int = 0) -> str:
     return text.removeprefix("\ufeff") if not before else text
 
 
-def head(file: str) -> Head:
-    """The first `HEAD` bytes of a file in whole lines; MaskLabError: it cannot be read, is no UTF-8 text, is empty."""
+def head(file: str, least: int = 0) -> Head:
+    """The first `HEAD` bytes of a file in whole lines, and more where these hold less than `least` that are not blank.
+
+    MaskLabError: it cannot be read, is no UTF-8 text, is empty, or a line of those that must be whole is too long.
+    """
     try:
         with _open(file) as source:
-            data = source.read(HEAD + 1)
+            data, size, most = source.read(HEAD + 1), HEAD, least * (MOST + 2)
+            while len(data) > size and size < most and _whole(data) < least:
+                size = min(4 * size, most)
+                data += source.read(size + 1 - len(data))
     except READ_ERRORS as error:
         raise MaskLabError(f"{file}: cannot be read ({in_one_line(error)})") from None
-    whole = len(data) <= HEAD
+    whole = len(data) <= size
+    if size > HEAD:
+        for number, line in enumerate(data.split(b"\n"), 1):
+            if len(line) > MOST:
+                raise MaskLabError(f"{file}: line {number}: longer than {MOST:,} bytes")
     if not whole:
         cut = data.rfind(b"\n")
         data = data[: cut + 1] if cut >= 0 else data[: HEAD - 4]
@@ -64,6 +76,11 @@ def head(file: str) -> Head:
         raise MaskLabError(f"{file}: is empty" if whole else f"{file}: begins with nothing but blanks")
     text = _decoded(data, file) if whole or data.endswith(b"\n") else data.decode("utf-8", "ignore")
     return Head(text.split("\n") if whole else text.split("\n")[:-1] or [text], whole)
+
+
+def _whole(data: bytes) -> int:
+    """Whole lines of the beginning of a file that are not blank."""
+    return sum(bool(line.strip()) for line in data.split(b"\n")[:-1])
 
 
 def lines(file: str):
@@ -108,15 +125,14 @@ def table(file: str, columns=None) -> Table:
     kind = format_of(file)
     if kind == ".parquet":
         return _parquet(file)
-    texts, whole = head(file)
+    # a header line and a row; of a CSV one more, which may be cut
+    texts, whole = head(file, 1 if kind in JSON else 2 + (kind == ".csv"))
     if kind in JSON:
         rows = [flat(row) for row in objects(file, texts)]
         return Table(list(dict.fromkeys(key for row in rows for key in row)), rows, whole)
-    try:  # a TSV quotes nothing, and a lone CR within a line of it is text
-        cells = [text.rstrip("\r").split("\t") for text in texts] if kind == ".tsv" else csv.reader(texts)
-        cells = [row for row in cells if row and row != [""]]
-    except csv.Error as error:
-        raise MaskLabError(f"{file}: cannot be read ({in_one_line(error)})") from None
+    # a TSV quotes nothing, and a lone CR within a line of it is text
+    cells = [text.rstrip("\r").split("\t") for text in texts] if kind == ".tsv" else csv_cells(file, texts)
+    cells = [row for row in cells if row and row != [""]]
     if not whole and kind == ".csv":
         cells = cells[:-1]  # may be cut in a quoted text of several lines
     names = columns if columns is not None else cells[0] if cells else []
@@ -127,6 +143,14 @@ def table(file: str, columns=None) -> Table:
         if len(row) > len(names):
             raise MaskLabError(f"{file}: row {number}: {len(row)} cells under {len(names)} columns")
     return Table([*names], [dict(zip(names, row, strict=False)) for row in cells], whole)
+
+
+def csv_cells(file: str, texts):
+    """Cells of each row of a CSV; a lone CR within a line is text to the jobs, but not to Python's reader."""
+    try:
+        yield from csv.reader(text.rstrip("\r").replace("\r", " ") + "\n" for text in texts)
+    except csv.Error as error:
+        raise MaskLabError(f"{file}: cannot be read ({in_one_line(error)})") from None
 
 
 def _parquet(file: str, most: int = 1000) -> Table:
