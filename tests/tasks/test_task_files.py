@@ -221,6 +221,14 @@ def test_a_whole_number_is_one_where_other_rows_have_none(tmp_path, suffix):
     assert [splits[split]["text_a"].tolist() for split in SPLITS] == [["a 1", "b 1"]] * 3
 
 
+@pytest.mark.parametrize("index", ["sentence", "label", ["label", "sentence"]])
+def test_a_column_that_was_an_index_of_pandas_is_a_column(tmp_path, index):
+    pd.DataFrame(ROWS).set_index(index).to_parquet(tmp_path / "a.parquet")
+    splits, _ = build(labels(tmp_path / "a.parquet", tmp_path / "a.parquet"), "t", 1)
+    assert splits["test"]["text_a"].tolist() == [row["sentence"] for row in ROWS]
+    assert splits["test"]["label"].tolist() == [1, 0, 1]
+
+
 def test_unlabelled_or_unseen_test_rows(tmp_path):
     train = write(tmp_path / "a.jsonl", ROWS)
     hidden = write(tmp_path / "hidden.jsonl", [{"sentence": "x", "label": -1}])

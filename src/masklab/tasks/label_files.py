@@ -93,8 +93,8 @@ def read_rows(file, columns=None) -> pd.DataFrame:
         )
     with open_bytes(file) if kind == ".parquet" else _text(file) as source:
         try:
-            if kind == ".parquet":
-                return pq.read_table(source).to_pandas(integer_object_nulls=True)
+            if kind == ".parquet":  # without pandas' own metadata, by which a column of the file may be an index
+                return pq.read_table(source).to_pandas(integer_object_nulls=True, ignore_metadata=True)
             # TSV files as GLUE's hold unbalanced quotes that are plain text; a lone CR within a line is text as well.
             style = {"sep": "\t", "quoting": csv.QUOTE_NONE} if kind == ".tsv" else {}
             style |= {"dtype": str, "keep_default_na": False, "lineterminator": "\n"}
