@@ -124,6 +124,7 @@ MISTAKES = {
     "label of validation": labels({"valid.jsonl": lines([{"sentence": "a b", "label": 2}])}),
     "withheld": labels({"valid.jsonl": lines([{"sentence": "a b", "label": -1}])}),
     "share": labels({"train.jsonl": lines([*ROWS, {"sentence": "a b", "label": 0.5}])}),
+    "numbers and words": labels({"train.jsonl": lines([*ROWS, {"sentence": "a b", "label": "yes"}])}),
     "no label": labels({"train.jsonl": lines([*ROWS, {"sentence": "a b", "label": None}])}),
     "row of those kept": labels(
         {"valid.jsonl": lines([row | {"in": "x"} for row in ROWS[:3]] + [{"sentence": "a", "label": 7, "in": "y"}])},

@@ -196,8 +196,8 @@ def test_held_out_rows_are_capped_and_drawn_alike_from_one_file(tmp_path):
         ([{"sentence": "x", "label": 1}, {"sentence": ["y"], "label": 0}], "row 2: 'sentence' must be text"),
         ([{"sentence": "x", "label": 0.5}], "row 1: label 0.5 is not a class"),
         (
-            [{"sentence": "x", "label": 0}, {"sentence": "x", "label": "yes"}],
-            "numbers in some rows and words in others",
+            [{"sentence": "x", "label": 0}, {"sentence": "x", "label": "1"}, {"sentence": "x", "label": "yes"}],
+            "row 3: label 'yes'; row 1 has 0: all must be numbers, or all words",
         ),
         ([{"sentence": "x", "label": 1}] * 3, "every row has the label 1"),
         ([], "no rows"),

@@ -184,6 +184,8 @@ def _check_labels(config, where, task):
             raise MaskLabError(f"config: {where}.where.{split}: {file}: no row is kept")
         labels[split] = {number: _label(key, file, number, row, task.label) for number, row in rows.items()}
         whole[split] = found.whole
+    if wrong := data.mixed(labels["train"]):
+        raise MaskLabError(f"{_key(f'config: {where}', task, task.train)}: {task.train}: {wrong}")
     seen = len(labels["train"]) if whole["train"] else None
     _check_sizes(config, where, "folder" if hasattr(task, "folder") else "train", task.train, not task.columns, seen)
     known = set(labels["train"].values())

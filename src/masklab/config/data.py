@@ -202,6 +202,15 @@ def label_of(value) -> int | str | None:
     return int(value) if whole else None
 
 
+def mixed(labels: dict) -> str | None:
+    """What is wrong with labels (row -> `label_of`) of which some are numbers and others words; None: nothing."""
+    first = next(iter(labels), None)
+    other = next((row for row, label in labels.items() if type(label) is not type(labels[first])), None)
+    if other is None:
+        return None
+    return f"row {other}: label {labels[other]!r}; row {first} has {labels[first]!r}: all must be numbers, or all words"
+
+
 def is_kept(row, where: dict) -> bool:
     """Whether a row has the value, or one of the values, that `where` says of each column.
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from masklab.config.data import flat, is_kept, label_of, not_text
+from masklab.config.data import flat, is_kept, label_of, mixed, not_text
 from masklab.errors import MaskLabError, in_one_line, listed
 from masklab.lines import COMPRESSED, READ_ERRORS, format_of, open_bytes, read_blocks, read_json_lines
 from masklab.rng import generator
@@ -30,10 +30,9 @@ def label_files(config, name, seed):
         if config.text_b is not None:
             texts["text_b"] = fill(rows, config.text_b, file)
         splits[split] = pd.DataFrame(texts).reset_index(drop=True).astype("string")
-    try:
-        names = sorted(set(values["train"]))
-    except TypeError:
-        raise MaskLabError(f"{files['train']}: labels are numbers in some rows and words in others") from None
+    if wrong := mixed(dict(zip(places["train"] + 1, values["train"], strict=True))):
+        raise MaskLabError(f"{files['train']}: {wrong}")
+    names = sorted(set(values["train"]))
     if len(names) < 2:
         raise MaskLabError(f"{files['train']}: every row has the label {names[0]!r}; a task needs at least two")
     numbers = {value: number for number, value in enumerate(names)}
