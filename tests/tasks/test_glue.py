@@ -75,7 +75,7 @@ def test_every_task_in_its_own_format(folder, tmp_path):
     assert folder("mnli").files[1:] == [f"{tmp_path}/dev_matched.tsv", f"{tmp_path}/dev_mismatched.tsv"]
 
 
-def test_cut_lines_are_left_out_and_wrong_labels_are_named(folder, caplog):
+def test_cut_lines_are_left_out_and_wrong_labels_are_named(folder, tmp_path, caplog):
     splits, _ = build(folder("qqp", "7\t8\t9\tWhy"), "t", 1)
     assert len(splits["train"]) == 2 and "1 of 3 rows are incomplete" in caplog.text
     with pytest.raises(MaskLabError, match=r"train.tsv: row 3: label 'maybe'; allowed: entailment, not_ent"):
@@ -84,6 +84,10 @@ def test_cut_lines_are_left_out_and_wrong_labels_are_named(folder, caplog):
         build(folder("qqp", "7\t8\t9\tWhy", "7\t8\t9\tA?\tB?\t7"), "t", 1)
     with pytest.raises(MaskLabError, match=r"row 3: label '5.5'; allowed: 0 to 5"):
         build(folder("stsb", "2\tn\tf\t1\t1\tn\tn\tA.\tB.\t5.5"), "t", 1)
+    task = folder("stsb")
+    (tmp_path / "dev.tsv").write_text("\n".join([*TSV["stsb"][:2], TSV["stsb"][1]]) + "\n", encoding="utf-8")
+    with pytest.raises(MaskLabError, match=r"dev.tsv: every row has the score 3.8; ratings need at least two"):
+        build(task, "t", 1)
     task = folder("rte")
     with pytest.raises(MaskLabError, match="no column 'question1'; columns: index, sentence1"):
         build(task.model_copy(update={"task": "qqp"}), "t", 1)
@@ -96,7 +100,7 @@ def test_by_name(monkeypatch):
     def load_dataset(name, config, split):
         asked.append((name, config, split))
         if config == "stsb":
-            frame = pd.DataFrame({"sentence1": ["A"], "sentence2": ["B"], "label": [2.5], "idx": [0]})
+            frame = pd.DataFrame({"sentence1": ["A"] * 2, "sentence2": ["B"] * 2, "label": [2.5, 0.0], "idx": [0, 1]})
         elif config is None:
             answers = [{"text": ["cat"], "answer_start": [2]}, {"text": [], "answer_start": []}]
             frame = pd.DataFrame({"question": [" Who?", "Why?"], "context": ["A cat.", "A cat."], "answers": answers})
@@ -110,7 +114,7 @@ def test_by_name(monkeypatch):
     splits, _ = build(GlueTask(kind="glue", task="mnli"), "t", 1)
     assert splits["test"]["label"].tolist() == [2, 2]
     splits, facts = build(GlueTask(kind="glue", task="stsb"), "t", 1)
-    assert splits["train"]["label"].tolist() == [2.5] and facts["kind"] == "ratings"
+    assert splits["train"]["label"].tolist() == [2.5, 0.0] and facts["kind"] == "ratings"
     splits, facts = build(SquadTask(kind="squad"), "t", 1)
     assert splits["test"]["answers"].tolist() == [["cat"], []] and splits["train"]["question"][0] == "Who?"
     assert ("nyu-mll/glue", "mnli", "validation_mismatched") in asked

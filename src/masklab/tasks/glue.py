@@ -117,5 +117,7 @@ def _frame(rows, form: Form, where) -> pd.DataFrame:
         allowed = "0 to 5" if form.metric == "spearman" else ", ".join(form.labels)
         number = rows.index[bad[0]] + 1
         raise MaskLabError(f"{where}: row {number}: label {rows[label].iloc[bad[0]]!r}; allowed: {allowed}")
+    if form.metric == "spearman" and values.nunique() < 2:  # of which no correlation is defined
+        raise MaskLabError(f"{where}: every row has the {label} {values.iloc[0]:g}; ratings need at least two")
     frame = frame.assign(label=values if form.metric == "spearman" else values.astype(np.int64))
     return frame.reset_index(drop=True)
