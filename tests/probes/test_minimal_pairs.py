@@ -122,6 +122,7 @@ def test_rows_and_ties(make_checkpoint, write_pairs, sentences):
     rows = [("agreement", *pair) for pair in zip(good, bad, strict=True)]
     # Both versions spell the same ids: a tie, right whichever is called good (argmax of the published pipeline).
     rows += [("ties", "The cat 猫.", "The cat 犬."), ("ties", "The cat 犬.", "The cat 猫.")]
+    rows += [("ties", "The cat sees a dog.", "The cat sees a dog.")]  # seven of BLiMP's pairs are equal
     probe = MinimalPairsProbe(kind="minimal_pairs", tasks=["blimp"])
     made = probes.run(Context(probe=probe, checkpoint=folder, tasks={"blimp": write_pairs("blimp", rows)}))
     found = scores(made)
@@ -133,7 +134,7 @@ def test_rows_and_ties(make_checkpoint, write_pairs, sentences):
         scored = [pseudo_log_likelihood(model, tokenizer, side, full_width=wide) for side in (good, bad)]
         assert outcomes["blimp/agreement", metric] == (scored[0] > scored[1]).astype(float).tolist()
         assert values["blimp/agreement", metric] == (pytest.approx((scored[0] > scored[1]).mean()), 20)
-        assert values["blimp/ties", metric] == (1.0, 2)
+        assert values["blimp/ties", metric] == (1.0, 3)
 
 
 def test_without_latent_logits_both_accuracies_are_equal(make_checkpoint, write_pairs, sentences):
