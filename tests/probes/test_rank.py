@@ -1,9 +1,12 @@
 """Effective ranks of hidden states: by the probe, by hand, and of any folder on the command line."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+import transformers
 
 from checked_run import run
 from masklab import symbols
@@ -247,6 +250,47 @@ def test_command_line_on_our_folder_and_on_anyone_elses(english, tmp_path, capsy
     assert main([*command, "--rate", "2"]) == 1 and "--rate: 2.0" in capsys.readouterr().err
 
 
+def cut_short(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def a_layer_more(folder):
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps(config | {"num_hidden_layers": config["num_hidden_layers"] + 1}))
+
+
+def a_wider_one(folder):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"intermediate_size": 999}))
+
+
+def a_token_more(folder):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens(["zork"])
+    tokenizer.save_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (cut_short, "transformers cannot read it (Error while deserializing header"),
+        (a_layer_more, "has no weights for encoder.layer.2.attention"),
+        (a_wider_one, "transformers cannot read it (You set `ignore_mismatched_sizes`"),
+        (a_token_more, "its tokenizer gives 'zork' the id 500; its model knows 0 to 499"),
+    ],
+)
+def test_a_damaged_encoder_of_others_is_one_line(english, tmp_path, capsys, harm, said):
+    folder(english, tmp_path / "m", "bert")
+    (tmp_path / "m" / "masklab.json").unlink()
+    (tmp_path / "text.txt").write_text("the cat zork\n")
+    harm(tmp_path / "m")
+    assert main(["rank", str(tmp_path / "m"), "--text", str(tmp_path / "text.txt")]) == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"masklab: {tmp_path / 'm'}: {said}") and printed.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     "name", ["Bert", "Roberta", "Esm", "DebertaV2", "DistilBert", "ModernBert", "IBert", "RoFormer", "Yoso"]
 )
@@ -255,8 +299,6 @@ def test_lines_are_cut_to_the_positions_of_any_encoder(english, tmp_path, name):
 
     Every measure is made of each: of six splits six ranks and the mean's share, of three places two shares.
     """
-    import transformers
-
     sizes = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24}
     if name == "DistilBert":
         sizes = {"dim": 24, "n_layers": 1, "n_heads": 2, "hidden_dim": 24}

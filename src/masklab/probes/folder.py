@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from masklab.config.schema import Masking
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, in_one_line
 from masklab.lines import read_lines
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.initial import initial
@@ -126,16 +126,23 @@ def read_foreign(folder, length: int, device="cpu", untrained: bool = False) -> 
     import transformers
 
     transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
         # whatever precision its weights are stored in, which transformers would compute in
-        model = transformers.AutoModel.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
-        model = model.to(device).eval()
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise MaskLabError(f"{folder}: transformers cannot read it ({' '.join(str(error).split())[:300]})") from None
+        model, found = transformers.AutoModel.from_pretrained(
+            folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+        )
+    except Exception as error:  # of any kind: those of the file's own values, of safetensors, of the library
+        raise MaskLabError(f"{folder}: transformers cannot read it ({in_one_line(error)})") from None
+    # a pooler is not read, and masked language models have none; any other weight would be drawn at random
+    if missing := [name for name in sorted(found["missing_keys"]) if "pooler" not in name]:
+        raise MaskLabError(f"{folder}: has no weights for {missing[0]} of its {type(model).__name__}")
+    model = model.to(device).eval()
     if tokenizer.mask_token_id is None or getattr(model.config, "is_encoder_decoder", False):
         raise MaskLabError(f"{folder}: {type(model).__name__} is not an encoder with a [MASK]")
     model = initial(model) if untrained else model
+    known = getattr(model.config, "vocab_size", sys.maxsize)
     length, pad = min(length, tokenizer.model_max_length, positions(model)), tokenizer.pad_token_id or 0
     specials = set(tokenizer.all_special_ids)
 
@@ -155,6 +162,11 @@ def read_foreign(folder, length: int, device="cpu", untrained: bool = False) -> 
         return zip(surrounded(read["input_ids"]), read["offset_mapping"], strict=True)
 
     def states(ids, lengths):
+        if (last := int(ids.max())) >= known:
+            token = tokenizer.convert_ids_to_tokens(last)
+            raise MaskLabError(
+                f"{folder}: its tokenizer gives {token!r} the id {last}; its model knows 0 to {known - 1}"
+            )
         seen = (torch.arange(ids.shape[1]) < lengths[:, None]).long().to(device)
         output = model(input_ids=ids.to(device), attention_mask=seen, output_hidden_states=True)
         # the last entry of hidden_states comes before a final layer norm
