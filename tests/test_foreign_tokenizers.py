@@ -50,6 +50,18 @@ def test_a_text_that_names_the_hole_keeps_it(tmp_path):
     assert ours.encode("the [MASK] runs").ids[2] == SPECIALS.index("[MASK]")
 
 
+def test_each_role_needs_a_token_of_its_own(tmp_path):
+    theirs = trained("word pieces", LINES)
+    theirs.pad_token = "[SEP]"
+    theirs.save_pretrained(tmp_path)
+    with pytest.raises(MaskLabError, match=r"has '\[SEP\]' as sep_token and as pad_token; each needs its own token"):
+        renumbered(tmp_path)
+    theirs.add_special_tokens({"pad_token": "[NEW]"})
+    theirs.save_pretrained(tmp_path)
+    with pytest.raises(MaskLabError, match=r"its pad_token has the id (\d+); its model knows 0 to \d+"):
+        renumbered(tmp_path, len(theirs) - 1)
+
+
 def of_words(kind, words, folder):
     """A folder of transformers' with the special tokens [PAD], [UNK], [CLS], [SEP], [MASK] and then words."""
     every = [*NAMES.values(), *words]

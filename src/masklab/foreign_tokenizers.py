@@ -15,7 +15,8 @@ def renumbered(folder, vocab_size: int | None = None) -> tuple[Tokenizer, list[i
     as many as its highest id asks for.
 
     Raises:
-        MaskLabError: transformers cannot read it, it is not fast, lacks one of the five tokens, or calls another so.
+        MaskLabError: transformers cannot read it, it is not fast, lacks one of the five tokens, has one in two roles,
+            or calls another so.
     """
     tokenizer = _read(folder)
     if not tokenizer.get_vocab():
@@ -24,8 +25,15 @@ def renumbered(folder, vocab_size: int | None = None) -> tuple[Tokenizer, list[i
         vocab_size = 1 + max(tokenizer.get_vocab().values())
     specials = [getattr(tokenizer, f"{role}_id") for role in ROLES]
     for role, index in zip(ROLES, specials, strict=True):
-        if index is None or index >= vocab_size or specials.count(index) > 1:
-            raise MaskLabError(f"{folder}: its tokenizer has no {role} of its own, or one that the model does not know")
+        if index is None:
+            raise MaskLabError(f"{folder}: its tokenizer has no {role}; it needs {', '.join(ROLES)}")
+        if (other := [*ROLES][specials.index(index)]) != role:
+            name = tokenizer.convert_ids_to_tokens(index)
+            raise MaskLabError(
+                f"{folder}: its tokenizer has {name!r} as {other} and as {role}; each needs its own token"
+            )
+        if index >= vocab_size:
+            raise MaskLabError(f"{folder}: its {role} has the id {index}; its model knows 0 to {vocab_size - 1}")
     taken, ids = set(specials), tokenizer.get_vocab()
     for role, name in zip(ROLES, SPECIALS, strict=True):
         if (index := ids.get(name, vocab_size)) < vocab_size and index not in taken:
