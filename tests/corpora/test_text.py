@@ -104,7 +104,8 @@ def test_splits_are_random_disjoint_and_in_order(tmp_path):
 def test_globs_are_sorted_and_files_read_once(tmp_path):
     write(tmp_path / "b.train", LINES[30:])
     write(tmp_path / "a.train", LINES[:30])
-    tables = generate(corpus(tmp_path / "*.train", tmp_path / "a.train"), "c", 1)
+    again = f"{tmp_path}/../{tmp_path.name}/b.train"
+    tables = generate(corpus(tmp_path / "*.train", tmp_path / "a.train", again), "c", 1)
     assert texts(tables) == sorted(LINES)
     sources = tables["train"]["source"].to_pylist()
     assert sources == sorted(sources) and set(sources) == {"a.train", "b.train"}

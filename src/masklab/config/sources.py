@@ -62,8 +62,12 @@ def expand(pattern: str) -> list[str]:
 
 
 def source_files(entity) -> list[str]:
-    """Every file of a corpus, task, law or probe, globs expanded, each once, in order."""
-    return list(dict.fromkeys(file for pattern in named(entity) for file in expand(pattern)))
+    """Every file of a corpus, task, law or probe, globs expanded, each once however it is spelled, in order."""
+    once = {}
+    for pattern in named(entity):
+        for file in expand(pattern):
+            once.setdefault(os.path.abspath(file), file)
+    return list(once.values())
 
 
 def matched(entity, where: str) -> list[str]:
