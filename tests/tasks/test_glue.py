@@ -1,5 +1,6 @@
 """GLUE's files in their own formats, and SQuAD's; what `datasets` gives is replaced by frames of its form."""
 
+import gzip
 import json
 import sys
 import types
@@ -11,6 +12,7 @@ import pytest
 from masklab.config import read
 from masklab.config.schema import GlueTask, SquadTask
 from masklab.errors import MaskLabError
+from masklab.plan.text_sizes import benchmark_sizes
 from masklab.scores.facts import task_facts
 from masklab.tasks import build, write_task
 from masklab.tasks.glue import FORMS
@@ -168,6 +170,7 @@ QUESTION = {"question": "Who?", "answers": [{"text": "cat", "answer_start": 2}]}
         ("A cat.", QUESTION | {"answers": [{"text": 5, "answer_start": 2}]}, r"2: 'text' of an answer .* \(got 5\)"),
         ("A cat.", QUESTION | {"answers": [{"text": "cat", "answer_start": "2"}]}, r"0 to 5 \(got '2'\)"),
         ("A cat.", QUESTION | {"answers": [{"text": "cat", "answer_start": 6}]}, r"0 to 5 \(got 6\)"),
+        ("A cat.", QUESTION | {"is_impossible": "false"}, r"2: 'is_impossible' must be true or false \(got 'false'\)"),
     ],
 )
 def test_bad_questions(tmp_path, context, second, said):
@@ -209,8 +212,14 @@ def test_answers_by_name_are_moved_and_named_alike(monkeypatch):
         build(SquadTask(kind="squad"), "t", 1)
 
 
-def test_a_byte_order_mark_before_squad(tmp_path):
-    path = tmp_path / "a.json"
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_a_byte_order_mark_before_squad_compressed_or_not(tmp_path, suffix):
+    path = tmp_path / f"a.json{suffix}"
     text = json.dumps({"data": [{"paragraphs": [{"context": "A cat.", "qas": [QUESTION]}]}]})
-    path.write_text(text, encoding="utf-8-sig")
-    assert len(build(SquadTask(kind="squad", train=str(path), valid=str(path)), "t", 1)[0]["train"]) == 1
+    raw = text.encode("utf-8-sig")
+    path.write_bytes(gzip.compress(raw) if suffix else raw)
+    task = SquadTask(kind="squad", train=str(path), valid=str(path))
+    assert len(build(task, "t", 1)[0]["train"]) == 1 and benchmark_sizes(task) == (1, 1, 1)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(MaskLabError, match=r"a\.json(\.gz: cannot be read \(|: not valid JSON \()"):
+        build(task, "t", 1)

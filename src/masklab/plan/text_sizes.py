@@ -12,7 +12,7 @@ from typing import NamedTuple
 from masklab.config import data
 from masklab.config.sources import existing, expand, missing, named
 from masklab.errors import MaskLabError
-from masklab.lines import COMPRESSED, format_of
+from masklab.lines import COMPRESSED, READ_ERRORS, format_of, open_bytes
 
 BLOCKS, BLOCK = 8, 1 << 17  # a plain file is read at so many places, so many bytes each
 UNPACKERS = {
@@ -94,7 +94,11 @@ def benchmark_sizes(task) -> tuple[float, float, float] | None:
 
 @functools.cache
 def _questions(file: str) -> float:
-    return float(Path(file).read_bytes().count(b'"question"'))
+    try:
+        with open_bytes(file) as source:
+            return float(source.read().count(b'"question"'))
+    except (MaskLabError, *READ_ERRORS):
+        return 0.0
 
 
 def pairs(task) -> float | None:

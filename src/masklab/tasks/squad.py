@@ -1,12 +1,10 @@
 """Answer spans: SQuAD's json files (1.1 and 2.0), the same by name, and generated ones."""
 
-from pathlib import Path
-
 import pandas as pd
 
 from masklab.corpora.english.questions import question_task
-from masklab.errors import MaskLabError
-from masklab.lines import parsed
+from masklab.errors import MaskLabError, in_one_line
+from masklab.lines import READ_ERRORS, open_bytes, parsed
 from masklab.rng import generator, seed_at
 from masklab.tasks.generated import asked_of
 from masklab.tasks.hub import hub_split
@@ -47,8 +45,10 @@ def read_squad(file) -> pd.DataFrame:
         for article in _parsed(file)["data"]:
             for paragraph in article["paragraphs"]:
                 for question in paragraph["qas"]:
-                    answers = [] if question.get("is_impossible", False) else question["answers"]
-                    where = f"{file}: question {len(rows) + 1}"
+                    where, none = f"{file}: question {len(rows) + 1}", question.get("is_impossible")
+                    if none not in (None, False, True):  # Python takes "false" for true
+                        raise MaskLabError(f"{where}: 'is_impossible' must be true or false (got {none!r})")
+                    answers = [] if none else question["answers"]
                     rows.append(_row(question["question"], paragraph["context"], answers, where))
     except (AttributeError, KeyError, TypeError, IndexError) as error:
         raise MaskLabError(f"{file}: question {len(rows) + 1}: not SQuAD's format ({error!r})") from None
@@ -59,9 +59,10 @@ def read_squad(file) -> pd.DataFrame:
 
 def _parsed(file):
     try:
-        return parsed(Path(file).read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise MaskLabError(f"{file}: {error.strerror}") from None
+        with open_bytes(file) as source:
+            return parsed(source.read().decode("utf-8-sig"))
+    except READ_ERRORS as error:
+        raise MaskLabError(f"{file}: cannot be read ({in_one_line(error)})") from None
     except ValueError as error:
         raise MaskLabError(f"{file}: not valid JSON ({error})") from None
 
