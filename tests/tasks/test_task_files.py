@@ -299,6 +299,7 @@ def test_pair_limit_is_per_file_and_random(tmp_path):
     [
         ([pair(0), {"sentence_good": "x"}], "line 2: no field 'sentence_bad'; fields: sentence_good"),
         ([{"sentence_good": "", "sentence_bad": "y"}], "line 1: 'sentence_good' is empty; a pair"),
+        ([pair(0), pair(1) | {"sentence_bad": 3}], "line 2: 'sentence_bad' must be text .got 3."),
         ([pair(0), pair(1) | {"UID": 5}], "line 2: 'UID' must be text .got 5."),
         ([pair(0) | {"linguistics_term": ["x"]}], "line 1: 'linguistics_term' must be text"),
         (

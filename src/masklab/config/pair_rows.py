@@ -52,7 +52,9 @@ def _texts(where, row, names) -> list[str]:
         if name not in row:
             kind = "; the file looks like a labelled task (kind: label-files)" if "label" in row else ""
             raise MaskLabError(f"{where}: no field {name!r}; fields: {listed(row)}{kind}")
-        if not isinstance(row[name], str) or not row[name].strip():
+        if not isinstance(row[name], str):
+            raise MaskLabError(f"{where}: {name!r} must be text (got {row[name]!r})")
+        if not row[name].strip():
             raise MaskLabError(f"{where}: {name!r} is empty; a pair needs both sentences")
     return [row[name] for name in names]
 
