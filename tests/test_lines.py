@@ -11,7 +11,7 @@ from backports import zstd
 
 from masklab import lines
 from masklab.errors import MaskLabError
-from masklab.lines import LONGEST, Place, format_of, read_blocks, read_lines, stem_of
+from masklab.lines import LONGEST, Place, format_of, read_blocks, read_lines, read_texts, stem_of
 
 PACK = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, ".zst": zstd.compress}
 
@@ -89,3 +89,11 @@ def test_a_bomb_is_one_line_and_bounded_memory(tmp_path, name):
     peak, _, said = done.stdout.partition("|")
     assert said == f"{path}: line 1: longer than 16,777,216 bytes\n"
     assert int(peak) < 150
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json.gz", "a.parquet"])
+def test_a_text_to_look_at_is_plain(tmp_path, name):
+    (tmp_path / "a.txt").write_text("one\n \ntwo")
+    assert [*read_texts(tmp_path / "a.txt")] == ["one", "two"]
+    with pytest.raises(MaskLabError, match=rf"{name}: must be plain text, one sequence a line"):
+        [*read_texts(tmp_path / name)]

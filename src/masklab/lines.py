@@ -119,6 +119,13 @@ def read_lines(path):
             yield number, line
 
 
+def read_texts(path):
+    """The lines of a plain text that are not blank. Other formats are refused: their braces would be read as words."""
+    if format_of(path) in (".json", ".jsonl", ".parquet"):
+        raise MaskLabError(f"{path}: must be plain text, one sequence a line, not {format_of(path)}")
+    yield from (line for _, line in read_lines(path) if line.strip())
+
+
 def parsed(text: str):
     """The value of a JSON text. ValueError: it is none, is nested without end, or has half a character (`\\ud800`)."""
     try:

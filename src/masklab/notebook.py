@@ -195,12 +195,12 @@ def _checked(entity, stated, path, problems):
 
 def _tokens(text, folder, work: Path) -> Path:
     """Token arrays of a file of lines, the same under the name of every split."""
-    from masklab.lines import read_lines, stem_of
+    from masklab.lines import read_texts, stem_of
     from masklab.models.checkpoint import load_checkpoint
     from masklab.tokenizers import load_tokenizer as read_tokenizer
     from masklab.tokens import write_tokens
 
-    lines = [line for _, line in read_lines(text) if line.strip()]
+    lines = [*read_texts(text)]
     if not lines:
         raise MaskLabError(f"{text}: no text")
     config = load_checkpoint(folder).config

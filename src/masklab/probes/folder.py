@@ -14,7 +14,7 @@ import torch
 
 from masklab.config.schema import Masking
 from masklab.errors import MaskLabError, in_one_line
-from masklab.lines import read_lines
+from masklab.lines import read_texts
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.initial import initial
 from masklab.probes.rank import PLACES, SPLITS, rank_rows, state_grams
@@ -83,7 +83,7 @@ def folder_ranks(
 
 def line_batches(path, reader: Reader, tokens: int, lines: int | None, progress=None) -> Iterator[tuple]:
     """(ids [B, T], lengths [B]) of the lines of a file, about `tokens` tokens each, lines of like length together."""
-    source = islice((line for _, line in read_lines(path) if line.strip()), lines)
+    source = islice(read_texts(path), lines)
     done = 0
     while chunk := list(islice(source, CHUNK)):
         rows = sorted((row for row in reader.encode(chunk) if len(row) > 2), key=len)

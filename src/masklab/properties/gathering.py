@@ -8,7 +8,7 @@ from torch import Tensor
 
 from masklab import rng
 from masklab.errors import MaskLabError
-from masklab.lines import read_lines
+from masklab.lines import read_texts
 from masklab.probes.folder import BATCH_TOKENS, read_foreign, read_own
 from masklab.properties.coded_words import with_marks, words_of_pieces, words_of_text
 from masklab.sparse.lasso import unit_rows
@@ -90,9 +90,8 @@ def of_text(
 
 def _chunks(path):
     chunk = []
-    for _, line in read_lines(path):
-        if line.strip():
-            chunk.append(line.strip())
+    for line in read_texts(path):
+        chunk.append(line.strip())
         if len(chunk) == CHUNK:
             yield chunk
             chunk = []
