@@ -13,6 +13,7 @@ from masklab.errors import MaskLabError, listed
 
 PIECE = 1 << 23  # bytes of text in a piece, more only where one text is longer
 ROWS = 65536  # texts in a piece
+FIRST = 16  # texts of a row group whose size is looked at
 
 
 class TextFile:
@@ -46,8 +47,7 @@ class TextFile:
             if start >= facts.num_rows:
                 start -= facts.num_rows
                 continue
-            mean = max(1, facts.total_byte_size // max(1, facts.num_rows))
-            size = max(1, min(ROWS, PIECE // mean))
+            size = rows_together(self.file, group, self.column, PIECE)
             for batch in self.file.iter_batches(size, row_groups=[group], columns=[self.column]):
                 if start < len(batch):
                     yield from cut(batch.column(0).slice(start))
@@ -61,6 +61,17 @@ class TextFile:
             found += piece.take(pa.array(rows[low:high] - passed)).to_pylist()
             passed += len(piece)
         return found
+
+
+def rows_together(file: pq.ParquetFile, group: int, column: str, size: int) -> int:
+    """Rows of a row group whose texts take about `size` bytes, `ROWS` at most.
+
+    What the file says of its size counts a text that stands in many rows once, so that the first rows are asked, too.
+    """
+    facts = file.metadata.row_group(group)
+    first = next(file.iter_batches(FIRST, row_groups=[group], columns=[column]), ())
+    seen = first.nbytes // len(first) if len(first) else 0
+    return max(1, min(ROWS, size // max(1, seen, facts.total_byte_size // max(1, facts.num_rows))))
 
 
 def pieces(texts: Iterable, start: int = 0) -> Iterator[pa.Array]:

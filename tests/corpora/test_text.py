@@ -12,7 +12,10 @@ from backports import zstd
 from masklab.config.schema import TextCorpus
 from masklab.corpora import generate
 from masklab.corpora.text import duplicates
+from masklab.corpora.text.formats import blocks
 from masklab.errors import MaskLabError
+from masklab.lines import BLOCK, Place
+from masklab.texts import PIECE, TextFile, rows_together
 
 LINES = [f"line {i} has some more words " + "x" * (i % 7 + 1) for i in range(60)]
 
@@ -252,3 +255,12 @@ def test_a_text_of_json_or_parquet_is_bounded_too(tmp_path, monkeypatch):
     pq.write_table(pa.table({"text": ["a b c d e", "x" * 101]}), tmp_path / "a.parquet")
     with pytest.raises(MaskLabError, match=r"a\.parquet: row 2: longer than 100 characters"):
         generate(corpus(tmp_path / "a.parquet"), "c", 1)
+
+
+def test_a_text_that_stands_in_many_rows_of_parquet_counts_in_each(tmp_path):
+    """Parquet holds it once: a file of some kilobytes would fill memory."""
+    path, line = tmp_path / "a.parquet", "many words of a text " * 3000
+    pq.write_table(pa.table({"text": [line] * 500}), path)
+    sizes = [sum(map(len, lines)) for lines in blocks(path, "text", Place())]
+    assert sum(sizes) == 500 * len(line) and max(sizes) <= BLOCK and path.stat().st_size < 50_000
+    assert rows_together(TextFile(path).file, 0, "text", PIECE) * len(line) <= PIECE

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from masklab.errors import MaskLabError, in_one_line, listed
 from masklab.lines import BLOCK, LONGEST, Place, format_of, parsed, read_blocks
+from masklab.texts import rows_together
 
 
 def blocks(file, column: str, place: Place) -> Iterator[list[str]]:
@@ -70,6 +71,5 @@ def _parquet(file, column, place):
 def _batches(source, column):
     """Record batches of about `BLOCK` bytes, none over the bounds of a row group."""
     for group in range(source.num_row_groups):
-        facts = source.metadata.row_group(group)
-        mean = max(1, facts.total_byte_size // max(1, facts.num_rows))
-        yield from source.iter_batches(max(1, min(65536, BLOCK // mean)), row_groups=[group], columns=[column])
+        rows = rows_together(source, group, column, BLOCK)
+        yield from source.iter_batches(rows, row_groups=[group], columns=[column])
