@@ -55,13 +55,13 @@ def test_a_budget_of_words_is_shared_as_the_corpus_shares_it(tmp_path):
     assert packed == (pytest.approx(20), [100])
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.txt.bz2", "a.txt.xz", "a.jsonl"])
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "A.TXT.GZ", "a.txt.bz2", "a.txt.xz", "a.jsonl"])
 def test_of_a_large_file_a_part_is_read(name, tmp_path):
     drawn = random.Random(1)
     lines = [" ".join(drawn.choices(["alpha", "be", "gammas", "delta"], k=drawn.randint(5, 30))) for _ in range(60_000)]
     text = "".join(f"{json.dumps({'text': line}) if 'json' in name else line}\n" for line in lines).encode()
     assert len(text) > 4 * text_sizes.BLOCKS * text_sizes.BLOCK
-    (tmp_path / name).write_bytes(PACKERS.get(name[-3:], bytes)(text))
+    (tmp_path / name).write_bytes(PACKERS.get(name[-3:].lower(), bytes)(text))
     count, words = text_sizes.corpus_size(corpus(name))
     assert count == pytest.approx(60_000, rel=0.03)
     assert sum(words) / len(words) == pytest.approx(17.5, rel=0.03)

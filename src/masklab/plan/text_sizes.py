@@ -159,7 +159,7 @@ def _rows(file: str) -> float:
 
 @functools.cache
 def _part(file: str) -> Part:
-    size, suffix, most = Path(file).stat().st_size, Path(file).suffix, BLOCKS * BLOCK
+    size, suffix, most = Path(file).stat().st_size, Path(file).suffix.lower(), BLOCKS * BLOCK
     with open(file, "rb") as source:
         if suffix in UNPACKERS:
             text = _unpacked(source, UNPACKERS[suffix], most)
