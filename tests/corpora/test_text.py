@@ -64,8 +64,15 @@ def test_json_lines(tmp_path, compression):
 
 
 def test_parquet(tmp_path):
-    pq.write_table(pa.table({"content": LINES, "n": range(60)}), tmp_path / "a.parquet")
-    assert texts(generate(corpus(tmp_path / "a.parquet", column="content"), "c", 1)) == sorted(LINES)
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"content": LINES, "n": range(60)}), path, row_group_size=25)
+    assert texts(generate(corpus(path, column="content"), "c", 1)) == sorted(LINES)
+    packed = tmp_path / "b.parquet.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert texts(generate(corpus(packed, column="content"), "c", 1)) == sorted(LINES)
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(MaskLabError, match=r"b\.parquet\.gz: cannot be read as Parquet \("):
+        generate(corpus(packed, column="content"), "c", 1)
 
 
 def test_filters_by_hand(tmp_path):

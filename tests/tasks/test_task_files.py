@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from masklab.config.data import table
+from masklab.config.data import row_count, table
 from masklab.config.schema import LabelFiles, PairFiles
 from masklab.errors import MaskLabError
 from masklab.files import read_json, sha256
@@ -68,6 +68,8 @@ def test_every_format_gives_the_same_task(tmp_path, writer, suffix, compression)
         packed = tmp_path / f"a{suffix}{compression}"
         packed.write_bytes((gzip if compression == ".gz" else lzma).compress(path.read_bytes()))
         path = packed
+    assert [row["sentence"] for row in table(str(path)).rows] == [row["sentence"] for row in ROWS]  # by `masklab check`
+    assert suffix != ".parquet" or row_count(str(path)) == 3
     splits, facts = build(labels(path, path, metric="mcc"), "t", 1)
     for split in ("train", "valid", "test"):
         assert splits[split]["text_a"].tolist() == [row["sentence"] for row in ROWS]

@@ -158,14 +158,14 @@ def _parquet(file: str, most: int = 1000) -> Table:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(file) as source:
+        with _open(file) as opened, pq.ParquetFile(opened) as source:
             names, rows = source.schema_arrow.names, []
             for batch in islice(source.iter_batches(batch_size=most), 1):
                 rows = batch.to_pylist()
             if not source.metadata.num_rows:
                 raise MaskLabError(f"{file}: is empty: it has no rows")
             return Table(names, rows, source.metadata.num_rows <= most)
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (*READ_ERRORS, ValueError, pa.ArrowException) as error:
         raise MaskLabError(f"{file}: cannot be read as Parquet ({in_one_line(error)})") from None
 
 
@@ -173,7 +173,8 @@ def row_count(file: str) -> int:
     """Rows of a Parquet file, by its footer."""
     import pyarrow.parquet as pq
 
-    return pq.read_metadata(file).num_rows
+    with _open(file) as opened:
+        return pq.read_metadata(opened).num_rows
 
 
 def flat(row: dict, prefix: str = "") -> dict:

@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from masklab.errors import MaskLabError, in_one_line, listed
-from masklab.lines import BLOCK, LONGEST, Place, format_of, parsed, read_blocks
+from masklab.lines import BLOCK, COMPRESSED, LONGEST, READ_ERRORS, Place, format_of, open_bytes, parsed, read_blocks
 from masklab.texts import rows_together
 
 
@@ -50,8 +52,11 @@ def _texts(file, where, text, column) -> list[str]:
 def _parquet(file, column, place):
     """As `blocks`; `place.position` counts batches, `place.line` rows."""
     try:
-        size = os.path.getsize(file)
-        with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20) as source:
+        size, packed = os.path.getsize(file), Path(file).suffix.lower() in COMPRESSED
+        with (
+            open_bytes(file) if packed else nullcontext(file) as opened,
+            pq.ParquetFile(opened, pre_buffer=False, buffer_size=1 << 20) as source,
+        ):
             names = source.schema_arrow.names
             if column not in names:
                 raise MaskLabError(f"{file}: no column {column!r}; columns: {listed(names)}")
@@ -64,7 +69,7 @@ def _parquet(file, column, place):
                 place.read = size * place.line // source.metadata.num_rows
                 rows = enumerate(texts, before + 1)
                 yield [line for row, text in rows for line in _texts(file, f"row {row}", text, column)]
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (*READ_ERRORS, ValueError, pa.ArrowException) as error:
         raise MaskLabError(f"{file}: cannot be read as Parquet ({in_one_line(error)})") from None
 
 
