@@ -6,7 +6,7 @@ from pathlib import Path
 
 from artifacts import Artifact, data, drawing, measuring, pages, training
 from cluster import partitions
-from masklab.config import read
+from masklab.config import kinds, read
 from masklab.config.check_data import check_data
 from masklab.config.faults import Faults
 from masklab.config.fit import too_large
@@ -59,6 +59,7 @@ class Paths:
     """
 
     def __init__(self, config, submitted=None, submitted_code=None):
+        kinds.load(config.code)  # another config may have been read meanwhile
         self.config, self.submitted, self.submitted_code = config, submitted, submitted_code
         self.checkout, self.notices = checkout(), []
         self.root = f"results/{config.run}" if config.run else "results"

@@ -54,18 +54,13 @@ tasks:
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """A folder with a config and its code; what it registers is forgotten again."""
-    before, path = {section: dict(known) for section, known in kinds._yours.items()}, list(sys.path)
     monkeypatch.chdir(tmp_path)
     Path("code").mkdir()
     Path("code/mine.py").write_text(CODE)
     Path("code/beside.py").write_text("VALUE = 5\n")
     Path("my.yaml").write_text(CONFIG)
     yield tmp_path
-    kinds._yours.update(before)
-    sys.path[:] = path
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
-            del sys.modules[name]
+    kinds.load([])
 
 
 def said() -> str:
@@ -94,6 +89,40 @@ def test_a_file_is_imported_once(folder):
     Path("code/beside.py").write_text("from pathlib import Path\nwith open('count', 'a') as f: f.write('x')\nVALUE = 1")
     read("my.yaml"), read("my.yaml")
     assert Path("count").read_text() == "x"
+
+
+def test_a_file_is_imported_anew_where_it_or_what_it_imports_has_changed(folder):
+    first = read("my.yaml")
+    Path("code/beside.py").write_text("VALUE = 55\n")
+    read("my.yaml")
+    assert kinds.find("corpora", "shifts").function()(None, "", 1) == 55
+    Path("code/mine.py").write_text(CODE.replace("ge=1", "ge=10").replace('kinds.task("empty", None)(len)', ""))
+    assert "my.yaml:3: corpora.new.by: must be at least 10 (got 2)" in said()
+    assert "my.yaml:8: tasks.none.kind: no kind 'empty' among tasks" in said()
+    Path("code/mine.py").write_text(CODE)
+    assert read("my.yaml").model_dump() == first.model_dump()
+
+
+def test_kinds_of_one_config_are_not_those_of_the_next(folder):
+    """A notebook reads several; each has the kinds that its own files register, and what these import."""
+    Path("more").mkdir()
+    Path("more/mine.py").write_text(CODE.replace('"shifts"', '"moves"'))
+    Path("more/beside.py").write_text("VALUE = 6\n")
+    Path("more/my.yaml").write_text(CONFIG.replace("code/", "").replace("shifts", "moves"))
+    Path("bare.yaml").write_text(CONFIG.partition("\n")[2])
+    first = read("my.yaml")
+    assert read("more/my.yaml").corpora["new"].by == 2 and "shifts" not in kinds.known("corpora")
+    assert kinds.find("corpora", "moves").function()(None, "", 1) == 6, "of its own folder"
+    with pytest.raises(MaskLabError, match=r"bare.yaml:2: corpora.new.kind: no kind 'shifts' among corpora"):
+        read("bare.yaml")
+    assert make_plan(first, "cpu").costs and "shifts" in kinds.known("corpora"), "a plan is of its own config's kinds"
+
+
+def test_a_kind_of_no_file_stays_known(folder):
+    kinds.task("by-hand", None)(len)
+    read("my.yaml")
+    assert {"by-hand", "empty"} <= kinds.known("tasks").keys()
+    del kinds._yours["tasks"]["by-hand"]
 
 
 def test_files_of_several_layers_add_up(folder):
@@ -141,7 +170,6 @@ def test_errors_in_the_code_are_one_line_with_its_own(file, text, line):
     assert "shifts" not in kinds.known("corpora")
     Path("code/mine.py").write_text(CODE)
     Path("code/beside.py").write_text("VALUE = 5\n")
-    sys.modules.pop("beside", None)
     assert read("my.yaml").corpora["new"].by == 2  # put right, it is read again
 
 
@@ -155,6 +183,17 @@ def test_two_files_cannot_register_one_name():
     Path("more.py").write_text("from masklab.config import kinds\nkinds.corpus('shifts', None)(len)\n")
     Path("my.yaml").write_text(CONFIG.replace("code/mine.py", "[code/mine.py, more.py]"))
     assert said() == "more.py: 'shifts' is already a kind among corpora, from code/mine.py"
+
+
+def test_neighbours_of_two_files_cannot_have_one_name():
+    """The second file would get the neighbour of the first."""
+    Path("more").mkdir()
+    Path("more/beside.py").write_text("VALUE = 6\n")
+    Path("more/more.py").write_text("import beside\n")
+    Path("my.yaml").write_text(CONFIG.replace("code/mine.py", "[code/mine.py, more/more.py]"))
+    assert said() == "more/more.py: imports beside, a name that code/beside.py has taken already; rename one of them"
+    Path("more/more.py").write_text("import random\n")
+    assert read("my.yaml").corpora["new"].by == 2
 
 
 def test_a_file_may_have_the_name_of_a_module():

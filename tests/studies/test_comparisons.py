@@ -106,16 +106,16 @@ own.probe("asked", Asked)(len)
 
 @pytest.fixture
 def asked(tmp_path):
-    """A probe of a user's kind."""
+    """The file of a probe of a user's kind."""
     (tmp_path / "asked.py").write_text(OWN)
-    kinds.load([str(tmp_path / "asked.py")])
-    yield
-    del kinds._yours["probes"]["asked"]
+    yield str(tmp_path / "asked.py")
+    kinds.load([])
 
 
-def asked_results(own, levels, metric="accuracy", **changes):
+def asked_results(asked, own, levels, metric="accuracy", **changes):
     """Results of a study with probes of a user's kind; levels: (probe, recipe) -> its score on each task."""
-    raw = overlay(copy.deepcopy(RAW), {"extends": [], "probes": {name: {"kind": "asked"} | own[name] for name in own}})
+    probes = {name: {"kind": "asked"} | own[name] for name in own}
+    raw = overlay(copy.deepcopy(RAW), {"extends": [], "code": asked, "probes": probes})
     study = STUDY | {"probes": dict.fromkeys(own, "all"), "sets": {}} | changes
     config = load(raw | {"studies": {"mine": study}})
     view = View.of(config, "mine")
@@ -141,21 +141,21 @@ def test_each_probe_of_a_kind_of_one_s_own_is_judged_for_itself(asked):
     on = {"tasks": ["acceptability"]}
     levels = {("one", "strict-mlsm+mlm"): 0.8, ("one", "strict-mlm"): 0.7, ("two", "strict-mlsm+mlm"): 0.3}
     levels |= {("two", "strict-mlm"): 0.5}
-    found = verdicts(*asked_results({"one": on, "two": on | {"twice": True}}, levels))
+    found = verdicts(*asked_results(asked, {"one": on, "two": on | {"twice": True}}, levels))
     assert found == {"acceptability-by-one": "supported", "acceptability-by-two": "contradicted"}
     apart = {"one": on, "two": {"tasks": ["sentiment"]}}
-    assert verdicts(*asked_results(apart, levels)) == {
+    assert verdicts(*asked_results(asked, apart, levels)) == {
         "acceptability-by-one": "supported",
         "sentiment-by-two": "contradicted",
     }
-    assert verdicts(*asked_results({"one": on}, levels)) == {"acceptability-by-one": "supported"}
-    of_another = verdicts(*asked_results({"one": on}, levels, metric="asked"))
+    assert verdicts(*asked_results(asked, {"one": on}, levels)) == {"acceptability-by-one": "supported"}
+    of_another = verdicts(*asked_results(asked, {"one": on}, levels, metric="asked"))
     assert of_another == {"acceptability-by-one": "untested"}
 
 
 def test_a_kind_of_one_s_own_is_judged_beside_ours(asked):
     probes = {"minimal-pairs": "all", "one": "all"}
-    config, _ = asked_results({"one": {"tasks": ["blimp"]}}, {}, probes=probes)
+    config, _ = asked_results(asked, {"one": {"tasks": ["blimp"]}}, {}, probes=probes)
     names = [claim.name for claim in claims_of("mine", config.studies["mine"], View.of(config, "mine"))]
     assert names == [f"strict-mlsm+mlm-over-strict-mlm-on-blimp{by}" for by in ("", "-by-one")]
 
@@ -163,7 +163,7 @@ def test_a_kind_of_one_s_own_is_judged_beside_ours(asked):
 def test_a_reading_may_name_its_probe(asked):
     """Of two of one kind, which nothing else tells apart."""
     on, levels = {"tasks": ["acceptability"]}, {("one", "strict-mlm"): 0.7, ("two", "strict-mlm"): 0.5}
-    _, results = asked_results({"one": on, "two": on | {"twice": True}}, levels)
+    _, results = asked_results(asked, {"one": on, "two": on | {"twice": True}}, levels)
     both = Reading("strict-mlm", tasks=("acceptability",), probe="asked")
     with pytest.raises(MaskLabError, match=r"two probes measured strict-mlm .* or which by its name \(`named`\)"):
         results.values(both)

@@ -10,6 +10,7 @@ named by a study. Ours stand in `OURS`, as strings, so that reading a config imp
 Entries of that kind have the keys of the class, `kind`, and those that every entry of their section has.
 """
 
+import ast
 import difflib
 import functools
 import hashlib
@@ -153,6 +154,9 @@ OURS: dict[str, dict[str, Kind]] = {
 _yours: dict[str, dict[str, Kind]] = {section: {} for section in SECTIONS}
 _read: dict[str, list[Kind]] = {}  # a user's file that was imported -> what it registered
 _reading: str | None = None  # the one that is being imported
+_modules: dict[str, str] = {}  # name of a module that a user's files were imported as -> its file
+_marks: dict[str, str | None] = {}  # each of these files -> the hash of what was imported
+_folders: list[str] = []  # that were added to sys.path for them
 
 
 def known(section: str) -> dict[str, Kind]:
@@ -171,30 +175,52 @@ def find(section: str, name: str) -> Kind:
 
 
 def load(files) -> None:
-    """Import a user's files by their paths, each once in a process, and know the kinds that they register.
+    """Import a user's files by their paths, and know the kinds that they register in place of those of other files.
 
-    A file may import others of its own folder. Raises MaskLabError, with file and line, for what is wrong in it: an
+    A file may import others of its own folder. They are imported once in a process, and anew where one of them has
+    changed or other files were loaded in between. Raises MaskLabError, with file and line, for what is wrong in one: an
     error while it is imported, a name that is taken by a kind of ours or of another of these files.
     """
     global _reading
-    mine: dict[tuple[str, str], str] = {}
-    for file in map(str, files):
+    files, mine = list(map(str, files)), {}
+    if not _read.keys() <= {*files} or any(_mark(file) != mark for file, mark in _marks.items()):
+        _forget()
+    for file in files:
         if file not in _read:
             _reading, _read[file] = file, []
             try:
                 _import(Path(file))
             except BaseException:
-                for kind in _read.pop(file):
-                    _yours[kind.section].pop(kind.name, None)
+                del _read[file]
                 raise
             finally:
                 _reading = None
         for kind in _read[file]:
-            other = mine.setdefault((kind.section, kind.name), file)
-            if other != file:
-                message = f"{kind.name!r} is already a kind among {kind.section}, from {shown(other)}"
+            other = mine.setdefault((kind.section, kind.name), kind)
+            if other.file != file:
+                message = f"{kind.name!r} is already a kind among {kind.section}, from {shown(other.file)}"
                 raise MaskLabError(f"{shown(file)}: {message}")
-            _yours[kind.section][kind.name] = kind
+    for section, known in _yours.items():
+        for name in [name for name, kind in known.items() if kind.file is not None]:
+            del known[name]
+        known |= {kind.name: kind for kind in mine.values() if kind.section == section}
+
+
+def _forget() -> None:
+    """Let no module of a user's files be imported any more."""
+    for name in _modules:
+        sys.modules.pop(name, None)
+    sys.path[:] = [folder for folder in sys.path if folder not in _folders]
+    for known in (_read, _modules, _marks, _folders):
+        known.clear()
+
+
+def _mark(file: str) -> str | None:
+    """The hash of a file; None: it is not there."""
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except OSError:
+        return None
 
 
 def _import(path: Path) -> None:
@@ -204,13 +230,16 @@ def _import(path: Path) -> None:
         raise MaskLabError(f"{shown(path)}: must be a Python file (.py)")
     if (folder := str(path.parent)) not in sys.path:
         sys.path.append(folder)  # for what it imports from beside itself, now and later
+        _folders.append(folder)
     importlib.invalidate_caches()
     name = path.stem  # by which it can be pickled, unless another module has it
     if "." in name or name in sys.modules or importlib.util.find_spec(name).origin != str(path):
         name = f"{name.replace('.', '_')}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    module, before = importlib.util.module_from_spec(spec), {*sys.modules}
+    sys.modules[name] = module
     try:
+        _check_neighbours(path)
         spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]
@@ -221,6 +250,30 @@ def _import(path: Path) -> None:
         if isinstance(error, Exception):
             raise MaskLabError(f"{_line(error, path)}: {type(error).__name__}: {error}") from error
         raise
+    finally:
+        _marks[str(path)] = _mark(str(path))
+        for other in sys.modules.keys() - before:
+            _note(other, path.parent)
+
+
+def _check_neighbours(path: Path) -> None:
+    """MaskLabError where a file imports a neighbour whose name a module of another folder has taken already."""
+    for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+        for name in (name.partition(".")[0] for name in names):
+            own = [path.parent / f"{name}.py", path.parent / name / "__init__.py"]
+            if (other := _modules.get(name)) and any(file.is_file() and str(file) != other for file in own):
+                raise MaskLabError(f"imports {name}, a name that {shown(other)} has taken already; rename one of them")
+
+
+def _note(name: str, folder: Path) -> None:
+    """Keep in mind a module that a user's file has imported, if it lies beside it and is no library."""
+    file = getattr(sys.modules[name], "__file__", None)
+    if file is None or not Path(file).is_relative_to(folder) or Path(file).is_relative_to(sys.prefix):
+        return
+    if name.partition(".")[0] != "masklab":
+        _modules[name], _marks[file] = file, _mark(file)
 
 
 def _line(error, path) -> str:
@@ -239,8 +292,9 @@ def register(section: str, name: str, settings=None, modules=(), wrap=None):
             raise MaskLabError(f"{name!r} is already a kind among {section}; choose another name")
         kept = make if wrap is None else wrap(make)
         kind = Kind(section, name, settings, kept, tuple(modules), _reading)
+        if _reading is None:  # by hand, as in a notebook
+            _yours[section][name] = kind
         mine.append(kind)
-        _yours[section][name] = kind
         return make
 
     return decorate
