@@ -162,6 +162,9 @@ def test_entries_are_checked_like_ours(change, line):
         ("beside.py", "VALUE = (", "code/beside.py:1: '(' was never closed"),
         ("mine.py", "from masklab.config import kinds\nkinds.corpus('text', None)(len)\n",
          "code/mine.py:2: 'text' is already a kind among corpora; choose another name"),
+        ("mine.py", "raise ValueError('two\\nlines')", "code/mine.py:1: ValueError: two lines"),
+        ("mine.py", "import sys\nsys.exit(3)", "code/mine.py:2: SystemExit: 3"),
+        ("mine.py", "x = 1\0", "code/mine.py: source code string cannot contain null bytes"),
     ],
 )  # fmt: skip
 def test_errors_in_the_code_are_one_line_with_its_own(file, text, line):
@@ -171,6 +174,62 @@ def test_errors_in_the_code_are_one_line_with_its_own(file, text, line):
     Path("code/mine.py").write_text(CODE)
     Path("code/beside.py").write_text("VALUE = 5\n")
     assert read("my.yaml").corpora["new"].by == 2  # put right, it is read again
+
+
+ENTITY, NULLS = "class S(own.Entity):\n    n: int = 3\n", "untrained, shuffled, one-hot, bag-of-words, bag-of-units"
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        (f"{ENTITY}own.corpus(S, 'e')(lambda config, name, seed: 0)",
+         "4: the first argument must be the name of a kind of corpora, a text (got <class 'mine.S'>)"),
+        ("@own.claims\ndef c(view): 0", "2: the first argument must be the name of a kind of claims, a text (got <..."),
+        ("own.task('e', dict)(len)", "2: 'e' of tasks: its settings must be a class derived from own.Entity (got <..."),
+        (f"{ENTITY}own.term('t', S)(own.Term)",
+         "4: 't' of terms: its settings must be a class derived from own.Weight (got <class 'mine.S'>)"),
+        ("own.term('t', own.Weight)(len)",
+         "2: 't' of terms must be a class derived from own.Term (got <built-in function len>)"),
+        ("@own.term('t', own.Weight)\nclass T(own.Term):\n    def corrupt(self): 0",
+         "2: 't' of terms: it has corrupt of its own; its settings must say `reads: own.ClassVar = True`"),
+        ("@own.corpus('e', None)\ndef g(config): 0",
+         "2: 'e' of corpora must be a function of (config, name, seed) (got g(config))"),
+        ("own.probe('p', None)(3)", "2: 'p' of probes must be a function of (context) (got 3)"),
+        ("own.figure('f', lambda: {})(len)",
+         "2: what 'f' of figures chooses by must be a function of (view) (got <lambda>())"),
+        ("class S(own.Entity):\n    redraw: str = 'x'\nown.task('e', S)(len)",
+         "4: 'e' of tasks: redraw means the same in all tasks, and cannot be 'x' by default; call another..."),
+        ("class S(own.Entity):\n    tasks: list | None = None\nown.probe('p', S)(len)",
+         "4: 'p' of probes: tasks means the same in all probes, and cannot be None by default; call another..."),
+        ("class S(own.Entity):\n    nulls: own.ClassVar = ('untrain',)\nown.probe('p', S)(len)",
+         f"4: 'p' of probes: its settings must say `nulls: own.ClassVar = (...)`, with some of {NULLS}, majority"),
+        ("class S(own.Entity):\n    n: 'Foo' = 3\nown.task('e', S)(len)",
+         " the settings of 'e' of tasks: name 'Foo' is not defined"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_a_kind_is_refused_where_it_is_registered(code, line):
+    Path("code/mine.py").write_text(f"from masklab import own\n{code}\n")
+    message, wanted = said(), f"code/mine.py:{line}"
+    assert message.startswith(wanted.removesuffix("...")) if line.endswith("...") else message == wanted
+
+
+@pytest.mark.parametrize(
+    ("check", "line"),
+    [
+        ("raise ValueError('no\\nprime')", "my.yaml:3: corpora.new.by: no prime"),
+        (
+            "return by + 'x'",
+            "my.yaml:3: corpora.new: code/mine.py:14: TypeError: unsupported operand",
+        ),
+        ("raise MaskLabError('no prime')", "my.yaml:3: corpora.new: no prime"),
+    ],
+)
+def test_a_check_of_ones_own_settings_is_said_with_their_place(check, line):
+    checked = f"    @field_validator('by')\n    @classmethod\n    def prime(cls, by):\n        {check}\n"
+    code = CODE.replace("    words: list[str] = []\n", f"    words: list[str] = []\n{checked}")
+    code = code.replace("import Field", "import Field, field_validator\nfrom masklab.errors import MaskLabError")
+    Path("code/mine.py").write_text(code)
+    assert said().startswith(line) and "\n" not in said()
 
 
 def test_a_notebook_is_no_file_of_code():
@@ -243,6 +302,23 @@ def test_a_figure_of_ones_own_may_have_any_name_but_that_of_a_table():
     assert "studies.s.tables: 'comparison' is the name of its figures too, and s_comparison would be both" in said
 
 
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("own.figure('f', lambda view: {}['x'])(len)", "figures: f: code/mine.py:38: KeyError: 'x' (or leave f out of"),
+        ("own.figure('f', lambda view: None)(len)", "figures: f: chooses no reading of the study (or leave f out of"),
+        ("own.claims('c')(lambda view: 1 / 0)", "code/mine.py:38: ZeroDivisionError: division by zero"),
+        (
+            "own.claims('c')(lambda view: ['x'])",
+            "code/mine.py: 'c' of claims must return a list of own.Claim (got ['x'])",
+        ),
+    ],
+)
+def test_what_fails_in_a_users_file_is_said_with_its_line(code, message, monkeypatch):
+    monkeypatch.setitem(globals(), "OWN", f"{OWN}{code}\n")
+    assert message in a_study(figures=["f"] if "figure" in code else [], claims="all" if "claims" in code else [])
+
+
 def test_claims_are_made_of_what_they_read():
     """The job that tests them gets no other recipe than these and those of panels."""
     assert a_study(claims="all", panels={"p": ["strict-mlm", "strict-phase1"]}) == ""
@@ -265,6 +341,7 @@ class Odd(own.Entity):
 class States(own.Entity):
     sentences: list[str] = ["a b"]
     repeats: str = "never"
+    replicates: str = "some"
 
 
 class Rows(own.Entity):

@@ -118,12 +118,14 @@ def _entry(section, name, entries, faults):
         return None
     mine = []
     try:
-        entity = _made(entry_class(section, entry), entry, path, mine)
+        made_of = entry_class(section, entry)
     except MaskLabError as error:
         message = str(error)
         if entry.get("kind") is None:
             message = f"{MISSING}; {kind_of_keys(section, entry) or message.partition('; ')[2]}"
         entity, mine = None, [Problem((*path, "kind"), message)]
+    else:
+        entity = _made(made_of, entry, path, mine)
     for problem in mine:  # so much is missing where the name of an entry of a file below is misspelt
         lacking = MISSING in problem.message and (problem.path == path or problem.path[2:] == ("kind",))
         hint = meant(name, [other for other in entries if other != name]) if lacking else ""
@@ -140,9 +142,12 @@ def _entry(section, name, entries, faults):
 
 def _made(entity, value, path, faults):
     try:
-        made, found = entity.model_validate(value), []
+        with kinds.blamed():
+            made, found = entity.model_validate(value), []
     except ValidationError as error:
         made, found = None, problems(error, entity, value, path)
+    except MaskLabError as error:  # of a check of a user's own
+        made, found = None, [Problem(path, str(error))]
     wrong_type = booleans(entity, value, path)
     said = {problem.path for problem in wrong_type}
     found = [problem for problem in found if problem.path not in said] + wrong_type

@@ -11,6 +11,7 @@ Entries of that kind have the keys of the class, `kind`, and those that every en
 """
 
 import ast
+import contextlib
 import difflib
 import functools
 import hashlib
@@ -23,8 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from masklab.config.check_kinds import check_function, check_name, check_settings
 from masklab.config.located import shown
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, in_one_line
 
 SECTIONS = ("corpora", "tasks", "probes", "terms", "figures", "tables", "claims")
 
@@ -190,8 +192,10 @@ def load(files) -> None:
             _reading, _read[file] = file, []
             try:
                 _import(Path(file))
+                for kind in _read[file]:
+                    _build(kind)
             except BaseException:
-                del _read[file]
+                _forget()
                 raise
             finally:
                 _reading = None
@@ -204,6 +208,18 @@ def load(files) -> None:
         for name in [name for name, kind in known.items() if kind.file is not None]:
             del known[name]
         known |= {kind.name: kind for kind in mine.values() if kind.section == section}
+
+
+def _build(kind: Kind) -> None:
+    """MaskLabError where pydantic can make nothing of a class of settings, which it reads when it is first used."""
+    from pydantic import PydanticUndefinedAnnotation, PydanticUserError
+
+    try:
+        if (entity := kind.entity()) is not None:
+            entity.model_rebuild()
+    except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+        said = str(error).splitlines()[0]
+        raise MaskLabError(f"{shown(kind.file)}: the settings of {kind.name!r} of {kind.section}: {said}") from None
 
 
 def _forget() -> None:
@@ -246,9 +262,10 @@ def _import(path: Path) -> None:
         if isinstance(error, MaskLabError):
             raise MaskLabError(f"{_line(error, path)}: {error}") from None
         if isinstance(error, SyntaxError):
-            raise MaskLabError(f"{shown(error.filename)}:{error.lineno}: {error.msg}") from None
-        if isinstance(error, Exception):
-            raise MaskLabError(f"{_line(error, path)}: {type(error).__name__}: {error}") from error
+            line = f":{error.lineno}" if error.lineno else ""
+            raise MaskLabError(f"{shown(error.filename or path)}{line}: {error.msg}") from None
+        if isinstance(error, Exception | SystemExit):
+            raise MaskLabError(f"{_line(error, path)}: {_told(error)}") from error
         raise
     finally:
         _marks[str(path)] = _mark(str(path))
@@ -276,6 +293,27 @@ def _note(name: str, folder: Path) -> None:
         _modules[name], _marks[file] = file, _mark(file)
 
 
+@contextlib.contextmanager
+def blamed():
+    """Errors within that a user's file raises are MaskLabErrors with its file and line; any other is a bug of ours."""
+    try:
+        yield
+    except MaskLabError:
+        raise
+    except Exception as error:
+        files, frames = {*_read, *_modules.values()}, traceback.extract_tb(error.__traceback__)
+        lines = [f"{shown(frame.filename)}:{frame.lineno}" for frame in frames if frame.filename in files]
+        if not lines:
+            raise
+        raise MaskLabError(f"{lines[-1]}: {_told(error)}") from error
+
+
+def _told(error: BaseException) -> str:
+    """The name of an error and what it says, in one line."""
+    said = in_one_line(error) if str(error) else ""
+    return f"{type(error).__name__}{': ' if said else ''}{said}"
+
+
 def _line(error, path) -> str:
     """`file:line` of the user's own that an error went through last."""
     frames = traceback.extract_tb(error.__traceback__)
@@ -286,10 +324,14 @@ def _line(error, path) -> str:
 def register(section: str, name: str, settings=None, modules=(), wrap=None):
     """Decorator that adds a kind of a user's file. wrap: what is kept in place of the decorated function."""
 
+    check_name(section, name)
+
     def decorate(make):
         mine = _read.get(_reading, [])
         if name in OURS[section] or any((k.section, k.name) == (section, name) for k in mine):
             raise MaskLabError(f"{name!r} is already a kind among {section}; choose another name")
+        check_settings(section, name, settings)
+        check_function(section, name, make)
         kept = make if wrap is None else wrap(make)
         kind = Kind(section, name, settings, kept, tuple(modules), _reading)
         if _reading is None:  # by hand, as in a notebook

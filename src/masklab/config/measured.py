@@ -28,6 +28,8 @@ def replicates_of(config, study: str, pairs) -> list[tuple[str, str, int]]:
 
 
 def _asked(config, study, probe, recipe):
-    most = getattr(config.probes[probe], "replicates", None)  # of a probe that shows examples
+    most = getattr(
+        config.probes[probe], "replicates", None
+    )  # of a probe that shows examples; a user's may mean another
     count = measured_replicates(config, study, recipe)
-    return count if most is None else min(count, most)
+    return min(count, most) if isinstance(most, int) else count

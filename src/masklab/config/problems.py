@@ -10,7 +10,7 @@ from masklab.config.hints import cut, unknown
 from masklab.config.inherit import meant
 from masklab.config.located import has, place_of
 from masklab.config.schema import SECTIONS, Entity
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, in_one_line
 
 
 class Problem(NamedTuple):
@@ -82,7 +82,7 @@ def _problem(at, fault, entity, value, path) -> Problem:
         message = hints.unknown_in(at[-1], entity, names, section, top, kind, place_of(within, "kind") is not None)
         return Problem(place, message)
     if kind == "value_error":  # of a check of our own, which may name a key of the mapping that it looked at
-        message = str(context["error"])
+        message = in_one_line(context["error"])
         key, colon, rest = message.partition(": ")
         return (
             Problem((*place, key), rest) if colon and key in _fields(entity, at, value)[0] else Problem(place, message)

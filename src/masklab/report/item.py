@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from masklab.config.kinds import imported
+from masklab.config.kinds import blamed, imported
 from masklab.errors import MaskLabError
 from masklab.scores.facts import base
 from masklab.scores.reading import leaves, needs
@@ -40,15 +40,22 @@ class Item:
         """(figure, data) of a figure, drawn in the style that all figures share."""
         from masklab.report import style
 
-        return style.paper(self.function())(results, self.choose(results.view), **more)
+        return style.paper(self.function())(results, self.chosen(results.view), **more)
+
+    def chosen(self, view: View):
+        """The readings that it shows; MaskLabError where a user's file fails to choose them."""
+        with blamed():
+            return self.choose(view)
 
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads."""
-        return needs(self.choose(view), view, self.nulls)
+        return needs(self.chosen(view), view, self.nulls)
 
     def part(self, view: View) -> View:
         """The part of a view that it shows: its params. MaskLabError if it would choose otherwise from that alone."""
-        chosen = self.choose(view)
+        chosen = self.chosen(view)
+        if self.choose is not _none and not leaves(chosen):
+            raise MaskLabError("chooses no reading of the study")
         pairs = needs(chosen, view, self.nulls)
         tasks = {base(task) for reading in leaves(chosen) for task in reading.tasks}
         corpora = set(self.corpora(view))
@@ -56,6 +63,6 @@ class Item:
         part = view.only([*(recipe for _, recipe in pairs), *shown], tasks, [probe for probe, _ in pairs])
         # of what is there for its corpus alone nothing is read; nothing is tested, so no margin
         part = replace(part, replicates=part.counts(pairs), margin=None, margins={}, below_margin="sign", gain=0.0)
-        if leaves(self.choose(part)) != leaves(chosen):
+        if leaves(self.chosen(part)) != leaves(chosen):
             raise MaskLabError("chooses other readings from the part of the study that it shows")
         return part

@@ -6,11 +6,13 @@ when it is parsed. A user's files add figures, tables and claims to any study (`
 """
 
 import importlib
+from collections.abc import Iterable
 from dataclasses import replace
 
 from masklab.claims.claim import SCORES, Claim
 from masklab.config import kinds
 from masklab.config.inherit import choices
+from masklab.config.located import shown
 from masklab.config.schema import Study
 from masklab.errors import MaskLabError
 from masklab.report import generic
@@ -112,5 +114,16 @@ def every_claim(wing: str | None, view: View) -> list[Claim]:
     wing_module = _wing(wing)
     claims = list(wing_module.claims(view)) if wing_module else []
     for kind in kinds.known("claims").values():
-        claims += kind.make(view)
+        claims += _made_by(kind, view)
     return claims if claims or wing else comparisons.claims(view)
+
+
+def _made_by(kind: kinds.Kind, view: View) -> list[Claim]:
+    """What a user's function makes of a view: claims, or MaskLabError with its file."""
+    with kinds.blamed():
+        made = kind.make(view)
+        made = list(made) if isinstance(made, Iterable) else made
+    if isinstance(made, list) and all(isinstance(claim, Claim) for claim in made):
+        return made
+    where = shown(kind.file) if kind.file else "claims"
+    raise MaskLabError(f"{where}: {kind.name!r} of claims must return a list of own.Claim (got {made!r})")

@@ -1,0 +1,77 @@
+"""What a user's file registers is what it must be: said at the line that registers it, before any job needs it."""
+
+import inspect
+from typing import get_args
+
+from masklab.errors import MaskLabError
+
+# What a function of a kind is called with.
+TAKES = {
+    "corpora": ("config", "name", "seed"), "tasks": ("config", "name", "seed"), "probes": ("context",),
+    "figures": ("results", "chosen"), "tables": ("results", "chosen"), "claims": ("view",),
+}  # fmt: skip
+
+
+def check_name(section: str, name) -> None:
+    """MaskLabError where the name of a kind is no text, as where a decorator is written without its brackets."""
+    if not isinstance(name, str) or not name:
+        raise MaskLabError(f"the first argument must be the name of a kind of {section}, a text (got {name!r})")
+
+
+def check_function(section: str, name: str, make) -> None:
+    """MaskLabError where what a kind is made by cannot be called as it will be."""
+    if section in TAKES:  # figures and tables may take `corpora`, too
+        check_takes(f"{name!r} of {section}", make, TAKES[section], whole=section not in ("figures", "tables"))
+
+
+def check_takes(what: str, make, names: tuple[str, ...], whole: bool = True) -> None:
+    """MaskLabError where something cannot be called with so many arguments. whole: and needs no others."""
+    wanted = f"{what} must be a function of ({', '.join(names)})"
+    if not callable(make):
+        raise MaskLabError(f"{wanted} (got {make!r})")
+    if inspect.isfunction(make):
+        signature = inspect.signature(make)
+        try:
+            (signature.bind if whole else signature.bind_partial)(*names)
+        except TypeError:
+            raise MaskLabError(f"{wanted} (got {make.__name__}{signature})") from None
+
+
+def check_settings(section: str, name: str, settings) -> None:
+    """MaskLabError where a class of settings is none, or has a key of every entry of its section as something else."""
+    from pydantic import BaseModel, TypeAdapter, ValidationError
+
+    from masklab.config import schema
+    from masklab.config.schema.studies import Null
+
+    base, called = (schema.Weight, "own.Weight") if section == "terms" else (BaseModel, "own.Entity")
+    if settings is None and section != "terms":
+        return
+    if not (isinstance(settings, type) and issubclass(settings, base)):
+        raise MaskLabError(
+            f"{name!r} of {section}: its settings must be a class derived from {called} (got {settings!r})"
+        )
+    shared = {"probes": schema.CheckpointProbe, "terms": schema.Weight}.get(section, schema.Drawn)
+    keys = {key: field.annotation for key, field in shared.model_fields.items()}
+    keys |= {"tasks": list[str]} if section == "probes" else {}
+    for key in keys.keys() & settings.model_fields.keys():
+        default = settings.model_fields[key].get_default(call_default_factory=True)
+        try:
+            if not settings.model_fields[key].is_required():
+                TypeAdapter(keys[key]).validate_python(default)
+        except ValidationError:
+            raise MaskLabError(
+                f"{name!r} of {section}: {key} means the same in all {section}, and cannot be {default!r} by default;"
+                " call another setting otherwise"
+            ) from None
+    if section == "probes":
+        _check_nulls(name, settings, get_args(Null))
+
+
+def _check_nulls(name: str, settings, known) -> None:
+    """The nulls that are meaningful for a probe are said of the whole class, and by their names."""
+    nulls = getattr(settings, "nulls", ())
+    if "nulls" in settings.model_fields or not isinstance(nulls, tuple) or not {*nulls} <= {*known}:
+        raise MaskLabError(
+            f"{name!r} of probes: its settings must say `nulls: own.ClassVar = (...)`, with some of {', '.join(known)}"
+        )
