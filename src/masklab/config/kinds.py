@@ -169,7 +169,7 @@ def known(section: str) -> dict[str, Kind]:
 def find(section: str, name: str) -> Kind:
     """The kind of that name; MaskLabError says which there are."""
     kinds = known(section)
-    if name not in kinds:
+    if not isinstance(name, str) or name not in kinds:
         close = difflib.get_close_matches(str(name), kinds, n=1, cutoff=0.65)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise MaskLabError(f"no kind {name!r} among {section}; kinds: {', '.join(kinds) or 'none'}{hint}")

@@ -151,7 +151,7 @@ def entry_class(section: str, value: dict) -> type[Entity]:
         return kind_class(section, value.get("kind"))
     if section == "tokenizers":
         kind = value.get("kind", "unigram")
-        if kind not in TOKENIZERS:
+        if not isinstance(kind, str) or kind not in TOKENIZERS:
             raise MaskLabError(f"no kind {kind!r} among tokenizers; kinds: {', '.join(TOKENIZERS)}")
         return TOKENIZERS[kind]
     return get_args(Config.model_fields[section].annotation)[1]
