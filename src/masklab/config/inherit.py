@@ -179,6 +179,9 @@ def filled(config: Mapping) -> Mapping:
             for name in entries:
                 if name.startswith(".") and (problem := name_problem(name[1:])):
                     raise wrong(place_of(entries, name), (section, repr(name)), problem)
+                if name.startswith(".") and not isinstance(entries[name], dict) and entries[name] is not None:
+                    message = f"must be a mapping of keys to values (got {entries[name]!r})"
+                    raise wrong(place_of(entries, name), (section, name), message)
             likes = optimisers if section == "optimisers" else _Section(section, entries, optimisers)
             kept = Mapping(places=getattr(entries, "places", {}))
             kept.update({name: likes.resolve(name) for name in entries if not name.startswith(".")})
