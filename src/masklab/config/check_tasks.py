@@ -55,6 +55,8 @@ def check_task(config, name, task):
 
 def check_probe(config, name, probe):
     """The tasks that a probe names are declared, hold what it measures, and have the rows that it asks for."""
+    if twice := [task for task in probe.tasks if probe.tasks.count(task) > 1]:  # its scores would stand there twice
+        raise MaskLabError(f"config: probes.{name}.tasks: {twice[0]!r} is listed twice; once is enough")
     for task in probe.tasks:
         known(config.tasks, task, f"probes.{name}.tasks")
         found, measured = holds(config.tasks[task]), MEASURES.get(probe.kind)
