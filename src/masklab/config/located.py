@@ -204,6 +204,7 @@ _PLAINLY = {
 
 _TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 _NULL = "tag:yaml.org,2002:null"
+BITS = 63  # of a whole number: tables of scores and arrays of tokens hold no other
 _TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
@@ -242,7 +243,10 @@ class _Reader:
     def constant(self, node, path):
         """A number, a date, true, false or null."""
         try:
-            return self.constructor.construct_object(node)
+            value = self.constructor.construct_object(node)
+            if isinstance(value, int) and value.bit_length() > BITS:
+                raise wrong(self.place(node), path, f"a number has at most {BITS} bits, some 9.2e18; text needs quotes")
+            return value
         except (ValueError, LookupError, AttributeError):
             raise wrong(self.place(node), path, "not a valid date or number; text needs quotes") from None
 
