@@ -12,6 +12,7 @@ from masklab.config.exact import WEIGHTLESS, check_floor, check_measurable
 from masklab.config.faults import Faults, Several
 from masklab.config.growth import check_growth
 from masklab.config.inherit import hint, is_pattern, listed
+from masklab.config.located import spelt
 from masklab.config.names import name_problem
 from masklab.config.places import Misfit
 from masklab.config.references import LAWS, named_law, split_reference, study_models, symbols_of
@@ -167,9 +168,11 @@ def _check_study(config, name, study):
         for label, models in named.items():
             for model in [models] if isinstance(models, str) else models:
                 with several.collect():
-                    known(config.models, model, f"{where}.panels.{title}" + (f".{label}" if label else ""))
+                    known(
+                        config.models, model, f"{where}.panels.{spelt(title)}" + (f".{spelt(label)}" if label else "")
+                    )
         with several.collect():
-            _check_labels(panel, f"{where}.panels.{title}")
+            _check_labels(panel, f"{where}.panels.{spelt(title)}")
     if not members and study.probes:
         with several.collect():
             raise MaskLabError(f"config: {where}.panels: no panel names a recipe{listed(config.models)}")
@@ -179,7 +182,7 @@ def _check_study(config, name, study):
     for key, tasks in study.sets.items():
         for task in tasks:
             with several.collect():
-                _check_member(config, task, f"{where}.sets.{key}")
+                _check_member(config, task, f"{where}.sets.{spelt(key)}")
     several.stop()
     for probe, models in study.probes.items():
         check_length(config, probe, members if models == "all" else models)

@@ -16,7 +16,7 @@ import re
 
 from masklab.config.hints import entries_of
 from masklab.config.inherit import is_pattern, lay_entry, matching
-from masklab.config.located import Mapping, Sequence, place_of, wrong
+from masklab.config.located import Mapping, Sequence, place_of, spelt, wrong
 from masklab.config.schema import SECTIONS
 
 
@@ -102,7 +102,9 @@ def _filled(value, variables, path, place):
 def _text(text, variables, path, place):
     def one(match):
         if match[1] not in variables:
-            raise wrong(place, path, f"unknown variable {{{match[1]}}}; `for:` declares {', '.join(variables)}")
+            raise wrong(
+                place, path, f"unknown variable {{{match[1]}}}; `for:` declares {', '.join(map(spelt, variables))}"
+            )
         return str(variables[match[1]][0])
 
     return re.sub(r"\{(\w+)\}", one, str(text))

@@ -32,7 +32,8 @@ class Place:
 def shown(file: str | Path) -> str:
     """A file as messages name it: relative to the current folder, if it lies below that."""
     path = Path(file)
-    return str(path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path)
+    text = str(path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path)
+    return text if text.isprintable() else repr(text)
 
 
 class Mapping(dict):

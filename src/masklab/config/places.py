@@ -105,11 +105,13 @@ def _named(raw, message: str) -> tuple[list[str], Place | None, str]:
     """The key that a message begins with, where it stands, and the rest; parts of the key may have dots in them."""
     path, place, value, rest = [], None, raw, message
     while isinstance(value, dict):
-        keys = [key for key in value if rest.startswith((f"{key}.", f"{key}: "))]
+        keys = [
+            (said, key) for key in value for said in (key, spelt(key)) if rest.startswith((f"{said}.", f"{said}: "))
+        ]
         if not keys:
             break
-        key = max(keys, key=len)
-        path, place, value, rest = [*path, key], place_of(value, key) or place, value[key], rest[len(key) + 1 :]
+        said, key = max(keys, key=lambda one: len(one[0]))
+        path, place, value, rest = [*path, key], place_of(value, key) or place, value[key], rest[len(said) + 1 :]
     if isinstance(value, list):  # `'name' is not declared` is said of one item
         for at, item in enumerate(value):
             if rest.startswith(f" {item!r}"):

@@ -8,7 +8,7 @@ from masklab.config import hints, kinds
 from masklab.config.annotations import allowed, annotation_at, bare, number, parts
 from masklab.config.hints import cut, unknown
 from masklab.config.inherit import meant
-from masklab.config.located import has, place_of
+from masklab.config.located import has, place_of, spelt
 from masklab.config.schema import SECTIONS, Entity
 from masklab.errors import MaskLabError, in_one_line
 
@@ -207,7 +207,11 @@ def _no_list(entity, at, value, given) -> str:
         TypeAdapter(annotation).validate_python([given], strict=isinstance(given, bool))
     except ValidationError:
         return f"must be {allowed(annotation)}" + got(given)
-    return f"must be {allowed(annotation)}" + got(given) if given == "all" else f"must be a list; write [{given}]"
+    return (
+        f"must be {allowed(annotation)}" + got(given)
+        if given == "all"
+        else f"must be a list; write [{spelt(given) if given else given}]"
+    )
 
 
 def _named_by(at) -> str:
