@@ -244,3 +244,27 @@ def test_a_record_that_says_no_config_is_passed_over(runs, record):
     after = compare("results", "two")
     pd.testing.assert_frame_equal(after.config, before.config)
     assert after.only == before.only
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "cells", "line"),
+    [
+        ("scores", "value", "high", "scores.parquet: column 'value': must hold numbers (got "),
+        (
+            "scores",
+            "metric",
+            3,
+            "scores.parquet: column 'metric': must hold text (got int64); make it again with this v",
+        ),
+        ("facts", "number", "many", "facts.parquet: column 'number': must hold numbers (got "),
+        ("claims", "low", "-", "claims.parquet: column 'low': must hold numbers (got "),
+        ("claims", "verdict", None, "claims.parquet: no column 'verdict'; make it again with this version"),
+    ],
+)
+def test_a_table_of_other_cells_is_refused_in_a_line(runs, table, column, cells, line):
+    file = runs / f"results/two/{table}.parquet"
+    frame = pd.read_parquet(file)
+    write_parquet(frame.drop(columns=column) if cells is None else frame.assign(**{column: cells}), file)
+    with pytest.raises(MaskLabError) as caught:
+        compare("results", "two")
+    assert str(caught.value).startswith(line) and "\n" not in str(caught.value)

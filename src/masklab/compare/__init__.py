@@ -6,14 +6,15 @@ from pathlib import Path
 import pandas as pd
 
 from masklab.compare.entries import config_changes, entries, seeds_agree
-from masklab.compare.scores import score_changes
+from masklab.compare.scores import check_columns, score_changes
 from masklab.errors import MaskLabError
 from masklab.files import read_table, write_csv
 from masklab.scores.schema import gather
 
 TABLES = ("facts", "scores", "claims")
 FACT, CLAIM = ["noun", "name", "key"], ["study", "claim"]  # columns that tell facts, and claims, from others
-SHOWN = ("verdict", "corrected", "value", "low", "high", "replicates", "why")  # of a claim
+VALUES = ("value", "low", "high", "replicates")  # of a claim, numbers
+SHOWN = ("verdict", "corrected", *VALUES, "why")
 
 
 @dataclass
@@ -59,9 +60,11 @@ def compare(first: str, second: str, results="results") -> Comparison:
         raise MaskLabError(f"{first} and {second} are one run: {roots[0]}")
     facts, scores, claims = ([_table(root, name) for root in roots] for name in TABLES)
     for table in facts:
-        _check_columns(table, (*FACT, "replicate", "value", "number"), "facts")
+        if table is not None:
+            check_columns(table, (*FACT, "value"), ("replicate", "number"), "facts")
     for table in claims:
-        _check_columns(table, (*CLAIM, "text", *SHOWN), "claims")
+        if table is not None:
+            check_columns(table, (*CLAIM, "text", "verdict", "corrected", "why"), VALUES, "claims")
     made = [entries(root) for root in roots]
     lacking = {"config": [name for name, own in zip((first, second), made, strict=True) if not own]}
     config, apart = config_changes(made, facts)
@@ -98,12 +101,6 @@ def _table(root, name):
         return read_table(file).to_pandas()
     probed = [path for path in sorted(root.glob("scores/*/*/r*/*.parquet")) if not path.stem.endswith(".items")]
     return gather(probed) if name == "scores" and probed else None
-
-
-def _check_columns(frame, columns, name) -> None:
-    """MaskLabError if a run's table has not these columns; None: the run has no such table."""
-    if frame is not None and (missing := {*columns} - {*frame.columns}):
-        raise MaskLabError(f"{name}.parquet: no column {sorted(missing)[0]!r}; make it again with this version")
 
 
 def _fact_changes(before, after) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from masklab.claims.summary import counted
 from masklab.claims.verdict import test_claims
 from masklab.compare.printed import named
-from masklab.compare.scores import KEY
+from masklab.compare.scores import KEY, NUMBERS, WORDS, check_columns
 from masklab.config.measured import replicates_of, study_pairs
 from masklab.config.replicates import NAME
 from masklab.config.units import units
@@ -134,6 +134,7 @@ class _Run:
             scores = read_table(table).to_pandas()  # of a run, or of one study, as made/studies/ has it
             of_study = scores["study"] == view.study if "study" in scores else slice(None)
             self.scores = scores[of_study].drop(columns="study", errors="ignore")
+            check_columns(self.scores, WORDS, NUMBERS, str(root / "scores"))
         else:
             raise MaskLabError(f"{root}: has no scores")
         if self.scores.empty:
