@@ -1,6 +1,7 @@
 """What a configuration will cost."""
 
 import copy
+import dataclasses
 import math
 
 import pytest
@@ -343,6 +344,14 @@ def test_assumptions_can_be_laid_over_and_wrong_ones_are_one_line(tmp_path):
         ("text_sequences: 5", "text_sequences: 5: must be a mapping"),
         ("task_rows: {cola: 5}", "task_rows.cola: 5: must be a list of numbers"),
         ("task_rows: {mine: [5, x]}", "task_rows.mine: 'x': must be a number"),
+        ("devices: {cpu: {peak: {fp32: 0}}}", "devices.cpu.peak.fp32: 0: must be above 0 and below 1e[+]30"),
+        ("devices: {cpu: {share: {fp32: .nan}}}", "devices.cpu.share.fp32: nan: must be above 0"),
+        ("devices: {cpu: {start_seconds: -3}}", "devices.cpu.start_seconds: -3: must be at least 0"),
+        ("stopped_at: .inf", "stopped_at: inf: must be above 0"),
+        (
+            "devices: {cpu: {wider: {fp32: {wide: 2.0}}}}",
+            "devices.cpu.wider.fp32: 'wide': must be a whole number, as 64",
+        ),
     ],
 )
 def test_an_assumption_that_is_no_number_is_one_line(tmp_path, text, said):
@@ -376,9 +385,13 @@ def test_the_table_and_what_was_used(tmp_path):
     write_json({"finished": True, "seconds": 2 * planned}, "results/made/models/first/r1.json")
     write_json({"finished": True, "seconds": 9.0, "taken_from": "x"}, "results/made/models/second/r1.json")
     write_json({"finished": False, "seconds": 9.0}, "results/made/tokens/c/t.json")
+    write_json({"finished": True}, "results/made/corpora/c.json")  # of no use, as a record by another hand may be
+    write_json([True], "results/made/tokenizers/t.json")
     rows = actual(plan, config).splitlines()[2:]
     assert [row.split(" | ")[:2] for row in rows] == [["| pretrain", "1"], ["| all", "1"]]
     assert rows[0].endswith("| 2.00 |")
+    plan.costs = {key: dataclasses.replace(cost, seconds=0.0) for key, cost in plan.costs.items()}
+    assert actual(plan, config).splitlines()[2].endswith("| – |")
 
 
 def test_a_plan_of_a_file_laid_over_another(tmp_path):

@@ -12,6 +12,7 @@ from masklab.plan.graph import LOCAL, Job, checkout_paths, graph
 from masklab.plan.here import device_here
 
 ASSUMPTIONS = Path(__file__).with_name("assumptions.yaml")
+MOST = 1e30  # that anything can be assumed to be
 LEAST = "h100"  # a device whose entry has no more keys than any must have
 
 
@@ -102,7 +103,10 @@ def _check_numbers(file, value, like, where: str = "") -> None:
     wrong = None
     if isinstance(like, dict) or (like is None and isinstance(value, dict)):
         if isinstance(value, dict):
+            sizes = bool(like) and all(isinstance(key, int) for key in like)
             for key, each in value.items():
+                if sizes and not isinstance(key, int):
+                    raise MaskLabError(f"{file}: {where}: {key!r}: must be a whole number, as {next(iter(like))} is")
                 _check_numbers(file, each, (like or {}).get(key), f"{where}.{key}".lstrip("."))
         else:
             wrong = "must be a mapping"
@@ -118,6 +122,10 @@ def _check_numbers(file, value, like, where: str = "") -> None:
         wrong = "must be a number"
         if isinstance(value, str):
             wrong += "; with a power of ten YAML reads one only if it has a point and a sign, such as 67.0e+12"
+    else:  # work is divided by most numbers
+        least = "at least" if "_seconds" in where or where.startswith("task_rows") else "above"
+        if not 0 <= value < MOST or (value == 0 and least == "above"):
+            wrong = f"must be {least} 0 and below {MOST:g}"
     if wrong:
         raise MaskLabError(f"{file}: {where}: {value!r}: {wrong}")
 

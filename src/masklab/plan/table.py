@@ -1,5 +1,7 @@
 """A plan as a Markdown table, and beside it what the jobs really cost."""
 
+import math
+
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.jobs.progress import duration
@@ -83,23 +85,27 @@ def actual(plan: Plan, config) -> str:
     """
     paths, sums = checkout_paths(config), {}
     for key, job in plan.jobs.items():
-        record = _record(paths, job)
-        if record and record.get("finished") and "taken_from" not in record:
+        if (seconds := _used(paths, job)) is not None:
             planned, used, count = sums.get(job.rule, (0.0, 0.0, 0))
-            sums[job.rule] = planned + plan.costs[key].seconds, used + record["seconds"], count + 1
+            sums[job.rule] = planned + plan.costs[key].seconds, used + seconds, count + 1
     if not sums:
         raise MaskLabError(f"{paths.result('made')}: no job of this config has ended yet")
     sums["all"] = tuple(map(sum, zip(*sums.values(), strict=True)))
     lines = [_line(["rule", "jobs", "planned", "used", "used / planned"]), _line(["---", *["---:"] * 4])]
     lines += [
-        _line([rule, f"{count:,}", duration(planned), duration(used), f"{used / planned:.2f}"])
+        _line([rule, f"{count:,}", duration(planned), duration(used), f"{used / planned:.2f}" if planned else "–"])
         for rule, (planned, used, count) in sums.items()
     ]
     return "\n".join(lines)
 
 
-def _record(paths, job):
+def _used(paths, job) -> float | None:
+    """Seconds of a job that has ended here; None: it has not, or its record does not say."""
     try:
-        return read_json(paths.record(job.rule, **job.names))
+        record = read_json(paths.record(job.rule, **job.names))
     except MaskLabError:
         return None
+    if not isinstance(record, dict) or not record.get("finished") or "taken_from" in record:
+        return None
+    seconds = record.get("seconds")
+    return seconds if isinstance(seconds, int | float) and 0 <= seconds < math.inf else None
