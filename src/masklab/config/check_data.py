@@ -32,6 +32,8 @@ GLUE = {
 }
 TABLES = (".jsonl", ".json", ".tsv", ".csv", ".parquet")
 
+LONGEST = 255  # bytes of a name in a path, which file systems take
+
 
 def check_data(config) -> list[str]:
     """Look into every file that corpora and tasks name and that exists; returns what is worth a note.
@@ -83,6 +85,8 @@ def _check_files(where, entry):
     for pattern in files:
         if not pattern.strip():
             raise MaskLabError(f"config: {_key(where, entry, pattern)}: a path must not be empty")
+        if any(len(part.encode()) > LONGEST for part in data.Path(pattern).parts):
+            raise MaskLabError(f"config: {_key(where, entry, pattern)}: names in a path have at most {LONGEST} bytes")
         if ours and not hasattr(entry, "files") and has_magic(pattern):
             raise MaskLabError(f"config: {_key(where, entry, pattern)}: {pattern!r} is a pattern; name one file")
         for file in expand(pattern):
