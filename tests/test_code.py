@@ -226,13 +226,16 @@ def test_a_fingerprint_travels_with_its_parts(checkout):
     assert Code.of(dict(reversed(found.modules.items()))) == found
 
 
-def test_of_the_real_checkout_nothing_that_reports_counts():
+def test_of_the_real_checkout_nothing_that_reports_counts(tmp_path):
     sources = Sources(ROOT / "src", ROOT / "workflow/scripts")
     for script in sorted((ROOT / "workflow/scripts").glob("[a-z]*.py")):
         found = sources.of(script.name)
         assert not [name for name in found.modules if name.startswith(NOTHING)]
         if script.stem not in ("claims", "all_claims", "figure", "table", "pages"):
             assert "masklab.config.schema:Config" not in found.modules, f"{script.name} reads the whole schema"
+    (tmp_path / "mine.py").write_text("from masklab import own\n")  # which checks what is registered
+    found = sources.of("corpus.py", str(tmp_path / "mine.py"))
+    assert "masklab.own" in found.modules and not [name for name in found.modules if "kinds" in name]
     tune = kinds.find("probes", "finetune")
     names = sources.of("probe.py", *tune.code(), tune.settings).modules
     assert "masklab.config.schema.probes:FinetuneProbe" in names and "masklab.probes.finetune" in names

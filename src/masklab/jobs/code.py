@@ -19,9 +19,10 @@ from masklab.files import fingerprint
 # What cannot change a result: it reports (progress, errors), keeps the books (provenance, store, this module), starts
 # jobs (`_job`, warm), plans or is asked by hand (plan, cli, status, document), or says where code lies that counts
 # itself (kinds). It counts for nothing, and so does what it alone imports.
-NOTHING = ("_job", "masklab.cli", "masklab.compare", "masklab.config.document", "masklab.config.kinds",
-           "masklab.errors", "masklab.jobs.backfill", "masklab.jobs.code", "masklab.jobs.housekeeping",
-           "masklab.jobs.lacking", "masklab.jobs.locks", "masklab.jobs.progress", "masklab.jobs.provenance",
+NOTHING = ("_job", "masklab.cli", "masklab.compare", "masklab.config.check_kinds", "masklab.config.document",
+           "masklab.config.kinds", "masklab.errors", "masklab.jobs.backfill", "masklab.jobs.code",
+           "masklab.jobs.housekeeping", "masklab.jobs.lacking",
+           "masklab.jobs.locks", "masklab.jobs.progress", "masklab.jobs.provenance",
            "masklab.jobs.queued", "masklab.jobs.remaining",
            "masklab.jobs.run_log", "masklab.jobs.status", "masklab.jobs.store", "masklab.jobs.underway",
            "masklab.jobs.warm", "masklab.plan")  # fmt: skip
