@@ -164,15 +164,13 @@ def _check_study(config, name, study):
         with several.collect():
             known(config.models, model, f"{where}.extra")
     for title, panel in study.panels.items():
-        named = panel if isinstance(panel, dict) else {None: panel}
+        named, place = panel if isinstance(panel, dict) else {None: panel}, f"{where}.panels.{spelt(title)}"
         for label, models in named.items():
             for model in [models] if isinstance(models, str) else models:
                 with several.collect():
-                    known(
-                        config.models, model, f"{where}.panels.{spelt(title)}" + (f".{spelt(label)}" if label else "")
-                    )
+                    known(config.models, model, f"{place}.{spelt(label)}" if label else place)
         with several.collect():
-            _check_labels(panel, f"{where}.panels.{spelt(title)}")
+            _check_labels(panel, place)
     if not members and study.probes:
         with several.collect():
             raise MaskLabError(f"config: {where}.panels: no panel names a recipe{listed(config.models)}")

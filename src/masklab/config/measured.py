@@ -28,8 +28,7 @@ def replicates_of(config, study: str, pairs) -> list[tuple[str, str, int]]:
 
 
 def _asked(config, study, probe, recipe):
-    most = getattr(
-        config.probes[probe], "replicates", None
-    )  # of a probe that shows examples; a user's may mean another
+    # of a probe that shows examples; a user's may mean something else by it
+    most = getattr(config.probes[probe], "replicates", None)
     count = measured_replicates(config, study, recipe)
     return min(count, most) if isinstance(most, int) else count

@@ -207,11 +207,9 @@ def _no_list(entity, at, value, given) -> str:
         TypeAdapter(annotation).validate_python([given], strict=isinstance(given, bool))
     except ValidationError:
         return f"must be {allowed(annotation)}" + got(given)
-    return (
-        f"must be {allowed(annotation)}" + got(given)
-        if given == "all"
-        else f"must be a list; write [{spelt(given) if given else given}]"
-    )
+    if given == "all":
+        return f"must be {allowed(annotation)}" + got(given)
+    return f"must be a list; write [{spelt(given) if given else given}]"
 
 
 def _named_by(at) -> str:
