@@ -123,22 +123,28 @@ def test_time_limits_as_sinfo_writes_them(said, minutes):
 
 
 class Waits:
-    """The executor as far as it is watched: every job that is active stays so."""
+    """The executor as far as it is watched: every job that is active stays so, but where nothing answers."""
 
     next_seconds_between_status_checks = 170.0
 
     def __init__(self):
-        self.failed = {}
+        self.failed, self.done, self.answers, self.ends = {}, [], True, ()
 
     async def sleep(self):
         raise AssertionError("the watch has put its own in place of it")
 
     async def check_active_jobs(self, active):
-        for job in active:
-            yield job
+        for job in active if self.answers else ():
+            if job.external_jobid in self.ends:
+                self.report_job_success(job)
+            else:
+                yield job
 
     def report_job_error(self, job, msg=None):
         self.failed[job.external_jobid] = msg
+
+    def report_job_success(self, job):
+        self.done.append(job.external_jobid)
 
 
 def test_snakemake_has_what_the_watch_stands_on():
@@ -170,6 +176,21 @@ def test_a_job_that_would_fail_again_is_not_submitted_again(tmp_path, monkeypatc
     assert job._attempt == 1, "another attempt said so"
     executor.report_job_error(submitted)
     assert job._attempt == 6
+
+
+def test_jobs_are_kept_in_mind_while_the_controller_does_not_answer():
+    """The executor would forget them all, and Snakemake would wait for ever."""
+    executor = Waits()
+    watch.watch(executor)
+    jobs = [SimpleNamespace(external_jobid=number, job=SimpleNamespace(log=[])) for number in ("7", "8")]
+
+    async def look():
+        return [job async for job in executor.check_active_jobs(jobs)]
+
+    executor.answers = False
+    assert asyncio.run(look()) == jobs
+    executor.answers, executor.ends = True, ("7",)
+    assert asyncio.run(look()) == jobs[1:] and executor.done == ["7"] and not executor.failed
 
 
 def test_a_job_that_the_queue_has_lost_is_given_up_and_no_other(site, monkeypatch):

@@ -33,7 +33,8 @@ PARTS = {
     ),
     "slurm": (
         "the queue is looked at as often as the slurm executor does by itself",
-        {"executor": ("check_active_jobs", "report_job_error", "sleep", "next_seconds_between_status_checks")},
+        {"executor": ("check_active_jobs", "report_job_error", "report_job_success", "sleep",
+                      "next_seconds_between_status_checks")},
     ),
     "register": (
         "Snakemake is told nothing of what was taken from the store",

@@ -19,17 +19,22 @@ def watch(executor) -> None:
 
     By itself it waits 10 s longer after each look that found nothing, up to 3 minutes: too long for jobs of seconds,
     and long enough for a controller to forget those that have ended. For a job that the controller no longer knows,
-    because it died before it had written that down, it waits for ever. And it submits a job again whatever it said.
+    because it died before it had written that down, it waits for ever. Where the controller does not answer for a few
+    seconds, it forgets all jobs, and the run never ends. And it submits a job again whatever it said.
     """
     if executor is None or not inside_snakemake.able("slurm", executor=executor):
         return
-    look, report, known = executor.check_active_jobs, executor.report_job_error, {}
+    look, report, succeed = executor.check_active_jobs, executor.report_job_error, executor.report_job_success
+    known, ended = {}, set()
 
     async def sleep():
         await asyncio.sleep(min(LOOK, executor.next_seconds_between_status_checks))
 
     async def check_active_jobs(active):
-        still, now = [job async for job in look(active)], time.monotonic()
+        ended.clear()
+        async for _ in look(active):  # it says what has ended, and where nothing answers it leaves the others out
+            pass
+        still, now = [job for job in active if job.external_jobid not in ended], time.monotonic()
         for job in still:
             known.setdefault(job.external_jobid, now)
         said = queued.numbers() if any(now - known[job.external_jobid] > LOST for job in still) else None
@@ -43,11 +48,17 @@ def watch(executor) -> None:
                 executor.report_job_error(job, msg=f"Slurm no longer knows job {number}. ")
 
     def report_job_error(submitted, msg=None, **more):
+        ended.add(submitted.external_jobid)
         if recurs(submitted.job, submitted.external_jobid):
             inside_snakemake.give_up(submitted.job)
         report(submitted, msg, **more)
 
-    executor.sleep, executor.check_active_jobs, executor.report_job_error = sleep, check_active_jobs, report_job_error
+    def report_job_success(submitted):
+        ended.add(submitted.external_jobid)
+        succeed(submitted)
+
+    executor.sleep, executor.check_active_jobs = sleep, check_active_jobs
+    executor.report_job_error, executor.report_job_success = report_job_error, report_job_success
 
 
 def recurs(job, number: str) -> bool:

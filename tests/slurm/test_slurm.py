@@ -168,7 +168,7 @@ def test_a_job_that_the_controller_forgot_is_submitted_again(whole, slurm, prepa
     snakemake = folder.start(manifest("one"), slurm=True)
     job = wait_for(lambda: job_of(folder, "one"), "submission")
     os.kill(int((slurm / "slurmctld.pid").read_text()), signal.SIGKILL)
-    time.sleep(1)
+    time.sleep(15)  # meanwhile looks at the queue fail, and the executor by itself would forget its jobs
     shutil.rmtree(slurm / "ctld")
     kept.rename(slurm / "ctld")
     subprocess.run(["slurmctld"], check=True)
