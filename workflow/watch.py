@@ -1,4 +1,6 @@
-"""What Snakemake's slurm executor does not do by itself: look often, give up lost jobs, keep from hopeless attempts.
+"""What Snakemake's slurm executor does not do by itself: look often, forget no job, give up those that Slurm lost.
+
+Nor does it keep from attempts that would fail like the one before.
 
 These are methods and fields that no interface promises (`inside_snakemake`); `tests/test_requests.py` fails where an
 upgrade has renamed one.
