@@ -234,7 +234,7 @@ def test_figures_name_the_shares_of_their_own_probe():
     figure, _ = shown(config, results, "figures", "figure_outside")
     said = figure.legends[0].get_title().get_text().replace("\n", " ")
     assert said.startswith("the subspace holds .95 of the squared norm of real tokens; mean with its 95 % interval")
-    assert "n = 100 tokens or more in the places of [MASK]s" in said
+    assert "n = 100 tokens in the places of [MASK]s of the replicate that has the fewest" in said
     figure, _ = shown(config, results, "figures", "figure1a")
     assert figure.axes[0].get_ylabel() == ".8-effective rank"
     figure, _ = shown(config, results, "figures", "figure1b")

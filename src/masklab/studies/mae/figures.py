@@ -42,7 +42,7 @@ IN_PLACE = {
 FORMS = {"rank": "effective rank", "rank_centred": "effective rank, centred"}
 NULLS = {"untrained": {"color": "0.35", "marker": "x"}, "shuffled": {"color": "0.6", "marker": "+"}}
 THIN = {"linewidth": 0.8, "markersize": 4, "zorder": 1}
-FEWEST = "tokens or more"  # what `n` counts: those of the replicate with the fewest
+COUNTED = "tokens{} of the replicate that has the fewest"  # what `n` counts
 HEIGHT = 2.1  # of a row of axes, in inches
 AXES = {"seconds": "Time (s)", "flops": "FLOPs", "tokens": "Tokens"}
 TITLES = {"sentences": "Mean over sentence tasks", "answers": "Answer extraction"}
@@ -125,7 +125,7 @@ def figure1a(results, chosen):
         _from_zero(row[0], data[first:])
         row[0].set_ylabel(f"{_setting(results, recipes, 'threshold')}-{FORMS[data[-1]['metric'].iloc[0]]}")
     handles = dict(key(name, **look) for name, look in INPUTS.values())
-    return _finished(figure, data, handles | _greys(data), "band", what=FEWEST)
+    return _finished(figure, data, handles | _greys(data), "band", what=COUNTED.format(""))
 
 
 def figure1b(results, chosen):
@@ -144,7 +144,7 @@ def figure1b(results, chosen):
         _from_zero(row[0], data[begun:])
         row[0].set_ylabel("Rank of [MASK]s alone")
     handles = dict(key(label, **look) for label, look in looks.items()) | _greys(data)
-    return _finished(figure, data, handles, "band", what=FEWEST)
+    return _finished(figure, data, handles, "band", what=COUNTED.format(""))
 
 
 def figure_outside(results, chosen):
@@ -167,7 +167,9 @@ def figure_outside(results, chosen):
     handles = dict(key(name, **look) for name, look in IN_PLACE.values())
     held = _setting(results, chosen, "subspace")
     said = f"the subspace holds {held} of the squared norm of real tokens; "
-    return _finished(figure, data, handles | _greys(data), "band", what=f"{FEWEST} in the places of [MASK]s", said=said)
+    return _finished(
+        figure, data, handles | _greys(data), "band", what=COUNTED.format(" in the places of [MASK]s"), said=said
+    )
 
 
 def figure3(results, chosen):

@@ -6,6 +6,7 @@ from masklab.claims.values import effect_estimate
 from masklab.report import style
 from masklab.report.marks import APART, LOG, bars, interval_key, key, limits, note, plain_log, write_note
 from masklab.scores.reading import Reading, leaves
+from masklab.studies.mae.figures import COUNTED
 
 HEIGHT = 2.1
 ROOM = 1.2  # beyond the lowest and the highest rank of T, as a factor
@@ -57,7 +58,7 @@ def figure_law(results, chosen):
     shown["width of the encoder"] = WIDTH
     handles = dict(key(name, **look) for name, look in shown.items()) | interval_key(data, "bar")
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, note(data, "tokens or more", beside=True))
+    write_note(figure, note(data, COUNTED.format(""), beside=True))
     return figure, pd.concat(data, ignore_index=True)
 
 

@@ -7,6 +7,7 @@ from masklab.report import style
 from masklab.report.marks import bars, interval_key, key, limits, note, write_note
 from masklab.scores.estimate import estimate
 from masklab.scores.reading import leaves
+from masklab.studies.mae.figures import COUNTED
 
 TITLES = {
     "gap": "Masked − unmasked",
@@ -40,7 +41,7 @@ def figure_loss(results, chosen):
             data += frames
     handles = dict(key(label, **look) for label, look in looks.items()) | interval_key(data, "bar")
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, note(data, "tokens or more"))
+    write_note(figure, note(data, COUNTED.format("")))
     return figure, pd.concat(data, ignore_index=True)
 
 
