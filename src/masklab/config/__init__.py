@@ -3,7 +3,7 @@
 `read` is the only way in: the workflow, `masklab check`, `plan` and `config` all use it.
 """
 
-from pathlib import Path
+import os
 
 from pydantic import ValidationError
 
@@ -64,7 +64,7 @@ def _checked(raw, also=()) -> Config:
     """The configuration that the layers add up to, its types, names and references checked."""
     code = raw.get("code") or []
     for at, file in enumerate(code):
-        if not Path(file).is_file():
+        if not os.path.isfile(file):
             raise wrong(place_of(code, at), "code", f"no such file: {shown(file)}")
     kinds.load(code)
     raw = with_adopted(raw)

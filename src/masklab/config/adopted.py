@@ -8,6 +8,7 @@ name is looked up in Hugging Face's cache. Nothing is downloaded.
 """
 
 import json
+import os
 from pathlib import Path
 
 from masklab.config.located import overlay, place_of, wrong
@@ -75,9 +76,9 @@ def found(name: str, data=None) -> Path:
     path = Path(name).expanduser()
     if data and isinstance(data, str) and not path.is_absolute():  # of another kind it is refused with the rest
         path = Path(data).expanduser() / path
-    if (path / "config.json").is_file():
+    if os.path.isfile(path / "config.json"):
         return path.resolve()
-    if path.exists():
+    if os.path.exists(path):
         raise MaskLabError(f"{name!r} holds no config.json; name the folder of a model")
     if cached := _cached(name):
         return cached

@@ -1,6 +1,7 @@
 """A first look into the folder of a tokenizer that was made elsewhere."""
 
 import json
+import os
 from pathlib import Path
 
 from masklab.errors import MaskLabError
@@ -10,7 +11,7 @@ ROLES = ("cls_token", "sep_token", "unk_token", "pad_token", "mask_token")
 
 def check_folder(where: str, entry) -> None:
     """MaskLabError where the folder holds no fast tokenizer, or one that lacks a special token; missing: not here."""
-    if not Path(entry.folder).exists():
+    if not os.path.exists(entry.folder):
         return
     advice = "such as AutoTokenizer.from_pretrained(name).save_pretrained(folder) writes"
     if not Path(entry.folder).is_dir():

@@ -17,6 +17,7 @@ import functools
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -240,7 +241,7 @@ def _mark(file: str) -> str | None:
 
 
 def _import(path: Path) -> None:
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise MaskLabError(f"{shown(path)}: no such file")
     if path.suffix != ".py":
         raise MaskLabError(f"{shown(path)}: must be a Python file (.py)")

@@ -1,6 +1,7 @@
 """Which files make up a config, in which order: `extends:`, `--configfile`, `--config`."""
 
 import difflib
+import os
 from pathlib import Path
 
 from masklab.config.expand import expanded
@@ -59,7 +60,7 @@ class _Stack:
             raise wrong(named_at, "extends", f"goes round in a circle: {circle}")
         if path in self.layers:
             return
-        if named_at is not None and not path.is_file():
+        if named_at is not None and not os.path.isfile(path):
             raise wrong(named_at, "extends", f"no such file: {shown(path)}{_preset(path)}")
         raw = read_file(path)
         self.open.append(path)

@@ -31,7 +31,7 @@ def opened_from(root, entry):
         value = stated.get(key)
         if isinstance(value, str) and (key != "causal" or "/" in value):  # without one it is in `causal_models`
             path = _from(root, value)
-            paths |= {key: path} if Path(path, "config.json").is_file() else {}
+            paths |= {key: path} if os.path.isfile(os.path.join(path, "config.json")) else {}
     changed = {key: path for key, path in paths.items() if path != stated[key]}
     return entry.model_copy(update=changed) if changed else entry
 
@@ -80,9 +80,9 @@ def matched(entity, where: str) -> list[str]:
 
 def missing(entity) -> list[str]:
     """Names and globs that match no file."""
-    return [pattern for pattern in named(entity) if not any(Path(file).exists() for file in expand(pattern))]
+    return [pattern for pattern in named(entity) if not any(os.path.exists(file) for file in expand(pattern))]
 
 
 def existing(entity) -> list[str]:
     """Those of `source_files` that exist."""
-    return [file for file in source_files(entity) if Path(file).exists()]
+    return [file for file in source_files(entity) if os.path.exists(file)]
