@@ -169,6 +169,15 @@ MISTAKES = {
         tokenizer__json='{"model": {}}',
         tokenizer_config__json=lines([{f"{role}_token": role for role in ("cls", "sep", "unk", "pad")}]),
     ),
+    "one token for two": folder(
+        tokenizer__json='{"model": {}}',
+        tokenizer_config__json=lines(
+            [
+                {"cls_token": "<s>", "sep_token": {"content": "<s>"}}
+                | {f"{role}_token": role for role in ("unk", "pad", "mask")}
+            ]
+        ),
+    ),
     "CoLA": glue("cola", {"glue/train.tsv": STS, "glue/dev.tsv": STS}),
     "SQuAD": (
         {"tasks": {"mine": {"kind": "squad", "train": "train.jsonl", "valid": "train.jsonl"}}},

@@ -10,7 +10,10 @@ ROLES = ("cls_token", "sep_token", "unk_token", "pad_token", "mask_token")
 
 
 def check_folder(where: str, entry) -> None:
-    """MaskLabError where the folder holds no fast tokenizer, or one that lacks a special token; missing: not here."""
+    """MaskLabError where the folder holds no fast tokenizer, or one that lacks a special token or has it in two roles.
+
+    A folder that does not exist is left to others.
+    """
     if not os.path.exists(entry.folder):
         return
     advice = "such as AutoTokenizer.from_pretrained(name).save_pretrained(folder) writes"
@@ -37,3 +40,16 @@ def check_folder(where: str, entry) -> None:
             f"config: {where}.folder: {entry.folder}/tokenizer_config.json: names no {lacks[0]}; pre-training needs"
             f" {', '.join(ROLES)}"
         )
+    _check_apart(f"config: {where}.folder: {entry.folder}/tokenizer_config.json", found["tokenizer_config.json"])
+
+
+def _check_apart(where: str, stated: dict) -> None:
+    """Each role has a token of its own; a token is its text, or an object with it as `content`."""
+    roles = {}
+    for role in ROLES:
+        token = stated.get(role)
+        token = token.get("content") if isinstance(token, dict) else token
+        if not isinstance(token, str):
+            continue
+        if (other := roles.setdefault(token, role)) != role:
+            raise MaskLabError(f"{where}: has {token!r} as {other} and as {role}; each needs its own token")
