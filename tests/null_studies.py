@@ -1,0 +1,142 @@
+"""How often do claims come out where nothing is there? `python tests/null_studies.py`: simulated from a real study.
+
+The scores of `implicit-bias`'s evening, with nothing changed but one measure of all trained recipes (their accuracies,
+or their traces): every recipe gets the mean of them all, and keeps what its replicates differ from its own mean by. So
+no recipe differs from another, while what was measured is as uneven, and as alike within replicates, as it really was.
+A simulated study draws a sign for each replicate, by which all that it differs by is multiplied: by chance alone means
+then lie on one side of the truth or the other. Its claims are tested as those of the real study are.
+
+A verdict is false if it is supported where the truth lies outside its region or at its bound, contradicted where the
+truth lies inside or at its bound, or negligible where what is true counts.
+"""
+
+import argparse
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import synthetic
+from masklab.claims.verdict import test_claims
+from masklab.config import layered, load
+from masklab.scores.results import Results
+from masklab.scores.view import View
+from masklab.studies import claims_of
+
+STUDY = "implicit-bias"
+ROOT = Path(__file__).parents[1]
+SCORES = ROOT / "docs/results/implicit-bias"
+MEASURES = {"accuracy": ("accuracy",), "trace": ("trace", "trace_embedded")}
+SAME = ["recipe", "step", "probe", "task", "split", "train_size", "at", "layer", "seed", "metric"]
+
+
+class Evening:
+    """The evening's claims and committed scores, of which a measure can be made null."""
+
+    def __init__(self, scores: pd.DataFrame):
+        config = load(layered([str(ROOT / "presets/evening.yaml")]))
+        self.view = View.of(config, STUDY)
+        self.claims = claims_of(STUDY, config.studies[STUDY], self.view)
+        self.scores = scores.reset_index(drop=True)
+        self.models = synthetic.manifests(self.view)
+
+    def tested(self, values) -> pd.DataFrame:
+        """The table of claims of scores whose values are these."""
+        return test_claims(self.claims, Results(self.view, self.scores.assign(value=values), models=self.models))
+
+    def null(self, measure: str):
+        """A function from signs, one a replicate, to the values of all scores, with no recipe above another."""
+        nulls = {null for own in self.view.nulls.values() for null in own.values() if null}
+        chosen = self.scores[
+            self.scores["metric"].isin(MEASURES[measure]) & ~self.scores["recipe"].isin(nulls)
+        ].index.to_numpy()
+        rows, values = self.scores.loc[chosen], self.scores["value"].to_numpy(float)
+        measured = rows["value"] if measure == "accuracy" else np.log(rows["value"])
+        off = (measured - measured.groupby([rows[key].fillna(-1) if key == "at" else rows[key] for key in SAME])
+               .transform("mean"))  # fmt: skip
+        common = (measured - off).groupby([rows["task"], rows["metric"]]).transform("mean").to_numpy()
+        number = rows["replicate"].to_numpy() - 1
+
+        def made(signs):
+            drawn = values.copy()
+            drawn[chosen] = common + signs[number] * off.to_numpy()
+            if measure == "trace":
+                drawn[chosen] = np.exp(drawn[chosen])
+            return drawn
+
+        return made
+
+
+def about(table: pd.DataFrame, measure: str) -> pd.Series:
+    """Which claims are about a measure: of those on both, correlations are about accuracy."""
+    accuracy = table["comparison"].str.contains("accuracy")
+    return accuracy if measure == "accuracy" else table["comparison"].str.contains("trace") & ~accuracy
+
+
+def inside(region: str, margin: float, value: float) -> float:
+    """How far inside its region a value lies; below 0: outside."""
+    return {
+        "above 0": value, "below 0": -value, "equal": margin - abs(value), "no more": margin - value,
+        "no less": value + margin,
+    }[region]  # fmt: skip
+
+
+def false(row, truth: float, counts: float) -> bool:
+    """Whether a verdict is false. counts: the least difference that counts."""
+    depth = inside(row.region, row.margin, truth)
+    if row.verdict == "negligible":
+        return abs(truth) >= counts
+    return depth <= 1e-9 if row.verdict == "supported" else row.verdict == "contradicted" and depth >= -1e-9
+
+
+def simulated(measure: str, times: int, seed: int = 1, scores=None) -> pd.DataFrame:
+    """A row for each claim of each simulated study: claim, tested, decided, false; `beside`: the interval misses it."""
+    evening = Evening(pd.read_parquet(SCORES / "scores.parquet") if scores is None else scores)
+    made, most = evening.null(measure), int(evening.scores["replicate"].max())
+    true = _truth(evening.tested(made(np.zeros(most))).set_index("claim"))
+    rng, found = np.random.default_rng(seed), []
+    for number in range(times):
+        table = evening.tested(made(rng.choice([-1.0, 1.0], most)))
+        for row in table[about(table, measure)].itertuples():
+            truth, decided = true.get(row.claim, math.nan), row.verdict != "inconclusive"
+            if row.verdict == "untested" or math.isnan(row.low) or math.isnan(truth):
+                continue
+            found.append({
+                "study": number, "claim": row.claim, "verdict": row.verdict, "decided": decided,
+                "false": decided and false(row, truth, 0.14 if "log" in row.comparison else 0.02),
+                "beside": not row.low - 1e-9 <= truth <= row.high + 1e-9, "corrected": row.corrected,
+            })  # fmt: skip
+    return pd.DataFrame(found)
+
+
+def _truth(table: pd.DataFrame) -> pd.Series:
+    """Effects where no replicate differs from the mean; correlations, which constants do not have, are then 0.
+
+    Shares of variance (R squared) stay unknown: what chance alone explains is not 0.
+    """
+    correlation = table["value"].isna() & table["unit"].str.endswith("correlation")
+    return table["value"].mask(correlation, 0.0)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--times", type=int, default=100, help="simulated studies of each measure")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--scores", help="scores.parquet of another run of the preset")
+    asked = parser.parse_args()
+    for measure in MEASURES:
+        found = simulated(measure, asked.times, asked.seed, pd.read_parquet(asked.scores) if asked.scores else None)
+        by_claim = found.groupby("claim")[["false", "beside"]].mean()
+        print(
+            f"{measure}: {asked.times} studies, {found['claim'].nunique()} claims, {len(found)} tested: "
+            f"{found['decided'].mean():.1%} decided, {found['false'].mean():.2%} falsely; "
+            f"{found['beside'].mean():.2%} of intervals miss the truth; worst claims: "
+            + ", ".join(f"{name} {row.false:.0%} ({row.beside:.0%})" for name, row in
+                        by_claim.sort_values(["false", "beside"]).tail(4)[::-1].iterrows()),
+            flush=True,
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
