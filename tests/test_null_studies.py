@@ -25,7 +25,7 @@ def test_no_trained_recipe_is_above_another(evening, measure):
     kept = ~trained & (scores["metric"] != ("trace_embedded" if measure == "trace" else ""))
     assert np.array_equal(both[0][kept], scores["value"][kept])
     scale = np.log if measure == "trace" else np.asarray
-    one, other, real = (pd.Series(scale(each[trained])) for each in (*both, scores["value"]))
+    one, other, real = (pd.Series(scale(np.asarray(each)[trained])) for each in (*both, scores["value"]))
     rows = scores[trained].reset_index(drop=True)
     middle = (one + other) / 2
     assert np.allclose(middle, middle.groupby(rows["task"]).transform("mean"))
