@@ -161,6 +161,7 @@ MISTAKES = {
     "pattern": labels({}, train="*.jsonl"),
     "another of GLUE": glue("sst2", {"glue/train.tsv": STS, "glue/dev.tsv": STS}),
     "tokenizer of a file": ({"tokenizers": {"mine": {"kind": "folder", "folder": "made"}}}, {"made": "x"}),
+    "nameless tokenizer": ({"tokenizers": {"mine": {"kind": "folder", "folder": " "}}}, {}),
     "no tokenizer": folder(vocab__txt="[PAD]\n"),
     "half a tokenizer": folder(tokenizer__json='{"model": {}'),
     "no model": folder(tokenizer__json="{}", tokenizer_config__json="{}"),

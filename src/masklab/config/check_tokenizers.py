@@ -14,6 +14,8 @@ def check_folder(where: str, entry) -> None:
 
     A folder that does not exist is left to others.
     """
+    if not entry.folder.strip():
+        raise MaskLabError(f"config: {where}.folder: a path must not be empty")
     if not os.path.exists(entry.folder):
         return
     advice = "such as AutoTokenizer.from_pretrained(name).save_pretrained(folder) writes"
