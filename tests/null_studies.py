@@ -26,8 +26,9 @@ from masklab.studies import claims_of
 
 STUDY = "implicit-bias"
 ROOT = Path(__file__).parents[1]
-SCORES = ROOT / "docs/results/implicit-bias"
+SCORES = ROOT / "docs/results/implicit-bias/scores.parquet"
 MEASURES = {"accuracy": ("accuracy",), "trace": ("trace", "trace_embedded")}
+ROUNDING = 1e-9
 SAME = ["recipe", "step", "probe", "task", "split", "train_size", "at", "layer", "seed", "metric"]
 
 
@@ -41,9 +42,12 @@ class Evening:
         self.scores = scores.reset_index(drop=True)
         self.models = synthetic.manifests(self.view)
 
+    def results(self, values) -> Results:
+        """Of scores whose values are these."""
+        return Results(self.view, self.scores.assign(value=values), models=self.models)
+
     def tested(self, values) -> pd.DataFrame:
-        """The table of claims of scores whose values are these."""
-        return test_claims(self.claims, Results(self.view, self.scores.assign(value=values), models=self.models))
+        return test_claims(self.claims, self.results(values))
 
     def null(self, measure: str):
         """A function from signs, one a replicate, to the values of all scores, with no recipe above another."""
@@ -53,8 +57,7 @@ class Evening:
         ].index.to_numpy()
         rows, values = self.scores.loc[chosen], self.scores["value"].to_numpy(float)
         measured = rows["value"] if measure == "accuracy" else np.log(rows["value"])
-        off = (measured - measured.groupby([rows[key].fillna(-1) if key == "at" else rows[key] for key in SAME])
-               .transform("mean"))  # fmt: skip
+        off = measured - rows.assign(value=measured).groupby(SAME, dropna=False)["value"].transform("mean")
         common = (measured - off).groupby([rows["task"], rows["metric"]]).transform("mean").to_numpy()
         number = rows["replicate"].to_numpy() - 1
 
@@ -74,27 +77,20 @@ def about(table: pd.DataFrame, measure: str) -> pd.Series:
     return accuracy if measure == "accuracy" else table["comparison"].str.contains("trace") & ~accuracy
 
 
-def inside(region: str, margin: float, value: float) -> float:
-    """How far inside its region a value lies; below 0: outside."""
-    return {
-        "above 0": value, "below 0": -value, "equal": margin - abs(value), "no more": margin - value,
-        "no less": value + margin,
-    }[region]  # fmt: skip
+def false(verdict: str, truth: float, bounds: tuple[float, float], least: float) -> bool:
+    """Whether a verdict is false. bounds: of the region of its claim; least: the least difference that counts."""
+    depth = min(truth - bounds[0], bounds[1] - truth)  # below 0: the truth lies outside
+    if verdict == "negligible":
+        return abs(truth) >= least
+    return depth <= ROUNDING if verdict == "supported" else verdict == "contradicted" and depth >= -ROUNDING
 
 
-def false(row, truth: float, counts: float) -> bool:
-    """Whether a verdict is false. counts: the least difference that counts."""
-    depth = inside(row.region, row.margin, truth)
-    if row.verdict == "negligible":
-        return abs(truth) >= counts
-    return depth <= 1e-9 if row.verdict == "supported" else row.verdict == "contradicted" and depth >= -1e-9
-
-
-def simulated(measure: str, times: int, seed: int = 1, scores=None) -> pd.DataFrame:
-    """A row for each claim of each simulated study: claim, tested, decided, false; `beside`: the interval misses it."""
-    evening = Evening(pd.read_parquet(SCORES / "scores.parquet") if scores is None else scores)
+def simulated(evening: Evening, measure: str, times: int, seed: int = 1) -> pd.DataFrame:
+    """A row for each tested claim of each simulated study. `beside`: its interval misses the truth."""
     made, most = evening.null(measure), int(evening.scores["replicate"].max())
     true = _truth(evening.tested(made(np.zeros(most))).set_index("claim"))
+    results = evening.results(evening.scores["value"])
+    stated = {claim.name: (claim.bounds(results), claim.least_in(results)) for claim in evening.claims}
     rng, found = np.random.default_rng(seed), []
     for number in range(times):
         table = evening.tested(made(rng.choice([-1.0, 1.0], most)))
@@ -103,9 +99,9 @@ def simulated(measure: str, times: int, seed: int = 1, scores=None) -> pd.DataFr
             if row.verdict == "untested" or math.isnan(row.low) or math.isnan(truth):
                 continue
             found.append({
-                "study": number, "claim": row.claim, "verdict": row.verdict, "decided": decided,
-                "false": decided and false(row, truth, 0.14 if "log" in row.comparison else 0.02),
-                "beside": not row.low - 1e-9 <= truth <= row.high + 1e-9, "corrected": row.corrected,
+                "study": number, "claim": row.claim, "decided": decided,
+                "false": decided and false(row.verdict, truth, *stated[row.claim]),
+                "beside": not row.low - ROUNDING <= truth <= row.high + ROUNDING,
             })  # fmt: skip
     return pd.DataFrame(found)
 
@@ -123,10 +119,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=100, help="simulated studies of each measure")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--scores", help="scores.parquet of another run of the preset")
+    parser.add_argument("--scores", default=SCORES, help="scores.parquet of another run of the preset")
     asked = parser.parse_args()
+    evening = Evening(pd.read_parquet(asked.scores))
     for measure in MEASURES:
-        found = simulated(measure, asked.times, asked.seed, pd.read_parquet(asked.scores) if asked.scores else None)
+        found = simulated(evening, measure, asked.times, asked.seed)
         by_claim = found.groupby("claim")[["false", "beside"]].mean()
         print(
             f"{measure}: {asked.times} studies, {found['claim'].nunique()} claims, {len(found)} tested: "

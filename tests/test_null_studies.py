@@ -1,7 +1,6 @@
 """Claims of studies in which nothing is there, simulated from a real one: `null_studies.py` has more of them."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,10 +8,12 @@ import pytest
 
 from null_studies import SAME, SCORES, Evening, false, simulated
 
+ABOVE = (0.0, math.inf)
+
 
 @pytest.fixture(scope="module")
 def evening():
-    return Evening(pd.read_parquet(SCORES / "scores.parquet"))
+    return Evening(pd.read_parquet(SCORES))
 
 
 @pytest.mark.parametrize("measure", ["accuracy", "trace"])
@@ -33,20 +34,22 @@ def test_no_trained_recipe_is_above_another(evening, measure):
     assert np.allclose(abs(one - other) / 2, abs(off))
 
 
-def test_what_is_false():
-    def row(verdict, region, margin=0.0):
-        return SimpleNamespace(verdict=verdict, region=region, margin=margin)
+@pytest.mark.parametrize(
+    ("verdict", "bounds", "truth", "wrong"),
+    [
+        ("supported", ABOVE, 0.0, True), ("contradicted", ABOVE, 0.0, True), ("negligible", ABOVE, 0.0, False),
+        ("negligible", ABOVE, -0.03, True), ("contradicted", ABOVE, -0.06, False), ("supported", ABOVE, 0.01, False),
+        ("supported", (-math.inf, 0.0), 0.01, True), ("supported", (-0.02, 0.02), 0.0, False),
+        ("contradicted", (-0.02, 0.02), 0.0, True), ("inconclusive", ABOVE, 0.0, False),
+    ],
+)  # fmt: skip
+def test_what_is_false(verdict, bounds, truth, wrong):
+    assert false(verdict, truth, bounds, 0.02) == wrong
 
-    assert false(row("supported", "above 0"), 0.0, 0.02) and false(row("contradicted", "above 0"), 0.0, 0.02)
-    assert not false(row("negligible", "above 0"), 0.0, 0.02) and false(row("negligible", "above 0"), -0.03, 0.02)
-    assert not false(row("contradicted", "above 0"), -0.06, 0.02) and false(row("supported", "below 0"), 0.01, 0.02)
-    assert not false(row("supported", "equal", 0.02), 0.0, 0.02) and false(row("contradicted", "equal", 0.02), 0, 0.02)
-    assert not false(row("inconclusive", "above 0"), 0.0, 0.02)
 
-
-def test_false_verdicts_of_the_study_at_most_at_the_stated_level():
+def test_false_verdicts_of_the_study_at_most_at_the_stated_level(evening):
     """Of 39 claims on accuracy in ten studies; the interval of each is about 0 or what else is true in 19 of 20."""
-    found = simulated("accuracy", 10)
+    found = simulated(evening, "accuracy", 10)
     assert found["claim"].nunique() > 35 and found["decided"].mean() > 0.5
     assert found["false"].mean() <= 0.05
     assert found["beside"].mean() <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / 10)  # claims of one study are not independent
