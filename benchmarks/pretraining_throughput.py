@@ -139,6 +139,8 @@ class Peer:
             logging_strategy="no", save_strategy="no", report_to="none", disable_tqdm=True, bf16=self.bf16,
             use_cpu=not args.gpu, torch_compile=self.compiled, remove_unused_columns=False,
             dataloader_pin_memory=args.gpu, dataloader_num_workers=8 if args.gpu else 0,
+            # else, as this process was itself spawned, each block would begin with eight that import torch
+            dataloader_multiprocessing_context="fork" if args.gpu else None,
         )  # fmt: skip
         self.data = Sequences(rows)
         self.collator = transformers.DataCollatorForLanguageModeling(
@@ -289,6 +291,8 @@ def main():
     peers |= {"Trainer bf16, compiled": CompiledPeer} if args.gpu else {"Trainer fp32": FullPeer}
     found = measure({"MaskLab": Ours} | peers, encoder, args)
     peak = args.peak * 1e12 if args.gpu else best_product(args.precision, args.threads)
+    if "MaskLab" not in found or len(found) < 2:
+        raise SystemExit("no ratio: MaskLab and at least one peer must be ready in time (--patience)")
     medians = {name: statistics.median(rates) for name, (rates, _, _) in found.items()}
     mean = int(real_lengths(np.linspace(0, 1, 1001), args.length, args.packed).mean())
     flops = flops_per_token(encoder, args.vocab, mean, round(0.15 * mean))
