@@ -20,8 +20,8 @@ THROUGHPUT = "benchmarks/pretraining_throughput.py --gpu"
 TESTS = "tests/training/test_on_gpu.py tests/training/test_gpu_updates.py tests/probes/test_gpu_probes.py"
 # file: seconds at most, seconds below which it is not begun, arguments of Python
 COMMANDS = {
-    "throughput-128": (150, 90, f"{THROUGHPUT} --rounds 4 --patience 80"),
-    "throughput-512": (110, 80, f"{THROUGHPUT} --length 512 --packed --updates 12 --rounds 4 --patience 70"),
+    "throughput-128": (180, 120, f"{THROUGHPUT} --rounds 4 --patience 120"),
+    "throughput-512": (150, 110, f"{THROUGHPUT} --length 512 --packed --updates 12 --rounds 4 --patience 110"),
     "tests": (80, 40, f"-m pytest -q -n 4 {TESTS}"),
     "update-128": (75, 60, "benchmarks/gpu_update.py"),
     "update-128-combined": (75, 60, "benchmarks/gpu_update.py --inductor combo_kernels"),
