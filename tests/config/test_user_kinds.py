@@ -2,16 +2,19 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
+from masklab import corpora, probes, tasks
 from masklab.config import kinds, read
 from masklab.config.schema import CheckpointProbe, CorpusProbe, Drawn, entry
 from masklab.errors import MaskLabError
 from masklab.plan import make_plan
 from masklab.plan.graph import opened
 
+SINGULAR = {"corpora": "corpus", "tasks": "task", "probes": "probe"}
 CODE = '''\
 from pydantic import Field
 from masklab.config import kinds
@@ -317,6 +320,53 @@ def test_a_figure_of_ones_own_may_have_any_name_but_that_of_a_table():
 def test_what_fails_in_a_users_file_is_said_with_its_line(code, message, monkeypatch):
     monkeypatch.setitem(globals(), "OWN", f"{OWN}{code}\n")
     assert message in a_study(figures=["f"] if "figure" in code else [], claims="all" if "claims" in code else [])
+
+
+TABLES = "a dictionary of train, valid, test: Arrow tables with a column text, or symbols (got "
+TASK = "two dictionaries: pandas or Arrow tables by split, and facts, `kind` among them (got "
+ROWS = "a list of rows, each a dictionary of task, metric, value, n, ... (got "
+
+
+@pytest.mark.parametrize(
+    ("section", "returned", "message"),
+    [
+        ("corpora", "None", f"'k' of corpora must return {TABLES}None)"),
+        ("corpora", "[t, t, t]", f"'k' of corpora must return {TABLES}an object of the class list)"),
+        ("corpora", "dict(train=t, test=t)", f"{TABLES}one of train, test)"),
+        ("corpora", "dict(train=t, valid=t, test=t.to_pandas())", f"{TABLES}test: an object of the class DataFrame)"),
+        ("corpora", "dict(train=t, valid=t, test=t.rename_columns(['words']))", f"{TABLES}test: columns words)"),
+        ("tasks", "dict(train=t)", f"'k' of tasks must return {TASK}an object of the class dict)"),
+        ("tasks", "(dict(test=[1]), dict(kind='labels'))", f"{TASK}test: an object of the class list)"),
+        ("tasks", "(dict(test=t), dict(labels=2))", f"{TASK}facts: labels)"),
+        ("probes", "None", f"'k' of probes must return {ROWS}None)"),
+        ("probes", "dict(value=1.0)", f"'k' of probes must return {ROWS}{{'value': 1.0}})"),
+        ("probes", "[dict(value=1.0), 'value']", f"{ROWS}value)"),
+    ],
+)
+def test_what_a_function_of_ones_own_returns_is_checked(section, returned, message):
+    Path("code/mine.py").write_text(
+        "import pyarrow as pa\nfrom masklab.config import kinds\n\n\n"
+        f"def made(*_, t=pa.table({{'text': ['a']}})):\n    return {returned}\n\n\n"
+        f"kinds.{SINGULAR[section]}('k', None)(made)\n"
+    )
+    kinds.load(["code/mine.py"])
+    entry = SimpleNamespace(kind="k")
+    ask = {
+        "corpora": lambda: corpora.generate(entry, "c", 1),
+        "tasks": lambda: tasks.build(entry, "t", 1),
+        "probes": lambda: probes.run(SimpleNamespace(probe=entry)),
+    }
+    with pytest.raises(MaskLabError) as caught:
+        ask[section]()
+    assert str(caught.value).startswith("code/mine.py: ") and str(caught.value).endswith(message)
+
+
+def test_what_a_function_of_ones_own_returns_may_come_one_by_one():
+    Path("code/mine.py").write_text(
+        "from masklab.config import kinds\nkinds.probe('k', None)(lambda context: ({'n': n} for n in (1, 2)))\n"
+    )
+    kinds.load(["code/mine.py"])
+    assert probes.run(SimpleNamespace(probe=SimpleNamespace(kind="k"))) == [{"n": 1}, {"n": 2}]
 
 
 def test_claims_are_made_of_what_they_read():

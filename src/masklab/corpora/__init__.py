@@ -2,6 +2,8 @@
 
 from masklab.config import kinds
 
+SPLITS = ("train", "valid", "test")
+
 
 def generate(config, name: str, seed: int, **work) -> dict:
     """Tables `train`, `valid` and `test` of corpus `name`: pyarrow, column `text`, for files also `source`.
@@ -10,4 +12,24 @@ def generate(config, name: str, seed: int, **work) -> dict:
     folder of a causal model; the `law_seed` that a shared law is drawn under where `seed` is that of one replicate; the
     folder of its state, with which text is not a table, but a reader of record batches, since it may not fit in memory.
     """
-    return kinds.find("corpora", config.kind).function()(config, name, seed, **work)
+    kind = kinds.find("corpora", config.kind)
+    made = kind.function()(config, name, seed, **work)
+    if kind.file:
+        _check(kind, made)
+    return made
+
+
+def _check(kind, made) -> None:
+    """MaskLabError where a user's function does not return the three tables."""
+    import pyarrow as pa
+
+    wanted = f"a dictionary of {', '.join(SPLITS)}: Arrow tables with a column text, or symbols"
+    if not isinstance(made, dict):
+        raise kind.refused(made, wanted)
+    if {*made} != {*SPLITS}:
+        raise kind.refused(f"one of {', '.join(map(str, made)) or 'nothing'}", wanted)
+    for split, table in made.items():
+        if not isinstance(table, pa.Table | pa.RecordBatchReader):
+            raise kind.refused(f"{split}: an object of the class {type(table).__name__}", wanted)
+        if not {"text", "symbols"} & {*table.schema.names}:
+            raise kind.refused(f"{split}: columns {', '.join(table.schema.names) or 'none'}", wanted)

@@ -15,7 +15,7 @@ the context alone.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -104,4 +104,15 @@ class Context:
 
 def run(context: Context) -> list[dict]:
     """Score rows and item records of one checkpoint, by the module registered for `context.probe.kind`."""
-    return kinds.find("probes", context.probe.kind).function()(context)
+    kind = kinds.find("probes", context.probe.kind)
+    made = kind.function()(context)
+    if not kind.file:
+        return made
+    wanted = "a list of rows, each a dictionary of task, metric, value, n, ..."
+    if not isinstance(made, Iterable) or isinstance(made, str | Mapping):
+        raise kind.refused(made, wanted)
+    rows = list(made)
+    for row in rows:
+        if not isinstance(row, dict):
+            raise kind.refused(row, wanted)
+    return rows

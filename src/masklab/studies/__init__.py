@@ -12,7 +12,6 @@ from dataclasses import replace
 from masklab.claims.claim import SCORES, Claim
 from masklab.config import kinds
 from masklab.config.inherit import choices
-from masklab.config.located import shown
 from masklab.config.schema import Study
 from masklab.errors import MaskLabError
 from masklab.report import generic
@@ -125,5 +124,4 @@ def _made_by(kind: kinds.Kind, view: View) -> list[Claim]:
         made = list(made) if isinstance(made, Iterable) else made
     if isinstance(made, list) and all(isinstance(claim, Claim) for claim in made):
         return made
-    where = shown(kind.file) if kind.file else "claims"
-    raise MaskLabError(f"{where}: {kind.name!r} of claims must return a list of own.Claim (got {made!r})")
+    raise kind.refused(made, "a list of own.Claim")

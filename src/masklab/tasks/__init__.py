@@ -23,7 +23,26 @@ def build(config, name: str, seed: int, **work) -> tuple[dict, dict]:
     and starts (lists; empty: no answer). Pairs: split test; columns phenomenon, paradigm, good, bad. MaskLabError
     names file and row of bad input.
     """
-    return kinds.find("tasks", config.kind).function()(config, name, seed, **work)
+    kind = kinds.find("tasks", config.kind)
+    made = kind.function()(config, name, seed, **work)
+    if kind.file:
+        _check(kind, made)
+    return made
+
+
+def _check(kind, made) -> None:
+    """MaskLabError where a user's function does not return splits and facts."""
+    import pyarrow as pa
+
+    wanted = "two dictionaries: pandas or Arrow tables by split, and facts, `kind` among them"
+    if not (isinstance(made, tuple | list) and len(made) == 2 and all(isinstance(each, dict) for each in made)):
+        raise kind.refused(made, wanted)
+    splits, facts = made
+    for split, table in splits.items():
+        if not hasattr(table, "to_parquet") and not isinstance(table, pa.Table):
+            raise kind.refused(f"{split}: an object of the class {type(table).__name__}", wanted)
+    if not isinstance(facts.get("kind"), str):
+        raise kind.refused(f"facts: {', '.join(map(str, facts)) or 'none'}", wanted)
 
 
 def write_task(folder, splits: dict, facts: dict) -> None:
