@@ -332,15 +332,15 @@ ROWS = "a list of rows, each a dictionary of task, metric, value, n, ... (got "
     [
         ("corpora", "None", f"'k' of corpora must return {TABLES}None)"),
         ("corpora", "[t, t, t]", f"'k' of corpora must return {TABLES}an object of the class list)"),
-        ("corpora", "dict(train=t, test=t)", f"{TABLES}one of train, test)"),
+        ("corpora", "dict(train=t, test=t)", f"{TABLES}its keys: ['train', 'test'])"),
         ("corpora", "dict(train=t, valid=t, test=t.to_pandas())", f"{TABLES}test: an object of the class DataFrame)"),
-        ("corpora", "dict(train=t, valid=t, test=t.rename_columns(['words']))", f"{TABLES}test: columns words)"),
+        ("corpora", "dict(train=t, valid=t, test=t.rename_columns(['words']))", f"{TABLES}columns of test: ['words'])"),
         ("tasks", "dict(train=t)", f"'k' of tasks must return {TASK}an object of the class dict)"),
-        ("tasks", "(dict(test=[1]), dict(kind='labels'))", f"{TASK}test: an object of the class list)"),
-        ("tasks", "(dict(test=t), dict(labels=2))", f"{TASK}facts: labels)"),
+        ("tasks", "(dict(test=[1]), dict(kind='labels'))", f"{TASK}test: [1])"),
+        ("tasks", "(dict(test=t), dict(labels=2))", f"{TASK}facts: {{'labels': 2}})"),
         ("probes", "None", f"'k' of probes must return {ROWS}None)"),
         ("probes", "dict(value=1.0)", f"'k' of probes must return {ROWS}{{'value': 1.0}})"),
-        ("probes", "[dict(value=1.0), 'value']", f"{ROWS}value)"),
+        ("probes", "[dict(value=1.0), 'value']", f"{ROWS}a row: 'value')"),
     ],
 )
 def test_what_a_function_of_ones_own_returns_is_checked(section, returned, message):

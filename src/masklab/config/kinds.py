@@ -53,12 +53,13 @@ class Kind:
         """What makes it, imported now."""
         return imported(self.make)
 
-    def refused(self, made, wanted: str) -> MaskLabError:
-        """The error where the user's function returned `made`: an object, or in words what it is."""
-        said = made if isinstance(made, str) else repr(made)
+    def refused(self, wanted: str, made, part: str = "") -> MaskLabError:
+        """The error where the user's function returned `made`, or has it in the named part of what it returned."""
+        said = repr(made)
         said = said if len(said) <= 80 and said.isprintable() else f"an object of the class {type(made).__name__}"
         where = f"{shown(self.file)}: " if self.file else ""
-        return MaskLabError(f"{where}{self.name!r} of {self.section} must return {wanted} (got {said})")
+        got = f"{part}: {said}" if part else said
+        return MaskLabError(f"{where}{self.name!r} of {self.section} must return {wanted} (got {got})")
 
     def entity(self) -> type | None:
         """The class of its settings; of a user's kind with the keys that all kinds of its section have."""

@@ -25,11 +25,11 @@ def _check(kind, made) -> None:
 
     wanted = f"a dictionary of {', '.join(SPLITS)}: Arrow tables with a column text, or symbols"
     if not isinstance(made, dict):
-        raise kind.refused(made, wanted)
+        raise kind.refused(wanted, made)
     if {*made} != {*SPLITS}:
-        raise kind.refused(f"one of {', '.join(map(str, made)) or 'nothing'}", wanted)
+        raise kind.refused(wanted, [*made], "its keys")
     for split, table in made.items():
         if not isinstance(table, pa.Table | pa.RecordBatchReader):
-            raise kind.refused(f"{split}: an object of the class {type(table).__name__}", wanted)
+            raise kind.refused(wanted, table, split)
         if not {"text", "symbols"} & {*table.schema.names}:
-            raise kind.refused(f"{split}: columns {', '.join(table.schema.names) or 'none'}", wanted)
+            raise kind.refused(wanted, table.schema.names, f"columns of {split}")

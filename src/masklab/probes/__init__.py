@@ -110,9 +110,9 @@ def run(context: Context) -> list[dict]:
         return made
     wanted = "a list of rows, each a dictionary of task, metric, value, n, ..."
     if not isinstance(made, Iterable) or isinstance(made, str | Mapping):
-        raise kind.refused(made, wanted)
+        raise kind.refused(wanted, made)
     rows = list(made)
     for row in rows:
         if not isinstance(row, dict):
-            raise kind.refused(row, wanted)
+            raise kind.refused(wanted, row, "a row")
     return rows

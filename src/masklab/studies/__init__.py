@@ -124,4 +124,4 @@ def _made_by(kind: kinds.Kind, view: View) -> list[Claim]:
         made = list(made) if isinstance(made, Iterable) else made
     if isinstance(made, list) and all(isinstance(claim, Claim) for claim in made):
         return made
-    raise kind.refused(made, "a list of own.Claim")
+    raise kind.refused("a list of own.Claim", made)

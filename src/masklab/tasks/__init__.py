@@ -36,13 +36,13 @@ def _check(kind, made) -> None:
 
     wanted = "two dictionaries: pandas or Arrow tables by split, and facts, `kind` among them"
     if not (isinstance(made, tuple | list) and len(made) == 2 and all(isinstance(each, dict) for each in made)):
-        raise kind.refused(made, wanted)
+        raise kind.refused(wanted, made)
     splits, facts = made
     for split, table in splits.items():
         if not hasattr(table, "to_parquet") and not isinstance(table, pa.Table):
-            raise kind.refused(f"{split}: an object of the class {type(table).__name__}", wanted)
+            raise kind.refused(wanted, table, split)
     if not isinstance(facts.get("kind"), str):
-        raise kind.refused(f"facts: {', '.join(map(str, facts)) or 'none'}", wanted)
+        raise kind.refused(wanted, facts, "facts")
 
 
 def write_task(folder, splits: dict, facts: dict) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from masklab.config.sources import matched
+from masklab.corpora import SPLITS
 from masklab.corpora.text.draws import held_out, within_budget
 from masklab.corpora.text.duplicates import without_duplicates
 from masklab.corpora.text.parts import Parts, read
@@ -22,8 +23,6 @@ from masklab.jobs.store import contents
 from masklab.rng import generator
 
 log = logging.getLogger("masklab")
-
-SPLITS = ("train", "valid", "test")
 
 
 def generate(config, name: str, seed: int, state_folder=None, progress=None) -> dict:
