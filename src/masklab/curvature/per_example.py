@@ -28,6 +28,14 @@ def counted(model) -> dict[str, nn.Parameter]:
     return {name: p for name, p in model.named_parameters() if not name.startswith("latent.")}
 
 
+def along(logits: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """A scalar whose gradients are J' v, J the Jacobian of the logits; v [B, V] has none.
+
+    Of a v that it is given as such torch compares the shape with sympy, whose import takes half a second.
+    """
+    return (logits * v).sum()
+
+
 class SquaredNorms:
     """Records a model's layers while it is open (`with SquaredNorms(model) as norms`).
 
@@ -99,7 +107,7 @@ class SquaredNorms:
         outputs.append(self.tokens)
         norms, vs = [], cotangents(logits.detach())
         for number, v in enumerate(vs, 1):
-            gradients = torch.autograd.grad(logits, outputs, v, retain_graph=number < len(vs))
+            gradients = torch.autograd.grad(along(logits, v), outputs, retain_graph=number < len(vs))
             norms.append(self._sum(ids, v, gradients))
         self.layers.clear()
         return torch.stack(norms)

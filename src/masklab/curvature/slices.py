@@ -5,7 +5,7 @@ import contextlib
 import torch
 from torch.nn import functional as F
 
-from masklab.curvature.per_example import counted
+from masklab.curvature.per_example import along, counted
 from masklab.curvature.trace import sign_scores
 
 
@@ -35,8 +35,8 @@ def top_direction(model, batches) -> dict[str, torch.Tensor]:
     rows = []
     for ids, lengths, at, signs in batches:
         logits = model(ids, lengths, at=at).logits
-        scores = sign_scores(logits.detach(), signs)
-        gradients = torch.autograd.grad(logits, parameters.values(), scores, allow_unused=True, materialize_grads=True)
+        score = along(logits, sign_scores(logits.detach(), signs))
+        gradients = torch.autograd.grad(score, parameters.values(), allow_unused=True, materialize_grads=True)
         rows.append(torch.cat([gradient.flatten() for gradient in gradients]))
     rows = torch.stack(rows)
     _, vectors = torch.linalg.eigh(rows @ rows.T)  # ascending

@@ -14,7 +14,7 @@ models that `per_example` does not cover take one ordinary backward pass per sma
 import numpy as np
 import torch
 
-from masklab.curvature.per_example import SquaredNorms, counted, covers
+from masklab.curvature.per_example import SquaredNorms, along, counted, covers
 from masklab.curvature.width import EXPONENTS, exponent
 from masklab.models.encoder import MaskedLM
 from masklab.tokenizers import MASK
@@ -77,7 +77,8 @@ def summed_norms(model: MaskedLM, ids, lengths, at, signs, scores=sign_scores) -
     """|| sum of gradients ||^2 / B of one batch, [1, 3] float64: one backward pass of any `MaskedLM`."""
     parameters = counted(model)
     logits = model(ids, lengths, at=at).logits
-    gradients = torch.autograd.grad(logits, parameters.values(), scores(logits.detach(), signs), allow_unused=True)
+    score = along(logits, scores(logits.detach(), signs))
+    gradients = torch.autograd.grad(score, parameters.values(), allow_unused=True)
     norms = torch.zeros(1, len(EXPONENTS), dtype=torch.float64)
     for (name, parameter), gradient in zip(parameters.items(), gradients, strict=True):
         if gradient is not None:

@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 import traceback
+import weakref
 from contextlib import suppress
 from pathlib import Path
 
@@ -117,8 +118,7 @@ def serve(path: str, parent: int) -> dict | None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how those in between ended
     path_of_modules = list(sys.path)  # imports add to it
     marks = preloaded.load()
-    gc.collect()
-    gc.freeze()
+    _settle()
     listener = socket.socket(socket.AF_UNIX)
     try:
         listener.bind(path)
@@ -129,34 +129,53 @@ def serve(path: str, parent: int) -> dict | None:
     while os.getppid() == parent:
         with suppress(TimeoutError):
             connection, _ = listener.accept()
-            if os.fork() == 0:
+            job = _received(connection)
+            if job and preloaded.ready_for(job["script"]):
+                _settle()
+            if job and os.fork() == 0:
                 listener.close()
-                return _between(connection) | {"path": path_of_modules, "marks": marks}
+                return _between(connection, job) | {"path": path_of_modules, "marks": marks}
+            for file in job["files"] if job else ():
+                os.close(file)
             connection.close()
     shutil.rmtree(Path(path).parent, ignore_errors=True)
     return None
 
 
-def _between(connection) -> dict:
+def _received(connection) -> dict | None:
+    """The job that `run` asks for; None if it has ended meanwhile."""
+    connection.settimeout(None)
+    files, sent = [], b""
+    with suppress(OSError):
+        head, files, *_ = socket.recv_fds(connection, SIZE.size, 3)
+        (size,) = SIZE.unpack(head.rjust(SIZE.size, b"\xff"))  # less came: it has ended
+        while len(sent) < size and (part := connection.recv(size - len(sent))):
+            sent += part
+        if 0 < len(sent) == size:
+            return json.loads(sent) | {"files": files}
+    for file in files:
+        os.close(file)
+    return None
+
+
+def _settle() -> None:
+    """Leave what was imported as it is: forks neither look through it for garbage nor take it down when they end."""
+    for finalizer in list(getattr(weakref.finalize, "_registry", ())):
+        finalizer.atexit = False
+    gc.collect()
+    gc.freeze()
+
+
+def _between(connection, asked: dict) -> dict:
     """Fork the job and wait for it and for the process that handed it over; only the job returns."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    connection.setblocking(True)
-    head, files, *_ = socket.recv_fds(connection, SIZE.size, 3)
-    if len(head) < SIZE.size:
-        os._exit(1)
-    (size,) = SIZE.unpack(head)
-    sent = b""
-    while len(sent) < size and (part := connection.recv(size - len(sent))):
-        sent += part
-    if len(sent) < size:
-        os._exit(1)
     between = os.getpid()
     if (job := os.fork()) == 0:
         connection.close()
         _end_with(between)
-        return json.loads(sent) | {"files": files}
-    for file in files:
+        return asked
+    for file in asked["files"]:
         os.close(file)
     ended = os.pidfd_open(job)
     if ended not in select.select([connection, ended], [], [])[0]:  # Snakemake has ended

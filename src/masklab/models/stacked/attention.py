@@ -77,8 +77,10 @@ class Attention:
         if keep is not None:
             dweights.mul_(keep[..., : k.shape[1]].reshape(dweights.shape))
         dscores = softmax_backward(dweights, weights)
-        dq, dk = product(dscores, k, self.scale), product(dscores.mT, q, self.scale)
-        return dscores, dq, dk, torch.bmm(kept.mT, g)
+        dq = product(dscores, k, self.scale)
+        if q.shape[1] == 1:  # sums of one term
+            return dscores, dq, (dscores.mT * q).mul_(self.scale), kept.mT * g
+        return dscores, dq, product(dscores.mT, q, self.scale), torch.bmm(kept.mT, g)
 
     def heads_first(self, x, shape):
         """[S, B M, H], or packed, -> [S n B, M, d]."""
