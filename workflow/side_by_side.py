@@ -3,7 +3,8 @@
 Each replicate keeps a job of its own, whose params and inputs know nothing of the others. What is changed is the order
 in which Snakemake's scheduler starts them: of the replicates of a recipe that are ready, one; the others when it has
 ended, and then they find their work done. It is told which ones these are (`masklab.jobs.stacks`). A recipe waits for
-replicates whose inputs are not yet made, as long as anything else is to be done.
+replicates whose inputs are not yet made, as long as anything else is to be done. Of the recipes that are ready those
+with the most work start first: begun last, a long one would leave the other cores idle.
 """
 
 import shutil
@@ -30,7 +31,10 @@ def install(workflow, config, pending) -> None:
     groups = _groups(recipes, workflow.cores)
     if groups:
         stacks.begin()
-        inside_snakemake.select_jobs(workflow, lambda choose: Selector(workflow, scheduler, groups, choose).select)
+        work = {recipe: _work(config, recipe) * len(jobs) for recipe, jobs in recipes.items()}
+        inside_snakemake.select_jobs(
+            workflow, lambda choose: Selector(workflow, scheduler, groups, work, choose).select
+        )
 
 
 def _has_gpu(config) -> bool:
@@ -40,6 +44,13 @@ def _has_gpu(config) -> bool:
 def _may_stack(config, recipe) -> bool:
     model = config.models[recipe]
     return may_stack(model, config.encoders[model.encoder], config.objectives[model.objective])
+
+
+def _work(config, recipe) -> float:
+    """What an update costs, products with weights and what goes number by number, times their number: an order."""
+    model = config.models[recipe]
+    encoder = config.encoders[model.encoder]
+    return model.steps * model.batch_size * encoder.layers * encoder.hidden * (encoder.hidden + 32)
 
 
 def _groups(recipes, cores: int) -> dict:
@@ -73,10 +84,14 @@ def _goes_on_alone(together: Path, job) -> bool:
 
 
 class Selector:
-    """The scheduler's choice of jobs to start, which lets one job of a group through at a time."""
+    """The scheduler's choice of jobs to start, which lets one job of a group through at a time.
 
-    def __init__(self, workflow, scheduler, groups, choose):
-        self.dag, self.scheduler, self.groups, self.choose = workflow.dag, scheduler, groups, choose
+    groups: job -> the jobs of its group; work: of each recipe's group; choose: Snakemake's own choice.
+    """
+
+    def __init__(self, workflow, scheduler, groups, work, choose):
+        self.dag, self.scheduler, self.cores = workflow.dag, scheduler, workflow.cores
+        self.groups, self.work, self.choose = groups, work, choose
 
     def select(self, jobs):
         """Jobs to start now, of those that are ready."""
@@ -92,7 +107,8 @@ class Selector:
         ready = {id(self.groups[job]): self.groups[job] for job in jobs if job in self.groups}
         ready = [group for group in ready.values() if not any(job in self.scheduler.running for job in group)]
         whole = [group for group in ready if all(job in jobs or job in self.scheduler.failed for job in group)]
-        candidates = [*free, *(self._first(group, jobs) for group in whole)]
+        whole.sort(key=lambda group: -self.work[group[0].wildcards.recipe])
+        candidates = [*free, *(self._first(group, jobs) for group in whole[: self.cores])]
         chosen = self.choose(candidates) if candidates else []
         if not (chosen or others or self.scheduler.running) and len(whole) < len(ready):  # nothing else is to be done
             chosen = self.choose([self._first(group, jobs) for group in ready])

@@ -9,6 +9,7 @@ rule causal_model:
         manifest=R("causal_models/{causal}/manifest.json"),
     log:
         R("logs/causal_models/{causal}.log"),
+    priority: BEFORE_PRETRAINING
     threads: settings.threads
     resources:
         **cluster.asks("causal_model"),

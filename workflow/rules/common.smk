@@ -52,6 +52,10 @@ except MaskLabError as error:
     sys.exit(error.said)
 
 
+# Of the jobs that are ready those start first that the long ones wait for, then the long ones themselves.
+BEFORE_PRETRAINING, PRETRAINING = 2, 1
+
+
 wildcard_constraints:
     corpus=instances(settings, "corpora"),
     tokenizer=instances(settings, "tokenizers"),

@@ -10,6 +10,7 @@ rule corpus:
         test=R("corpora/{corpus}/test.parquet"),
     log:
         R("logs/corpora/{corpus}.log"),
+    priority: BEFORE_PRETRAINING
     threads: lambda w: settings.threads if paths.is_causal(w.corpus) else 1
     resources:
         **cluster.asks("corpus", cluster.sort_of_corpus),
@@ -42,6 +43,7 @@ rule tokens:
         ),
     log:
         R("logs/tokens/{corpus}/{tokenizer}.log"),
+    priority: BEFORE_PRETRAINING
     threads: settings.threads
     resources:
         **cluster.asks("tokens"),

@@ -10,6 +10,7 @@ rule dictionary:
         facts=R("dictionaries/{dictionary}/r{replicate}/dictionary.json"),
     log:
         R("logs/dictionaries/{dictionary}/r{replicate}.log"),
+    priority: BEFORE_PRETRAINING
     threads: settings.threads
     resources:
         **cluster.asks("dictionary"),
@@ -38,6 +39,7 @@ rule codes:
         facts=R("codes/{dictionary}/r{replicate}/codes.json"),
     log:
         R("logs/codes/{dictionary}/r{replicate}.log"),
+    priority: BEFORE_PRETRAINING
     threads: settings.threads
     resources:
         **cluster.asks("codes"),
@@ -67,6 +69,7 @@ rule masked_codes:
         facts=R("codes/{dictionary}/{masks}/r{replicate}/codes.json"),
     log:
         R("logs/codes/{dictionary}/{masks}/r{replicate}.log"),
+    priority: BEFORE_PRETRAINING
     threads: settings.threads
     resources:
         **cluster.asks("masked_codes"),

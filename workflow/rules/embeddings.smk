@@ -9,6 +9,7 @@ rule embeddings:
         facts=R("embeddings/{embeddings}/r{replicate}/embeddings.json"),
     log:
         R("logs/embeddings/{embeddings}/r{replicate}.log"),
+    priority: BEFORE_PRETRAINING
     resources:
         **cluster.asks("embeddings"),
     params:

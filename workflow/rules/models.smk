@@ -10,6 +10,7 @@ rule pretrain:
         metrics=R("models/{recipe}/r{replicate}/metrics.parquet"),
     log:
         R("logs/models/{recipe}/r{replicate}.log"),
+    priority: PRETRAINING
     threads: lambda w: settings.threads * settings.models[w.recipe].here
     resources:
         **cluster.asks("pretrain"),

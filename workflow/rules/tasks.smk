@@ -9,6 +9,7 @@ rule task:
         test=R("tasks/{task}/test.parquet"),
     log:
         R("logs/tasks/{task}.log"),
+    priority: BEFORE_PRETRAINING
     resources:
         **cluster.asks("task"),
     params:

@@ -10,6 +10,7 @@ rule tokenizer:
         special=R("tokenizers/{tokenizer}/special_tokens_map.json"),
     log:
         R("logs/tokenizers/{tokenizer}.log"),
+    priority: BEFORE_PRETRAINING
     resources:
         **cluster.asks("tokenizer"),
     params:
