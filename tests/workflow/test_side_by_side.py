@@ -9,7 +9,7 @@ import pytest
 import running
 import yaml
 from running import messages
-from test_replicates_workflow import CONFIG, changed
+from test_replicates_workflow import CONFIG, MODEL, changed
 
 from masklab.files import read_json
 
@@ -46,6 +46,18 @@ def test_one_job_trains_all_and_more_replicates_remake_none(tmp_path):
     assert {"pre-training base r1", "pre-training base r2"} <= set(messages(said))
     running.snakemake(tmp_path, alone, *manifests(["base"], [1, 2]))
     assert not any("side by side" in log.read_text() for log in tmp_path.glob("results/logs/models/base/r[12].log"))
+
+
+def test_what_is_waited_for_starts_first_and_then_the_longest(tmp_path, monkeypatch):
+    monkeypatch.setenv("MASKLAB_STORE", "off")
+    more = {"short": MODEL | {"checkpoints": [4]}, "long": MODEL | {"steps": 30}}
+    config = CONFIG | {"models": more | CONFIG["models"]}
+    probed = "results/scores/linear/short/r1/all.parquet"
+    trained = [f"results/models/{recipe}/r2/manifest.json" for recipe in ("long", "short")]
+    running.snakemake(tmp_path, config, "--cores", "1", *manifests(["short", "long"], [1, 2]), probed)
+    order = ["results/tasks/p/task.json", *trained, probed]
+    times = [(tmp_path / file).stat().st_mtime_ns for file in order]
+    assert times == sorted(times)
 
 
 def test_who_trains_beside_a_replicate_changes_nothing_that_it_leaves(tmp_path, monkeypatch):
