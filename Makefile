@@ -50,6 +50,7 @@ $(VENV)/.done: $(wildcard envs/lock*.txt) pyproject.toml
 	$(LOCKED) -r envs/lock.txt
 	if $(BIN)/python -c '$(CUDA)'; then $(LOCKED) -r envs/lock-cuda.txt; fi
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	-$(BIN)/python -m masklab.compile_ahead
 	touch $@
 
 .PHONY: run test test-workflow test-newest setup

@@ -26,7 +26,7 @@ FLOORS = [
     ["claims", "report"],
     ["studies"],
     ["own", "pages", "plan", "notebook", "export", "new"],
-    ["compare", "properties"],
+    ["compare", "compile_ahead", "properties"],
     ["cli", "template"],
 ]
 HEIGHT = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
