@@ -108,7 +108,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "add('embeddings.word', 3, 2 * (v.gather(1, ids) * (d @ transformed[:, :, None])[..., 0]).sum(-1))": NAMED,
         "add('embeddings.word' if self.tied else 'head.weight', 3, length * transformed.square().sum(-1))": NAMED,
         "add('head.bias', 2, length)": NAMED,
-        "gradients = torch.autograd.grad(logits, outputs, v, retain_graph=number <= len(vs))": "memory that is kept a moment longer",
+        "gradients = torch.autograd.grad(along(logits, v), outputs, retain_graph=number <= len(vs))": "memory that is kept a moment longer",
         "parameter.requires_grad_(True)": "gradients that nobody asks for are not formed",
         "handle = embeddings.norm.register_forward_pre_hook(lambda module, args: self._begin(args[0]), prepend=False)": "it is the only one",
         "add('embeddings.word' if self.tied else 'head.weight', 2, length * transformed.square().sum(+1))": LAST,
