@@ -115,7 +115,7 @@ import sys
 print("numba.core.typing.builtins" in sys.modules)
 """
 FINALIZERS = """
-import tempfile, time, weakref
+import tempfile, weakref
 imported = sum(one.atexit for one in weakref.finalize._registry)
 folder = tempfile.TemporaryDirectory()
 print(imported, folder.name)

@@ -47,7 +47,10 @@ def _may_stack(config, recipe) -> bool:
 
 
 def _work(config, recipe) -> float:
-    """What an update costs, products with weights and what goes number by number, times their number: an order."""
+    """What an update costs, products with weights and what goes number by number, times their number: an order.
+
+    The plan of the run (`masklab.jobs.remaining`) knows more, and comes seconds after the first choice.
+    """
     model = config.models[recipe]
     encoder = config.encoders[model.encoder]
     return model.steps * model.batch_size * encoder.layers * encoder.hidden * (encoder.hidden + 32)

@@ -1,4 +1,4 @@
-"""Compile once what numba would compile in the first jobs of a checkout, in several of them at the same time.
+"""Compile ahead what numba would else compile in the first jobs of a checkout, in several of them at once.
 
 `make setup` runs `python -m masklab.compile_ahead`. Inputs as small as can be, of the types that jobs have, go
 through what is compiled for grammars and for sparse codes; numba keeps the machine code beside the source. What is not

@@ -50,13 +50,12 @@ def test_one_job_trains_all_and_more_replicates_remake_none(tmp_path):
 
 def test_what_is_waited_for_starts_first_and_then_the_longest(tmp_path, monkeypatch):
     monkeypatch.setenv("MASKLAB_STORE", "off")
-    more = {"short": MODEL | {"checkpoints": [4]}, "long": MODEL | {"steps": 30}}
-    config = CONFIG | {"models": more | CONFIG["models"]}
-    probed = "results/scores/linear/short/r1/all.parquet"
-    trained = [f"results/models/{recipe}/r2/manifest.json" for recipe in ("long", "short")]
-    running.snakemake(tmp_path, config, "--cores", "1", *manifests(["short", "long"], [1, 2]), probed)
-    order = ["results/tasks/p/task.json", *trained, probed]
-    times = [(tmp_path / file).stat().st_mtime_ns for file in order]
+    recipes = {f"of-{steps}": MODEL | {"steps": steps, "checkpoints": [steps]} for steps in (16, 40, 8, 32, 24)}
+    config = CONFIG | {"models": recipes | CONFIG["models"]}
+    probed = "results/scores/linear/of-40/r1/all.parquet"
+    running.snakemake(tmp_path, config, "--cores", "1", *manifests(recipes, [1, 2]), probed)
+    trained = [f"results/models/of-{steps}/r2/manifest.json" for steps in (40, 32, 24, 16, 8)]
+    times = [(tmp_path / file).stat().st_mtime_ns for file in ["results/tasks/p/task.json", *trained, probed]]
     assert times == sorted(times)
 
 

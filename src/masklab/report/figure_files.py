@@ -24,6 +24,6 @@ def write_figure(figure: Figure, data: pd.DataFrame, stem) -> None:
             figure.savefig(drawn, format=kind, metadata=metadata)
             with atomic(f"{stem}.{kind}") as temporary:
                 temporary.write_bytes(drawn.getbuffer())
-            figure.set_layout_engine("none")  # the second is laid out as the first: laying out is half of drawing
+            figure.set_layout_engine("none")  # the second is laid out as the first: laying out is a third of drawing
     write_parquet(data, f"{stem}.parquet")
     write_csv(data, f"{stem}.csv")
