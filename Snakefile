@@ -45,6 +45,7 @@ onstart:
     jobs = {workflow.dag.jobid(job): (job.rule.name, dict(job.wildcards.items())) for job in pending if job.log}
     remaining.expect(jobs, plain(settings.raw), cluster.planned_device())
     if not workflow.local_exec:
+        paths.checkout.keep()
         watch(inside_snakemake.executor(workflow))
         remember_code(job.params.code for job in pending if "code" in job.params.keys())
 

@@ -1,5 +1,7 @@
 """Code by its meaning: what changes a fingerprint, and what belongs to a job's code."""
 
+import ast
+import json
 import pickle
 import shutil
 from pathlib import Path
@@ -181,6 +183,31 @@ def test_what_a_module_within_a_users_package_imports_counts(checkout, line, rea
     found = code(checkout, str(checkout / "mine/mine.py"))
     edit(checkout, f"mine/{read}", "1", "2")
     assert code(checkout, str(checkout / "mine/mine.py")) != found
+
+
+def test_what_a_file_says_is_kept_and_known_again_by_its_text(checkout, monkeypatch):
+    sources = Sources(checkout, checkout / "scripts")
+    mine = str(checkout / "mine/mine.py")
+    found = sources.of("train.py", mine)
+    sources.keep()
+    kept = checkout / "masklab/__pycache__/syntax.json"
+    assert {str(checkout / name) for name in ("masklab/loop.py", "mine/helper.py")} < set(json.loads(kept.read_text()))
+    parse, parsed = ast.parse, []
+    monkeypatch.setattr(ast, "parse", lambda text, name: parsed.append(Path(name).name) or parse(text, name))
+    assert code(checkout, mine).modules == found.modules and not parsed
+    edit(checkout, "masklab/lazy.py", "return a", "return b")  # of the same length, perhaps in the same instant
+    edit(checkout, "masklab/config/references.py", "STEPS = 5", "STEPS = 6")
+    again = Sources(checkout, checkout / "scripts")
+    changed = again.of("train.py", mine).modules
+    assert parsed == ["lazy.py", "references.py"] or parsed == ["references.py", "lazy.py"]
+    differing = {part for part in changed if changed[part] != found.modules[part]}
+    assert differing == {"masklab.lazy", "masklab.config.references:STEPS"}
+    (checkout / "mine/helper.py").unlink()
+    again.keep()
+    assert not [name for name in json.loads(kept.read_text()) if "helper" in name]
+    for broken in ("{", "[]", json.dumps(dict.fromkeys(json.loads(kept.read_text()), 1))):
+        kept.write_text(broken)
+        assert code(checkout).modules.items() < changed.items()
 
 
 def test_users_files_of_one_name_are_told_apart(checkout):

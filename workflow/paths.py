@@ -1,5 +1,6 @@
 """Where artifacts lie, and what the job of each reads and is made from. Read at parse time: light imports only."""
 
+import atexit
 import functools
 import re
 from pathlib import Path
@@ -47,8 +48,10 @@ RULES: dict[str, type[Artifact]] = {
 
 @functools.cache
 def checkout() -> Sources:
-    """The code of this checkout, read once."""
-    return Sources(HERE.parent / "src", HERE / "scripts")
+    """The code of this checkout, read once; what this command found of it is left for the next."""
+    sources = Sources(HERE.parent / "src", HERE / "scripts")
+    atexit.register(sources.keep)
+    return sources
 
 
 class Paths:

@@ -8,13 +8,12 @@ the job uses, which no import shows. Each is known by its syntax tree, without c
 Light, since the workflow asks while it is parsed.
 """
 
-import ast
-import hashlib
 import os
 import time
 from pathlib import Path
 
 from masklab.files import fingerprint
+from masklab.jobs.syntax import DIGITS, Texts
 
 # What cannot change a result: it reports (progress, errors), keeps the books (provenance, store, this module), starts
 # jobs (`_job`, warm), plans or is asked by hand (plan, cli, status, document), or says where code lies that counts
@@ -24,11 +23,11 @@ NOTHING = ("_job", "masklab.cli", "masklab.compare", "masklab.config.check_kinds
            "masklab.jobs.housekeeping", "masklab.jobs.lacking",
            "masklab.jobs.locks", "masklab.jobs.progress", "masklab.jobs.provenance",
            "masklab.jobs.queued", "masklab.jobs.remaining",
-           "masklab.jobs.run_log", "masklab.jobs.status", "masklab.jobs.store", "masklab.jobs.underway",
+           "masklab.jobs.run_log", "masklab.jobs.status", "masklab.jobs.store", "masklab.jobs.syntax",
+           "masklab.jobs.underway",
            "masklab.jobs.warm", "masklab.plan")  # fmt: skip
 BY_NAME = "masklab.config"  # the package of which only what is used counts
 SCRIPTS = "workflow/scripts/"  # before the name of a script in a record
-DIGITS = 16
 BEGAN = "MASKLAB_BEGAN"  # in the environment of a run: when its Snakemake began to read the code
 
 
@@ -55,7 +54,7 @@ class Sources:
 
     def __init__(self, library, scripts):
         self.library, self.scripts = Path(library), Path(scripts)
-        self._trees, self._parts, self._codes = {}, {}, {}
+        self._texts, self._parts, self._codes = Texts(self.library / "masklab/__pycache__/syntax.json"), {}, {}
 
     def of(self, script: str, *roots: str, files=()) -> Code:
         """The code of a job.
@@ -67,6 +66,10 @@ class Sources:
         if key not in self._codes:
             self._codes[key] = Code.of(self._closure([script, *roots], files))
         return self._codes[key]
+
+    def keep(self) -> None:
+        """Leave what was found of the files for the next command."""
+        self._texts.keep()
 
     def _closure(self, roots, files=()):
         waiting = [part for root in roots for part in self._start(root)]
@@ -121,57 +124,23 @@ class Sources:
 
     def _whole(self, part):
         file = self._file(part)
-        tree = self._tree(file)
-        return mark(tree), self._imported(tree, file if part.endswith(".py") else None)
+        found = self._texts.whole(file)
+        return found.mark, self._imported(found.imports, file if part.endswith(".py") else None)
 
     def _one(self, module, name):
-        statements = self._bindings(module).get(name)
-        if statements is None:  # made at run time
+        found = self._texts.names(self._file(module)).get(name)
+        if found is None:  # made at run time
             return self._whole(module)
-        used, kept = [], []
-        for statement in statements:
-            if not isinstance(statement, ast.Import | ast.ImportFrom):
-                kept.append(statement)
-                used += self._imported(statement)
-                used += [f"{module}:{other}" for other in self._mentioned(statement, module) if other != name]
-            else:
-                used += self._imported(statement, only=name)
-        return (mark(ast.Module(kept, [])) if kept else None), used
+        return found.mark, self._imported(found.imports) + [f"{module}:{other}" for other in found.mentioned]
 
-    def _mentioned(self, statement, module):
-        """Names of the module that a statement mentions, in annotations that are strings too."""
-        bound = self._bindings(module)
-        for node in ast.walk(statement):
-            name = node.id if isinstance(node, ast.Name) else getattr(node, "value", None)
-            if isinstance(node, ast.Name | ast.Constant) and isinstance(name, str) and name in bound:
-                yield name
-
-    def _bindings(self, module):
-        """Name -> the statements of a module that bind it."""
-        bindings = {}
-        for statement in _statements(self._tree(self._file(module)).body):
-            for name in _bound(statement):
-                bindings.setdefault(name, []).append(statement)
-        return bindings
-
-    def _imported(self, tree, file=None, only=None):
-        """Parts that the imports in a tree stand for.
-
-        file: the user's file that it is of, whose neighbours count; only: imports of this name.
-        """
+    def _imported(self, imports, file=None):
+        """Parts that imports stand for; file: the user's file that they are in, whose neighbours count."""
         parts = []
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    parts += self._named(alias.name, None, file)
-            elif isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    if only not in (None, alias.asname or alias.name):
-                        continue
-                    if not node.level:
-                        parts += self._named(node.module, alias.name, file)
-                    elif file is not None:
-                        parts += _relative(node.module, alias.name, file, node.level)
+        for module, name, level in imports:
+            if not level:
+                parts += self._named(module, name, file)
+            elif file is not None:
+                parts += _relative(module, name, file, level)
         return parts
 
     def _named(self, module, name=None, file=None):
@@ -198,11 +167,6 @@ class Sources:
             return None
         base = self.library / Path(*part.split("."))
         return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
-
-    def _tree(self, file):
-        if file not in self._trees:
-            self._trees[file] = ast.parse(file.read_text(encoding="utf-8"), str(file))
-        return self._trees[file]
 
 
 def today(noted: dict[str, str], files, root: str) -> dict[str, str]:
@@ -289,53 +253,3 @@ def _below(folder, parts) -> list[str]:
         base = folder / Path(*parts[:depth])
         found += [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()][:1]
     return list(map(str, found))
-
-
-def mark(tree: ast.AST) -> str:
-    """Fingerprint of what a syntax tree means. It does not depend on Python's version as `ast.dump` does."""
-    return hashlib.sha256(repr(_plain(tree)).encode()).hexdigest()[:DIGITS]
-
-
-def _plain(node):
-    """A tree as nested tuples, without the fields that are empty or mean nothing."""
-    if isinstance(node, list):
-        return [_plain(part) for part in node if not _is_text(part)]
-    if not isinstance(node, ast.AST):
-        return node
-    fields = [type(node).__name__]
-    for name, value in ast.iter_fields(node):
-        if name == "keywords" and _is_field(node):
-            value = [keyword for keyword in value if keyword.arg != "description"]
-        if value is not None and value != [] and name not in ("ctx", "kind", "type_comment"):
-            fields += (name, _plain(value))
-    return tuple(fields)
-
-
-def _is_field(node):
-    """A call of `Field`, or of `own.Field` as in a user's file."""
-    called = node.func if isinstance(node, ast.Call) else None
-    return (getattr(called, "id", None) or getattr(called, "attr", None)) == "Field"
-
-
-def _is_text(node):
-    """A docstring, or any other string that stands alone."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-
-
-def _statements(body):
-    """Statements of a module, those within its `if` and `try` too."""
-    for statement in body:
-        if isinstance(statement, ast.If | ast.Try):
-            for part in (statement.body, statement.orelse, *(h.body for h in getattr(statement, "handlers", ()))):
-                yield from _statements(part)
-        else:
-            yield statement
-
-
-def _bound(statement):
-    """Names that a statement binds."""
-    if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        return [statement.name]
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        return [alias.asname or alias.name.partition(".")[0] for alias in statement.names]
-    return [node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
