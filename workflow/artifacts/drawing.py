@@ -37,9 +37,15 @@ class Figure(_OfAStudy):
     place, script, files = "figures/{study}/{figure}", "figure.py", r"\.(?:pdf|png|parquet|csv)"
     section, what = "figures", "figure"
 
+    def __init__(self, paths):
+        super().__init__(paths)
+        self._found = functools.cache(self._find)
+
     def item(self, names):
         """The figure or table, and the part of its study that it shows."""
-        study, name = names["study"], names[self.what]
+        return self._found(names["study"], names[self.what])
+
+    def _find(self, study, name):
         item = find(study, self.config.studies[study], self.section, name)
         try:
             return item, item.part(self.view(study))
@@ -74,7 +80,11 @@ class Table(Figure):
 class StudyClaims(_OfAStudy):
     place, script, files = "claims/{study}", "claims.py", r"\.(?:parquet|csv|md|html)"
 
-    def part(self, study):
+    def __init__(self, paths):
+        super().__init__(paths)
+        self.part = functools.cache(self._part)
+
+    def _part(self, study):
         """(claims, (probe, recipe) pairs that they read, the part of the study that these are of)."""
         view, declared = self.view(study), self.config.studies[study]
         claims = claims_of(study, declared, view)
