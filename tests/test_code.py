@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from masklab.config import kinds
-from masklab.jobs.code import NOTHING, Code, Sources
+from masklab.jobs.code import NOTHING, Code, Sources, is_of_user, today
 
 ROOT = Path(__file__).parents[1]
 FILES = {
@@ -208,6 +208,109 @@ def test_what_a_file_says_is_kept_and_known_again_by_its_text(checkout, monkeypa
     for broken in ("{", "[]", json.dumps(dict.fromkeys(json.loads(kept.read_text()), 1))):
         kept.write_text(broken)
         assert code(checkout).modules.items() < changed.items()
+
+
+OWN = """
+import functools
+import helper
+import painted
+from masklab import own
+SIZE = 3
+TABLE = {"a": 1}
+class Shifts(own.Entity):
+    rate: float = 1
+@own.corpus("shifts", Shifts)
+def generate(config, name, seed):
+    return used(SIZE) + helper.A
+@functools.cache
+def used(n):
+    return n
+def choose(view):
+    return LABEL
+LABEL = "MRR"
+@own.figure("drawn", choose)
+def draw(results, chosen):
+    return painted, other()
+def other():
+    return TABLE
+"""
+
+
+@pytest.fixture
+def own(checkout):
+    for name, text in (("own", OWN), ("painted", "COLOUR = 1"), ("registry", "def rule(f): return f")):
+        (checkout / f"mine/{name}.py").write_text(text)
+    return checkout
+
+
+def of_own(checkout, name):
+    return code(checkout, f"{checkout}/mine/own.py:{name}").modules
+
+
+def test_of_a_users_file_what_makes_a_kind_counts_and_what_it_uses(own):
+    of_users = {part for part in of_own(own, "generate") if not part.startswith(("masklab", "workflow"))}
+    names = {f"own.py:{name}" for name in ("generate", "used", "SIZE", "Shifts", "<module>")}
+    assert of_users == {*names, "helper.py"}
+    of_users = {part for part in of_own(own, "draw") if not part.startswith(("masklab", "workflow"))}
+    assert of_users == {
+        *(f"own.py:{name}" for name in ("draw", "choose", "LABEL", "other", "TABLE", "<module>")),
+        "painted.py",
+    }
+
+
+BOTH = {"generate", "draw"}
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "differs"),
+    [
+        ("own", '"MRR"', '"MRR of the last word"', {"draw"}),
+        ("own", "return painted, other()", "return other(), painted", {"draw"}),
+        ("own", "{'a': 1}".replace("'", '"'), "{}", {"draw"}),
+        ("own", "def other():", "def more():\n    pass\ndef other():", set()),
+        ("painted", "1", "2", {"draw"}),
+        ("own", "SIZE = 3", "SIZE = 4", {"generate"}),
+        ("own", "return n", "return -n", {"generate"}),
+        ("own", "rate: float = 1", "rate: float = 2", {"generate"}),
+        ("own", "+ helper.A", "- helper.A", {"generate"}),
+        ("own", "import painted", "import painted, registry", BOTH),
+        ("own", "def other():", "helper.A = 2\ndef other():", BOTH),
+        ("own", "def other():", "TABLE[1] = 2\ndef other():", BOTH),
+        ("own", "def other():", "MADE = used(2)\ndef other():", BOTH),
+        ("own", "def other():", "for _ in range(2):\n    pass\ndef other():", BOTH),
+        ("own", "SIZE = 3", "if used:\n    SIZE = 3", BOTH),
+        ("own", "def other():", "from registry import rule\n@rule\ndef more(): pass\ndef other():", BOTH),
+        ("own", "def other():", "import registry\nclass More(registry.Base): pass\ndef other():", BOTH),
+        ("own", "def other():", "class More:\n    print(1)\ndef other():", BOTH),
+        ("own", "return painted, other()", "return globals()", BOTH),
+    ],
+)  # fmt: skip
+def test_an_edit_of_a_users_file_changes_what_it_can_change(own, file, before, after, differs):
+    names = ("generate", "draw")
+    found = {name: of_own(own, name) for name in names}
+    edit(own, f"mine/{file}.py", before, after)
+    assert {name for name in names if of_own(own, name) != found[name]} == differs
+
+
+def test_a_file_that_may_reach_all_that_it_holds_counts_as_a_whole(own):
+    whole = {"own.py", "helper.py", "painted.py"}
+    assert whole < of_own(own, "made_at_run_time").keys() and not whole < of_own(own, "generate").keys()
+    before = "n"
+    for after in ("n.eval()", "n.modules()", "sys.modules", "n.__dict__", "eval(n)", "sorted(n, metaclass=n)"):
+        edit(own, "mine/own.py", f"return {before}\n", f"return {after}\n")
+        before, methods = after, after in ("n.eval()", "n.modules()")
+        assert (whole < of_own(own, "generate").keys()) != methods, after
+
+
+def test_a_record_of_parts_of_a_users_file_is_compared_with_the_file_of_today(own):
+    file = str(own / "mine/own.py")
+    noted = {part: mark for part, mark in of_own(own, "generate").items() if is_of_user(part)}
+    assert today(noted, [file], "") == noted
+    edit(own, "mine/own.py", "return n", "return -n")
+    edit(own, "mine/own.py", "painted, other()", "painted")
+    edit(own, "mine/own.py", "SIZE = 3", "")
+    now = today(noted, [file], "")
+    assert {part for part in noted if now.get(part) != noted[part]} == {"own.py:used", "own.py:SIZE"}
 
 
 def test_users_files_of_one_name_are_told_apart(checkout):

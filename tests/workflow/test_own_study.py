@@ -85,7 +85,12 @@ def test_a_second_run_has_nothing_to_do_and_their_code_counts_as_ours(mine):
     assert "Nothing to be done" in snakemake(mine, *whole)
     (mine / "spans.py").write_text(source.replace("length: own.Count = 3", "length: own.Count = 4"))
     again = jobs(snakemake(mine, *whole))
-    assert again["pretrain"] >= 3 and "tokenizer" in again  # a file of one's own counts as a whole
+    assert again["pretrain"] == 3 and not {"corpus", "tokenizer"} & again.keys()  # of one recipe, and what is below
+    (mine / "spans.py").write_text(source.replace('"Tokens of a span', '"The tokens of a span'))
+    again = jobs(snakemake(mine, *whole)).keys() - {"spans"}
+    assert again == {"figure", "study_claims"}  # the claim names the figure
+    (mine / "spans.py").write_text(source.replace("import numpy", "print()\nimport numpy"))
+    assert "corpus" in jobs(snakemake(mine, *whole))  # what a file does when it is imported may reach everything
     (mine / "spans.py").write_text(source)
     assert "Nothing to be done" in snakemake(mine, *whole)
 

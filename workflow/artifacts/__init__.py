@@ -62,5 +62,5 @@ def of_kind(kind) -> list[str]:
     if isinstance(kind.settings, str):
         parts.append(kind.settings)
     if kind.file:
-        parts.append(kind.file)
+        parts.append(kind.part())
     return parts

@@ -65,8 +65,15 @@ class Kind:
         """The class of its settings; of a user's kind with the keys that all kinds of its section have."""
         return imported(self.settings) if isinstance(self.settings, str) else _complete(self)
 
+    def part(self) -> str:
+        """What counts of the user's file: what makes the kind, "mine.py:draw", or all of it if that is not of it."""
+        make = getattr(self.make, "make", self.make)  # of a figure or a table
+        name = getattr(make, "__name__", "")
+        is_its = name.isidentifier() and make.__qualname__ == name and _modules.get(make.__module__) == self.file
+        return f"{self.file}:{name}" if is_its else self.file
+
     def code(self) -> tuple[str, ...]:
-        """Modules that its artifacts are made by; of a user's kind none: the file itself counts."""
+        """Modules that its artifacts are made by; of a user's kind none: `part` counts."""
         modules = (self.make.partition(":")[0],) if isinstance(self.make, str) else ()
         return (*modules, *self.modules)
 

@@ -4,6 +4,8 @@ A job's code is its script, every masklab module that this imports, directly or 
 the job uses, which no import shows. Each is known by its syntax tree, without comments, docstrings, positions and the
 `description` of a config key; so only an edit that can change what Python does changes the fingerprint. Of
 `masklab.config` only what is used counts, not whole files: a class of the schema, a function, and what these refer to.
+So it is in a user's file: the function or class that makes a kind, what it mentions, and what the file does when it is
+imported; an edit to a figure trains nothing again.
 
 Light, since the workflow asks while it is parsed.
 """
@@ -13,7 +15,7 @@ import time
 from pathlib import Path
 
 from masklab.files import fingerprint
-from masklab.jobs.syntax import DIGITS, Texts
+from masklab.jobs.syntax import DIGITS, MODULE, Texts
 
 # What cannot change a result: it reports (progress, errors), keeps the books (provenance, store, this module), starts
 # jobs (`_job`, warm), plans or is asked by hand (plan, cli, status, document), or says where code lies that counts
@@ -59,7 +61,8 @@ class Sources:
     def of(self, script: str, *roots: str, files=()) -> Code:
         """The code of a job.
 
-        roots: what it uses beside its script: "module", "module:name", or the absolute path of a user's file.
+        roots: what it uses beside its script: "module", "module:name", or a user's file by its absolute path, alone or
+        with a name of it ("/home/me/mine.py:draw").
         files: all files of the user's that the config names, among which those of the roots are told apart by name.
         """
         key = (script, tuple(files), *sorted(set(roots)))
@@ -83,9 +86,9 @@ class Sources:
                 if other not in seen:
                     seen.add(other)
                     waiting.append(other)
-        own = list(dict.fromkeys([*files, *(root for root in roots if os.path.isabs(root))]))
+        own = list(dict.fromkeys([*files, *(cut(root)[0] for root in roots if os.path.isabs(root))]))
         called = self._names(own) if any(map(os.path.isabs, meanings)) else {}
-        return {called.get(part) or self._called(part): meaning for part, meaning in meanings.items()}
+        return {self._called(part, called): meaning for part, meaning in meanings.items()}
 
     def _names(self, files) -> dict[str, str]:
         """What a user's files, and those that they import from beside themselves, are called in a record.
@@ -101,37 +104,47 @@ class Sources:
         return told_apart(found) | told_apart(files)
 
     def _start(self, root):
-        if root.endswith(".py"):
-            return [root]
-        module, _, name = root.partition(":")
-        return self._named(module, name or None)
+        of, name = cut(root)
+        if not of.endswith(".py"):
+            return self._named(of, name)
+        known = self._texts.names(self._file(of)) if name else {}
+        return [root, f"{of}:{MODULE}"] if {name, MODULE} <= known.keys() else [of]
 
-    def _called(self, part):
-        """What a part is called in a record, the same in every checkout."""
-        if not part.endswith(".py"):
+    def _called(self, part, called):
+        """What a part is called in a record, the same in every checkout; called: of a user's files."""
+        of, name = cut(part)
+        if not of.endswith(".py"):
             return part
-        own = not Path(part).is_absolute() or Path(part).parent == self.scripts  # a script, or what one imports
-        return (SCRIPTS if own else "") + Path(part).name
+        own = not Path(of).is_absolute() or Path(of).parent == self.scripts  # a script, or what one imports
+        return (called.get(of) or (SCRIPTS if own else "") + Path(of).name) + (f":{name}" if name else "")
 
     # --- parts: a whole file, or "module:name", what one name of a module stands for ---
 
     def _part(self, part):
         """(fingerprint or None, the parts that it uses)."""
         if part not in self._parts:
-            module, _, name = part.partition(":")
-            self._parts[part] = self._one(module, name) if name else self._whole(part)
+            of, name = cut(part)
+            self._parts[part] = self._one(of, name) if name else self._whole(part)
         return self._parts[part]
+
+    def _of_user(self, file, name) -> str | None:
+        """Fingerprint of a user's file, or of a name of it; None: it has no such name."""
+        if name and name not in self._texts.names(self._file(file)):
+            return None
+        return self._part(f"{file}:{name}" if name else file)[0]
 
     def _whole(self, part):
         file = self._file(part)
         found = self._texts.whole(file)
         return found.mark, self._imported(found.imports, file if part.endswith(".py") else None)
 
-    def _one(self, module, name):
-        found = self._texts.names(self._file(module)).get(name)
+    def _one(self, of, name):
+        file = self._file(of)
+        found = self._texts.names(file).get(name)
         if found is None:  # made at run time
-            return self._whole(module)
-        return found.mark, self._imported(found.imports) + [f"{module}:{other}" for other in found.mentioned]
+            return self._whole(of)
+        used = self._imported(found.imports, file if of.endswith(".py") else None)
+        return found.mark, used + [f"{of}:{other}" for other in found.mentioned]
 
     def _imported(self, imports, file=None):
         """Parts that imports stand for; file: the user's file that they are in, whose neighbours count."""
@@ -183,10 +196,10 @@ def today(noted: dict[str, str], files, root: str) -> dict[str, str]:
     places = {name: file for file, name in sources._names(there).items()}
     now = {}
     for part, then in noted.items():
-        ours = part.partition(".")[0] == "masklab"
-        if part in places:
-            now[part] = sources._part(places[part])[0]
-        elif ours and sources._file(part.partition(":")[0]):
+        (of, name), ours = cut(part), part.partition(".")[0] == "masklab"
+        if of in places:
+            now[part] = sources._of_user(places[of], name)
+        elif ours and sources._file(of):
             now[part] = sources._part(part)[0]
         elif not (ours or is_of_user(part)):
             now[part] = then
@@ -210,8 +223,19 @@ def written_since(parts) -> bool:
 
 
 def is_of_user(part: str) -> bool:
-    """Whether a part, by its name in a record, is a file of a user's."""
-    return part.endswith(".py") and not part.startswith(SCRIPTS)
+    """Whether a part, by its name in a record, is a file of a user's or of one."""
+    return cut(part)[0].endswith(".py") and not part.startswith(SCRIPTS)
+
+
+def cut(part: str) -> tuple[str, str | None]:
+    """(module or file, name of it or None) of a part."""
+    if part.endswith(".py"):
+        return part, None
+    if ".py:" in part:
+        file, _, name = part.rpartition(".py:")
+        return f"{file}.py", name
+    module, _, name = part.partition(":")
+    return module, name or None
 
 
 def told_apart(files) -> dict[str, str]:

@@ -14,6 +14,13 @@ from typing import NamedTuple
 from masklab.files import sha256, write_json
 
 DIGITS = 16
+MODULE = "<module>"  # in the place of a name: what a file does when it is imported, whatever is then asked of it
+# Modules whose decorators do nothing but to what they decorate, or register it where MaskLab asks for it by name.
+SAFE = {"abc", "contextlib", "dataclasses", "functools", "masklab", "numba", "numpy", "pydantic", "torch", "typing"}
+# By these a file may come to what it does not mention: names, attributes of anything (not `model.eval`), definitions.
+DYNAMIC = {"__import__", "builtins", "dir", "eval", "exec", "globals", "import_module", "inspect", "locals", "vars"}
+DYNAMIC_ATTRIBUTES = {"__dict__", "__subclasses__", "import_module"}
+DYNAMIC_DEFINITIONS = {"__getattr__", "__init_subclass__", "import_module", "inspect", "modules"}
 
 
 class Import(NamedTuple):
@@ -48,7 +55,7 @@ class Texts:
         return _meaning(said["whole"])
 
     def names(self, file: Path) -> dict[str, Meaning]:
-        """What each name says that a file binds."""
+        """What each name says that a file binds; `MODULE`: what else it does, absent where that may be anything."""
         said = self._of(file)
         if "names" not in said:
             self._note(said, "names", _names(self._tree(file)))
@@ -108,12 +115,83 @@ def _names(tree) -> dict[str, list]:
             bindings.setdefault(name, []).append(statement)
     found = {}
     for name, statements in bindings.items():
-        kept = [statement for statement in statements if not isinstance(statement, ast.Import | ast.ImportFrom)]
+        kept = [statement for statement in statements if not _is_import(statement)]
         imports = [one for statement in statements for one in _imports(statement, statement not in kept and name)]
         mentioned = {other for statement in kept for other in _mentioned(statement) if other in bindings}
         own = mark(ast.Module(kept, [])) if kept else None
         found[name] = [own, imports, sorted(mentioned - {name})]
+    if not _is_dynamic(tree):
+        found[MODULE] = _rest(tree, bindings)
     return found
+
+
+def _rest(tree, bindings) -> list:
+    """What a file does when it is imported, besides giving names to what only says what it does when it is used."""
+    called = {name for statement in tree.body if not _is_import(statement) for name in _mentioned(statement)}
+    rest = [statement for statement in _statements(tree.body, tests=True) if _does(statement, bindings, called)]
+    kept = [statement for statement in rest if not _is_import(statement)]
+    unused = [(each, name) for each in rest if _is_import(each) for name in _bound(each) if name not in called]
+    imports = [one for statement, name in unused for one in _imports(statement, name)]
+    mentioned = {name for statement in kept for name in _mentioned(statement) if name in bindings}
+    return [mark(ast.Module(kept, [])), [*imports, *(i for each in kept for i in _imports(each))], sorted(mentioned)]
+
+
+def _does(statement, bindings, called) -> bool:
+    """Whether a statement of a file may do something that those do not show who mention the names that it binds."""
+    bound = _bound(statement)
+    if _is_import(statement):
+        return not called.issuperset(bound)  # a star is no name
+    if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        decorators = [d for node in ast.walk(statement) for d in getattr(node, "decorator_list", ())]
+        bases = [base for base in getattr(statement, "bases", ()) if not _is_class(base, bindings)]
+        inside = statement.body if isinstance(statement, ast.ClassDef) else []
+        runs = any(isinstance(each, ast.Expr) and not _is_text(each) for each in inside)
+        return runs or not all(_is_safe(each, bindings) for each in decorators + bases)
+    if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        return not _is_text(statement)
+    written = (ast.Store, ast.Del)
+    return any(
+        isinstance(node, ast.Call | ast.Await)
+        or (isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, written))
+        for node in ast.walk(statement)
+    )
+
+
+def _is_safe(decorator, bindings) -> bool:
+    """Whether a decorator is one of Python's own or of a module in `SAFE`."""
+    while isinstance(decorator, ast.Attribute | ast.Call):
+        decorator = decorator.func if isinstance(decorator, ast.Call) else decorator.value
+    name = getattr(decorator, "id", None)
+    if name not in bindings:
+        return name in ("classmethod", "property", "staticmethod")
+    imported = [one.module for statement in bindings[name] for one in _imports(statement) if _is_import(statement)]
+    return len(imported) == len(bindings[name]) and all((one or "").partition(".")[0] in SAFE for one in imported)
+
+
+def _is_class(base, bindings) -> bool:
+    """Whether a class that another is derived from is one of the same file, or of Python's own."""
+    name = getattr(base, "id", None)
+    return isinstance(base, ast.Name) and all(isinstance(each, ast.ClassDef) for each in bindings.get(name, ()))
+
+
+def _is_dynamic(tree) -> bool:
+    """Whether a file has means to come to names that it does not mention."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in DYNAMIC:
+            return True
+        if isinstance(node, ast.Attribute):
+            of_sys = node.attr == "modules" and getattr(node.value, "id", None) == "sys"
+            if of_sys or node.attr in DYNAMIC_ATTRIBUTES:
+                return True
+        if isinstance(node, ast.FunctionDef | ast.alias) and node.name in DYNAMIC_DEFINITIONS:
+            return True
+        if isinstance(node, ast.keyword) and node.arg == "metaclass":
+            return True
+    return False
+
+
+def _is_import(statement) -> bool:
+    return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
 def _imports(tree, only=None) -> list[Import]:
@@ -162,12 +240,15 @@ def _is_text(node):
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _statements(body):
-    """Statements of a module, those within its `if` and `try` too."""
+def _statements(body, tests=False):
+    """Statements of a module, those within its `if` and `try` too; tests: what the former ask as well."""
     for statement in body:
         if isinstance(statement, ast.If | ast.Try):
-            for part in (statement.body, statement.orelse, *(h.body for h in getattr(statement, "handlers", ()))):
-                yield from _statements(part)
+            if tests and isinstance(statement, ast.If):
+                yield ast.Expr(statement.test)
+            handlers = [handler.body for handler in getattr(statement, "handlers", ())]
+            for part in (statement.body, statement.orelse, *handlers, getattr(statement, "finalbody", [])):
+                yield from _statements(part, tests)
         else:
             yield statement
 
