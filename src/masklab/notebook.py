@@ -98,7 +98,8 @@ def measure(checkpoint, probe, task=None, text=None, *, seed: int = 1, device="a
         masklab.measure("bert/", "rank", text="lines.txt")
 
     Args:
-        probe: its kind (docs/config.md lists them: minimal_pairs, finetune, linear_probe, loss, rank, prediction, ...).
+        probe: its kind (docs/config.md lists them: minimal_pairs, finetune, linear_probe, loss, rank, prediction, ...);
+            one of your own is known after `read_config` of the config that names its file.
         task: a folder of `results/tasks`, or names mapped to such folders or to settings as in a config's `tasks`.
         text: for probes that read a corpus: a file of one sequence a line, plain or compressed.
         seed: of all that the probe draws; device: auto, cpu or cuda; settings: the probe's, as in a config.
@@ -158,6 +159,8 @@ def _tasks(task, work: Path, seed: int) -> dict[str, Path]:
             _stands_alone(name, settings)
             write_task(work / name, *build(settings, name, seed))
             given = work / name
+        elif (Path(given) / "r1/task.json").is_file():
+            raise MaskLabError(f"{given}: every replicate has a task of its own; name one of them, as {given}/r1")
         elif not (Path(given) / "task.json").is_file():
             raise MaskLabError(
                 f"{given}: no task: a task is a folder with task.json, or settings such as {{'kind': ...}}"

@@ -1,5 +1,7 @@
 """What rounding, unequal curves and unequal replicates must not decide; and the least of several numbers."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -124,3 +126,23 @@ def test_nulls_of_other_replicates_show_nothing():
     assert said["verdict"] == "untested" and said["why"].startswith(
         "no replicate has both it and its nulls: A: accuracy"
     )
+
+
+EFFECT = "an effect must be a reading or made of some (own.Reading, own.difference(...), own.Sum, ..."
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"region": "over 0"}, "region must be one of above 0, below 0, equal, no more, no less (got 'over 0')"),
+        ({"margin": "0.1"}, "margin must be a number above 0, or None for the study's (got '0.1')"),
+        ({"margin": -1}, "margin must be a number above 0, or None for the study's (got -1)"),
+        ({"section": None}, "section must be text (got None)"),
+        ({"effect": 3}, f"{EFFECT}; got 3)"),
+        ({"given": (3,)}, f"{EFFECT}; got 3)"),
+    ],
+)
+def test_what_cannot_be_claimed_is_refused_when_it_is_said(wrong, said):
+    fields = {"name": "c", "section": "1", "figure": "", "text": "t", "effect": Reading("m", "accuracy")} | wrong
+    with pytest.raises(ValueError, match=re.escape(f"claim 'c': {said}")):
+        Claim(**fields)

@@ -1,7 +1,7 @@
 """What a claim is. Light: claims are made while the workflow is parsed."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from masklab.claims.effects import Growth, Least, Lowest, Matched, Sum, every_effect
 from masklab.scores.reading import RANKS, Reading, leaves, needs
@@ -58,9 +58,27 @@ class Claim:
     headline: bool = False
 
     def __post_init__(self):
+        if problem := self._problem():
+            raise ValueError(f"claim {self.name!r}: {problem}")
         nested = every_effect(self.effect)[1:]
         if any(isinstance(effect, Growth | Matched) or getattr(effect, "equal_loss", False) for effect in nested):
             raise ValueError("recipes at equal loss are chosen for a whole effect, not for a part of one")
+
+    def _problem(self) -> str | None:
+        """What is wrong with what a person has written, if something is."""
+        texts = {key: getattr(self, key) for key in ("name", "section", "figure", "text")}
+        if key := next((key for key, text in texts.items() if not isinstance(text, str)), None):
+            return f"{key} must be text (got {texts[key]!r})"
+        if self.region not in (regions := get_args(Region)):
+            return f"region must be one of {', '.join(regions)} (got {self.region!r})"
+        is_number = isinstance(self.margin, int | float) and not isinstance(self.margin, bool)
+        if self.margin is not None and not (is_number and 0 < self.margin < float("inf")):
+            return f"margin must be a number above 0, or None for the study's (got {self.margin!r})"
+        for effect in (self.effect, *self.given):
+            if not (isinstance(effect, Reading) or hasattr(effect, "readings")):
+                kinds = "own.Reading, own.difference(...), own.Sum, ..."
+                return f"an effect must be a reading or made of some ({kinds}; got {effect!r})"
+        return None
 
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads, for its effect and its premises."""

@@ -80,7 +80,7 @@ def _verdict(row):
 def _table(title, rows) -> str:
     shown = (rows["figure"] != "").any()
     lines = [
-        f"## {escaped(title)}\n",
+        *([f"## {escaped(title)}\n"] if title else []),
         f"| verdict | the sentence |{' shown in |' if shown else ''} tested | claimed | value | replicates |",
         f"| --- | --- |{' --- |' if shown else ''} --- | --- | ---: | ---: |",
         *(_line(row, shown) for row in rows.itertuples()),
