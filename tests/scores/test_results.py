@@ -306,6 +306,24 @@ def test_the_majority_is_of_scores_of_tasks_alone(found):
     assert found.majority(BOTH.of("a", metric="flops", splits=("train",))) is None
 
 
+def test_a_task_of_many_phenomena_counts_as_much_as_one_of_a_single_row(rows, found):
+    """Values, the majority and what rounds them alike; among pairs alone, phenomena do."""
+    both = Reading("a", tasks=("t", "blimp"), sizes="all", step=40)
+    alone = [found.values(both.of("a", tasks=(task,))).scalar for task in both.tasks]
+    assert found.values(both).scalar == pytest.approx(np.mean(alone, 0))
+    assert found.majority(both).scalar == pytest.approx(np.full((3, 1), (0.0 + 0.5) / 2))
+    curve = both.of("a", step="all", over="step")
+    alone = [found.values(curve.of("a", tasks=(task,))).data for task in both.tasks]
+    assert found.values(curve).data == pytest.approx(np.mean(alone, 0))
+    more = rows[rows["task"] == "blimp/x"].assign(task="other/z", value=0.25)
+    known = view(tasks=view().tasks | {"other": view().tasks["blimp"]})
+    known.probes["m"]["tasks"].append("other")
+    pairs = Results(known, pd.concat([rows, more], ignore_index=True))
+    read = pairs.values(Reading("a", tasks=("blimp", "other"), step=40)).scalar[:, 0]
+    alone = by_hand(rows, metric="accuracy", step=[40])
+    assert read == pytest.approx((2 * alone + 0.25) / 3)
+
+
 def test_one_part_of_a_set_of_pairs_is_pairs_measured_or_not(found):
     assert found.of_pairs(Reading("a", tasks=("blimp/nowhere",)))
     assert found.of_pairs(Reading("a", "accuracy", tasks=("t",), probe="minimal_pairs"))

@@ -42,8 +42,10 @@ def majority(results, reading: Reading) -> Values | None:
             return None
     shared = [r for r in parts[0].replicates if all(r in part.replicates for part in parts)]
     of_one = [reading.of(reading.recipe, tasks=(task,)) for task in reading.tasks]
-    # a task counts in the score's mean for each of its splits, sizes and phenomena
-    weights = [len(np.unique(results.index.cells(one, results.index.picked(one)))) for one in of_one]
+    # of pairs alone a task counts in the score's mean for each of its phenomena, as `Rows.weights` has it
+    counts = [len(np.unique(results.index.cells(one, results.index.picked(one)))) for one in of_one]
+    kinds = set(results.index.columns["kind"][results.index.picked(reading)])
+    weights = counts if kinds == {"minimal_pairs"} else None
     data = np.average([part.at(shared).data for part in parts], 0, weights)
     return Values(tuple(shared), data, parts[0].x)
 

@@ -102,6 +102,22 @@ class Rows:
         _, cells = np.unique(np.stack([self._codes[name][rows] for name in cell], 1), axis=0, return_inverse=True)
         return cells.ravel()
 
+    def weights(self, reading: Reading, rows, cells) -> np.ndarray:
+        """What each of the parts counts in the mean, [parts]; they add up to 1.
+
+        Every task counts once, whatever it has more of: phenomena, splits or sizes. Only in a mean of minimal pairs
+        alone do parts count alike, so that a benchmark in several files is the mean over all its phenomena.
+        """
+        count = cells.max() + 1
+        if len(reading.tasks) < 2 or set(self.columns["kind"][rows]) == {"minimal_pairs"}:
+            return np.full(count, 1 / count)
+        own, whole = self.columns["task"][rows], self.columns["base"][rows]
+        of_row = np.where(np.isin(own, reading.tasks), own, whole)
+        tasks, numbers = np.unique(of_row, return_inverse=True)
+        of_part = np.zeros(count, int)
+        of_part[cells] = numbers
+        return 1 / np.bincount(of_part)[of_part] / len(tasks)
+
     def check_unique(self, rows, at) -> None:
         """MaskLabError if two of the rows have the same place `at` in what a reading is made of."""
         values, counts = np.unique(at, return_counts=True)

@@ -49,9 +49,10 @@ CONVERGED = {"converged": "as it converged", "since converged": "since it conver
 class Reading:
     """A number, or a curve over `over`, per replicate of a recipe.
 
-    recipe: its name. metric: None stands for each task's own. tasks: averaged, phenomenon by phenomenon for pairs; ()
-    for metrics of the corpus. probe: kind of the probe that measures it; None: the one that measures the metric, or any
-    that measures the tasks. named: the probe's name, where several of a kind measure it.
+    recipe: its name. metric: None stands for each task's own. tasks: averaged, phenomenon by phenomenon where all are
+    pairs (`picking.Rows.weights`); () for metrics of the corpus. probe: kind of the probe that measures it; None: the
+    one that measures the metric, or any that measures the tasks. named: the probe's name, where several of a kind
+    measure it.
     splits: averaged (domains of a test set, inputs of a rank probe); (): the test split. step: a checkpoint, or which:
     `converged` is the first whose gap to the floor, the mean over replicates, lies within the study's saturation of the
     recipe's lowest; `since converged`, for curves over steps, that one and all later ones.

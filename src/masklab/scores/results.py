@@ -1,8 +1,8 @@
 """Scores of a study beside its facts: what readings say.
 
-A value is found within a replicate first (the mean or median over a probe's seeds, then the mean over tasks, splits and
-sizes), and only then summed up over replicates. Where items are resampled, every value has B columns more: the same
-number computed on resampled test sets, equal ones for all recipes and replicates.
+A value is found within a replicate first (the mean or median over a probe's seeds, then the mean over splits and sizes
+of each task and over tasks), and only then summed up over replicates. Where items are resampled, every value has B
+columns more: the same number computed on resampled test sets, equal ones for all recipes and replicates.
 """
 
 import math
@@ -74,14 +74,15 @@ class Results:
     def rounding(self, reading: Reading) -> float:
         """Standard deviation of what rounding does to a reading of whole numbers; 0 of others.
 
-        Of a mean over n layers, splits, tasks, sizes or seeds it is 1 / sqrt(12 n), each being rounded for itself.
+        Of a mean over n layers, splits, tasks, sizes or seeds that count alike it is 1 / sqrt(12 n), each being rounded
+        for itself.
         """
         rows = self.index.picked(reading) if reading.metric in WHOLE and reading.form == "value" else ()
         if not len(rows) or reading.reduce == "roughness":
             return 0.0
-        cells = len(np.unique(self.index.cells(reading, rows)))
+        weights = self.index.weights(reading, rows, self.index.cells(reading, rows))
         seeds = len(np.unique(self.index.columns["seed"][rows])) if reading.seeds == "mean" else 1
-        variance = 1 / (12 * cells * seeds)
+        variance = float((weights**2).sum()) / (12 * seeds)
         if reading.reduce == "slope":
             x = np.unique(self.index.columns[reading.over][rows])
             x = np.log2(x) if reading.over == "train_size" else x
@@ -266,7 +267,10 @@ class Results:
         return measured if reading.reduce is None else Values(measured.replicates, reduced(measured, reading))
 
     def _gathered(self, rows, reading) -> Values:
-        """Rows as [replicates, points, cells, seeds], averaged over seeds, then cells; where one is missing, NaN."""
+        """Rows as [replicates, points, cells, seeds], averaged over seeds, then cells; where one is missing, NaN.
+
+        Cells count as `Rows.weights` says.
+        """
         axis, c = reading.over, self.index.cells(reading, rows)
         replicates, r = np.unique(self.index.columns["replicate"][rows], return_inverse=True)
         x, p = np.unique(self.index.columns[axis][rows], return_inverse=True) if axis else (np.zeros(1), 0 * r)
@@ -283,4 +287,7 @@ class Results:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of a cell that no seed has
             inner = (np.nanmedian if reading.seeds == "median" else np.nanmean)(data, 3)
-        return Values(tuple(int(value) for value in replicates), inner.mean(2), x if axis else None)
+        weights = self.index.weights(reading, rows, c)
+        alike = np.ptp(weights) < 1e-12  # as a rule: the plain mean, to the last bit
+        mean = inner.mean(2) if alike else np.einsum("c,rpcb->rpb", weights, inner)
+        return Values(tuple(int(value) for value in replicates), mean, x if axis else None)

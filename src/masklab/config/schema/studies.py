@@ -40,7 +40,7 @@ class Study(Entity):
     )
     sets: dict[str, list[str]] = Field(
         {},
-        description="Named sets of tasks that tables, figures and claims refer to; of minimal pairs also of single paradigms (`blimp/passive_1`).",
+        description="Named sets of tasks that tables, figures and claims refer to; of minimal pairs also of single phenomena (`blimp/ellipsis`), or of single paradigms where the task says `group_by: paradigm` (`blimp/passive_1`). A mean of a set is over its tasks, whatever each has more of; of minimal pairs alone it is over all their phenomena.",
     )
     figures: list[str] = Field([], description="Figures of this study to draw.")
     tables: list[str] = Field([], description="Tables of this study to make.")
