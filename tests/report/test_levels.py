@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from test_rows import results, table
 
-from masklab.report import levels, marks, style
+from masklab.report import compare, levels, marks, style
 from masklab.report.cells import NULL
 from masklab.report.levels import Levels
 from masklab.report.notes import amount, interval
@@ -119,3 +119,43 @@ def test_a_metric_that_has_no_limits_is_within_its_axes():
     data, own = marks.curves(axes, of_ones_own(-3.5, -4.2), OWN, style.looks(OWN))
     low, high = axes.get_ylim()
     assert low < own.null < data["low"][0] < data["high"][0] < high < -3 and own.null == pytest.approx(-4.18)
+
+
+def of_two_tasks(steps, whole):
+    """Recipes a and b: task `one` at these steps, `two` at those of `whole`."""
+    rows = [
+        {"recipe": recipe, "replicate": k, "step": step, "probe": task, "task": task, "split": "test", "n": 100,
+         "metric": "accuracy", "value": 0.7 + 0.01 * k}
+        for recipe in "ab" for k in (1, 2, 3) for task, at in (("one", steps), ("two", whole)) for step in at
+    ]  # fmt: skip
+    view = View(
+        "s", panels={"p": {"A": "a", "B": "b"}}, recipes={name: {"steps": 9} for name in "ab"},
+        tasks={name: {"metric": "accuracy", "redrawn": False} for name in ("one", "two")},
+        probes={name: {"kind": "finetune", "tasks": [name], "recipes": ["a", "b"]} for name in ("one", "two")},
+    )  # fmt: skip
+    return Results(view, rows_to_frame(rows))
+
+
+def test_a_set_that_is_whole_at_one_checkpoint_has_bars_side_by_side():
+    """It has unmeasured points at the other checkpoints of a part of it; other panels keep their bands."""
+    found = of_two_tasks((3, 6, 9), (9,))
+    cells = {
+        name: {label: Reading(label.lower(), tasks=tasks, step="all", over="step") for label in "AB"}
+        for name, tasks in {"part": ("one",), "both": ("one", "two")}.items()
+    }
+    assert [marks.kind_of(found, [cells[name].values()]) for name in cells] == ["band", "bar"]
+    figure, _ = compare.curves(found, {"p": cells})
+    for axes, bands in zip(figure.axes, (True, False), strict=True):
+        assert bands == all(box.get_paths()[0].get_extents().width > 0 for box in axes.collections)
+    lines = [line for line in figure.axes[1].get_lines() if line.get_label() in ("A", "B")]
+    at = [line.get_transform().transform(line.get_xydata())[0, 0] for line in lines]
+    assert at[1] - at[0] == pytest.approx(marks.APART * figure.dpi / 72)
+    assert [text.get_text() for text in figure.legends[0].get_texts()][2] == "95 % interval (band or bar)"
+
+
+def test_short_curves_among_bands_lie_side_by_side():
+    axes = style.new_figure(3, 2).subplots()
+    short = frame([0.7], 0.1).assign(x=1.0)
+    lines = [marks.curve(axes, short, {"color": "k"}, "band", (number, 2)) for number in range(2)]
+    at = [line.get_transform().transform(line.get_xydata())[0, 0] for line in lines]
+    assert at[1] - at[0] == pytest.approx(marks.APART * axes.figure.dpi / 72)

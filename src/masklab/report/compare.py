@@ -75,15 +75,20 @@ def bars(results, chosen):
 
 
 def curves(results, chosen):
-    """Curves over updates with intervals, one panel per panel of the study and set of tasks; one y axis per set."""
+    """Curves over updates with intervals, one panel per panel of the study and set of tasks; one y axis per set.
+
+    Each panel has bands or bars as its own curves allow.
+    """
     cells = [(panel, name, readings) for panel, lines in chosen.items() for name, readings in lines.items()]
     across = min(len(cells), 3)
     down = -(-len(cells) // across)
     figure, grid = style.grid(down, across, 2.0 * down)
     looks = style.looks(label for _, _, readings in cells for label in readings)
-    drawn, handles, sets, kind = [], {}, {}, kind_of(results, [readings.values() for *_, readings in cells])
+    drawn, handles, sets, moved = [], {}, {}, False
+    kinds = [kind_of(results, [readings.values()]) for *_, readings in cells]
     wide = 72 * (figure.get_size_inches()[0] / across - 0.6)  # of axes, in points, about
-    for index, (axes, (panel, name, readings)) in enumerate(zip(grid.ravel(), cells, strict=False)):
+    for index, (axes, kind, (panel, name, readings)) in enumerate(zip(grid.ravel(), kinds, cells, strict=False)):
+        moved = moved or (kind == "bar" and len(readings) > 1)
         frame, own = marks_curves(axes, results, readings, looks, kind)
         handles |= {line.get_label(): line for line in axes.get_lines() if line.get_label() in readings}
         step_axis(axes, frame["x"])
@@ -102,7 +107,7 @@ def curves(results, chosen):
     for axes in grid.ravel()[len(cells) :]:
         axes.remove()
     data = [frame for frame, _ in drawn]
-    handles |= interval_key(data, kind) | levels.keys(own for _, own in drawn)
+    handles |= interval_key(data, *kinds) | levels.keys(own for _, own in drawn)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, note(data, beside=kind == "bar" and len(looks) > 1))
+    write_note(figure, note(data, beside=moved))
     return figure, pd.concat(data, ignore_index=True).rename(columns={"x": "step"})

@@ -21,11 +21,14 @@ LOG = " (log scale)"
 BESIDE = "marks at one x are drawn side by side"
 
 
-def band(axes, frame, look, name=None, x="x"):
-    """A curve of `Results.summary` with its interval as a band, one of few points with bars; returns the line."""
+def band(axes, frame, look, name=None, x="x", aside_by: float = 0.0):
+    """A curve of `Results.summary` with its interval as a band, one of few points with bars; returns the line.
+
+    aside_by: by how many points bars are moved to the right.
+    """
     frame, look = frame.sort_values(x), {"label": name} | look
     if len(frame) < POINTS:
-        return bars(axes, frame[x], frame, **look)
+        return bars(axes, frame[x], frame, aside_by, **look)
     (line,) = axes.plot(frame[x], frame["value"], **look)
     known = frame.dropna(subset=["low"])
     if len(known):
@@ -34,10 +37,20 @@ def band(axes, frame, look, name=None, x="x"):
 
 
 def kind_of(results: Results, panels) -> str:
-    """How intervals of a figure are drawn whose panels have these curves: "band", or "bar" of many or of short ones."""
+    """How intervals of a figure are drawn whose panels have these curves: "band", or "bar" of many or of short ones.
+
+    Points count that are drawn: a set of tasks may be measured whole at few of the steps at which some of it is.
+    """
     panels = [list(readings) for readings in panels]
-    points = [results.values(reading).data.shape[1] for readings in panels for reading in readings]
+    points = [_points(results, reading, results.shared(each)) for each in panels for reading in each]
     return "band" if max(map(len, panels)) <= BANDS and min(points) >= POINTS else "bar"
+
+
+def _points(results, reading, shared) -> int:
+    """How many points a curve has over these replicates, of those that it has (None: all)."""
+    measured = results.values(reading)
+    there = [each for each in measured.replicates if shared is None or each in shared]
+    return int(np.isfinite(measured.at(there).data[:, :, 0]).all(0).sum()) if there else 0
 
 
 def curves(
@@ -64,10 +77,12 @@ def curves(
 
 def curve(axes, frame, look, kind: str, place: tuple[int, int], x="x"):
     """A curve with its intervals as `kind` says; place: which of how many it is, of which bars lie side by side."""
+    number, count = place
+    aside_by = (number - (count - 1) / 2) * APART
     if kind == "band":
-        return band(axes, frame, look, x=x)
-    frame, (number, count) = frame.sort_values(x), place
-    return bars(axes, frame[x], frame, (number - (count - 1) / 2) * APART, **look)
+        return band(axes, frame, look, x=x, aside_by=aside_by)
+    frame = frame.sort_values(x)
+    return bars(axes, frame[x], frame, aside_by, **look)
 
 
 def aside(axes, points: float):
