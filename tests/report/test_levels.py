@@ -159,3 +159,19 @@ def test_short_curves_among_bands_lie_side_by_side():
     lines = [marks.curve(axes, short, {"color": "k"}, "band", (number, 2)) for number in range(2)]
     at = [line.get_transform().transform(line.get_xydata())[0, 0] for line in lines]
     assert at[1] - at[0] == pytest.approx(marks.APART * axes.figure.dpi / 72)
+
+
+@style.paper
+def test_a_figure_of_one_s_own_says_what_its_lines_are():
+    values = {"a": [0.8, 0.82, 0.84], "b": [0.7, 0.72, 0.74]}
+    readings = {name.upper(): Reading(name, tasks=("rte",), step="all", over="step") for name in values}
+    for steps, beside in (((1, 2, 3), False), ((1, 2), True)):
+        found = results(values, nulls={"shuffled": [0.6] * 3}, steps=steps)
+        figure, axes = style.one_panel()
+        data, own = marks.curves(axes, found, readings, style.looks(readings))
+        marks.explain(figure, found, readings, data, own, "sentences")
+        told = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert told == ["A", "B", "95 % interval", "majority", "best null (shuffled)"]
+        said = " ".join(figure.legends[0].get_title().get_text().split())
+        assert said.startswith("mean with its 95 % interval over 3 replicates; n = 100 sentences")
+        assert said.endswith(marks.BESIDE) == beside

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from masklab.config.kinds import blamed, imported
 from masklab.errors import MaskLabError
 from masklab.scores.facts import base
-from masklab.scores.reading import leaves, needs
+from masklab.scores.reading import Reading, leaves, needs
 from masklab.scores.view import View
+
+NAMED = 3  # readings of a kind that a message names
 
 
 def _none(view):
@@ -63,6 +65,20 @@ class Item:
         part = view.only([*(recipe for _, recipe in pairs), *shown], tasks, [probe for probe, _ in pairs])
         # of what is there for its corpus alone nothing is read; nothing is tested, so no margin
         part = replace(part, replicates=part.counts(pairs), margin=None, margins={}, below_margin="sign", gain=0.0)
-        if leaves(self.chosen(part)) != leaves(chosen):
-            raise MaskLabError("chooses other readings from the part of the study that it shows")
+        _check_same(leaves(chosen), leaves(self.chosen(part)), view)
         return part
+
+
+def _check_same(whole: list[Reading], part: list[Reading], view: View) -> None:
+    """MaskLabError if what was chosen from a whole study is not what was chosen from the part that it is about."""
+    if whole == part:
+        return
+    told = []
+    for where, own, others in (("the whole study", whole, part), ("that part", part, whole)):
+        words = [reading.words(view) for reading in own if reading not in others]
+        more = f" and {len(words) - NAMED} more" if len(words) > NAMED else ""
+        told += [f"only from {where} it chooses {'; '.join(words[:NAMED])}{more}"] if words else []
+    raise MaskLabError(
+        "chooses other readings from the part of the study that it shows, that of its recipes, tasks and probes:"
+        f" {', '.join(told) or 'the same in another order'}"
+    )

@@ -152,6 +152,18 @@ class View:
                         return label
         return recipe
 
+    def labelled(self) -> dict[str, str]:
+        """Label -> recipe of the panels, each once; recipes of one label have the titles of their panels behind it."""
+        first: dict[str, tuple[str, str]] = {}
+        for title, members in self.panels.items():
+            for label, recipe in members.items():
+                first.setdefault(recipe, (label, title))
+        labels = [label for label, _ in first.values()]
+        return {
+            label if labels.count(label) == 1 else f"{label} ({title})": recipe
+            for recipe, (label, title) in first.items()
+        }
+
     def instances(self) -> list[tuple[str, int]]:
         """(recipe, replicate) of each model of the study, nulls among them, in order."""
         return [(recipe, k) for recipe, count in self.replicates.items() for k in range(1, count + 1)]
