@@ -158,6 +158,15 @@ def test_the_readme_shows_the_same_and_its_links_lead_to_files(made):
     assert rendered.count("<table>") == 3 and RAW["studies"]["mae"]["question"] in readme
 
 
+def test_a_figure_without_another_beside_it_has_an_empty_cell(made, tmp_path):
+    """Its bar was escaped, and stood in the cell."""
+    shutil.copytree(made / "figures", tmp_path / "figures")
+    write(tmp_path, outline(config_of(figures=["figure4"], tables=[], claims=[])))
+    lines = (tmp_path / "README.md").read_text().splitlines()
+    row = lines[lines.index("| | |") + 2]
+    assert len(re.findall(r"(?<!\\)\|", row)) == 3 and row.endswith(" | |") and "\\|" not in row
+
+
 def test_the_table_of_columns_is_linked(made):
     from masklab.pages.columns import FILES
 
