@@ -88,6 +88,20 @@ def test_kinds_of_ones_own(folder):
     assert type(again.corpora["new"]) is type(new)
 
 
+def test_parts_are_named_of_a_task_that_may_hold_pairs(folder):
+    """What a task of one's own holds is known from the probes that measure it, if at all."""
+    tune = "  tune: {kind: finetune, tasks: [none]}\n"
+    study = "studies:\n  s: {panels: {p: [strict-mlm]}, probes: {ask: all}, sets: {x: [none/part]}}\n"
+    for more, fine in (("", True), (tune, False), (f"{tune}  pairs: {{kind: minimal_pairs, tasks: [none]}}\n", True)):
+        Path("my.yaml").write_text(CONFIG.replace("tasks:\n  none", f"{more}tasks:\n  none") + study)
+        if fine:
+            assert read("my.yaml").studies["s"].sets == {"x": ["none/part"]}
+        else:
+            assert (
+                "studies.s.sets.x: 'none/part': 'none' holds no minimal pairs, of which a part can be named" in said()
+            )
+
+
 def test_a_file_is_imported_once(folder):
     Path("code/beside.py").write_text("from pathlib import Path\nwith open('count', 'a') as f: f.write('x')\nVALUE = 1")
     read("my.yaml"), read("my.yaml")

@@ -166,6 +166,11 @@ def test_a_summary_of_a_number_and_of_a_curve(rows, found):
     assert found.items_behind(Reading("a", "loss")) == 0 and NOTHING.data.shape == (0, 1, 1)
 
 
+def test_of_a_part_that_was_not_measured_those_that_were_are_named(found):
+    with pytest.raises(MaskLabError, match=r"on blimp/xx \(did you mean .*\); measured of blimp: blimp/x, blimp/y$"):
+        found.summary(Reading("a", tasks=("blimp/xx",)))
+
+
 def test_items_are_those_of_the_replicate_that_has_the_fewest():
     """Tokens that are masked, synonyms that a coin chose: replicates differ in how many they have."""
     at = {"recipe": "a", "step": 1, "probe": "p", "split": "test", "metric": "mcc", "value": 0.5}

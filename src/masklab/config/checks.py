@@ -6,7 +6,7 @@ from typing import get_args
 from masklab.config import check_objectives
 from masklab.config.autoencoder import check_head
 from masklab.config.check_models import check_coded, check_model
-from masklab.config.check_tasks import check_length, check_probe, check_task, holds
+from masklab.config.check_tasks import MEASURES, check_length, check_probe, check_task, holds
 from masklab.config.declared import SYMBOLIC, check_symbols, known, known_checkpoint
 from masklab.config.exact import WEIGHTLESS, check_floor, check_measurable
 from masklab.config.faults import Faults, Several
@@ -193,16 +193,24 @@ def _check_study(config, name, study):
 
 
 def _check_member(config, name, where):
-    """A member of a set is a task, or of minimal pairs a part of one by its name: `blimp/passive_1`."""
+    """A member of a set is a task, or of minimal pairs a part of one by its name: `blimp/ellipsis`."""
     task, slash, part = name.partition("/")
     if slash and is_pattern(name):
-        raise MaskLabError(f"config: {where}: {name!r}: a pattern stands for whole tasks; name each paradigm by itself")
+        raise MaskLabError(f"config: {where}: {name!r}: a pattern stands for whole tasks; name each part by itself")
     known(config.tasks, task, where)
-    if slash and holds(config.tasks[task]) not in ("pairs", None):
-        raise MaskLabError(f"config: {where}: {name!r}: {task!r} holds no minimal pairs, of which a paradigm is named")
+    if slash and not _may_hold_pairs(config, task):
+        raise MaskLabError(f"config: {where}: {name!r}: {task!r} holds no minimal pairs, of which a part can be named")
     phenomena = config.tasks[task].phenomena or PHENOMENA if config.tasks[task].kind == "english-pairs" else ()
     if slash and phenomena and part not in phenomena:
         raise MaskLabError(f"config: {where}: {name!r}: {task!r} has no {part!r}{hint(part, phenomena)}")
+
+
+def _may_hold_pairs(config, name) -> bool:
+    """Whether a task holds minimal pairs; of a user's kind, unless none but probes of something else measures it."""
+    held, kinds = holds(config.tasks[name]), {probe.kind for probe in config.probes.values() if name in probe.tasks}
+    if held is not None:
+        return held == "pairs"
+    return not kinds or any("pairs" in MEASURES.get(kind, ("pairs",)) for kind in kinds)
 
 
 def _check_labels(panel, where):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from masklab.config.inherit import choices
 from masklab.errors import MaskLabError
 from masklab.scores.facts import base
 from masklab.scores.reading import CONVERGED, Reading
@@ -132,6 +133,15 @@ class Rows:
         """Whether a task or a split that the reading names has no row at all."""
         named = {*self.columns["task"][rows], *self.columns["base"][rows]}
         return not (set(reading.tasks) <= named and set(reading.splits) <= set(self.columns["split"][rows]))
+
+    def parts_instead(self, reading: Reading) -> str:
+        """Of the first part of a task that has no row, which parts of it have: the end of a message; "" without one."""
+        there = set(self.columns["task"])
+        lacking = next((task for task in reading.tasks if "/" in task and task not in there), None)
+        if lacking is None:
+            return ""
+        measured = sorted(task for task in there if task.startswith(f"{base(lacking)}/"))
+        return choices(lacking, measured, f"measured of {base(lacking)}")
 
     def parts(self, rows) -> list[tuple]:
         """(task, split, training size) of each row."""

@@ -133,7 +133,8 @@ class Results:
                 x = math.nan if measured.x is None else measured.x[point]
                 rows.append((x, mean.value, mean.low, mean.high, mean.spread, mean.replicates, mean.items))
         if not rows:
-            raise MaskLabError(f"scores: nothing was measured of {reading.words(self.view)}")
+            parts = self.index.parts_instead(reading)
+            raise MaskLabError(f"scores: nothing was measured of {reading.words(self.view)}{parts}")
         frame = pd.DataFrame(rows, columns=["x", "value", "low", "high", "spread", "replicates", "items"])
         return frame.assign(n=self.items_behind(reading, replicates))
 
