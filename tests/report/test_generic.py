@@ -99,6 +99,10 @@ def test_a_set_of_one_task_is_a_row_of_its_name_and_bars_say_their_items(config,
     study = config.studies["平滑"]
     view = replace(results.view, sets={"Sentiment": ["sentiment"], "others": ["blimp", "acceptability"]})
     assert list(generic.rows(view)) == ["Sentiment", "blimp", "acceptability", "mean of others"]
+    twice = {"both": ["blimp", "sentiment"], "grammar": ["blimp"]}
+    assert generic.rows(replace(view, sets=twice)) == {
+        "sentiment": ("sentiment",), "mean of both": ("blimp", "sentiment"), "grammar": ("blimp",)
+    }, "no row stands there twice"  # fmt: skip
     figure, data = find("平滑", study, "figures", "bars").draw(results)
     ticks = [tick.get_text() for axes in figure.axes for tick in axes.get_xticklabels()]
     counts = data.groupby("row")["n"].max()
