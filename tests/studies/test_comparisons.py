@@ -1,10 +1,12 @@
 """Claims of a study that has neither a wing nor claims of its own: recipes of a panel against the first one."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 
 import synthetic
+from masklab.claims.claim import Claim
 from masklab.claims.claim_files import markdown
 from masklab.claims.effects import difference
 from masklab.claims.verdict import test_claims
@@ -151,6 +153,19 @@ def test_each_probe_of_a_kind_of_one_s_own_is_judged_for_itself(asked):
     assert verdicts(*asked_results(asked, {"one": on}, levels)) == {"acceptability-by-one": "supported"}
     of_another = verdicts(*asked_results(asked, {"one": on}, levels, metric="asked"))
     assert of_another == {"acceptability-by-one": "untested"}
+
+
+def test_a_metric_of_a_kind_of_one_s_own_can_have_a_margin(asked):
+    """No one knows its metrics before it has run."""
+    known, levels = {"margins": {"mrr": 0.2}, "below_margin": "negligible"}, {("one", "strict-mlsm+mlm"): 0.6}
+    config, results = asked_results(asked, {"one": {"tasks": ["acceptability"]}}, levels, metric="mrr")
+    study = config.studies["mine"].model_copy(update=known)
+    assert claims_of("mine", study, results.view)
+    read = [Reading(name, "mrr", named="one") for name in ("strict-mlsm+mlm", "strict-mlm")]
+    claim = Claim("c", "", "", "more is better", difference(*read))
+    assert claim.least_in(Results(replace(results.view, **known), results.scores)) == 0.2
+    with pytest.raises(MaskLabError, match=r"studies\.mine\.margins: no metric 'mrr'"):
+        judged(scored(0.8, 0.7), margins={"mrr": 0.2})
 
 
 def test_a_kind_of_one_s_own_is_judged_beside_ours(asked):

@@ -79,7 +79,8 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
     if len(known) < len(every):
         twice = next(claim.name for claim in every if sum(other.name == claim.name for other in every) > 1)
         raise MaskLabError(f"config: studies.{name}.claims: {twice!r} names two claims")
-    for metric in study.margins:
+    own_kinds = any(facts["kind"] not in kinds.OURS["probes"] for facts in view.probes.values())
+    for metric in study.margins if not own_kinds else ():  # what a user's kind measures is not known before
         named = [*PROBES, *(f"log_{each}" for each in PROBES), *CORRELATIONS]
         if metric not in (named := [*named, *(score.replace(" ", "_") for score in SCORES)]):
             there = choices(metric, named, "there are", 30)
