@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,8 +14,10 @@ from scipy.special import rel_entr, softmax
 from masklab.config import kinds
 from masklab.config.schema import Encoder, Masking, Objective, Weight
 from masklab.errors import MaskLabError
+from masklab.models.encoder import Output
 from masklab.objectives import Setup, Term
 from masklab.objectives.batch import Batch
+from masklab.objectives.returned import worth_of
 from masklab.objectives.terms import Terms
 
 SETUP = Setup(Encoder(layers=1, hidden=8, heads=1), 500, "tokens", "tokenizer")
@@ -43,6 +46,7 @@ def test_uniform_predictions():
     assert uniform(500, 48, mlm=1, mlsm=0.5) == pytest.approx(math.log(500) + 0.5 * math.log(48))
 
 
+@torch.no_grad()
 def test_distillation_is_the_divergence_at_its_temperature():
     """KL(softmax(teacher / T) || softmax(student / T)) of each token, by SciPy; terms are summed by their weights.
 
@@ -109,9 +113,10 @@ print(*sorted(name for name in sys.modules if name.startswith("masklab.objective
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = {name.removeprefix("masklab.objectives.") for name in done.stdout.split()}
-    assert found == {"term", "terms", "batch", "mlm"}
+    assert found == {"term", "terms", "returned", "batch", "mlm"}
 
 
+@torch.no_grad()
 def test_a_term_of_no_hooks_is_mlm(register):
     register("plain", Term)
     terms = [Terms(Objective(**{name: 0.5}), SETUP) for name in ("mlm", "plain")]
@@ -120,6 +125,51 @@ def test_a_term_of_no_hooks_is_mlm(register):
     (mlm, parts), (plain, own) = (each.losses(batch, type("Output", (), {"logits": logits}), None) for each in terms)
     assert mlm == plain == 0.5 * parts["mlm"] and own["plain"] == parts["mlm"]
     assert parts["mlm"] == pytest.approx(float(-logits.log_softmax(-1)[range(6), range(6)].sum()))
+
+
+@pytest.mark.parametrize(
+    ("change", "got"),
+    [
+        (lambda loss: loss.mean(), "a Tensor of shape () and type torch.float32"),
+        (lambda loss: loss[:-1], "a Tensor of shape (5,) and type torch.float32"),
+        (lambda loss: loss[:, None], "a Tensor of shape (6, 1) and type torch.float32"),
+        (lambda loss: loss.detach(), "a Tensor of shape (6,) and type torch.float32 without a gradient"),
+        (lambda loss: loss.long(), "a Tensor of shape (6,) and type torch.int64 without a gradient"),
+        (lambda loss: None, "None"),
+    ],
+)
+def test_a_loss_that_is_not_one_number_for_each_token_is_refused(register, monkeypatch, change, got):
+    """Its sum would be trained on without a word."""
+
+    class Wrong(Term):
+        def loss(self, *batch):
+            return change(super().loss(*batch))
+
+    register("wrong", Wrong)
+    monkeypatch.setitem(kinds._yours["terms"], "wrong", replace(kinds.find("terms", "wrong"), file="mine.py"))
+    logits = torch.zeros(6, 500, requires_grad=True)
+    batch = Batch(*[None] * 4, targets=torch.arange(6), positions=None)
+    with pytest.raises(MaskLabError) as caught:
+        Terms(Objective(wrong=1), SETUP).losses(batch, Output(logits), None)
+    assert str(caught.value) == (
+        "mine.py: 'wrong' of terms must return a loss for each token: a floating tensor of shape (6,) that needs a"
+        f" gradient (got loss: {got})"
+    )
+    if "without" in got and "float" in got:
+        with torch.no_grad():
+            assert Terms(Objective(wrong=1), SETUP).losses(batch, Output(logits), None)[0] > 0
+
+
+@pytest.mark.parametrize("worth", [0.5, torch.zeros(2, requires_grad=True), torch.tensor(0.5)])
+def test_what_is_added_once_is_one_number_with_a_gradient(register, worth):
+    class Once(Term):
+        def per_update(self, *given):
+            return worth
+
+    register("once", Once)
+    (term,) = Terms(Objective(mlm=1, once=1), SETUP).once
+    with pytest.raises(MaskLabError, match="'once' of terms must return None, or a floating tensor of one number"):
+        worth_of(term, None, 1, None)
 
 
 def test_what_does_not_fit_is_one_line(register):

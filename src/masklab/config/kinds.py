@@ -55,8 +55,7 @@ class Kind:
 
     def refused(self, wanted: str, made, part: str = "") -> MaskLabError:
         """The error where the user's function returned `made`, or has it in the named part of what it returned."""
-        said = repr(made)
-        said = said if len(said) <= 80 and said.isprintable() else f"an object of the class {type(made).__name__}"
+        said = _described(made)
         where = f"{shown(self.file)}: " if self.file else ""
         got = f"{part}: {said}" if part else said
         return MaskLabError(f"{where}{self.name!r} of {self.section} must return {wanted} (got {got})")
@@ -84,6 +83,15 @@ def imported(value):
         return value
     module, _, name = value.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def _described(made) -> str:
+    """What a user's function returned, in a few words."""
+    if (shape := getattr(made, "shape", None)) is not None and (dtype := getattr(made, "dtype", None)) is not None:
+        detached = " without a gradient" if getattr(made, "requires_grad", True) is False else ""
+        return f"a {type(made).__name__} of shape {tuple(shape)} and type {dtype}{detached}"
+    said = repr(made)
+    return said if len(said) <= 80 and said.isprintable() else f"an object of the class {type(made).__name__}"
 
 
 @functools.cache

@@ -6,6 +6,7 @@ from torch import Tensor
 from masklab.config import kinds
 from masklab.errors import MaskLabError
 from masklab.objectives.batch import Batch
+from masklab.objectives.returned import loss_of
 from masklab.objectives.term import READING, Setup, Term, brings
 
 COLUMNS = ("step", "loss", "lr", "tokens", "masked", "grad_norm", "seconds", "valid_loss")  # of metrics.parquet
@@ -52,7 +53,7 @@ class Terms:
 
         Divide by the number of masked tokens of the whole update for the mean.
         """
-        parts = {term.name: term.loss(batch, output, teacher).sum() for term in self.per_token}
+        parts = {term.name: loss_of(term, batch, output, teacher).sum() for term in self.per_token}
         total = torch.stack([term.settings.weight * parts[term.name] for term in self.per_token]).sum()
         return total, {name: part.detach() for name, part in parts.items()}
 

@@ -14,6 +14,7 @@ import torch
 from masklab.batches import BatchPlan
 from masklab.objectives import Setup
 from masklab.objectives.batch import Batch
+from masklab.objectives.returned import worth_of
 from masklab.objectives.terms import Terms
 from masklab.optim import flat as optim
 from masklab.rng import generator, seed_at
@@ -159,7 +160,7 @@ class Learner:
             address = (*self.run.address, term.name, step)
             self._seed(term.name, step)
             with contextlib.nullcontext() if term.full_precision else self._autocast():
-                worth = term.per_update(self.model, step, generator(*address))
+                worth = worth_of(term, self.model, step, generator(*address))
             if worth is not None:
                 sign = -1 if term.maximised else 1
                 (sign * term.settings.weight * worth).backward()
