@@ -339,6 +339,7 @@ def test_what_fails_in_a_users_file_is_said_with_its_line(code, message, monkeyp
 TABLES = "a dictionary of train, valid, test: Arrow tables with a column text, or symbols (got "
 TASK = "two dictionaries: pandas or Arrow tables by split, and facts, `kind` among them (got "
 ROWS = "a list of rows, each a dictionary of task, metric, value, n, ... (got "
+ADDED = "rows without the keys recipe, replicate, step, probe, which are added to them (got "
 
 
 @pytest.mark.parametrize(
@@ -355,6 +356,7 @@ ROWS = "a list of rows, each a dictionary of task, metric, value, n, ... (got "
         ("probes", "None", f"'k' of probes must return {ROWS}None)"),
         ("probes", "dict(value=1.0)", f"'k' of probes must return {ROWS}{{'value': 1.0}})"),
         ("probes", "[dict(value=1.0), 'value']", f"{ROWS}a row: 'value')"),
+        ("probes", "[dict(recipe='other', step=9)]", f"'k' of probes must return {ADDED}keys: ['recipe', 'step'])"),
     ],
 )
 def test_what_a_function_of_ones_own_returns_is_checked(section, returned, message):

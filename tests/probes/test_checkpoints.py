@@ -1,12 +1,14 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from masklab.config import kinds
 from masklab.config.kinds import OURS
 from masklab.config.schema import MinimalPairsProbe, PredictionProbe
 from masklab.errors import MaskLabError
@@ -77,6 +79,21 @@ def test_a_probe_without_items_leaves_an_empty_file_of_them(make_checkpoint, tmp
             output=tmp_path / "step-7.parquet", device="cpu",
         )  # fmt: skip
     assert len(table) == 3 and len(read(tmp_path / "step-7.items.parquet")) == 0
+
+
+def test_scores_that_are_refused_are_said_with_the_probe_and_its_file(tmp_path, monkeypatch):
+    monkeypatch.setitem(kinds._yours["probes"], "own", kinds.Kind("probes", "own", None, measured, (), "mine.py"))
+    how = {"recipe": "small", "replicate": 1, "name": "p", "tasks": {}, "output": tmp_path / "x", "device": "cpu"}
+    for value, said in ((float("nan"), "a finite number"), (0.5, "and that of row 0 are of the same measurement")):
+        with pytest.raises(MaskLabError, match=rf"mine.py: probe p: scores: row \d \(small/r1 .*: value .*{said}"):
+            probe = SimpleNamespace(kind="own", values=[value, value])
+            measure_checkpoints(**how, probe=probe, checkpoints=[(7, tmp_path)])
+    assert not list(tmp_path.iterdir())
+
+
+def measured(context):
+    """Score rows of a probe of one's own: the values that its settings name."""
+    return [{"task": "t", "split": "test", "metric": "m", "value": value, "n": 3} for value in context.probe.values]
 
 
 def test_progress_says_which_replicate(make_checkpoint, write_pairs, tmp_path, sentences, monkeypatch):

@@ -54,7 +54,7 @@ def test_defaults_types_and_order_do_not_depend_on_the_order_of_rows():
         ({"metric": "spearman", "value": 1.1}, r"spearman must lie in \[-1, 1\]"),
         ({"n": -1}, "n must be at least 0"),
         ({"task": ""}, "task is empty"),
-        ({"step": 100}, "second row for the same measurement"),
+        ({"step": 100}, "value and that of row 0 are of the same measurement"),
     ],
 )
 def test_bad_rows_are_refused_in_one_line(changes, said):
@@ -91,7 +91,7 @@ def test_gather_reads_what_was_written_and_refuses_doubles(tmp_path):
     assert [(r.recipe, r.step) for r in together.itertuples()] == [("a", 7), ("a", 100), ("b", 100)]
     assert {name: str(dtype) for name, dtype in together.dtypes.items()} == COLUMNS
     pd.testing.assert_frame_equal(together, gather(paths[::-1]))
-    with pytest.raises(MaskLabError, match="second row"):
+    with pytest.raises(MaskLabError, match="are of the same measurement"):
         gather([paths[0], paths[0]])
     with pytest.raises(MaskLabError, match="no such file"):
         gather([tmp_path / "3.parquet"])
@@ -113,5 +113,5 @@ def test_gather_by_study_adds_a_column_and_a_file_may_serve_two(tmp_path):
     empty = gather({"none": []})
     assert empty.empty and {name: str(dtype) for name, dtype in empty.dtypes.items()} == GATHERED
     assert list(gather({}).columns) == list(GATHERED)
-    with pytest.raises(MaskLabError, match="second row"):
+    with pytest.raises(MaskLabError, match="are of the same measurement"):
         gather({"s": [one, one]})

@@ -37,6 +37,9 @@ PARTS = (
 )
 
 
+KNOWN = ("recipe", "replicate", "step", "probe")  # columns of scores that the caller adds
+
+
 def _silent(done: int, total: int, note: str = "") -> None:
     pass
 
@@ -115,4 +118,6 @@ def run(context: Context) -> list[dict]:
     for row in rows:
         if not isinstance(row, dict):
             raise kind.refused(wanted, row, "a row")
+        if taken := [key for key in KNOWN if key in row]:
+            raise kind.refused(f"rows without the keys {', '.join(KNOWN)}, which are added to them", taken, "keys")
     return rows

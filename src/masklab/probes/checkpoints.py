@@ -4,6 +4,8 @@ from pathlib import Path
 
 import torch
 
+from masklab.config import kinds
+from masklab.config.located import shown
 from masklab.files import sha256, write_table
 from masklab.jobs import state
 from masklab.jobs.progress import Progress
@@ -59,10 +61,12 @@ def measure_checkpoints(
             for row in run(context):
                 yield {"recipe": recipe, "replicate": replicate, "step": step, "probe": name, **row}
 
+    file = kinds.find("probes", probe.kind).file
+    where = f"{shown(file)}: probe {name}" if file else f"probe {name}"
     if state_folder is None:
-        return _write(rows(), output)
+        return _write(rows(), output, where)
     with state.locked(state_folder) as folder:
-        table = _write(rows(), output)
+        table = _write(rows(), output, where)
         state.done(folder)
     return table
 
@@ -71,10 +75,10 @@ def _sum(file) -> bytes:
     return sha256(file).encode()
 
 
-def _write(rows, output):
+def _write(rows, output, where):
     rows = list(rows)
-    items = records_to_table([row for row in rows if "predictions" in row])
-    table = rows_to_table([row for row in rows if "predictions" not in row])
+    items = records_to_table([row for row in rows if "predictions" in row], f"{where}: items")
+    table = rows_to_table([row for row in rows if "predictions" not in row], f"{where}: scores")
     write_table(items, items_path(output))
     # what reads both files has the scores as its input: other items are to make it again
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), b"masklab.items": _sum(items_path(output))})

@@ -155,29 +155,29 @@ def items_path(scores) -> Path:
     return path.with_name(f"{path.stem}.items.parquet")
 
 
-def records_to_table(records: list[dict]) -> pa.Table:
+def records_to_table(records: list[dict], where: str = "items") -> pa.Table:
     """Records -> checked table in the order of COLUMNS, sorted; numbers are kept as float32.
 
     `train_size`, `layer` and `seed` may be left out (not applicable: 0, -1, 0); any other missing or unknown column,
-    and any value of the wrong type, raises MaskLabError.
+    and any value of the wrong type, raises MaskLabError, starting with `where`.
     """
     for index, record in enumerate(records):
         unknown = [name for name in record if name not in COLUMNS]
         missing = [name for name in COLUMNS if name not in record and name not in NOT_APPLICABLE]
         if unknown or missing:
             fault = f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
-            raise MaskLabError(f"items: row {index}: {fault}; the columns are {', '.join(COLUMNS)}")
+            raise MaskLabError(f"{where}: row {index}: {fault}; the columns are {', '.join(COLUMNS)}")
         for name in KEY:
             kind, wanted = (str, "a string") if SCORES[name] == "str" else (Integral, "an integer")
             value = record.get(name, NOT_APPLICABLE.get(name))
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise MaskLabError(f"items: row {index}: {name}: must be {wanted} (got {value!r})")
+                raise MaskLabError(f"{where}: row {index}: {name}: must be {wanted} (got {value!r})")
     full = [NOT_APPLICABLE | record for record in records]
     columns = [pa.array([record[name] for record in full], SCHEMA.field(name).type) for name in KEY]
     columns.append(pa.array([list(record["metrics"]) for record in full], SCHEMA.field("metrics").type))
     columns += [_numbers([record[name] for record in full]) for name in LISTS]
     table = pa.table(columns, schema=SCHEMA)
-    check(table, "items")
+    check(table, where)
     return _sorted(table)
 
 

@@ -47,26 +47,26 @@ NAMES = ("recipe", "probe", "task", "split", "metric")  # never empty
 _SLACK = 1e-9
 
 
-def rows_to_table(rows: list[dict]) -> pa.Table:
+def rows_to_table(rows: list[dict], where: str = "scores") -> pa.Table:
     """Score rows -> checked table in the schema's column order, sorted.
 
     `train_size`, `at`, `layer` and `seed` may be left out (not applicable: 0, NaN, -1, 0);
-    any other missing or unknown column, and any value of the wrong type, raises MaskLabError.
+    any other missing or unknown column, and any value of the wrong type, raises MaskLabError, starting with `where`.
     """
     for index, row in enumerate(rows):
         unknown = [name for name in row if name not in COLUMNS]
         missing = [name for name in COLUMNS if name not in row and name not in NOT_APPLICABLE]
         if unknown or missing:
             fault = f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
-            raise MaskLabError(f"scores: row {index}: {fault}; the columns are {', '.join(COLUMNS)}")
+            raise MaskLabError(f"{where}: row {index}: {fault}; the columns are {', '.join(COLUMNS)}")
         for name, value in row.items():
             type_, wanted = _TYPES[COLUMNS[name]]
             if not isinstance(value, type_) or isinstance(value, bool):
-                raise MaskLabError(f"scores: row {index}: {name}: must be {wanted} (got {value!r})")
+                raise MaskLabError(f"{where}: row {index}: {name}: must be {wanted} (got {value!r})")
     full = [NOT_APPLICABLE | row for row in rows]
     plain = {name: [_PLAIN[dtype](row[name]) for row in full] for name, dtype in COLUMNS.items()}
     table = pa.table(plain, SCHEMA)
-    check(table, "scores")
+    check(table, where)
     return _sorted(table)
 
 
@@ -97,11 +97,11 @@ def check(table: pa.Table, where) -> None:
         low, high = LIMITS.get(metric, (-math.inf, math.inf))
         if not low - _SLACK <= value <= high + _SLACK and split not in ("vocabulary", "atoms"):
             _refuse(values, index, where, "value", f"{metric} must lie in [{low}, {high}]")
-    seen = set()
+    seen = {}
     for index, key in enumerate(_keys(values)):
         if key in seen:
-            _refuse(values, index, where, "metric", "is a second row for the same measurement")
-        seen.add(key)
+            _refuse(values, index, where, "value", f"and that of row {seen[key]} are of the same measurement")
+        seen[key] = index
 
 
 def gather(files):
