@@ -7,10 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from masklab.config import kinds
 from masklab.files import read_json, write_json
 from masklab.jobs import state, store
 from masklab.jobs.code import Code
 from masklab.jobs.status import status
+from masklab.jobs.underway import path_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "workflow/scripts"))
 
@@ -96,6 +98,33 @@ def test_an_error_of_the_work_itself_is_one_line_and_status_1(job, caplog):
         raise MaskLabError("input: no rows")
     assert ending.value.code == 1 and "error: input: no rows" in caplog.text
     assert read_json("results/made/tasks/t.json")["finished"] is False and not Path(".masklab/store/task").exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("raise KeyError('two\\nlines')", "KeyError: 'two\\nlines'"), ("import sys; sys.exit(0)", "SystemExit: 0")],
+)
+def test_an_error_of_a_users_file_is_one_line_with_its_own(code, said, job, tmp_path, caplog):
+    """Whatever it was in, and the traceback is in the log of the job."""
+    (tmp_path / "mine.py").write_text(f"def made():\n    {code}\n")
+    kinds.load([tmp_path / "mine.py"])
+    log = Path("results/logs/tasks/t.log")
+    log.parent.mkdir(parents=True)
+    with pytest.raises(SystemExit) as ending, job():
+        sys.modules["mine"].made()
+    kinds.load([])
+    assert ending.value.code == 1 and caplog.messages == [f"error: mine.py:2: {said}"]
+    assert "Traceback" in log.read_text() and "in made" in log.read_text()
+    assert read_json(path_of(log))["failed"] == caplog.messages[0]
+
+
+def test_an_error_that_a_machine_explains_is_not_the_users(job, tmp_path, caplog):
+    (tmp_path / "mine.py").write_text("def made():\n    raise MemoryError('no room')\n")
+    kinds.load([tmp_path / "mine.py"])
+    with pytest.raises(SystemExit), job():
+        sys.modules["mine"].made()
+    kinds.load([])
+    assert caplog.messages[0].startswith("error: out of memory (no room)")
 
 
 def test_an_input_that_changes_while_a_job_reads_it_is_read_again(job, caplog):

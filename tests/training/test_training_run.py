@@ -1,8 +1,10 @@
+import dataclasses
 import json
 
 import pytest
 from runs import make_run
 
+from masklab.config import kinds
 from masklab.config.schema import Dictionary, Objective
 from masklab.errors import MaskLabError
 from masklab.training.__main__ import main
@@ -41,3 +43,26 @@ def test_a_wrong_file_is_one_line_and_status_1(english, tiny_encoder, tmp_path, 
         read_run(path)
     assert main([str(path)]) == 1
     assert f"error: {path}: {message}" in caplog.text
+
+
+MINE = """
+from masklab import own
+
+@own.term("mine", own.Weight)
+class Mine(own.Term):
+    def prepare(self, setup):
+        {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [("1 / 0", "ZeroDivisionError: division by zero"), ("exit(3)", "SystemExit: 3")]
+)
+def test_an_error_of_a_users_file_is_one_line_with_its_own(english, tiny_encoder, tmp_path, code, said, caplog):
+    (tmp_path / "mine.py").write_text(MINE.format(code))
+    kinds.load([tmp_path / "mine.py"])
+    run = make_run(english, tiny_encoder, tmp_path, objective=Objective(mine=1))
+    write_run(dataclasses.replace(run, code=(tmp_path / "mine.py",)), tmp_path / "run.json")
+    assert main([str(tmp_path / "run.json")]) == 1
+    kinds.load([])
+    assert caplog.messages[-1] == f"error: {tmp_path}/mine.py:7: {said}"

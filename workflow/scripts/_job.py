@@ -71,8 +71,11 @@ def job(snakemake):
         afterwards("the record", lambda: record.finished(inputs))
         store.publish(entry, snakemake.rule, snakemake.output)
         afterwards("that it ended", underway.ended)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         said = error if isinstance(error, MaskLabError) else lacking(error, snakemake.rule, **snakemake.wildcards)
+        said = said or blame(error, snakemake.log[0])
+        if isinstance(error, SystemExit) and not said:
+            raise
         if said:
             log.error("error: %s", said)
         else:
@@ -83,6 +86,16 @@ def job(snakemake):
         except (OSError, AttributeError):  # a full disk: neither the log nor the status of the run may have it
             cry(f"masklab: {snakemake.rule} {' '.join(dict(snakemake.wildcards).values())}: error: {said or error}")
         sys.exit(1)
+
+
+def blame(error, file) -> str | None:
+    """One line for an error of a user's file, whose traceback goes to the job's log alone; None for any other."""
+    from masklab.config import kinds
+
+    if said := kinds.blame(error):
+        with contextlib.suppress(OSError), open(file, "a", encoding="utf-8") as opened:
+            traceback.print_exception(error, file=opened)
+    return said
 
 
 def edited(noted) -> list[str]:

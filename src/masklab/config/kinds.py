@@ -324,12 +324,17 @@ def blamed():
         yield
     except MaskLabError:
         raise
-    except Exception as error:
-        files, frames = {*_read, *_modules.values()}, traceback.extract_tb(error.__traceback__)
-        lines = [f"{shown(frame.filename)}:{frame.lineno}" for frame in frames if frame.filename in files]
-        if not lines:
-            raise
-        raise MaskLabError(f"{lines[-1]}: {_told(error)}") from error
+    except (Exception, SystemExit) as error:
+        if said := blame(error):
+            raise MaskLabError(said) from error
+        raise
+
+
+def blame(error: BaseException) -> str | None:
+    """File and line of a user's own that an error went through last, and the error, in one line; None: it is ours."""
+    files, frames = {*_read, *_modules.values()}, traceback.extract_tb(error.__traceback__)
+    lines = [f"{shown(frame.filename)}:{frame.lineno}" for frame in frames if frame.filename in files]
+    return f"{lines[-1]}: {_told(error)}" if lines else None
 
 
 def _told(error: BaseException) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from masklab.config.kinds import blamed, imported
+from masklab.config.kinds import Kind, blamed, imported, known
 from masklab.errors import MaskLabError
 from masklab.scores.facts import base
 from masklab.scores.reading import Reading, leaves, needs
@@ -39,10 +39,39 @@ class Item:
         return imported(self.make)
 
     def draw(self, results, **more):
-        """(figure, data) of a figure, drawn in the style that all figures share."""
+        """(figure, data) of a figure, drawn in the style that all figures share.
+
+        Raises:
+            MaskLabError: a user's function returns anything else.
+        """
         from masklab.report import style
 
-        return style.paper(self.function())(results, self.chosen(results.view), **more)
+        drawn = style.paper(self.function())(results, self.chosen(results.view), **more)
+        if kind := self._kind("figures"):
+            wanted = "(figure, data): a Figure of matplotlib, and the pandas frame of what it shows"
+            if not isinstance(drawn, tuple | list) or len(drawn) != 2:
+                raise kind.refused(wanted, drawn)
+            for part, made, method in zip(("figure", "data"), drawn, ("savefig", "to_parquet"), strict=True):
+                if not hasattr(made, method):
+                    raise kind.refused(wanted, made, part)
+        return drawn
+
+    def tabulate(self, results):
+        """The frame of a table, with the columns of `cells.TIDY`; MaskLabError where a user's function has others."""
+        from masklab.report.cells import TIDY
+
+        frame = self.function()(results, self.chosen(results.view))
+        if kind := self._kind("tables"):
+            wanted = f"a frame with the columns {', '.join(TIDY)}, as masklab.report.cells.tidy makes it of cells"
+            if not hasattr(frame, "to_parquet"):
+                raise kind.refused(wanted, frame)
+            if missing := [name for name in TIDY if name not in frame.columns]:
+                raise kind.refused(wanted, missing[0], "a frame without")
+        return frame
+
+    def _kind(self, section: str) -> Kind | None:
+        """The kind that it is of a user's file; None: it is ours."""
+        return next((kind for kind in known(section).values() if kind.make is self), None)
 
     def chosen(self, view: View):
         """The readings that it shows; MaskLabError where a user's file fails to choose them."""

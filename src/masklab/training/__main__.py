@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 
+from masklab.config import kinds
 from masklab.errors import MaskLabError
 from masklab.inside_libc import keep_freed_memory
 from masklab.jobs.lacking import lacking
@@ -37,9 +38,9 @@ def main(arguments=None) -> int:
         if os.environ.get("RANK", "0") == "0":
             _begin(run)
         launch(run, log=options.log)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         said = error if isinstance(error, MaskLabError) else lacking(error, "pretrain", recipe=recipe)
-        if not said:
+        if not (said := said or kinds.blame(error)):
             raise
         logging.getLogger("masklab").error("error: %s", said)
         return 1

@@ -14,7 +14,7 @@ import torch
 from masklab.batches import BatchPlan
 from masklab.objectives import Setup
 from masklab.objectives.batch import Batch
-from masklab.objectives.returned import worth_of
+from masklab.objectives.returned import output_of, worth_of
 from masklab.objectives.terms import Terms
 from masklab.optim import flat as optim
 from masklab.rng import generator, seed_at
@@ -124,7 +124,7 @@ class Learner:
     def loss_of(self, batch: Batch):
         """Summed weighted loss and summed terms of one micro-batch (teacher signals included)."""
         with self._autocast():
-            output = self.terms.reader.forward(self.trained, batch)
+            output = output_of(self.terms.reader, self.trained, batch)
         return self.terms.losses(batch, output, self.teacher)
 
     def gradients(self, step: int) -> Numbers:

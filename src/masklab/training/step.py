@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from masklab.objectives import Term
 from masklab.objectives.batch import Batch
+from masklab.objectives.returned import hidden_by
 from masklab.tokenizers import PAD
 
 PLAIN = Term()
@@ -45,17 +46,17 @@ def masked_step(
     spans = [(start, min(start + size, len(rows))) for start in range(0, len(rows), size)]
     numbers = list(range(len(spans)))[share]
     lengths = store.lengths[rows].astype(np.int64)
-    total, count = int(lengths.sum()), None
+    total, how = int(lengths.sum()), (lengths, masking, vocab_size, rng)
     if len(numbers) < len(spans) and _takes_part(term):
         part = np.concatenate([np.empty(0, np.int64), *(np.arange(*spans[number]) for number in numbers)])
         ids = store.batch(rows[part])[0] if len(part) else torch.empty(0, 0, dtype=torch.long)
-        corrupted, row, column, more, count = term.corrupt(ids.numpy(), lengths, masking, vocab_size, rng, part=part)
+        corrupted, row, column, more, count = hidden_by(term, ids.numpy(), *how, part=part)
         rows, lengths = rows[part], lengths[part]
         ends = np.cumsum([stop - start for start, stop in (spans[number] for number in numbers)]).tolist()
         spans = list(zip([0, *ends], ends, strict=False))
     else:
         ids, _ = store.batch(rows)
-        corrupted, row, column, *more = term.corrupt(ids.numpy(), lengths, masking, vocab_size, rng)
+        corrupted, row, column, *more = hidden_by(term, ids.numpy(), *how)
         more, count, spans = more[0] if more else {}, len(row), [spans[number] for number in numbers]
     corrupted, lengths, positions = (
         torch.from_numpy(corrupted),

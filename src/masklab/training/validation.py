@@ -10,6 +10,7 @@ import torch
 from masklab.errors import MaskLabError
 from masklab.objectives import Term
 from masklab.objectives.batch import Batch
+from masklab.objectives.returned import output_of
 from masklab.rng import generator
 from masklab.tokens import TokenStore
 from masklab.training.manifest import unigram_loss
@@ -66,7 +67,7 @@ class Validation:
         total = count = 0
         for batch in self.batches():
             batch = batch.to(self.learner.device)
-            logits = reader.forward(model, batch).logits
+            logits = output_of(reader, model, batch).logits
             total += float(torch.nn.functional.cross_entropy(logits, batch.targets, reduction="sum"))
             count += len(batch.at)
         model.train()
