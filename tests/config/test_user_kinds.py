@@ -350,8 +350,19 @@ ADDED = "rows without the keys recipe, replicate, step, probe, which are added t
         ("corpora", "dict(train=t, test=t)", f"{TABLES}its keys: ['train', 'test'])"),
         ("corpora", "dict(train=t, valid=t, test=t.to_pandas())", f"{TABLES}test: an object of the class DataFrame)"),
         ("corpora", "dict(train=t, valid=t, test=t.rename_columns(['words']))", f"{TABLES}columns of test: ['words'])"),
+        (
+            "corpora",
+            "dict(train=t, valid=t, test=u)",
+            "a text in every row of text (got test: row 2: None)",
+        ),
+        (
+            "corpora",
+            "dict(train=t, valid=t, test=n)",
+            "texts in the column text (got test: row 1: 3)",
+        ),
         ("tasks", "dict(train=t)", f"'k' of tasks must return {TASK}an object of the class dict)"),
         ("tasks", "(dict(test=[1]), dict(kind='labels'))", f"{TASK}test: [1])"),
+        ("tasks", "(dict(train=t), dict(kind='labels'))", "the splits train, valid, test (got splits: ['train'])"),
         ("tasks", "(dict(test=t), dict(labels=2))", f"{TASK}facts: {{'labels': 2}})"),
         ("probes", "None", f"'k' of probes must return {ROWS}None)"),
         ("probes", "dict(value=1.0)", f"'k' of probes must return {ROWS}{{'value': 1.0}})"),
@@ -362,7 +373,8 @@ ADDED = "rows without the keys recipe, replicate, step, probe, which are added t
 def test_what_a_function_of_ones_own_returns_is_checked(section, returned, message):
     Path("code/mine.py").write_text(
         "import pyarrow as pa\nfrom masklab.config import kinds\n\n\n"
-        f"def made(*_, t=pa.table({{'text': ['a']}})):\n    return {returned}\n\n\n"
+        "texts = lambda *each: pa.table({'text': each})\n"
+        f"def made(*_, t=texts('a'), u=texts('a', None), n=texts(3)):\n    return {returned}\n\n\n"
         f"kinds.{SINGULAR[section]}('k', None)(made)\n"
     )
     kinds.load(["code/mine.py"])

@@ -33,3 +33,19 @@ def _check(kind, made) -> None:
             raise kind.refused(wanted, table, split)
         if not {"text", "symbols"} & {*table.schema.names}:
             raise kind.refused(wanted, table.schema.names, f"columns of {split}")
+        if isinstance(table, pa.Table):
+            for name in {"text"} & {*table.column_names}:
+                check_texts(kind, table[name], name, split)
+
+
+def check_texts(kind, column, name: str, split: str) -> None:
+    """MaskLabError, naming the row, where a column [n] of a user's table has something else than texts."""
+    import numpy as np
+    import pyarrow as pa
+
+    type_ = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if column.null_count:
+        row = int(np.flatnonzero(column.is_null().to_numpy())[0])
+        raise kind.refused(f"a text in every row of {name}", None, f"{split}: row {row + 1}")
+    if len(column) and not (pa.types.is_string(type_) or pa.types.is_large_string(type_)):
+        raise kind.refused(f"texts in the column {name}", column[0].as_py(), f"{split}: row 1")

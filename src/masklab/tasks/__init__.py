@@ -25,14 +25,14 @@ def build(config, name: str, seed: int, **work) -> tuple[dict, dict]:
     """
     kind = kinds.find("tasks", config.kind)
     made = kind.function()(config, name, seed, **work)
-    if kind.file:
-        _check(kind, made)
-    return made
+    return _checked(kind, made) if kind.file else made
 
 
-def _check(kind, made) -> None:
-    """MaskLabError where a user's function does not return splits and facts."""
+def _checked(kind, made) -> tuple[dict, dict]:
+    """Splits and facts of a user's function; MaskLabError where it returns anything else."""
     import pyarrow as pa
+
+    from masklab.tasks.own_tables import checked
 
     wanted = "two dictionaries: pandas or Arrow tables by split, and facts, `kind` among them"
     if not (isinstance(made, tuple | list) and len(made) == 2 and all(isinstance(each, dict) for each in made)):
@@ -43,6 +43,7 @@ def _check(kind, made) -> None:
             raise kind.refused(wanted, table, split)
     if not isinstance(facts.get("kind"), str):
         raise kind.refused(wanted, facts, "facts")
+    return checked(kind, splits, facts), facts
 
 
 def write_task(folder, splits: dict, facts: dict) -> None:
