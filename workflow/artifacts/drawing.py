@@ -137,7 +137,7 @@ class Claims(Artifact):
 
 
 class Facts(Artifact):
-    """What every recipe, task and corpus of the studies is, by key, in one table."""
+    """What every recipe, task, corpus and probe of the studies is, by key, in one table."""
 
     place, script, files = "facts", "facts.py", r"\.(?:parquet|csv)"
 

@@ -1,4 +1,4 @@
-"""Gather the facts of all recipes, corpora, tasks and probes into one table."""
+"""Gather the facts of the recipes, corpora, tasks and probes of all studies into one table."""
 
 from _job import job
 
