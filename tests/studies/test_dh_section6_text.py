@@ -1,5 +1,7 @@
 """Section 6 on text: its figure, its table and its claims from scores."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from masklab.report.cells import TIDY
 from masklab.scores.results import Results
 from masklab.scores.view import View
 from masklab.studies import claims_of, find
+from masklab.studies.dh import section6_text
 
 RAW = plain(layered(["presets/phrases.yaml"]))
 STUDY = "dh-text"
@@ -121,3 +124,15 @@ def test_levels_are_those_that_the_probe_has(config):
     bare = View.of(config.model_copy(update={"studies": {STUDY: study}}), STUDY)
     with pytest.raises(MaskLabError, match="needs a `paraphrased` probe"):
         find(STUDY, study, "figures", "figure_phrases").needs(bare)
+
+
+def test_recipes_that_two_panels_call_alike_have_a_column_each(results):
+    view = results.view
+    probes = {name: facts | {"recipes": [*facts["recipes"], "other"]} for name, facts in view.probes.items()}
+    panels = {"x": {"one": view.members[0]}, "y": {"one": "other"}}
+    for rows in section6_text.numbers(replace(view, panels=panels, probes=probes)).values():
+        for row in rows.values():
+            assert {label: reading.recipe for label, reading in row.items()} == {
+                "one (x)": view.members[0],
+                "one (y)": "other",
+            }

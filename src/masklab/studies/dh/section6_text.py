@@ -56,6 +56,7 @@ def curves(view: View):
 def numbers(view: View):
     """Task -> what -> recipe -> number, at the largest size; intervals over features alone are rows of their own."""
     rows: dict = {}
+    called = {recipe: label for label, recipe in view.labelled().items()}
     for recipe, task, probe in measured(view):
         for level in levels_of(probe):
             for metric, said in (
@@ -66,9 +67,9 @@ def numbers(view: View):
                 ("tv_finetuned", "change after fine-tuning"),
             ):
                 number = _reading(recipe, task, level, metric, sizes="largest")
-                rows.setdefault(task, {}).setdefault(f"{level}: {said}", {})[view.label(recipe)] = number
+                rows.setdefault(task, {}).setdefault(f"{level}: {said}", {})[called[recipe]] = number
         accuracy = _reading(recipe, task, TEST, "accuracy", sizes="largest")
-        rows[task].setdefault("accuracy", {})[view.label(recipe)] = accuracy
+        rows[task].setdefault("accuracy", {})[called[recipe]] = accuracy
     return rows
 
 
