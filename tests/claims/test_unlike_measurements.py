@@ -131,7 +131,7 @@ def test_a_null_counts_where_the_recipe_was_measured():
 
 
 def test_the_majority_of_several_tasks_weighs_them_as_the_score_does():
-    numbers = {("a", 400, size): around(0.6) for size in (10, 40, 160)} | {("a", 400, 10, "other"): around(0.6)}
+    numbers = {("a", 400, size): around(0.6) for size in (10, 40, 160)} | {("a", 400, 10, "other"): around(0.2)}
     found = results(numbers)
     shared = {"recipe": "a", "step": 400, "probe": "p", "split": "test", "metric": "majority", "n": 50}
     rows = [
@@ -142,7 +142,11 @@ def test_the_majority_of_several_tasks_weighs_them_as_the_score_does():
     ]
     scores = rows_to_frame([*found.scores.to_dict("records"), *rows])
     both = Reading("a", "accuracy", ("t", "other"))
-    assert Results(found.view, scores).majority(both).scalar[:, 0] == pytest.approx([0.4] * MANY)
+    found = Results(found.view, scores)
+    assert found.majority(both).scalar[:, 0] == pytest.approx([0.3] * MANY), (
+        "a task counts once, of many sizes or of one"
+    )
+    assert found.values(both).scalar.mean() == pytest.approx((0.6 + 0.2) / 2)
 
 
 def test_the_last_checkpoint_is_one_for_all_tasks():
