@@ -91,6 +91,13 @@ def test_it_trains_and_resumes(span, table, tmp_path):
     assert one["facts"]["valid_loss"]["120"] < one["facts"]["unigram_loss"]
 
 
+def test_a_term_that_hides_nothing_is_named(span, table, tmp_path, monkeypatch):
+    """The recipe's masking, which it takes the place of, is not at fault."""
+    monkeypatch.setattr(Span, "corrupt", lambda self, ids, *_: (ids, np.arange(0), np.arange(0)))
+    with pytest.raises(MaskLabError, match=r"^span: objective: span: its `corrupt` gives no token of any"):
+        train(run(table, tmp_path))
+
+
 def test_validation_hides_and_reads_as_training_does(span, table, tmp_path):
     learner = Learner(run(table, tmp_path))
     validation = Validation(learner)

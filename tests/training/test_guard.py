@@ -7,8 +7,11 @@ import pytest
 import torch
 from runs import make_run
 
+from masklab.config import kinds
+from masklab.config.schema import Objective, Weight
 from masklab.errors import MaskLabError
 from masklab.files import read_json
+from masklab.objectives import Term
 from masklab.training.guard import WINDOW, Guard
 from masklab.training.loop import Trainer, train
 
@@ -116,6 +119,21 @@ def test_not_a_number_stops_with_one_line(english, tiny_encoder, tmp_path):
     with pytest.raises(MaskLabError, match=r"^m: the loss is nan at step 4 \(batch of step 3: rows .* of step 1, kept"):
         trainer.update(3)
     assert read_json(run.state / "stopped.json")["rows"] == trainer.learner.plan.batch(3).tolist()
+
+
+def test_before_any_update_no_learning_rate_is_at_fault(english, tiny_encoder, tmp_path, monkeypatch):
+    monkeypatch.setitem(kinds._yours["terms"], "odd", kinds.Kind("terms", "odd", Weight, Odd, (), "mine.py"))
+    run = make_run(english, tiny_encoder, tmp_path, objective=Objective(mlm=1, odd=1))
+    with pytest.raises(MaskLabError, match=r"the loss is nan at step 1 \(.*: no update was made before it") as caught:
+        train(run)
+    assert "objective (mlm, odd of mine.py);" in str(caught.value) and "optimiser.lr" not in str(caught.value)
+
+
+class Odd(Term):
+    """A term whose loss is no number."""
+
+    def loss(self, *batch):
+        return super().loss(*batch) * math.nan
 
 
 def test_a_gradient_that_is_not_finite_stops_before_anything_is_written(english, tiny_encoder, tmp_path):

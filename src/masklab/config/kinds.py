@@ -200,6 +200,12 @@ def find(section: str, name: str) -> Kind:
     return kinds[name]
 
 
+def term_with_file(name: str) -> str:
+    """A term of an objective as messages name it: with its file, if it is a user's."""
+    file = find("terms", name).file
+    return f"{name} of {shown(file)}" if file else name
+
+
 def load(files) -> None:
     """Import a user's files by their paths, and know the kinds that they register in place of those of other files.
 

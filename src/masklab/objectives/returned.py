@@ -29,7 +29,7 @@ def hidden_by(term, ids, lengths, masking, vocab_size, rng, **part):
         MaskLabError: a user's term gives something else, or tokens that are not there.
     """
     made = term.corrupt(ids, lengths, masking, vocab_size, rng, **part)
-    if not _is_of_user(term, "corrupt"):
+    if not is_of_user(term, "corrupt"):
         return made
     kind, wanted = kinds.find("terms", term.name), f"(shown {list(ids.shape)}, rows [N], columns [N])"
     several = isinstance(made, tuple | list)
@@ -55,7 +55,7 @@ def hidden_by(term, ids, lengths, masking, vocab_size, rng, **part):
 def output_of(term, model, batch):
     """What `Term.forward` gives: an `Output` with logits [N, V]; MaskLabError where a user's term gives another."""
     output = term.forward(model, batch)
-    if _is_of_user(term, "forward"):
+    if is_of_user(term, "forward"):
         logits, tokens = getattr(output, "logits", None), len(batch.at)
         if not isinstance(logits, Tensor) or logits.dim() != 2 or len(logits) != tokens:
             wanted = f"an Output with logits of shape ({tokens}, words) for the tokens with a loss"
@@ -63,7 +63,8 @@ def output_of(term, model, batch):
     return output
 
 
-def _is_of_user(term, hook: str) -> bool:
+def is_of_user(term, hook: str) -> bool:
+    """Whether a term is a user's and has its own form of a hook."""
     return brings(term, hook) and term.name not in kinds.OURS["terms"] and term.name in kinds.known("terms")
 
 

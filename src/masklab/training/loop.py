@@ -136,12 +136,12 @@ class Trainer:
         """Stop the run if the loss of `row` is not a number or has exploded (`guard`)."""
         fault = self.guard.fault(row["loss"], last=row["step"] == self.config.steps)
         if fault:
-            self._fail(row["step"], fault)
+            self._fail(row["step"], fault, begun=row["step"] > 1)
 
     def check_gradient(self, row: dict) -> None:
         """Stop the run if the gradient of `row` was not finite."""
         if not math.isfinite(row["grad_norm"]):
-            self._fail(row["step"], f"the gradient's norm is {row['grad_norm']}")
+            self._fail(row["step"], f"the gradient's norm is {row['grad_norm']}", begun=row["step"] > 1)
 
     # --- what is written -------------------------------------------------------
 
@@ -187,13 +187,13 @@ class Trainer:
         number = self.interruption.number or "sent to another process"
         self._quit(f"{self.run.name}: stopped by signal {number} at step {step}; {saved}, run again to resume", Passing)
 
-    def _fail(self, done: int, fault: str) -> None:
-        """Stop a run that must not go on."""
+    def _fail(self, done: int, fault: str, begun: bool = True) -> None:
+        """Stop a run that must not go on. begun: whether an update was made before its fault."""
         message = None
         self.learner.stop_ahead()
         if self.ranks.main:
             rows = self.learner.plan.batch(done - 1).tolist() if done else []
-            message = self.record.failed(done, fault, rows)
+            message = self.record.failed(done, fault, rows, begun)
         self._quit(message)
 
     def _quit(self, message: str | None, kind=MaskLabError) -> None:

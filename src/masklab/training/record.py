@@ -5,7 +5,7 @@ import logging
 import shutil
 import time
 
-from masklab.config import checkpoints
+from masklab.config import checkpoints, kinds
 from masklab.config.sources import existing
 from masklab.files import fingerprint, read_json, settle, sha256, write_json
 from masklab.jobs import saved, state
@@ -127,8 +127,11 @@ class Record:
                         keep_decoder=self.run.model.keep_decoder)  # fmt: skip
         self.kept[str(step)] = _contents(folder)
 
-    def failed(self, step: int, fault: str, rows: list[int]) -> str:
-        """Write down why and on which batch a run stopped at update `step` (1-based); returns the line for the user."""
+    def failed(self, step: int, fault: str, rows: list[int], begun: bool = True) -> str:
+        """Write down why and on which batch a run stopped at update `step` (1-based); returns the line for the user.
+
+        begun: whether updates had been made; without any no learning rate is at fault.
+        """
         report = self.run.state / "stopped.json"
         write_json({"step": step, "fault": fault, "rows": rows, "last_good_step": self.saved}, report, lasting=False)
         self.metrics.write()
@@ -136,10 +139,13 @@ class Record:
         if self.saved is not None:
             again = f"the same command goes on from the last good state, of step {self.saved}, kept in {self.file}"
         batch = f" (batch of step {step - 1}: rows {str(rows[:4])[1:-1]}, ..., all in {report})" if rows else ""
+        name, terms = self.run.name, ", ".join(map(kinds.term_with_file, self.run.objective.terms))
+        advice = f"lower models.{name}.optimiser.lr, or raise warmup or explosion beside it"
+        if not begun:
+            advice = f"no update was made before it, so look at what it begins with and at its objective ({terms})"
         return (
-            f"{self.run.name}: {fault} at step {step}{batch}; the same settings lead there again: lower"
-            f" models.{self.run.name}.optimiser.lr, or raise warmup or explosion beside it; if the machine was at"
-            f" fault, {again}"
+            f"{name}: {fault} at step {step}{batch}; the same settings lead there again: {advice}; if the machine was"
+            f" at fault, {again}"
         )
 
     def finish(self, facts: dict) -> None:

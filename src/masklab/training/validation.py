@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from masklab.config import kinds
 from masklab.errors import MaskLabError
 from masklab.objectives import Term
 from masklab.objectives.batch import Batch
-from masklab.objectives.returned import output_of
+from masklab.objectives.returned import is_of_user, output_of
 from masklab.rng import generator
 from masklab.tokens import TokenStore
 from masklab.training.manifest import unigram_loss
@@ -50,6 +51,12 @@ class Validation:
         if not len(maskable_rows(TokenStore(run.tokens, "valid"), run.model.masking, learner.terms.reader)):
             raise MaskLabError(f"{run.name}: the corpus has no validation sequence with a maskable token")
         if not any(len(batch.at) for batch in self.batches()):
+            if is_of_user(learner.terms.reader, "corrupt"):
+                term = kinds.term_with_file(learner.terms.reader.name)
+                raise MaskLabError(
+                    f"{run.name}: objective: {term}: its `corrupt` gives no token of any validation sequence a loss, so"
+                    " that there is no validation loss"
+                )
             raise MaskLabError(
                 f"{run.name}: models.{run.name}.masking: chance hides no token of any validation sequence, so that"
                 " there is no validation loss; raise rate, or give the corpus more validation sequences"
