@@ -4,7 +4,7 @@ import copy
 
 from masklab.config import layered, load, overlay, plain
 from masklab.config.nulls import null_recipes
-from masklab.scores.facts import every
+from masklab.scores.every_fact import every
 
 RAW = plain(layered())
 

@@ -153,7 +153,7 @@ class Facts(Artifact):
         return {"models": [f"{self.paths.folder('models', name, k)}/manifest.json" for name, k in self.models()]}
 
     def settings(self):
-        from masklab.scores.facts import every
+        from masklab.scores.every_fact import every
 
         return {"facts": every(self.config), "models": self.models()}
 

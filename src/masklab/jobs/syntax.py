@@ -17,6 +17,7 @@ DIGITS = 16
 MODULE = "<module>"  # in the place of a name: what a file does when it is imported, whatever is then asked of it
 # Modules whose decorators do nothing but to what they decorate, or register it where MaskLab asks for it by name.
 SAFE = {"abc", "contextlib", "dataclasses", "functools", "masklab", "numba", "numpy", "pydantic", "torch", "typing"}
+REGISTERING = {"extending", "library"}  # parts of them that register for others: torch.library, numba.extending
 # By these a file may come to what it does not mention: names, attributes of anything (not `model.eval`), definitions.
 DYNAMIC = {"__import__", "builtins", "dir", "eval", "exec", "globals", "import_module", "inspect", "locals", "vars"}
 DYNAMIC_ATTRIBUTES = {"__dict__", "__subclasses__", "import_module"}
@@ -159,13 +160,17 @@ def _does(statement, bindings, called) -> bool:
 
 def _is_safe(decorator, bindings) -> bool:
     """Whether a decorator is one of Python's own or of a module in `SAFE`."""
+    attributes = {node.attr for node in ast.walk(decorator) if isinstance(node, ast.Attribute)}
     while isinstance(decorator, ast.Attribute | ast.Call):
         decorator = decorator.func if isinstance(decorator, ast.Call) else decorator.value
     name = getattr(decorator, "id", None)
     if name not in bindings:
         return name in ("classmethod", "property", "staticmethod")
-    imported = [one.module for statement in bindings[name] for one in _imports(statement) if _is_import(statement)]
-    return len(imported) == len(bindings[name]) and all((one or "").partition(".")[0] in SAFE for one in imported)
+    imported = [one for statement in bindings[name] if _is_import(statement) for one in _imports(statement, name)]
+    modules = [[*(one.module or "").split("."), one.name] for one in imported]
+    if not modules or not all(map(_is_import, bindings[name])) or attributes & REGISTERING:
+        return False
+    return all(parts[0] in SAFE and REGISTERING.isdisjoint(parts) for parts in modules)
 
 
 def _is_class(base, bindings) -> bool:

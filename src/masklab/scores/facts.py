@@ -8,8 +8,7 @@ dots: `objective.mae.delta`, `corpus.chains.synsets`, `masking.rate`, `task.mix`
 import json
 import math
 
-from masklab.config.measured import study_pairs
-from masklab.config.references import checkpoints, law_entry, named_law, phase, split_reference, study_models
+from masklab.config.references import checkpoints, law_entry, named_law, phase
 from masklab.config.replicates import is_redrawn
 
 # Keys of a recipe that name entries: what the entries say follows under the same key with a dot.
@@ -85,44 +84,15 @@ def task_facts(config, name: str) -> dict:
     return {"metric": own} | facts | {"redrawn": is_redrawn(config, "tasks", name)}
 
 
+def corpus_facts(config, name: str) -> dict:
+    """Facts of a corpus."""
+    drawn = _drawn(config, "corpus", config.corpora[name])
+    return {key.removeprefix("corpus."): value for key, value in drawn.items()}
+
+
 def probe_facts(config, name: str) -> dict:
     """Facts of a probe."""
     return flat(config.probes[name].model_dump(mode="json", exclude={"split", "pack"}))
-
-
-def every(config) -> dict[str, dict[str, dict]]:
-    """Noun -> name -> facts: of the recipes, corpora, tasks and probes that the studies of a config use, in its order.
-
-    Recipes are those of the studies, their nulls, and what these start or learn from.
-    """
-    recipes, tasks, probes = _used(config)
-    recipes = {name: recipe_facts(config, name) for name in config.models if name in recipes}
-    tasks = {name: task_facts(config, name) for name in config.tasks if name in tasks}
-    stated = [each.items() for each in (*recipes.values(), *tasks.values())]
-    corpora = {value for facts in stated for key, value in facts if key.rpartition(".")[2] == "corpus"}
-    return {
-        "recipe": recipes,
-        "corpus": {
-            name: {key.removeprefix("corpus."): value for key, value in _drawn(config, "corpus", entry).items()}
-            for name, entry in config.corpora.items()
-            if name in corpora
-        },
-        "task": tasks,
-        "probe": {name: probe_facts(config, name) for name in config.probes if name in probes},
-    }
-
-
-def _used(config) -> tuple[set[str], set[str], set[str]]:
-    """Recipes, tasks and probes of the studies of a config."""
-    recipes, tasks, probes = [], set(), set()
-    for name, study in config.studies.items():
-        recipes += [*study_models(study), *(recipe for _, recipe in study_pairs(config, name))]
-        probes |= study.probes.keys()
-        tasks |= {base(task) for members in study.sets.values() for task in members}
-    for name in recipes:  # grows by what they start or learn from
-        model = config.models[name]
-        recipes += {split_reference(before, name)[0] for before in (model.init, model.teacher) if before} - {*recipes}
-    return {*recipes}, tasks | {task for name in probes for task in config.probes[name].tasks}, probes
 
 
 COLUMNS = ("noun", "name", "replicate", "key", "value", "number")
