@@ -218,6 +218,8 @@ ENTITY, NULLS = "class S(own.Entity):\n    n: int = 3\n", "untrained, shuffled, 
          "4: 'e' of tasks: redraw means the same in all tasks, and cannot be 'x' by default; call another..."),
         ("class S(own.Entity):\n    tasks: list | None = None\nown.probe('p', S)(len)",
          "4: 'p' of probes: tasks means the same in all probes, and cannot be None by default; call another..."),
+        ("class S(own.Entity):\n    ranges: own.ClassVar = {'a': (1, 0)}\nown.probe('p', S)(len)",
+         "4: 'p' of probes: its settings must say `ranges: own.ClassVar = {'metric': (least, most), ...}`"),
         ("class S(own.Entity):\n    nulls: own.ClassVar = ('untrain',)\nown.probe('p', S)(len)",
          f"4: 'p' of probes: its settings must say `nulls: own.ClassVar = (...)`, with some of {NULLS}, majority"),
         ("class S(own.Entity):\n    n: 'Foo' = 3\nown.task('e', S)(len)",
@@ -367,6 +369,7 @@ ADDED = "rows without the keys recipe, replicate, step, probe, which are added t
         ("probes", "None", f"'k' of probes must return {ROWS}None)"),
         ("probes", "dict(value=1.0)", f"'k' of probes must return {ROWS}{{'value': 1.0}})"),
         ("probes", "[dict(value=1.0), 'value']", f"{ROWS}a row: 'value')"),
+        ("probes", "[dict(metric='share', value=1.5)]", "share of 0 to 1, as its settings say (got value: 1.5)"),
         ("probes", "[dict(recipe='other', step=9)]", f"'k' of probes must return {ADDED}keys: ['recipe', 'step'])"),
     ],
 )
@@ -378,7 +381,7 @@ def test_what_a_function_of_ones_own_returns_is_checked(section, returned, messa
         f"kinds.{SINGULAR[section]}('k', None)(made)\n"
     )
     kinds.load(["code/mine.py"])
-    entry = SimpleNamespace(kind="k")
+    entry = SimpleNamespace(kind="k", ranges={"share": (0, 1)})
     ask = {
         "corpora": lambda: corpora.generate(entry, "c", 1),
         "tasks": lambda: tasks.build(entry, "t", 1),

@@ -348,6 +348,19 @@ def test_what_a_metric_can_be(found):
         assert found.limits(free) == (-np.inf, np.inf)
 
 
+def test_an_interval_goes_no_further_than_the_range_that_a_users_probe_states():
+    at = {"recipe": "a", "step": 1, "probe": "p", "task": "c", "split": "test", "metric": "filled", "n": 9}
+    rows = rows_to_frame([at | {"replicate": k, "value": value} for k, value in enumerate((0.7, 0.95, 1.0), 1)])
+    facts = {"kind": "fill", "tasks": [], "recipes": ["a"], "steps": "last"}
+    recipes = {"a": {"steps": 1, "corpus": "c", "checkpoints": [1]}}
+    ends = []
+    for ranges in ({}, {"ranges": {"filled": [0, 1]}}):
+        view = View("s", panels={"x": {"A": "a"}}, recipes=recipes, probes={"p": facts | ranges})
+        made = Results(view, rows).estimate(Reading("a", "filled", probe="fill"))
+        ends.append((made.low, made.high))
+    assert ends[0][1] > 1.2 and ends[1] == (ends[0][0], 1)
+
+
 def test_correlations_with_ratings_have_fishers_interval():
     at = {"recipe": "a", "step": 1, "probe": "p", "task": "t", "split": "test", "metric": "pearson", "n": 9}
     values = np.array([0.9, 0.99, 0.5, 0.97])

@@ -66,6 +66,7 @@ def check_settings(section: str, name: str, settings) -> None:
             ) from None
     if section == "probes":
         _check_nulls(name, settings, get_args(Null))
+        _check_ranges(name, settings)
 
 
 def _check_nulls(name: str, settings, known) -> None:
@@ -74,4 +75,17 @@ def _check_nulls(name: str, settings, known) -> None:
     if "nulls" in settings.model_fields or not isinstance(nulls, tuple) or not {*nulls} <= {*known}:
         raise MaskLabError(
             f"{name!r} of probes: its settings must say `nulls: own.ClassVar = (...)`, with some of {', '.join(known)}"
+        )
+
+
+def _check_ranges(name: str, settings) -> None:
+    """What the metrics of a probe can be is said of the whole class: metric -> (least, most)."""
+    ranges = getattr(settings, "ranges", {})
+    good = isinstance(ranges, dict) and "ranges" not in settings.model_fields
+    for metric, ends in ranges.items() if good else ():
+        numbers = isinstance(ends, tuple) and len(ends) == 2 and all(isinstance(end, int | float) for end in ends)
+        good = good and isinstance(metric, str) and numbers and ends[0] < ends[1]
+    if not good:
+        raise MaskLabError(
+            f"{name!r} of probes: its settings must say `ranges: own.ClassVar = {{'metric': (least, most), ...}}`"
         )

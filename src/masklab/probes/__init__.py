@@ -14,6 +14,7 @@ random numbers only at addresses below (`seed`, `name`), so that its rows depend
 the context alone.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -35,8 +36,7 @@ PARTS = (
     "config.json",
     "tokenizer.json",
 )
-
-
+SLACK = 1e-9  # what rounding may add to a value at the end of its range
 KNOWN = ("recipe", "replicate", "step", "probe")  # columns of scores that the caller adds
 
 
@@ -120,4 +120,8 @@ def run(context: Context) -> list[dict]:
             raise kind.refused(wanted, row, "a row")
         if taken := [key for key in KNOWN if key in row]:
             raise kind.refused(f"rows without the keys {', '.join(KNOWN)}, which are added to them", taken, "keys")
+        metric, value = row.get("metric"), row.get("value")
+        least, most = getattr(context.probe, "ranges", {}).get(metric, (-math.inf, math.inf))
+        if isinstance(value, int | float) and not least - SLACK <= value <= most + SLACK:
+            raise kind.refused(f"{metric} of {least:g} to {most:g}, as its settings say", value, "value")
     return rows

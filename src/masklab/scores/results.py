@@ -97,7 +97,10 @@ class Results:
     def limits(self, reading: Reading) -> tuple[float, float]:
         """The least and the most that what a reading measures can be; infinite where nobody knows."""
         metrics = reading.metrics(self.view) if reading.form == "value" and reading.reduce is None else {None}
-        known = [LIMITS.get(metric, (-math.inf, math.inf)) for metric in metrics]
+        ranges = {
+            metric: ends for facts in self.view.probes.values() for metric, ends in facts.get("ranges", {}).items()
+        }
+        known = [LIMITS.get(metric) or ranges.get(metric, (-math.inf, math.inf)) for metric in metrics]
         return min(low for low, _ in known), max(high for _, high in known)
 
     def shared(self, readings) -> list[int] | None:

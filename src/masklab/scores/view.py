@@ -61,7 +61,9 @@ class View:
             tasks={task: task_facts(config, task) for task in dict.fromkeys(tasks)},
             sets=dict(study.sets),
             probes={
-                probe: probe_facts(config, probe) | {"recipes": [recipe for name, recipe in pairs if name == probe]}
+                probe: probe_facts(config, probe)
+                | _ranges(config.probes[probe])
+                | {"recipes": [recipe for name, recipe in pairs if name == probe]}
                 for probe in study.probes
             },
             margin=study.margin,
@@ -207,6 +209,12 @@ class View:
         """Checkpoints at which a reading is measured, by each probe that measures it."""
         kept = self.fact(reading.recipe, "checkpoints")
         return [set(steps_measured(self.probes[name]["steps"], kept)) for name in reading.probes(self)]
+
+
+def _ranges(probe) -> dict:
+    """What the metrics of a user's kind can be, where its class says so: metric -> [least, most]."""
+    ranges = getattr(probe, "ranges", {})
+    return {"ranges": {metric: list(ends) for metric, ends in ranges.items()}} if ranges else {}
 
 
 def _labelled(members) -> dict[str, str]:
