@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from null_studies import DRAWN, SAME, SCORES, Evening, false, simulated
 
@@ -32,6 +33,16 @@ def test_no_trained_recipe_is_above_another(evening, measure):
     assert np.allclose(middle, middle.groupby(rows["task"]).transform("mean"))
     off = real - real.groupby([rows[key].fillna(-1) for key in SAME]).transform("mean")
     assert np.allclose(abs(one - other) / 2, abs(off))
+
+
+@pytest.mark.parametrize(("count", "share"), [(8, 0.070), (10, 0.021), (14, 0.057)])
+def test_what_signs_alone_make_of_a_t_test(count, share):
+    """The shares of docs/implicit-bias.md: of differences that are equally large in all replicates."""
+    plus = np.arange(1, count)  # of one sign alone the error is 0
+    mean = 2 * plus / count - 1
+    found = np.abs(mean) / np.sqrt((1 - mean**2) / (count - 1)) > stats.t.ppf(0.975, count - 1)
+    errs = stats.binom.pmf(plus, count, 0.5)[found].sum() + 2 * 0.5**count
+    assert errs == pytest.approx(share, abs=5e-4)
 
 
 def test_normal_differences_have_the_variances_and_covariances_that_were_measured(evening):

@@ -400,6 +400,16 @@ def test_what_a_function_of_ones_own_returns_may_come_one_by_one():
     assert probes.run(SimpleNamespace(probe=SimpleNamespace(kind="k"))) == [{"n": 1}, {"n": 2}]
 
 
+def test_of_a_metric_without_a_range_the_schema_of_scores_judges():
+    """No range of our own making is said of what is no number."""
+    Path("code/mine.py").write_text(
+        "from masklab.config import kinds\n"
+        "kinds.probe('k', None)(lambda context: [{'metric': 'free', 'value': float('nan')}])\n"
+    )
+    kinds.load(["code/mine.py"])
+    assert probes.run(SimpleNamespace(probe=SimpleNamespace(kind="k", ranges={"share": (0, 1)})))[0]["metric"] == "free"
+
+
 def test_claims_are_made_of_what_they_read():
     """The job that tests them gets no other recipe than these and those of panels."""
     assert a_study(claims="all", panels={"p": ["strict-mlm", "strict-phase1"]}) == ""

@@ -14,7 +14,6 @@ random numbers only at addresses below (`seed`, `name`), so that its rows depend
 the context alone.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from masklab.errors import MaskLabError
 from masklab.files import fingerprint, read_json, sha256
 from masklab.models.lookup import FACTS
 from masklab.models.words import FILE as WORDS
+from masklab.scores.schema import SLACK
 
 # What a checkpoint is; other files in its folder say nothing that a probe reads.
 PARTS = (
@@ -36,7 +36,6 @@ PARTS = (
     "config.json",
     "tokenizer.json",
 )
-SLACK = 1e-9  # what rounding may add to a value at the end of its range
 KNOWN = ("recipe", "replicate", "step", "probe")  # columns of scores that the caller adds
 
 
@@ -114,14 +113,16 @@ def run(context: Context) -> list[dict]:
     wanted = "a list of rows, each a dictionary of task, metric, value, n, ..."
     if not isinstance(made, Iterable) or isinstance(made, str | Mapping):
         raise kind.refused(wanted, made)
-    rows = list(made)
+    rows, ranges = list(made), getattr(context.probe, "ranges", {})
     for row in rows:
         if not isinstance(row, dict):
             raise kind.refused(wanted, row, "a row")
         if taken := [key for key in KNOWN if key in row]:
             raise kind.refused(f"rows without the keys {', '.join(KNOWN)}, which are added to them", taken, "keys")
         metric, value = row.get("metric"), row.get("value")
-        least, most = getattr(context.probe, "ranges", {}).get(metric, (-math.inf, math.inf))
-        if isinstance(value, int | float) and not least - SLACK <= value <= most + SLACK:
+        if metric not in ranges or not isinstance(value, int | float):  # which the schema of scores judges
+            continue
+        least, most = ranges[metric]
+        if not least - SLACK <= value <= most + SLACK:
             raise kind.refused(f"{metric} of {least:g} to {most:g}, as its settings say", value, "value")
     return rows

@@ -44,7 +44,7 @@ ARROW = {"str": pa.string(), "int64": pa.int64(), "float64": pa.float64()}
 SCHEMA = pa.schema([(name, ARROW[dtype]) for name, dtype in COLUMNS.items()])
 NAMES = ("recipe", "probe", "task", "split", "metric")  # never empty
 # Room for the last bit of a sum of rounded numbers.
-_SLACK = 1e-9
+SLACK = 1e-9
 
 
 def rows_to_table(rows: list[dict], where: str = "scores") -> pa.Table:
@@ -95,7 +95,7 @@ def check(table: pa.Table, where) -> None:
     limited = zip(values["metric"], values["value"], values["split"], strict=True)
     for index, (metric, value, split) in enumerate(limited):
         low, high = LIMITS.get(metric, (-math.inf, math.inf))
-        if not low - _SLACK <= value <= high + _SLACK and split not in ("vocabulary", "atoms"):
+        if not low - SLACK <= value <= high + SLACK and split not in ("vocabulary", "atoms"):
             _refuse(values, index, where, "value", f"{metric} must lie in [{low}, {high}]")
     seen = {}
     for index, key in enumerate(_keys(values)):
