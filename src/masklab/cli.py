@@ -69,10 +69,14 @@ def main(arguments=None) -> int:
     why.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as given to snakemake (config.yaml)")
     _values(why)
     compare = commands.add_parser("compare", help="what differs between two runs: config, facts, scores, claims")
-    compare.add_argument("runs", nargs=2, metavar="RUN", help="a name below results/, or a folder (results: unnamed)")
+    compare.add_argument(
+        "runs", nargs="+", metavar="RUN", help="two names below results/, or folders (results: unnamed); see --together"
+    )
     compare.add_argument("--output", metavar="FOLDER", help="write the tables there as CSV, all rows of them")
     compare.add_argument(
-        "--together", metavar="STUDY", help="test its claims on the replicates of both, which had different seeds"
+        "--together",
+        metavar="STUDY",
+        help="test its claims on the replicates of all runs, two or more, which had different seeds",
     )
     compare.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="which config declares the study")
     _values(compare)
@@ -222,29 +226,41 @@ def _why(options):
 
 
 def _compare(options):
-    from masklab.compare import compare, run_folder, write
+    from masklab.compare import compare, write
     from masklab.compare.printed import told
 
-    comparison = compare(*options.runs)
-    tables = comparison.tables()
+    if len(options.runs) < 2 or (len(options.runs) > 2 and not options.together):
+        raise MaskLabError(
+            f"compare: {len(options.runs)} {'run' if len(options.runs) == 1 else 'runs'}: takes two, and with"
+            " --together <study> two or more"
+        )
+    tables, said = {}, []
+    if len(options.runs) == 2:
+        comparison = compare(*options.runs)
+        tables, said = comparison.tables(), [told(comparison)]
     if options.together:
-        from masklab.compare import both_runs
-        from masklab.plan.graph import opened
-
-        config = opened(options.configfile, options.config).config
-        roots = [run_folder(run) for run in options.runs]
-        tables["together"] = both_runs.together(config, options.together, roots)
-    print(told(comparison))
-    if options.together:
-        print(f"\n{both_runs.told(tables['together'], comparison.claims)}")
-        for note in (
-            both_runs.shares_data(config, options.together),
-            both_runs.leaves_out(config, options.together, roots),
-            both_runs.takes_on_trust(config, options.together, roots),
-        ):
-            print(note, end="\n" if note else "")
+        tables["together"], together = _together(options)
+        said.append(together)
+    print("\n\n".join(said))
     if options.output:
         print(f"\nwritten: {', '.join(map(str, write(tables, options.output)))}")
+
+
+def _together(options):
+    """(claims of a study on the replicates of all runs, what is to be said of them)."""
+    from masklab.compare import claims_of_run, run_folder, several_runs
+    from masklab.plan.graph import opened
+
+    config, study = opened(options.configfile, options.config).config, options.together
+    roots = [run_folder(run) for run in options.runs]
+    frame = several_runs.together(config, study, roots)
+    notes = (
+        several_runs.shares_data(config, study),
+        several_runs.leaves_out(config, study, roots),
+        several_runs.takes_on_trust(config, study, roots),
+    )
+    said = [several_runs.told(frame, [claims_of_run(root) for root in roots]), *filter(None, notes)]
+    return frame, "\n".join(said)
 
 
 def _store(options):

@@ -58,13 +58,11 @@ def compare(first: str, second: str, results="results") -> Comparison:
     roots = [run_folder(name, results) for name in (first, second)]
     if roots[0].resolve() == roots[1].resolve():
         raise MaskLabError(f"{first} and {second} are one run: {roots[0]}")
-    facts, scores, claims = ([_table(root, name) for root in roots] for name in TABLES)
+    facts, scores = ([_table(root, name) for root in roots] for name in ("facts", "scores"))
+    claims = [claims_of_run(root) for root in roots]
     for table in facts:
         if table is not None:
             check_columns(table, (*FACT, "value"), ("replicate", "number"), "facts")
-    for table in claims:
-        if table is not None:
-            check_columns(table, (*CLAIM, "text", "verdict", "corrected", "why"), VALUES, "claims")
     made = [entries(root) for root in roots]
     lacking = {"config": [name for name, own in zip((first, second), made, strict=True) if not own]}
     config, apart = config_changes(made, facts)
@@ -92,6 +90,14 @@ def run_folder(name: str, results="results") -> Path:
     here = sorted(path.parent.name for path in Path(results).glob("*/made")) if Path(results).is_dir() else []
     named = f" (runs below {results}/: {', '.join(here)})" if here else ""
     raise MaskLabError(f"{name}: no run lies in {places[0]} or {places[1]}{named}")
+
+
+def claims_of_run(root) -> pd.DataFrame | None:
+    """`claims.parquet` of a run's folder; None: it has none. MaskLabError for a table that is none of this version."""
+    table = _table(root, "claims")
+    if table is not None:
+        check_columns(table, (*CLAIM, "text", "verdict", "corrected", "why"), VALUES, "claims")
+    return table
 
 
 def _table(root, name):

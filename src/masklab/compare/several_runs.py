@@ -1,7 +1,8 @@
-"""The claims of a study on the replicates of two runs together, which had different root seeds."""
+"""The claims of a study on the replicates of several runs together, which had different root seeds."""
 
 import re
 from dataclasses import replace
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -30,15 +31,15 @@ GIVEN_MODELS = ("lookup", "words", "folder")  # kinds of encoders in which nothi
 
 
 def together(config, study: str, roots) -> pd.DataFrame:
-    """Claims, as `claims.parquet` has them, of the replicates of both runs: the second's follow the first's.
+    """Claims, as `claims.parquet` has them, of the replicates of all runs: the second's follow the first's.
 
-    config: a checked config that declares the study. roots: folders of two runs of it. Where a run has the files of its
+    config: a checked config that declares the study. roots: folders of runs of it. Where every run has the files of its
     probes, test items are resampled as in its own claims; of a run of which `scores.parquet` alone was kept, intervals
     are over replicates.
 
     Raises:
         MaskLabError: no such study, or one without claims; a run has no scores of it; a replicate of one is a
-            replicate of the other.
+            replicate of another.
     """
     if study not in config.studies:
         raise MaskLabError(f"{study}: no study of this config; it has {', '.join(config.studies)}")
@@ -47,8 +48,8 @@ def together(config, study: str, roots) -> pd.DataFrame:
     view = View.of(config, study)
     runs = [_Run(Path(root), view, config) for root in roots]
     _check_different(runs, view)
-    first = max(runs[0].replicates.values())
-    runs[1].renumber(first)
+    for before, run in pairwise(runs):
+        run.renumber(max(before.replicates.values()))
     counts = {recipe: max(run.replicates.get(recipe, 0) for run in runs) for recipe in view.recipes}
     view = replace(view, replicates=counts)
     scores = pd.concat([run.scores for run in runs], ignore_index=True)
@@ -57,7 +58,7 @@ def together(config, study: str, roots) -> pd.DataFrame:
         view,
         scores,
         pa.concat_tables([run.items for run in runs]) if draws else None,
-        runs[0].models | runs[1].models,
+        {key: facts for run in runs for key, facts in run.models.items()},
         draws,
     )
     declared = config.studies[study]
@@ -65,15 +66,15 @@ def together(config, study: str, roots) -> pd.DataFrame:
 
 
 def shares_data(config, study: str) -> str:
-    """A line on what all replicates of a run share, so that those of two runs are two groups; "" if that is nothing."""
+    """A line on what all replicates of a run share, so that those of each are a group; "" if that is nothing."""
     view = View.of(config, study)
     shared = {facts["corpus"] for facts in view.recipes.values() if not facts.get("corpus.redrawn")}
     shared |= {name for name, facts in view.tasks.items() if not facts["redrawn"]}
     if not shared:
         return ""
     return (
-        f"note: all replicates of a run share {', '.join(sorted(shared))} (no `redraw`), and the other run may have"
-        " others: intervals over both together cover less than 95 %"
+        f"note: all replicates of a run share {', '.join(sorted(shared))} (no `redraw`), and another run may have"
+        " others: intervals over all of them cover less than 95 %"
     )
 
 
@@ -99,9 +100,10 @@ def takes_on_trust(config, study: str, roots) -> str:
     bare = [str(root) for root in roots if not _manifests(Path(root), view)]
     if not bare:
         return ""
+    runs = bare[0] if len(bare) == 1 else f"{', '.join(bare[:-1])} and {bare[-1]}"
     have = "has" if len(bare) == 1 else "have"
     return (
-        f"note: {' and '.join(bare)} {have} scores alone and no records of models: that these learned their language is"
+        f"note: {runs} {have} scores alone and no records of models: that these learned their language is"
         " taken on trust"
     )
 
@@ -160,38 +162,43 @@ class _Run:
 
 
 def _check_different(runs, view):
-    """MaskLabError if a replicate of one run is one of the other.
+    """MaskLabError if a replicate of one run is one of another.
 
     It has its seed; or, where a run keeps no manifests, most of what chance decides is equal.
     """
-    if all(run.seeds for run in runs):
-        same = bool(runs[0].seeds & runs[1].seeds)
-    else:
-        drawn = [name for name, facts in view.recipes.items() if facts["encoder.kind"] not in GIVEN_MODELS]
-        one, two = (
-            run.scores[run.scores["recipe"].isin(drawn) & ~run.scores["metric"].str.fullmatch(GIVEN)] for run in runs
-        )
-        both = one.merge(two, on=[*KEY, "replicate", "seed"], suffixes=("_one", "_two"))
-        same = len(both) > 0 and (both["value_one"] == both["value_two"]).mean() >= SAME
-    if same:
-        raise MaskLabError(
-            f"{runs[0].root} and {runs[1].root} have the same replicates, which must not be counted twice: run one of"
-            " them again with another `seed`"
-        )
+    drawn = [name for name, facts in view.recipes.items() if facts["encoder.kind"] not in GIVEN_MODELS]
+    for one, two in combinations(runs, 2):
+        if one.seeds and two.seeds:
+            same = bool(one.seeds & two.seeds)
+        else:
+            scores = [
+                run.scores[run.scores["recipe"].isin(drawn) & ~run.scores["metric"].str.fullmatch(GIVEN)]
+                for run in (one, two)
+            ]
+            both = scores[0].merge(scores[1], on=[*KEY, "replicate", "seed"], suffixes=("_one", "_two"))
+            same = len(both) > 0 and (both["value_one"] == both["value_two"]).mean() >= SAME
+        if same:
+            raise MaskLabError(
+                f"{one.root} and {two.root} have the same replicates, which must not be counted twice: run one of"
+                " them again with another `seed`"
+            )
 
 
-def told(frame: pd.DataFrame, alone: pd.DataFrame | None) -> str:
-    """In plain text: verdicts counted, and the claims whose verdict is not the same on one run, the other, and both.
+def told(frame: pd.DataFrame, alone: list[pd.DataFrame | None]) -> str:
+    """In plain text: verdicts counted, and the claims whose verdict is not the same in every run and on all together.
 
-    alone: claims of each run as `Comparison.claims` has them; None where a run kept none.
+    alone: claims of each run, as `claims.parquet` has them; None of a run that kept none.
     """
-    text = f"claims of {frame['study'].iloc[0]} on the replicates of both together: {counted(frame['verdict'])}"
-    if alone is None:
+    all_of_them = "both" if len(alone) == 2 else f"all {len(alone)}"
+    text = (
+        f"claims of {frame['study'].iloc[0]} on the replicates of {all_of_them} together: {counted(frame['verdict'])}"
+    )
+    if any(claims is None for claims in alone):
         return text
-    joined = frame.merge(alone, on=["study", "claim"], suffixes=("", "_alone"))
-    for row in joined.itertuples():
-        verdicts = (row.verdict_before, row.verdict_after, row.verdict)
-        if len(set(verdicts)) > 1:
+    verdicts = [claims.set_index(["study", "claim"])["verdict"] for claims in alone]
+    for row in frame.itertuples():
+        each = [of_run.get((row.study, row.claim), "not tested") for of_run in verdicts]
+        if {*each, row.verdict} - {"not tested"} != {row.verdict}:
             value = "none" if pd.isna(row.value) else f"{row.value:+.4g} [{row.low:+.4g}, {row.high:+.4g}]"
-            text += f"\n  {row.claim}: {verdicts[0]}, {verdicts[1]}; together {verdicts[2]}, {value}"
+            text += f"\n  {row.claim}: {', '.join(each)}; together {row.verdict}, {value}"
     return text

@@ -1,4 +1,4 @@
-"""Claims on the replicates of two runs together, against the interval of all of them by scipy."""
+"""Claims on the replicates of several runs together, against the interval of all of them by scipy."""
 
 from types import SimpleNamespace
 
@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import bootstrap, t
 
 from masklab.cli import main
-from masklab.compare.both_runs import _check_different, leaves_out, together, told
+from masklab.compare.several_runs import _check_different, leaves_out, together, told
 from masklab.config import read
 from masklab.errors import MaskLabError
 from masklab.files import write_json, write_parquet, write_table
@@ -79,6 +79,21 @@ def test_the_replicates_of_the_second_follow_those_of_the_first(tmp_path, config
     assert row["replicates"] == 5 and not row["items"]
     assert sorted(sign * row[["low", "high"]].astype(float)) == pytest.approx(interval)
     assert row["value"] == pytest.approx(sign * gains.mean())
+
+
+def test_any_number_of_runs_is_put_together(tmp_path, config, capsys):
+    gains = (*GAINS, [0.01, 0.02, 0.03])
+    runs = [str(kept(tmp_path / str(k), scores(gain, k))) for k, gain in enumerate(gains)]
+    row = together(config, "pair", runs).iloc[0]
+    assert row["replicates"] == 8 and abs(row["value"]) == pytest.approx(np.concatenate(gains).mean())
+    with pytest.raises(MaskLabError, match=r"0 and .*4 have the same replicates"):
+        together(config, "pair", [*runs, kept(tmp_path / "4", scores(gains[0], 0))])
+    command = ["--configfile", str(tmp_path / "config.yaml"), "--together", "pair"]
+    assert main(["compare", *runs, *command]) == 0
+    assert capsys.readouterr().out.startswith("claims of pair on the replicates of all 3 together: ")
+    for some in (runs, runs[:1]):
+        assert main(["compare", *some]) == 1
+        assert "takes two, and with --together <study> two or more" in capsys.readouterr().err
 
 
 def test_test_items_are_resampled_where_both_runs_have_them(tmp_path, config):
@@ -172,11 +187,12 @@ def test_what_cannot_be_put_together_is_one_line(tmp_path, config):
 def test_verdicts_that_are_not_the_same_everywhere_are_told(tmp_path, config):
     roots = [kept(tmp_path / str(k), scores(gains, k)) for k, gains in enumerate(GAINS)]
     frame = together(config, "pair", roots)
-    alone = frame[["study", "claim"]].assign(verdict_before="inconclusive", verdict_after=frame["verdict"])
-    lines = told(frame, alone).splitlines()
+    undecided = frame.assign(verdict="inconclusive")
+    lines = told(frame, [undecided, frame]).splitlines()
     assert lines[0].startswith("claims of pair on the replicates of both together: ")
-    assert len(lines) == 1 + (frame["verdict"] != "inconclusive").sum()
-    assert told(frame, alone.assign(verdict_before=frame["verdict"])) == lines[0]
+    assert len(lines) == 1 + (frame["verdict"] != "inconclusive").sum() > 1
+    assert told(frame, [frame, frame]) == told(frame, [frame, undecided[:0]]) == told(frame, [frame, None]) == lines[0]
+    assert told(frame, [frame, undecided, frame]).splitlines()[0] == lines[0].replace("both", "all 3")
 
 
 def test_the_command_takes_the_config_that_declares_the_study(tmp_path, config, capsys):
