@@ -208,3 +208,12 @@ def test_studies_name_models_by_patterns():
         load(overlay(CHAINS, {"models": runs}) | {"studies": {"s": study | {"panels": {"M": ["m-9"]}}}})
     alone = load(overlay(CHAINS, {"studies": {"none": study | {"panels": {"M": ["m-*"]}, "extra": []}}}))
     assert list(alone.studies) == ["s"]
+
+
+@pytest.mark.parametrize("lr", ["1e-3", "1E-3", "0.001", "1.0e-3"])
+def test_a_number_without_quotes_is_one_however_it_is_written(lr, tmp_path):
+    """YAML takes 1e-3 for text."""
+    path = tmp_path / "my.yaml"
+    path.write_text(f'models:\n  strict-mlm: {{optimiser: {{lr: {lr}}}}}\nrun: "4"\n')
+    config = load(layered([path]))
+    assert config.models["strict-mlm"].optimiser.lr == 1e-3 and config.run == "4"

@@ -16,11 +16,11 @@ from masklab.config.faults import Faults, together
 from masklab.config.hints import keys_of, kind_of_keys, unknown_at_top
 from masklab.config.inherit import meant
 from masklab.config.layers import DEFAULT, complete, layered
-from masklab.config.located import as_written, find, overlay, place_of, plain, shown, spelt, wrong
+from masklab.config.located import Mapping, as_written, find, overlay, place_of, plain, shown, spelt, wrong
 from masklab.config.names import name_problem, run_problem, twins
 from masklab.config.nulls import with_nulls
 from masklab.config.places import Fault, located
-from masklab.config.problems import MISSING, Problem, booleans, got, problems
+from masklab.config.problems import MISSING, Problem, got, mistaken, problems
 from masklab.config.references import checkpoints, law_entry, probe_steps, resolved, split_reference, study_models
 from masklab.config.schema import SECTIONS, Config, Read, Settings, entry_class
 from masklab.config.sources import below
@@ -87,6 +87,7 @@ def _typed(raw) -> Config:
         Problem((key,), unknown_at_top(key, value)) for key, value in raw.items() if key not in Config.model_fields
     ]
     stated = {key: value for key, value in raw.items() if key in Settings.model_fields and value is not None}
+    stated = Mapping(stated, getattr(raw, "places", {}))
     settings = _made(Settings, stated, (), faults)
     sections = {}
     for section in SECTIONS:
@@ -148,7 +149,7 @@ def _made(entity, value, path, faults):
         made, found = None, problems(error, entity, value, path)
     except MaskLabError as error:  # of a check of a user's own
         made, found = None, [Problem(path, str(error))]
-    wrong_type = booleans(entity, value, path)
+    wrong_type = mistaken(entity, value, path)
     said = {problem.path for problem in wrong_type}
     found = [problem for problem in found if problem.path not in said] + wrong_type
     faults += found

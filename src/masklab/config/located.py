@@ -18,12 +18,14 @@ class Place:
     line: counted from 1; None where there is no file, as for `--config`.
     path: the key from the top of the file, as it is written there.
     empty: whether nothing is written as its value.
+    quoted: whether the value is text in quotes, in which nothing is filled in.
     """
 
     file: str
     line: int | None
     path: tuple[str, ...] = field(default=(), compare=False)
     empty: bool = field(default=False, compare=False)
+    quoted: bool = field(default=False, compare=False)
 
     def __str__(self):
         return self.file if self.line is None else f"{shown(self.file)}:{self.line}"
@@ -220,8 +222,13 @@ class _Reader:
         self.constructor = yaml.constructor.SafeConstructor()
         self.open = set()  # nodes that are being read: an alias to one of them has no end
 
-    def place(self, node, path=(), empty=False) -> Place:
-        return Place(self.file, node.start_mark.line + 1 if self.lines else None, tuple(path), empty)
+    def place(self, node, path=(), value=None) -> Place:
+        """Where a node stands. value: what is written at a key; without it the node itself, an item of a list."""
+        value, line = value or node, node.start_mark.line + 1 if self.lines else None
+        scalar = isinstance(value, self.scalar)
+        empty = scalar and value.tag == _NULL and not value.value
+        quoted = scalar and value.style in ("'", '"') and value.tag == _TEXT and "{" not in value.value
+        return Place(self.file, line, tuple(path), empty, quoted)
 
     def value(self, node, path):
         if not node.tag.startswith("tag:yaml.org,2002:"):
@@ -268,8 +275,7 @@ class _Reader:
                 before = stated.places[name].line
                 message = "given twice" + (f" (first in line {before})" if self.lines else "")
                 raise wrong(self.place(key), (*path, name), message)
-            empty = isinstance(value, self.scalar) and value.tag == _NULL and not value.value
-            stated.put(name, self.value(value, (*path, name)), self.place(key, (*path, name), empty))
+            stated.put(name, self.value(value, (*path, name)), self.place(key, (*path, name), value))
         return flat(merged, stated) if merged else stated
 
     def sources(self, node, path) -> list[Mapping]:

@@ -1,5 +1,7 @@
 """What pydantic finds wrong with a value, in plain words: one problem for each key, the key as the user wrote it."""
 
+import contextlib
+import math
 from typing import Annotated, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
@@ -155,8 +157,11 @@ _WORDS = {
 }
 
 
-def booleans(entity, value, path) -> list[Problem]:
-    """Values true and false where a number belongs; pydantic takes them for 1 and 0."""
+def mistaken(entity, value, path) -> list[Problem]:
+    """What pydantic takes for numbers: true and false, for 1 and 0, and numbers in quotes.
+
+    Not 1e-3, which YAML takes for text where it has no dot.
+    """
     found = []
 
     def walk(value, at):
@@ -164,17 +169,27 @@ def booleans(entity, value, path) -> list[Problem]:
             here = (*at, part)
             if isinstance(item, dict | list):
                 walk(item, here)
-            elif isinstance(item, bool):
+            elif isinstance(item, bool) or _is_quoted_number(value, part):
                 try:
                     annotation = annotation_at(entity, here)
                 except MaskLabError:  # a term that is not known
                     continue
                 types_ = _leaves(annotation)
-                if types_ & {int, float} and bool not in types_:
-                    found.append(Problem((*path, *here), f"must be {allowed(annotation)}{got(item)}"))
+                if types_ & {int, float} and type(item) not in types_:
+                    hint = "" if isinstance(item, bool) else f"; write {item.strip()}, without quotes"
+                    found.append(Problem((*path, *here), f"must be {allowed(annotation)}{got(item)}{hint}"))
 
     walk(value, ())
     return found
+
+
+def _is_quoted_number(value, part) -> bool:
+    """Whether a key of a mapping, or an item of a list, is a number that stands in quotes in its file."""
+    if not getattr(place_of(value, part), "quoted", False):
+        return False
+    with contextlib.suppress(ValueError):
+        return isinstance(value[part], str) and math.isfinite(float(value[part]))
+    return False
 
 
 def _leaves(annotation) -> set:
