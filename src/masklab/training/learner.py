@@ -14,7 +14,7 @@ import torch
 from masklab.batches import BatchPlan
 from masklab.objectives import Setup
 from masklab.objectives.batch import Batch
-from masklab.objectives.returned import output_of, worth_of
+from masklab.objectives.returned import maskable_by, output_of, worth_of
 from masklab.objectives.terms import Terms
 from masklab.optim import flat as optim
 from masklab.rng import generator, seed_at
@@ -61,7 +61,7 @@ class Learner:
 
     def _plan(self):
         lengths = self.train_store.lengths
-        eligible = self.terms.reader.maskable(lengths, self.config.masking)
+        eligible = maskable_by(self.terms.reader, lengths, self.config.masking)
         size, whose = self.config.batch_size, {"eligible": eligible, "name": self.run.name}
         return BatchPlan(lengths, size, *self.run.address, **whose)
 

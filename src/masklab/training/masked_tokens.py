@@ -6,6 +6,7 @@ from masklab.batches import BatchPlan
 from masklab.config import kinds
 from masklab.config.schema import Encoder, Masking
 from masklab.objectives import Setup, Term
+from masklab.objectives.returned import maskable_by
 from masklab.rng import generator
 from masklab.training.step import masked_step
 
@@ -21,7 +22,7 @@ def masked_tokens(masks: dict, seed: int, store, setup: dict, progress=None) -> 
     """
     masking, size, term = Masking(**masks["masking"]), masks["batch_size"], _reader(masks["reader"], setup)
     address = seed, f"phase {masks['phase']}"
-    plan = BatchPlan(store.lengths, size, *address, eligible=term.maskable(store.lengths, masking))
+    plan = BatchPlan(store.lengths, size, *address, eligible=maskable_by(term, store.lengths, masking))
     found = np.zeros(len(store.ids), bool)
     for step in range(masks["steps"]):
         rng = generator(*address, "mask", step)

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from masklab.objectives import Term
 from masklab.objectives.batch import Batch
-from masklab.objectives.returned import hidden_by
+from masklab.objectives.returned import arrange, hidden_by
 from masklab.tokenizers import PAD
 
 PLAIN = Term()
@@ -73,7 +73,7 @@ def masked_step(
         targets = original.reshape(-1)[at]
         batch = Batch(shown, original, lengths[start:stop], at, targets, positions[inside])
         batch.extra = {name: _flat(*tokens, start, stop, width)[0] for name, tokens in more.items()}
-        term.arrange(batch)
+        arrange(term, batch)
         micro.append(batch)
     return Step(micro, count, total, numbers)
 

@@ -11,7 +11,7 @@ from masklab.config import kinds
 from masklab.errors import MaskLabError
 from masklab.objectives import Term
 from masklab.objectives.batch import Batch
-from masklab.objectives.returned import is_of_user, output_of
+from masklab.objectives.returned import is_of_user, maskable_by, output_of
 from masklab.rng import generator
 from masklab.tokens import TokenStore
 from masklab.training.manifest import unigram_loss
@@ -36,7 +36,7 @@ def valid_batches(run, vocab_size: int, term: Term) -> Iterator[Batch]:
 
 def maskable_rows(store: TokenStore, masking, term: Term) -> np.ndarray:
     """Sequences of a split in which a token can be hidden."""
-    return np.flatnonzero(term.maskable(store.lengths, masking))
+    return np.flatnonzero(maskable_by(term, store.lengths, masking))
 
 
 class Validation:
