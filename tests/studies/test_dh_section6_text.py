@@ -85,6 +85,7 @@ def test_a_task_that_is_not_measured_in_the_course_of_fine_tuning_leaves_its_axe
     results = synthetic.results(config, STUDY, measured)
     figure, data = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(results)
     assert set(data.loc[data["task"] == "dh-cola", "axis"]) == {"training examples"} and len(figure.axes) == 4
+    assert [axes.get_ylabel().partition("\n")[0].rpartition(", ")[2] for axes in figure.axes[::2]] == ["sst2", "cola"]
 
 
 def test_curves_of_a_panel_are_over_the_replicates_that_all_of_them_have(config, results):

@@ -14,6 +14,7 @@ from masklab.phrases import EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, is_drawn
 from masklab.report import style
 from masklab.report.marks import examples_axis, interval_key, note, plain_log, scale_of, write_note
 from masklab.report.rows import table_of
+from masklab.scores.reading import task_names
 from masklab.studies.dh.figures import LOOKS, MAJORITY, STRONG, _side_by_side
 from masklab.studies.dh.section6 import LOW, PARTS, STARTS
 
@@ -105,13 +106,14 @@ def table(results, chosen) -> pd.DataFrame:
 
 def text(results, chosen):
     """Figure 4: a row per recipe and task, over the updates of fine-tuning and over training examples."""
-    view, parts = results.view, []
+    parts, called = [], {recipe: label for label, recipe in results.view.labelled().items()}
+    tasks = task_names(task for _, task in chosen)
     for (recipe, task), levels in chosen.items():
         shared = results.shared(reading for readings in levels.values() for reading in readings if reading is not None)
         for level, readings in levels.items():
             for axis, reading in zip(AXES, readings, strict=True):
                 if reading is not None and results.values(reading).replicates:
-                    said = {"recipe": recipe, "label": view.label(recipe), "task": task, "level": level, "axis": axis}
+                    said = {"recipe": recipe, "label": called[recipe], "task": task, "level": level, "axis": axis}
                     parts.append(results.summary(reading, shared).assign(**said))
     if not parts:
         raise MaskLabError("scores: no features were replaced")
@@ -124,7 +126,8 @@ def text(results, chosen):
             _draw(axes, cell.rename(columns={"level": "start"}), LEVEL_LOOKS)
             examples_axis(axes, sizes := sorted(cell["x"].unique()))
             axes.set_xlabel(f"{axis[0].upper()}{axis[1:]}{scale_of(sizes)}")
-        row[0].set_ylabel(f"{style.plain(view.label(recipe))}, {task}\nCorrelation of $D_f$ with $D_{{f_0}}$")
+        of = style.plain(f"{called[recipe]}, {tasks[task]}")
+        row[0].set_ylabel(f"{of}\nCorrelation of $D_f$ with $D_{{f_0}}$")
     _finish(figure, grid, data.rename(columns={"level": "start"}), LEVEL_LOOKS, OF_TEXT)
     order = [
         "recipe",
