@@ -1,5 +1,7 @@
 """What this study adds to MaskLab: a probe, and a claim about what it finds. docs/your-own-study.md has the rest."""
 
+import itertools
+
 from masklab import own
 
 
@@ -35,8 +37,14 @@ def measure(context):
 @own.claims("mine")
 def claims(view):
     """The sentence that is tested. Recipes are found by their facts, never by their names."""
-    if "guess" not in view.probes:
-        return []  # a study of something else: every study of the config is asked
-    readings = {view.fact(name, "steps"): own.Reading(name, "log_probability", probe="guess") for name in view.members}
-    effect = own.difference(readings[max(readings)], readings[min(readings)])
-    return [own.Claim("longer", "length of training", "", "longer training guesses hidden words better", effect)]
+    label = {recipe: label for label, recipe in view.labelled().items()}
+    reading = {name: own.Reading(name, "log_probability", probe="guess") for name in view.members}
+    measured = [name for name in view.members if reading[name].measured(view)]  # none in a study of something else
+    found = []
+    for short, long in itertools.permutations(measured, 2):  # those that differ in their length alone
+        longer = view.fact(long, "steps") > view.fact(short, "steps")
+        if longer and view.differing(short, long) <= {"steps", "checkpoints"}:
+            said = f"longer training guesses hidden words better ({label[long]}, {label[short]})"
+            effect = own.difference(reading[long], reading[short])
+            found.append(own.Claim(f"{long}-over-{short}", "length of training", "", said, effect))
+    return found
