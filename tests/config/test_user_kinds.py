@@ -325,6 +325,16 @@ def test_a_figure_of_ones_own_may_have_any_name_but_that_of_a_table():
     ("code", "message"),
     [
         ("own.figure('f', lambda view: {}['x'])(len)", "figures: f: code/mine.py:38: KeyError: 'x' (or leave f out of"),
+        (
+            "own.figure('f', lambda view: [own.Reading('strict-mlm', 'acuracy', ('blimp',))])(len)",
+            "my.yaml:13: studies.s.figures: f: no minimal_pairs probe, by which strict-mlm is read, gives a metric"
+            " 'acuracy' (did you mean 'accuracy'?)",
+        ),
+        (
+            "own.claims('c')(lambda view: [own.Claim('d', '', '', '', own.Reading('strict-mlm', 'acc', ('blimp',)))])",
+            "my.yaml:12: studies.s.claims: d: no minimal_pairs probe, by which strict-mlm is read, gives a metric"
+            " 'acc'; there are accuracy, accuracy_full_width, majority",
+        ),
         ("own.figure('f', lambda view: None)(len)", "figures: f: chooses no reading of the study (or leave f out of"),
         ("own.claims('c')(lambda view: 1 / 0)", "code/mine.py:38: ZeroDivisionError: division by zero"),
         (

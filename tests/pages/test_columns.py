@@ -5,6 +5,7 @@ from pathlib import Path
 
 import synthetic
 from masklab.config import layered, load, plain
+from masklab.config.metrics import METRICS as GIVEN
 from masklab.pages.columns import FILES, METRICS, markdown
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +22,11 @@ def test_every_column_of_the_schemas_is_there_with_its_type():
     assert [name for name, _, _ in FILES["scores.parquet"][1]] == list(GATHERED)
     assert [name for name, _, _ in FILES["claims.parquet"][1]] == list(CLAIMS)
     assert ("value", "number") in [row[:2] for row in FILES["scores.parquet"][1]]
+
+
+def test_every_metric_that_a_probe_can_give_has_its_words():
+    known = {name for names in METRICS for name in names.split(", ")}
+    assert {metric for given in GIVEN.values() for metric in given} <= known
 
 
 def test_every_metric_of_the_default_studies_is_there():

@@ -1,5 +1,7 @@
 """What a reading is called."""
 
+from dataclasses import replace
+
 import pytest
 
 from masklab.claims.effects import Least, difference
@@ -44,7 +46,7 @@ PANELS = View(
     "s",
     panels={"one": {"A": "a"}, "two": {"B": "b", "A again": "a"}},
     nulls={"a": {"majority": None, "random": "n", "bag": "m"}},
-    tasks={"g": {"metric": "f_1"}, "h": {"metric": "f_1"}},
+    tasks={"g": {"metric": "f1_untuned"}, "h": {"metric": "f1_untuned"}},
     probes={
         "p": {"kind": "finetune", "tasks": ["g"], "recipes": ["a", "n"]},
         "r": {"kind": "rank", "tasks": [], "recipes": ["a", "n"]},
@@ -55,16 +57,16 @@ PANELS = View(
 
 def test_every_part_in_words_and_in_units():
     g = Reading("a", tasks=("g",))
-    assert g.words(PANELS) == "A: f 1 on g, in one" and g.of("b").words(PANELS) == "B: f 1 on g, in two"
+    assert g.words(PANELS) == "A: f1 untuned on g, in one" and g.of("b").words(PANELS) == "B: f1 untuned on g, in two"
     assert Reading("a", "rank", splits=("x", "y"), layers=3).words(VIEW) == "A: rank, x + y, layer 3"
     assert said("g", sizes=40, seeds="median", layers="last") == "A: accuracy on g, 40 examples, last layer"
     assert said("g", sizes="large", layers="deep", step=5) == "A: accuracy on g, large sizes, deep layers, step 5"
     assert said("g", layers="first", step="converged") == "A: accuracy on g, embeddings, as it converged"
     assert said("g", form="log", over="step", reduce="slope") == "A: log slope of accuracy on g"
-    assert g.of("a", over="step", reduce="slope").unit(PANELS) == "f 1 per update"
-    assert g.of("a", over="train_size", reduce="slope").unit(PANELS) == "f 1 per doubling"
-    assert g.of("a", over="layer", reduce="slope").unit(PANELS) == "f 1 per layer"
-    assert g.of("a", over="layer", reduce="roughness").unit(PANELS) == "f 1 off a straight course"
+    assert g.of("a", over="step", reduce="slope").unit(PANELS) == "f1 untuned per update"
+    assert g.of("a", over="train_size", reduce="slope").unit(PANELS) == "f1 untuned per doubling"
+    assert g.of("a", over="layer", reduce="slope").unit(PANELS) == "f1 untuned per layer"
+    assert g.of("a", over="layer", reduce="roughness").unit(PANELS) == "f1 untuned off a straight course"
     assert Reading("a", "gap", form="share of the floor").unit(PANELS) == "share of the floor"
     assert Reading("a", "trace", form="log").unit(PANELS) == "log trace"
     assert g.of("a", step=5).plain() == g.plain() | {"step": 5}
@@ -83,7 +85,7 @@ def test_which_probes_a_reading_needs():
         Reading("a", tasks=("g", "h")).needs(PANELS)
     with pytest.raises(MaskLabError, match="a reading of 'weight' must say which kind of probe measures it"):
         Reading("a", "weight").kinds()
-    assert Reading("a", "weight", probe="rank").needs(PANELS) == [("r", "a")]
+    assert Reading("a", "mean_share", probe="rank").needs(PANELS) == [("r", "a")]
     assert set(nulls_of(g, PANELS)) == {"majority", "random"} and nulls_of(g, PANELS)["majority"] == g
     assert nulls_of(rank, PANELS) == {"random": rank.of("n")} and nulls_of(g.of("b"), PANELS) == {}
     assert nulls_of(g.of("a", metric="rank", step="first"), PANELS) == {"random": g.of("n", metric="rank")}
@@ -91,6 +93,41 @@ def test_which_probes_a_reading_needs():
     assert leaves(structure) == [g, rank, loss] and leaves("text") == []
     assert needs(structure, PANELS) == [("p", "a"), ("p", "n"), ("r", "a"), ("r", "n"), ("l", "a")]
     assert needs(structure, PANELS, with_nulls=False) == [("p", "a"), ("r", "a"), ("l", "a")]
+
+
+def of_own(**facts):
+    """A view with a probe of a user's, which measures the task g too."""
+    own = {"kind": "own", "tasks": ["g"], "recipes": ["a"]} | facts
+    return replace(PANELS, probes=PANELS.probes | {"own": own})
+
+
+@pytest.mark.parametrize(
+    ("reading", "said"),
+    [
+        (
+            Reading("a", "rankk", probe="rank"),
+            "no rank probe, by which a is read, gives a metric 'rankk' (did you mean 'rank'?); there are rank, rank_",
+        ),
+        (Reading("a", "acuracy", ("g",)), "by which a is read, gives a metric 'acuracy' (did you mean 'accuracy'?)"),
+        (Reading("a", "loss", named="r"), "no rank probe, by which a is read, gives a metric 'loss'"),
+        (Reading("a", "filed", probe="own"), "gives a metric 'filed' (did you mean 'filled'?); there are filled"),
+        (Reading("a", tasks=("g",), probe="own"), "no own probe, by which a is read, gives a metric 'f1_untuned'"),
+    ],
+)
+def test_a_metric_that_no_probe_of_a_reading_gives_is_refused(reading, said):
+    view = of_own(ranges={"filled": [0, 1]})
+    assert reading.measured(view)
+    with pytest.raises(MaskLabError) as caught:
+        reading.needs(view)
+    assert said in str(caught.value)
+
+
+def test_a_metric_that_a_probe_of_a_reading_may_give_is_read():
+    declared = of_own(ranges={"filled": [0, 1]})
+    assert Reading("a", "filled", probe="own").needs(declared) == [("own", "a")]
+    assert Reading("a", "anything", probe="own").needs(of_own()) == [("own", "a")]  # it does not say
+    words = replace(PANELS, probes={"w": {"kind": "prediction", "tasks": [], "recipes": ["a"]}})
+    assert Reading("a", "any word", probe="prediction").needs(words) == [("w", "a")]
 
 
 def test_names_of_tasks_lack_what_all_begin_with():

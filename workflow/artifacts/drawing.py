@@ -88,10 +88,13 @@ class StudyClaims(_OfAStudy):
         """(claims, (probe, recipe) pairs that they read, the part of the study that these are of)."""
         view, declared = self.view(study), self.config.studies[study]
         claims = claims_of(study, declared, view)
-        try:
-            pairs = list(dict.fromkeys(pair for claim in claims for pair in claim.needs(view)))
-        except MaskLabError as error:
-            raise MaskLabError(f"config: studies.{study}.claims: {error}") from None
+        pairs = {}
+        for claim in claims:
+            try:
+                pairs |= dict.fromkeys(claim.needs(view))
+            except MaskLabError as error:
+                raise MaskLabError(f"config: studies.{study}.claims: {claim.name}: {error}") from None
+        pairs = list(pairs)
         recipes = [*(recipe for _, recipe in pairs), *(recipe for claim in claims for recipe in claim.learners(view))]
         part = view.only(recipes, view.tasks, (probe for probe, _ in pairs))
         # what a recipe is, and so a claim, may depend on the others of its panel, read or not

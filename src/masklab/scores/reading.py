@@ -9,27 +9,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
+from masklab.config.inherit import choices
+from masklab.config.metrics import METRICS, RANKS, RATINGS, metrics_of
 from masklab.errors import MaskLabError
 from masklab.scores.facts import base
 from masklab.scores.view import View
 
 # Metric of no task -> kind of the probe that measures it.
-PROBES = {
-    "loss": "loss",
-    "floor": "loss",
-    "gap": "loss",
-    "trace": "curvature",
-    "trace_embedded": "curvature",
-    "outside": "rank",
-    "outside_beside": "rank",
-    "seconds": "cost",
-    "tokens": "cost",
-    "flops": "cost",
-    "valid_loss": "cost",
-}
-RANKS = tuple(f"rank{form}{of}" for of in ("", "_centred") for form in ("", "_interpolated", "_entropy"))
+PROBES = {metric: kind for kind in ("loss", "curvature", "rank", "cost") for metric in METRICS[kind]}
+CORRELATIONS = {*RATINGS}  # metrics of a test set of ratings
 WHOLE = ("rank", "rank_centred")  # those that are whole numbers
-PROBES |= dict.fromkeys(RANKS, "rank")
 # Metric -> the setting without which a probe does not measure it.
 ONLY_WITH = {"floor": "floor", "gap": "floor", "trace_embedded": "width"}
 ONLY_WITH |= {"outside": "subspace", "outside_beside": "subspace"}
@@ -37,7 +26,6 @@ TASK_PROBES = ("finetune", "linear_probe", "minimal_pairs")
 FEWEST = 3  # replicates below which nothing is decided
 # Kinds of probes whose settings decide no column of their rows but the step, the task, the size and the seed.
 ALIKE = ("loss", "curvature", "rank", "cost", *TASK_PROBES)
-CORRELATIONS = {"pearson", "spearman"}  # metrics of a test set of ratings
 
 Axis = Literal["step", "train_size", "layer", "at"]
 Sizes = Literal["all", "small", "large", "largest"]
@@ -109,8 +97,10 @@ class Reading:
             return False
 
     def needs(self, view: View) -> list[tuple[str, str]]:
-        """(probe, recipe) pairs whose scores it reads; MaskLabError if the study does not measure it, or does twice."""
+        """(probe, recipe) pairs whose scores it reads; MaskLabError if the study does not measure it, or does twice, or
+        its probes give no such metric."""
         pairs = self._pairs(view)
+        self._check_metrics(view)
         if (twice := self._twice(view)) is not None:
             one, other, task = twice
             raise MaskLabError(
@@ -119,6 +109,19 @@ class Reading:
                 " to a study of its own"
             )
         return pairs
+
+    def _check_metrics(self, view) -> None:
+        """MaskLabError where no probe that measures it gives its metric; one that does not say may give any."""
+        facts = [view.probes[name] for name in self.probes(view)]
+        given = [metrics_of(each) for each in facts]
+        if None in given:
+            return
+        known = list(dict.fromkeys(metric for metrics in given for metric in metrics))
+        for metric in self.metrics(view):
+            if metric not in known:
+                kinds = " or ".join(dict.fromkeys(each["kind"] for each in facts))
+                what = f"no {kinds} probe, by which {self.recipe} is read, gives a metric {metric!r}"
+                raise MaskLabError(f"{what}{choices(metric, known, 'there are', 16)}")
 
     def _twice(self, view) -> tuple[str, str, str | None] | None:
         """Two probes of one kind that measure the same part of it with the same seed, and of which task; None: no two.
