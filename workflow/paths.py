@@ -7,6 +7,7 @@ from pathlib import Path
 
 from artifacts import Artifact, data, drawing, measuring, pages, training
 from cluster import partitions
+from masklab import studies
 from masklab.config import kinds, read
 from masklab.config.check_data import check_data
 from masklab.config.faults import Faults
@@ -227,7 +228,8 @@ def opened(files=(), values=(), data: bool = True) -> Paths:
     config = read(*files, values=values, also=[drawing.check_names])
     paths = Paths(config)
     paths.check()
-    paths.notices = check_data(config) + notices(config) + too_large(config, partitions) if data else []
+    if data:
+        paths.notices = check_data(config) + notices(config) + studies.notices(config) + too_large(config, partitions)
     return paths
 
 

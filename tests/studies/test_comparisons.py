@@ -16,7 +16,7 @@ from masklab.scores.reading import Reading
 from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame
 from masklab.scores.view import View
-from masklab.studies import claims_of
+from masklab.studies import claims_of, notices
 
 RAW = plain(layered())
 STUDY = {
@@ -164,6 +164,15 @@ def test_a_metric_of_a_kind_of_one_s_own_can_have_a_margin(asked):
     read = [Reading(name, "mrr", named="one") for name in ("strict-mlsm+mlm", "strict-mlm")]
     claim = Claim("c", "", "", "more is better", difference(*read))
     assert claim.least_in(Results(replace(results.view, **known), results.scores)) == 0.2
+    declared = {name: facts | {"ranges": {"mrr": [0, 1]}} for name, facts in results.view.probes.items()}
+    view = replace(results.view, probes=declared)
+    assert claims_of("mine", study, view)
+    slip = study.model_copy(update={"margins": {"mrrr": 0.2}})
+    with pytest.raises(MaskLabError, match=r"margins: no metric 'mrrr' \(did you mean 'mrr'\?\); there are mrr, "):
+        claims_of("mine", slip, view)
+    (said,) = notices(config.model_copy(update={"studies": {"mine": slip}}))
+    assert said.startswith("studies.mine.margins.mrrr: counts for nothing unless probes of kind ") and "'mrrr'" in said
+    assert not notices(config)
     with pytest.raises(MaskLabError, match=r"studies\.mine\.margins: no metric 'mrr'"):
         judged(scored(0.8, 0.7), margins={"mrr": 0.2})
 

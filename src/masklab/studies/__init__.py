@@ -12,15 +12,16 @@ from dataclasses import replace
 from masklab.claims.claim import SCORES, Claim
 from masklab.config import kinds
 from masklab.config.inherit import choices
+from masklab.config.metrics import METRICS, metrics_of
+from masklab.config.places import noted
 from masklab.config.schema import Study
 from masklab.errors import MaskLabError
 from masklab.report import generic
 from masklab.report.item import Item
-from masklab.scores.reading import PROBES
 from masklab.scores.view import View
 from masklab.studies import comparisons
 
-CORRELATIONS = ("correlation", "partial_correlation")  # which margins can be about, too
+OF_PAIRS = ("correlation", "partial_correlation")  # of readings, which margins can be about, too
 
 WINGS = {
     "mlsm": "masklab.studies.mlsm",
@@ -79,12 +80,8 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
     if len(known) < len(every):
         twice = next(claim.name for claim in every if sum(other.name == claim.name for other in every) > 1)
         raise MaskLabError(f"config: studies.{name}.claims: {twice!r} names two claims")
-    own_kinds = any(facts["kind"] not in kinds.OURS["probes"] for facts in view.probes.values())
-    for metric in study.margins if not own_kinds else ():  # what a user's kind measures is not known before
-        named = [*PROBES, *(f"log_{each}" for each in PROBES), *CORRELATIONS]
-        if metric not in (named := [*named, *(score.replace(" ", "_") for score in SCORES)]):
-            there = choices(metric, named, "there are", 30)
-            raise MaskLabError(f"config: studies.{name}.margins: no metric {metric!r}{there}")
+    if (unknown := _margins_of_nothing(study, view)) and not _silent(view):
+        raise MaskLabError(f"config: studies.{name}.margins: {next(iter(unknown.values()))}")
     where = f"config: studies.{name}.claims"
     if study.claims == "all" and not every:
         none = "no claim can be tested on the study's recipes and tasks"
@@ -102,6 +99,35 @@ def claims_of(name: str, study: Study, view: View) -> list[Claim]:
             there = choices(claim, names, "there are")
             raise MaskLabError(f"config: studies.{name}.headline: {claim!r} is no claim that it tests{there}")
     return headed(tested, study.headline)
+
+
+def notices(config) -> list[str]:
+    """A line, with its place, for each margin of a metric that nobody says is measured, by a probe that may do so."""
+    lines = []
+    for name, study in config.studies.items():
+        view = View.of(config, name) if study.margins and study.claims else View(name)
+        if silent := _silent(view):
+            may = f"unless probes of kind {' or '.join(silent)} give it, which `ranges` of their settings can say"
+            unknown = _margins_of_nothing(study, view).items()
+            lines += [f"studies.{name}.margins.{metric}: counts for nothing {may}: {what}" for metric, what in unknown]
+    return [noted(line, config.raw) for line in lines]
+
+
+def _margins_of_nothing(study: Study, view: View) -> dict[str, str]:
+    """Metric -> what is wrong, of each that a study has a margin of and that no probe says to give."""
+    metrics = [metric for facts in view.probes.values() for metric in metrics_of(facts) or ()]
+    metrics += [facts["metric"] for facts in view.tasks.values()]
+    metrics += [metric for given in METRICS.values() for metric in given]  # and further ones, of no use here
+    known = [*metrics, *(f"log_{metric}" for metric in metrics), *OF_PAIRS]
+    known = list(dict.fromkeys([*known, *(score.replace(" ", "_") for score in SCORES)]))
+    unknown = [metric for metric in study.margins if metric not in known]
+    return {metric: f"no metric {metric!r}{choices(metric, known, 'there are')}" for metric in unknown}
+
+
+def _silent(view: View) -> list[str]:
+    """Kinds of a user's among the probes of a study that do not say what they measure."""
+    kinds_there = dict.fromkeys(facts["kind"] for facts in view.probes.values() if metrics_of(facts) is None)
+    return [kind for kind in kinds_there if kind not in kinds.OURS["probes"]]
 
 
 def headed(claims: list[Claim], headline: list[str]) -> list[Claim]:

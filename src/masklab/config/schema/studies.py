@@ -62,7 +62,7 @@ class Study(Entity):
     )
     margins: dict[str, Positive] = Field(
         {},
-        description="Metric -> a margin of its own. Of a score, such as `mcc`, it takes the place of `margin`. Of a metric that is no score, such as `rank_interpolated` or `correlation`, it is the difference below which one is `negligible`; without it any difference counts. `log_trace`: of logarithms of `trace`, and so on. In a study that measures by a probe of a kind of your own, any metric can be named.",
+        description="Metric -> a margin of its own. Of a score, such as `mcc`, it takes the place of `margin`. Of a metric that is no score, such as `rank_interpolated` or `correlation`, it is the difference below which one is `negligible`; without it any difference counts. `log_trace`: of logarithms of `trace`, and so on. Of a probe of a kind of your own it is one that its `ranges` name, or any where it has none.",
     )
     gain: Share = Field(
         0.0,
