@@ -10,6 +10,8 @@ from masklab import own
 from masklab.config import kinds
 from masklab.errors import MaskLabError
 from masklab.report.cells import tidy
+from masklab.report.figure_files import write_figure
+from masklab.report.item import Item
 
 DRAWN = "(figure, data): a Figure of matplotlib, and the pandas frame of what it shows (got "
 
@@ -56,3 +58,30 @@ def test_what_is_one_is_let_through(made):
     drawn, frame = (Figure(), pd.DataFrame()), tidy([])
     assert made("figures", drawn).draw(SimpleNamespace(view=None)) is drawn
     assert made("tables", frame).tabulate(SimpleNamespace(view=None)) is frame
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (pd.DataFrame({"a": [1, "x"]}), "Could not convert 'x' with type str"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "Duplicate column names found: ['a', 'a']"),
+        (pd.DataFrame({"a": [1]}), r"\frac ^ ParseSyntaxException"),
+    ],
+)
+def test_what_cannot_be_written_is_said_of_the_figure(made, tmp_path, data, said):
+    """Of a formula that is none, or columns of no one type, libraries tell when it is written."""
+    figure = Figure()
+    if "frac" in said:
+        figure.text(0, 0, r"$\frac$")
+    item = made("figures", (figure, data))
+    with pytest.raises(MaskLabError) as caught, item.written("figures"):
+        write_figure(*item.draw(SimpleNamespace(view=None)), tmp_path / "f")
+    assert str(caught.value).startswith("mine.py: 'f' of figures returned what cannot be written: ")
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_an_error_that_is_not_of_the_data_stays_what_it_is(made):
+    with pytest.raises(OSError, match="full"), made("figures", None).written("figures"):
+        raise OSError("full")
+    with pytest.raises(KeyError), Item("", lambda view: ()).written("tables"):  # ours: a bug
+        raise KeyError("x")

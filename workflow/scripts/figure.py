@@ -13,4 +13,5 @@ with job(snakemake):
     inputs = dict(snakemake.input.items())
     corpora = {"corpora": list(inputs["corpora"])} if "corpora" in inputs else {}
     figure, data = item.draw(results(snakemake), **corpora)
-    write_figure(figure, data, Path(snakemake.output.pdf).with_suffix(""))
+    with item.written("figures"):
+        write_figure(figure, data, Path(snakemake.output.pdf).with_suffix(""))

@@ -12,6 +12,8 @@ with job(snakemake):
 
     item = items("tables", snakemake.params.config["wing"])[snakemake.wildcards.table]
     scores = results(snakemake)
-    write_table(item.tabulate(scores), Path(snakemake.output.csv).with_suffix(""))
+    frame = item.tabulate(scores)
+    with item.written("tables"):
+        write_table(frame, Path(snakemake.output.csv).with_suffix(""))
     title = f"{snakemake.wildcards.study}: {snakemake.wildcards.table}"
     write_page(snakemake.output.html, title, Path(snakemake.output.markdown).read_text(encoding="utf-8"))

@@ -1,10 +1,12 @@
 """What a figure or a table is, without pandas or matplotlib, since the workflow reads it while it is parsed."""
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from masklab.config.kinds import Kind, blamed, imported, known
-from masklab.errors import MaskLabError
+from masklab.config.located import shown
+from masklab.errors import MaskLabError, in_one_line
 from masklab.scores.facts import base
 from masklab.scores.reading import Reading, leaves, needs
 from masklab.scores.view import View
@@ -68,6 +70,19 @@ class Item:
             if missing := [name for name in TIDY if name not in frame.columns]:
                 raise kind.refused(wanted, missing[0], "a frame without")
         return frame
+
+    @contextlib.contextmanager
+    def written(self, section: str):
+        """Errors within of what a user's function has made, and nothing can write, are MaskLabErrors with its file."""
+        try:
+            yield
+        except (MaskLabError, OSError, MemoryError):
+            raise
+        except Exception as error:
+            if (kind := self._kind(section)) is None:
+                raise
+            which = f"{shown(kind.file)}: {kind.name!r} of {section}"
+            raise MaskLabError(f"{which} returned what cannot be written: {in_one_line(error)}") from error
 
     def _kind(self, section: str) -> Kind | None:
         """The kind that it is of a user's file; None: it is ours."""
