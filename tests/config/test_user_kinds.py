@@ -10,6 +10,7 @@ import yaml
 from masklab import corpora, probes, tasks
 from masklab.config import kinds, read
 from masklab.config.schema import CheckpointProbe, CorpusProbe, Drawn, entry
+from masklab.corpora.own_tables import checked
 from masklab.errors import MaskLabError
 from masklab.plan import make_plan
 from masklab.plan.graph import opened
@@ -400,6 +401,39 @@ def test_what_a_function_of_ones_own_returns_is_checked(section, returned, messa
     with pytest.raises(MaskLabError) as caught:
         ask[section]()
     assert str(caught.value).startswith("code/mine.py: ") and str(caught.value).endswith(message)
+
+
+@pytest.mark.parametrize(
+    ("valid", "message"),
+    [
+        ("texts[:0]", "at least one row in each of its tables (got rows of valid: 0)"),
+        (
+            "pa.table({'symbols': [3, 4]})",
+            "symbols as `masklab.symbols.column` and `with_header` make them, lists of uint16 (got valid: symbols:"
+            " 'int64')",
+        ),
+        (
+            "pa.table({'symbols': column([0, 1], [2])})",
+            "symbols with their names, by `masklab.symbols.column` and `with_header` (got valid: names: 'none')",
+        ),
+    ],
+)
+def test_what_a_corpus_of_ones_own_holds_is_looked_at(valid, message):
+    """What reads it fails later, and says nothing of the file that made it."""
+    Path("code/mine.py").write_text(
+        "import pyarrow as pa\nfrom masklab.config import kinds\nfrom masklab.symbols import column, with_header\n\n\n"
+        "texts = pa.table({'text': ['a']})\n"
+        "symbols = with_header(pa.table({'symbols': column([0, 1], [2])}), ['a', 'b'])\n"
+        f"def made(config, name, seed):\n    return dict(train=texts, valid={valid}, test=symbols)\n\n\n"
+        "kinds.corpus('k', None)(made)\n"
+    )
+    kinds.load(["code/mine.py"])
+    made = corpora.generate(SimpleNamespace(kind="k"), "c", 1)
+    with pytest.raises(MaskLabError) as caught:
+        checked("k", made)
+    assert str(caught.value) == f"code/mine.py: 'k' of corpora must return {message}"
+    right = made | {"valid": made["train"]}
+    assert checked("k", right) is right and checked("text", empty := {"test": made["train"][:0]}) is empty
 
 
 def test_what_a_function_of_ones_own_returns_may_come_one_by_one():

@@ -8,6 +8,7 @@ from _job import device, job
 with job(snakemake):
     from masklab.config import kinds
     from masklab.corpora import generate
+    from masklab.corpora.own_tables import checked
     from masklab.files import write_table
 
     params, name, held = snakemake.params.config, snakemake.wildcards.corpus.partition("/")[0], nullcontext()
@@ -26,7 +27,7 @@ with job(snakemake):
     elif snakemake.params.state:
         work |= {"progress": Progress(f"corpus {name}", "bytes", folder=snakemake.params.state)}
     with held:
-        for split, table in generate(corpus, name, params["seed"], **work).items():
+        for split, table in checked(corpus.kind, generate(corpus, name, params["seed"], **work)).items():
             write_table(table, Path(snakemake.output[split]))
         if snakemake.params.state:
             done(snakemake.params.state)

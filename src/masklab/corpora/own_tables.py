@@ -1,0 +1,31 @@
+"""The tables of a corpus of a user's own, looked at when they are made and not by the jobs that read them.
+
+A module of its own, so that no other job's code is this.
+"""
+
+import pyarrow as pa
+
+from masklab.config import kinds
+from masklab.symbols import COLUMN, with_header
+
+_HEADER = {*with_header(pa.table({}), []).schema.metadata}
+
+
+def checked(kind: str, made: dict) -> dict:
+    """What a corpus of that kind is made of; of a user's each table has rows, and symbols what tokenizers read of them.
+
+    Raises:
+        MaskLabError: with the user's file and the split.
+    """
+    own = kinds.find("corpora", kind)
+    for split, table in made.items() if own.file else ():
+        if isinstance(table, pa.Table) and not len(table):
+            raise own.refused("at least one row in each of its tables", 0, f"rows of {split}")
+        if "text" in table.schema.names:
+            continue
+        said, type_ = "`masklab.symbols.column` and `with_header`", table.schema.field(COLUMN).type
+        if not (pa.types.is_list(type_) and type_.value_type == pa.uint16()):
+            raise own.refused(f"symbols as {said} make them, lists of uint16", str(type_), f"{split}: symbols")
+        if not {*(table.schema.metadata or {})} >= _HEADER:
+            raise own.refused(f"symbols with their names, by {said}", "none", f"{split}: names")
+    return made
