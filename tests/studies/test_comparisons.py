@@ -164,7 +164,9 @@ def test_a_metric_of_a_kind_of_one_s_own_can_have_a_margin(asked):
     read = [Reading(name, "mrr", named="one") for name in ("strict-mlsm+mlm", "strict-mlm")]
     claim = Claim("c", "", "", "more is better", difference(*read))
     assert claim.least_in(Results(replace(results.view, **known), results.scores)) == 0.2
-    declared = {name: facts | {"ranges": {"mrr": [0, 1]}} for name, facts in results.view.probes.items()}
+    declared = {
+        name: facts | {"ranges": {"mrr": [0, 1], "accuracy": [0, 1]}} for name, facts in results.view.probes.items()
+    }
     view = replace(results.view, probes=declared)
     assert claims_of("mine", study, view)
     slip = study.model_copy(update={"margins": {"mrrr": 0.2}})
@@ -178,10 +180,16 @@ def test_a_metric_of_a_kind_of_one_s_own_can_have_a_margin(asked):
 
 
 def test_a_kind_of_one_s_own_is_judged_beside_ours(asked):
+    """Unless it says that it gives no metric of the task."""
     probes = {"minimal-pairs": "all", "one": "all"}
     config, _ = asked_results(asked, {"one": {"tasks": ["blimp"]}}, {}, probes=probes)
-    names = [claim.name for claim in claims_of("mine", config.studies["mine"], View.of(config, "mine"))]
+    view = View.of(config, "mine")
+    names = [claim.name for claim in claims_of("mine", config.studies["mine"], view)]
     assert names == [f"strict-mlsm+mlm-over-strict-mlm-on-blimp{by}" for by in ("", "-by-one")]
+    for metric, judged_by in (("accuracy", names), ("seconds", names[:1])):
+        one = view.probes["one"] | {"ranges": {metric: [0, 1]}}
+        there = claims_of("mine", config.studies["mine"], replace(view, probes=view.probes | {"one": one}))
+        assert [claim.name for claim in there] == judged_by
 
 
 def test_a_reading_may_name_its_probe(asked):

@@ -110,18 +110,17 @@ class Reading:
             )
         return pairs
 
+    def not_given(self, view: View) -> dict[str, list[str]]:
+        """Its metrics that no probe that measures it gives -> those given; a probe that does not say may give any."""
+        given = [metrics_of(view.probes[name]) for name in self.probes(view)]
+        known = list(dict.fromkeys(metric for metrics in given for metric in metrics or ()))
+        return {} if None in given else {metric: known for metric in self.metrics(view) if metric not in known}
+
     def _check_metrics(self, view) -> None:
-        """MaskLabError where no probe that measures it gives its metric; one that does not say may give any."""
-        facts = [view.probes[name] for name in self.probes(view)]
-        given = [metrics_of(each) for each in facts]
-        if None in given:
-            return
-        known = list(dict.fromkeys(metric for metrics in given for metric in metrics))
-        for metric in self.metrics(view):
-            if metric not in known:
-                kinds = " or ".join(dict.fromkeys(each["kind"] for each in facts))
-                what = f"no {kinds} probe, by which {self.recipe} is read, gives a metric {metric!r}"
-                raise MaskLabError(f"{what}{choices(metric, known, 'there are', 16)}")
+        for metric, known in self.not_given(view).items():
+            kinds = " or ".join(dict.fromkeys(view.probes[name]["kind"] for name in self.probes(view)))
+            what = f"no {kinds} probe, by which {self.recipe} is read, gives a metric {metric!r}"
+            raise MaskLabError(f"{what}{choices(metric, known, 'there are', 16)}")
 
     def _twice(self, view) -> tuple[str, str, str | None] | None:
         """Two probes of one kind that measure the same part of it with the same seed, and of which task; None: no two.

@@ -33,6 +33,10 @@ def _own(view) -> list[str]:
 
 
 def _measured_once(reading: Reading, view: View) -> bool:
-    """Whether each task of a reading is measured by one probe: of two, nobody says which is meant."""
+    """Whether each task of a reading is measured by one probe: of two, nobody says which is meant.
+
+    A probe of a user's own that says what it gives, and not the metrics of these tasks, measures something else.
+    """
     of_tasks = [reading.of(reading.recipe, tasks=(task,)) for task in reading.tasks]
-    return reading.measured(view) and all(len(each.probes(view)) == 1 for each in of_tasks)
+    once = reading.measured(view) and all(len(each.probes(view)) == 1 for each in of_tasks)
+    return once and not reading.not_given(view)
