@@ -10,7 +10,7 @@ import yaml
 from masklab import corpora, probes, tasks
 from masklab.config import kinds, read
 from masklab.config.schema import CheckpointProbe, CorpusProbe, Drawn, entry
-from masklab.corpora.own_tables import checked
+from masklab.corpora.own_splits import checked
 from masklab.errors import MaskLabError
 from masklab.plan import make_plan
 from masklab.plan.graph import opened

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import synthetic
 from masklab.config import layered, load, plain
-from masklab.config.metrics import METRICS as GIVEN
+from masklab.config.probe_metrics import METRICS as GIVEN
 from masklab.pages.columns import FILES, METRICS, markdown
 
 ROOT = Path(__file__).parents[2]

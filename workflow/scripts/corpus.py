@@ -8,7 +8,7 @@ from _job import device, job
 with job(snakemake):
     from masklab.config import kinds
     from masklab.corpora import generate
-    from masklab.corpora.own_tables import checked
+    from masklab.corpora.own_splits import checked
     from masklab.files import write_table
 
     params, name, held = snakemake.params.config, snakemake.wildcards.corpus.partition("/")[0], nullcontext()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from masklab.config.inherit import choices
-from masklab.config.metrics import METRICS, RANKS, RATINGS, metrics_of
+from masklab.config.probe_metrics import METRICS, RANKS, RATINGS, metrics_of
 from masklab.errors import MaskLabError
 from masklab.scores.facts import base
 from masklab.scores.view import View

@@ -12,8 +12,8 @@ from dataclasses import replace
 from masklab.claims.claim import SCORES, Claim
 from masklab.config import kinds
 from masklab.config.inherit import choices
-from masklab.config.metrics import METRICS, metrics_of
 from masklab.config.places import noted
+from masklab.config.probe_metrics import METRICS, metrics_of
 from masklab.config.schema import Study
 from masklab.errors import MaskLabError
 from masklab.report import generic
