@@ -105,7 +105,8 @@ def notices(config) -> list[str]:
     """A line, with its place, for each margin of a metric that nobody says is measured, by a probe that may do so."""
     lines = []
     for name, study in config.studies.items():
-        view = View.of(config, name) if study.margins and study.claims else View(name)
+        own = any(config.probes[probe].kind not in kinds.OURS["probes"] for probe in study.probes)
+        view = View.of(config, name) if own and study.margins and study.claims else View(name)
         if silent := _silent(view):
             may = f"unless probes of kind {' or '.join(silent)} give it, which `ranges` of their settings can say"
             unknown = _margins_of_nothing(study, view).items()
@@ -117,7 +118,7 @@ def _margins_of_nothing(study: Study, view: View) -> dict[str, str]:
     """Metric -> what is wrong, of each that a study has a margin of and that no probe says to give."""
     metrics = [metric for facts in view.probes.values() for metric in metrics_of(facts) or ()]
     metrics += [facts["metric"] for facts in view.tasks.values()]
-    metrics += [metric for given in METRICS.values() for metric in given]  # and further ones, of no use here
+    metrics += [metric for given in METRICS.values() for metric in given]  # in vain, but no slip
     known = [*metrics, *(f"log_{metric}" for metric in metrics), *OF_PAIRS]
     known = list(dict.fromkeys([*known, *(score.replace(" ", "_") for score in SCORES)]))
     unknown = [metric for metric in study.margins if metric not in known]
