@@ -131,6 +131,15 @@ def test_tables_alone_say_nothing_of_configs_and_seeds(runs):
     assert "config: not compared; a keeps no records of its jobs" in told(found) and "entries only" not in told(found)
 
 
+def test_what_one_run_alone_measured_is_named(runs):
+    """Else equal measurements of one task would look like all that there are."""
+    more = pd.concat([scores(), scores(recipes=("m",)).assign(task="u", train_size=8)], ignore_index=True)
+    write_parquet(more, runs / "results/scores.parquet")
+    found = compare("results", "two")
+    assert found.only["measurements"] == (["m@5 p u test accuracy train_size 8"], [])
+    assert "measurements only in results: m@5 p u test accuracy train_size 8\n" in told(found)
+
+
 def test_welch_against_scipy():
     from scipy.stats import ttest_ind
 

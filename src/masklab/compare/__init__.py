@@ -71,7 +71,8 @@ def compare(first: str, second: str, results="results") -> Comparison:
     if all(table is not None for table in facts):
         compared["facts"] = _fact_changes(*facts)
     if all(table is not None for table in scores):
-        compared["scores"], only["recipes measured"] = score_changes(*scores, shared_seeds=seeds_agree(*made))
+        compared["scores"], apart = score_changes(*scores, shared_seeds=seeds_agree(*made))
+        only |= apart
     if all(table is not None for table in claims):
         compared["claims"], only["claims"] = _claim_changes(*claims)
     tables = zip(TABLES, (facts, scores, claims), strict=True)

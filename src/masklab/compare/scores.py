@@ -31,7 +31,8 @@ def score_changes(before, after, shared_seeds: bool = True):
 
     before, after: means over replicates, each the mean over its probe's seeds; low, high: the 95 % interval of the
     difference over replicates. Where the runs share their seeds, replicate k of one is paired with replicate k of the
-    other; else the interval is Welch's. clear: the interval leaves out 0. Second: recipes that only one run measured.
+    other; else the interval is Welch's. clear: the interval leaves out 0. Second: what is counted -> (what only the
+    first run has, what only the second has): recipes, and measurements of recipes that both measured.
     """
     one, two = (_per_replicate(frame) for frame in (before, after))
     rows = []
@@ -42,7 +43,16 @@ def score_changes(before, after, shared_seeds: bool = True):
     frame = pd.DataFrame(rows, columns=columns)
     frame["clear"] = (frame["low"] > 0) | (frame["high"] < 0)
     recipes = [{key[0] for key in values} for values in (one, two)]
-    return frame, tuple(sorted(a - b) for a, b in (recipes, recipes[::-1]))
+    shared = recipes[0] & recipes[1]
+    measured = [{_named(key) for key in values if key[0] in shared} for values in (one, two)]
+    named = {"recipes measured": recipes, "measurements": measured}
+    return frame, {what: tuple(sorted(a - b) for a, b in (names, names[::-1])) for what, names in named.items()}
+
+
+def _named(key) -> str:
+    recipe, probe, task, split, metric, step, *others = key
+    where = [f"{name} {value}" for name, value in zip(KEY[6:], others, strict=True) if value not in (None, 0, -1)]
+    return " ".join([f"{recipe}@{step}", probe, task, split, metric, *where])
 
 
 def _per_replicate(frame) -> dict[tuple, dict[int, float]]:
