@@ -76,8 +76,7 @@ def _check_file(file, corpus):
         columns, rows = data.table(file).columns, data.table(file).rows
         _check_column(file, corpus.column, columns, rows, "row")
     elif kind in data.JSON:
-        rows = data.objects(file, data.head(file, 1).lines)
-        for number, row in enumerate(rows, 1):
+        for number, row in data.objects(file, data.head(file, 1).lines).items():
             _check_column(f"{file}: line {number}", corpus.column, row, [row], "line")
     else:
         data.head(file)

@@ -120,7 +120,7 @@ def _check_pairs(config, where, task):
             try:
                 if format_of(file) not in data.JSON:
                     raise MaskLabError(f"{file}: pair-files are json lines (.jsonl, .json), one pair a line")
-                for number, row in enumerate(data.objects(file, data.head(file, 1).lines), 1):
+                for number, row in data.objects(file, data.head(file, 1).lines).items():
                     item_of(file, number, row, stem_of(file), task.group_by)
                 if scored:
                     _check_long(config, task, file, *min(scored, key=lambda each: each[0]))

@@ -103,9 +103,9 @@ def lines(file: str):
         raise MaskLabError(f"{file}: after line {number}: cannot be read ({in_one_line(error)})") from None
 
 
-def objects(file: str, texts) -> list[dict]:
-    """JSON objects of lines; blank ones are skipped."""
-    rows = []
+def objects(file: str, texts) -> dict[int, dict]:
+    """Number of a line -> its JSON object; blank lines are skipped."""
+    rows = {}
     for number, line in enumerate(texts, 1):
         if not line.strip():
             continue
@@ -116,7 +116,7 @@ def objects(file: str, texts) -> list[dict]:
             raise MaskLabError(f"{file}: line {number}: not valid JSON{hint}") from None
         if not isinstance(row, dict):
             raise MaskLabError(f"{file}: line {number}: must be a JSON object")
-        rows.append(row)
+        rows[number] = row
     return rows
 
 
@@ -128,7 +128,7 @@ def table(file: str, columns=None) -> Table:
     # a header line and a row; of a CSV one more, which may be cut
     texts, whole = head(file, 1 if kind in JSON else 2 + (kind == ".csv"))
     if kind in JSON:
-        rows = [flat(row) for row in objects(file, texts)]
+        rows = [flat(row) for row in objects(file, texts).values()]
         return Table(list(dict.fromkeys(key for row in rows for key in row)), rows, whole)
     # a TSV quotes nothing, and a lone CR within a line of it is text
     cells = [text.rstrip("\r").split("\t") for text in texts] if kind == ".tsv" else csv_cells(file, texts)
