@@ -205,6 +205,9 @@ MISTAKES = {
         folder, "finetune", task={"a": {"kind": "restricted-labels", "task": "t", "corpus": "c"}}
     ),
     "x.txt: no such file": lambda folder, path: masklab.measure(folder, "rank", text="x.txt"),
+    "device: 'gpu': must be auto, cpu or cuda": lambda folder, path: masklab.load_model(folder, device="gpu"),
+    "device: 'tpu': must be auto, cpu or cuda": lambda folder, path: masklab.measure(folder, "cost", device="tpu"),
+    "top: -1: must be at least 1": lambda folder, path: masklab.fill_mask(folder, "a [MASK]", top=-1),
     "must hold exactly one [MASK]": lambda folder, path: masklab.fill_mask(folder, "no hole"),
     "max_positions is 64": lambda folder, path: masklab.hidden_states(folder, "the cat " * 90),
     "layer 7: the encoder has layers 0 to 2": lambda folder, path: masklab.hidden_states(folder, "a", layer=7),

@@ -28,11 +28,13 @@ def load_model(checkpoint, device="cpu"):
     `model.tokenizer`, what it computes is the same. A masked autoencoder has its decoder where the folder keeps it.
 
     Raises:
-        MaskLabError: no such folder, one that holds no encoder, or one that cannot be read as a masked language model.
+        MaskLabError: no such folder, one that holds no encoder, or one that cannot be read as a masked language model;
+            no such device.
     """
     from masklab.models.checkpoint import load_checkpoint
     from masklab.tokenizers import load_tokenizer as read_tokenizer
 
+    device = _device(device)
     with _ours(checkpoint) as folder:
         model = load_checkpoint(folder, device).eval()
         model.tokenizer = read_tokenizer(folder) if (folder / "tokenizer.json").is_file() else None
@@ -57,13 +59,15 @@ def fill_mask(model, text: str, top: int = 5):
     """What a model predicts for the one [MASK] of a text: a frame of `token` and `probability`, the likeliest first.
 
     model: as `load_model` gives it, or a checkpoint's folder; top: rows. The probabilities are over the vocabulary.
-    Raises MaskLabError for a text without exactly one [MASK], or longer than the model reads.
+    Raises MaskLabError for a text without exactly one [MASK], or longer than the model reads, and for no rows.
     """
     import pandas as pd
 
     from masklab.probes.prediction import masked_ids, predict, shown
 
     model = _loaded(model)
+    if top < 1:
+        raise MaskLabError(f"top: {top}: must be at least 1")
     tokens, _ = predict(model, masked_ids(model.tokenizer, text), _device_of(model))
     best = (-tokens).argsort(kind="stable")[:top]
     return pd.DataFrame({"token": [shown(model.tokenizer, token) for token in best], "probability": tokens[best]})
@@ -107,13 +111,12 @@ def measure(checkpoint, probe, task=None, text=None, *, seed: int = 1, device="a
     Raises:
         MaskLabError: what is wrong with the folder, a setting, the task or the text, in one line.
     """
-    import torch
-
     from masklab.config import kinds
     from masklab.config.problems import problems
     from masklab.probes import Context, run
     from masklab.scores.schema import rows_to_frame
 
+    device = _device(device)
     with tempfile.TemporaryDirectory(prefix="masklab-") as work, _ours(checkpoint) as folder:
         kind = kinds.find("probes", probe)
         tasks = _tasks(task, Path(work) / "tasks", seed)
@@ -125,7 +128,7 @@ def measure(checkpoint, probe, task=None, text=None, *, seed: int = 1, device="a
             tasks=tasks,
             seed=seed,
             name=probe,
-            device=("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device,
+            device=device,
             tokens=_tokens(text, folder, Path(work) / "tokens") if text is not None else _needs_no_text(kind),
         )
         found = [row for row in run(context) if "predictions" not in row]
@@ -332,6 +335,21 @@ def _loaded(model):
     if getattr(model, "tokenizer", None) is None:
         raise MaskLabError("the model has no tokenizer: load it with masklab.load_model, from a folder that has one")
     return model
+
+
+def _device(name) -> str:
+    """The device that is meant; MaskLabError for none of torch's, and for a GPU where torch finds none."""
+    import torch
+
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise MaskLabError(f"device: {name!r}: must be auto, cpu or cuda") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise MaskLabError(f"device: {name}: torch finds no GPU that it can use here; must be auto or cpu")
+    return str(device)
 
 
 def _device_of(model):
