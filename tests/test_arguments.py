@@ -17,9 +17,17 @@ RANK = ["rank", "folder", "--text", "text.txt"]
         ([*RANK, "--output", "none/x.csv"], "--output: none/x.csv: there is no folder none"),
         ([*RANK, "--plot", "none/x.png"], "--plot: none/x.png: there is no folder none"),
         ([*RANK, "--output", "."], "--output: .: is a folder; name a file"),
+        (["dictionary", "folder", "--text", "text.txt", "--output", "file/x"], "file/x: {} is a file, not a folder"),
+        (["grow", "folder", "--output", "file/x/y"], "file/x/y: {} is a file, not a folder"),
+        (["export", "m", "file/x"], "file/x: {} is a file, not a folder"),
+        (["new", "file/x"], "file/x: {} is a file, not a folder"),
+        (["compare", "one", "two", "--output", "file"], "file/config.csv: {} is a file, not a folder"),
+        (["new", "x" * 300], f"{'x' * 300}: File name too long"),
     ],
 )
 def test_what_cannot_be_meant_is_one_line(words, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "models/step-20").mkdir(parents=True)
+    (tmp_path / "file").touch()
     assert main(words) == 1
-    assert capsys.readouterr().err == f"masklab: {said}\n"
+    assert capsys.readouterr().err == f"masklab: {said.format(tmp_path / 'file')}\n"

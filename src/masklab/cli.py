@@ -234,6 +234,8 @@ def _compare(options):
             f"compare: {len(options.runs)} {'run' if len(options.runs) == 1 else 'runs'}: takes two, and with"
             " --together <study> two or more"
         )
+    if options.output:
+        _check_output(Path(options.output, "config.csv"))
     tables, said = {}, []
     if len(options.runs) == 2:
         comparison = compare(*options.runs)
@@ -306,6 +308,15 @@ def _rank(options):
         picture(rows).savefig(options.plot)
 
 
+def _check_output(path):
+    """Say that nothing can be written at a path before the work, which may take long."""
+    there = next(above for above in Path(path).absolute().parents if above.exists())
+    if not there.is_dir():
+        raise MaskLabError(f"{path}: {there} is a file, not a folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise MaskLabError(f"{path}: nothing may be written in {there}")
+
+
 def _check_rank(options):
     """Say what is wrong with the options of `rank` before the work, which may take long."""
     for key in ("rate", "threshold", "subspace"):
@@ -322,9 +333,12 @@ def _check_rank(options):
             raise MaskLabError(f"--{key}: {file}: there is no folder {Path(file).parent}")
         if file and Path(file).is_dir():
             raise MaskLabError(f"--{key}: {file}: is a folder; name a file")
+        if file:
+            _check_output(file)
 
 
 def _dictionary(options):
+    _check_output(options.output)
     from masklab.jobs.progress import configure
     from masklab.properties.command import make
 
@@ -337,12 +351,14 @@ def _grow(options):
 
     if Path(options.output).exists():
         raise MaskLabError(f"{options.output}: exists; --output names a new folder")
+    _check_output(options.output)
     grow_folder(options.folder, options.output, options.width, options.layers)
 
 
 def _export(options):
     from masklab.export import export
 
+    _check_output(options.folder)
     for folder in export(options.model, options.folder, Path("results") / options.run, options.full_width):
         print(folder)
 
@@ -350,6 +366,7 @@ def _export(options):
 def _new(options):
     from masklab.new import new
 
+    _check_output(options.folder)
     print(new(options.folder))
 
 

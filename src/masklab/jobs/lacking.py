@@ -4,7 +4,16 @@ import errno
 import os
 
 ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-OTHER = (errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE)
+OTHER = (
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EIO,
+    errno.ESTALE,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENAMETOOLONG,
+)
 # Libraries written in Rust and C++ raise their own errors, with the system's words in them.
 SAID = {os.strerror(number): number for number in (*ROOM, *OTHER)}
 MEMORY = ("can't allocate memory", "cannot allocate memory", "out of memory", "std::bad_alloc", "status_alloc_failed")
