@@ -17,6 +17,8 @@ RANK = ["rank", "folder", "--text", "text.txt"]
         ([*RANK, "--output", "none/x.csv"], "--output: none/x.csv: there is no folder none"),
         ([*RANK, "--plot", "none/x.png"], "--plot: none/x.png: there is no folder none"),
         ([*RANK, "--output", "."], "--output: .: is a folder; name a file"),
+        (["rank", "models", "--text", "text.txt"], "models: no encoder: no config.json; it has step-20"),
+        (["dictionary", "models", "--text", "text.txt"], "models: no encoder: no config.json; it has step-20"),
         (["dictionary", "folder", "--text", "text.txt", "--output", "file/x"], "file/x: {} is a file, not a folder"),
         (["grow", "folder", "--output", "file/x/y"], "file/x/y: {} is a file, not a folder"),
         (["export", "m", "file/x"], "file/x: {} is a file, not a folder"),
