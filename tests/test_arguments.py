@@ -24,6 +24,11 @@ RANK = ["rank", "folder", "--text", "text.txt"]
         (["export", "m", "file/x"], "file/x: {} is a file, not a folder"),
         (["new", "file/x"], "file/x: {} is a file, not a folder"),
         (["compare", "one", "two", "--output", "file"], "file/config.csv: {} is a file, not a folder"),
+        (
+            ["store", "--add", "models"],
+            "models: holds no results: no records of jobs (made/), by which artifacts are known",
+        ),
+        (["why", ""], "why: no file is named; give one of the results, or a target such as mlsm_figure3"),
         (["new", "x" * 300], f"{'x' * 300}: File name too long"),
     ],
 )

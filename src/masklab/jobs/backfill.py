@@ -22,7 +22,7 @@ def backfill(results: Path) -> tuple[int, dict[str, int]]:
     Returns how many artifacts entered, and why others did not -> how many. OSError: the store cannot be written.
     """
     added, refused = 0, {}
-    for root in [results, *(path.parent for path in sorted(results.glob("*/made")) if path.is_dir())]:
+    for root in _roots(results):
         for file in sorted((root / "made").rglob("*.json")):
             reason = _added(root, file)
             if reason is None:
@@ -30,6 +30,11 @@ def backfill(results: Path) -> tuple[int, dict[str, int]]:
             elif reason:
                 refused[reason] = refused.get(reason, 0) + 1
     return added, refused
+
+
+def _roots(results: Path) -> list[Path]:
+    """The folders of runs, which are known by the records of their jobs: `results` itself, and those in it."""
+    return [path.parent for path in (results / "made", *sorted(results.glob("*/made"))) if path.is_dir()]
 
 
 def _added(root, file) -> str | None:
@@ -95,6 +100,8 @@ def add(results: Path) -> str:
         raise MaskLabError("there is no store (MASKLAB_STORE=off)")
     if not results.is_dir():
         raise MaskLabError(f"{results}: no such folder")
+    if not _roots(results):
+        raise MaskLabError(f"{results}: holds no results: no records of jobs (made/), by which artifacts are known")
     try:
         return described(*backfill(results), time.monotonic() - began)
     except OSError as error:

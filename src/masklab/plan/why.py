@@ -31,6 +31,8 @@ def why(paths, asked: str) -> str:
 
 def _path(paths, asked):
     short = {f"{study}_{name}": file for study in paths.config.studies for name, file in paths.items(study).items()}
+    if not asked:
+        raise MaskLabError("why: no file is named; give one of the results, or a target such as mlsm_figure3")
     path = short.get(asked) or os.path.relpath(asked)
     return _inside(path) if Path(path).is_dir() else path
 
