@@ -212,6 +212,16 @@ def test_a_run_without_a_table_is_compared_in_the_others(runs):
         compare("two", "results/two")
 
 
+def test_a_folder_is_one_wherever_it_lies(runs, monkeypatch):
+    here = runs / "copy"
+    here.mkdir()
+    (runs / "results/two").rename(here / "results")
+    monkeypatch.chdir(here)
+    assert len(compare("results", "../results").scores)
+    with pytest.raises(MaskLabError, match=r"^\.\./more: no run lies in \.\./more$"):
+        compare("results", "../more")
+
+
 def test_the_last_checkpoint_is_that_of_all_that_was_measured(runs):
     """Where only an earlier one differs, nothing is said of it under that heading."""
     before = pd.concat([scores(), scores().assign(step=9)], ignore_index=True)

@@ -84,13 +84,14 @@ def compare(first: str, second: str, results="results") -> Comparison:
 
 def run_folder(name: str, results="results") -> Path:
     """Folder of a run: `<results>/<name>`, or `name` itself. MaskLabError if no run lies there."""
-    places = [Path(results, name), Path(name)]
+    # `../results` is a folder beside this one, and not `results/../results`, which is `results`
+    places = [Path(name)] if name.startswith(".") else [Path(results, name), Path(name)]
     for place in places:
         if any((place / part).exists() for part in ("made", *(f"{table}.parquet" for table in TABLES))):
             return place
     here = sorted(path.parent.name for path in Path(results).glob("*/made")) if Path(results).is_dir() else []
     named = f" (runs below {results}/: {', '.join(here)})" if here else ""
-    raise MaskLabError(f"{name}: no run lies in {places[0]} or {places[1]}{named}")
+    raise MaskLabError(f"{name}: no run lies in {' or '.join(map(str, places))}{named}")
 
 
 def claims_of_run(root) -> pd.DataFrame | None:
