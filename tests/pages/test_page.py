@@ -258,6 +258,16 @@ def test_the_job_that_writes_the_page_counts_itself(made):
     (made / "made/report.json").unlink()
 
 
+def test_what_the_store_gave_is_no_job_of_the_run(made):
+    from masklab.pages.made import made as recorded
+
+    before = recorded(made)
+    record = {"finished": True, "ended": 1.0, "seconds": 0.5, "host": "elsewhere", "taken_from": "store/1"}
+    write_json(record, made / "made/models/taken/r1.json")
+    assert recorded(made) == before | {"taken": before["taken"] + 1}
+    (made / "made/models/taken/r1.json").unlink()
+
+
 def test_a_broken_figure_and_broken_claims_do_no_harm(made, tmp_path):
     for file in ("figures/mae/figure4.png", "claims/mae.parquet"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)

@@ -11,19 +11,22 @@ from masklab.files import read_json
 
 
 def made(root, job: bool = False) -> dict | None:
-    """`jobs`, `began` and `ended` in words, `hours` of computing, `hosts`, `versions`; None where no job is recorded.
+    """`jobs`, `taken`: artifacts that other runs had made, which the store gave; of the jobs `began` and `ended` in
+    words, `computing`, `hosts`, `versions`. None where no job is recorded.
 
     root: the folder of results; records lie below `made/`. job: whether a job writes the page, which counts itself: its
     record is written when it has ended.
     """
     found = {path: record for path in sorted(Path(root, "made").rglob("*.json")) if (record := _record(path))}
-    records = list(found.values())
-    if not records:
+    if not found:
         return None
+    own = [record for record in found.values() if "taken_from" not in record]
+    records = own or list(found.values())
     last = max(records, key=lambda record: record["ended"])
     first = min(record["ended"] - record["seconds"] for record in records)
     return {
-        "jobs": len(records) + (job and Path(root, "made/report.json") not in found),
+        "jobs": len(own) + (job and Path(root, "made/report.json") not in found),
+        "taken": len(found) - len(own),
         "began": _words(first),
         "ended": _words(last["ended"]),
         "computing": duration(sum(record["seconds"] for record in records)),
