@@ -317,15 +317,6 @@ def _check_output(path):
         raise MaskLabError(f"{path}: nothing may be written in {there}")
 
 
-def _check_encoder(folder):
-    """Say that a folder holds no model; transformers would look for its tokenizer first, and speak of that."""
-    folder = Path(folder)
-    if folder.is_dir() and not (folder / "config.json").is_file():
-        steps = sorted(path.name for path in folder.glob("step-*"))
-        hint = f"; it has {', '.join(steps)}" if steps else ""
-        raise MaskLabError(f"{folder}: no encoder: no config.json{hint}")
-
-
 def _check_rank(options):
     """Say what is wrong with the options of `rank` before the work, which may take long."""
     for key in ("rate", "threshold", "subspace"):
@@ -344,12 +335,10 @@ def _check_rank(options):
             raise MaskLabError(f"--{key}: {file}: is a folder; name a file")
         if file:
             _check_output(file)
-    _check_encoder(options.folder)
 
 
 def _dictionary(options):
     _check_output(options.output)
-    _check_encoder(options.folder)
     from masklab.jobs.progress import configure
     from masklab.properties.command import make
 

@@ -316,12 +316,10 @@ def _folder(path) -> Path:
 def _ours(checkpoint):
     """The folder of a checkpoint as all our code reads it: of one made elsewhere, a copy for the time being."""
     from masklab.models.adopt import adopt, is_foreign
+    from masklab.models.checkpoint import check_holds_checkpoint
 
     folder = _folder(checkpoint)
-    if not (folder / "config.json").is_file() and not any(folder.glob("*.safetensors")):
-        steps = sorted(path.name for path in folder.glob("step-*"))
-        hint = f"; it has {', '.join(steps)}" if steps else ""
-        raise MaskLabError(f"{checkpoint}: no checkpoint: no config.json{hint}")
+    check_holds_checkpoint(folder)
     if not is_foreign(folder):
         yield folder
         return

@@ -244,7 +244,7 @@ def test_command_line_on_our_folder_and_on_anyone_elses(english, tmp_path, capsy
     capsys.readouterr()
     assert main([*command, "--lines", "0"]) == 1 and "no text" in capsys.readouterr().err
     (tmp_path / "m" / "config.json").unlink()
-    assert main(command) == 1 and "no encoder: no config.json" in capsys.readouterr().err
+    assert main(command) == 1 and "transformers cannot read it" in capsys.readouterr().err
     assert main(["rank", "nope", *command[2:]]) == 1 and capsys.readouterr().err == "masklab: nope: no such folder\n"
     assert main([*command, "--plot", "x.doc"]) == 1 and "--plot: x.doc: must end in .png" in capsys.readouterr().err
     assert main([*command, "--rate", "2"]) == 1 and "--rate: 2.0" in capsys.readouterr().err

@@ -88,6 +88,15 @@ def _append_latent(config, weights, latent):
 # --- reading ---------------------------------------------------------------
 
 
+def check_holds_checkpoint(folder) -> None:
+    """MaskLabError for a folder without a config and weights; it names the checkpoints that lie in it."""
+    folder = Path(folder)
+    if not (folder / "config.json").is_file() and not any(folder.glob("*.safetensors")):
+        steps = sorted(path.name for path in folder.glob("step-*"))
+        hint = f"; it has {', '.join(steps)}" if steps else ""
+        raise MaskLabError(f"{folder}: no checkpoint: no config.json{hint}")
+
+
 def load_checkpoint(folder, device="cpu") -> MaskedLM:
     """Read a folder written by `save_checkpoint` or by transformers' `save_pretrained` of the same classes.
 

@@ -15,7 +15,7 @@ import torch
 from masklab.config.schema import Masking
 from masklab.errors import MaskLabError, in_one_line
 from masklab.lines import read_texts
-from masklab.models.checkpoint import load_checkpoint
+from masklab.models.checkpoint import check_holds_checkpoint, load_checkpoint
 from masklab.models.initial import initial
 from masklab.probes.rank import PLACES, SPLITS, rank_rows, state_grams
 from masklab.rng import generator
@@ -125,6 +125,7 @@ def read_foreign(folder, length: int, device="cpu", untrained: bool = False) -> 
     """Whatever encoder transformers reads from `folder`; untrained: its architecture with initial weights."""
     import transformers
 
+    check_holds_checkpoint(folder)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     try:
