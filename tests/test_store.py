@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from masklab.errors import MaskLabError
 from masklab.jobs import housekeeping, store
 from masklab.jobs.store import ANEW, COPIED, LISTING, OFF, RULES, VARIABLE, Entry, entry, files_of, publish, take
 
@@ -207,6 +208,13 @@ def test_what_nobody_links_leaves_in_time(tmp_path, made):
     assert housekeeping.tidy(root, now) == [], "not yet"
     assert housekeeping.tidy(root, now + 120 * 86400) == [loose.path] and kept.there and not loose.there
     assert "1 artifact, " in housekeeping.described(root) and "by none: 0 B" in housekeeping.described(root)
+
+
+def test_a_file_in_the_place_of_a_store_is_no_empty_store(tmp_path):
+    (tmp_path / "store").write_text("x", encoding="utf-8")
+    for ask in (housekeeping.described, housekeeping.empty):
+        with pytest.raises(MaskLabError, match="store: is a file, not a folder; MASKLAB_STORE names the folder"):
+            ask(tmp_path / "store")
 
 
 def test_what_is_said_to_leave_is_what_leaves(tmp_path, monkeypatch):

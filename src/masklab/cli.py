@@ -291,6 +291,7 @@ def _rank(options):
     import pandas as pd
     import torch
 
+    from masklab.files import atomic, write_csv
     from masklab.jobs.progress import Progress, configure
     from masklab.probes.folder import folder_ranks, table
 
@@ -301,11 +302,12 @@ def _rank(options):
     rows = folder_ranks(options.folder, options.text, device=device, progress=Progress("rank", "lines"), **keys)
     print(table(rows))
     if options.output:
-        pd.DataFrame(rows).to_csv(options.output, index=False)
+        write_csv(pd.DataFrame(rows), options.output)
     if options.plot:
         from masklab.report.folder_ranks import picture
 
-        picture(rows).savefig(options.plot)
+        with atomic(options.plot) as temporary:
+            picture(rows).savefig(temporary, format=Path(options.plot).suffix[1:])
 
 
 def _check_output(path):

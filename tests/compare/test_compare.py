@@ -11,7 +11,7 @@ from masklab.compare import compare
 from masklab.compare.printed import _clearly, told
 from masklab.compare.scores import score_changes
 from masklab.errors import MaskLabError
-from masklab.files import read_json, write_json, write_parquet
+from masklab.files import read_json, read_table, write_json, write_parquet
 from masklab.scores.facts import COLUMNS as FACT
 from masklab.scores.facts import rows as fact_rows
 from masklab.scores.schema import rows_to_frame
@@ -196,6 +196,19 @@ def test_scores_that_nobody_has_gathered_are_those_of_the_probes_files(runs):
 )  # fmt: skip
 def test_how_many_differ_in_words(changed, clear, said):
     assert _clearly(changed, clear) == said
+
+
+def test_claims_of_which_the_csv_alone_was_kept_are_compared(runs):
+    """As published results keep them; a verdict's empty `why` stays text, an empty value no number."""
+    before = compare("results", "two").claims
+    for root in (runs / "results", runs / "results/two"):
+        read_table(root / "claims.parquet").to_pandas().to_csv(root / "claims.csv", index=False)
+        (root / "claims.parquet").unlink()
+    pd.testing.assert_frame_equal(compare("results", "two").claims, before, check_dtype=False)
+    table = pd.read_csv(runs / "results/claims.csv")
+    table.drop(columns="verdict").to_csv(runs / "results/claims.csv", index=False)
+    with pytest.raises(MaskLabError, match=r"claims\.csv: no column 'verdict'"):
+        compare("results", "two")
 
 
 def test_a_run_without_a_table_is_compared_in_the_others(runs):

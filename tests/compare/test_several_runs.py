@@ -8,11 +8,12 @@ import pytest
 from scipy.stats import bootstrap, t
 
 from masklab.cli import main
-from masklab.compare.several_runs import _check_different, leaves_out, together, told
+from masklab.compare.several_runs import _check_different, leaves_out, takes_on_trust, together, told
 from masklab.config import read
 from masklab.errors import MaskLabError
 from masklab.files import write_json, write_parquet, write_table
 from masklab.rng import replicate_seed
+from masklab.scores import facts
 from masklab.scores.items import OUTCOME
 from masklab.scores.items import records_to_table as item_table
 from masklab.scores.schema import rows_to_frame, rows_to_table
@@ -79,6 +80,24 @@ def test_the_replicates_of_the_second_follow_those_of_the_first(tmp_path, config
     assert row["replicates"] == 5 and not row["items"]
     assert sorted(sign * row[["low", "high"]].astype(float)) == pytest.approx(interval)
     assert row["value"] == pytest.approx(sign * gains.mean())
+
+
+def test_kept_facts_say_what_models_learned(tmp_path, config):
+    """Where the table of facts was kept, claims about models that learned nothing are untested; without, on trust."""
+    verdicts = {}
+    for loss in (3.0, 6.0):
+        roots = [kept(tmp_path / f"{loss}/{k}", scores(gains, k)) for k, gains in enumerate(GAINS)]
+        assert f"{roots[0]} and {roots[1]} have scores alone" in takes_on_trust(config, "pair", roots)
+        on_trust = together(config, "pair", roots)["verdict"].iloc[0]
+        for root, gains in zip(roots, GAINS, strict=True):
+            learned = {"valid_loss": {"2000": loss}, "unigram_loss": 6.0}
+            models = [(recipe, k) for recipe in ("strict-kd", "strict-mlm") for k in range(1, len(gains) + 1)]
+            table = [row for recipe, k in models for row in facts.rows("recipe", recipe, learned, k)]
+            write_parquet(pd.DataFrame(table, columns=facts.COLUMNS), root / "facts.parquet")
+        assert takes_on_trust(config, "pair", roots) == ""
+        verdicts[loss] = on_trust, together(config, "pair", roots)["verdict"].iloc[0]
+    assert verdicts[3.0][0] == verdicts[3.0][1] == verdicts[6.0][0] != "untested"
+    assert verdicts[6.0][1] == "untested"
 
 
 def test_any_number_of_runs_is_put_together(tmp_path, config, capsys):

@@ -1,5 +1,6 @@
 import gzip
 import json
+import logging
 import lzma
 
 import pandas as pd
@@ -197,6 +198,7 @@ def test_held_out_rows_are_capped_and_drawn_alike_from_one_file(tmp_path):
         ([{"text": "x", "label": 1}], "no column 'sentence'; columns: text, label"),
         ([{"sentence": "x", "label": 1}, {"sentence": ["y"], "label": 0}], "row 2: 'sentence' must be text"),
         ([{"sentence": "x", "label": 0.5}], "row 1: label 0.5 is not a class"),
+        ([{"sentence": "x", "label": "v.5"}, {"sentence": "x", "label": "-.50"}], "row 2: label '-.50' is not a class"),
         (
             [{"sentence": "x", "label": 0}, {"sentence": "x", "label": "1"}, {"sentence": "x", "label": "yes"}],
             "row 3: label 'yes'; row 1 has 0: all must be numbers, or all words",
@@ -294,6 +296,13 @@ def test_pair_limit_is_per_file_and_random(tmp_path):
     numbers = [int(text.split()[1]) for text in frame["good"]]
     assert numbers[:10] == sorted(numbers[:10]) and numbers[:10] != list(range(10)) and numbers[:10] != numbers[10:]
     assert build(config, "blimp", 1)[0]["test"].equals(frame)
+
+
+def test_pairs_of_equal_sentences_are_counted_in_the_log(tmp_path, caplog):
+    write(tmp_path / "a.jsonl", [pair(0), pair(1) | {"sentence_bad": "good 1"}, pair(2)])
+    with caplog.at_level(logging.WARNING, "masklab"):
+        build(PairFiles(kind="pair-files", files=[str(tmp_path / "a.jsonl")]), "t", 1)
+    assert "tasks.t: 1 of 3 pairs have equal sentences" in caplog.text
 
 
 @pytest.mark.parametrize(

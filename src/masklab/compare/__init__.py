@@ -62,7 +62,7 @@ def compare(first: str, second: str, results="results") -> Comparison:
     claims = [claims_of_run(root) for root in roots]
     for table in facts:
         if table is not None:
-            check_columns(table, (*FACT, "value"), ("replicate", "number"), "facts")
+            check_columns(table, (*FACT, "value"), ("replicate", "number"), "facts.parquet")
     made = [entries(root) for root in roots]
     lacking = {"config": [name for name, own in zip((first, second), made, strict=True) if not own]}
     config, apart = config_changes(made, facts)
@@ -95,10 +95,18 @@ def run_folder(name: str, results="results") -> Path:
 
 
 def claims_of_run(root) -> pd.DataFrame | None:
-    """`claims.parquet` of a run's folder; None: it has none. MaskLabError for a table that is none of this version."""
-    table = _table(root, "claims")
+    """`claims.parquet` of a run's folder, or `claims.csv` where that alone was kept; None: it has neither.
+
+    Raises:
+        MaskLabError: a table that is none of this version.
+    """
+    texts = (*CLAIM, "text", "verdict", "corrected", "why")
+    table, file = _table(root, "claims"), root / "claims.parquet"
+    if table is None and (file := root / "claims.csv").exists():
+        as_text = dict.fromkeys(texts, str)
+        table = pd.read_csv(file, dtype=as_text, keep_default_na=False, na_values={key: [""] for key in VALUES})
     if table is not None:
-        check_columns(table, (*CLAIM, "text", "verdict", "corrected", "why"), VALUES, "claims")
+        check_columns(table, texts, VALUES, file.name)
     return table
 
 

@@ -14,16 +14,17 @@ WORDS, NUMBERS = KEY[:5], [*KEY[5:], "replicate", "seed", "value"]
 
 
 def check_columns(frame, words, numbers, name: str) -> None:
-    """MaskLabError where a run's table has not these columns, or text for numbers or the other way round."""
+    """MaskLabError where a run's table, the file `name`, lacks these columns or holds text for numbers, or the reverse.
+
+    words, numbers: columns of text, and of numbers.
+    """
     again = "make it again with this version"
     if missing := {*words, *numbers} - {*frame.columns}:
-        raise MaskLabError(f"{name}.parquet: no column {sorted(missing)[0]!r}; {again}")
+        raise MaskLabError(f"{name}: no column {sorted(missing)[0]!r}; {again}")
     for column in (*words, *numbers) if len(frame) else ():
         if pd.api.types.is_numeric_dtype(frame[column]) != (column in numbers):
             wanted = "numbers" if column in numbers else "text"
-            raise MaskLabError(
-                f"{name}.parquet: column {column!r}: must hold {wanted} (got {frame[column].dtype}); {again}"
-            )
+            raise MaskLabError(f"{name}: column {column!r}: must hold {wanted} (got {frame[column].dtype}); {again}")
 
 
 def score_changes(before, after, shared_seeds: bool = True):
@@ -57,7 +58,7 @@ def _named(key) -> str:
 
 def _per_replicate(frame) -> dict[tuple, dict[int, float]]:
     """What was measured -> replicate -> the mean over seeds."""
-    check_columns(frame, WORDS, NUMBERS, "scores")
+    check_columns(frame, WORDS, NUMBERS, "scores.parquet")
     frame = frame.drop(columns=[name for name in ("study", "n") if name in frame]).drop_duplicates()
     means = frame.groupby([*KEY, "replicate"], dropna=False, sort=False)["value"].mean()
     found: dict[tuple, dict[int, float]] = {}

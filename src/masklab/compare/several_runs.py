@@ -18,6 +18,7 @@ from masklab.config.units import units
 from masklab.errors import MaskLabError
 from masklab.files import read_json, read_table
 from masklab.scores import items
+from masklab.scores.facts import of_replicates
 from masklab.scores.load import DRAWS
 from masklab.scores.results import Results
 from masklab.scores.schema import gather
@@ -97,7 +98,7 @@ def leaves_out(config, study: str, roots) -> str:
 def takes_on_trust(config, study: str, roots) -> str:
     """A line on runs without records of their models, so that what these learned is not asked; "" if all have them."""
     view = View.of(config, study)
-    bare = [str(root) for root in roots if not _manifests(Path(root), view)]
+    bare = [str(root) for root in map(Path, roots) if not _manifests(root, view) and not _kept_facts(root, view)]
     if not bare:
         return ""
     runs = bare[0] if len(bare) == 1 else f"{', '.join(bare[:-1])} and {bare[-1]}"
@@ -112,6 +113,16 @@ def _manifests(root: Path, view: View) -> dict[tuple[str, int], Path]:
     """(recipe, replicate) -> manifest, of the replicates that a study asks for."""
     files = {(recipe, k): root / f"models/{recipe}/r{k}/manifest.json" for recipe, k in view.instances()}
     return {key: file for key, file in files.items() if file.exists()}
+
+
+def _kept_facts(root: Path, view: View) -> dict[tuple[str, int], dict]:
+    """(recipe, replicate) -> facts of its models, of a run of which tables alone were kept."""
+    file = root / "facts.parquet"
+    if not file.exists():
+        return {}
+    table = read_table(file).to_pandas()
+    check_columns(table, ("noun", "name", "key", "value"), ("replicate", "number"), str(file))
+    return {key: facts for key, facts in of_replicates(table).items() if key[0] in view.recipes}
 
 
 class _Run:
@@ -136,7 +147,8 @@ class _Run:
             scores = read_table(table).to_pandas()  # of a run, or of one study, as made/studies/ has it
             of_study = scores["study"] == view.study if "study" in scores else slice(None)
             self.scores = scores[of_study].drop(columns="study", errors="ignore")
-            check_columns(self.scores, WORDS, NUMBERS, str(root / "scores"))
+            check_columns(self.scores, WORDS, NUMBERS, str(table))
+            self.models = _kept_facts(root, view)
         else:
             raise MaskLabError(f"{root}: has no scores")
         if self.scores.empty:

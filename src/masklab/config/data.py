@@ -192,9 +192,11 @@ def not_text(value) -> str | None:
 
 
 def label_of(value) -> int | str | None:
-    """A label as a whole number or a word, exactly; None: it is neither."""
+    """A label as a whole number or a word, exactly; None: it is neither, as .5 is, in a number or in text."""
     if isinstance(value, str):
         text = value.strip()
+        if re.fullmatch(r"[-+]?\d*\.\d*[1-9]\d*", text):
+            return None
         if text and not re.fullmatch(r"-?\d+(\.0*)?", text):
             return text
         whole = text.partition(".")[0]

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from masklab.errors import MaskLabError
 from masklab.files import temporary_name
 from masklab.jobs.store import LISTING, VARIABLE
 
@@ -75,7 +76,7 @@ def empty(store: Path | None) -> str:
     """Remove every entry of a store; what that was, in words. Other files in the folder stay."""
     if store is None:
         return described(store)
-    kept = entries(store)
+    kept = _looked_into(store)
     for one in kept:
         remove(one.path)
     freed = sum(one.size for one in kept if not one.linked)
@@ -86,7 +87,7 @@ def described(store: Path | None) -> str:
     """What a store holds, in words."""
     if store is None:
         return "there is no store (MASKLAB_STORE=off)"
-    kept = entries(store)
+    kept = _looked_into(store)
     if not kept:
         return f"{store}: empty"
     lines = [f"{store}: {_count(kept)}, {_size(sum(one.size for one in kept))}"]
@@ -101,6 +102,13 @@ def described(store: Path | None) -> str:
         rules.setdefault(one.path.parent.name, []).append(one.size)
     lines += [f"  {rule:14}{len(sizes):6,}  {_size(sum(sizes))}" for rule, sizes in sorted(rules.items())]
     return "\n".join(lines)
+
+
+def _looked_into(store: Path) -> list[Kept]:
+    """`entries` of a store that somebody asked for. MaskLabError where a file lies in its place."""
+    if store.exists() and not store.is_dir():
+        raise MaskLabError(f"{store}: is a file, not a folder; {VARIABLE} names the folder of the store")
+    return entries(store)
 
 
 def _count(kept) -> str:

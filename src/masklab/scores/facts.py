@@ -111,3 +111,16 @@ def rows(noun: str, name: str, facts: dict, replicate: int = 0) -> list[dict]:
         }
         for key, value in flat(facts).items()
     ]
+
+
+def of_replicates(table) -> dict[tuple[str, int], dict]:
+    """(recipe, replicate) -> what the manifests of its models said, from a frame of `COLUMNS`: `rows` undone."""
+    found: dict[tuple[str, int], dict] = {}
+    of_models = table[(table["noun"] == "recipe") & (table["replicate"] > 0)]
+    for row in of_models.itertuples():
+        *outer, key = row.key.split(".")
+        facts = found.setdefault((row.name, int(row.replicate)), {})
+        for part in outer:
+            facts = facts.setdefault(part, {})
+        facts[key] = json.loads(row.value)
+    return found

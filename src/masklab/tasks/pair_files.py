@@ -28,6 +28,10 @@ def pair_files(config, name, seed):
             stream = generator(seed, name, "limit", config.seed, index)
             found = [found[at] for at in np.sort(stream.permutation(len(found))[: config.limit])]
         items += found
+    if equal := sum(item.good in item.bad for item in items):
+        log.warning(
+            "tasks.%s: %d of %d pairs have equal sentences; such a tie counts as right", name, equal, len(items)
+        )
     rows = [
         (item.phenomenon, item.paradigm, item.good, bad, number, item.given)
         for number, item in enumerate(items)
