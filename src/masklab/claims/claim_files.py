@@ -13,8 +13,9 @@ from masklab.markdown import escaped
 
 EXPLAINED = (
     "Value: mean over replicates [95 % interval over replicates{items}]; beside the replicates those that would decide"
-    " an inconclusive claim with 80 % power at the spread seen. † does not survive Holm's correction for the number of"
-    " claims tested."
+    " an inconclusive claim with 80 % power at the spread seen, and what share of that spread (as a variance) seeds of"
+    " its probes make, if it is half or more: then more seeds do what more replicates would. † does not survive Holm's"
+    " correction for the number of claims tested."
 )
 ITEMS = ", with (i) over replicates and test items"
 
@@ -94,6 +95,7 @@ def _line(row, shown):
         value += f" [{row.low:+.3f}, {row.high:+.3f}]" + (" (i)" if row.items else "")
     verdict = _verdict(row) + (f": {row.why}" if row.why else "")
     needs = f"more than {MOST}" if row.needed > MOST else f"{row.needed}"
-    count = str(row.replicates) + (f" (needs {needs})" if row.needed else "")
+    seeds = f"; seeds make {row.of_seeds:.0%}" if row.of_seeds >= 0.5 else ""
+    count = str(row.replicates) + (f" (needs {needs}{seeds})" if row.needed else "")
     cells = (verdict, row.text, *([row.figure] if shown else []), row.comparison, region(row), value, count)
     return "| " + " | ".join(map(escaped, cells)) + " |"

@@ -340,10 +340,10 @@ def rounding(effect, results: Results) -> float:
         top, bottom = (values(part, results).scalar[:, 0].mean() for part in effect.readings())
         own = [rounding(part, results) for part in effect.readings()]
         return float(np.hypot(own[0] / bottom, own[1] * top / bottom**2)) if any(own) else 0.0
-    return float(np.sqrt(sum((w * results.rounding(part)) ** 2 for part, w in _weights(effect).items())))
+    return float(np.sqrt(sum((w * results.rounding(part)) ** 2 for part, w in weights(effect).items())))
 
 
-def _weights(effect) -> dict[Reading, float]:
+def weights(effect) -> dict[Reading, float]:
     """Reading -> its weight in an effect that is a sum of readings; {} of others."""
     if isinstance(effect, Reading):
         return {effect: 1.0}
@@ -358,6 +358,6 @@ def _weights(effect) -> dict[Reading, float]:
         return {}
     total: dict[Reading, float] = {}
     for weight, part in terms:
-        for reading, own in _weights(part).items():
+        for reading, own in weights(part).items():
             total[reading] = total.get(reading, 0.0) + weight * own
     return total

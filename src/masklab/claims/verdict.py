@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from masklab.claims.claim import Claim
+from masklab.claims.of_seeds import SeedShares
 from masklab.claims.power import MOST, Given, needed_of_least
 from masklab.claims.premises import failing
 from masklab.claims.values import at_equal_loss, effect_estimate, values
@@ -44,6 +45,7 @@ COLUMNS = {
     "why": "str",
     "corrected": "str",  # the verdict after Holm's correction
     "needed": "int64",  # replicates that would decide an inconclusive claim (80 % power); MOST + 1: more; 0: unsaid
+    "of_seeds": "float64",  # share of the spread that seeds of its probes make, of an inconclusive claim; NaN: unsaid
     "same_effect": "str",  # the first claim of the study with this very effect
 }
 VERDICTS = ("supported", "contradicted", "negligible", "inconclusive", "untested")
@@ -52,10 +54,11 @@ DECIDED = VERDICTS[:3]
 
 def test_claims(claims: list[Claim], results: Results) -> pd.DataFrame:
     """One row of `COLUMNS` per claim, in order."""
-    rows, levels, effects = [], [], {}
+    rows, levels, effects, seeds = [], [], {}, SeedShares(results)
     for claim in claims:
         row = tested(claim, results)
         levels.append(row.pop("levels"))
+        row["of_seeds"] = seeds.share(claim.effect) if row["needed"] else math.nan
         rows.append(row | {"same_effect": effects.setdefault(claim.effect, claim.name)})
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
     return frame.assign(corrected=_corrected(frame, levels))

@@ -59,6 +59,7 @@ CLAIMS_MEAN = {
     "why": "why it is negligible, inconclusive or untested",
     "corrected": "the verdict after Holm's correction for the number of claims tested",
     "needed": "replicates that would decide an inconclusive claim with 80 % power; 1001: more than 1000; 0: unsaid",
+    "of_seeds": "share of the variance between replicates that the seeds of its probes make, of an inconclusive claim",
     "same_effect": "the first claim of the study with this very effect; its own name where it has one of its own",
 }
 CELLS_MEAN = {
