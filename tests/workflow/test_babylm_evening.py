@@ -1,4 +1,5 @@
-"""presets/babylm-mlsm.yaml: what it will take, a shrunken form of it from files to claims; what is tested again."""
+"""presets/babylm-mlsm.yaml and the narrower one: what they will take, a shrunken form from files to claims; what is
+tested again."""
 
 import itertools
 import json
@@ -17,7 +18,7 @@ from masklab.plan.text_sizes import _kept, _part
 from masklab.scores.view import View
 from masklab.studies import claims_of, every_claim
 
-PRESET, AGAIN = (running.ROOT / f"presets/{name}.yaml" for name in ("babylm-mlsm", "babylm-mlsm-again"))
+PRESET, AGAIN, NARROW = (running.ROOT / f"presets/babylm-mlsm{name}.yaml" for name in ("", "-again", "-narrow"))
 # Words of a line at every twentieth quantile of 290,982 lines of Simple English Wikipedia, children's books, speech to
 # children and telephone speech, ten million words in all; lines under five words are left out.
 WORDS = (5, 5, 5, 6, 6, 7, 8, 9, 11, 13, 17, 22, 27, 33, 39, 46, 55, 66, 82, 109, 1217)
@@ -68,13 +69,14 @@ def data(tmp_path):
     return tmp_path / "data"
 
 
-def test_it_takes_an_evening_of_two_cores(data, tmp_path, monkeypatch):
+@pytest.mark.parametrize("preset", [PRESET, NARROW], ids=["first", "narrow"])
+def test_it_takes_an_evening_of_two_cores(data, tmp_path, monkeypatch, preset):
     """On lines as long as real ones, and labelled rows of 12 words, as those of the rules."""
     monkeypatch.chdir(tmp_path)
     rng = random.Random(1)
     lengths = [rng.randint(*bounds) for bounds in itertools.pairwise(WORDS) for _ in range(200)]
     lay_down(data, ("word " * length for length in lengths), 4400, pairs=300, paradigms=67, say=lambda _: "word " * 12)
-    config = read(str(PRESET), values=[f"data={data}"])
+    config = read(str(preset), values=[f"data={data}"])
     plan = make_plan(config, "cpu", ["mlsm", "dictionaries"])
     total = plan.total()
     assert max(total["chain"], 3600 * total["cpu_hours"] / 2) < 2.5 * 3600
@@ -121,9 +123,9 @@ SMALL = {
     "tasks": {
         "blimp": {"limit": 6},
         "control_main_verb": {"train": 40, "valid": 20, "test": 20},
-        **{name: {"limit": 40, "limit_held_out": 20} for name in (*RULES, "subject_aux_inversion_last")},
+        **{name: {"limit": 40, "limit_held_out": 20} for name in (*RULES, "subject_aux_inversion_last", "tense_first")},
     },
-    "probes": {name: {"max_steps": 4} for name in ("glue", "msgs")},
+    "probes": {name: {"max_steps": 4} for name in ("glue", "msgs", "last")},
 }
 
 
@@ -131,7 +133,7 @@ SMALL = {
 def test_a_shrunken_form_runs_from_files_to_claims(data, tmp_path):
     rng = random.Random(2)
     lay_down(data, (sentence(rng) for _ in range(1200)), rows=60, pairs=8, paradigms=3)
-    config = running.default_config("mlsm", preset="babylm-mlsm")
+    config = running.default_config("mlsm", preset="babylm-mlsm-narrow")
     config = running.laid(config, SMALL | {"data": str(data), "run": ""})
     running.snakemake(tmp_path, config, "mlsm", "dictionaries")
     results, study = tmp_path / "results", load(config).studies["mlsm"]
