@@ -69,8 +69,6 @@ def test_every_part_in_words_and_in_units():
     assert g.of("a", over="layer", reduce="roughness").unit(PANELS) == "f1 untuned off a straight course"
     assert Reading("a", "gap", form="share of the floor").unit(PANELS) == "share of the floor"
     assert Reading("a", "trace", form="log").unit(PANELS) == "log trace"
-    assert g.of("a", step=5).plain() == g.plain() | {"step": 5}
-    assert g.plain() == {"recipe": "a", "tasks": ["g"]} | dict(step="last", sizes="all", seeds="mean", form="value")
 
 
 def test_which_probes_a_reading_needs():

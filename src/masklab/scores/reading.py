@@ -6,7 +6,7 @@ Light: figures, tables and claims say with readings what they need, when the wor
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from masklab.config.inherit import choices
@@ -202,11 +202,6 @@ class Reading:
         """Its metric, or "score" of tasks that have several."""
         metrics = self.metrics(view)
         return (metrics.pop() if len(metrics) == 1 else "score").replace("_", " ")
-
-    def plain(self) -> dict:
-        """Its fields that are not the default, JSON-able."""
-        given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in given.items() if v not in (None, (), "")}
 
 
 def _chosen(values: set, which) -> set:
