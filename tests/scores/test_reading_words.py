@@ -67,6 +67,11 @@ def test_every_part_in_words_and_in_units():
     assert g.of("a", over="train_size", reduce="slope").unit(PANELS) == "f1 untuned per doubling"
     assert g.of("a", over="layer", reduce="slope").unit(PANELS) == "f1 untuned per layer"
     assert g.of("a", over="layer", reduce="roughness").unit(PANELS) == "f1 untuned off a straight course"
+    of_log = {"form": "log", "over": "train_size"}
+    assert g.of("a", **of_log, reduce="slope").unit(PANELS) == "log f1 untuned per doubling"
+    assert g.of("a", **of_log, reduce="roughness").unit(PANELS) == "log f1 untuned off a straight course"
+    share = Reading("a", "gap", form="share of the floor", over="step", reduce="slope")
+    assert share.unit(PANELS) == "share of the floor per update"
     assert Reading("a", "gap", form="share of the floor").unit(PANELS) == "share of the floor"
     assert Reading("a", "trace", form="log").unit(PANELS) == "log trace"
 

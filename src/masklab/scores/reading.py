@@ -187,12 +187,11 @@ class Reading:
 
     def unit(self, view: View) -> str:
         """What it is measured in."""
-        unit = self._measure(view)
+        plain = self._measure(view)
+        unit = {"log": f"log {plain}", "share of the floor": "share of the floor"}.get(self.form, plain)
         if self.reduce == "slope":
             return f"{unit} per {({'train_size': 'doubling', 'step': 'update'}).get(self.over, self.over)}"
-        if self.reduce == "roughness":
-            return f"{unit} off a straight course"
-        return {"log": f"log {unit}", "share of the floor": "share of the floor"}.get(self.form, unit)
+        return f"{unit} off a straight course" if self.reduce == "roughness" else unit
 
     def metrics(self, view: View) -> set[str]:
         """Its metric, or those of its tasks."""
