@@ -1,6 +1,7 @@
 """Effects as numbers and in words, against numpy; and the rounding that is believed of them."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -348,6 +349,10 @@ def test_words():
     assert Sum(((1.0, A), (0.5, B), (-1.0, C))).words(VIEW) == "A + 0.5 × B - C: accuracy on t"
     assert Sum(((0.0, A), (-1.0, B))).words(VIEW) == "0 × A - B: accuracy on t"
     assert Ratio(A, B, 0.25).words(VIEW) == "A / B - 1 - 0.25: accuracy on t"
+    free = replace(VIEW, panels={"all": {"MLM - small: 2 layers": A.recipe, "MLM": B.recipe}})
+    assert Ratio(A, B).words(free) == "MLM - small: 2 layers / MLM - 1: accuracy on t"
+    both = Ratio(difference(A, B), B).words(VIEW)
+    assert both == "(A - B: accuracy on t) / (B: accuracy on t) - 1"
     nested = Sum(((1.0, Slope((A, B), (0, 1), "x")), (-1.0, Slope((C, D), (0, 1), "x"))), 0.5)
     assert nested.words(VIEW) == "(slope in x of accuracy on t) - (slope in x of accuracy on t) - 0.5"
     assert difference(A, A.of("a", step=10)).words(VIEW) == "last checkpoint - step 10: A, accuracy on t"

@@ -46,18 +46,9 @@ class Sum:
         return [part for _, part in self.terms]
 
     def words(self, view: View) -> str:
-        less = _minus(self.threshold)
-        if not all(isinstance(part, Reading) for _, part in self.terms):
-            return _signed((weight, f"({part.words(view)})") for weight, part in self.terms) + less
-        parts = [part.parts(view) for _, part in self.terms]
-        shared = [key for key in parts[0] if len({details[key] for details in parts}) == 1]
-        if len(parts) == 1:
-            shared = []
-        it = "it" if "step" in shared else "last checkpoint"
-        details = [", ".join(text for key, text in part.items() if key not in shared and text) or it for part in parts]
-        common = ", ".join(parts[0][key] for key in shared if parts[0][key])
-        in_words = _signed((weight, text) for (weight, _), text in zip(self.terms, details, strict=True)) + less
-        return f"{in_words}: {common}" if common else in_words
+        words, common = _apart(self.readings(), view)
+        signed = _signed((weight, text) for (weight, _), text in zip(self.terms, words, strict=True))
+        return f"{signed}{_minus(self.threshold)}{common}"
 
     def unit(self, view: View) -> str:
         return _unit(self.terms[0][1], view)
@@ -75,8 +66,8 @@ class Ratio:
         return [self.top, self.bottom]
 
     def words(self, view: View) -> str:
-        both = Sum(((1.0, self.top), (-1.0, self.bottom))).words(view)
-        return both.replace(" - ", " / ", 1).partition(":")[0] + f" - 1{_minus(self.threshold)}" + _rest(both)
+        (top, bottom), common = _apart(self.readings(), view)
+        return f"{top} / {bottom} - 1{_minus(self.threshold)}{common}"
 
     def unit(self, view: View) -> str:
         return "share"
@@ -377,9 +368,16 @@ def _minus(threshold):
     return f" - {threshold:g}" if threshold else ""
 
 
-def _rest(text):
-    _, mark, rest = text.partition(":")
-    return mark + rest
+def _apart(parts, view) -> tuple[list[str], str]:
+    """What each of several parts has of its own, in words; and what all share, as the end of a sentence about them."""
+    if not all(isinstance(part, Reading) for part in parts):
+        return [f"({part.words(view)})" for part in parts], ""
+    words = [part.parts(view) for part in parts]
+    shared = [key for key in words[0] if len({own[key] for own in words}) == 1] if len(words) > 1 else []
+    it = "it" if "step" in shared else "last checkpoint"
+    details = [", ".join(text for key, text in own.items() if key not in shared and text) or it for own in words]
+    common = ", ".join(words[0][key] for key in shared if words[0][key])
+    return details, f": {common}" if common else ""
 
 
 def _several(parts, view) -> str:
