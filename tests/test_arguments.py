@@ -3,6 +3,7 @@
 import pytest
 
 from masklab.cli import main
+from masklab.plan import read_assumptions
 
 RANK = ["rank", "folder", "--text", "text.txt"]
 
@@ -28,6 +29,7 @@ RANK = ["rank", "folder", "--text", "text.txt"]
             ["store", "--add", "models"],
             "models: holds no results: no records of jobs (made/), by which artifacts are known",
         ),
+        (["plan", "--assume", "mixed.yaml"], "mixed.yaml: ['1', 'foo']: allowed are {}"),
         (["why", ""], "why: no file is named; give one of the results, or a target such as mlsm_figure3"),
         (["new", "x" * 300], f"{'x' * 300}: File name too long"),
     ],
@@ -36,5 +38,15 @@ def test_what_cannot_be_meant_is_one_line(words, said, tmp_path, monkeypatch, ca
     monkeypatch.chdir(tmp_path)
     (tmp_path / "models/step-20").mkdir(parents=True)
     (tmp_path / "file").touch()
+    (tmp_path / "mixed.yaml").write_text("1: 2\nfoo: 3\n")
     assert main(words) == 1
-    assert capsys.readouterr().err == f"masklab: {said.format(tmp_path / 'file')}\n"
+    place = ", ".join(read_assumptions()) if words[0] == "plan" else tmp_path / "file"
+    assert capsys.readouterr().err == f"masklab: {said.format(place)}\n"
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "0", "-1", "soon"])
+def test_a_screen_is_shown_again_after_so_many_seconds(seconds, capsys):
+    with pytest.raises(SystemExit):
+        main(["status", "--watch", seconds])
+    said = "argument -w/--watch: must be a number of seconds above 0 (got "
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f"{said}{seconds!r})")

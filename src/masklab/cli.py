@@ -142,8 +142,12 @@ def _config(options):
 
 
 def _seconds(text):
-    if (seconds := float(text)) <= 0:
-        raise argparse.ArgumentTypeError("must be above 0")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0 (got {text!r})")
     return seconds
 
 

@@ -86,7 +86,7 @@ def read_assumptions(*files) -> dict:
             content = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             raise MaskLabError(f"{file}: {' '.join(str(error).split())}") from None
-        if not isinstance(content, dict) or (unknown := sorted(set(content) - set(merged))):
+        if not isinstance(content, dict) or (unknown := sorted(map(str, content.keys() - merged))):
             unknown = unknown if isinstance(content, dict) else "no mapping"
             raise MaskLabError(f"{file}: {unknown}: allowed are {', '.join(merged)}")
         _check_numbers(file, content, merged)
