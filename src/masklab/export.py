@@ -65,8 +65,13 @@ def _steps(reference: str, results: Path) -> tuple[list[Path], Path | None]:
     folder = results / "models" / recipe / f"r{replicate or 1}"
     manifest = folder / "manifest.json"
     if not manifest.is_file():
+        from masklab.models.checkpoint import check_holds_checkpoint, checkpoints_in
+
+        if checkpoints_in(given):  # the folder of a recipe, or of a replicate
+            check_holds_checkpoint(given)
         models = results / "models"
-        there = ", ".join(sorted(path.name for path in models.iterdir())) if models.is_dir() else "none"
+        recipes = sorted(path.name for path in models.iterdir() if path.is_dir()) if models.is_dir() else []
+        there = ", ".join(recipes) or "none"
         raise MaskLabError(f"{reference}: no finished model in {folder}; recipes there: {there}")
     kept = sorted(map(int, read_json(manifest)["steps"]))
     if step and (not step.isdecimal() or int(step) not in kept):

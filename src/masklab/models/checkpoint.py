@@ -24,6 +24,7 @@ from masklab.models.weights import export_weights, import_weights, plain_copy, w
 
 DECODER = ("decoder.", "head.")
 FOREIGN = "adopted.json"  # in folders of models of transformers that have no place in our encoder
+MOST = 12  # checkpoints that a message names
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 MODELING = "masklab.models.modeling_masklab"  # a file to copy: it imports transformers and is never imported
 
@@ -92,9 +93,17 @@ def check_holds_checkpoint(folder) -> None:
     """MaskLabError for a folder without a config and weights; it names the checkpoints that lie in it."""
     folder = Path(folder)
     if not (folder / "config.json").is_file() and not any(folder.glob("*.safetensors")):
-        steps = sorted(path.name for path in folder.glob("step-*"))
-        hint = f"; it has {', '.join(steps)}" if steps else ""
+        steps = checkpoints_in(folder)
+        hint = f"; it has {', '.join(steps[:MOST])}" if steps else ""
+        hint += f" and {len(steps) - MOST} more" if len(steps) > MOST else ""
         raise MaskLabError(f"{folder}: no checkpoint: no config.json{hint}")
+
+
+def checkpoints_in(folder) -> list[str]:
+    """Checkpoints that lie in the folder of a replicate (step-20, ...), or of a recipe (r1/step-20, ...), in order."""
+    found = [*Path(folder).glob("step-*")] or [*Path(folder).glob("r*/step-*")]
+    names = [path.relative_to(folder).parts for path in found]
+    return ["/".join(parts) for parts in sorted(names, key=lambda parts: [(len(part), part) for part in parts])]
 
 
 def load_checkpoint(folder, device="cpu") -> MaskedLM:
