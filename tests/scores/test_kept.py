@@ -1,6 +1,7 @@
 """Tables of a run that two configs share: what one of them does not declare stays."""
 
 import pandas as pd
+import pytest
 
 from masklab.files import write_parquet
 from masklab.scores.facts import COLUMNS, rows
@@ -43,6 +44,28 @@ def test_scores_of_a_study_stay_when_another_config_is_gathered(tmp_path):
 def test_a_table_of_another_version_is_not_kept(tmp_path):
     write_parquet(pd.DataFrame({"study": ["old"]}), tmp_path / "studies/old.parquet")
     assert with_kept_scores(scores("one", "m"), tmp_path, ["one"])["study"].tolist() == ["one"]
+
+
+@pytest.mark.parametrize("content", [b"no table", None])
+def test_facts_are_gathered_beside_a_table_that_is_none(content, tmp_path):
+    with_kept_facts(facts(one="c"), tmp_path, ["one"])
+    file = tmp_path / "studies/old.parquet"
+    if content is None:
+        write_parquet(pd.DataFrame({"study": ["old"]}), file)
+    else:
+        file.parent.mkdir(parents=True)
+        file.write_bytes(content)
+    assert names(with_kept_facts(facts(two="e"), tmp_path, ["two"])) == names(facts(two="e"))
+
+
+def test_facts_of_every_corpus_of_what_is_kept_stay(tmp_path):
+    """That of a tokenizer or a dictionary, too, as where a config declares them."""
+    with_kept_scores(scores("one", "one"), tmp_path, ["one"])
+    before = [*rows("recipe", "one", {"corpus": "c", "tokenizer.corpus": "d", "teacher.corpus": None})]
+    before += [row for corpus in "cde" for row in rows("corpus", corpus, {"kind": "text", "corpus": ["x"]})]
+    with_kept_facts(pd.DataFrame(before, columns=COLUMNS), tmp_path, ["one"])
+    after = with_kept_facts(facts(two="two"), tmp_path, ["two"])
+    assert names(after) - names(facts(two="two")) == {("recipe", "one"), ("corpus", "c"), ("corpus", "d")}
 
 
 def test_facts_of_what_is_kept_stay_and_no_others(tmp_path):

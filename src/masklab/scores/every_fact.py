@@ -5,7 +5,7 @@ Apart from `facts`, which jobs import too: which recipes a study measures, the w
 
 from masklab.config.measured import study_pairs
 from masklab.config.references import split_reference, study_models
-from masklab.scores.facts import base, corpus_facts, probe_facts, recipe_facts, task_facts
+from masklab.scores.facts import base, corpus_facts, names_corpus, probe_facts, recipe_facts, task_facts
 
 
 def every(config) -> dict[str, dict[str, dict]]:
@@ -17,7 +17,7 @@ def every(config) -> dict[str, dict[str, dict]]:
     recipes = {name: recipe_facts(config, name) for name in config.models if name in recipes}
     tasks = {name: task_facts(config, name) for name in config.tasks if name in tasks}
     stated = [each.items() for each in (*recipes.values(), *tasks.values())]
-    corpora = {value for facts in stated for key, value in facts if key.rpartition(".")[2] == "corpus"}
+    corpora = {value for facts in stated for key, value in facts if names_corpus(key, value)}
     return {
         "recipe": recipes,
         "corpus": {name: corpus_facts(config, name) for name in config.corpora if name in corpora},

@@ -33,6 +33,11 @@ def flat(value, prefix: str = "") -> dict:
     return joined
 
 
+def names_corpus(key: str, value) -> bool:
+    """Whether a fact says which corpus a recipe, its tokenizer, its dictionary, ... or a task is made from."""
+    return key.rpartition(".")[2] == "corpus" and isinstance(value, str)
+
+
 def _entry(prefix: str, name: str, entity) -> dict:
     return {prefix: name, **flat(entity.model_dump(mode="json"), prefix)}
 

@@ -11,7 +11,8 @@ import pandas as pd
 
 from masklab.errors import MaskLabError
 from masklab.files import read_table, write_parquet
-from masklab.scores.facts import base
+from masklab.scores.facts import base, names_corpus
+from masklab.scores.schema import GATHERED
 
 FOLDER = "studies"  # below `made/`
 FACTS = "facts.parquet"  # likewise
@@ -48,13 +49,15 @@ def with_kept_facts(frame, made, declared):
     made, columns = Path(made), list(frame.columns)
     before = _read(made / FACTS, columns)
     if before is not None:
-        scores = [pd.read_parquet(made / FOLDER / f"{study}.parquet") for study in held(made, declared)]
+        scores = [_read(made / FOLDER / f"{study}.parquet", list(GATHERED)) for study in held(made, declared)]
+        scores = [table for table in scores if table is not None]
         used = {("recipe", name) for table in scores for name in table["recipe"]}
         used |= {("probe", name) for table in scores for name in table["probe"]}
         used |= {("task", base(name)) for table in scores for name in table["task"]}
         keys = pd.Series(list(zip(before["noun"], before["name"], strict=True)), index=before.index, dtype=object)
-        corpora = before[keys.isin(used) & (before["key"] == "corpus")]["value"]
-        used |= {("corpus", json.loads(name)) for name in corpora}
+        stated = before[keys.isin(used)]
+        values = zip(stated["key"], map(json.loads, stated["value"]), strict=True)
+        used |= {("corpus", value) for key, value in values if names_corpus(key, value)}
         now = set(zip(frame["noun"], frame["name"], strict=True))
         frame = pd.concat([frame, before[keys.isin(used - now)]], ignore_index=True)
     write_parquet(frame, made / FACTS)
