@@ -7,7 +7,7 @@ from scipy import stats
 
 from masklab.claims.verdict import COLUMNS as CLAIM
 from masklab.cli import main
-from masklab.compare import compare
+from masklab.compare import claims_of_run, compare
 from masklab.compare.printed import _clearly, told
 from masklab.compare.scores import score_changes
 from masklab.errors import MaskLabError
@@ -207,8 +207,16 @@ def test_claims_of_which_the_csv_alone_was_kept_are_compared(runs):
     pd.testing.assert_frame_equal(compare("results", "two").claims, before, check_dtype=False)
     table = pd.read_csv(runs / "results/claims.csv")
     table.drop(columns="verdict").to_csv(runs / "results/claims.csv", index=False)
-    with pytest.raises(MaskLabError, match=r"claims\.csv: no column 'verdict'"):
+    with pytest.raises(MaskLabError, match=r"^results/claims\.csv: no column 'verdict'"):
         compare("results", "two")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b'study\n"a,b\n', b"study\na,b\nc,d,e,f\n"], ids=str)
+def test_claims_that_are_no_csv_are_said_in_a_line(content, tmp_path):
+    (tmp_path / "claims.csv").write_bytes(content)
+    with pytest.raises(MaskLabError) as caught:
+        claims_of_run(tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path}/claims.csv: ") and "\n" not in str(caught.value)
 
 
 def test_a_run_without_a_table_is_compared_in_the_others(runs):
@@ -253,7 +261,7 @@ def test_a_table_of_another_version_is_said(runs, table):
     whole = pd.read_parquet(file)
     for column in ("noun", "name", "key", "value") if table == "facts" else ("study", "claim", "why"):
         write_parquet(whole.drop(columns=column), file)
-        with pytest.raises(MaskLabError, match=rf"^{table}\.parquet: no column '{column}'; make it again"):
+        with pytest.raises(MaskLabError, match=rf"^results/two/{table}\.parquet: no column '{column}'; make it again"):
             compare("results", "two")
 
 
@@ -299,4 +307,4 @@ def test_a_table_of_other_cells_is_refused_in_a_line(runs, table, column, cells,
     write_parquet(frame.drop(columns=column) if cells is None else frame.assign(**{column: cells}), file)
     with pytest.raises(MaskLabError) as caught:
         compare("results", "two")
-    assert str(caught.value).startswith(line) and "\n" not in str(caught.value)
+    assert str(caught.value).startswith(f"results/two/{line}") and "\n" not in str(caught.value)

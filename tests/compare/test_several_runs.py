@@ -211,6 +211,8 @@ def test_verdicts_that_are_not_the_same_everywhere_are_told(tmp_path, config):
     assert lines[0].startswith("claims of pair on the replicates of both together: ")
     assert len(lines) == 1 + (frame["verdict"] != "inconclusive").sum() > 1
     assert told(frame, [frame, frame]) == told(frame, [frame, undecided[:0]]) == told(frame, [frame, None]) == lines[0]
+    alone = frame.assign(low=np.nan, high=np.nan)  # of a single replicate that has all of it
+    assert "nan" not in told(alone, [undecided, frame])
     assert told(frame, [frame, undecided, frame]).splitlines()[0] == lines[0].replace("both", "all 3")
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 
 from masklab.compare.entries import config_changes, entries, seeds_agree
-from masklab.compare.scores import check_columns, score_changes
-from masklab.errors import MaskLabError
+from masklab.compare.scores import NUMBERS, WORDS, check_columns, score_changes
+from masklab.errors import MaskLabError, in_one_line
 from masklab.files import read_table, write_csv
 from masklab.scores.schema import gather
 
@@ -60,9 +60,11 @@ def compare(first: str, second: str, results="results") -> Comparison:
         raise MaskLabError(f"{first} and {second} are one run: {roots[0]}")
     facts, scores = ([_table(root, name) for root in roots] for name in ("facts", "scores"))
     claims = [claims_of_run(root) for root in roots]
-    for table in facts:
-        if table is not None:
-            check_columns(table, (*FACT, "value"), ("replicate", "number"), "facts.parquet")
+    wanted = {"facts": ((*FACT, "value"), ("replicate", "number")), "scores": (WORDS, NUMBERS)}
+    for name, tables in (("facts", facts), ("scores", scores)):
+        for root, table in zip(roots, tables, strict=True):
+            if table is not None:
+                check_columns(table, *wanted[name], str(root / f"{name}.parquet"))
     made = [entries(root) for root in roots]
     lacking = {"config": [name for name, own in zip((first, second), made, strict=True) if not own]}
     config, apart = config_changes(made, facts)
@@ -104,9 +106,12 @@ def claims_of_run(root) -> pd.DataFrame | None:
     table, file = _table(root, "claims"), root / "claims.parquet"
     if table is None and (file := root / "claims.csv").exists():
         as_text = dict.fromkeys(texts, str)
-        table = pd.read_csv(file, dtype=as_text, keep_default_na=False, na_values={key: [""] for key in VALUES})
+        try:
+            table = pd.read_csv(file, dtype=as_text, keep_default_na=False, na_values={key: [""] for key in VALUES})
+        except (ValueError, OSError) as error:  # pandas' own, and what is no UTF-8, are ValueErrors
+            raise MaskLabError(f"{file}: cannot be read ({in_one_line(error)})") from None
     if table is not None:
-        check_columns(table, texts, VALUES, file.name)
+        check_columns(table, texts, VALUES, str(file))
     return table
 
 

@@ -104,8 +104,8 @@ def _claims(frame):
     counts = [counted(frame[f"verdict_{when}"]) for when in ("before", "after")]
     text = f"claims: {len(frame)} tested by both\n  before: {counts[0]}\n  after:  {counts[1]}"
     for row in frame[frame["changed"]].itertuples():
-        values = [_value(row.value_before, row.low_before, row.high_before)]
-        values.append(_value(row.value_after, row.low_after, row.high_after))
+        values = [valued(row.value_before, row.low_before, row.high_before)]
+        values.append(valued(row.value_after, row.low_after, row.high_after))
         text += f"\n\n  {row.study}/{row.claim}: {row.verdict_before} -> {row.verdict_after}\n    {row.text}"
         text += f"\n    value {values[0]} -> {values[1]}"
         for when, why in (("before", row.why_before), ("after", row.why_after)):
@@ -113,7 +113,8 @@ def _claims(frame):
     return text
 
 
-def _value(value, low, high):
+def valued(value, low, high) -> str:
+    """A value with its interval, if it has one: "+0.03 [+0.01, +0.05]"; "none" without a value."""
     if pd.isna(value):
         return "none"
     return f"{value:+.4g}" + ("" if pd.isna(low) else f" [{low:+.4g}, {high:+.4g}]")

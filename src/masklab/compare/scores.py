@@ -14,9 +14,9 @@ WORDS, NUMBERS = KEY[:5], [*KEY[5:], "replicate", "seed", "value"]
 
 
 def check_columns(frame, words, numbers, name: str) -> None:
-    """MaskLabError where a run's table, the file `name`, lacks these columns or holds text for numbers, or the reverse.
+    """MaskLabError where a run's table lacks these columns or holds text for numbers, or the reverse.
 
-    words, numbers: columns of text, and of numbers.
+    words, numbers: columns of text, and of numbers. name: the file, as a message calls it.
     """
     again = "make it again with this version"
     if missing := {*words, *numbers} - {*frame.columns}:
@@ -58,7 +58,6 @@ def _named(key) -> str:
 
 def _per_replicate(frame) -> dict[tuple, dict[int, float]]:
     """What was measured -> replicate -> the mean over seeds."""
-    check_columns(frame, WORDS, NUMBERS, "scores.parquet")
     frame = frame.drop(columns=[name for name in ("study", "n") if name in frame]).drop_duplicates()
     means = frame.groupby([*KEY, "replicate"], dropna=False, sort=False)["value"].mean()
     found: dict[tuple, dict[int, float]] = {}

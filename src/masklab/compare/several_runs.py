@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from masklab.claims.summary import counted
 from masklab.claims.verdict import test_claims
-from masklab.compare.printed import named
+from masklab.compare.printed import named, valued
 from masklab.compare.scores import KEY, NUMBERS, WORDS, check_columns
 from masklab.config.measured import replicates_of, study_pairs
 from masklab.config.replicates import NAME
@@ -211,6 +211,6 @@ def told(frame: pd.DataFrame, alone: list[pd.DataFrame | None]) -> str:
     for row in frame.itertuples():
         each = [of_run.get((row.study, row.claim), "not tested") for of_run in verdicts]
         if {*each, row.verdict} - {"not tested"} != {row.verdict}:
-            value = "none" if pd.isna(row.value) else f"{row.value:+.4g} [{row.low:+.4g}, {row.high:+.4g}]"
+            value = valued(row.value, row.low, row.high)
             text += f"\n  {row.claim}: {', '.join(each)}; together {row.verdict}, {value}"
     return text
