@@ -4,9 +4,11 @@ import re
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Correlation, Growth, Least, Slope, difference
+from masklab.claims.effects import Correlation, Crossing, Growth, Least, Slope, Sum, difference
+from masklab.claims.premises import friedman
 from masklab.claims.values import effect_estimate, points, values
 from masklab.claims.verdict import test_claims as verdicts
 from masklab.scores.estimate import estimate, least, two_sided
@@ -110,6 +112,28 @@ def test_correlations_pair_what_curves_have_at_the_same_place():
     assert np.isnan(values(effect, level).scalar).all()
 
 
+def test_a_curve_whose_cost_was_measured_elsewhere_crosses_nothing():
+    """At other checkpoints than the curve."""
+    steps = {("a", step, 100): [0.5, 0.6, 0.7] for step in (100, 400)}
+    found = results(steps | {("b", step, 100): [0.1, 0.2, 0.3] for step in (200, 300)})
+    curve, cost = (Reading(name, "accuracy", ("t",), step="all", over="step") for name in "ab")
+    whole = Reading("b", "accuracy", ("t",))
+    assert np.isnan(values(Crossing(curve, cost, Reading("a", "accuracy", ("t",)), whole), found).scalar).all()
+
+
+def test_friedmans_test_of_two_columns_and_of_one():
+    """By its formula, with the correction for ties (Hollander and Wolfe), where scipy asks for three columns."""
+    rng = np.random.default_rng(1)
+    for count in (3, 5, 20):
+        numbers = rng.integers(0, 3, (count, 2)) + np.array([0.0, 0.6]) * rng.integers(0, 2)
+        ranks = np.array([stats.rankdata(row) for row in numbers])
+        ties = sum(row[0] == row[1] for row in numbers)
+        chi = 12 / (count * 2 * 3) * (ranks.sum(0) ** 2).sum() - 3 * count * 3
+        chi = chi / (1 - ties / count) if ties < count else 0.0
+        assert friedman(numbers) == pytest.approx(stats.chi2.sf(chi, 1))
+    assert friedman(np.arange(4.0)[:, None]) == 1.0
+
+
 def test_a_replicate_without_the_last_checkpoint_is_left_out():
     found = results({("a", 100, 100): [0.5, 0.5, 0.55, 0.5], ("a", 400, 100): [0.9, 0.91, None, 0.92]})
     last = Reading("a", "accuracy", ("t",))
@@ -128,6 +152,7 @@ def test_nulls_of_other_replicates_show_nothing():
     )
 
 
+M = Reading("m", "accuracy")
 EFFECT = "an effect must be a reading or made of some (own.Reading, own.difference(...), own.Sum, ..."
 
 
@@ -140,6 +165,7 @@ EFFECT = "an effect must be a reading or made of some (own.Reading, own.differen
         ({"section": None}, "section must be text (got None)"),
         ({"effect": 3}, f"{EFFECT}; got 3)"),
         ({"given": (3,)}, f"{EFFECT}; got 3)"),
+        ({"effect": Sum([(1.0, M)])}, f"an effect must be made of tuples, not of lists (got {Sum([(1.0, M)])!r})"),
     ],
 )
 def test_what_cannot_be_claimed_is_refused_when_it_is_said(wrong, said):

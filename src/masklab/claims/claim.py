@@ -78,6 +78,10 @@ class Claim:
             if not (isinstance(effect, Reading) or hasattr(effect, "readings")):
                 kinds = "own.Reading, own.difference(...), own.Sum, ..."
                 return f"an effect must be a reading or made of some ({kinds}; got {effect!r})"
+            try:
+                hash(effect)
+            except TypeError:
+                return f"an effect must be made of tuples, not of lists (got {effect!r})"
         return None
 
     def needs(self, view: View) -> list[tuple[str, str]]:

@@ -89,8 +89,11 @@ def _unvaried(effect, results):
 
 def friedman(numbers) -> float:
     """Level at which columns of numbers [replicates, columns] are shown to differ by Friedman's test; 1 if all tie."""
-    from scipy.stats import friedmanchisquare
+    from scipy.stats import chi2, friedmanchisquare
 
+    if numbers.shape[1] < 3:  # of two columns it is the sign test, which scipy leaves to others; one does not differ
+        signs = np.sign(numbers[:, 0] - numbers[:, -1])
+        return float(chi2.sf(signs.sum() ** 2 / max(np.abs(signs).sum(), 1), 1))
     with np.errstate(invalid="ignore"):
         p = friedmanchisquare(*numbers.T).pvalue
     return 1.0 if np.isnan(p) else float(p)

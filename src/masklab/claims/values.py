@@ -296,7 +296,7 @@ def _reach(effect, parts):
 
 def _reached_or_last(costs, curve, level: float) -> float:
     """`first_reached`; the last cost, a lower bound, where a level is never reached; NaN where something is missing."""
-    if not (np.isfinite(curve).all() and np.isfinite(level)):
+    if not (len(curve) and np.isfinite(curve).all() and np.isfinite(level)):
         return np.nan
     reached = first_reached(costs, curve, level)
     return float(costs[-1]) if np.isnan(reached) else reached
