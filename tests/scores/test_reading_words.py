@@ -76,6 +76,13 @@ def test_every_part_in_words_and_in_units():
     assert Reading("a", "trace", form="log").unit(PANELS) == "log trace"
 
 
+@pytest.mark.parametrize(("key", "given"), [("tasks", "blimp"), ("splits", "test"), ("tasks", ["blimp"])])
+def test_names_in_a_reading_are_a_tuple(key, given):
+    """The letters of a word would be tasks else."""
+    with pytest.raises(ValueError, match=rf"reading of 'a': {key} must be a tuple .*\(got .*{given[0]}"):
+        Reading("a", **{key: given})
+
+
 def test_which_probes_a_reading_needs():
     g, rank, loss = Reading("a", tasks=("g",)), Reading("a", "rank"), Reading("a", "loss")
     assert (g.needs(PANELS), rank.needs(PANELS)) == ([("p", "a")], [("r", "a")])

@@ -68,6 +68,11 @@ class Reading:
     over: Axis | None = None
     reduce: Literal["slope", "roughness"] | None = None
 
+    def __post_init__(self):
+        for key in ("tasks", "splits"):
+            if not isinstance(names := getattr(self, key), tuple):  # of a word each letter would be a name
+                raise ValueError(f"reading of {self.recipe!r}: {key} must be a tuple of names (got {names!r})")
+
     def of(self, recipe: str, **changes) -> "Reading":
         """The same reading of another recipe."""
         return replace(self, recipe=recipe, **changes)
