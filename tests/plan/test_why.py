@@ -127,6 +127,14 @@ def test_a_stopped_job_and_a_lost_file(made):
     assert blocks(why(made, SCORES))["tokens c t"] == ["output   not there", "needed by probe loss second r1 all"]
 
 
+@pytest.mark.parametrize("record", [[], {}, {"finished": True}, {"finished": False, "config": {}}], ids=str)
+def test_a_record_that_is_none_counts_as_none(made, record):
+    """As those of other versions; it had been said that the config does not declare one of its keys."""
+    file = next(Path("results/made/scores/loss/second").rglob("*.json"))
+    write_json(record, file)
+    assert "record   none: made before there were records, or elsewhere" in why(made, SCORES)
+
+
 def test_what_no_rule_makes_or_the_config_does_not_declare(made):
     with pytest.raises(MaskLabError, match="results/nothing: no rule makes it"):
         why(made, "results/nothing")

@@ -13,6 +13,9 @@ from masklab.plan.graph import Job
 
 CAUSES = 6  # jobs whose differences are told
 NAMED = 4  # differences of one kind that are named
+# Keys of a record that are asked for here.
+ASKED = {"finished", "config", "code", "ended", "host", "seconds", "attempts"}
+OF_FINISHED = {"inputs", "versions"}
 KNOWN_BY = ("manifest.json", "task.json", "meta.json")  # what folders of results are known by
 
 
@@ -106,12 +109,14 @@ class _Records:
         return self.makers[path]
 
     def record(self, job) -> dict:
-        """The record of a job, {} where there is none."""
+        """The record of a job, {} where there is none, or one that lacks something, as that of another version."""
         if job.key not in self.records:
             try:
-                self.records[job.key] = read_json(self.paths.record(job.rule, **job.names))
+                record = read_json(self.paths.record(job.rule, **job.names))
             except MaskLabError:
-                self.records[job.key] = {}
+                record = {}
+            asked = ASKED | (OF_FINISHED if isinstance(record, dict) and record.get("finished") else set())
+            self.records[job.key] = record if isinstance(record, dict) and asked <= record.keys() else {}
         return self.records[job.key]
 
     def inputs(self, job) -> dict[str, str]:
