@@ -45,6 +45,12 @@ def test_small_files_are_counted(tmp_path):
     assert text_sizes.corpus_size(corpus("d.txt")) is None
 
 
+@pytest.mark.parametrize("line", ['["a"]', "3", '{"text": 3}', '"text"'])
+def test_a_line_that_is_no_row_says_nothing(line, tmp_path):
+    (tmp_path / "a.jsonl").write_text(f"{json.dumps({'text': LINE})}\n{line}\n")
+    assert text_sizes.corpus_size(corpus("a.jsonl")) is None
+
+
 def test_a_budget_of_words_is_shared_as_the_corpus_shares_it(tmp_path):
     (tmp_path / "a.txt").write_text(LINE * 10)
     (tmp_path / "b.txt").write_text(LINE * 500)

@@ -123,7 +123,7 @@ def _kept(file: str, column: str, characters: int, least: int) -> Kept | None:
     """None where nothing of a file is kept or it cannot be read: `masklab check` says what is wrong with it."""
     try:
         part = _texts(file, column)
-    except (MaskLabError, OSError, KeyError, AttributeError):
+    except (MaskLabError, OSError, KeyError, AttributeError, TypeError):
         return None
     counts = [len(text.split()) for text in part.lines if len(text.rstrip()) >= characters]
     words = tuple(count for count in counts if count >= max(least, 1))
