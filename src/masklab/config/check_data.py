@@ -32,7 +32,6 @@ GLUE = {
 }
 TABLES = (".jsonl", ".json", ".tsv", ".csv", ".parquet")
 
-COLUMN = re.compile(r"\{([^{}]+)\}")  # within a template
 LONGEST = 255  # bytes of a name in a path, which file systems take
 
 
@@ -240,9 +239,11 @@ def _check_columns(where, key, template, file, found, rows, task):
     """The columns that a key names, as a name or within a template, are there, with a value in each of `rows`."""
     if template is None:
         return
-    if "{" in COLUMN.sub("", template):  # the task would take the rest for text
-        raise MaskLabError(f"{where}.{key}: {template!r}: a brace that holds no column; write {{<column>}}")
-    for column in COLUMN.findall(template) or [template]:
+    try:
+        columns = data.template_parts(template)[1::2]
+    except MaskLabError as error:
+        raise MaskLabError(f"{where}.{key}: {error}") from None
+    for column in columns:
         _check_there(f"{where}.{key}", column, file, found, task)
         for number, row in rows.items():
             if row.get(column) is None or (key != "label" and not str(row[column]).strip()):

@@ -185,6 +185,17 @@ def flat(row: dict, prefix: str = "") -> dict:
     return fields
 
 
+def template_parts(template: str) -> list[str]:
+    """Text, column, text, column, ..., text of a template with `{column}`s; of a column's name "", column, "".
+
+    MaskLabError for a brace that holds no column: the rest would be taken for text, the same in every row.
+    """
+    parts = re.split(r"\{([^{}]+)\}", template) if "{" in template else ["", template, ""]
+    if any("{" in text for text in parts[::2]):
+        raise MaskLabError(f"{template!r}: a brace that holds no column; write {{<column>}}")
+    return parts
+
+
 def not_text(value) -> str | None:
     """What stands in place of a text, in words; None of texts, and of numbers, which are read as texts."""
     kinds = {list: "a list", dict: "an object", bytes: "bytes"}

@@ -4,7 +4,6 @@ import bz2
 import functools
 import json
 import lzma
-import re
 import zlib
 from pathlib import Path
 from typing import NamedTuple
@@ -75,7 +74,7 @@ def task_size(task, split: str) -> tuple[float, float] | None:
     try:
         found = data.table(file, task.columns)
         templates = [text for text in (task.text_a, task.text_b) if text is not None]
-        names = [name for text in templates for name in re.findall(r"\{([^{}]+)\}", text) or [text]]
+        names = [name for text in templates for name in data.template_parts(text)[1::2]]
         words = [sum(len(str(row[name]).split()) for name in names) for row in found.rows]
         return len(words) if found.whole else _rows(file), sum(words) / len(words)
     except (MaskLabError, OSError, KeyError, ZeroDivisionError):

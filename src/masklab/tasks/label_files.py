@@ -2,13 +2,12 @@
 
 import csv
 import io
-import re
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from masklab.config.data import flat, is_kept, label_of, mixed, not_text
+from masklab.config.data import flat, is_kept, label_of, mixed, not_text, template_parts
 from masklab.errors import MaskLabError, in_one_line, listed
 from masklab.lines import COMPRESSED, READ_ERRORS, format_of, open_bytes, read_blocks, read_json_lines
 from masklab.rng import generator
@@ -114,7 +113,7 @@ def _text(file) -> io.StringIO:
 
 def fill(rows: pd.DataFrame, template: str, file) -> pd.Series:
     """One text per row: a column's name stands for the column, `{name}` inside a template for its value."""
-    parts = re.split(r"\{([^{}]+)\}", template) if "{" in template else ["", template, ""]
+    parts = template_parts(template)
     texts = pd.Series([parts[0]] * len(rows), rows.index, dtype=object)
     for column, literal in zip(parts[1::2], parts[2::2], strict=True):
         values = _column(rows, column, file)
