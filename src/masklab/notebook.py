@@ -4,9 +4,11 @@ A checkpoint is a Hugging Face folder, made here (`results/models/<recipe>/r<k>/
 folder is never run, and no hub is asked. A run is a folder of results: `results`, or `results/<run>`.
 """
 
+import os
 import tempfile
 from collections.abc import Mapping
 from contextlib import contextmanager
+from numbers import Integral
 from pathlib import Path
 
 from masklab.config import read as read_config
@@ -65,9 +67,10 @@ def fill_mask(model, text: str, top: int = 5):
 
     from masklab.probes.prediction import masked_ids, predict, shown
 
-    model = _loaded(model)
-    if top < 1:
+    _check_text(text)
+    if _whole("top", top) < 1:
         raise MaskLabError(f"top: {top}: must be at least 1")
+    model = _loaded(model)
     tokens, _ = predict(model, masked_ids(model.tokenizer, text), _device_of(model))
     best = (-tokens).argsort(kind="stable")[:top]
     return pd.DataFrame({"token": [shown(model.tokenizer, token) for token in best], "probability": tokens[best]})
@@ -82,6 +85,8 @@ def hidden_states(model, text: str, layer: int | None = None):
     """
     import torch
 
+    _check_text(text)
+    layer = None if layer is None else _whole("layer", layer)
     model = _loaded(model)
     if layer is not None and not 0 <= layer <= model.config.layers:
         raise MaskLabError(f"layer {layer}: the encoder has layers 0 to {model.config.layers}")
@@ -116,7 +121,8 @@ def measure(checkpoint, probe, task=None, text=None, *, seed: int = 1, device="a
     from masklab.probes import Context, run
     from masklab.scores.schema import rows_to_frame
 
-    device = _device(device)
+    device, seed = _device(device), _whole("seed", seed)
+    text = None if text is None else _path("text", text, "a file")
     with tempfile.TemporaryDirectory(prefix="masklab-") as work, _ours(checkpoint) as folder:
         kind = kinds.find("probes", probe)
         tasks = _tasks(task, Path(work) / "tasks", seed)
@@ -154,8 +160,15 @@ def _tasks(task, work: Path, seed: int) -> dict[str, Path]:
 
     if task is None:
         return {}
+    if not isinstance(task, Mapping | str | os.PathLike):
+        raise MaskLabError(f"task: must be a task's folder, or a mapping of names (got {task!r})")
     found = {}
-    for name, given in (task if isinstance(task, Mapping) else {Path(task).resolve().name: task}).items():
+    for name, given in (task if isinstance(task, Mapping) else {_path("task", task).resolve().name: task}).items():
+        if not isinstance(name, str):
+            raise MaskLabError(f"task: a name must be text (got {name!r})")
+        if not isinstance(given, Mapping | str | os.PathLike):
+            raise MaskLabError(f"task {name!r}: must be a task's folder, or its settings (got {given!r})")
+        given = given if isinstance(given, Mapping) else _path("task", given)
         if isinstance(given, Mapping):
             entity = kinds.find("tasks", given.get("kind")).entity()
             settings = opened_from(None, _checked(entity, given, ("tasks", name), problems))
@@ -168,7 +181,7 @@ def _tasks(task, work: Path, seed: int) -> dict[str, Path]:
             raise MaskLabError(
                 f"{given}: no task: a task is a folder with task.json, or settings such as {{'kind': ...}}"
             )
-        found[name] = Path(given)
+        found[name] = given
     return found
 
 
@@ -220,7 +233,7 @@ def _named(checkpoint) -> dict:
     """What score rows call a checkpoint: recipe, replicate and step, of one made elsewhere its folder's name."""
     from masklab.files import read_json
 
-    path = Path(checkpoint).resolve()
+    path = _folder(checkpoint).resolve()
     made = read_json(path / "masklab.json") if (path / "masklab.json").is_file() else {}
     replicate = (made.get("config") or {}).get("replicate", 1)
     return {"recipe": made.get("model") or path.name, "replicate": replicate, "step": made.get("step") or 0}
@@ -293,7 +306,7 @@ def load_claims(run="results"):
 def _frame(run, name: str, columns: Mapping):
     from masklab.files import read_table
 
-    path = _folder(run) / f"{name}.parquet"
+    path = _folder(run, "run") / f"{name}.parquet"
     if not path.is_file():
         raise MaskLabError(f"{path}: no such file; `snakemake {name}` makes it, with the config of the run")
     frame = read_table(path).to_pandas()
@@ -305,8 +318,14 @@ def _frame(run, name: str, columns: Mapping):
 # --- folders ---------------------------------------------------------------
 
 
-def _folder(path) -> Path:
-    folder = Path(path).expanduser()
+def _path(key: str, path, what: str = "a folder") -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise MaskLabError(f"{key}: must be the path of {what} (got {path!r})")
+    return Path(path).expanduser()
+
+
+def _folder(path, key: str = "checkpoint") -> Path:
+    folder = _path(key, path)
     if not folder.is_dir():
         raise MaskLabError(f"{path}: {'not a folder' if folder.exists() else 'no such folder'}")
     return folder
@@ -329,7 +348,7 @@ def _ours(checkpoint):
 
 
 def _loaded(model):
-    model = load_model(model) if isinstance(model, str | Path) else model
+    model = load_model(model) if isinstance(model, str | os.PathLike) else model
     if getattr(model, "tokenizer", None) is None:
         raise MaskLabError("the model has no tokenizer: load it with masklab.load_model, from a folder that has one")
     return model
@@ -339,6 +358,8 @@ def _device(name) -> str:
     """The device that is meant; MaskLabError for none of torch's, and for a GPU where torch finds none."""
     import torch
 
+    if not isinstance(name, str | torch.device):
+        raise MaskLabError(f"device: {name!r}: must be auto, cpu or cuda")
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -352,3 +373,14 @@ def _device(name) -> str:
 
 def _device_of(model):
     return next(model.parameters()).device
+
+
+def _whole(key: str, number) -> int:
+    if not isinstance(number, Integral) or isinstance(number, bool):
+        raise MaskLabError(f"{key}: must be a whole number (got {number!r})")
+    return int(number)
+
+
+def _check_text(text) -> None:
+    if not isinstance(text, str):
+        raise MaskLabError(f"text: must be text (got {text!r})")
