@@ -296,6 +296,8 @@ def test_claims_on_disk(tmp_path):
     text = (tmp_path / "s.md").read_text()
     assert text.startswith("# Claims of `s`: 1 supported, 1 contradicted, 0 negligible, 0 inconclusive, 0 untested")
     assert "## What it stands for" in text and list(COLUMNS) == list(again.columns)
+    with pytest.raises(MaskLabError, match="no study tests claims; a study does with `claims: all`"):
+        gather([])
     (tmp_path / "bad.parquet").write_bytes(b"")
     with pytest.raises(MaskLabError):
         gather([tmp_path / "bad.parquet"])

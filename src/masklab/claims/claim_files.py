@@ -29,13 +29,15 @@ def write_claims(frame: pd.DataFrame, stem) -> None:
 
 
 def gather(paths) -> pd.DataFrame:
-    """The claims of all studies in one frame; MaskLabError for a file that holds no claims."""
+    """The claims of all studies in one frame; MaskLabError for a file that holds no claims, and without any file."""
     frames = []
     for path in paths:
         frame = read_table(path).to_pandas()
         if list(frame.columns) != list(COLUMNS):
             raise MaskLabError(f"{path}: not a file of claims: its columns are {', '.join(frame.columns)}")
         frames.append(frame.astype(COLUMNS))
+    if not frames:
+        raise MaskLabError("no study tests claims; a study does with `claims: all`")
     return pd.concat(frames, ignore_index=True)
 
 
