@@ -124,6 +124,12 @@ def test_forms_of_a_value(rows, found):
     assert later.x.tolist() == [20, 40] and later.data[0, :, 0] == pytest.approx([0.21, 0.2])
 
 
+def test_shares_of_the_floor_are_of_the_checkpoints_that_have_one(rows):
+    part = rows[(rows["metric"] != "floor") | (rows["step"] != 20)]
+    share = Results(view(), part).values(Reading("a", "gap", form="share of the floor", step="all", over="step"))
+    assert share.x.tolist() == [10, 40] and share.data[:, :, 0] == pytest.approx(np.array([[0.5, 0.1]] * 3))
+
+
 @pytest.mark.parametrize(("over", "at"), [("train_size", SIZES), ("step", STEPS), ("layer", LAYERS)])
 def test_curves_their_slopes_and_their_roughness(rows, found, over, at):
     reading = {"train_size": BOTH, "step": BOTH.of("a", step="all"), "layer": RANK.of("a", layers=None)}[over]

@@ -22,7 +22,7 @@ from masklab.claims.effects import (
     Within,
 )
 from masklab.scores.estimate import FISHER, MISSING, PLAIN, Estimate, estimate, fisher_z, least, squared
-from masklab.scores.per_replicate import NOTHING, Values
+from masklab.scores.per_replicate import NOTHING, Values, at_same
 from masklab.scores.reading import CORRELATIONS, Reading
 from masklab.scores.results import Results
 
@@ -138,7 +138,7 @@ def points(effect: Correlation | Within | Mediated, results: Results) -> int:
         left = len(values(effect, results).replicates) - 2
         return (len(effect.ys) - 1) * left - 1 - len(effect.givens) // len(effect.ys)
     pairs = ((results.values(part) for part in pair) for pair in zip(effect.ys, effect.xs, strict=True))
-    return sum(y.data.shape[1] for y, _ in itertools.starmap(_at_same, pairs))
+    return sum(y.data.shape[1] for y, _ in itertools.starmap(at_same, pairs))
 
 
 def _sum(effect, parts):
@@ -196,7 +196,7 @@ def _slope(effect, parts):
 
 def _correlation(effect, parts):
     half = len(effect.ys)
-    pairs = [_at_same(*pair) for pair in zip(parts[:half], parts[half:], strict=True)]
+    pairs = [at_same(*pair) for pair in zip(parts[:half], parts[half:], strict=True)]
     y, x = (np.concatenate([part.data for part in side], 1) for side in zip(*pairs, strict=True))
     sizes = [np.abs(each).max(1) for each in (y, x)]
     y, x = y - y.mean(1, keepdims=True), x - x.mean(1, keepdims=True)
@@ -204,14 +204,6 @@ def _correlation(effect, parts):
     r = effect.sign * (x * y).sum(1) / np.sqrt((x * x).sum(1) * (y * y).sum(1))
     r = np.where(np.logical_and(*varies), r, np.nan)
     return r if effect.statistic == "correlation" else r**2 - effect.threshold
-
-
-def _at_same(one: Values, other: Values) -> tuple[Values, Values]:
-    """Two curves at the points that both have; numbers as they are."""
-    if one.x is None or other.x is None or np.array_equal(one.x, other.x):
-        return one, other
-    shared = np.intersect1d(one.x, other.x)
-    return tuple(Values(each.replicates, each.data[:, np.isin(each.x, shared)], shared) for each in (one, other))
 
 
 def _within(effect, parts):

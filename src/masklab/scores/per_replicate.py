@@ -34,6 +34,14 @@ class Values:
 NOTHING = Values((), np.empty((0, 1, 1)))
 
 
+def at_same(one: Values, other: Values) -> tuple[Values, Values]:
+    """Two curves at the points that both have; numbers as they are."""
+    if one.x is None or other.x is None or np.array_equal(one.x, other.x):
+        return one, other
+    shared = np.intersect1d(one.x, other.x)
+    return tuple(Values(each.replicates, each.data[:, np.isin(each.x, shared)], shared) for each in (one, other))
+
+
 def difference(left: Values, right: Values) -> Estimate | None:
     """Mean and interval of the differences of two numbers within the replicates that both have; None without any."""
     shared = [r for r in left.replicates if r in right.replicates]

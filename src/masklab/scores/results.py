@@ -15,7 +15,7 @@ import pandas as pd
 from masklab.errors import MaskLabError
 from masklab.scores import majority as majorities
 from masklab.scores.estimate import FISHER, PLAIN, Estimate, estimate
-from masklab.scores.per_replicate import NOTHING, Values, difference, reduced
+from masklab.scores.per_replicate import NOTHING, Values, at_same, difference, reduced
 from masklab.scores.picking import Rows
 from masklab.scores.reading import CORRELATIONS, WHOLE, Reading
 from masklab.scores.resampling import Resampling
@@ -266,8 +266,8 @@ class Results:
             plain = {"metric": "floor", "form": "value", "probe": "loss", "named": None, "tasks": (), "reduce": None}
             floor = self.values(reading.of(reading.recipe, **plain))
             both = [r for r in measured.replicates if r in floor.replicates]
-            measured = measured.at(both)
-            measured = Values(measured.replicates, measured.data / floor.at(both).data, measured.x)
+            measured, floor = at_same(measured.at(both), floor.at(both))
+            measured = Values(measured.replicates, measured.data / floor.data, measured.x)
         return measured if reading.reduce is None else Values(measured.replicates, reduced(measured, reading))
 
     def _gathered(self, rows, reading) -> Values:
