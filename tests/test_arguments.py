@@ -1,5 +1,7 @@
 """Arguments of commands that cannot be meant: one line, before any work."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from masklab.cli import main
@@ -29,6 +31,10 @@ RANK = ["rank", "folder", "--text", "text.txt"]
             ["store", "--add", "models"],
             "models: holds no results: no records of jobs (made/), by which artifacts are known",
         ),
+        (["corpus", "models"], "models: is a folder; name a split of a corpus in it, such as models/test.parquet"),
+        (["corpus", "task.parquet"], "task.parquet: no corpus of symbols"),
+        (["dictionary", "folder", "--text", "t", "--penalty", "nan"], "--penalty: nan: must be above 0"),
+        (["schema", "--root", "models"], "--root: models: no checkout: there is no models/workflow"),
         (["plan", "--assume", "mixed.yaml"], "mixed.yaml: ['1', 'foo']: allowed are {}"),
         (["why", ""], "why: no file is named; give one of the results, or a target such as mlsm_figure3"),
         (["new", "x" * 300], f"{'x' * 300}: File name too long"),
@@ -38,6 +44,7 @@ def test_what_cannot_be_meant_is_one_line(words, said, tmp_path, monkeypatch, ca
     monkeypatch.chdir(tmp_path)
     (tmp_path / "models/step-20").mkdir(parents=True)
     (tmp_path / "file").touch()
+    pq.write_table(pa.table({"symbols": [[1, 2]]}), tmp_path / "task.parquet")  # of a task, without how it was drawn
     (tmp_path / "mixed.yaml").write_text("1: 2\nfoo: 3\n")
     assert main(words) == 1
     place = ", ".join(read_assumptions()) if words[0] == "plan" else tmp_path / "file"

@@ -188,8 +188,8 @@ def _corpus(options):
 
     from masklab.symbols import read_header
 
-    if not Path(options.file).is_file():
-        raise MaskLabError(f"{options.file}: no such file")
+    if (file := Path(options.file)).is_dir():
+        raise MaskLabError(f"{file}: is a folder; name a split of a corpus in it, such as {file / 'test.parquet'}")
     header = read_header(options.file)
     if header is None:
         raise MaskLabError(f"{options.file}: no corpus of symbols")
@@ -286,6 +286,8 @@ def _schema(options):
     from masklab.pages import columns
     from masklab.studies.listing import names
 
+    if not Path(options.root, "workflow").is_dir():
+        raise MaskLabError(f"--root: {options.root}: no checkout: there is no {Path(options.root, 'workflow')}")
     write(Path(options.root), names(read(DEFAULT)))
     columns.write(Path(options.root))
 

@@ -42,13 +42,12 @@ def with_header(table: pa.Table, names: list[str], **header) -> pa.Table:
 
 
 def read_header(path) -> dict | None:
-    """Facts of a Parquet file of symbols; None if its rows are not symbols."""
+    """Facts of a Parquet file of symbols; None if its rows are not symbols, or nobody says how they were drawn."""
     try:
         schema = pq.read_schema(path)
     except FileNotFoundError:
         raise MaskLabError(f"{path}: no such file") from None
     except (pa.ArrowException, OSError) as error:
         raise MaskLabError(f"{path}: not a Parquet file ({in_one_line(error)})") from None
-    if COLUMN not in schema.names:
-        return None
-    return json.loads(schema.metadata[_KEY])
+    header = (schema.metadata or {}).get(_KEY)
+    return json.loads(header) if header is not None and COLUMN in schema.names else None

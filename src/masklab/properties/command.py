@@ -26,7 +26,7 @@ def make(folder, text, output, layer, atoms, penalty, tokens, iterations, wordne
     """
     numbers = {"atoms": atoms, "penalty": penalty, "tokens": tokens, "iterations": iterations}
     for name, value in numbers.items():
-        if value <= 0:
+        if not value > 0:  # nor is a nan
             raise MaskLabError(f"--{name}: {value}: must be above 0")
     output = Path(output)
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
