@@ -294,6 +294,7 @@ def load_claims(run="results"):
     verdict, why: supported, contradicted, negligible, inconclusive or untested; why, of the last three
     corrected: the verdict after Holm's correction for the number of claims tested
     needed: replicates that would decide an inconclusive claim with 80 % power; 1001: more than 1000; 0: unsaid
+    of_seeds: share of the variance between replicates that seeds of its probes make, likewise; NaN: unsaid
     same_effect: the first claim of the study with this very effect; its own name where no other has it
 
     run: a folder of results. Raises MaskLabError where it has no claims.parquet, naming the target that makes it.
