@@ -284,7 +284,7 @@ def test_a_study_may_call_what_is_below_its_margin_negligible():
 def test_claims_that_share_an_effect_are_counted():
     found = test_claims([BETTER, SAME], results({"a": [0.81, 0.83, 0.82], "b": [0.71, 0.70, 0.72]}))
     assert list(found["same_effect"]) == ["better", "better"]
-    assert "2 claims are about 1 effects: 1 share theirs with another" in markdown(found)
+    assert "2 claims are about 1 effect: 1 shares its own with another" in markdown(found)
 
 
 def test_claims_on_disk(tmp_path):

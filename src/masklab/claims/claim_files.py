@@ -71,7 +71,9 @@ def _shared(frame):
     twice = frame[frame["same_effect"] != frame["claim"]]
     if twice.empty:
         return "Every claim has an effect of its own. "
-    return f"{len(frame)} claims are about {len(frame) - len(twice)} effects: {len(twice)} share theirs with another. "
+    effects = len(frame) - len(twice)
+    share = "1 shares its own" if len(twice) == 1 else f"{len(twice)} share theirs"
+    return f"{len(frame)} claims are about {effects} effect{'s' * (effects > 1)}: {share} with another. "
 
 
 def _verdict(row):

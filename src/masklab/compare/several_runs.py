@@ -159,7 +159,7 @@ class _Run:
         for key, file in _manifests(self.root, view).items():
             manifest = read_json(file)
             self.models[key] = manifest.get("facts", {})
-            self.seeds.add(manifest["config"]["seed"])
+            self.seeds |= {manifest["config"]["seed"]} if "seed" in manifest.get("config", {}) else set()
 
     def renumber(self, by: int):
         """Let replicate k be k + by."""

@@ -8,12 +8,12 @@ WIDTH, COLOURS = 880, 256  # twice as wide as they are shown; with fewer colours
 
 def thumbnail(path) -> tuple[str, int, int] | None:
     """(data URI, width, height) of a PNG; None if it is not there or no image."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         with Image.open(path) as file:
             image = file.convert("RGB")
-    except (FileNotFoundError, UnidentifiedImageError, OSError):
+    except OSError:  # no file, or one that PIL makes nothing of
         return None
     width = min(WIDTH, image.width)
     height = max(1, round(image.height * width / image.width))

@@ -102,7 +102,7 @@ class _Walk:
             return False  # made before there were records: Snakemake may know
         then = record.get("vouched", record)
         now = {"config": json.loads(json.dumps(settings)), "code": code.modules}
-        if not record["finished"] or any(then[key] != value for key, value in now.items()):
+        if not record.get("finished") or any(then.get(key) != value for key, value in now.items()):
             return True
         return then.get("inputs") != {file: self._mark(file) for file in job.reads}
 
