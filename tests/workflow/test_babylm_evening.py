@@ -83,7 +83,8 @@ def test_it_takes_an_evening_of_two_cores(data, tmp_path, monkeypatch, preset):
     trained = [recipe for recipe, model in config.models.items() if model.steps]
     tokens = {recipe: plan.costs["pretrain", recipe, "3"].tokens for recipe in trained}
     phase1 = tokens.pop("phase1")
-    assert phase1 >= 30e6 and len(tokens) == 5 and min(tokens.values()) >= 10e6
+    near = 1 if preset is PRESET else 0.95  # the other read 30.1 M and 10.1 M of the real text, of which this is like
+    assert phase1 >= near * 30e6 and len(tokens) == 5 and min(tokens.values()) >= near * 10e6
     sizes = Sizes(checkout_paths(config), read_assumptions())
     assert sizes.pairs("blimp") == 67 * 200 and sizes.rows("reflexive") == (300, 2000, 2000)
     assert plan.costs["dictionary_page", "babylm"].seconds > 10
