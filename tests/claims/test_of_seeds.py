@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from masklab.claims import verdict
 from masklab.claims.claim import Claim
 from masklab.claims.claim_files import markdown
-from masklab.claims.effects import Least, Median, Ratio, difference
+from masklab.claims.effects import Growth, Least, Median, Ratio, difference
 from masklab.claims.of_seeds import SeedShares
 from masklab.claims.verdict import test_claims
 from masklab.scores.reading import Reading
@@ -65,16 +66,22 @@ def test_it_is_the_variance_of_the_mean_over_seeds_by_that_of_replicates():
     assert shares.share(both) == pytest.approx(by_hand(*gains))
 
 
-def test_on_average_it_is_the_true_share():
-    """A thousand experiments: variances of .02 squared between replicates and .04 squared / 4 by seeds, of each
-    recipe alike, are halves."""
+def test_of_many_replicates_it_is_the_true_share():
+    """Variances of .02 squared between replicates and of .04 squared / 4 by seeds, of each recipe alike, are halves."""
     rng = np.random.default_rng(2)
-    tops, bottoms = [], []
-    for _ in range(1000):
-        gain = np.subtract(*(drawn(rng, 6, 4, 0.02, 0.04) for _ in "ab"))
-        tops.append((gain.var(1, ddof=1) / 4).mean())
-        bottoms.append(gain.mean(1).var(ddof=1))
-    assert np.mean(tops) / np.mean(bottoms) == pytest.approx(0.5, abs=0.02)
+    many = {name: drawn(rng, 4000, 4, 0.02, 0.04) for name in "ab"}
+    assert SeedShares(results({"t": many})).share(of("t")) == pytest.approx(0.5, abs=0.03)
+
+
+def test_of_a_growth_at_equal_loss_it_is_that_of_the_effect_that_is_tested(monkeypatch):
+    """Which recipes count the scores say; the share is of what is left."""
+    rng = np.random.default_rng(6)
+    noisy = {name: drawn(rng, 6, 3, 0.0, 0.05) for name in "ab"}
+    found = results({"t": noisy})
+    other = of("t")
+    monkeypatch.setattr(verdict, "at_equal_loss", lambda effect, results: other)
+    row = verdict.tested(Claim("more", "1", "F", "b is more", Growth((*reversed(other.readings()),))), found)
+    assert row["of_seeds"] == pytest.approx(by_hand(noisy["a"] - noisy["b"]))
 
 
 def test_of_the_least_it_is_that_of_the_lowest():

@@ -37,7 +37,9 @@ class SeedShares:
         if len(whole.replicates) < 2:
             return math.nan
         variance = np.zeros(len(whole.replicates))
-        for left in self.without().values():
+        rows = np.concatenate([self.results.index.picked(reading) for reading in own])
+        probes = {*self.results.scores["probe"].iloc[rows]}
+        for left in (left for probe, left in self.without().items() if probe in probes):
             found = [values(effect, results) for results in left]
             if any(each.replicates != whole.replicates for each in found):
                 return math.nan

@@ -56,9 +56,8 @@ def test_claims(claims: list[Claim], results: Results) -> pd.DataFrame:
     """One row of `COLUMNS` per claim, in order."""
     rows, levels, effects, seeds = [], [], {}, SeedShares(results)
     for claim in claims:
-        row = tested(claim, results)
+        row = tested(claim, results, seeds)
         levels.append(row.pop("levels"))
-        row["of_seeds"] = seeds.share(claim.effect) if row["needed"] else math.nan
         rows.append(row | {"same_effect": effects.setdefault(claim.effect, claim.name)})
     frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
     return frame.assign(corrected=_corrected(frame, levels))
@@ -67,8 +66,11 @@ def test_claims(claims: list[Claim], results: Results) -> pd.DataFrame:
 test_claims.__test__ = False  # pytest collects by name
 
 
-def tested(claim: Claim, results: Results) -> dict:
-    """The row of one claim, without what depends on the others; `levels`: of its region, and of being negligible."""
+def tested(claim: Claim, results: Results, seeds: SeedShares | None = None) -> dict:
+    """The row of one claim, without what depends on the others; `levels`: of its region, and of being negligible.
+
+    seeds: of these results, if several claims are tested on them.
+    """
     given = tuple(at_equal_loss(effect, results) for effect in claim.given)
     claim = replace(claim, effect=at_equal_loss(claim.effect, results), given=given)
     view, bounds, least = results.view, claim.bounds(results), claim.least_in(results)
@@ -100,6 +102,7 @@ def tested(claim: Claim, results: Results) -> dict:
         "why": why,
         "corrected": verdict,
         "needed": _needed(effect, bounds, least) if undecided else 0,
+        "of_seeds": (seeds or SeedShares(results)).share(claim.effect) if undecided else math.nan,
     }
 
 
