@@ -218,6 +218,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         ),
     },
     "claims/effects.py": {
-        "common = ', '.join((parts[0][key] for key in shared if parts[1][key]))": "what is shared is the same in all",
+        "common = ', '.join((words[0][key] for key in shared if words[1][key]))": "what is shared is the same in all",
     },
 }
