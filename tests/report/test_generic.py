@@ -103,6 +103,11 @@ def test_a_set_of_one_task_is_a_row_of_its_name_and_bars_say_their_items(config,
     assert generic.rows(replace(view, sets=twice)) == {
         "sentiment": ("sentiment",), "mean of both": ("blimp", "sentiment"), "grammar": ("blimp",)
     }, "no row stands there twice"  # fmt: skip
+    crossed = {"blimp": ["sentiment"], "all": ["blimp", "acceptability"]}
+    assert generic.rows(replace(view, sets=crossed)) == {
+        "set blimp": ("sentiment",), "blimp": ("blimp",), "acceptability": ("acceptability",),
+        "mean of all": ("blimp", "acceptability"),
+    }, "a set that is called like another's task hides it not"  # fmt: skip
     figure, data = find("平滑", study, "figures", "bars").draw(results)
     ticks = [tick.get_text() for axes in figure.axes for tick in axes.get_xticklabels()]
     counts = data.groupby("row")["n"].max()

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from masklab.markdown import html
-from masklab.report.cells import TIDY, markdown, write_table
+from masklab.report.cells import TIDY, markdown, wide, write_table
 from masklab.report.rows import differences, table_of
 from masklab.scores.reading import Reading
 from masklab.scores.results import Results
@@ -192,6 +192,15 @@ def test_labels_are_shown_as_they_are_written():
     text = markdown(found.assign(label=found["label"].replace({"A": "80|10|10", "B": "<b>*x*"}), row="r|s"))
     assert "|  | n | 80\\|10\\|10 | &lt;b&gt;\\*x\\* | null: majority |" in text and "| r\\|s | 100 |" in text
     assert '<th style="text-align:right">80|10|10</th>' in html(text)
+
+
+def test_columns_of_two_panels_are_two_whatever_the_names():
+    found = table({"a": [0.9, 0.8, 0.85]})
+    found = found[found["label"] == "A"]
+    both = pd.concat([found.assign(panel="x: y", label="z"), found.assign(panel="x", label="y: z", value=0.5)])
+    shown = wide(both)
+    assert list(shown.columns) == ["row", "metric", "n", "x: y: z", "x: y: z*"]
+    assert shown["x: y: z"].tolist() == pytest.approx([0.85]) and shown["x: y: z*"].tolist() == [0.5]
 
 
 def test_every_panel_has_letters_of_its_own():

@@ -74,12 +74,18 @@ def write_table(frame: pd.DataFrame, stem) -> None:
 
 
 def wide(frame: pd.DataFrame) -> pd.DataFrame:
-    """One line per table row: row, metric, n (the fewest items), "<panel>: <label>" columns; missing cells are NaN."""
-    rows = list(dict.fromkeys(frame["row"]))
+    """One line per table row: row, metric, n (the fewest items), "<panel>: <label>" columns; missing cells are NaN.
+
+    Where two of these names are one ("a: b" of "c", "a" of "b: c"), the later one has an asterisk.
+    """
+    rows, names = list(dict.fromkeys(frame["row"])), {}
+    for panel, label in zip(frame["panel"], frame["label"], strict=True):
+        name = f"{panel}: {label}"
+        while names.setdefault(name, (panel, label)) != (panel, label):
+            name += "*"
     lead = frame.groupby("row").agg(metric=("metric", "first"), n=("n", _fewest)).reindex(rows)
-    columns = [f"{panel}: {label}" for panel, label in zip(frame["panel"], frame["label"], strict=True)]
-    values = frame.assign(column=columns).pivot(index="row", columns="column", values="value")
-    return lead.join(values.reindex(index=rows, columns=list(dict.fromkeys(columns)))).reset_index()
+    values = frame.pivot(index="row", columns=["panel", "label"], values="value").reindex(index=rows)
+    return lead.assign(**{name: values[column] for name, column in names.items()}).reset_index()
 
 
 def markdown(frame: pd.DataFrame, digits: int = 3) -> str:

@@ -17,13 +17,14 @@ from masklab.scores.view import View
 def rows(view: View) -> dict[str, tuple[str, ...]]:
     """Row -> its tasks: those of every set and their mean, a set of one task by its name; else every task measured.
 
-    A task that has a row as a set has no other one.
+    A task that has a row as a set has no other one. A set that is called like a task with a row is `set <name>`.
     """
     tasks_of: dict[str, tuple[str, ...]] = {}
     alone = {tasks[0] for tasks in view.sets.values() if len(tasks) == 1}
+    rowed = {task for tasks in view.sets.values() if len(tasks) > 1 for task in tasks} - alone
     for name, tasks in view.sets.items():
         several = {task: (task,) for task in tasks if task not in alone}
-        tasks_of |= {name: tuple(tasks)} if len(tasks) == 1 else several
+        tasks_of |= {f"set {name}" if name in rowed else name: tuple(tasks)} if len(tasks) == 1 else several
         if len(tasks) > 1:
             tasks_of[f"mean of {name}"] = tuple(tasks)
     return tasks_of or {task: (task,) for facts in view.probes.values() for task in facts["tasks"]}

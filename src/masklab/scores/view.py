@@ -155,16 +155,22 @@ class View:
         return recipe
 
     def labelled(self) -> dict[str, str]:
-        """Label -> recipe of the panels, each once; recipes of one label have the titles of their panels behind it."""
+        """Label -> recipe of the panels, each once; recipes of one label have the titles of their panels behind it.
+
+        Where that is another's label, the recipe's name stands behind it too.
+        """
         first: dict[str, tuple[str, str]] = {}
         for title, members in self.panels.items():
             for label, recipe in members.items():
                 first.setdefault(recipe, (label, title))
         labels = [label for label, _ in first.values()]
-        return {
-            label if labels.count(label) == 1 else f"{label} ({title})": recipe
-            for recipe, (label, title) in first.items()
-        }
+        found: dict[str, str] = {}
+        for recipe, (label, title) in first.items():
+            called = label if labels.count(label) == 1 else f"{label} ({title})"
+            while called in found:
+                called += f" ({recipe})"
+            found[called] = recipe
+        return found
 
     def instances(self) -> list[tuple[str, int]]:
         """(recipe, replicate) of each model of the study, nulls among them, in order."""
