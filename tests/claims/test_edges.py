@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Correlation, Crossing, Growth, Least, Slope, Sum, difference
+from masklab.claims.effects import Correlation, Crossing, Growth, Least, Ratio, Slope, Sum, difference
 from masklab.claims.premises import friedman
 from masklab.claims.values import effect_estimate, points, values
 from masklab.claims.verdict import test_claims as verdicts
@@ -166,6 +166,8 @@ EFFECT = "an effect must be a reading or made of some (own.Reading, own.differen
         ({"effect": 3}, f"{EFFECT}; got 3)"),
         ({"given": (3,)}, f"{EFFECT}; got 3)"),
         ({"effect": Sum([(1.0, M)])}, f"an effect must be made of tuples, not of lists (got {Sum([(1.0, M)])!r})"),
+        ({"effect": Sum(())}, f"an effect must be made of at least one reading (got {Sum(())!r})"),
+        ({"given": (Ratio(M, Least(())),)}, f"an effect must be made of at least one reading (got {Ratio(M, Least(()))!r})"),
     ],
 )
 def test_what_cannot_be_claimed_is_refused_when_it_is_said(wrong, said):

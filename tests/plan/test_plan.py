@@ -348,6 +348,7 @@ def test_assumptions_can_be_laid_over_and_wrong_ones_are_one_line(tmp_path):
         ("devices: {cpu: {share: {fp32: .nan}}}", "devices.cpu.share.fp32: nan: must be above 0"),
         ("devices: {cpu: {start_seconds: -3}}", "devices.cpu.start_seconds: -3: must be at least 0"),
         ("stopped_at: .inf", "stopped_at: inf: must be above 0"),
+        ("devices: {cpu: {share: {fp16: .5}}}", "devices.cpu: 'fp16' is no precision that is planned; .* fp32, bf16"),
         (
             "devices: {cpu: {wider: {fp32: {wide: 2.0}}}}",
             "devices.cpu.wider.fp32: 'wide': must be a whole number, as 64",

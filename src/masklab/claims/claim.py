@@ -82,6 +82,8 @@ class Claim:
                 hash(effect)
             except TypeError:
                 return f"an effect must be made of tuples, not of lists (got {effect!r})"
+            if not all(each.readings() for each in every_effect(effect)):
+                return f"an effect must be made of at least one reading (got {effect!r})"
         return None
 
     def needs(self, view: View) -> list[tuple[str, str]]:

@@ -95,6 +95,11 @@ def read_assumptions(*files) -> dict:
         for name, entry in devices.items() or [("", None)]:
             if lacks := _lacking(entry, least):
                 raise MaskLabError(f"{file}: devices.{name or '<name>'}: lacks {', '.join(lacks)}, as {LEAST} has them")
+            if unknown := sorted(str(each) for key in ("peak", "share") for each in entry[key].keys() - least[key]):
+                raise MaskLabError(
+                    f"{file}: devices.{name}: {unknown[0]!r} is no precision that is planned; these are "
+                    f"{', '.join(least['peak'])}"
+                )
     return merged
 
 
