@@ -68,6 +68,18 @@ def test_facts_of_every_corpus_of_what_is_kept_stay(tmp_path):
     assert names(after) - names(facts(two="two")) == {("recipe", "one"), ("corpus", "c"), ("corpus", "d")}
 
 
+def test_facts_of_recipes_that_a_kept_one_starts_from_stay(tmp_path):
+    """And of those that these start from; a text with an @ that names no recipe is a text."""
+    with_kept_scores(scores("one", "third"), tmp_path, ["one"])
+    before = [*rows("recipe", "third", {"init": "second@20", "title": "me@home"})]
+    before += [*rows("recipe", "second", {"init": None, "dictionary.model": "first@10"}), *rows("task", "me", {"n": 1})]
+    before += [row for name in ("first", "other") for row in rows("recipe", name, {"corpus": f"of-{name}"})]
+    before += [row for name in ("of-first", "of-other") for row in rows("corpus", name, {"kind": "text"})]
+    with_kept_facts(pd.DataFrame(before, columns=COLUMNS), tmp_path, ["one"])
+    after = names(with_kept_facts(facts(two="two"), tmp_path, ["two"])) - names(facts(two="two"))
+    assert after == {("recipe", name) for name in ("first", "second", "third")} | {("corpus", "of-first")}
+
+
 def test_facts_of_what_is_kept_stay_and_no_others(tmp_path):
     with_kept_scores(scores("one", "one"), tmp_path, ["one"])
     before = facts(one="c", dropped="d")

@@ -55,6 +55,8 @@ def with_kept_facts(frame, made, declared):
         used |= {("probe", name) for table in scores for name in table["probe"]}
         used |= {("task", base(name)) for table in scores for name in table["task"]}
         keys = pd.Series(list(zip(before["noun"], before["name"], strict=True)), index=before.index, dtype=object)
+        while more := _referred(before[keys.isin(used)], set(keys)) - used:
+            used |= more
         stated = before[keys.isin(used)]
         values = zip(stated["key"], map(json.loads, stated["value"]), strict=True)
         used |= {("corpus", value) for key, value in values if names_corpus(key, value)}
@@ -62,6 +64,12 @@ def with_kept_facts(frame, made, declared):
         frame = pd.concat([frame, before[keys.isin(used - now)]], ignore_index=True)
     write_parquet(frame, made / FACTS)
     return frame
+
+
+def _referred(facts, known) -> set[tuple[str, str]]:
+    """Recipes, among those known, whose checkpoints some facts name: what a recipe starts from, or is taught by."""
+    texts = (value for value in map(json.loads, facts["value"]) if isinstance(value, str))
+    return {("recipe", text.rpartition("@")[0]) for text in texts if "@" in text} & known
 
 
 def kept_claims(folder, made, declared, columns) -> list[Path]:
