@@ -13,7 +13,7 @@ from masklab.config.check_data import check_data
 from masklab.config.faults import Faults
 from masklab.config.fit import too_large
 from masklab.config.measured import study_pairs
-from masklab.config.notices import notices
+from masklab.config.notices import not_read, notices
 from masklab.config.references import split_reference
 from masklab.config.replicates import instance, is_redrawn, seed_of, split_instance
 from masklab.errors import MaskLabError
@@ -230,6 +230,7 @@ def opened(files=(), values=(), data: bool = True) -> Paths:
     paths.check()
     if data:
         paths.notices = check_data(config) + notices(config) + studies.notices(config) + too_large(config, partitions)
+        paths.notices = ([] if files else not_read()) + paths.notices
     return paths
 
 

@@ -313,7 +313,10 @@ def _frame(run, name: str, columns: Mapping):
     frame = read_table(path).to_pandas()
     if list(frame.columns) != list(columns):
         raise MaskLabError(f"{path}: its columns are {', '.join(frame.columns)}; must be {', '.join(columns)}")
-    return frame.astype({column: dtype for column, dtype in columns.items() if dtype})
+    try:
+        return frame.astype({column: dtype for column, dtype in columns.items() if dtype})
+    except (TypeError, ValueError) as error:
+        raise MaskLabError(f"{path}: a column is of another type: {error}") from None
 
 
 # --- folders ---------------------------------------------------------------

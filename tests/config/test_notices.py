@@ -15,7 +15,8 @@ from masklab.config import names, read
 from masklab.config.check_corpora import _check_pieces
 from masklab.config.check_data import GLUE, check_data
 from masklab.config.idle import idle
-from masklab.config.notices import notices
+from masklab.config.layers import DEFAULT
+from masklab.config.notices import not_read, notices
 from masklab.config.schema.tasks import Phenomenon, Recipe
 from masklab.corpora.english.labelled_tasks import RECIPES
 from masklab.corpora.english.pairs import PHENOMENA
@@ -244,3 +245,15 @@ def test_steps_that_no_recipe_keeps(tmp_path, monkeypatch):
 )
 def test_no_config_of_ours_says_what_does_nothing(file):
     assert idle(read(ROOT / file), set()) == []
+
+
+def test_a_config_beside_the_user_that_nobody_has_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert not_read() == []
+    (tmp_path / "config.yaml").write_text("run: mine\n")
+    (note,) = not_read()
+    assert note.startswith("config.yaml of this folder is not read, but MaskLab's own (/") and note in opened().notices
+    assert not_read()[0] not in opened(["config.yaml"]).notices
+    (tmp_path / "config.yaml").unlink()
+    (tmp_path / "config.yaml").symlink_to(DEFAULT)
+    assert not_read() == []

@@ -1,5 +1,7 @@
 """What can be run, but perhaps not as it was meant to be: notes for check, plan and the start of the workflow."""
 
+from pathlib import Path
+
 from masklab.config.check_tasks import positions
 from masklab.config.idle import idle
 from masklab.config.inherit import PARTS, is_pattern, matching
@@ -21,6 +23,14 @@ def notices(config) -> list[str]:
         *_not_kept(config),
         *idle(config, _ours()),
     ]
+
+
+def not_read() -> list[str]:
+    """A line on the current folder's config.yaml, which nobody has named, where it is not the checkout's."""
+    own = Path.cwd() / DEFAULT.name
+    if not own.is_file() or own.samefile(DEFAULT):
+        return []
+    return [f"{own.name} of this folder is not read, but MaskLab's own ({DEFAULT}): no file is named"]
 
 
 def _left_out(config):
