@@ -59,5 +59,5 @@ def test_a_template_with_a_stray_brace_is_refused_as_in_a_config(template, tmp_p
 
 def test_a_table_of_another_program_with_text_for_numbers_is_one_line(tmp_path):
     pd.DataFrame({column: ["x"] for column in GATHERED}).to_parquet(tmp_path / "scores.parquet")
-    with pytest.raises(MaskLabError, match="scores.parquet: a column is of another type: "):
+    with pytest.raises(MaskLabError, match=r"scores[.]parquet: a column is of another type: "):
         masklab.load_scores(tmp_path)
