@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Crossing, Lowest, Median, Reach, difference
+from masklab.claims.effects import Crossing, Least, Lowest, Median, Reach, difference
 from masklab.claims.values import values
 from masklab.claims.verdict import test_claims as verdicts
 from masklab.scores.reading import Reading
@@ -165,3 +165,22 @@ def test_examples_until_a_level_is_reached(curve, level, examples):
     effect = Reach(Reading("a", "mcc", ("control",), over="train_size"), level)
     assert 2 ** values(effect, found).scalar[:, 0] == pytest.approx(examples)
     assert effect.unit(view()) == "doublings" and f"is {level:g}" in effect.words(view())
+
+
+def test_each_part_of_a_least_needs_a_recipe_that_has_learned():
+    """At first none is above the null: that A is better all along is not shown, and that it is not may be shown later."""
+
+    def found(a, b):
+        curves = {("a", "control"): a, ("b", "control"): b, ("null", "control"): [0.4] * 3}
+        return results(curves)
+
+    first, last = (
+        difference(*(Reading(name, tasks=("control",), step=step) for name in "ab")) for step in (100, "last")
+    )
+    both, learns = Least((last, Least((first, last)))), found([0.3, 0.5, 0.9], [0.2, 0.5, 0.8])
+    said = row(both, learns)
+    assert said["verdict"] == "untested" and "step 100" in said["why"]
+    assert row(Median((first, last)), learns)["verdict"] == "supported", "of most of them it is enough"
+    assert row(both, found([0.6, 0.7, 0.9], [0.5, 0.6, 0.8]))["verdict"] == "supported"
+    assert row(both, found([0.3, 0.5, 0.7], [0.2, 0.5, 0.8]))["verdict"] == "contradicted", "at the last, learned"
+    assert row(both, found([0.1, 0.5, 0.9], [0.2, 0.5, 0.8]))["verdict"] == "untested", "where nothing was learned"

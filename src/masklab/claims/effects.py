@@ -31,6 +31,13 @@ def every_effect(effect) -> list:
     return [effect, *(each for part in effect.readings() for each in every_effect(part))]
 
 
+def every_part(effect) -> list:
+    """The parts of which an effect is the least, each once; of any other, a median among them, itself."""
+    if not isinstance(effect, Least) or isinstance(effect, Median):
+        return [effect]
+    return list(dict.fromkeys(each for part in effect.parts for each in every_part(part)))
+
+
 @dataclass(frozen=True)
 class Sum:
     """The sum of (weight, part) `terms`, less `threshold`.

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from masklab.claims.claim import Claim, gap_of, loss_of
-from masklab.claims.effects import Correlation, Growth, Matched, Mediated, Ratio, Sum, Within, every_effect
+from masklab.claims.effects import Correlation, Growth, Matched, Mediated, Ratio, Sum, Within, every_effect, every_part
 from masklab.claims.values import effect_estimate, points, values
 from masklab.scores.estimate import Estimate
 from masklab.scores.per_replicate import difference
@@ -217,9 +217,19 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
     """On each set of tasks that the effect reads, one recipe does better than every null of the study.
 
     By the study's `gain` at least; on the splits that the effect reads, or on those of the claim's `learned_on`; on its
-    `learned_tasks` if it has any.
+    `learned_tasks` if it has any. A sentence about the least of several parts is one about each, so that one recipe of
+    each must; but for a part that contradicts it by itself.
     """
-    one, groups = _by_one(claim, results), {}
+    one, parts = _by_one(claim, results), every_part(claim.effect)
+    lacking = {part: why for part in parts if (why := _unlearned(replace(claim, effect=part), results, one))}
+    least = claim.bounds(results)[0]
+    if any(effect_estimate(part, results).high <= least for part in parts if lacking and part not in lacking):
+        return None
+    return next(iter(lacking.values()), None)
+
+
+def _unlearned(claim: Claim, results: Results, one: bool) -> str | None:
+    groups = {}
     for reading in claim.to_learn():
         groups.setdefault((reading.tasks, reading.splits, reading.metric), []).append(reading)
     for group in groups.values():
