@@ -168,7 +168,7 @@ def test_examples_until_a_level_is_reached(curve, level, examples):
 
 
 def test_each_part_of_a_least_needs_a_recipe_that_has_learned():
-    """At first none is above the null: that A is better all along is not shown, and that it is not may be shown later."""
+    """At first none is above the null: that A is better all along is not shown; that it is not may be shown later."""
 
     def found(a, b):
         curves = {("a", "control"): a, ("b", "control"): b, ("null", "control"): [0.4] * 3}
