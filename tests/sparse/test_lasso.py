@@ -118,6 +118,18 @@ def test_awkward_input(solve):
     assert len(solve(x[:0], dictionary, PENALTY)) == 0
 
 
+@both
+@pytest.mark.parametrize("apart", [0, 1e-6, 1e-4])
+@pytest.mark.parametrize("penalty", [0.05, 0.0125, 0.005])
+def test_an_atom_that_stands_twice_changes_no_code(solve, apart, penalty):
+    """Nor one that stands twice up to rounding, as a dictionary of few different vectors has them."""
+    x, dictionary = vectors(200, 16), atoms(16, 24)
+    twice = unit_rows(dictionary[:, :8].T + apart * vectors(8, 16, 2)).T
+    twice = torch.cat([dictionary, twice], 1).contiguous()
+    found, alone = (objective(x, each, solve(x, each, penalty), penalty) for each in (twice, dictionary))
+    assert (found / alone).max() < 1 + 1e-4
+
+
 def test_threads_and_chunks_do_not_matter():
     x, dictionary = vectors(1100, 32), atoms(32, 128)
     threads = torch.get_num_threads()

@@ -9,7 +9,8 @@ and Hanson's non-negative least squares (1974, chapter 23). `_code` is this algo
 function below it:
 
 1. The atom whose constraint q_j <= penalty is violated most enters P (`_most_violated`, `_project`, `_border`,
-   `_append`). One that depends on the atoms in P takes the place of one of them (`_slide`, `_remove`).
+   `_append`). One that depends on the atoms in P takes the place of one of them (`_slide`, `_remove`), if single
+   precision shows a gain: of two equal atoms each would else take the other's place for ever.
 2. The equations on P, G_PP z = D_P^T x - penalty, are solved (`_follow`, or the whole product).
 3. The code moves from a towards z. The first entries that reach zero on the way leave P, and the equations are solved
    again, until the whole way is free (`_way`, `_advance`, `_remove`).
@@ -54,6 +55,7 @@ import numpy as np
 
 SHORTLIST = 16
 DEPENDENT = 1e-6  # squared distance of an atom from the span of the passive atoms; below, it counts as within
+NOISE = 5e-7  # times |x|: by how much correlations in single precision differ from equal ones
 CLOSED = np.float32(-1e9)  # in the place of the correlation of a shortlisted atom that must not be chosen (again)
 
 compiled = numba.njit(cache=True, nogil=True)
@@ -342,6 +344,8 @@ def _code(
             scores[b] = full[b] = CLOSED
             begin, schur = 0.0, _project(b, gram[atom, atom], m, inverse, cross, g, u)
             if schur < DEPENDENT or m == limit:
+                if score - penalty < NOISE * np.sqrt(square):
+                    continue
                 begin, block = _slide(m, a, u, inverse, schur)
                 if block < 0:
                     continue
