@@ -43,6 +43,7 @@ def test_symbols_are_no_texts_and_what_is_held_may_be_ones_own():
     splits = dict.fromkeys(("train", "valid", "test"), symbols)
     assert checked(KIND, splits, FACTS["labels"])["test"].equals(symbols)
     assert checked(KIND, {"all": 5}, {"kind": "riddles"}) == {"all": 5}
+    assert len(ask("spans", answers=[[], []], starts=[[], []])["test"]) == 2
     assert ask("labels", text_b=["c", None])["test"]["text_b"].to_pylist() == ["c", None]
 
 
@@ -50,7 +51,12 @@ def test_symbols_are_no_texts_and_what_is_held_may_be_ones_own():
     ("held", "facts", "changes", "said"),
     [
         ("labels", {"metric": "acuracy"}, {}, "the fact `metric`, one of accuracy, mcc, f1 (got metric: 'acuracy')"),
-        ("labels", {"labels": None}, {}, "the fact `labels`, a number (got labels: None)"),
+        ("labels", {"labels": None}, {}, "the fact `labels`, a whole number (got labels: None)"),
+        ("labels", {"labels": 2.0}, {}, "the fact `labels`, a whole number (got labels: 2.0)"),
+        ("labels", {"labels": True}, {}, "the fact `labels`, a whole number (got labels: True)"),
+        ("ratings", {"low": "0"}, {}, "the fact `low`, a number (got low: '0')"),
+        ("ratings", {"low": 5}, {}, "for ratings a `low` below `high` (got [5, 5])"),
+        ("ratings", {"high": float("inf")}, {}, "the fact `high`, a number (got high: inf)"),
         ("ratings", {"metric": "f1"}, {}, "the fact `metric`, one of pearson, spearman (got metric: 'f1')"),
         ("labels", {}, {"label": [0, 2]}, "labels that are whole numbers of 0 to 1 (got test: row 2: 2)"),
         ("labels", {}, {"label": [-1, 0]}, "labels that are whole numbers of 0 to 1 (got test: row 1: -1)"),
@@ -64,6 +70,37 @@ def test_symbols_are_no_texts_and_what_is_held_may_be_ones_own():
         ("ratings", {}, {"label": [5.1, 1]}, "labels that are numbers of 0 to 5 (got test: row 1: 5.1)"),
         ("ratings", {}, {"label": [1, float("nan")]}, "labels that are numbers of 0 to 5 (got test: row 2: None)"),
         ("spans", {}, {"starts": None}, "a column starts (got test: columns: ['question', 'context', 'answers'])"),
+        ("spans", {}, {"answers": [["a"], None]}, "lists of texts in the column answers (got test: row 2: None)"),
+        ("spans", {}, {"answers": ["a", "c"]}, "lists of texts in the column answers (got test: row 1: 'a')"),
+        (
+            "spans",
+            {},
+            {"answers": [["a", None], []]},
+            "lists of texts in the column answers (got test: row 1: ['a', None])",
+        ),
+        ("spans", {}, {"starts": [["0"], []]}, "lists of whole numbers in the column starts (got test: row 1: ['0'])"),
+        ("spans", {}, {"starts": [[0.0], []]}, "lists of whole numbers in the column starts (got test: row 1: [0.0])"),
+        ("spans", {}, {"starts": [[], []]}, "a start for each answer (got test: row 1: [['a'], []])"),
+        ("labels", {}, {"symbols": [1, 2]}, "lists of whole numbers in the column symbols (got test: row 1: 1)"),
+        ("labels", {}, {"symbols": ["a", "b"]}, "lists of whole numbers in the column symbols (got test: row 1: 'a')"),
+        (
+            "labels",
+            {},
+            {"symbols": [[1.5], [2]]},
+            "lists of whole numbers in the column symbols (got test: row 1: [1.5])",
+        ),
+        (
+            "labels",
+            {},
+            {"symbols": [[1], None]},
+            "lists of whole numbers in the column symbols (got test: row 2: None)",
+        ),
+        (
+            "labels",
+            {},
+            {"symbols": [[1], [2, None]]},
+            "whole numbers in the column symbols (got test: row 2: [2, None])",
+        ),
         ("pairs", {}, {"bad": ["c", None]}, "a text in every row of bad (got test: row 2: None)"),
     ],
 )

@@ -1,5 +1,7 @@
 """The tables of a task of a user's own, checked when they are made and not by the probes that read them."""
 
+import math
+
 import pyarrow as pa
 
 from masklab.config.kinds import Kind
@@ -8,6 +10,7 @@ from masklab.corpora import check_texts
 SPLITS = {"pairs": ("test",)} | dict.fromkeys(("labels", "ratings", "spans"), ("train", "valid", "test"))
 TEXTS = {"spans": ("question", "context"), "pairs": ("phenomenon", "paradigm", "good", "bad")}
 LISTS = {"spans": ("answers", "starts")}
+NUMBERS, TEXT = "whole numbers", "texts"  # what lists can hold
 METRICS = {"labels": ("accuracy", "mcc", "f1"), "ratings": ("pearson", "spearman"), "spans": ("exact", "f1")}
 
 
@@ -28,8 +31,12 @@ def checked(kind: Kind, splits: dict, facts: dict) -> dict:
         raise kind.refused(f"for {held} the fact `metric`, one of {', '.join(METRICS[held])}", metric, "metric")
     numbers = {"labels": ("labels",), "ratings": ("low", "high")}.get(held, ())
     for name in numbers:
-        if not isinstance(facts.get(name), int | float):
-            raise kind.refused(f"for {held} the fact `{name}`, a number", facts.get(name), name)
+        types, said = (int, "a whole number") if held == "labels" else (int | float, "a number")
+        value = facts.get(name)
+        if not isinstance(value, types) or isinstance(value, bool) or not math.isfinite(value):
+            raise kind.refused(f"for {held} the fact `{name}`, {said}", value, name)
+    if held == "ratings" and not facts["low"] < facts["high"]:  # by whose distance ratings are divided
+        raise kind.refused("for ratings a `low` below `high`", [facts["low"], facts["high"]])
     found = {}
     for split, table in splits.items():
         table = table if isinstance(table, pa.Table) else _arrow(kind, table, split)
@@ -39,6 +46,12 @@ def checked(kind: Kind, splits: dict, facts: dict) -> dict:
                 raise kind.refused(f"for {held} a column {name}", table.column_names, f"{split}: columns")
         for name in texts:
             check_texts(kind, table[name], name, split)
+        if held == "spans":
+            _check_lists(kind, table["answers"], TEXT, "answers", split)
+            _check_lists(kind, table["starts"], NUMBERS, "starts", split)
+            _check_starts(kind, table, split)
+        elif held != "pairs" and "symbols" in table.column_names:
+            _check_lists(kind, table["symbols"], NUMBERS, "symbols", split)
         if numbers:
             _check_labels(kind, table["label"], facts, split)
         if "text_a" in texts and "text_b" not in table.column_names:
@@ -52,6 +65,23 @@ def _arrow(kind, frame, split) -> pa.Table:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise kind.refused("columns of one type each", error.args[0], split) from None
+
+
+def _check_lists(kind, column, of: str, name: str, split) -> None:
+    """MaskLabError, naming the row, where a column has something else than lists `of` one kind of thing."""
+    fits = {NUMBERS: pa.types.is_integer, TEXT: lambda own: pa.types.is_string(own) or pa.types.is_large_string(own)}
+    is_list = hasattr(column.type, "value_type") and not pa.types.is_dictionary(column.type)
+    is_right = is_list and fits[of](column.type.value_type)
+    for row, value in enumerate(column.to_pylist(), 1):
+        if value is None or not is_list or None in value or not (is_right or (value == [] and name != "symbols")):
+            raise kind.refused(f"lists of {of} in the column {name}", value, f"{split}: row {row}")
+
+
+def _check_starts(kind, table, split) -> None:
+    """MaskLabError, naming the row, where there are more answers than starts, or fewer."""
+    for row, (answers, starts) in enumerate(zip(*(table[name].to_pylist() for name in LISTS["spans"]), strict=True), 1):
+        if len(answers) != len(starts):
+            raise kind.refused("a start for each answer", [answers, starts], f"{split}: row {row}")
 
 
 def _check_labels(kind, column, facts, split) -> None:
