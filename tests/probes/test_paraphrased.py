@@ -238,6 +238,14 @@ def test_without_translation_words_alone_and_without_wordnet_no_words(given):
     assert {SHORT, LONG} < {row["split"] for row in phrases}
 
 
+def test_a_task_of_ones_own_may_name_no_metric(world, given, tmp_path):
+    """Accuracy, as of a fine-tuning."""
+    shutil.copytree(world / "t", tmp_path / "t")
+    write_json({"kind": "labels", "labels": 2}, tmp_path / "t" / "task.json")
+    context = given(there=None, back=None, updates=[], sizes=[20], epochs=1, verbalisers=None)
+    assert run(replace(context, tasks={"t": tmp_path / "t"})) == run(context)
+
+
 def test_what_is_missing_is_said_before_any_training(given, monkeypatch):
     monkeypatch.setattr("masklab.probes.paraphrased.classifiers", lambda *_: pytest.fail("trained"))
     for changes, message in {

@@ -5,7 +5,7 @@ import numpy as np
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.phrases.distances import correlation_over_features
-from masklab.probes.goals import Classification
+from masklab.probes.goals import goal_of
 from masklab.probes.outcomes import of_ratings
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
@@ -19,7 +19,7 @@ def classifiers(context, name, facts, splits, size, seed):
     probe, (train, valid) = context.probe, splits
     if facts["kind"] != "labels":
         raise MaskLabError(f"probes.{context.name}.tasks: {name!r} holds {facts['kind']}; features need labels")
-    goal = Classification(facts["labels"], facts["metric"])
+    goal = goal_of(facts, probe)
     trainer = OneByOne(load_checkpoint(context.checkpoint, context.device), goal, probe, context.device)
     course = Course(probe, context.seed, context.name, name, size, seed, train.lengths[:size])
     kept = {}
