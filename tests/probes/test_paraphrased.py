@@ -246,6 +246,15 @@ def test_a_task_of_ones_own_may_name_no_metric(world, given, tmp_path):
     assert run(replace(context, tasks={"t": tmp_path / "t"})) == run(context)
 
 
+def test_a_query_of_two_texts_of_a_task_that_does_not_say_that_it_has_one(world, given, tmp_path, monkeypatch):
+    monkeypatch.setattr("masklab.probes.paraphrased.classifiers", lambda *_: pytest.fail("trained"))
+    shutil.copytree(world / "t", tmp_path / "t")
+    write_json({"kind": "labels", "labels": 2, "metric": "accuracy"}, tmp_path / "t" / "task.json")
+    context = replace(given(query="{a} ? [MASK] , {b}"), tasks={"t": tmp_path / "t"})
+    with pytest.raises(MaskLabError, match=r"^probes.p.query: \{b\} is a second text; 't' has one text a row$"):
+        run(context)
+
+
 def test_what_is_missing_is_said_before_any_training(given, monkeypatch):
     monkeypatch.setattr("masklab.probes.paraphrased.classifiers", lambda *_: pytest.fail("trained"))
     for changes, message in {

@@ -57,15 +57,15 @@ def measure(context) -> list[dict]:
     tasks = {}
     for name in context.tasks:
         folder, facts = context.task(name, "labels")
-        answers = None
+        examples, answers = read_examples(folder / "test.parquet", trees, probe.examples), None
         if probe.verbalisers is not None:
             if len(probe.verbalisers) != facts["labels"]:
                 words, labels = len(probe.verbalisers), facts["labels"]
                 raise MaskLabError(f"probes.{context.name}.verbalisers: {words} words; {name!r} has {labels} labels")
-            if "{b}" in probe.query and facts.get("pair") is False:
+            if "{b}" in probe.query and any(example.texts[1] is None for example in examples):
                 raise MaskLabError(f"probes.{context.name}.query: {{b}} is a second text; {name!r} has one text a row")
             answers = verbaliser_ids(tokenizer, probe.verbalisers, f"probes.{context.name}.verbalisers")
-        tasks[name] = folder, facts, answers, read_examples(folder / "test.parquet", trees, probe.examples)
+        tasks[name] = folder, facts, answers, examples
     marks = [] if context.state_folder is None else [_marks(probe, parses)]
     rows, done = [], 0
     for name, (folder, facts, answers, examples) in tasks.items():
