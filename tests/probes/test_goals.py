@@ -10,7 +10,9 @@ from checked_run import run
 from masklab.config.schema import FinetuneProbe
 from masklab.probes import Context
 from masklab.probes.finetune import chosen, combinations
+from masklab.probes.goals import Regression
 from masklab.scores.reading import RANKS
+from masklab.tasks.encoding import Split
 
 QUICK = {"kind": "finetune", "tasks": ["t"], "lr": 3e-3, "batch_size": 16, "epochs": 12, "evaluate_every": "epoch"}
 NOUNS = ("cat", "dog", "bird", "horse", "child", "teacher")
@@ -39,6 +41,18 @@ def test_learns_ratings(make_checkpoint, ratings):
     values = {row["metric"]: row["value"] for row in found}
     assert set(values) == {"pearson", "spearman", "best_step", "capped", *RANKS}
     assert values["spearman"] > 0.6 and values["pearson"] > 0.6
+
+
+@pytest.mark.parametrize("metric", ["pearson", "spearman"])
+def test_ratings_that_are_no_numbers_are_never_the_best(make_checkpoint, ratings, metric):
+    """Of a fine-tuning that diverged, at the first rate of a grid."""
+    (ratings / "task.json").write_text(json.dumps({"kind": "ratings", "low": 0.0, "high": 3.0, "metric": metric}))
+    probe = FinetuneProbe(**QUICK | {"epochs": 2}, seeds=[1], grid={"lr": [1e10, 3e-3]})
+    found = run(Context(probe, make_checkpoint("absolute"), {"t": ratings}))
+    assert {row["metric"]: row["value"] for row in found}["chosen_lr"] == 3e-3
+    split = Split(None, None, np.array([0.0, 1.0]), {})
+    values = [Regression(0, 3, metric).value(split, np.array(given), "task") for given in ([1, np.nan], [2.0, 1.0])]
+    assert values[0] < values[1] == pytest.approx(-1)
 
 
 @pytest.mark.parametrize(

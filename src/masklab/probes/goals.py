@@ -88,6 +88,8 @@ class Regression:
         return outputs(model, split, (1,))[:, 0].numpy() * (self.high - self.low) + self.low
 
     def value(self, split, predictions, select: str) -> float:
+        if not np.isfinite(predictions).all():  # it has diverged: worse than whatever has not
+            return -np.inf
         return (pearson if self.metric == "pearson" else spearman)(split.labels, predictions)
 
     def rows(self, test, valid) -> list[dict]:
