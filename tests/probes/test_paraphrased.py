@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 import small_translation
 import small_wordnet
@@ -20,11 +21,11 @@ from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
 from masklab.phrases import COURSE, EXAMPLE, LEVELS, LONG, MEANS, SHORT, WITH, WORD, split
 from masklab.phrases.distances import total_variation
-from masklab.phrases.examples import Feature, read_examples
-from masklab.phrases.parses import key_of, keyed, parse, read_trees
+from masklab.phrases.examples import Feature, Text, read_examples
+from masklab.phrases.parses import key_of, keyed, parse, places, read_trees
 from masklab.probes import Context, paraphrased
 from masklab.tasks.encoding import content_ids
-from masklab.tokenizers import CLS, MASK, SEP, load_tokenizer
+from masklab.tokenizers import CLS, MASK, SEP, SPECIALS, load_tokenizer
 
 NOUNS, VERBS, ADJECTIVES = ("cat", "dog", "bird", "horse"), ("see", "follow", "like", "carry"), ("old", "small")
 
@@ -183,6 +184,24 @@ def test_examples_are_the_first_that_have_a_parse(world):
     assert feature.shown() == f"{text.text[:-1]} [is warm]."
     with pytest.raises(MaskLabError, match="none of its 30 examples has a parse among the 0 read"):
         read_examples(world / "t" / "test.parquet", {}, 6)
+
+
+def test_a_word_lies_in_the_token_that_goes_on_behind_it():
+    """As where a full stop is of one piece with the word before it: else nothing would be hidden of the word."""
+    pieces = [*SPECIALS, "▁The", "▁dog", "▁sees", "▁a", "▁cat.", "▁can", "not"]
+    tokenizer = Tokenizer(models.Unigram([(piece, 0.0) for piece in pieces], 2))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    for text, tree, wanted in (
+        ("The dog sees a cat.", "(S (NP (DT The) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))) (. .))",
+         {"The dog": (0, 2), "dog": (1, 2), "sees": (2, 3), "sees a cat": (2, 5), "a cat": (3, 5), "cat": (4, 5)}),
+        ("The dog cannot", "(S (NP (DT The) (NN dog)) (VP (VB ca) (VB nnot)))",
+         {"The dog": (0, 2), "dog": (1, 2), "ca": (2, 3), "cannot": (2, 4), "nnot": (2, 4)}),
+    ):  # fmt: skip
+        parsed = parse(tree)
+        own = Text(0, text, parsed, places(parsed, text)[1])
+        nodes = parsed.candidates
+        spans = paraphrased.Reader(tokenizer, 64, "cpu").spans(own, nodes)
+        assert {own.part(node): span[1:] for node, span in zip(nodes, spans, strict=True)} == wanted
 
 
 def test_a_text_keeps_its_own_words_and_one_without_letters_finds_none(tmp_path):

@@ -158,10 +158,12 @@ class Reader:
         return total_variation(given[: len(features)], given[len(features) :])
 
     def spans(self, text: Text, nodes) -> list[tuple[int, int, int]]:
-        """(text, first token, token after the last) of nodes."""
+        """(text, first token, token after the last) of nodes: all tokens that hold some of it, `cat.` of `cat`."""
         (ends,) = content_ends(self.tokenizer, [text.text])
         places = np.array([text.place(node) for node in nodes]).reshape(-1, 2)
-        return [(text.side, int(begin), int(end)) for begin, end in np.searchsorted(ends, places, side="right")]
+        begins, behind = np.searchsorted(ends, places, side="right").T
+        last = np.minimum(np.searchsorted(ends, places[:, 1]) + 1, len(ends))
+        return [(text.side, *span) for span in zip(begins.tolist(), np.maximum(behind, last).tolist(), strict=True)]
 
 
 def features(examples, classifier, reader, sources, address) -> dict[str, list[Feature]]:
