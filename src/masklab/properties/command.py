@@ -39,6 +39,8 @@ def make(folder, text, output, layer, atoms, penalty, tokens, iterations, wordne
         raise MaskLabError(
             f"{text}: {len(states)} tokens are too few for {atoms} atoms; lower --atoms or give more text"
         )
+    if len(states) < 2:  # half of them are coded
+        raise MaskLabError(f"{text}: 1 token is too few, even for one atom; give more text")
     how = (atoms, penalty, iterations, BATCH)
     learned = learn(states, *how, progress=Progress("dictionary", "iterations"), device=device)
     reading = Progress("reading with initial weights", "tokens")
