@@ -217,6 +217,22 @@ def test_a_mistake_is_one_line_with_file_line_and_key(name, tmp_path, monkeypatc
     assert "\n" not in message and sorted(tmp_path.rglob("*")) == before
 
 
+FILES = {f"{number}.txt": WORDS for number in range(12)}
+SHORT = {"unit": "packed", "packed_words": 3, "min_words": 10, "max_words": 60}
+PACKED = {
+    "a sequence of each file": text(FILES, files=["*.txt"], unit="packed", packed_words=200),
+    "pieces of lines are shorter than a line may be": text(LONG, **SHORT),
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_no_packed_corpus_is_refused_that_the_job_makes(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lay_down(*PACKED[name], tmp_path)
+    corpus = opened(["my.yaml"]).config.corpora["mine"]
+    assert len(generate(corpus, "mine", 1)["train"]) > 0
+
+
 def test_rows_that_are_not_kept_may_be_anything(tmp_path, monkeypatch):
     """As the job reads the files: it looks at the rows alone that `where` keeps, and a column of it may be empty."""
     monkeypatch.chdir(tmp_path)

@@ -36,7 +36,7 @@ def check_text(config, name, corpus) -> list[str]:
     if most is not None and most <= held_out:
         few = f"; {kept.dropped} of {kept.lines} lines are shorter than" if kept.dropped else ""
         short = f"{few} min_words ({corpus.min_words}) or min_characters ({corpus.min_characters})" if few else ""
-        cut = corpus.max_words is not None and most == corpus.max_words // max(corpus.min_words, 1)
+        cut = most == kept.affordable
         budget = f" in max_words ({corpus.max_words})" if cut else f" of packed_words ({corpus.packed_words})"
         budget = budget if cut or corpus.unit == "packed" else ""
         raise MaskLabError(
@@ -101,22 +101,24 @@ class _Kept:
 
     def __init__(self, corpus, needed):
         self.corpus, self.limit = corpus, 2 * needed + 1000
-        self.lines = self.dropped = self.words = 0
+        self.lines = self.dropped = self.words = self.packed = 0
         self.counted, self.whole, self.texts = 0, True, []
 
     @property
     def most(self) -> int | None:
         """Most sequences that the files can give; None: more than were counted."""
-        corpus, bounds = self.corpus, []
-        if self.whole:
-            # packed: two neighbours together have more words than one may have
-            packed = 2 * self.words // corpus.packed_words + 1
-            bounds.append(min(self.counted, packed) if corpus.unit == "packed" else self.counted)
-        if corpus.max_words is not None:
-            bounds.append(corpus.max_words // max(corpus.min_words, 1))
-        return min(bounds, default=None)
+        counted = min(self.counted, self.packed) if self.corpus.unit == "packed" else self.counted
+        bounds = [counted if self.whole else None, self.affordable]
+        return min((bound for bound in bounds if bound is not None), default=None)
+
+    @property
+    def affordable(self) -> int | None:
+        """Most sequences within `max_words`; a packed one may be the end of a line, a single word."""
+        corpus, least = self.corpus, 1 if self.corpus.unit == "packed" else max(self.corpus.min_words, 1)
+        return None if corpus.max_words is None else corpus.max_words // least
 
     def read(self, file):
+        before = self.words
         for line in _texts(file, self.corpus.column):
             if line is None or self.counted > self.limit:
                 self.whole = False
@@ -132,6 +134,8 @@ class _Kept:
             self.counted += -(-words // self.corpus.packed_words) if self.corpus.unit == "packed" else 1
             self.words += words
             self.texts.append(text)
+        # of each file: two neighbours together have more words than one may have
+        self.packed += 2 * (self.words - before) // self.corpus.packed_words + 1
 
 
 def _texts(file, column):
