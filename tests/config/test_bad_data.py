@@ -297,6 +297,19 @@ def test_a_tilde_is_the_home_of_whoever_runs_it(tmp_path, monkeypatch):
     assert len(generate(read.config.corpora["mine"], "mine", 1)["train"]) == 30
 
 
+def test_brackets_in_the_name_of_a_file_that_is_there_are_brackets(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = ["news [2024]/a.txt", "news [2]/*.txt"]
+    task = LABELS | {"train": "news [2024]/train.jsonl", "valid": "news [2024]/train.jsonl"}
+    config = {"corpora": {"mine": TEXT | {"files": files}}, "tasks": {"mine": task}}
+    there = {"news [2024]/a.txt": WORDS * 40, "news 2/b.txt": WORDS * 40, "news [2024]/train.jsonl": lines(ROWS)}
+    lay_down(config, there, tmp_path)
+    read = opened(["my.yaml"])
+    assert not [note for note in read.notices if "no file matches" in note]
+    assert len(generate(read.config.corpora["mine"], "mine", 1)["train"]) == 70
+    assert len(build(read.config.tasks["mine"], "mine", 1)[0]["train"]) == 20
+
+
 def test_a_causal_model_lies_in_the_folder_of_data_as_other_paths_do(tmp_path, monkeypatch):
     """But an entry of `causal_models`, and what is on the hub alone."""
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,6 @@
 """The config against the user's files that it names: what would stop a job, found before the first one."""
 
 import re
-from glob import has_magic
 from itertools import islice
 
 from masklab.config import data, kinds
@@ -15,7 +14,7 @@ from masklab.config.measured import study_pairs
 from masklab.config.pair_rows import BLIMP, item_of
 from masklab.config.places import noted
 from masklab.config.references import law_entry
-from masklab.config.sources import expand, missing, named
+from masklab.config.sources import expand, is_glob, missing, named
 from masklab.errors import MaskLabError
 from masklab.errors import listed as names
 from masklab.lines import COMPRESSED, format_of, parsed, stem_of
@@ -87,7 +86,7 @@ def _check_files(where, entry):
             raise MaskLabError(f"config: {_key(where, entry, pattern)}: a path must not be empty")
         if any(len(part.encode()) > LONGEST for part in data.Path(pattern).parts):
             raise MaskLabError(f"config: {_key(where, entry, pattern)}: names in a path have at most {LONGEST} bytes")
-        if ours and not hasattr(entry, "files") and has_magic(pattern):
+        if ours and not hasattr(entry, "files") and is_glob(pattern):
             raise MaskLabError(f"config: {_key(where, entry, pattern)}: {pattern!r} is a pattern; name one file")
         for file in expand(pattern):
             if data.Path(file).is_dir():

@@ -56,9 +56,14 @@ def named(entity) -> list[str]:
 
 
 def expand(pattern: str) -> list[str]:
-    """Files that a name or glob stands for, sorted; `~` is expanded."""
+    """Files that a name or glob stands for, sorted; `~` is expanded. The name of a file that is there is no glob."""
     pattern = str(Path(pattern).expanduser())
-    return sorted(glob.glob(pattern, recursive=True)) if glob.has_magic(pattern) else [pattern]
+    return sorted(glob.glob(pattern, recursive=True)) if is_glob(pattern) else [pattern]
+
+
+def is_glob(pattern: str) -> bool:
+    """Whether a path stands for all that match it: it has a `*`, `?` or `[`, and is not itself there."""
+    return glob.has_magic(pattern) and not os.path.exists(pattern)
 
 
 def source_files(entity) -> list[str]:
