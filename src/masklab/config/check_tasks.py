@@ -36,6 +36,12 @@ def check_task(config, name, task):
     law = named_law(task)
     if law and isinstance(law[1], str):
         known(getattr(config, LAWS[law[0]]), law[1], f"tasks.{name}.{law[0]}")
+    if task.kind == "patterns":
+        _check_patterns(name, law[1] if isinstance(law[1], str) else "it", task, law_entry(config, task))
+    if task.kind == "pcfg":
+        check_lengths(f"tasks.{name}", task)
+    if task.kind == "hmm" and task.position > task.length:
+        raise MaskLabError(f"config: tasks.{name}.position: {task.position} is after the last word ({task.length})")
     if task.kind != "restricted-labels":
         return
     known(config.corpora, task.corpus, f"tasks.{name}.corpus")
@@ -50,6 +56,24 @@ def check_task(config, name, task):
         fitting = [other for other, own in config.tasks.items() if own.kind in TEXTS and holds(own) == "labels"]
         raise MaskLabError(
             f"config: tasks.{name}.task: {task.task!r} is not a labelled task of texts{listed(fitting, what='such')}"
+        )
+
+
+def check_lengths(where, drawn):
+    """Sentences of a grammar can be as long as they must be."""
+    if drawn.min_length > drawn.max_length:
+        raise MaskLabError(f"config: {where}.min_length: {drawn.min_length} is above max_length ({drawn.max_length})")
+
+
+def _check_patterns(name, law, task, chains):
+    """There is a chain for each domain, and there are synsets enough for a set."""
+    if chains.chains < 2:
+        raise MaskLabError(
+            f"config: tasks.{name}.chains: the domains D1 and D2 need two chains, and {law!r} has {chains.chains}"
+        )
+    if task.set_size > chains.synsets:
+        raise MaskLabError(
+            f"config: tasks.{name}.set_size: {task.set_size} is more than the synsets of {law!r} ({chains.synsets})"
         )
 
 

@@ -6,9 +6,9 @@ from typing import get_args
 from masklab.config import check_objectives
 from masklab.config.autoencoder import check_head
 from masklab.config.check_models import check_coded, check_model
-from masklab.config.check_tasks import MEASURES, check_length, check_probe, check_task, holds
+from masklab.config.check_tasks import MEASURES, check_length, check_lengths, check_probe, check_task, holds
 from masklab.config.declared import SYMBOLIC, check_symbols, known, known_checkpoint
-from masklab.config.exact import WEIGHTLESS, check_floor, check_measurable
+from masklab.config.exact import WEIGHTLESS, check_floor, check_measurable, check_whole
 from masklab.config.faults import Faults, Several
 from masklab.config.growth import check_growth
 from masklab.config.inherit import hint, is_pattern, listed
@@ -56,6 +56,8 @@ def _check_law(config, section, name, entity):
 
 def _check_corpus(config, name, corpus):
     _check_law(config, "corpora", name, corpus)
+    if corpus.kind == "pcfg":
+        check_lengths(f"corpora.{name}", corpus)
     if corpus.kind == "causal" and "/" not in corpus.causal:
         known(config.causal_models, corpus.causal, f"corpora.{name}.causal")
         tokenizer = config.causal_models[corpus.causal].tokenizer
@@ -187,6 +189,7 @@ def _check_study(config, name, study):
         for model in members if models == "all" else models:
             _check_symbols_of(config, probe, model, f"{where}.probes.{probe}")
             check_floor(config, probe, model, f"{where}.probes.{probe}")
+            check_whole(config, probe, model, f"{where}.probes.{probe}")
             check_measurable(config, probe, model, f"{where}.probes.{probe}")
             check_growth(config, probe, model, f"{where}.probes.{probe}")
             check_head(config, probe, model, f"{where}.probes.{probe}")

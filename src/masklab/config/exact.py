@@ -1,5 +1,6 @@
 """What is known exactly about a model's corpus, and what a probe can measure because of it. One line per fault."""
 
+from masklab.config.places import Misfit
 from masklab.config.references import resolved
 from masklab.config.schema.probes import WORDS
 from masklab.errors import MaskLabError
@@ -45,6 +46,32 @@ def check_floor(config, probe, model, where):
             f"config: {where}: no exact floor for {model!r}: with masking.mask below 1 masking.count must be"
             " 'bernoulli'; or set the probe's floor: false"
         )
+
+
+def check_whole(config, probe, model, where):
+    """Exact conditionals are those of whole sentences: refuse a tokenizer that cuts all of them, which tells at last.
+
+    Of a grammar, and of a causal model whose sentences end, the shortest sentence counts.
+    """
+    if not is_exact(config, probe, model):
+        return
+    trained = config.models[model]
+    corpus, most = config.corpora[trained.corpus], config.tokenizers[trained.tokenizer].max_length
+    key = {"pcfg": "min_length", "causal": "length" if getattr(corpus, "stop", "") == "none" else "shortest"}
+    key = key.get(corpus.kind, "length")
+    least = getattr(corpus, key) + 2
+    if least <= most:
+        return
+    why = f"of cut ones no exact conditionals are known, which probes.{probe} measures against"
+    cut = f"its sentences have {least} tokens at least, of which tokenizer {trained.tokenizer!r} keeps {most}"
+    short = f"{most}, and sentences of {trained.corpus!r} have {least} tokens at least: {why}"
+    raise Misfit(
+        f"config: {where}: {model!r} reads {trained.corpus!r}: {cut} (max_length): {why}",
+        {
+            f"corpora.{trained.corpus}.{key}": f"{cut} (max_length): {why}",
+            f"tokenizers.{trained.tokenizer}.max_length": short,
+        },
+    )
 
 
 def check_weightless(config, model, encoder, where):
