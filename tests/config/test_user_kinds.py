@@ -12,8 +12,10 @@ from masklab.config import kinds, read
 from masklab.config.schema import CheckpointProbe, CorpusProbe, Drawn, entry
 from masklab.corpora.own_splits import checked
 from masklab.errors import MaskLabError
+from masklab.files import write_table
 from masklab.plan import make_plan
 from masklab.plan.graph import opened
+from masklab.texts import TextFile
 
 SINGULAR = {"corpora": "corpus", "tasks": "task", "probes": "probe"}
 CODE = '''\
@@ -434,6 +436,22 @@ def test_what_a_corpus_of_ones_own_holds_is_looked_at(valid, message):
     assert str(caught.value) == f"code/mine.py: 'k' of corpora must return {message}"
     right = made | {"valid": made["train"]}
     assert checked("k", right) is right and checked("text", empty := {"test": made["train"][:0]}) is empty
+
+
+@pytest.mark.parametrize("reader", ["", ".to_reader()"])
+def test_texts_of_ones_own_may_be_categories(reader, tmp_path):
+    """As a column of pandas that holds categories; what reads the corpus reads texts."""
+    Path("code/mine.py").write_text(
+        "import pyarrow as pa\nfrom masklab.config import kinds\n\n\n"
+        "def made(config, name, seed):\n"
+        "    table = pa.table({'text': pa.array(['a b', 'c', 'a b']).dictionary_encode(), 'n': [1, 2, 3]})\n"
+        f"    return {{split: table{reader} for split in ('train', 'valid', 'test')}}\n\n\n"
+        "kinds.corpus('k', None)(made)\n"
+    )
+    kinds.load(["code/mine.py"])
+    made = checked("k", corpora.generate(SimpleNamespace(kind="k"), "c", 1))
+    write_table(made["train"], tmp_path / "train.parquet")
+    assert list(TextFile(tmp_path / "train.parquet")) == ["a b", "c", "a b"]
 
 
 def test_what_a_function_of_ones_own_returns_may_come_one_by_one():

@@ -14,6 +14,8 @@ _HEADER = {*with_header(pa.table({}), []).schema.metadata}
 def checked(kind: str, made: dict) -> dict:
     """What a corpus of that kind is made of; of a user's each table has rows, and symbols what tokenizers read of them.
 
+    Texts that are categories are written out, as tokenizers read them.
+
     Raises:
         MaskLabError: with the user's file and the split.
     """
@@ -28,4 +30,14 @@ def checked(kind: str, made: dict) -> dict:
             raise own.refused(f"symbols as {said} make them, lists of uint16", str(type_), f"{split}: symbols")
         if not {*(table.schema.metadata or {})} >= _HEADER:
             raise own.refused(f"symbols with their names, by {said}", "none", f"{split}: names")
-    return made
+    coded = {split: _written_out(table) for split, table in made.items() if own.file and _is_coded(table)}
+    return made | coded if coded else made
+
+
+def _is_coded(table) -> bool:
+    return "text" in table.schema.names and pa.types.is_dictionary(table.schema.field("text").type)
+
+
+def _written_out(table):
+    at = table.schema.get_field_index("text")
+    return table.cast(table.schema.set(at, pa.field("text", table.schema.field(at).type.value_type)))
