@@ -191,6 +191,16 @@ def test_words_of_text():
     assert kept.tolist() == [False, True, True, True, True, True] and words.of.tolist() == [0, 0, 1, 2, 2]
 
 
+@pytest.mark.parametrize("text", ["हिन्दी भाषा", "cafe\u0301 is", "می\u200cخواهم این", "שָׁלוֹם לך"])
+def test_marks_are_part_of_the_words_that_they_stand_in(text):
+    """Vowel signs of Hindi, accents written apart from their letters, joiners of Persian, points of Hebrew."""
+    words, kept = words_of_text(text, [(at, at + 1) for at in range(len(text))])
+    assert words.words == text.split() and words.of.tolist() == [0] * text.index(" ") + [1] * len(text.split()[1])
+    assert kept.tolist() == [char != " " for char in text]
+    pieces = words_of_pieces([f"▁{word[:2]}" if at == 0 else word[2:] for word in text.split() for at in (0, 1)])
+    assert pieces.words == text.split() and pieces.of.tolist()[:3] == [0, 0, 1]
+
+
 def test_more_penalty_is_sparser_and_more_atoms_keep_more():
     from masklab.sparse.dictionary import learn
 

@@ -1,6 +1,7 @@
 """Tokens of some text with their codes, and the words that they are parts of."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -16,6 +17,24 @@ GOES_ON, SPACE = "##", "Ġ"  # how one begins that goes on with a word, or begin
 WORD = re.compile(r"\w+|[^\w\s]")
 UNKNOWN = "\ue000"  # stands for a token that spells nothing, while words are looked for
 RUN = re.compile(rf"{UNKNOWN}|\w+|[^\w\s{UNKNOWN}]+")
+JOINERS = "\u200c\u200d"  # stand within words of Persian and of languages of India
+
+
+class _Lettered(dict):
+    """Takes what stands within words and is no letter to Python, marks of letters and joiners, to a letter."""
+
+    def __missing__(self, code):
+        char = chr(code)
+        self[code] = "x" if char in JOINERS or unicodedata.category(char)[0] == "M" else char
+        return self[code]
+
+
+LETTERED = _Lettered()
+
+
+def _found(pattern, text: str) -> list[tuple[int, int]]:
+    """Where words, or what else a pattern looks for, begin and end in a text."""
+    return [match.span() for match in pattern.finditer(text if text.isascii() else text.translate(LETTERED))]
 
 
 @dataclass(frozen=True)
@@ -63,24 +82,26 @@ def words_of_pieces(pieces: list[str], marked: bool = True) -> Words:
         begin.append(len(text))
         special = piece.removeprefix(MARK) in SPECIALS
         text += " " * piece.startswith(MARK) + UNKNOWN if special else piece.replace(MARK, " ")
-    found = list(RUN.finditer(text))
+    found = _found(RUN, text)
     if not found:
         return Words([""], [False], np.zeros(len(pieces), np.int64))
     firsts = [next((at for at in range(start, len(text)) if not text[at].isspace()), start) for start in begin]
-    of = np.searchsorted([match.start() for match in found], firsts, "right") - 1
-    glued = [at > 0 and match.start() == found[at - 1].end() for at, match in enumerate(found)]
-    return Words([match[0].replace(UNKNOWN, SPECIALS[UNK]) for match in found], glued, of)
+    of = np.searchsorted([start for start, _ in found], firsts, "right") - 1
+    return Words([text[a:b].replace(UNKNOWN, SPECIALS[UNK]) for a, b in found], _glued(found), of)
 
 
 def words_of_text(text: str, spans: list[tuple[int, int]]) -> tuple[Words, np.ndarray]:
     """Words of a text, and which tokens lie in one, [tokens] bool; spans: the characters that each token stands for."""
-    found = list(WORD.finditer(text))
-    starts = np.array([match.start() for match in found], np.int64)
-    glued = [at > 0 and match.start() == found[at - 1].end() for at, match in enumerate(found)]
+    found = _found(WORD, text)
+    starts = np.array([start for start, _ in found], np.int64)
     firsts = [next((at for at in range(a, b) if not text[at].isspace()), -1) for a, b in spans]
     of = np.searchsorted(starts, firsts, "right") - 1
     kept = of >= 0
-    return Words([match[0] for match in found], glued, of[kept]), kept
+    return Words([text[a:b] for a, b in found], _glued(found), of[kept]), kept
+
+
+def _glued(found) -> list[bool]:
+    return [at > 0 and start == found[at - 1][1] for at, (start, _) in enumerate(found)]
 
 
 @dataclass(frozen=True)
