@@ -297,6 +297,12 @@ def test_mistakes_are_one_line(ours, text, tmp_path, capsys, more, said):
     assert len(error) == 1 and said in error[0] and not list(output.glob("*"))
 
 
+def test_a_text_of_one_token_is_too_short(ours, tmp_path):
+    (tmp_path / "short.txt").write_text("a\n")
+    with pytest.raises(MaskLabError, match="short.txt: 1 tokens are too few for 1 atoms"):
+        make(ours, tmp_path / "short.txt", tmp_path / "look", None, 1, 0.05, 1000, 2, None)
+
+
 def test_what_is_there_is_not_overwritten(ours, text, page, capsys):
     assert main(["dictionary", str(ours), "--text", str(text), "--output", str(page)]) == 1
     assert "exists; --output names a new or an empty folder" in capsys.readouterr().err
