@@ -299,7 +299,7 @@ def test_mistakes_are_one_line(ours, text, tmp_path, capsys, more, said):
 
 def test_a_text_of_one_token_is_too_short(ours, tmp_path):
     (tmp_path / "short.txt").write_text("a\n")
-    with pytest.raises(MaskLabError, match="short.txt: 1 tokens are too few for 1 atoms"):
+    with pytest.raises(MaskLabError, match=r"short\.txt: 1 tokens are too few for 1 atoms"):
         make(ours, tmp_path / "short.txt", tmp_path / "look", None, 1, 0.05, 1000, 2, None)
 
 

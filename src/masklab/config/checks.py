@@ -15,12 +15,21 @@ from masklab.config.inherit import hint, is_pattern, listed
 from masklab.config.located import spelt
 from masklab.config.names import name_problem
 from masklab.config.places import Misfit
-from masklab.config.references import LAWS, named_law, split_reference, study_models, symbols_of
+from masklab.config.references import (
+    LAWS,
+    law_entry,
+    named_law,
+    split_reference,
+    study_models,
+    symbols_of,
+    words_of,
+)
 from masklab.config.replicates import dictionary_of, sources_of
 from masklab.config.schema import SECTIONS
 from masklab.config.schema.tasks import Phenomenon
 from masklab.errors import MaskLabError
 
+MOST_WORDS, MOST_CHAINS = 65530, 256  # of corpora of symbols, whose numbers are of 16 and 8 bits
 PHENOMENA = get_args(Phenomenon)  # of generated minimal pairs
 
 
@@ -56,6 +65,8 @@ def _check_law(config, section, name, entity):
 
 def _check_corpus(config, name, corpus):
     _check_law(config, "corpora", name, corpus)
+    if corpus.kind in SYMBOLIC:
+        _check_numbered(config, f"corpora.{name}", corpus)
     if corpus.kind == "pcfg":
         check_lengths(f"corpora.{name}", corpus)
     if corpus.kind == "causal" and "/" not in corpus.causal:
@@ -67,6 +78,17 @@ def _check_corpus(config, name, corpus):
                 f"config: corpora.{name}.length: {corpus.length} words; {corpus.causal!r} reads at most {most}, the"
                 f" max_length of its tokenizer {tokenizer!r}"
             )
+
+
+def _check_numbered(config, where, corpus):
+    """No more words than can be numbered; else this is said when all sentences have been drawn."""
+    key, law = named_law(corpus) or ("vocabulary", None)
+    law, named = law_entry(config, corpus), f"{law!r} has " if isinstance(law, str) else ""
+    words = corpus.vocabulary if law is None else words_of(law)
+    if words > MOST_WORDS:
+        raise MaskLabError(f"config: {where}.{key}: {named}{words} words; at most {MOST_WORDS} can be numbered")
+    if key == "chains" and law.chains > MOST_CHAINS:
+        raise MaskLabError(f"config: {where}.{key}: {named}{law.chains} chains; at most {MOST_CHAINS} can be numbered")
 
 
 def _check_tokenizer(config, name, tokenizer):

@@ -23,6 +23,15 @@ def law_entry(config, entity):
     return getattr(config, LAWS[key])[law] if isinstance(law, str) else law
 
 
+def words_of(law) -> int:
+    """Words of a law's language; 0 of a grammar in a file, whose entry does not say."""
+    if hasattr(law, "synsets"):
+        if law.features == "single":
+            return 2 * law.synsets
+        return (law.alphabet or law.synsets) * (1 if law.vocabularies == "shared" else 2)
+    return law.symbols if hasattr(law, "symbols") else law.words if law.file is None else 0
+
+
 def symbols_of(config, entity) -> tuple | None:
     """What the symbols of a corpus or task stand for: equal where they are the same; None for text."""
     if entity.kind == "restricted-labels":
