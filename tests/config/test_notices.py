@@ -50,6 +50,25 @@ def test_a_probe_that_reads_more_than_one_of_its_models(tmp_path, monkeypatch):
     assert found == ["my.yaml:4: probes.finetune.max_length: 256, but 'strict-kd' has 64 positions, to which it is cut"]
 
 
+@pytest.mark.parametrize(
+    ("task", "tokens"),
+    [
+        ("{like: ib-hmm-6, length: 16, position: 12}", 18),
+        ("{kind: pcfg, grammar: ib, min_length: 20}", 22),
+        ("{like: ib-hmm-6}", 0),
+    ],
+)
+def test_sequences_of_a_task_that_no_model_reads_to_their_end(task, tokens, tmp_path, monkeypatch):
+    """Their labels depend on all of their words: what is cut off cannot be learned."""
+    monkeypatch.chdir(tmp_path)
+    recipe = "ib-pcfg-s" if "pcfg" in task else "ib-hmm-s"
+    study = f"studies: {{mine: {{panels: {{a: [{recipe}]}}, probes: {{mine: all}}}}}}\n"
+    found = notes_of(f"tasks: {{mine: {task}}}\nprobes: {{mine: {{like: .ib, tasks: [mine]}}}}\n{study}", tmp_path)
+    most = read().encoders[read().models[recipe].encoder].max_positions
+    said = f"tasks.mine: its sequences have {tokens} tokens at least, and {recipe!r}, which probes.mine measures on it"
+    assert found == ([f"my.yaml:1: {said}, reads the first {most}"] if tokens else [])
+
+
 def test_a_run_that_ends_before_it_has_warmed_up(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     short = (

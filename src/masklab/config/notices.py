@@ -1,5 +1,6 @@
 """What can be run, but perhaps not as it was meant to be: notes for check, plan and the start of the workflow."""
 
+import math
 from pathlib import Path
 
 from masklab.config.check_tasks import positions
@@ -7,6 +8,7 @@ from masklab.config.idle import idle
 from masklab.config.inherit import PARTS, is_pattern, matching
 from masklab.config.layers import DEFAULT
 from masklab.config.located import find, place_of
+from masklab.config.places import noted
 from masklab.config.references import checkpoints, study_models
 
 SHIPPED = DEFAULT.parent
@@ -19,6 +21,7 @@ def notices(config) -> list[str]:
         *_empty(config),
         *_overruled(config),
         *_cut(config),
+        *_unread(config),
         *_cold(config),
         *_not_kept(config),
         *idle(config, _ours()),
@@ -102,6 +105,25 @@ def _cut(config):
                     key = f"probes.{probe}.max_length"
                     yield f"{place}: {key}: {entry.max_length}, but {model!r} has {most} positions, to which it is cut"
                     break
+
+
+def _unread(config):
+    """Tasks of symbols all of whose sequences are longer than what is read of them, while labels depend on the rest."""
+    least = {"hmm": "length", "patterns": "length", "pcfg": "min_length"}  # words of the shortest sequence
+    found = {}
+    for study in config.studies.values():
+        for probe, listed in study.probes.items():
+            entry = config.probes[probe]
+            tasks = [(name, config.tasks[name]) for name in entry.tasks if config.tasks[name].kind in least]
+            for model in (study_models(study) if listed == "all" else listed) if tasks else ():
+                table = config.encoders[config.models[model].encoder].kind == "lookup"  # of any number of positions
+                longest = getattr(entry, "max_length", None) or math.inf
+                most = longest if table else min(longest, positions(config, model))
+                for name, task in tasks:
+                    if (tokens := getattr(task, least[task.kind]) + 2) > most:
+                        said = f"its sequences have {tokens} tokens at least, and {model!r}, which probes.{probe}"
+                        found.setdefault(name, f"tasks.{name}: {said} measures on it, reads the first {most}")
+    return [noted(line, config.raw) for line in found.values()]
 
 
 def _cold(config):
