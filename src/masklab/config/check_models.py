@@ -5,7 +5,7 @@ from masklab.config.autoencoder import check_autoencoder
 from masklab.config.declared import check_symbols, known, known_checkpoint
 from masklab.config.exact import check_weightless
 from masklab.config.places import Misfit
-from masklab.config.references import stated_sequences
+from masklab.config.references import law_entry, stated_sequences
 from masklab.errors import MaskLabError
 
 
@@ -127,12 +127,24 @@ def _hides_nothing(config, model, objective) -> str | None:
     if own or not model.steps or model.masking.count != "floor":
         return None
     rate, longest = model.masking.rate, config.tokenizers[model.tokenizer].max_length
+    which, drawn = f"max_length of tokenizer {model.tokenizer!r}", _longest(config, config.corpora[model.corpus])
+    if drawn is not None and drawn < longest:
+        longest, which = drawn, f"the longest of corpus {model.corpus!r}"
     if int(rate * longest + 1e-9):
         return None
     return (
-        f"{rate:g} of a sequence of at most {longest} tokens (max_length of tokenizer {model.tokenizer!r}) is less than"
-        " one, so that `count: floor` hides none; raise it, or write count: rounded"
+        f"{rate:g} of a sequence of at most {longest} tokens ({which}) is less than one, so that `count: floor` hides"
+        " none; raise it, or write count: rounded"
     )
+
+
+def _longest(config, corpus) -> int | None:
+    """Tokens that no sequence of a corpus of symbols has more of, [CLS] and [SEP] counted; None of text."""
+    if corpus.kind == "markov":
+        law = law_entry(config, corpus)
+        return 2 + corpus.length * (law.longest if law.features == "multi" else 1)
+    key = {"hmm": "length", "causal": "length", "pcfg": "max_length"}.get(corpus.kind)
+    return None if key is None else 2 + getattr(corpus, key)
 
 
 def _check_adopted(model, where):
