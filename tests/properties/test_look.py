@@ -299,7 +299,7 @@ def test_mistakes_are_one_line(ours, text, tmp_path, capsys, more, said):
 
 def test_a_text_of_one_token_is_too_short(ours, tmp_path):
     (tmp_path / "short.txt").write_text("a\n")
-    with pytest.raises(MaskLabError, match=r"short\.txt: 1 tokens are too few for 1 atoms"):
+    with pytest.raises(MaskLabError, match=r"short\.txt: 1 token is too few, even for one atom; give more text$"):
         make(ours, tmp_path / "short.txt", tmp_path / "look", None, 1, 0.05, 1000, 2, None)
 
 
@@ -316,12 +316,3 @@ def test_what_was_killed_under_way_leaves_nothing_in_the_way(ours, text, tmp_pat
     with pytest.raises(KeyboardInterrupt):
         make(ours, text, tmp_path / "look", None, 40, 0.05, 1000, 2, None)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_text_of_one_token_is_too_little_to_look_at(tmp_path, monkeypatch):
-    """Half of the tokens are coded: of one, none."""
-    one = [Words(["a"], [False], np.zeros(1, int))], torch.ones(1, 1), 1
-    monkeypatch.setattr("masklab.properties.command.of_text", lambda *_, **__: one)
-    with pytest.raises(MaskLabError, match=r"^text: 1 token is too few, even for one atom; give more text$"):
-        make("folder", "text", tmp_path / "out", None, 1, 0.1, 10, 2, None)
-    assert not (tmp_path / "out").exists()

@@ -35,7 +35,7 @@ def make(folder, text, output, layer, atoms, penalty, tokens, iterations, wordne
         WordNet(wordnet)  # what is wrong with it is said before the work
     device = "cuda" if torch.cuda.is_available() else "cpu"
     words, states, layer = of_text(folder, text, layer, tokens, device=device, progress=Progress("reading", "tokens"))
-    if len(states) < max(atoms, 2):
+    if len(states) < atoms:
         raise MaskLabError(
             f"{text}: {len(states)} tokens are too few for {atoms} atoms; lower --atoms or give more text"
         )
