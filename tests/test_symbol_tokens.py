@@ -1,9 +1,11 @@
 """Symbols as tokens: the vocabulary, the arrays, the files that transformers reads."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from masklab import symbols
+from masklab.config.checks import MOST_WORDS
 from masklab.config.schema import Chains, MarkovCorpus
 from masklab.corpora import generate
 from masklab.errors import MaskLabError
@@ -68,3 +70,10 @@ def test_transformers_reads_the_tokenizer(tmp_path):
 def test_names_must_differ():
     with pytest.raises(MaskLabError, match="same name"):
         symbol_tokenizer(["a", "b", "a"])
+
+
+def test_a_config_may_ask_for_as_many_words_as_can_be_numbered():
+    names = [f"w{number}" for number in range(MOST_WORDS)]
+    assert len(symbols.with_header(pa.table({}), names).schema.metadata) > 0
+    with pytest.raises(MaskLabError, match="can be numbered"):
+        symbols.with_header(pa.table({}), [*names, "more"])

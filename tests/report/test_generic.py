@@ -107,7 +107,7 @@ def test_a_set_of_one_task_is_a_row_of_its_name_and_bars_say_their_items(config,
     assert generic.rows(replace(view, sets=crossed)) == {
         "set blimp": ("sentiment",), "blimp": ("blimp",), "acceptability": ("acceptability",),
         "mean of all": ("blimp", "acceptability"),
-    }, "a set that is called like another's task hides it not"  # fmt: skip
+    }, "a set that is called like another's task does not hide it"  # fmt: skip
     figure, data = find("平滑", study, "figures", "bars").draw(results)
     ticks = [tick.get_text() for axes in figure.axes for tick in axes.get_xticklabels()]
     counts = data.groupby("row")["n"].max()

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from masklab.claims.effects import Least, Median
+from masklab.claims.effects import every_part
 from masklab.claims.values import effect_estimate, values, weights
 from masklab.scores.results import Results
 
@@ -29,8 +29,8 @@ class SeedShares:
         For sums of readings alone, for which it is exact on average (of two seeds or more, and of independent ones);
         NaN of other effects, and where no probe of it has several seeds or replicates do not differ.
         """
-        if isinstance(effect, Least) and not isinstance(effect, Median):
-            effect = min(effect.parts, key=lambda part: effect_estimate(part, self.results).low)
+        if len(parts := every_part(effect)) > 1:
+            effect = min(parts, key=lambda part: effect_estimate(part, self.results).low)
         if not (own := weights(effect)) or any(reading.seeds != "mean" for reading in own):
             return math.nan
         whole = values(effect, self.results)

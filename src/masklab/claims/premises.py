@@ -223,7 +223,7 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
     one, parts = _by_one(claim, results), every_part(claim.effect)
     lacking = {part: why for part in parts if (why := _unlearned(replace(claim, effect=part), results, one))}
     least = claim.bounds(results)[0]
-    if any(effect_estimate(part, results).high <= least for part in parts if lacking and part not in lacking):
+    if lacking and any(effect_estimate(part, results).high <= least for part in parts if part not in lacking):
         return None
     return next(iter(lacking.values()), None)
 

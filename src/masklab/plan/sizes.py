@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from masklab.config.references import law_entry, named_law, stated_sequences
+from masklab.config.references import law_entry, named_law, stated_sequences, words_of
 from masklab.config.schema import BabylmLabels, GlueTask, LabelFiles, PairFiles, RestrictedLabels, SquadTask
 from masklab.plan.text_sizes import benchmark_sizes, corpus_size, pairs, task_size
 
@@ -115,8 +115,9 @@ class Sizes:
                 return len(vocabulary)
         if entry.kind == "folder":
             return self.assumed["folder_vocabulary"]
-        chains = self._chains(self.config.corpora[entry.corpus])
-        return 5 + 2 * (chains.alphabet or chains.synsets) if chains is not None else self.assumed["symbols"]
+        corpus = self.config.corpora[entry.corpus]
+        words = words_of(law_entry(self.config, corpus)) if named_law(corpus) else getattr(corpus, "vocabulary", 0)
+        return 5 + (words or self.assumed["symbols"])
 
     def rows(self, task: str) -> tuple[float, float, float]:
         """Training, validation and test rows of a labelled task; the domains of a test counted together."""
