@@ -18,15 +18,15 @@ from masklab.plan.text_sizes import _kept, _part
 from masklab.scores.view import View
 from masklab.studies import claims_of, every_claim
 
-PRESET, AGAIN, NARROW, LATER = (
-    running.ROOT / f"presets/babylm-mlsm{name}.yaml" for name in ("", "-again", "-narrow", "-rules")
+PRESET, AGAIN, NARROW, LATER, LAST = (
+    running.ROOT / f"presets/babylm-mlsm{name}.yaml" for name in ("", "-again", "-narrow", "-rules", "-npi")
 )
 # Words of a line at every twentieth quantile of 290,982 lines of Simple English Wikipedia, children's books, speech to
 # children and telephone speech, ten million words in all; lines under five words are left out.
 WORDS = (5, 5, 5, 6, 6, 7, 8, 9, 11, 13, 17, 22, 27, 33, 39, 46, 55, 66, 82, 109, 1217)
 NOUNS, VERBS = ("cat", "dog", "child", "king", "river", "stone"), ("see", "follow", "find", "like", "want", "hear")
 ENDS = ("", "in the old house", "under a tree", "near the water", "at night", "with a friend")
-RULES = ("subject_aux_inversion", "reflexive", "tense")  # a folder each, of Warstadt and Bowman (2020)
+RULES = ("subject_aux_inversion", "reflexive", "tense", "npi")  # a folder each, of Warstadt and Bowman (2020)
 CROSSED = "exp=polar-src=0-highest={0}-last={1}-template={2}_aux_per_sentence"  # where the two rules part ways
 
 
@@ -72,11 +72,16 @@ def data(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("preset", "rows", "hours"),
-    [(PRESET, 300, 2.5), (NARROW, 300, 2.5), (LATER, 500, 2.6)],
-    ids=["first", "narrow", "rules"],
+    ("preset", "task", "rows", "hours"),
+    [
+        (PRESET, "reflexive", 300, 2.5),
+        (NARROW, "reflexive", 300, 2.5),
+        (LATER, "reflexive", 500, 2.6),
+        (LAST, "npi", 1000, 2.6),
+    ],
+    ids=["first", "narrow", "rules", "npi"],
 )
-def test_it_takes_an_evening_of_two_cores(data, tmp_path, monkeypatch, preset, rows, hours):
+def test_it_takes_an_evening_of_two_cores(data, tmp_path, monkeypatch, preset, task, rows, hours):
     """On lines as long as real ones, and labelled rows of 12 words, as those of the rules."""
     monkeypatch.chdir(tmp_path)
     rng = random.Random(1)
@@ -92,7 +97,7 @@ def test_it_takes_an_evening_of_two_cores(data, tmp_path, monkeypatch, preset, r
     near = 1 if preset is PRESET else 0.95  # the other read 30.1 M and 10.1 M of the real text, of which this is like
     assert phase1 >= near * 30e6 and len(tokens) == 5 and min(tokens.values()) >= near * 10e6
     sizes = Sizes(checkout_paths(config), read_assumptions())
-    assert sizes.pairs("blimp") == 67 * 200 and sizes.rows("reflexive") == (rows, 2000, 2000)
+    assert sizes.pairs("blimp") == 67 * 200 and sizes.rows(task) == (rows, 2000, 2000)
     assert plan.costs["dictionary_page", "babylm"].seconds > 10
 
 
@@ -130,7 +135,7 @@ SMALL = {
     "tasks": {
         "blimp": {"limit": 6},
         "control_main_verb": {"train": 40, "valid": 20, "test": 20},
-        **{name: {"limit": 40, "limit_held_out": 20} for name in (*RULES, "subject_aux_inversion_last")},
+        **{name: {"limit": 40, "limit_held_out": 20} for name in (*RULES[:3], "subject_aux_inversion_last")},
     },
     "probes": {name: {"max_steps": 4} for name in ("glue", "msgs", "last")},
 }
