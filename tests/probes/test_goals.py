@@ -5,12 +5,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from checked_run import run
 from masklab.config.schema import FinetuneProbe
 from masklab.probes import Context
 from masklab.probes.finetune import chosen, combinations
-from masklab.probes.goals import Regression
+from masklab.probes.goals import Classification, Regression, answers
 from masklab.scores.reading import RANKS
 from masklab.tasks.encoding import Split
 
@@ -53,6 +54,17 @@ def test_ratings_that_are_no_numbers_are_never_the_best(make_checkpoint, ratings
     split = Split(None, None, np.array([0.0, 1.0]), {})
     values = [Regression(0, 3, metric).value(split, np.array(given), "task") for given in ([1, np.nan], [2.0, 1.0])]
     assert values[0] < values[1] == pytest.approx(-1)
+
+
+def test_classes_of_logits_that_are_no_numbers_are_never_the_best(caplog):
+    """And are counted as class 0, which is said."""
+    given = answers(torch.tensor([[[1.0, 2.0], [3.0, 0.0]], [[float("nan")] * 2, [0.0, float("inf")]]])).numpy()
+    assert given.tolist() == [[1, 0], [-1, -1]]
+    goal = Classification(2)
+    split = Split(torch.zeros(2, 1, dtype=torch.int32), np.ones(2, int), np.array([0, 0]), {})
+    assert goal.value(split, given[0], "task") == 0.5 and goal.value(split, given[1], "task") == -np.inf
+    found = {row["metric"]: row["value"] for row in goal.rows((split, given[1]), None) if "metric" in row}
+    assert found["accuracy"] == 1.0 and "2 of 2 rows get logits that are no numbers" in caplog.text
 
 
 @pytest.mark.parametrize(

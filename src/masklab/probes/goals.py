@@ -11,6 +11,7 @@ A goal is what `single.OneByOne` is given besides a course:
 Spans are in `probes.answer_spans`.
 """
 
+import logging
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ from masklab.tasks.encoding import fitting, sorted_batches
 
 # Tokens per forward pass when measuring (`fitting`): on a CPU few, since what stays in the cache is computed faster.
 EVALUATION_TOKENS = {"cpu": 1024, "cuda": 65536}
+log = logging.getLogger("masklab")
 
 
 def outputs(model, split, shape=()) -> torch.Tensor:
@@ -33,6 +35,11 @@ def outputs(model, split, shape=()) -> torch.Tensor:
         ids, lengths, _ = split.batch(rows)
         values[torch.from_numpy(rows)] = model(ids, lengths).float().cpu()
     return values
+
+
+def answers(logits) -> torch.Tensor:
+    """The class of the largest logit, [..., C] -> [...]; -1 where training has diverged and logits are no numbers."""
+    return torch.where(logits.isfinite().all(-1), logits.argmax(-1), -1)
 
 
 def domains(split) -> dict:
@@ -54,15 +61,20 @@ class Classification:
         return F.cross_entropy(model(ids, lengths), labels)
 
     def predict(self, model, split) -> np.ndarray:
-        return outputs(model, split, (self.classes,)).argmax(-1).numpy()
+        return answers(outputs(model, split, (self.classes,))).numpy()
 
     def value(self, split, predictions, select: str) -> float:
+        if (predictions < 0).any():  # it has diverged: worse than whatever has not
+            return -np.inf
         counts = tally(split.labels, predictions, self.classes)
         metric = self.metric if select == "task" else "f1" if select == "f1" and self.classes == 2 else "accuracy"
         return float(CLASSES[metric](counts))
 
     def rows(self, test, valid) -> list[dict]:
         split, predictions = test
+        if lost := int((predictions < 0).sum()):  # class 0, as argmax of what is no number is
+            log.warning("%s of %s rows get logits that are no numbers: training has diverged", lost, len(predictions))
+            predictions = np.maximum(predictions, 0)
         rows = []
         for name, members in domains(split).items():
             rows += of_classes(split.labels[members], predictions[members], self.classes, split=name)

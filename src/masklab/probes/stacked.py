@@ -22,7 +22,7 @@ from masklab.models.stacked.dropout import keep_masks, sites
 from masklab.models.stacked.encoder import StackedEncoder
 from masklab.models.stacked.parameters import StackedParameters
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient, low
-from masklab.probes.goals import EVALUATION_TOKENS
+from masklab.probes.goals import EVALUATION_TOKENS, answers
 from masklab.probes.recipe import EarlyStopping, Outcome
 from masklab.tasks.encoding import sorted_batches
 
@@ -153,10 +153,11 @@ class Together:
     @torch.inference_mode()
     def _predictions(self, model, split):
         copies = len(model.parameters)
-        predictions = torch.empty(copies, len(split), dtype=torch.int64)
+        logits = torch.empty(copies, len(split), self.goal.classes)
         for rows in sorted_batches(split.lengths, EVALUATION_TOKENS["cpu"] // copies):
             ids, lengths, _ = split.batch(rows)
             with low(self.low):
-                logits = model.forward(ids.expand(copies, -1, -1), lengths.expand(copies, -1))
-            predictions[:, torch.from_numpy(rows)] = logits.argmax(-1)
-        return predictions.numpy()
+                logits[:, torch.from_numpy(rows)] = model.forward(
+                    ids.expand(copies, -1, -1), lengths.expand(copies, -1)
+                )
+        return answers(logits).numpy()
