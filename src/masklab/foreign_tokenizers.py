@@ -53,7 +53,7 @@ def _read(folder):
 
     transformers.logging.set_verbosity_error()
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # of any kind: those of the file's own values, bare ones of the Rust library
         raise MaskLabError(f"{folder}: transformers cannot read its tokenizer ({in_one_line(error)})") from None
     if not tokenizer.is_fast:

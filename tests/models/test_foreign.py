@@ -11,11 +11,16 @@ from test_adopt import NAMES, ROLES, TEXTS, trained
 
 from masklab import notebook
 from masklab.config import load
+from masklab.corpora.causal.loading import load as load_causal
+from masklab.corpora.causal.loading import load_tokenizer as load_causal_tokenizer
 from masklab.errors import MaskLabError
 from masklab.files import read_json
+from masklab.foreign_tokenizers import renumbered
 from masklab.models.adopt import adopt
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.foreign import ForeignMaskedLM
+from masklab.phrases.translation import Translator
+from masklab.probes.folder import read_foreign
 from masklab.probes.minimal_pairs import pseudo_log_likelihood
 from masklab.tokenizers import load_tokenizer
 
@@ -256,6 +261,35 @@ def test_what_is_no_masked_language_model_is_said_in_a_line(foreign, tmp_path):
     with pytest.raises(MaskLabError, match=r"config.json: has no hidden_size; it must be an encoder's"):
         load(config_of(tmp_path / "empty"))
     assert not (tmp_path / "out").exists()
+
+
+READERS = {
+    "a masked language model": lambda folder: adopt(folder, folder.parent / "out"),
+    "its tokenizer": renumbered,
+    "any encoder": lambda folder: read_foreign(folder, 64),
+    "a translator": Translator,
+    "a causal model": load_causal,
+    "its own tokenizer": load_causal_tokenizer,
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+def test_no_code_of_a_folder_runs_whatever_is_answered(read, tmp_path, monkeypatch):
+    """transformers asks whoever sits at the terminal, and waits: nobody is to be asked."""
+    (folder := tmp_path / "odd").mkdir()
+    classes = ("AutoConfig", "AutoModel", "AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForSeq2SeqLM")
+    config = {"model_type": "odd", "auto_map": dict.fromkeys(classes, "odd.Odd")}
+    (folder / "config.json").write_text(json.dumps(config))
+    words = {"tokenizer_class": "Odd", "auto_map": {"AutoTokenizer": ["odd.Odd", None]}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(words))
+    (folder / "odd.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    (folder / "model.safetensors").touch()
+    asked = []
+    monkeypatch.setattr("builtins.input", lambda question: asked.append(question) or "y")
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    with pytest.raises(MaskLabError, match="custom code"):
+        read(folder)
+    assert not asked and not (tmp_path / "ran").exists()
 
 
 def test_it_is_not_trained(foreign):

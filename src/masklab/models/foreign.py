@@ -163,7 +163,12 @@ def _model(folder):
         raise MaskLabError(f"{folder}: holds no safetensors file (weights are read from safetensors files only)")
     try:
         model, found = transformers.AutoModelForMaskedLM.from_pretrained(
-            folder, local_files_only=True, use_safetensors=True, output_loading_info=True, dtype=torch.float32
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,  # None: whoever sits at the terminal is asked whether code of the folder may run
+            use_safetensors=True,
+            output_loading_info=True,
+            dtype=torch.float32,
         )
     except Exception as error:  # of any kind: those of the file's own values, of safetensors, of the library
         raise MaskLabError(

@@ -45,9 +45,10 @@ class Translator:
 
         transformers.logging.set_verbosity_error()
         transformers.utils.logging.disable_progress_bar()
+        how = {"local_files_only": True, "trust_remote_code": False}  # None: a person would be asked
         try:
-            self.tokenizer = AutoTokenizer.from_pretrained(str(model), local_files_only=True)
-            self.model = AutoModelForSeq2SeqLM.from_pretrained(str(model), local_files_only=True).eval().to(device)
+            self.tokenizer = AutoTokenizer.from_pretrained(str(model), **how)
+            self.model = AutoModelForSeq2SeqLM.from_pretrained(str(model), **how).eval().to(device)
         except (OSError, ValueError, KeyError, ImportError) as error:
             raise MaskLabError(f"{model}: no translation model ({' '.join(str(error).split())[:200]})") from None
         self.device = device

@@ -129,10 +129,11 @@ def read_foreign(folder, length: int, device="cpu", untrained: bool = False) -> 
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        how = {"local_files_only": True, "trust_remote_code": False}  # None: a person would be asked
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **how)
         # whatever precision its weights are stored in, which transformers would compute in
         model, found = transformers.AutoModel.from_pretrained(
-            folder, local_files_only=True, dtype=torch.float32, output_loading_info=True
+            folder, **how, dtype=torch.float32, output_loading_info=True
         )
     except Exception as error:  # of any kind: those of the file's own values, of safetensors, of the library
         raise MaskLabError(f"{folder}: transformers cannot read it ({in_one_line(error)})") from None

@@ -7,7 +7,7 @@ from masklab.files import fingerprint, sha256
 
 
 def load(model, device="cpu", dtype="float32"):
-    """(AutoModelForCausalLM in eval mode on `device`, its AutoTokenizer) of a folder or hub id.
+    """(AutoModelForCausalLM in eval mode on `device`, its AutoTokenizer) of a folder or hub id, whose code is not run.
 
     MaskLabError in one line if there is none, or if it cannot be read.
     """
@@ -15,7 +15,7 @@ def load(model, device="cpu", dtype="float32"):
 
     quiet()
     try:
-        causal = AutoModelForCausalLM.from_pretrained(str(model), dtype=dtype)
+        causal = AutoModelForCausalLM.from_pretrained(str(model), dtype=dtype, trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:  # no such folder or id, no network, no causal model
         raise MaskLabError(f"{model}: no causal language model ({str(error).strip().splitlines()[0]})") from None
     return causal.eval().to(device), load_tokenizer(model)
@@ -26,7 +26,7 @@ def load_tokenizer(model):
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(str(model))
+        return AutoTokenizer.from_pretrained(str(model), trust_remote_code=False)
     except (OSError, ValueError, KeyError) as error:
         raise MaskLabError(f"{model}: no tokenizer ({str(error).strip().splitlines()[0]})") from None
 
