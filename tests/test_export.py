@@ -279,6 +279,12 @@ def test_what_cannot_be_exported_is_a_line(reference, said, results, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_the_folder_that_one_is_in_is_no_new_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MaskLabError, match=r"^\.: exists; name a new folder$"):
+        export("nosuch", ".")
+
+
 def test_what_has_no_latent_logits_is_not_exported_with_them(results, tmp_path):
     with pytest.raises(MaskLabError, match="step-40: has no latent logits"):
         export("phase2@40", tmp_path / "out", results, full_width=True)

@@ -60,6 +60,20 @@ with atomic("{tmp_path}/a") as one, atomic_folder("{tmp_path}/b") as two:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
+@pytest.mark.parametrize("there", [True, False], ids=["to-an-empty-folder", "to-nothing"])
+def test_a_folder_is_written_where_a_link_leads(there, tmp_path):
+    """As to a larger disk: what took long must not be lost when it gets its name."""
+    far, link = tmp_path / "disk/far", tmp_path / "near"
+    far.parent.mkdir()
+    if there:
+        far.mkdir()
+    link.symlink_to(far)
+    with atomic_folder(link) as made:
+        (made / "file").write_text("whole")
+    assert link.is_symlink() and (far / "file").read_text() == "whole"
+    assert [path.name for path in far.parent.iterdir()] == ["far"]
+
+
 def test_what_another_host_writes_is_left_alone(tmp_path, monkeypatch):
     """Whether its process lives cannot be known here; the names of hosts may begin alike."""
     monkeypatch.setattr("masklab.files._lives", lambda process: False)

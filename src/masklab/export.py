@@ -39,7 +39,7 @@ def export(reference: str, folder, results="results", full_width: bool = False) 
             `full_width` a model without latent logits.
     """
     target, results = Path(folder), Path(results)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if target.exists() and (not target.is_dir() or any(target.iterdir()) or target.resolve() == Path.cwd()):
         raise MaskLabError(f"{folder}: exists; name a new folder")
     steps, results = _steps(reference, results)
     main = steps[-1]

@@ -46,8 +46,11 @@ def atomic(path, lasting: bool = True):
 
 @contextlib.contextmanager
 def atomic_folder(path, lasting: bool = True):
-    """Like `atomic` for a folder: yield an empty sibling folder that replaces `path` on success."""
-    path = Path(path)
+    """Like `atomic` for a folder: yield an empty sibling folder that replaces `path` on success.
+
+    Of a link the folder that it leads to is replaced, beside which the sibling lies; the link stays.
+    """
+    path = Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_name(path)
     temporary.mkdir()

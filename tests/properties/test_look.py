@@ -303,6 +303,13 @@ def test_a_text_of_one_token_is_too_short(ours, tmp_path):
         make(ours, tmp_path / "short.txt", tmp_path / "look", None, 1, 0.05, 1000, 2, None)
 
 
+def test_nothing_is_learned_for_a_page_in_the_folder_that_one_is_in(tmp_path, monkeypatch):
+    """It would end in a traceback once all was done: a folder that is written whole takes the place of that one."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MaskLabError, match=r"^\.: is the folder that you are in; --output names another one"):
+        make("no-model", "no-text", ".", None, 1, 0.05, 1000, 2, None)
+
+
 def test_what_is_there_is_not_overwritten(ours, text, page, capsys):
     assert main(["dictionary", str(ours), "--text", str(text), "--output", str(page)]) == 1
     assert "exists; --output names a new or an empty folder" in capsys.readouterr().err

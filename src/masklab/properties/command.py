@@ -31,6 +31,8 @@ def make(folder, text, output, layer, atoms, penalty, tokens, iterations, wordne
     output = Path(output)
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise MaskLabError(f"{output}: exists; --output names a new or an empty folder")
+    if output.resolve() == Path.cwd():  # it would be replaced under the feet of whoever asks
+        raise MaskLabError(f"{output}: is the folder that you are in; --output names another one, new or empty")
     if wordnet is not None:
         WordNet(wordnet)  # what is wrong with it is said before the work
     device = "cuda" if torch.cuda.is_available() else "cpu"
