@@ -60,7 +60,7 @@ def _steps(reference: str, results: Path) -> tuple[list[Path], Path | None]:
     if (given / "config.json").is_file():  # of a run: <run>/models/<recipe>/r<k>/step-<n>
         above = given.absolute().parents
         return [given], above[3] if len(above) > 3 and above[2].name == "models" else None
-    name, _, step = reference.partition("@")
+    name, at, step = reference.partition("@")
     recipe, _, replicate = name.partition("/r")
     folder = results / "models" / recipe / f"r{replicate or 1}"
     manifest = folder / "manifest.json"
@@ -74,7 +74,7 @@ def _steps(reference: str, results: Path) -> tuple[list[Path], Path | None]:
         there = ", ".join(recipes) or "none"
         raise MaskLabError(f"{reference}: no finished model in {folder}; recipes there: {there}")
     kept = sorted(map(int, read_json(manifest)["steps"]))
-    if step and (not step.isdecimal() or int(step) not in kept):
+    if at and (not step.isdecimal() or int(step) not in kept):
         raise MaskLabError(f"{reference}: no step {step!r}; {recipe} keeps {', '.join(map(str, kept))}")
     return [folder / f"step-{number}" for number in ([int(step)] if step else kept)], results
 
