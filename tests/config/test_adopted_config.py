@@ -39,6 +39,16 @@ def test_its_sequences_may_be_shorter(said):
 
 def test_what_is_no_folder_of_a_model_is_one_line(said):
     assert said(config=[1]).endswith("/bert/config.json: must be a JSON object")
+    for key, value, allowed in (
+        ("hidden_size", 0, "a positive integer"),
+        ("hidden_dropout_prob", "x", "0 to 1"),
+        ("hidden_dropout_prob", 1.5, "0 to 1"),
+        ("initializer_range", ["x"], "0 to 100"),
+        ("initializer_range", float("inf"), "0 to 100"),
+    ):
+        assert said(config=SIZES | {key: value}).endswith(f"/bert/config.json: {key} is {value!r}, allowed: {allowed}")
+    few = {"model_type": "roberta", "pad_token_id": 600}
+    assert said(config=SIZES | few).endswith("config.json: pad_token_id is 600, behind which no position is left")
     assert said("data: 5") == "my.yaml:2: data: must be text; put it in quotes (got 5)"
 
 

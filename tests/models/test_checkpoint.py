@@ -199,6 +199,10 @@ def test_tokenizer_files_are_copied_and_folder_replaced(tmp_path):
     [
         ("deberta", {"model_type": "roberta"}, "model_type is 'roberta', allowed: bert, deberta, esm, masklab, rob"),
         ("deberta", {"pos_att_type": ["c2p"]}, r"pos_att_type is \['c2p'\], allowed: \['c2p', 'p2c'\]"),
+        ("deberta", {"model_type": ["bert"]}, r"model_type is \['bert'\], allowed: bert, deberta"),
+        ("deberta", {"pos_att_type": 5}, r"pos_att_type is 5, allowed: \['c2p', 'p2c'\]"),
+        ("deberta", {"pos_att_type": ["c2p", 2]}, r"pos_att_type is \[2, 'c2p'\], allowed: \['c2p', 'p2c'\]"),
+        ("deberta", {"max_relative_positions": "x"}, "max_relative_positions is 'x', allowed: .* 12"),
         ("deberta", {"relative_attention": None}, "relative_attention is None, allowed: True"),
         ("deberta", {"position_biased_input": True}, "position_biased_input is True, allowed: False"),
         ("deberta", {"legacy": False}, "legacy is False, allowed: True"),

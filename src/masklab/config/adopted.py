@@ -101,7 +101,11 @@ def _cached(name: str) -> Path | None:
 
 
 def shape(folder) -> dict:
-    """Keys of an `Encoder` that config.json says, in whatever words. MaskLabError: it does not say how large it is."""
+    """Keys of an `Encoder` that config.json says, in whatever words.
+
+    Raises:
+        MaskLabError: it does not say how large the encoder is, or a number in it cannot be.
+    """
     file = Path(folder) / "config.json"
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
@@ -111,18 +115,30 @@ def shape(folder) -> dict:
         raise MaskLabError(f"{file}: must be a JSON object")
     sizes = {}
     for key, names in SIZES.items():
-        number = next((values[name] for name in names if type(values.get(name)) is int), None)
-        if number is None and key in ("hidden", "layers", "heads"):
+        name = next((name for name in names if type(values.get(name)) is int), None)
+        if name is None and key in ("hidden", "layers", "heads"):
             raise MaskLabError(f"{file}: has no {names[0]}; it must be an encoder's")
-        if number is not None:
-            sizes[key] = number
+        if name is not None and values[name] < 1:
+            raise MaskLabError(f"{file}: {name} is {values[name]}, allowed: a positive integer")
+        if name is not None:
+            sizes[key] = values[name]
     kind = values.get("model_type")
     sizes.setdefault("max_positions", LONGEST)
     if kind in AFTER_PADDING and type(pad := values.get("pad_token_id", 1)) is int:
         sizes["max_positions"] -= pad + 1
-    dropout = values.get("hidden_dropout_prob", values.get("dropout", values.get("mlp_dropout", 0.0)))
+        if sizes["max_positions"] < 1:
+            raise MaskLabError(f"{file}: pad_token_id is {pad}, behind which no position is left")
     return sizes | {
         "positions": "disentangled" if kind in DISENTANGLED else "absolute",
-        "dropout": float(dropout or 0.0),
-        "init_range": float(values.get("initializer_range") or 0.02),
+        "dropout": _number(file, values, ("hidden_dropout_prob", "dropout", "mlp_dropout"), 0.0, 1),
+        "init_range": _number(file, values, ("initializer_range",), 0.02, 100),
     }
+
+
+def _number(file, values, names, default: float, most: int) -> float:
+    """The first of some keys that is there; `default` of none, null or 0. MaskLabError: it is not from 0 to `most`."""
+    name = next((name for name in names if name in values), None)
+    number = values.get(name) or default
+    if type(number) not in (int, float) or not 0 <= number <= most:
+        raise MaskLabError(f"{file}: {name} is {number!r}, allowed: 0 to {most}")
+    return float(number)

@@ -101,13 +101,16 @@ def export_config(config: Encoder, vocab_size: int) -> dict:
 
 def import_config(values: dict, source) -> tuple[Encoder, int]:
     """Encoder and vocabulary size of a Hugging Face config; `source` names the file in errors."""
+    if not isinstance(values, dict):
+        raise MaskLabError(f"{source}: must be a JSON object")
     kind = values.get("model_type")
-    if kind not in CLASS:
+    if kind not in [*CLASS]:  # a list: of a wrong file it may be anything
         raise MaskLabError(f"{source}: model_type is {kind!r}, allowed: {', '.join(CLASS)}")
     for key, allowed in REQUIRED[kind].items():
         value = values.get(key, DEFAULTS.get(key, allowed))
-        if key == "pos_att_type" and value is not None:
-            value = sorted(value.split("|") if isinstance(value, str) else value)
+        if key == "pos_att_type":
+            value = value.split("|") if isinstance(value, str) else value
+            value = sorted(value, key=str) if isinstance(value, list) else value
         if value != allowed:
             raise MaskLabError(f"{source}: {key} is {value!r}, allowed: {allowed!r}")
     for key in (*SIZES, "max_position_embeddings"):
@@ -116,7 +119,8 @@ def import_config(values: dict, source) -> tuple[Encoder, int]:
     if kind == "deberta":
         longest, width = values["max_position_embeddings"], values["hidden_size"]
         pairs = [("embedding_size", width, "hidden_size", width)]
-        if values.get("max_relative_positions", -1) > 0:
+        relative = values.get("max_relative_positions", -1)
+        if type(relative) is not int or relative > 0:
             pairs.append(("max_relative_positions", -1, "max_position_embeddings", longest))
         for key, default, other, allowed in pairs:
             if values.get(key, default) != allowed:
