@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from masklab.config.data import row_count, table
+from masklab.config.data import is_kept, row_count, table
 from masklab.config.schema import LabelFiles, PairFiles
 from masklab.errors import MaskLabError
 from masklab.files import read_json, sha256
@@ -223,6 +223,15 @@ def test_a_whole_number_is_one_where_other_rows_have_none(tmp_path, suffix):
     config = labels(path, path, where={split: {"fold": 1} for split in SPLITS}, text_a="{sentence} {fold}")
     splits, _ = build(config, "t", 1)
     assert [splits[split]["text_a"].tolist() for split in SPLITS] == [["a 1", "b 1"]] * 3
+
+
+@pytest.mark.parametrize("wanted", [1, 1.0, [3, 1]])
+def test_a_column_of_fractions_holds_the_whole_numbers_of_where(tmp_path, wanted):
+    """As pandas writes a column of whole numbers of which one is missing; text stays what it says."""
+    pd.DataFrame([row | {"fold": 1.0} for row in ROWS] + [ROWS[0] | {"fold": 1.5}]).to_parquet(tmp_path / "a.parquet")
+    config = labels(*[tmp_path / "a.parquet"] * 2, where={split: {"fold": wanted} for split in SPLITS})
+    assert len(build(config, "t", 1)[0]["train"]) == len(ROWS)
+    assert not is_kept({"version": "1.0"}, {"version": "1"}) and is_kept({"version": "1.0"}, {"version": 1.0})
 
 
 @pytest.mark.parametrize("index", ["sentence", "label", ["label", "sentence"]])

@@ -230,15 +230,16 @@ def is_kept(row, where: dict) -> bool:
 
     As texts, so that what a TSV holds equals what json lines hold.
     """
-    return all(_spelt(row.get(key)) in _wanted(value) for key, value in where.items())
+    return all(
+        not _spelt([row.get(key)]).isdisjoint(_spelt(value if isinstance(value, list) else [value]))
+        for key, value in where.items()
+    )
 
 
-def _wanted(value) -> set[str]:
-    return {_spelt(each) for each in (value if isinstance(value, list) else [value])}
-
-
-def _spelt(value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _spelt(values: list) -> set[str]:
+    """How values are written: 1.0, which a column of Parquet may hold for 1, in both ways."""
+    spelt = {str(value).lower() if isinstance(value, bool) else str(value) for value in values}
+    return spelt | {str(int(value)) for value in values if isinstance(value, float) and value.is_integer()}
 
 
 def of_pattern(pattern: str, file: str, error: MaskLabError) -> str:
