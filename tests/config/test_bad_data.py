@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from masklab.config.sources import expand
 from masklab.corpora import generate
 from masklab.errors import MaskLabError
 from masklab.foreign_tokenizers import renumbered
@@ -308,6 +309,20 @@ def test_brackets_in_the_name_of_a_file_that_is_there_are_brackets(tmp_path, mon
     assert not [note for note in read.notices if "no file matches" in note]
     assert len(generate(read.config.corpora["mine"], "mine", 1)["train"]) == 70
     assert len(build(read.config.tasks["mine"], "mine", 1)[0]["train"]) == 20
+
+
+def test_brackets_in_the_name_of_a_folder_that_is_there_are_brackets(tmp_path, monkeypatch):
+    """Below it all else is as below any other: patterns, and names of files that are not there."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "my [data]"
+    lay_down({}, {f"my [data]/{name}": "" for name in ("a.txt", "b.txt", "x/c.txt")}, tmp_path)
+    for start in (folder, "my [data]"):
+        assert expand(f"{start}/*.txt") == [f"{start}/a.txt", f"{start}/b.txt"]
+        assert expand(f"{start}/**/[bc].txt") == [f"{start}/b.txt", f"{start}/x/c.txt"]
+        assert expand(f"{start}/nosuch.txt") == [f"{start}/nosuch.txt"] and expand(f"{start}/no*.txt") == []
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/c.txt").touch()
+    assert expand("[ab]/*.txt") == ["a/c.txt"] and expand("*.txt") == [] and expand("**/c.txt")[0] == "a/c.txt"
 
 
 def test_a_causal_model_lies_in_the_folder_of_data_as_other_paths_do(tmp_path, monkeypatch):

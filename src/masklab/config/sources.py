@@ -58,12 +58,25 @@ def named(entity) -> list[str]:
 def expand(pattern: str) -> list[str]:
     """Files that a name or glob stands for, sorted; `~` is expanded. The name of a file that is there is no glob."""
     pattern = str(Path(pattern).expanduser())
-    return sorted(glob.glob(pattern, recursive=True)) if is_glob(pattern) else [pattern]
+    if not is_glob(pattern):
+        return [pattern]
+    folder, rest = _parted(pattern)
+    return sorted(glob.glob(os.path.join(glob.escape(folder), rest), recursive=True))
 
 
 def is_glob(pattern: str) -> bool:
-    """Whether a path stands for all that match it: it has a `*`, `?` or `[`, and is not itself there."""
-    return glob.has_magic(pattern) and not os.path.exists(pattern)
+    """Whether a path stands for all that match it: it has a `*`, `?` or `[`, and is not itself there.
+
+    Those in the names of folders that are there are parts of these names.
+    """
+    return glob.has_magic(_parted(pattern)[1]) and not os.path.exists(pattern)
+
+
+def _parted(pattern: str) -> tuple[str, str]:
+    """The folders that a pattern begins with, as far as they are there under these very names, and the rest of it."""
+    parts = Path(pattern).parts
+    there = next((n for n in range(len(parts) - 1, 0, -1) if os.path.isdir(Path(*parts[:n]))), 0)
+    return str(Path(*parts[:there])) if there else "", str(Path(*parts[there:]))
 
 
 def source_files(entity) -> list[str]:
