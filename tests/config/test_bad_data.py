@@ -102,6 +102,7 @@ MISTAKES = {
     "batch": both(text(LONG), model(32)),
     "batch of several": both(text(LONG), several(model(32))),
     "characters": both(text(LONG), model(4, vocab_size=16)),
+    "characters of word pieces": both(text(LONG), model(4, kind="wordpiece", vocab_size=30)),
     "rare characters": both(text(LONG), {"tokenizers": {"mine": {"corpus": "mine", "rarest_character": 1000}}}),
     "jsonl": text({"a.jsonl": lines([{"body": "a text of some words"}])}, files=["a.jsonl"]),
     "json": text({"a.json": "[\n{}\n]"}, files=["a.json"]),

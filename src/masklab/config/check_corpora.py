@@ -172,11 +172,15 @@ def _check_pieces(config, name, texts, held_out) -> list[str]:
         seen = Counter(char for text in read for char in set(text))
         seen.pop(" ", None)
         mark = entry.kind != "wordpiece"  # of a word's beginning
-        characters = mark + sum(lines > held_out for lines in seen.values())
+        trained = {char for char, lines in seen.items() if lines > held_out}
+        # WordPiece has no piece for any blank, and two for all else: at the beginning of a word, and within one
+        characters = mark + len(trained) if mark else 2 * sum(not char.isspace() for char in trained)
         if entry.rarest_character == 1 and characters + SPECIALS > entry.vocab_size:
+            twice = "" if mark else ", each at the beginning of a word and within one,"
             raise MaskLabError(
                 f"config: tokenizers.{tokenizer}.vocab_size: {entry.vocab_size} is too small: the {SPECIALS} special"
-                f" tokens and the characters of {name!r} take {characters + SPECIALS}; raise it, or rarest_character"
+                f" tokens and the characters of {name!r}{twice} take {characters + SPECIALS}; raise it, or"
+                " rarest_character"
             )
         words = {f"\u2581{word}" for text in read for word in text.split(" ") if word}
         if len(words) > MANY or not mark:
