@@ -38,6 +38,13 @@ def test_explosion_is_more_than_half_of_the_window_high():
         assert judge([5, 5, value, 5], limit=None) == 2
 
 
+def test_an_explosion_is_said_where_uniform_guesses_cost_nothing():
+    """As those of a term of one's own may: a distance of distributions."""
+    guard = Guard(2.0, 0.0)
+    guard.accept(1.0)
+    assert guard.fault(3.0, last=True) == "the loss exploded: 3, beside that of uniform guesses (0)"
+
+
 def test_guard_state_goes_on_where_it_was():
     losses = [5] * 9 + [11] * 8 + [5, 11] * 9
     one, other = Guard(2.0, 5.0), Guard(2.0, 5.0)

@@ -29,9 +29,8 @@ class Guard:
             return f"the loss is {loss}"
         recent = [*self.high, self._above(loss, self.limit)][-WINDOW:]
         if sum(recent) > WINDOW / 2 or (last and recent[-1]):
-            return (
-                f"the loss exploded: {loss:.4g}, {loss / self.guess:.1f} x that of uniform guesses ({self.guess:.4g})"
-            )
+            times = f"{loss / self.guess:.1f} x " if self.guess > 0 else "beside "  # a term of one's own may say 0
+            return f"the loss exploded: {loss:.4g}, {times}that of uniform guesses ({self.guess:.4g})"
         return None
 
     def calm(self, loss: float) -> bool:
