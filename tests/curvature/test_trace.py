@@ -18,6 +18,7 @@ from masklab.config.schema import Encoder
 from masklab.curvature import trace
 from masklab.curvature.per_example import SquaredNorms, counted
 from masklab.curvature.width import EXPONENTS, exponent
+from masklab.errors import MaskLabError
 from masklab.models.encoder import MaskedLM
 
 V, T, B = 11, 6, 12
@@ -79,6 +80,11 @@ def test_places_are_uniform_over_sequences_and_their_tokens():
     wanted = {(1, 1): 10000} | {(2, c): 2500 for c in range(1, 5)} | {(4, c): 30000 / 9 for c in range(1, 4)}
     assert counts.keys() == wanted.keys()
     assert chisquare([counts[at] for at in wanted], list(wanted.values())).pvalue > 0.01
+
+
+def test_a_split_of_empty_sequences_has_no_place_to_hide():
+    with pytest.raises(MaskLabError, match=r"^no sequence of the split has a token between"):
+        trace.draw_places(np.array([2, 2]), 10, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("switches", FORMS.values(), ids=FORMS)

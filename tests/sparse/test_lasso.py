@@ -246,6 +246,7 @@ def test_what_cannot_be_coded_is_one_line():
         (bad, 1.0, "row 3 of the vectors to code is not finite"),
         (bad[:2], 0.0, "must be above 0"),
         (bad[:2], -1.0, "must be above 0"),
+        (bad[:2], float("nan"), "penalty nan: must be above 0"),
         (bad[:, :3], 1.0, r"shape \[5, 3\], expected \[n, 4\]"),
         (bad[0], 1.0, r"shape \[4\], expected \[n, 4\] for a dictionary of shape \[4, 6\]"),
     ):

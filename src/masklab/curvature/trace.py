@@ -16,6 +16,7 @@ import torch
 
 from masklab.curvature.per_example import SquaredNorms, along, counted, covers
 from masklab.curvature.width import EXPONENTS, exponent
+from masklab.errors import MaskLabError
 from masklab.models.encoder import MaskedLM
 from masklab.tokenizers import MASK
 
@@ -43,8 +44,14 @@ def random_signs(rng: np.random.Generator, count: int, width: int) -> torch.Tens
 
 
 def draw_places(lengths: np.ndarray, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Sequences with a token inside [CLS] and [SEP], and the column of one such token of each; [count], uniform."""
+    """Sequences with a token inside [CLS] and [SEP], and the column of one such token of each; [count], uniform.
+
+    Raises:
+        MaskLabError: there is none.
+    """
     eligible = np.flatnonzero(lengths > 2)
+    if not len(eligible):
+        raise MaskLabError("no sequence of the split has a token between [CLS] and [SEP] that could be hidden")
     rows = eligible[rng.integers(len(eligible), size=count)]
     return rows, rng.integers(1, lengths[rows] - 1)
 

@@ -92,7 +92,7 @@ def lasso(
         raise MaskLabError(
             f"vectors have shape {list(x.shape)}, expected [n, {d}] for a dictionary of shape [{d}, {k}]"
         )
-    if penalty <= 0:
+    if not penalty > 0:  # nor is a nan
         raise MaskLabError(f"penalty {penalty}: must be above 0")
     x = x.float()
     squares = x.double().square().sum(1)
