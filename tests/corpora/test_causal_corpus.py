@@ -117,6 +117,24 @@ def test_words_are_the_most_frequent_tokens(causal, tables):
         generate(corpus(), "c", 1, model=causal[0].parent / "nothing")
 
 
+def test_weights_that_are_missing_or_broken_are_one_line(tmp_path):
+    """transformers draws at random what a file lacks, and only warns: the words would be those of nothing."""
+    from safetensors.torch import load_file, save_file
+    from transformers import OPTConfig, OPTForCausalLM
+
+    sizes = {"hidden_size": 8, "ffn_dim": 16, "num_hidden_layers": 1, "num_attention_heads": 1}
+    config = OPTConfig(vocab_size=20, max_position_embeddings=16, word_embed_proj_dim=8, **sizes)
+    OPTForCausalLM(config).save_pretrained(tmp_path)
+    assert load_causal(tmp_path)[0].lm_head.weight.shape == (20, 8)  # tied, and so in no file
+    file, name = tmp_path / "model.safetensors", "model.decoder.layers.0.fc1.weight"
+    save_file({key: tensor for key, tensor in load_file(file).items() if key != name}, file, {"format": "pt"})
+    with pytest.raises(MaskLabError, match=f"{tmp_path.name}: has no weights for {name} of its OPTForCausalLM$"):
+        load_causal(tmp_path)
+    file.write_bytes(b"broken")
+    with pytest.raises(MaskLabError, match=f"{tmp_path.name}: no causal language model"):
+        load_causal(tmp_path)
+
+
 def test_any_hugging_face_folder_will_do(english, tmp_path):
     """A GPT-2 with byte-level BPE, whose words know of the space before them; sentences end in a full stop."""
     from tokenizers import ByteLevelBPETokenizer

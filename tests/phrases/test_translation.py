@@ -1,6 +1,9 @@
 """Translations by a tiny encoder-decoder that the test saves to disk: what is forced holds token by token."""
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import FSMTConfig, FSMTForConditionalGeneration
 
 from masklab.errors import MaskLabError
 from masklab.phrases.translation import Translator, edit_distance, paraphrases, tidied
@@ -73,6 +76,33 @@ def test_what_is_no_model_is_one_line(tmp_path):
         with pytest.raises(MaskLabError, match=f"{name}: no translation model") as said:
             Translator(name)
         assert "\n" not in str(said.value)
+
+
+def test_weights_that_are_missing_or_broken_are_one_line(tmp_path):
+    """transformers draws at random what a file lacks, and only warns."""
+    file = save(tmp_path / "there", WORDS, 1) / "model.safetensors"
+    weights = load_file(file)
+    name = "model.decoder.layers.0.fc1.weight"
+    save_file({key: tensor for key, tensor in weights.items() if key != name}, file, {"format": "pt"})
+    with pytest.raises(MaskLabError, match=f"there: has no weights for {name} of its BartForConditionalGeneration$"):
+        Translator(tmp_path / "there")
+    file.write_bytes(b"broken")
+    with pytest.raises(MaskLabError, match="there: no translation model"):
+        Translator(tmp_path / "there")
+
+
+def test_positions_that_are_computed_may_be_missing(tmp_path):
+    """As in the files of facebook/wmt19-en-de, the paper's own model."""
+    file = save(tmp_path / "there", WORDS, 1) / "model.safetensors"
+    sizes = {f"{part}_{size}": n for part in ("encoder", "decoder")
+             for size, n in (("layers", 1), ("attention_heads", 2), ("ffn_dim", 16))}  # fmt: skip
+    words = {"src_vocab_size": 20, "tgt_vocab_size": 20, "langs": ["en", "de"]}
+    model = FSMTForConditionalGeneration(FSMTConfig(d_model=16, max_position_embeddings=40, **words, **sizes))
+    model.save_pretrained(file.parent)
+    kept = {key: tensor for key, tensor in load_file(file).items() if "embed_positions" not in key}
+    save_file(kept, file, {"format": "pt"})
+    read = Translator(file.parent).model.model.encoder.embed_positions.weight
+    assert torch.equal(read, model.model.encoder.embed_positions.weight) and read[2:].any(1).all()
 
 
 def test_edit_distance_and_full_stops():

@@ -7,7 +7,8 @@ is translated ends with the phrase: what stands behind it is left out.
 
 import torch
 
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, in_one_line
+from masklab.jobs.lacking import lacking
 
 BEAMS = 5
 WITHIN = 1.0  # of the best candidate's score
@@ -37,7 +38,11 @@ class Forced:
 
 
 class Translator:
-    """An encoder-decoder with its tokenizer. MaskLabError in one line: there is none of that name, or it is none."""
+    """An encoder-decoder with its tokenizer.
+
+    Raises:
+        MaskLabError: there is none of that name, it is none, it cannot be read or lacks weights.
+    """
 
     def __init__(self, model, device="cpu"):
         import transformers
@@ -48,10 +53,14 @@ class Translator:
         how = {"local_files_only": True, "trust_remote_code": False}  # None: a person would be asked
         try:
             self.tokenizer = AutoTokenizer.from_pretrained(str(model), **how)
-            self.model = AutoModelForSeq2SeqLM.from_pretrained(str(model), **how).eval().to(device)
-        except (OSError, ValueError, KeyError, ImportError) as error:
-            raise MaskLabError(f"{model}: no translation model ({' '.join(str(error).split())[:200]})") from None
-        self.device = device
+            read, found = AutoModelForSeq2SeqLM.from_pretrained(str(model), output_loading_info=True, **how)
+        except Exception as error:  # of any kind: those of the file's own values, of safetensors, of the library
+            if lacking(error):  # memory, rights: no fault of the model
+                raise
+            raise MaskLabError(f"{model}: no translation model ({in_one_line(error, 200)})") from None
+        if missing := [name for name in sorted(found["missing_keys"]) if not _is_computed(read, name)]:
+            raise MaskLabError(f"{model}: has no weights for {missing[0]} of its {type(read).__name__}")
+        self.model, self.device = read.eval().to(device), device
 
     def ids(self, text: str) -> list[int]:
         """Tokens of a text of the target language, without special ones."""
@@ -108,6 +117,11 @@ class Translator:
     def text(self, tokens) -> str:
         """What tokens of the target language say."""
         return self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=True).strip()
+
+
+def _is_computed(model, name: str) -> bool:
+    """Whether a weight that a file lacks is one of sinusoids, as the paper's own models have; others would be drawn."""
+    return "Sinusoidal" in type(model.get_submodule(name.rpartition(".")[0])).__name__
 
 
 def paraphrases(there: Translator, back: Translator, before: list[str], phrases: list[str]) -> list[str | None]:

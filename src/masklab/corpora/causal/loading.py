@@ -2,22 +2,29 @@
 
 from pathlib import Path
 
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, in_one_line
 from masklab.files import fingerprint, sha256
+from masklab.jobs.lacking import lacking
 
 
 def load(model, device="cpu", dtype="float32"):
     """(AutoModelForCausalLM in eval mode on `device`, its AutoTokenizer) of a folder or hub id, whose code is not run.
 
-    MaskLabError in one line if there is none, or if it cannot be read.
+    MaskLabError in one line if there is none, if it cannot be read, or if it lacks weights.
     """
     from transformers import AutoModelForCausalLM
 
     quiet()
     try:
-        causal = AutoModelForCausalLM.from_pretrained(str(model), dtype=dtype, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:  # no such folder or id, no network, no causal model
-        raise MaskLabError(f"{model}: no causal language model ({str(error).strip().splitlines()[0]})") from None
+        causal, found = AutoModelForCausalLM.from_pretrained(
+            str(model), dtype=dtype, trust_remote_code=False, output_loading_info=True
+        )
+    except Exception as error:  # of any kind: no such folder or id, no network, no causal model, broken weights
+        if lacking(error):  # memory, rights: no fault of the model
+            raise
+        raise MaskLabError(f"{model}: no causal language model ({in_one_line(error)})") from None
+    if missing := sorted(found["missing_keys"]):  # which would be drawn at random
+        raise MaskLabError(f"{model}: has no weights for {missing[0]} of its {type(causal).__name__}")
     return causal.eval().to(device), load_tokenizer(model)
 
 
@@ -27,8 +34,8 @@ def load_tokenizer(model):
 
     try:
         return AutoTokenizer.from_pretrained(str(model), trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
-        raise MaskLabError(f"{model}: no tokenizer ({str(error).strip().splitlines()[0]})") from None
+    except Exception as error:  # of any kind: bare ones of the Rust library, too
+        raise MaskLabError(f"{model}: no tokenizer ({in_one_line(error)})") from None
 
 
 def quiet():
