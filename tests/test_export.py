@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 import transformers
@@ -140,6 +141,19 @@ def test_all_checkpoints_are_named_by_millions_of_words_or_by_steps(results, tmp
     same = [(tmp_path / "large" / name / "model.safetensors").read_bytes() for name in ("", found[-1].name)]
     assert same[0] == same[1]
     transformers.AutoModelForMaskedLM.from_pretrained(found[1])
+
+
+def test_sequences_that_are_too_short_to_be_read_count_for_nothing(tmp_path):
+    """Under `count: floor` a line under 7 tokens is in no batch: most lines of speech to children are."""
+    texts = ["oh look", "", "a line of a book that goes on", "a longer line of a book that goes on and on"]
+    write_table(pa.table({"text": texts}), tmp_path / "corpora/c/r2/train.parquet")
+    config = {"replicate": 2, "model": {"corpus": "c", "tokenizer": "t", "batch_size": 10, "masking": {}}}
+    assert words_seen(config, 3, tmp_path) == 30 * (2 + 0 + 8 + 11) / 4, "all that is known without their tokens"
+    (tokens := tmp_path / "tokens/c/r2/t").mkdir(parents=True)
+    np.save(tokens / "train.offsets.npy", np.cumsum([0, 2, 0, 9, 13]))
+    assert words_seen(config, 3, tmp_path) == 30 * (8 + 11) / 2
+    config["model"]["masking"] = {"count": "rounded"}
+    assert words_seen(config, 3, tmp_path) == 30 * (2 + 8 + 11) / 3
 
 
 def test_the_card_is_the_runs_own_record(results, tmp_path):

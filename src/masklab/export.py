@@ -7,14 +7,19 @@ of 2025 calls the revision: `chck_3M` after about three million words, of which 
 """
 
 import functools
+import itertools
+import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pyarrow.compute as pc
 
+from masklab.config.schema import Masking
 from masklab.errors import MaskLabError
 from masklab.files import atomic_folder, read_json, read_table
 from masklab.markdown import escaped
+from masklab.masking import maskable
 from masklab.scores.facts import base
 from masklab.scores.schema import KEY
 from masklab.texts import TextFile
@@ -118,7 +123,8 @@ def _number(step: Path) -> int:
 def words_seen(config: dict, step: int, results) -> float | None:
     """Whitespace-separated words that a model has read by a step, its earlier phases included.
 
-    config: as it stands in masklab.json. A sequence counts with the mean of its corpus, as often as it was read.
+    config: as it stands in masklab.json. A sequence counts, as often as it was read, with the mean of those of its
+    corpus that can be read: under `count: floor` short ones never are. Of all, where their tokens lie there no longer.
     None: there is no folder of results, or the corpus, or that of an earlier phase, no longer lies there or holds no
     readable text.
     """
@@ -136,21 +142,42 @@ def words_seen(config: dict, step: int, results) -> float | None:
     corpus = results / "corpora" / model["corpus"]
     files = [folder / "train.parquet" for folder in (corpus, corpus / f"r{config['replicate']}")]
     file = next((file for file in files if file.is_file()), None)
-    mean = _mean_words(file.resolve(), file.stat().st_mtime_ns) if file else None
+    masking = json.dumps(model.get("masking", {}))
+    mean = _mean_words(file.resolve(), file.stat().st_mtime_ns, _offsets(config, results), masking) if file else None
     return None if mean is None else before + step * model["batch_size"] * mean
 
 
+def _offsets(config: dict, results: Path) -> Path | None:
+    """Where each training sequence of a model begins in its token arrays; None: they lie there no longer."""
+    model, own = config["model"], f"r{config['replicate']}"
+    for of_corpus, of_tokenizer in itertools.product(("", own), repeat=2):  # each may be a replicate's own
+        place = results / "tokens" / model["corpus"] / of_corpus / model["tokenizer"] / of_tokenizer
+        if (file := place / "train.offsets.npy").is_file():
+            return file
+    return None
+
+
 @functools.lru_cache(maxsize=16)
-def _mean_words(path: Path, changed: int) -> float | None:
-    """Words of a text of a corpus, of which an export asks for every checkpoint; changed: when its file was."""
+def _mean_words(path: Path, changed: int, offsets: Path | None, masking: str) -> float | None:
+    """Words of a text of a corpus, of which an export asks for every checkpoint; changed: when its file was.
+
+    offsets: of its tokens; masking: the settings by which sequences are hidden in, as JSON.
+    """
     try:
         texts = TextFile(path)
     except MaskLabError:
         return None
-    words = 0
-    for piece in texts.pieces():
-        words += pc.sum(pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(piece)))).as_py() or 0
-    return words / len(texts) if len(texts) else None
+    words = np.concatenate([np.empty(0, np.int64), *map(_words, texts.pieces())])
+    if offsets is not None and len(lengths := np.diff(np.load(offsets)) + 2) == len(words):
+        words = words[maskable(lengths, Masking(**json.loads(masking)))]
+    return float(words.mean()) if len(words) else None
+
+
+def _words(texts) -> np.ndarray:
+    """Whitespace-separated words of each of some texts, an Arrow array."""
+    texts = pc.utf8_trim_whitespace(texts)
+    counts = pc.list_value_length(pc.utf8_split_whitespace(texts))  # of nothing a word: the empty one
+    return pc.if_else(pc.equal(texts, ""), 0, counts).fill_null(0).to_numpy(zero_copy_only=False)
 
 
 # --- the card -----------------------------------------------------------------
