@@ -300,6 +300,15 @@ def test_the_folder_that_one_is_in_is_no_new_one(tmp_path, monkeypatch):
         export("nosuch", ".")
 
 
+def test_a_model_that_does_not_say_how_it_was_trained_is_not_exported(tmp_path):
+    """As one that was grown from a folder made elsewhere."""
+    (tmp_path / "big").mkdir()
+    for name, said in (("config.json", "{}"), ("model.safetensors", ""), ("masklab.json", '{"grown": {"width": 2}}')):
+        (tmp_path / "big" / name).write_text(said)
+    with pytest.raises(MaskLabError, match="big: was made elsewhere; export is of models that were trained here"):
+        export(str(tmp_path / "big"), tmp_path / "out")
+
+
 def test_what_has_no_latent_logits_is_not_exported_with_them(results, tmp_path):
     with pytest.raises(MaskLabError, match="step-40: has no latent logits"):
         export("phase2@40", tmp_path / "out", results, full_width=True)

@@ -87,7 +87,8 @@ def _steps(reference: str, results: Path) -> tuple[list[Path], Path | None]:
 def _check(step: Path, full_width: bool) -> None:
     if not (step / "model.safetensors").is_file():
         raise MaskLabError(f"{step}: holds no weights; a model without a network cannot be loaded by others")
-    if not (step / "masklab.json").is_file() or "adopted" in read_json(step / "masklab.json"):
+    made = read_json(step / "masklab.json") if (step / "masklab.json").is_file() else {}
+    if "adopted" in made or not {"model", "step", "config"} <= {*made}:  # one grown from a folder says just that
         raise MaskLabError(f"{step}: was made elsewhere; export is of models that were trained here")
     if full_width and not (step / "latent.safetensors").is_file():
         raise MaskLabError(f"{step}: has no latent logits, which stand behind the vocabulary's at full width")
