@@ -7,6 +7,9 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from masklab.files import write_json
 from masklab.jobs.progress import Progress, Rate
 from masklab.jobs.state import locked
 from masklab.jobs.status import table
@@ -41,6 +44,14 @@ def test_every_job_that_has_begun_and_not_ended_is_a_line(tmp_path, monkeypatch)
     assert len({line.index("running") for line in lines if "running" in line}) == 1, "columns are aligned"
     assert len({len(line) for line in lines[1:]}) == 1
     assert table(tmp_path / "empty") == "no job is under way"
+
+
+@pytest.mark.parametrize("file", ["run.json", "models/m/r1/status.json", "jobs/models~m~r1.json"])
+@pytest.mark.parametrize("said", [[1], {}, {"pid": 1, "ended": None}])
+def test_what_another_version_has_left_is_passed_over(said, file, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    write_json(said, tmp_path / "results/state" / file)
+    assert table(tmp_path / "results") == "no job is under way"
 
 
 def test_a_training_that_stopped_itself_is_at_the_step_that_it_speaks_of(tmp_path, monkeypatch):

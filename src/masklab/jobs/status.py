@@ -21,6 +21,9 @@ HEADER = ("job", "is", "done", "loss", "tokens/s", "ETA", "since")
 LEFT = 2  # columns aligned left
 ORDER = ("running", "starting", "queued", "interrupted", "failed")
 REPORT = "stopped.json"  # beside a status file: why training stopped itself
+# What is read of the file of a run, and of a status file.
+OF_RUN = {"pid", "host", "began", "time", "ended", "total", "done", "begun", "failed", "waiting", "eta_seconds"}
+FAR = {"pid", "time", "unit", "done", "total"}
 STOPPED = "stopped by signal"  # what a job says that saved its state and left because it was told to
 
 
@@ -59,9 +62,7 @@ def status(results: Path) -> dict:
         if (said := underway.read(path)) is not None:
             rows[_place(results, said["log"])] = _begun(said, slurm)
     for path in _each(results, f"state/**/{STATUS}"):
-        try:
-            far = read_json(path)
-        except MaskLabError:
+        if (far := _said(path, FAR)) is None:
             continue  # it ended just now
         place = "/".join(part for part in path.parent.relative_to(results).parts if part != "state")
         place = _trainer(place, far, rows)
@@ -88,6 +89,15 @@ def status(results: Path) -> dict:
     return {"runs": runs, "jobs": sorted(listed, key=lambda row: (ORDER.index(row["is"]), row["job"]))}
 
 
+def _said(path, keys) -> dict | None:
+    """What a file says; None where it is gone, or does not say all of this, as one of another version."""
+    try:
+        said = read_json(path)
+    except MaskLabError:
+        return None
+    return said if isinstance(said, dict) and keys <= said.keys() else None
+
+
 def _stopped(path, since) -> int | None:
     """The step at which training stopped itself after its status file was written; None: it did not."""
     report = path.with_name(REPORT)
@@ -109,9 +119,7 @@ def _place(results, log) -> str:
 
 
 def _run(path) -> dict | None:
-    try:
-        run = read_json(path)
-    except MaskLabError:
+    if (run := _said(path, OF_RUN)) is None:
         return None
     lives = run["ended"] is None
     if lives and run["host"] == os.uname().nodename:

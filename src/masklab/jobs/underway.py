@@ -15,6 +15,7 @@ from masklab.files import fingerprint
 from masklab.jobs.locks import lock
 
 FOLDER = "state/jobs"
+SAID = {"rule", "log", "began", "pid", "host", "slurm_job"}  # at the least
 LONGEST = 200  # bytes of such a name; file systems allow 255
 
 
@@ -33,10 +34,12 @@ def path_of(log) -> Path:
 
 
 def read(path) -> dict | None:
-    """What a job says of itself, None where there is nothing; `active`: whether it runs."""
+    """What a job says of itself; None where there is nothing, or what another version says; `active`: does it run."""
     try:
         with open(path, "r+", encoding="utf-8") as file:
             said = json.loads(file.read())
+            if not isinstance(said, dict) or not said.keys() >= SAID:
+                return None
             try:
                 active = not lock(file) and _lives(said)
             except OSError:
