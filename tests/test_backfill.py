@@ -13,7 +13,7 @@ from masklab.jobs.backfill import backfill
 from masklab.jobs.code import Code
 from masklab.jobs.provenance import Record
 
-CORPUS = "results/corpora/c/train.parquet"
+CORPUS, RECORD = "results/corpora/c/train.parquet", "results/made/tokens/c/t.json"
 CODE = Code.of({"workflow/scripts/tokens.py": "12ab"})
 
 
@@ -57,6 +57,8 @@ def test_what_its_record_still_describes_enters_under_its_jobs_key(results):
         (lambda: os.remove("results/tokens/c/t/train.ids.npy"), "no longer whole"),
         (lambda: _edit(finished=False), "not finished"),
         (lambda: _edit(versions=None), "no record of this version"),
+        (lambda: _edit(code=None), "no record of this version"),
+        (lambda: write_json([1], RECORD), "no record of this version"),
     ],
 )  # fmt: skip
 def test_what_is_not_as_its_record_says_stays_out(results, harm, reason):
@@ -81,8 +83,7 @@ def test_a_model_without_one_of_its_checkpoints_stays_out(results):
 
 
 def _edit(**facts):
-    path = "results/made/tokens/c/t.json"
-    write_json({key: value for key, value in (read_json(path) | facts).items() if value is not None}, path)
+    write_json({key: value for key, value in (read_json(RECORD) | facts).items() if value is not None}, RECORD)
 
 
 def test_an_artifact_of_other_versions_keeps_their_key(results):

@@ -45,7 +45,8 @@ def _added(root, file) -> str | None:
         finished, then = record["finished"], record.get("vouched", record)
         versions = record["versions"] if finished else {}
         made = then.get("time", record["ended"])
-    except (MaskLabError, KeyError):
+        config, code, inputs = then["config"], Code.of(then["code"]), then["inputs"] if finished else {}
+    except (MaskLabError, KeyError, TypeError, AttributeError):
         return "no record of this version"
     if rule not in store.RULES:
         return ""
@@ -61,10 +62,9 @@ def _added(root, file) -> str | None:
         return "no longer whole"
     if any(path.stat().st_mtime > made + SLACK for path in files):
         return "written to since it was made"
-    if not all(Path(path).exists() and input_mark(path) == mark for path, mark in then["inputs"].items()):
+    if not all(Path(path).exists() and input_mark(path) == mark for path, mark in inputs.items()):
         return "made from something else than lies there now"
-    code, inputs = Code.of(then["code"]), list(then["inputs"])
-    entry = store.entry(rule, names, then["config"], code, inputs, versions)
+    entry = store.entry(rule, names, config, code, list(inputs), versions)
     if entry is None or entry.there:
         return ""
     if not _has_weights(rule, folder):
