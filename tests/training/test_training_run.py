@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import re
 
 import pytest
 from runs import make_run
@@ -32,6 +33,9 @@ def test_a_run_comes_back_from_json(english, tiny_encoder, tmp_path):
     [
         ({"stepz": 3}, "stepz: unknown key; allowed: name, seed"),
         ({"tokens": None}, "tokens: missing"),
+        ({"phase": "a"}, r"phase: must be a whole number \(got 'a'\)"),
+        ({"tasks": [1]}, r"tasks: must be a mapping of names to folders \(got \[1\]\)"),
+        ({"output": 5}, r"output: must be text \(got 5\)"),
         ({"objective": {"mlm": -1}}, "objective.mlm.weight: input should be greater than or equal to 0"),
     ],
 )
@@ -42,7 +46,7 @@ def test_a_wrong_file_is_one_line_and_status_1(english, tiny_encoder, tmp_path, 
     with pytest.raises(MaskLabError, match=message):
         read_run(path)
     assert main([str(path)]) == 1
-    assert f"error: {path}: {message}" in caplog.text
+    assert re.search(f"error: {path}: {message}", caplog.text)
 
 
 MINE = """

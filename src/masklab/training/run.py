@@ -75,6 +75,10 @@ class Run:
 ENTITIES = {"model": Model, "encoder": Encoder, "objective": Objective, "dictionary_config": Dictionary}
 PATHS = ("tokens", "tokenizer", "output", "state", "init", "teacher", "dictionary", "codes", "embeddings")
 
+KINDS = dict.fromkeys((*PATHS, "name", "device"), (str, "text"))
+KINDS |= dict.fromkeys(("seed", "replicate", "phase"), (int, "a whole number"))
+KINDS |= {"tasks": (dict, "a mapping of names to folders"), "code": (list, "a list of files")}
+
 
 def write_run(run: Run, path) -> None:
     """Write a run as JSON, paths absolute: what `python -m masklab.training <path>` starts, from any folder."""
@@ -110,6 +114,9 @@ def read_run(path) -> Run:
     for key, required in fields.items():
         if required and values.get(key) is None:
             raise MaskLabError(f"{path}: {key}: missing")
+    for key, (kind, wanted) in KINDS.items():
+        if values.get(key) is not None and type(values[key]) is not kind:
+            raise MaskLabError(f"{path}: {key}: must be {wanted} (got {values[key]!r})")
     values["code"] = tuple(map(Path, values.get("code") or ()))
     for file in values["code"]:
         if not file.is_file():
