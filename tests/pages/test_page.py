@@ -350,6 +350,15 @@ def test_everything_in_a_wing_has_a_caption():
         assert study.question.endswith("?") and study.scale.startswith("toy: ")
 
 
+def test_a_figure_of_ones_own_that_is_too_large_stops_no_page(tmp_path, monkeypatch):
+    from masklab.pages.thumbnails import thumbnail
+
+    Image.new("RGB", (30, 30)).save(tmp_path / "f.png")
+    assert thumbnail(tmp_path / "f.png")[1:] == (30, 30)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)  # an error from twice as many on
+    assert thumbnail(tmp_path / "f.png") is None
+
+
 def test_a_thumbnail_keeps_the_colours_of_curves(tmp_path):
     from masklab.pages.thumbnails import thumbnail
     from masklab.report.style import COLORS

@@ -7,13 +7,13 @@ WIDTH, COLOURS = 880, 256  # twice as wide as they are shown; with fewer colours
 
 
 def thumbnail(path) -> tuple[str, int, int] | None:
-    """(data URI, width, height) of a PNG; None if it is not there or no image."""
+    """(data URI, width, height) of a PNG; None if it is not there, no image, or larger than PIL takes for sound."""
     from PIL import Image
 
     try:
         with Image.open(path) as file:
             image = file.convert("RGB")
-    except OSError:  # no file, or one that PIL makes nothing of
+    except (OSError, Image.DecompressionBombError):  # no file, or one that PIL makes nothing of
         return None
     width = min(WIDTH, image.width)
     height = max(1, round(image.height * width / image.width))
