@@ -5,6 +5,7 @@ again, without the other jobs start cold (`masklab.jobs.warm`).
 """
 
 import ctypes
+import functools
 import signal
 import sys
 
@@ -52,3 +53,15 @@ def can_end_with() -> bool:
 def end_with() -> bool:
     """Have the kernel kill this process when the one that forked it ends; returns whether it will."""
     return can_end_with() and ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL) == 0
+
+
+@functools.cache
+def parallel():
+    """`GOMP_parallel(function, data, threads, flags)` of the OpenMP library that torch computes with, None where
+    there is none: `function(data)` in each of `threads` threads of its pool, this one among them."""
+    try:
+        found = ctypes.CDLL(None).GOMP_parallel  # torch opens its library for all to see
+    except (OSError, AttributeError, TypeError):
+        return None
+    found.argtypes, found.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
+    return found

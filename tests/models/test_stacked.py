@@ -7,7 +7,7 @@ from masklab.models import batched
 from masklab.models.dropout import keep_mask
 from masklab.models.encoder import MaskedLM
 from masklab.models.stacked import grid, supports
-from masklab.models.stacked.dropout import keep_masks, sites
+from masklab.models.stacked.dropout import keeps, mask, sites
 from masklab.models.stacked.encoder import StackedEncoder
 from masklab.models.stacked.parameters import StackedParameters
 
@@ -66,7 +66,7 @@ def test_every_copy_has_the_states_and_gradients_of_its_model_alone(positions, p
     parameters, together = stacked(alone, config, first)
     ids, lengths = batch(shapes)
     own = [sites(config, *shape, first) for shape in shapes]
-    keep = keep_masks(range(len(shapes)), own, p) if p else None
+    keep = keeps(range(len(shapes)), own, p) if p else None
     states = together.forward(ids, lengths, keep, pack=pack).unflatten(1, (ids.shape[1], -1))  # [S, B, T or 1, H]
     assert (together.shape.places is not None) == pack
     weights = torch.randn(states.shape, generator=torch.Generator().manual_seed(9))
@@ -95,15 +95,15 @@ def test_every_copy_has_the_states_and_gradients_of_its_model_alone(positions, p
 @pytest.mark.parametrize("other", [[(7, 5), (2, 3, 3)], [(3, 5), (2, 3, 7)]], ids=["different", "equal"])
 def test_masks_are_those_of_a_model_alone(other):
     shapes = [[(3, 5), (2, 3, 7)], other, [(3, 5), (2, 3, 7)]]
-    masks = keep_masks([7, 8, 7], shapes, 0.3)
-    assert [tuple(mask.shape) for mask in masks] == [(3, other[0][0], 5), (3, 2, 3, 7)]
+    masks = [mask(keep) for keep in keeps([7, 8, 7], shapes, 0.3)]
+    assert [tuple(kept.shape) for kept in masks] == [(3, other[0][0], 5), (3, 2, 3, 7)]
     for copy, (seed, own) in enumerate(zip([7, 8, 7], shapes, strict=True)):
         torch.manual_seed(seed)
-        for mask, shape in zip(masks, own, strict=True):
-            start = (mask.shape[1] - shape[0]) // 2 if len(shape) == 2 else 0  # distances are centred
-            place = mask[(copy, slice(start, start + shape[0]), *map(slice, shape[1:]))]
+        for kept, shape in zip(masks, own, strict=True):
+            start = (kept.shape[1] - shape[0]) // 2 if len(shape) == 2 else 0  # distances are centred
+            place = kept[(copy, slice(start, start + shape[0]), *map(slice, shape[1:]))]
             assert torch.equal(place, keep_mask(shape, 0.3))
-            assert mask[copy].sum() == place.sum()
+            assert kept[copy].sum() == place.sum()
 
 
 def test_steps_equal_torchs_adamw_of_each_copy_alone():

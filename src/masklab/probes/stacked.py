@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from masklab.models.stacked.dropout import keep_masks, sites
+from masklab.models.stacked.dropout import keeps, mask, sites
 from masklab.models.stacked.encoder import StackedEncoder
 from masklab.models.stacked.parameters import StackedParameters
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient, low
@@ -43,7 +43,7 @@ class StackedClassifier:
         self.encoder = StackedEncoder(parameters, config, self.first)
 
     def forward(self, ids, lengths, keep=None):
-        """Logits [S, B, classes] of ids [S, B, T] and lengths [S, B]; keep: masks of `self.sites`."""
+        """Logits [S, B, classes] of ids [S, B, T] and lengths [S, B]; keep: dropout of `self.sites`."""
         states = self.encoder.forward(ids, lengths, keep and keep[:-1], pack=True)
         self.weights = None
         if not self.first:
@@ -52,7 +52,7 @@ class StackedClassifier:
             states = (states.view(*ids.shape, -1) * self.weights).sum(2)
         inner = affine(states, *self.parameters.pair("dense"))
         active = torch.tanh(inner) if self.config.positions == "absolute" else F.gelu(inner)
-        kept = None if keep is None else keep[-1].flatten(1, 2)
+        kept = None if keep is None else mask(keep[-1]).flatten(1, 2)
         pooled = active if kept is None else active * kept
         self.saved = states, inner, active, kept, pooled
         return affine(pooled, *self.parameters.pair("classifier"))
@@ -70,7 +70,7 @@ class StackedClassifier:
         self.encoder.backward(g if self.first else (g[:, :, None] * self.weights).flatten(1, 2))
 
     def sites(self, size: int, length: int) -> list[tuple]:
-        """Shapes of one copy's dropout masks for a batch of `size` rows of `length` tokens."""
+        """Shapes of one copy's dropout for a batch of `size` rows of `length` tokens."""
         return [*sites(self.config, size, length, self.first), (size, 1, self.config.hidden)]
 
 
@@ -141,7 +141,7 @@ class Together:
         if self.config.dropout:
             longest = [int(train.lengths[chosen].max()) for chosen in rows]
             shapes = [model.sites(*shape) for shape in zip(counts, longest, strict=True)]
-            keep = keep_masks([course.dropout_seed(step) for course in courses], shapes, self.config.dropout)
+            keep = keeps([course.dropout_seed(step) for course in courses], shapes, self.config.dropout)
         with torch.inference_mode(), low(self.low):
             g = torch.softmax(model.forward(ids, lengths, keep), -1)
             g.scatter_add_(2, labels[..., None], g.new_full((), -1.0).expand(*labels.shape, 1))

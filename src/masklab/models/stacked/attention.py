@@ -9,8 +9,10 @@ import math
 import torch
 
 from masklab.inside_torch import softmax_backward
+from masklab.kernels.attention import LANES, Layout, attend, attend_backward
 from masklab.models.attention import short_softmax
 from masklab.models.batched import library
+from masklab.models.stacked.dropout import mask as dropout_mask
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient
 
 
@@ -60,7 +62,10 @@ class Attention:
         g = x.new_empty(len(x), rows, self.heads, len(gradients), self.width)
         for number, each in enumerate(gradients):
             g[:, :, :, number] = each.reshape(len(x), self.heads, rows, self.width).transpose(1, 2)
-        g = shape.pack(g.flatten(2))
+        return self._project_backward(shape.pack(g.flatten(2)), part, x)
+
+    def _project_backward(self, g, part, x):
+        """Gradient of x, given that of the rows `part`, [S, N, c]; writes the projection's."""
         weight = self.weight[:, :, part].flatten(1, 2)
         whole = part == slice(None)
         weight_gradient = self.weight_gradient.flatten(1, 2) if whole else torch.empty_like(weight)
@@ -99,11 +104,14 @@ class AbsoluteAttention(Attention):
     def __init__(self, parameters, name: str, config):
         super().__init__(parameters, name, config)
         self.place_bias(parameters, name)
+        self.compiled = self.width % LANES == 0
 
     def forward(self, x, shape, mask, keep, relative=None, chosen=None):
-        """mask [S, B, T] or None is added to scores; keep: iterator, next mask [S, n, B, M, >= T] or None."""
-        copies, size, length = shape
+        """mask [S, B, T] or None is added to scores; keep: iterator, next that of [S, n, B, M, >= T] or None."""
         keep = next(keep)
+        if self.compiled and relative is None:
+            return self._forward(x, shape, keep, chosen)
+        keep, (copies, size, length) = dropout_mask(keep), shape
         q, k, v = self.project(x, shape, chosen)
         with faster(q, k, copies):
             scores = product(q, k.mT, self.scale).view(copies, self.heads, size, -1, length)
@@ -118,14 +126,46 @@ class AbsoluteAttention(Attention):
 
     def backward(self, g, dx):
         """Add to dx [S, N, H] the gradient of x, given that of the context."""
-        x, q, k, v, weights, kept, keep, shape, relative, chosen = self.saved
-        self.saved = None  # memory for what comes next
+        saved, self.saved = self.saved, None  # memory for what comes next
+        if isinstance(saved[1], Layout):
+            return self._backward(g, dx, *saved)
+        x, q, k, v, weights, kept, keep, shape, relative, chosen = saved
         g = self.heads_first(g, shape)
         with faster(q, k, shape[0]):
             dscores, dq, dk, dv = self.scores_backward(g, q, k, v, weights, kept, keep)
         if relative is not None:
             relative.add_gradient(dscores.view(shape[0], self.heads, shape[1], -1, shape[2]), chosen)
-        self.project_backward(dq, dk, dv, x, dx, shape, chosen)
+        return self.project_backward(dq, dk, dv, x, dx, shape, chosen)
+
+    def _forward(self, x, grid, keep, chosen):
+        """`forward` by the compiled loop, which reads the projections as they lie."""
+        copies, size, length = grid
+        if chosen is None:
+            parts = [(slice(None), x)]
+            queries, q_starts = length, grid.starts
+        else:
+            asked = x.flatten(0, 1).index_select(0, chosen.slots).view(copies, -1, x.shape[2])
+            parts = [(slice(self.width), asked), (slice(self.width, None), x)]
+            queries, q_starts = chosen.width, torch.arange(0, copies * size * chosen.width, chosen.width)
+        read = [affine(own, *self._of(part)) for part, own in parts]
+        own = chosen is None and grid.places is not None
+        layout = Layout(copies, size, queries, length, grid.lengths, q_starts, grid.starts, own)
+        context, weights = attend(read[0], read[-1], layout, self.heads, self.scale, keep)
+        self.saved = parts, layout, read, weights, keep, chosen
+        return context
+
+    def _of(self, part):
+        """Rows `part` of every head's weights and biases, [S, c, H] and [S, c]."""
+        return self.weight[:, :, part].flatten(1, 2), self.bias[:, :, part].flatten(1, 2)
+
+    def _backward(self, g, dx, parts, layout, read, weights, keep, chosen):
+        gradients = attend_backward(g, read[0], read[-1], weights, layout, self.heads, self.scale, keep)
+        for (part, own), given in zip(parts, gradients, strict=False):
+            back = self._project_backward(given, part, own)
+            if own is parts[-1][1]:
+                dx += back
+            else:
+                dx.view(-1, dx.shape[2]).index_add_(0, chosen.slots, back.flatten(0, 1))
 
 
 class FirstAbsoluteAttention(AbsoluteAttention):
@@ -148,7 +188,7 @@ class FirstAbsoluteAttention(AbsoluteAttention):
         weights = softmax(scores, None if mask is None else mask[:, :, None]).view(-1, self.heads, length)
         kept = weights
         if keep is not None:
-            keep = keep[:, :, :, 0, :length].transpose(1, 2).reshape(weights.shape)
+            keep = dropout_mask(keep)[:, :, :, 0, :length].transpose(1, 2).reshape(weights.shape)
             kept = weights * keep
         total = kept.sum(-1).view(copies, size, self.heads, 1).transpose(1, 2)
         z = torch.bmm(kept, x).view(copies, size, self.heads, -1).transpose(1, 2)  # [S, n, B, H]

@@ -9,6 +9,7 @@ import torch
 
 from masklab.models.positions import shift
 from masklab.models.stacked.attention import Attention, faster, product, softmax
+from masklab.models.stacked.dropout import mask as dropout_mask
 
 
 class Distances:
@@ -45,7 +46,7 @@ class DisentangledAttention(Attention):
         q_bias, _, v_bias = self.bias.chunk(3, -1)
         q_bias.copy_(self.q_bias[0].view_as(q_bias))
         v_bias.copy_(self.v_bias[0].view_as(v_bias))
-        keep_relative = next(keep)
+        keep_relative = dropout_mask(next(keep))
         rows = relative.rows if keep_relative is None else relative.rows * keep_relative
         keys = self._by_head(torch.bmm(rows, self.keys[0].mT))  # [S n, R, d]
         (weight, bias), _ = self.queries
@@ -56,7 +57,7 @@ class DisentangledAttention(Attention):
             scores = product(q, k.mT, self.scale).add_(self.terms(q, k, keys, queries, length))
         scores = scores.view(copies, self.heads, size, -1, length)
         weights = softmax(scores, None if mask is None else mask[:, None, :, None]).flatten(0, 2)
-        keep = next(keep)
+        keep = dropout_mask(next(keep))
         kept = weights if keep is None else weights * keep[..., :length].reshape(weights.shape)
         self.saved = x, q, k, v, keys, queries, rows, keep_relative, relative, weights, kept, keep, shape, chosen
         with faster(q, k, copies):

@@ -6,8 +6,9 @@ S copies, B rows, T length, N = B T, H width
 import itertools
 
 import torch
-from torch.nn import functional as F
 
+from masklab.kernels.bits import Keep
+from masklab.kernels.rows import add_norm, add_norm_backward, drop_, gelu, gelu_backward_
 from masklab.models.stacked.attention import AbsoluteAttention, FirstAbsoluteAttention
 from masklab.models.stacked.bias import Bias
 from masklab.models.stacked.chosen import First, Masked
@@ -29,26 +30,26 @@ class StackedEncoder:
     """`MaskedLM.encode` of every copy, at all positions, at the first of each row or at masked ones.
 
     parameters: `StackedParameters` that hold the encoder's, named as in `MaskedLM` after `prefix`; the token
-    embeddings are its table. first: at the first position of each row, by an attention of its own. apart: as `Norm`.
+    embeddings are its table. first: at the first position of each row, by an attention of its own.
     """
 
-    def __init__(self, parameters, config, first: bool, prefix: str = "encoder.", apart: bool = False):
+    def __init__(self, parameters, config, first: bool, prefix: str = "encoder."):
         self.parameters, self.prefix, self.config, self.first = parameters, prefix, config, first
         name, eps = f"{prefix}embeddings.norm", config.eps
-        self.norm = Norm(parameters, name, eps, apart) if config.embedding_norm else None
+        self.norm = Norm(parameters, name, eps) if config.embedding_norm else None
         everywhere, from_first = ATTENTION[config.positions]
         kinds = [everywhere] * (config.layers - first) + [from_first] * first
-        self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config, kind, apart) for i, kind in enumerate(kinds)]
-        self.final_norm = Norm(parameters, f"{prefix}final_norm", eps, apart) if config.norm == "pre" else None
+        self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config, kind) for i, kind in enumerate(kinds)]
+        self.final_norm = Norm(parameters, f"{prefix}final_norm", eps) if config.norm == "pre" else None
 
     def forward(self, ids, lengths, keep=None, masked=None, pack: bool = False):
         """ids [S, B, T] padded on the right, lengths [S, B] -> [S, B, H], [S, N, H] or, at K tokens, [S, K, H].
 
-        keep: dropout masks in the order of `dropout.sites`; None: no dropout. masked: a `chosen.Masked`. pack: work on
+        keep: dropout in the order of `dropout.sites`; None: none. masked: a `chosen.Masked`. pack: work on
         packed tokens where that pays; `backward` then asks for a gradient that is 0 at padding.
         """
         copies, size, length = ids.shape
-        self.shape = grid = Grid.packed(ids.shape, lengths) if pack else Grid(ids.shape)
+        self.shape = grid = Grid.of(ids.shape, lengths, pack)
         keep = itertools.repeat(None) if keep is None else iter(keep)
         values, width = self.parameters.values, self.parameters.width
         first_rows = torch.arange(copies, device=ids.device) * (values.shape[1] // width)
@@ -67,29 +68,29 @@ class StackedEncoder:
             self.relative = kind(self.parameters, name, length, self.config)
         x = x if self.norm is None else self.norm.forward(x)
         self.kept = _rows(next(keep), grid)
-        x = x if self.kept is None else x * self.kept
+        x = x if self.kept is None else drop_(x, self.kept)
         padding = torch.arange(length, device=ids.device) >= lengths[..., None]
         mask = torch.zeros(padding.shape, device=ids.device).masked_fill_(padding, LOWEST) if padding.any() else None
         chosen = First(self.shape) if self.first else masked
         for block in self.blocks[:-1]:
             x = block.forward(x, grid, mask, keep, self.relative)
         if self.first:  # which looks at places of the grid
-            x, grid = grid.unpack(x), Grid(grid)
+            x, grid = grid.unpack(x), Grid.of(grid, lengths)
         x = self.blocks[-1].forward(x, grid, mask, keep, self.relative, chosen)
-        x = x if self.final_norm is None else self.final_norm.forward(x, masked and masked.own)
+        x = x if self.final_norm is None else self.final_norm.forward(x, counts=masked and masked.own)
         return x if self.first else grid.unpack(x)
 
     def backward(self, g, add: bool = False) -> None:
         """Write the gradients of all parameters, given that of the result; add: to that of the token embeddings."""
         grid = self.shape
         g = g if self.first else grid.pack(g)
-        g = g if self.final_norm is None else self.final_norm.backward(g)
+        g = g if self.final_norm is None else self.final_norm.backward(g)[0]
         g = self.blocks[-1].backward(g)
         g = grid.pack(g) if self.first else g
         for block in reversed(self.blocks[:-1]):
             g = block.backward(g)
-        g = g if self.kept is None else g.mul_(self.kept)
-        g = g if self.norm is None else self.norm.backward(g)
+        g = g if self.kept is None else drop_(g, self.kept)
+        g = g if self.norm is None else self.norm.backward(g)[0]
         copies, size, length = grid
         if self.relative is not None:
             self.relative.write()
@@ -111,109 +112,88 @@ class StackedEncoder:
 
 
 class Norm:
-    """Layer norm of x [S, N, H] with weight and bias [S, H]; remembers what its gradient needs.
+    """Layer norm with weight and bias [S, H] of what dropout leaves of x [S, N, H], added to a residual stream.
 
-    apart: each copy by itself, so that it has the very numbers of a copy alone, whatever number of them there is.
+    Remembers what its gradient needs. counts: how many first rows of each copy count, None: all.
     """
 
-    def __init__(self, parameters, name: str, eps: float, apart: bool = False):
-        self.eps, self.apart = eps, apart
+    def __init__(self, parameters, name: str, eps: float):
+        self.eps = eps
         self.weight, self.bias = parameters.pair(name)
         self.gradients = parameters.gradient_pair(name)
 
-    def forward(self, x, rows=None):
-        """rows: how many first rows of each copy count, where copies are apart; the others become zeros."""
-        if self.apart:
-            rows = [x.shape[1]] * len(x) if rows is None else rows
-            found = [
-                torch.native_layer_norm(own[:count], own.shape[1:], weight, bias, self.eps)
-                for own, count, weight, bias in zip(x, rows, self.weight, self.bias, strict=True)
-            ]
-            self.saved = x, [each[1:] for each in found]
-            return stacked([each[0] for each in found], x)
-        width, alone = x.shape[-1:], len(x) == 1  # one copy: torch's kernel applies weight and bias as well
-        given = (self.weight[0], self.bias[0]) if alone else (None, None)
-        y, mean, scale = torch.native_layer_norm(x, width, *given, self.eps)
-        self.saved = x, y, mean, scale
-        return y if alone else torch.addcmul(self.bias[:, None], y, self.weight[:, None])
+    def forward(self, x, residual=None, bias=None, keep=None, counts=None):
+        """The norm of s = residual + dropout(x + bias [S, H]), which is written to x."""
+        y, moments = add_norm(x, self.weight, self.bias, self.eps, residual, bias, keep, counts)
+        self.saved = x, moments, keep, counts
+        return y
 
-    def backward(self, g):
-        saved, self.saved = self.saved, None  # memory for what comes next
-        return self._backward_apart(g, *saved) if self.apart else self._backward(g, *saved)
+    def backward(self, g, bias_gradient=None, **others):
+        """Gradients of the residual and of x; writes those of the parameters, and of the bias [S, H].
 
-    def _backward_apart(self, g, x, found):
-        width, backs = x.shape[-1:], []
-        for copy, (mean, scale) in enumerate(found):
-            given = x[copy, : len(mean)], width, mean, scale, self.weight[copy], self.bias[copy], [True, True, True]
-            back, *parts = torch.ops.aten.native_layer_norm_backward(g[copy, : len(mean)], *given)
-            backs.append(back)
-            for gradient, part in zip(self.gradients, parts, strict=True):
-                gradient[copy] = part
-        return stacked(backs, x)
-
-    def _backward(self, g, x, y, mean, scale):
-        width = x.shape[-1:]
-        weight_gradient, bias_gradient = self.gradients
-        if len(x) == 1:
-            given = (self.weight[0], self.bias[0], [True, True, True])
-            input_gradient, weight, bias = torch.ops.aten.native_layer_norm_backward(g, x, width, mean, scale, *given)
-            weight_gradient.copy_(weight)
-            bias_gradient.copy_(bias)
-            return input_gradient
-        torch.sum(g * y, 1, out=weight_gradient)
-        torch.sum(g, 1, out=bias_gradient)
-        given = (None, None, [True, False, False])
-        return torch.ops.aten.native_layer_norm_backward(g * self.weight[:, None], x, width, mean, scale, *given)[0]
+        others: `more`, `beside` of `add_norm_backward`.
+        """
+        (s, moments, keep, counts), self.saved = self.saved, None  # memory for what comes next
+        into = (*self.gradients, bias_gradient)
+        return add_norm_backward(g, s, moments, self.weight, into, keep, counts, **others)
 
 
 class Block:
     """One encoder block; `attending` is one of `ATTENTION`."""
 
-    def __init__(self, parameters, name: str, config, attending, apart: bool = False):
-        self.parameters, self.name, self.pre = parameters, name, config.norm == "pre"
+    def __init__(self, parameters, name: str, config, attending):
+        self.parameters, self.pre = parameters, config.norm == "pre"
         self.attention = attending(parameters, f"{name}.attention", config)
-        self.attention_norm = Norm(parameters, f"{name}.attention_norm", config.eps, apart)
-        self.ffn_norm = Norm(parameters, f"{name}.ffn_norm", config.eps, apart)
+        self.attention_norm = Norm(parameters, f"{name}.attention_norm", config.eps)
+        self.ffn_norm = Norm(parameters, f"{name}.ffn_norm", config.eps)
+        self.out, self.ffn_in, self.ffn_out = (
+            (*parameters.pair(f"{name}.{part}"), *parameters.gradient_pair(f"{name}.{part}"))
+            for part in ("out", "ffn_in", "ffn_out")
+        )
 
     def forward(self, x, shape, mask, keep, relative=None, chosen=None):
         """x [S, N, H] -> the same, or what `chosen` takes of it.
 
-        keep: an iterator over the dropout masks of attention, output, ffn; relative: what attention is given of
+        keep: an iterator over the dropout of attention, output, ffn; relative: what attention is given of
         distances; chosen: positions that the block is asked for (`models.stacked.chosen`), None: all.
         """
         normed = self.attention_norm.forward(x) if self.pre else x
         asked = chosen if isinstance(chosen, Masked) else None  # attention from first positions is a class of its own
         context = self.attention.forward(normed, shape, mask, keep, relative, asked)
         residual, context = (x, context) if chosen is None else (chosen.take(x), chosen.spread(context))
-        rows, pair = asked and asked.own, self.parameters.pair
-        kept = _rows(next(keep), shape)
-        y = dropped(residual, affine(context, *pair(f"{self.name}.out"), rows), kept)
+        rows = asked and asked.own
+        stream = affine(context, self.out[0], None, rows)
+        norm = self.ffn_norm if self.pre else self.attention_norm
+        read = norm.forward(stream, residual, self.out[1], _rows(next(keep), shape), rows)
+        inner = affine(read, self.ffn_in[0], None, rows)
+        active = gelu(inner, self.ffn_in[1], rows)
+        z, kept = affine(active, self.ffn_out[0], None, rows), _rows(next(keep), shape)
+        self.saved = normed.shape, context, read, inner, active, kept, chosen, rows
         if not self.pre:
-            y = self.attention_norm.forward(y, rows)
-        read = self.ffn_norm.forward(y, rows) if self.pre else y
-        inner = affine(read, *pair(f"{self.name}.ffn_in"), rows)
-        active = F.gelu(inner)
-        kept_ffn = _rows(next(keep), shape)
-        z = dropped(y, affine(active, *pair(f"{self.name}.ffn_out"), rows), kept_ffn)
-        self.saved = normed.shape, context, kept, read, inner, active, kept_ffn, chosen, rows
-        return z if self.pre else self.ffn_norm.forward(z, rows)
+            return self.ffn_norm.forward(z, read, self.ffn_out[1], kept, rows)
+        z.add_(self.ffn_out[1][:, None])
+        return (z if kept is None else drop_(z, kept)).add_(stream)
 
     def backward(self, g):
         """Gradient of x, given that of the result."""
-        whole, context, kept, read, inner, active, kept_ffn, chosen, rows = self.saved
+        whole, context, read, inner, active, kept, chosen, rows = self.saved
         self.saved = None  # memory for what comes next
-        pair, gradients = self.parameters.pair, self.parameters.gradient_pair
-        g = g if self.pre else self.ffn_norm.backward(g)
-        dz = g if kept_ffn is None else g * kept_ffn
-        affine_gradients(dz, active, *gradients(f"{self.name}.ffn_out"), rows)
-        dinner = input_gradient(dz, pair(f"{self.name}.ffn_out")[0], rows)
-        torch.ops.aten.gelu_backward.grad_input(dinner, inner, grad_input=dinner)
-        affine_gradients(dinner, read, *gradients(f"{self.name}.ffn_in"), rows)
-        dread = input_gradient(dinner, pair(f"{self.name}.ffn_in")[0], rows)
-        g = g + self.ffn_norm.backward(dread) if self.pre else self.attention_norm.backward(dread.add_(g))
-        dy = g if kept is None else g * kept
-        affine_gradients(dy, context, *gradients(f"{self.name}.out"), rows)
-        dcontext = input_gradient(dy, pair(f"{self.name}.out")[0], rows)
+        if self.pre:
+            dz = g if kept is None else drop_(g.clone(), kept)
+            torch.sum(dz, 1, out=self.ffn_out[3])
+        else:
+            g, dz = self.ffn_norm.backward(g, self.ffn_out[3])
+        affine_gradients(dz, active, self.ffn_out[2], None, rows)
+        dinner = input_gradient(dz, self.ffn_out[0], rows)
+        gelu_backward_(dinner, inner, self.ffn_in[1], self.ffn_in[3], rows)
+        affine_gradients(dinner, read, self.ffn_in[2], None, rows)
+        dread = input_gradient(dinner, self.ffn_in[0], rows)
+        if self.pre:
+            g, dy = self.ffn_norm.backward(dread, self.out[3], beside=g)
+        else:
+            g, dy = self.attention_norm.backward(dread, self.out[3], more=g)
+        affine_gradients(dy, context, self.out[2], None, rows)
+        dcontext = input_gradient(dy, self.out[0], rows)
         if chosen is not None:
             g, dcontext = chosen.put(g), chosen.gather(dcontext)
         if not self.pre:
@@ -221,26 +201,9 @@ class Block:
             return g
         normed = g.new_zeros(whole)
         self.attention.backward(dcontext, normed)
-        return self.attention_norm.backward(normed).add_(g)
-
-
-def stacked(parts, like):
-    """Rows of each copy [N_s, H] as one tensor [S, N, H] as long as `like`, zeros behind the fewer ones."""
-    if len(parts) == 1:
-        return parts[0][None]
-    if all(len(part) == like.shape[1] for part in parts):
-        return torch.stack(parts)
-    y = torch.zeros_like(like)
-    for own, part in zip(y, parts, strict=True):
-        own[: len(part)] = part
-    return y
-
-
-def dropped(residual, x, keep):
-    """residual + keep x, keep None being 1."""
-    return residual + x if keep is None else torch.addcmul(residual, x, keep)
+        return self.attention_norm.backward(normed)[0].add_(g)
 
 
 def _rows(keep, grid):
-    """Masks [S, B, queries, H] -> [S, B queries, H], or packed."""
-    return None if keep is None else grid.pack(keep.flatten(1, 2))
+    """Dropout of [S, B, queries, H] as that of [S, B queries, H], or packed."""
+    return None if keep is None else Keep(grid.pack(keep.bits.flatten(1, 2)), keep.p)

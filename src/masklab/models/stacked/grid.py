@@ -17,15 +17,19 @@ class Grid(tuple):
     """(S, B, T), with `pack` and `unpack`, which do nothing where tokens are not packed."""
 
     places = None  # P
+    lengths = None  # [S B]
 
     @classmethod
-    def packed(cls, shape, lengths):
-        """Of rows of `lengths` [S, B]: packed if that pays.
+    def of(cls, shape, lengths, pack: bool = False):
+        """Of rows of `lengths` [S, B]; pack: packed if that pays.
 
         P is a multiple of `ROWS`, as one library asks for; every copy has at least one place without a token, the last.
         """
         grid = cls(shape)
         copies, size, length = shape
+        grid.lengths = lengths.flatten().contiguous()
+        if not pack:
+            return grid
         counts = lengths.sum(1)
         places = -(-(int(counts.max()) + 1) // ROWS) * ROWS
         if places > WORTH * size * length:
@@ -39,6 +43,14 @@ class Grid(tuple):
         grid._of_packed[packed[within]] = within.flatten().nonzero().flatten()
         grid._empty = (torch.arange(places) >= counts[:, None]).flatten().nonzero().flatten()
         return grid
+
+    @property
+    def starts(self):
+        """The first place of each row among those of all copies, [S B]."""
+        copies, size, length = self
+        if self.places is None:
+            return torch.arange(0, copies * size * length, length)
+        return self._of_grid.view(copies * size, length)[:, 0].contiguous()
 
     def pack(self, x):
         """x [S, N, c] -> [S, P, c], zeros where there is no token."""

@@ -5,10 +5,10 @@ V vocabulary
 """
 
 import torch
-from torch.nn import functional as F
 
+from masklab.kernels.rows import gelu, gelu_backward_
 from masklab.models.stacked.chosen import Masked, queries
-from masklab.models.stacked.dropout import keep_masks, masked_sites
+from masklab.models.stacked.dropout import keeps, masked_sites
 from masklab.models.stacked.encoder import Norm, StackedEncoder
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient
 
@@ -30,9 +30,9 @@ class StackedMaskedLM:
 
     def __init__(self, parameters, config):
         self.parameters, self.config = parameters, config
-        self.encoder = StackedEncoder(parameters, config, first=False, prefix="", apart=True)
+        self.encoder = StackedEncoder(parameters, config, first=False, prefix="")
         transform = config.head == "transform"
-        self.norm = Norm(parameters, "head.norm", config.eps, apart=True) if transform else None
+        self.norm = Norm(parameters, "head.norm", config.eps) if transform else None
         self.table = WORD if config.tied_head else "head.weight"
 
     def forward(self, batches, layout, seeds=None):
@@ -53,13 +53,14 @@ class StackedMaskedLM:
             own = zip(longest, masked.queries, masked.counts, strict=True)
             sites = [masked_sites(self.config, shape[1], *each) for each in own]
             whole = masked_sites(self.config, *shape[1:], masked.width, masked.most)
-            keep = keep_masks(seeds, sites, self.config.dropout, whole)
+            keep = keeps(seeds, sites, self.config.dropout, whole)
         states = self.encoder.forward(ids, lengths, keep, masked)
         rows, pair = masked.own, self.parameters.pair
         inner, read = None, states
         if self.norm is not None:
-            inner = affine(states, *pair("head.dense"), rows)
-            read = self.norm.forward(F.gelu(inner), rows)
+            weight, bias = pair("head.dense")
+            inner = affine(states, weight, None, rows)
+            read = self.norm.forward(gelu(inner, bias, rows), counts=rows)
         self.saved = states, inner, read, rows
         logits = affine(read, self.parameters[self.table], self.parameters["head.bias"], rows)
         latent = affine(read, *pair("latent"), rows) if "latent.weight" in self.parameters.shapes else None
@@ -79,7 +80,10 @@ class StackedMaskedLM:
             for part in self.parameters.gradient_pair("latent"):
                 part.zero_()
         if self.norm is not None:
-            g = torch.ops.aten.gelu_backward(self.norm.backward(g), inner)
-            affine_gradients(g, states, *self.parameters.gradient_pair("head.dense"), rows)
-            g = input_gradient(g, self.parameters["head.dense.weight"], rows)
+            (weight, bias), (weight_gradient, bias_gradient) = (
+                found("head.dense") for found in (self.parameters.pair, self.parameters.gradient_pair)
+            )
+            g = gelu_backward_(self.norm.backward(g)[0], inner, bias, bias_gradient, rows)
+            affine_gradients(g, states, weight_gradient, None, rows)
+            g = input_gradient(g, weight, rows)
         self.encoder.backward(g, add=self.table == WORD)

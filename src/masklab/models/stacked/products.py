@@ -60,10 +60,11 @@ def input_gradient(g, weight, rows=None):
 
 
 def affine_gradients(g, x, weight_gradient, bias_gradient, rows=None) -> None:
-    """Write the gradients of `affine`'s parameters, from g [S, N, M], that of its result."""
+    """Write the gradients of `affine`'s parameters (bias_gradient None: of the weight alone), from g [S, N, M], that of
+    its result."""
     if not _alike(rows, x):
         for copy, count in enumerate(rows):
-            into = (gradient[copy : copy + 1] for gradient in (weight_gradient, bias_gradient))
+            into = (None if each is None else each[copy : copy + 1] for each in (weight_gradient, bias_gradient))
             affine_gradients(_first(g, copy, count), _first(x, copy, count), *into)
         return
     if _inside_low:
@@ -72,7 +73,8 @@ def affine_gradients(g, x, weight_gradient, bias_gradient, rows=None) -> None:
     else:
         with _library(x, g.shape[2]):
             torch.bmm(g.mT, x, out=weight_gradient)
-    torch.sum(g, 1, out=bias_gradient)
+    if bias_gradient is not None:
+        torch.sum(g, 1, out=bias_gradient)
 
 
 def _affine(x, weight, bias):

@@ -1,0 +1,96 @@
+"""Compiled functions on torch's own threads.
+
+A kernel is a `numba.cfunc` of one address, of 64-bit arguments. It asks for tiles of its work, one after the other,
+until there are no more (`next_tile`), so that several threads share them out; a tile's numbers do not depend on which
+thread makes it. Threads are those of torch's own pool, where its OpenMP library can be asked for them: a second pool
+would wait on the same cores. Otherwise one thread does the work.
+"""
+
+import ctypes
+import functools
+import threading
+
+import numba
+import numpy as np
+import torch
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from masklab.inside_libc import parallel
+
+FAST = {"contract", "reassoc", "nsz", "arcp"}  # sums in any order: that of the compiled code, always the same
+MOST = 32  # arguments of a kernel
+COUNTER, TILES = 0, 1  # the first of them
+_mine = threading.local()
+
+
+def kernel(function):
+    """Compile `function(address)` for `launch`."""
+    return numba.cfunc(types.void(types.voidptr), cache=True, error_model="numpy", fastmath=FAST)(function)
+
+
+def launch(compiled, tiles: int, *arguments) -> None:
+    """Run a kernel on its tiles. arguments: whole numbers and addresses, and floats; they stand from 2 on."""
+    try:
+        numbers, reals, address = _mine.room
+    except AttributeError:
+        numbers = np.zeros(MOST, np.int64)
+        numbers, reals, address = _mine.room = numbers, numbers.view(np.float64), numbers.ctypes.data
+    for place, value in enumerate(arguments, 2):
+        (reals if isinstance(value, float) else numbers)[place] = value
+    numbers[COUNTER], numbers[TILES] = 0, tiles
+    threads = min(torch.get_num_threads(), tiles)
+    if threads > 1 and (share := parallel()) is not None:
+        share(compiled.address, address, threads, 0)
+    elif tiles:
+        _callable(compiled.address)(address)
+
+
+@functools.cache
+def _callable(address: int):
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+
+
+@intrinsic
+def next_tile(typing, arguments):
+    """The number of a tile that no thread has had yet."""
+
+    def build(context, builder, signature, given):
+        counter = builder.bitcast(given[0], ir.IntType(64).as_pointer())
+        return builder.atomic_rmw("add", counter, ir.Constant(ir.IntType(64), 1), "monotonic")
+
+    return types.int64(types.voidptr), build
+
+
+@intrinsic
+def whole(typing, arguments, place):
+    """The whole number, or address, at a place among a kernel's arguments."""
+
+    def build(context, builder, signature, given):
+        start = builder.bitcast(given[0], ir.IntType(64).as_pointer())
+        return builder.load(builder.gep(start, [given[1]]))
+
+    return types.int64(types.voidptr, types.int64), build
+
+
+@intrinsic
+def real(typing, arguments, place):
+    """The float at a place among a kernel's arguments, in fp32."""
+
+    def build(context, builder, signature, given):
+        start = builder.bitcast(given[0], ir.DoubleType().as_pointer())
+        return builder.fptrunc(builder.load(builder.gep(start, [given[1]])), ir.FloatType())
+
+    return types.float32(types.voidptr, types.int64), build
+
+
+@intrinsic
+def number_of(typing, address, place):
+    """The int64 at a place behind an address."""
+
+    def build(context, builder, signature, given):
+        start = builder.inttoptr(given[0], ir.IntType(64).as_pointer())
+        return builder.load(builder.gep(start, [given[1]]))
+
+    return types.int64(types.int64, types.int64), build

@@ -1,0 +1,381 @@
+"""What is done to every row of hidden states: bias, dropout, residual and layer norm; bias and gelu.
+
+S copies, N rows of each, W width; counts [S]: how many first rows of each copy count, the others are left alone
+
+Rows come in tiles of TILE, each of one copy. What is summed over rows (gradients of biases and norms) is summed within
+tiles first and then over these, in their order: the same sums whatever the number of threads or of copies. All is
+computed in fp32; states are read and written in fp32 or bf16.
+"""
+
+import functools
+
+import numba
+import numpy as np
+import torch
+
+from masklab.kernels.bits import Keep
+from masklab.kernels.launch import FAST, TILES, kernel, launch, next_tile, real, whole
+from masklab.kernels.numbers import array_at, erf, exp, read, single, written
+
+TILE = 32
+compiled = numba.njit(error_model="numpy", fastmath=FAST, nogil=True)
+LOW, WHOLE, BITS, COUNT = np.uint16(0), np.float32(0), np.int16(0), np.int64(0)
+
+
+@compiled
+def _bounds(tile, per_copy, rows, counts):
+    """(copy, first row, end) of a tile among the rows of all copies."""
+    copy = tile // per_copy
+    start = (tile - copy * per_copy) * TILE
+    end = min(counts[copy, 0], start + TILE)
+    return copy, copy * rows + start, copy * rows + end
+
+
+@compiled
+def _norm_forward(p, like):
+    copies, rows, width, per_copy, residual_given = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5), whole(p, 7)
+    counts = array_at(whole(p, 6), COUNT, copies, 1)
+    residual, y = array_at(residual_given, like, copies * rows, width), array_at(whole(p, 8), like, copies * rows, width)
+    bias_given, bias_step = whole(p, 9), whole(p, 10)
+    bits_given, bits_step, dropped, worth = whole(p, 11), whole(p, 12), np.int16(whole(p, 13)), real(p, 14)
+    weight_at, shift_at, step, eps = whole(p, 15), whole(p, 16), whole(p, 17), real(p, 18)
+    z, moments = array_at(whole(p, 19), like, copies * rows, width), array_at(whole(p, 20), WHOLE, copies * rows, 2)
+    share = single(1) / single(width)
+    row = np.empty(width, np.float32)
+    while True:
+        tile = next_tile(p)
+        if tile >= whole(p, TILES):
+            break
+        copy, start, end = _bounds(tile, per_copy, rows, counts)
+        weight, shift = array_at(weight_at + 4 * copy * step, WHOLE, 1, width)[0], array_at(shift_at + 4 * copy * step, WHOLE, 1, width)[0]
+        bias = array_at(bias_given + 4 * copy * bias_step, WHOLE, 1, width)[0]
+        for r in range(start, end):
+            own = y[r]
+            if bias_given:
+                for c in range(width):
+                    row[c] = read(own[c]) + bias[c]
+            else:
+                for c in range(width):
+                    row[c] = read(own[c])
+            if bits_given:
+                bits = array_at(bits_given + 2 * (copy * bits_step + (r - copy * rows) * width), BITS, 1, width)[0]
+                for c in range(width):
+                    row[c] = row[c] * worth if bits[c] >= dropped else single(0)
+            if residual_given:
+                more = residual[r]
+                for c in range(width):
+                    row[c] += read(more[c])
+            mean = single(0)
+            for c in range(width):
+                kept = written(row[c], own[c])
+                own[c] = kept
+                row[c] = read(kept)
+                mean += row[c]
+            mean *= share
+            spread = single(0)
+            for c in range(width):
+                spread += (row[c] - mean) * (row[c] - mean)
+            scale = single(1) / np.sqrt(spread * share + eps)
+            moments[r, 0], moments[r, 1] = mean, scale
+            to = z[r]
+            for c in range(width):
+                to[c] = written((row[c] - mean) * scale * weight[c] + shift[c], to[c])
+
+
+@compiled
+def _norm_backward(p, like):
+    copies, rows, width, per_copy = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
+    counts = array_at(whole(p, 6), COUNT, copies, 1)
+    g, s = array_at(whole(p, 7), like, copies * rows, width), array_at(whole(p, 8), like, copies * rows, width)
+    moments, weight_at, step = array_at(whole(p, 9), WHOLE, copies * rows, 2), whole(p, 10), whole(p, 11)
+    bits_given, bits_step, dropped, worth = whole(p, 12), whole(p, 13), np.int16(whole(p, 14)), real(p, 15)
+    ds, dy = array_at(whole(p, 16), like, copies * rows, width), array_at(whole(p, 17), like, copies * rows, width)
+    sums = array_at(whole(p, 18), WHOLE, copies * per_copy, 3 * width)
+    more_given, beside_given = whole(p, 19), whole(p, 20)
+    more, beside = array_at(more_given, like, copies * rows, width), array_at(beside_given, like, copies * rows, width)
+    share = single(1) / single(width)
+    normed, given, arrived = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
+    while True:
+        tile = next_tile(p)
+        if tile >= whole(p, TILES):
+            break
+        copy, start, end = _bounds(tile, per_copy, rows, counts)
+        weight = array_at(weight_at + 4 * copy * step, WHOLE, 1, width)[0]
+        of_weight, of_shift, of_bias = sums[tile, :width], sums[tile, width : 2 * width], sums[tile, 2 * width :]
+        of_weight[:], of_shift[:], of_bias[:] = single(0), single(0), single(0)
+        for r in range(start, end):
+            mean, scale = moments[r, 0], moments[r, 1]
+            own, of = s[r], g[r]
+            first, second = single(0), single(0)
+            for c in range(width):
+                arrived[c] = read(of[c])
+            if more_given:
+                of = more[r]
+                for c in range(width):
+                    arrived[c] += read(of[c])
+            for c in range(width):
+                hat = (read(own[c]) - mean) * scale
+                weighed = arrived[c] * weight[c]
+                normed[c] = hat
+                given[c] = weighed
+                first += weighed
+                second += weighed * hat
+            for c in range(width):
+                of_shift[c] += arrived[c]
+                of_weight[c] += arrived[c] * normed[c]
+            first, second = first * share, second * share
+            for c in range(width):
+                given[c] = scale * (given[c] - first - normed[c] * second)
+            if beside_given:
+                of = beside[r]
+                for c in range(width):
+                    given[c] += read(of[c])
+            to = ds[r]
+            for c in range(width):
+                to[c] = written(given[c], to[c])
+            if bits_given:
+                bits = array_at(bits_given + 2 * (copy * bits_step + (r - copy * rows) * width), BITS, 1, width)[0]
+                for c in range(width):
+                    given[c] = given[c] * worth if bits[c] >= dropped else single(0)
+                to = dy[r]
+                for c in range(width):
+                    to[c] = written(given[c], to[c])
+            for c in range(width):
+                of_bias[c] += given[c]
+
+
+@compiled
+def _gelu_forward(p, like):
+    copies, rows, width, per_copy = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
+    counts = array_at(whole(p, 6), COUNT, copies, 1)
+    x, y = array_at(whole(p, 7), like, copies * rows, width), array_at(whole(p, 8), like, copies * rows, width)
+    bias_at, step = whole(p, 9), whole(p, 10)
+    while True:
+        tile = next_tile(p)
+        if tile >= whole(p, TILES):
+            break
+        copy, start, end = _bounds(tile, per_copy, rows, counts)
+        bias = array_at(bias_at + 4 * copy * step, WHOLE, 1, width)[0]
+        for r in range(start, end):
+            own, to = x[r], y[r]
+            for c in range(width):
+                v = read(own[c]) + bias[c]
+                to[c] = written(single(0.5) * v * (single(1) + erf(v * single(0.7071067811865476))), to[c])
+
+
+@compiled
+def _gelu_backward(p, like):
+    copies, rows, width, per_copy = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
+    counts = array_at(whole(p, 6), COUNT, copies, 1)
+    g, x = array_at(whole(p, 7), like, copies * rows, width), array_at(whole(p, 8), like, copies * rows, width)
+    bias_at, step = whole(p, 9), whole(p, 10)
+    sums = array_at(whole(p, 11), WHOLE, copies * per_copy, width)
+    row = np.empty(width, np.float32)
+    while True:
+        tile = next_tile(p)
+        if tile >= whole(p, TILES):
+            break
+        copy, start, end = _bounds(tile, per_copy, rows, counts)
+        bias = array_at(bias_at + 4 * copy * step, WHOLE, 1, width)[0]
+        of_bias = sums[tile]
+        of_bias[:] = single(0)
+        for r in range(start, end):
+            own, to = x[r], g[r]
+            for c in range(width):
+                v = read(own[c]) + bias[c]
+                density = exp(single(-0.5) * v * v) * single(0.3989422804014327)
+                slope = single(0.5) + single(0.5) * erf(v * single(0.7071067811865476)) + v * density
+                row[c] = read(to[c]) * slope
+            for c in range(width):
+                to[c] = written(row[c], to[c])
+                of_bias[c] += row[c]
+
+
+@kernel
+def sum_tiles(p):
+    """Add, or write, what tiles have summed: parts [S, tiles, K W] to K addresses, one tile of work for each copy."""
+    tiles, kinds, width, add = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
+    parts = array_at(whole(p, 6), WHOLE, whole(p, TILES) * tiles, kinds * width)
+    while True:
+        copy = next_tile(p)
+        if copy >= whole(p, TILES):
+            break
+        for kind in range(kinds):
+            at, step = whole(p, 7 + 2 * kind), whole(p, 8 + 2 * kind)
+            if not at:
+                continue
+            into = array_at(at + 4 * copy * step, WHOLE, 1, width)[0]
+            if not add:
+                into[:] = single(0)
+            for tile in range(copy * tiles, (copy + 1) * tiles):
+                part = parts[tile, kind * width : (kind + 1) * width]
+                for c in range(width):
+                    into[c] += part[c]
+
+
+@kernel
+def norm_forward_whole(p):
+    _norm_forward(p, WHOLE)
+
+
+@kernel
+def norm_forward_low(p):
+    _norm_forward(p, LOW)
+
+
+@kernel
+def norm_backward_whole(p):
+    _norm_backward(p, WHOLE)
+
+
+@kernel
+def norm_backward_low(p):
+    _norm_backward(p, LOW)
+
+
+@kernel
+def gelu_forward_whole(p):
+    _gelu_forward(p, WHOLE)
+
+
+@kernel
+def gelu_forward_low(p):
+    _gelu_forward(p, LOW)
+
+
+@kernel
+def gelu_backward_whole(p):
+    _gelu_backward(p, WHOLE)
+
+
+@kernel
+def gelu_backward_low(p):
+    _gelu_backward(p, LOW)
+
+
+@kernel
+def drop(p):
+    """Dropout of x [S, N W] in place."""
+    rows, width = whole(p, 2), whole(p, 3)
+    x = array_at(whole(p, 4), WHOLE, whole(p, TILES), width)
+    bits_at, step, dropped, worth = whole(p, 5), whole(p, 6), np.int16(whole(p, 7)), real(p, 8)
+    while True:
+        tile = next_tile(p)
+        if tile >= whole(p, TILES):
+            break
+        copy, own = tile // rows, x[tile]
+        bits = array_at(bits_at + 2 * (copy * step + (tile - copy * rows) * width), BITS, 1, width)[0]
+        for c in range(width):
+            own[c] = own[c] * worth if bits[c] >= dropped else single(0)
+
+
+NORM_FORWARD = {torch.float32: norm_forward_whole, torch.bfloat16: norm_forward_low}
+NORM_BACKWARD = {torch.float32: norm_backward_whole, torch.bfloat16: norm_backward_low}
+GELU_FORWARD = {torch.float32: gelu_forward_whole, torch.bfloat16: gelu_forward_low}
+GELU_BACKWARD = {torch.float32: gelu_backward_whole, torch.bfloat16: gelu_backward_low}
+
+
+def add_norm(y, weight, shift, eps: float, residual=None, bias=None, keep: Keep | None = None, counts=None):
+    """z = norm(s) weight + shift of s = residual + dropout(y + bias), which is written to y [S, N, W]; and the moments
+    that `add_norm_backward` asks for, [S, N, 2].
+
+    weight, shift, bias: [S, W], fp32; keep: bits [S, N, W] or [S, N W].
+    """
+    z, moments = _like(y, counts), y.new_empty(*y.shape[:2], 2, dtype=torch.float32)
+    tiles, shape = _shape(y, counts)
+    residual = None if residual is None else residual.contiguous()
+    given = _address(residual), y.data_ptr(), *_row(bias), *_kept(keep)
+    norm = weight.data_ptr(), shift.data_ptr(), weight.stride(0), float(eps)
+    launch(NORM_FORWARD[y.dtype], tiles, *shape, *given, *norm, z.data_ptr(), moments.data_ptr())
+    return z, moments
+
+
+def add_norm_backward(
+    g, s, moments, weight, into, keep: Keep | None = None, counts=None, add: bool = False, more=None, beside=None
+):
+    """Gradients of the residual and of y of `add_norm`, given that of z; without dropout they are one tensor.
+
+    into: where those of weight, shift and bias are written or, by `add`, added: [S, W] each, or None. more: is added
+    to g; beside: the gradient of s that does not come by way of z.
+    """
+    g = g.contiguous()
+    more, beside = (None if each is None else each.contiguous() for each in (more, beside))
+    ds = _like(g, counts)
+    dy = ds if keep is None else _like(g, counts)
+    tiles, shape = _shape(g, counts)
+    sums = torch.empty(tiles, 3 * g.shape[2])
+    given = g.data_ptr(), s.data_ptr(), moments.data_ptr(), weight.data_ptr(), weight.stride(0), *_kept(keep)
+    made = ds.data_ptr(), dy.data_ptr(), sums.data_ptr()
+    launch(NORM_BACKWARD[g.dtype], tiles, *shape, *given, *made, _address(more), _address(beside))
+    _sum(sums, len(g), into, add)
+    return ds, dy
+
+
+def gelu(x, bias, counts=None):
+    """gelu(x + bias) of x [S, N, W], bias [S, W]."""
+    y, (tiles, shape) = _like(x, counts), _shape(x, counts)
+    launch(GELU_FORWARD[x.dtype], tiles, *shape, x.data_ptr(), y.data_ptr(), *_row(bias))
+    return y
+
+
+def gelu_backward_(g, x, bias, into, counts=None, add: bool = False):
+    """The gradient of x, in place of that of `gelu`'s result; into: where that of the bias goes, [S, W]."""
+    tiles, shape = _shape(g, counts)
+    sums = torch.empty(tiles, g.shape[2])
+    launch(GELU_BACKWARD[x.dtype], tiles, *shape, g.data_ptr(), x.data_ptr(), *_row(bias), sums.data_ptr())
+    _sum(sums, len(g), (into,), add)
+    return g
+
+
+def drop_(x, keep: Keep):
+    """Dropout of x [S, N, W], fp32, in place."""
+    rows = x.shape[1]
+    launch(drop, len(x) * rows, rows, x.shape[2], x.data_ptr(), *_kept(keep))
+    return x
+
+
+def _sum(sums, copies: int, into, add: bool) -> None:
+    targets = [part for each in into for part in _row(each)]
+    tiles, width = len(sums) // copies, sums.shape[1] // len(into)
+    launch(sum_tiles, copies, tiles, len(into), width, int(add), sums.data_ptr(), *targets)
+
+
+def _shape(x, counts):
+    """Tiles of work, and what kernels are told of x [S, N, W]."""
+    copies, rows, width = x.shape
+    per_copy = -(-rows // TILE)
+    return copies * per_copy, (copies, rows, width, per_copy, _counts(copies, rows, counts).data_ptr())
+
+
+def _counts(copies, rows, counts):
+    return _every(copies, rows) if counts is None else _these(tuple(counts))
+
+
+@functools.lru_cache(4096)
+def _every(copies: int, rows: int) -> torch.Tensor:
+    return torch.full((copies,), rows)
+
+
+@functools.lru_cache(4096)
+def _these(counts) -> torch.Tensor:
+    return torch.tensor(counts)
+
+
+def _like(x, counts):
+    """Room for as many numbers, zeros behind rows that count."""
+    return torch.empty_like(x) if counts is None or min(counts) == x.shape[1] else torch.zeros_like(x)
+
+
+def _address(x) -> int:
+    return 0 if x is None else x.data_ptr()
+
+
+def _row(x) -> tuple[int, int]:
+    """Address of the first row of x [S, W], and how far apart two are."""
+    return (0, 0) if x is None else (x.data_ptr(), x.stride(0))
+
+
+def _kept(keep: Keep | None):
+    if keep is None:
+        return 0, 0, 0, 1.0
+    return keep.bits.data_ptr(), keep.bits.stride(0), keep.dropped, keep.worth

@@ -1,0 +1,269 @@
+"""Vectors of LANES fp32 numbers for compiled code, read and written at addresses.
+
+The compiler makes vector instructions of a loop if it can prove that no arrays overlap, which in loops over several it
+cannot. These become one AVX-512 register each, two of AVX2, or what else the machine has.
+"""
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, register_model
+
+LANES = 16
+FUSE = ("contract",)  # a product and a sum may be one instruction
+NUMBER, WORD = ir.FloatType(), ir.IntType(32)
+VECTOR = ir.VectorType(NUMBER, LANES)
+inlined = numba.njit(forceinline=True, error_model="numpy", fastmath={"contract"})
+
+
+class _Vector(types.Type):
+    def __init__(self):
+        super().__init__(name="sixteen")
+
+
+vector = _Vector()
+
+
+@register_model(_Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, VECTOR)
+
+
+def _all(kind, value):
+    return ir.Constant(ir.VectorType(kind, LANES), [value] * LANES)
+
+
+def _at(builder, address, index, kind):
+    """Pointer to a vector of `kind` that begins `index` numbers behind an address."""
+    start = builder.inttoptr(address, kind.as_pointer())
+    return builder.bitcast(builder.gep(start, [index]), ir.VectorType(kind, LANES).as_pointer())
+
+
+def splat(builder, value):
+    """A vector of one number."""
+    one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), value, ir.Constant(WORD, 0))
+    return builder.shuffle_vector(one, ir.Constant(VECTOR, ir.Undefined), _all(WORD, 0))
+
+
+def _lanewise(build, count: int):
+    """An intrinsic of `count` vectors; one number stands for a vector of it."""
+
+    def typed(*given):
+        kinds = [vector if kind == vector else types.float32 for kind in given]
+
+        def generate(context, builder, signature, arguments):
+            pairs = zip(kinds, arguments, strict=True)
+            return build(builder, *(one if kind == vector else splat(builder, one) for kind, one in pairs))
+
+        return vector(*kinds), generate
+
+    if count == 1:
+        return intrinsic(lambda typing, a: typed(a))
+    if count == 2:
+        return intrinsic(lambda typing, a, b: typed(a, b))
+    return intrinsic(lambda typing, a, b, c: typed(a, b, c))
+
+
+def _fma(builder, total, left, right):
+    return builder.fadd(total, builder.fmul(left, right, flags=FUSE), flags=FUSE)
+
+
+def _larger(builder, left, right):
+    return builder.select(builder.fcmp_ordered(">", left, right), left, right)
+
+
+def _nearest(builder, x):
+    kind, name = ir.FunctionType(VECTOR, [VECTOR]), f"llvm.rint.v{LANES}f32"
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [x])
+
+
+def _power_of_two(builder, x):
+    exponent = builder.add(builder.fptosi(x, ir.VectorType(WORD, LANES)), _all(WORD, 127))
+    return builder.bitcast(builder.shl(exponent, _all(WORD, 23)), VECTOR)
+
+
+filled = _lanewise(lambda builder, a: a, 1)  # a vector of one number
+add = _lanewise(lambda builder, a, b: builder.fadd(a, b), 2)
+subtract = _lanewise(lambda builder, a, b: builder.fsub(a, b), 2)
+multiply = _lanewise(lambda builder, a, b: builder.fmul(a, b), 2)
+larger = _lanewise(_larger, 2)
+add_product = _lanewise(_fma, 3)  # total + left right
+nearest = _lanewise(_nearest, 1)  # whole numbers
+power_of_two = _lanewise(_power_of_two, 1)  # of whole numbers
+
+
+@intrinsic
+def number(typing, address, index):
+    """The fp32 number `index` numbers behind an address."""
+
+    def build(context, builder, signature, arguments):
+        start = builder.inttoptr(arguments[0], NUMBER.as_pointer())
+        return builder.load(builder.gep(start, [arguments[1]]), align=4)
+
+    return types.float32(types.int64, types.int64), build
+
+
+@intrinsic
+def load(typing, address, index):
+    """LANES fp32 numbers from `index` numbers behind an address on."""
+
+    def build(context, builder, signature, arguments):
+        return builder.load(_at(builder, *arguments, NUMBER), align=4)
+
+    return vector(types.int64, types.int64), build
+
+
+@intrinsic
+def store(typing, address, index, value):
+    """Write LANES fp32 numbers."""
+
+    def build(context, builder, signature, arguments):
+        builder.store(arguments[2], _at(builder, *arguments[:2], NUMBER), align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, vector), build
+
+
+@intrinsic
+def load_low(typing, address, index):
+    """LANES bf16 numbers as fp32 ones."""
+
+    def build(context, builder, signature, arguments):
+        half = builder.load(_at(builder, *arguments, ir.IntType(16)), align=2)
+        return builder.bitcast(builder.shl(builder.zext(half, ir.VectorType(WORD, LANES)), _all(WORD, 16)), VECTOR)
+
+    return vector(types.int64, types.int64), build
+
+
+@intrinsic
+def store_low(typing, address, index, value):
+    """Write LANES numbers rounded to bf16: to the nearest, halves to even."""
+
+    def build(context, builder, signature, arguments):
+        bits = builder.bitcast(arguments[2], ir.VectorType(WORD, LANES))
+        odd = builder.and_(builder.lshr(bits, _all(WORD, 16)), _all(WORD, 1))
+        rounded = builder.lshr(builder.add(builder.add(bits, _all(WORD, 0x7FFF)), odd), _all(WORD, 16))
+        half = builder.trunc(rounded, ir.VectorType(ir.IntType(16), LANES))
+        builder.store(half, _at(builder, *arguments[:2], ir.IntType(16)), align=2)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, vector), build
+
+
+@intrinsic
+def kept(typing, address, index, dropped, scale):
+    """Of LANES random 16-bit integers those of at least `dropped` as `scale`, the others as 0."""
+
+    def build(context, builder, signature, arguments):
+        bits = builder.load(_at(builder, *arguments[:2], ir.IntType(16)), align=2)
+        least = builder.trunc(arguments[2], ir.IntType(16))
+        kind = ir.VectorType(ir.IntType(16), LANES)
+        one = builder.insert_element(ir.Constant(kind, ir.Undefined), least, ir.Constant(WORD, 0))
+        least = builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), _all(WORD, 0))
+        keep = builder.icmp_signed(">=", bits, least)
+        return builder.select(keep, splat(builder, arguments[3]), _all(NUMBER, 0.0))
+
+    return vector(types.int64, types.int64, types.int64, types.float32), build
+
+
+@intrinsic
+def first(typing, value, count, other):
+    """The first `count` lanes of a vector, the rest being `other`."""
+
+    def build(context, builder, signature, arguments):
+        value, count, other = arguments
+        kind = ir.VectorType(ir.IntType(64), LANES)
+        one = builder.insert_element(ir.Constant(kind, ir.Undefined), count, ir.Constant(WORD, 0))
+        counts = builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), _all(WORD, 0))
+        inside = builder.icmp_signed("<", ir.Constant(kind, list(range(LANES))), counts)
+        return builder.select(inside, value, splat(builder, other))
+
+    return vector(vector, types.int64, types.float32), build
+
+
+def _halves(builder, value, join):
+    """One number of a vector's lanes: its halves joined, again and again."""
+    width = LANES
+    while width > 1:
+        width //= 2
+        undefined = ir.Constant(value.type, ir.Undefined)
+        parts = []
+        for start in (0, width):
+            places = ir.Constant(ir.VectorType(WORD, width), list(range(start, start + width)))
+            parts.append(builder.shuffle_vector(value, undefined, places))
+        value = join(builder, *parts)
+    return builder.extract_element(value, ir.Constant(WORD, 0))
+
+
+@intrinsic
+def total(typing, value):
+    """The sum of all lanes."""
+
+    def build(context, builder, signature, arguments):
+        return _halves(builder, arguments[0], lambda builder, a, b: builder.fadd(a, b))
+
+    return types.float32(vector), build
+
+
+@intrinsic
+def largest(typing, value):
+    """The largest lane."""
+
+    def build(context, builder, signature, arguments):
+        return _halves(builder, arguments[0], _larger)
+
+    return types.float32(vector), build
+
+
+@intrinsic
+def transpose(typing, source, stride, target, target_stride):
+    """Write the transpose of a square of LANES x LANES fp32 numbers, whose rows lie `stride` numbers apart."""
+
+    def build(context, builder, signature, arguments):
+        source, stride, target, target_stride = arguments
+        rows = []
+        for row in range(LANES):
+            index = builder.mul(stride, ir.Constant(ir.IntType(64), row))
+            rows.append(builder.load(_at(builder, source, index, NUMBER), align=4))
+        half = LANES // 2
+        while half:  # the two blocks beside the diagonal change places, in blocks of half the size each time
+            for row in range(LANES):
+                if row & half == 0:
+                    upper, lower = rows[row], rows[row + half]
+                    swap = {0: [], 1: []}
+                    for lane in range(LANES):
+                        right = bool(lane & half)
+                        swap[0].append(LANES + lane - half if right else lane)
+                        swap[1].append(LANES + lane if right else lane + half)
+                    rows[row], rows[row + half] = (
+                        builder.shuffle_vector(upper, lower, ir.Constant(ir.VectorType(WORD, LANES), places))
+                        for places in swap.values()
+                    )
+            half //= 2
+        for row, value in enumerate(rows):
+            index = builder.mul(target_stride, ir.Constant(ir.IntType(64), row))
+            builder.store(value, _at(builder, target, index, NUMBER), align=4)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 4), build
+
+
+LOWEST = np.float32(-87.0)
+
+
+@inlined
+def exp(x):
+    """e^x to 1e-7 of it, for x of 0 or less; what lies below e^-87 is that."""
+    x = larger(x, LOWEST)
+    n = nearest(multiply(x, np.float32(1.44269504088896341)))
+    r = add_product(add_product(x, n, np.float32(-0.693359375)), n, np.float32(2.12194440e-4))
+    p = add_product(np.float32(1.3981999507e-3), r, np.float32(1.9875691500e-4))
+    p = add_product(np.float32(8.3334519073e-3), p, r)
+    p = add_product(np.float32(4.1665795894e-2), p, r)
+    p = add_product(np.float32(1.6666665459e-1), p, r)
+    p = add_product(np.float32(5.0000001201e-1), p, r)
+    p = add_product(add(r, np.float32(1.0)), multiply(p, r), r)
+    return multiply(p, power_of_two(n))
