@@ -19,6 +19,7 @@ and with torch_compile; the peak is the card's (`--peak`, TFLOP/s). The last lin
 
 import argparse
 import contextlib
+import gc
 import itertools
 import math
 import multiprocessing
@@ -39,8 +40,8 @@ from masklab.inside_libc import keep_freed_memory
 from masklab.models.flops import flops_per_token
 from masklab.models.huggingface import export_config
 from masklab.tokenizers import CLS, MASK, PAD, SEP, SPECIALS, UNK
-from masklab.training.learner import Learner
 from masklab.training.run import Run
+from masklab.training.stack import learner_of
 
 # Tokens of a line (8,192 pieces, specials counted) at every twentieth quantile of 290,000 lines of Simple English
 # Wikipedia, children's books, speech to children and telephone speech, lines under five words left out.
@@ -78,12 +79,13 @@ class Ours:
     """MaskLab's training loop, asked for blocks of updates."""
 
     def __init__(self, encoder: Encoder, rows, folder: Path, args):
-        keep_freed_memory()  # as every job of the workflow does
+        keep_freed_memory()  # as every job of the workflow does, garbage too
+        gc.set_threshold(50_000)
         model = Model(
             corpus="c", tokenizer="t", encoder="e", objective="o", steps=10**6, batch_size=args.batch,
             precision=args.precision, compile=args.gpu and not args.eager,
         )  # fmt: skip
-        self.learner = Learner(
+        self.learner = learner_of(
             Run("benchmark", 1, model, encoder, Objective(mlm=1), folder, folder, folder, folder,
                 device="cuda" if args.gpu else "cpu")
         )  # fmt: skip

@@ -129,7 +129,7 @@ def test_gradients_are_those_of_a_replicate_alone_to_the_bit(english, tmp_path, 
 
 def test_no_more_copies_share_a_pass_than_a_cache_holds(english, tmp_path, monkeypatch):
     shape = {"hidden": 32, "heads": 2}
-    monkeypatch.setattr("masklab.training.stack.CACHE", 2 * 64 * 64 * 32)  # two of the longest batches, or one
+    monkeypatch.setattr("masklab.training.stack.CACHE", 3 * 64 * 20 * 32)  # two of the longest batches, or one
     several = company(english, tmp_path, "absolute", encoder=shape, batch_size=64)
     assert_alike(several, 4)
     assert {size for _, size in several[0, 1, 2, 3, 4].models} == {1, 2}

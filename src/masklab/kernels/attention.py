@@ -1,11 +1,10 @@
 """Self-attention between its projections, a row and a head at a time: scores, softmax, dropout, context.
 
-S copies, B rows, M queries per row, T length, n heads, d width of a head, a multiple of LANES
+S copies, B rows each, n heads, d width of a head, R rows of queries and R' of keys and values among all copies
 
 Queries, keys, values, context and their gradients are read and written where the projections have them; nothing is
 laid out head by head, and what comes in between stays in the processor's first caches. The weights before dropout are
-kept for the backward pass, [S, n, B, M, T'] with T' the next multiple of LANES; dropout is drawn from the same bits
-again. Padding is not looked at: keys behind a row's length have no weight, and a gradient of zero.
+kept for the backward pass; dropout is read from the same bits again. No padding is looked at.
 """
 
 from dataclasses import dataclass
@@ -14,7 +13,9 @@ import numba
 import numpy as np
 import torch
 
+from masklab.kernels.bits import NOTHING
 from masklab.kernels.launch import TILES, kernel, launch, next_tile, number_of, real, whole
+from masklab.kernels.rows import sum_tiles
 from masklab.kernels.vectors import (
     LANES,
     add,
@@ -29,6 +30,9 @@ from masklab.kernels.vectors import (
     load_low,
     multiply,
     number,
+    number_low,
+    put,
+    put_low,
     store,
     store_low,
     subtract,
@@ -100,232 +104,294 @@ def product(a, a_row, a_column, b, b_row, c, c_row, rows, columns, depth):
 
 @compiled
 def read(source, row, low, target, rows, width):
-    """Copy `rows` x `width` numbers, fp32 or bf16 (`low`), that lie `row` numbers apart, to one fp32 block."""
+    """Copy `rows` x `width` numbers, fp32 or bf16 (`low`), whose rows lie `row` numbers apart, to one fp32 block, whose
+    rows end with zeros up to a multiple of LANES."""
+    high, even = _wide(width), width - width % LANES
     for i in range(rows):
-        for j in range(0, width, LANES):
+        for j in range(0, even, LANES):
             value = load_low(source, i * row + j) if low else load(source, i * row + j)
-            store(target, i * width + j, value)
+            store(target, i * high + j, value)
+        if even < width:
+            store(target, i * high + even, filled(ZERO))
+            for j in range(even, width):
+                value = number_low(source, i * row + j) if low else number(source, i * row + j)
+                put(target, i * high + j, value)
 
 
 @compiled
-def write(source, low, target, row, rows, filling, width):
-    """The other way round; rows from `rows` to `filling` become zeros."""
-    for i in range(filling):
-        for j in range(0, width, LANES):
-            value = load(source, i * width + j) if i < rows else filled(ZERO)
+def write(source, low, target, row, rows, width):
+    """The other way round."""
+    high, even = _wide(width), width - width % LANES
+    for i in range(rows):
+        for j in range(0, even, LANES):
+            value = load(source, i * high + j)
             if low:
                 store_low(target, i * row + j, value)
             else:
                 store(target, i * row + j, value)
+        for j in range(even, width):
+            if low:
+                put_low(target, i * row + j, number(source, i * high + j))
+            else:
+                put(target, i * row + j, number(source, i * high + j))
 
 
 @compiled
-def turned(source, target, rows, width):
-    """The transpose [width, rows'] of a block [rows', width] of zeros behind `rows`."""
+def turned(source, target, rows, high_width):
+    """The transpose [high_width, rows'] of a block [rows', high_width] that is given zeros behind `rows`."""
     high = _wide(rows)
     for i in range(rows, high):
-        for j in range(0, width, LANES):
-            store(source, i * width + j, filled(ZERO))
+        for j in range(0, high_width, LANES):
+            store(source, i * high_width + j, filled(ZERO))
     for i in range(0, high, LANES):
-        for j in range(0, width, LANES):
-            transpose(source + 4 * (i * width + j), width, target + 4 * (j * high + i), high)
+        for j in range(0, high_width, LANES):
+            transpose(source + 4 * (i * high_width + j), high_width, target + 4 * (j * high + i), high)
+
+
+@compiled
+def row_bits(bits, strides, copy, head, row):
+    """Address of the bits of a row and a head; rows that a copy has not have those of its first."""
+    if not bits:
+        return 0
+    own = row if row < number_of(strides, 4 * copy + 3) else 0
+    behind = head * number_of(strides, 4 * copy) + own * number_of(strides, 4 * copy + 1)
+    return number_of(bits, copy) + 2 * behind
 
 
 @kernel
 def forward(p):
-    heads, size, queries, length, width = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5), whole(p, 6)
+    heads, size, width, high, queries = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5), whole(p, 6)
     q, q_row, q_head = whole(p, 7), whole(p, 8), whole(p, 9)
     k, k_row, k_head, v = whole(p, 10), whole(p, 11), whole(p, 12), whole(p, 13)
-    lengths, scale, low = whole(p, 14), real(p, 15), whole(p, 16)
-    bits, bits_row, dropped, worth = whole(p, 17), whole(p, 18), whole(p, 19), real(p, 20)
-    bits_copy = whole(p, 29)
-    weights, context = whole(p, 21), whole(p, 22)
-    q_starts, k_starts, own = whole(p, 23), whole(p, 24), whole(p, 25)
-    bytes_of = 2 if low else 4
-    high = _wide(length)
-    room = np.empty(width * (queries + 3 * high) + queries * (high + width), np.float32)
+    q_starts, q_counts, k_starts, k_counts = whole(p, 14), whole(p, 15), whole(p, 16), whole(p, 17)
+    scale, low, weights = real(p, 18), whole(p, 19), whole(p, 20)
+    bits, slots, dropped, worth = whole(p, 21), whole(p, 22), whole(p, 23), real(p, 24)
+    strides = whole(p, 25)
+    bias, bias_copy, bias_head, columns = whole(p, 27), whole(p, 28), whole(p, 29), whole(p, 30)
+    context = whole(p, 31)
+    bytes_of, inside = 2 if low else 4, _wide(width)
+    room = np.empty(inside * (2 * queries + 3 * high) + queries * high, np.float32)
     own_q = room.ctypes.data
-    own_k = own_q + 4 * queries * width
-    own_v = own_k + 4 * high * width
-    keys = own_v + 4 * high * width
-    scores = keys + 4 * high * width
-    found = scores + 4 * queries * high
+    found = own_q + 4 * queries * inside
+    own_k = found + 4 * queries * inside
+    own_v = own_k + 4 * high * inside
+    keys = own_v + 4 * high * inside
+    scores = keys + 4 * high * inside
     while True:
         tile = next_tile(p)
         if tile >= whole(p, TILES):
             break
         row, head = tile // heads, tile % heads
-        count = min(max(number_of(lengths, row), 1), length)
-        inner, asked, from_q = _wide(count), count if own else queries, number_of(q_starts, row)
+        asked, count = number_of(q_counts, row), number_of(k_counts, row)
+        if not asked or not count:
+            continue
+        copy, within, inner = row // size, row % size, _wide(count)
+        from_q, from_k = number_of(q_starts, row), number_of(k_starts, row)
+        of_k = from_k * k_row + head * k_head
         read(q + bytes_of * (from_q * q_row + head * q_head), q_row, low, own_q, asked, width)
-        at = number_of(k_starts, row) * k_row + head * k_head
-        read(k + bytes_of * at, k_row, low, own_k, count, width)
-        read(v + bytes_of * at, k_row, low, own_v, count, width)
-        turned(own_k, keys, count, width)
-        product(own_q, width, 1, keys, inner, scores, inner, asked, inner, width)
-        copy, within = row // size, row % size
-        block = (head * size + within) * queries
-        of_bits, block = copy * bits_copy + block * bits_row, copy * heads * size * queries + block
+        read(k + bytes_of * of_k, k_row, low, own_k, count, width)
+        read(v + bytes_of * of_k, k_row, low, own_v, count, width)
+        turned(own_k, keys, count, inside)
+        product(own_q, inside, 1, keys, inner, scores, inner, asked, inner, inside)
+        of_row = row_bits(bits, strides, copy, head, within)
         for i in range(asked):
+            to, of = i * inner, ((from_q + i) * heads + head) * high
+            if bias:
+                column = number_of(columns, from_q + i) if columns else i
+                own_bias = bias + 4 * (copy * bias_copy + head * bias_head - column)
             most = filled(LOW)
             for j in range(0, inner, LANES):
-                value = first(multiply(load(scores, i * inner + j), scale), count - j, LOW)
-                store(scores, i * inner + j, value)
+                value = multiply(load(scores, to + j), scale)
+                if bias:
+                    value = add(value, load(own_bias, j))
+                value = first(value, count - j, LOW)
+                store(scores, to + j, value)
                 most = larger(most, value)
             top, sums = largest(most), filled(ZERO)
             for j in range(0, inner, LANES):
-                value = first(exp(subtract(load(scores, i * inner + j), top)), count - j, ZERO)
-                store(scores, i * inner + j, value)
+                value = first(exp(subtract(load(scores, to + j), top)), count - j, ZERO)
+                store(scores, to + j, value)
                 sums = add(sums, value)
             share = np.float32(1) / total(sums)
+            if bits:
+                slot = number_of(slots, from_q + i) if slots else i
+                own_bits = of_row + 2 * slot * number_of(strides, 4 * copy + 2)
             for j in range(0, inner, LANES):
-                value = multiply(load(scores, i * inner + j), share)
-                store(weights, (block + i) * high + j, value)
+                value = multiply(load(scores, to + j), share)
+                store(weights, of + j, value)
                 if bits:
-                    value = multiply(value, kept(bits, of_bits + i * bits_row + j, dropped, worth))
-                store(scores, i * inner + j, value)
-        to = (from_q * heads + head) * width
-        if low:
-            product(scores, inner, 1, own_v, width, found, width, asked, width, count)
-            write(found, low, context + bytes_of * to, heads * width, asked, asked, width)
-        else:
-            product(scores, inner, 1, own_v, width, context + 4 * to, heads * width, asked, width, count)
+                    value = multiply(value, kept(own_bits, j, dropped, worth))
+                store(scores, to + j, value)
+        product(scores, inner, 1, own_v, inside, found, inside, asked, inside, count)
+        write(found, low, context + bytes_of * (from_q * heads + head) * width, heads * width, asked, width)
 
 
 @kernel
 def backward(p):
-    heads, size, queries, length, width = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5), whole(p, 6)
+    heads, size, width, high, queries = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5), whole(p, 6)
     q, q_row, q_head = whole(p, 7), whole(p, 8), whole(p, 9)
     k, k_row, k_head, v = whole(p, 10), whole(p, 11), whole(p, 12), whole(p, 13)
-    lengths, scale, low = whole(p, 14), real(p, 15), whole(p, 16)
-    bits, bits_row, dropped, worth = whole(p, 17), whole(p, 18), whole(p, 19), real(p, 20)
-    bits_copy = whole(p, 29)
-    weights, gradient = whole(p, 21), whole(p, 22)
-    q_starts, k_starts, own = whole(p, 23), whole(p, 24), whole(p, 25)
-    dq, dk, dv = whole(p, 26), whole(p, 27), whole(p, 28)
-    bytes_of = 2 if low else 4
-    high = _wide(length)
-    room = np.empty(2 * width * (queries + 2 * high) + 2 * queries * high, np.float32)
+    q_starts, q_counts, k_starts, k_counts = whole(p, 14), whole(p, 15), whole(p, 16), whole(p, 17)
+    scale, low, weights = real(p, 18), whole(p, 19), whole(p, 20)
+    bits, slots, dropped, worth = whole(p, 21), whole(p, 22), whole(p, 23), real(p, 24)
+    strides = whole(p, 25)
+    bias, columns = whole(p, 27), whole(p, 30)
+    gradient, dq, dk, dv = whole(p, 31), whole(p, 32), whole(p, 33), whole(p, 34)
+    dbias, dbias_row, middle = whole(p, 35), whole(p, 36), whole(p, 37)
+    bytes_of, inside = 2 if low else 4, _wide(width)
+    room = np.empty(2 * inside * (queries + 2 * high) + 2 * queries * high, np.float32)
     own_q = room.ctypes.data
-    own_g = own_q + 4 * queries * width
-    own_k = own_g + 4 * queries * width
-    own_v = own_k + 4 * high * width
-    values = own_v + 4 * high * width
-    found = values + 4 * high * width
-    shares = found + 4 * high * width
+    own_g = own_q + 4 * queries * inside
+    own_k = own_g + 4 * queries * inside
+    own_v = own_k + 4 * high * inside
+    values = own_v + 4 * high * inside
+    found = values + 4 * high * inside
+    shares = found + 4 * high * inside
     dscores = shares + 4 * queries * high
     while True:
         tile = next_tile(p)
         if tile >= whole(p, TILES):
             break
         row, head = tile // heads, tile % heads
-        count = min(max(number_of(lengths, row), 1), length)
-        inner, asked, from_q = _wide(count), count if own else queries, number_of(q_starts, row)
-        rest = count if own else length  # keys behind the row's own, which have no gradient
-        of_q, of_k = from_q * q_row + head * q_head, number_of(k_starts, row) * k_row + head * k_head
-        of_g = (from_q * heads + head) * width
+        asked, count = number_of(q_counts, row), number_of(k_counts, row)
+        copy, within, inner = row // size, row % size, _wide(count)
+        from_q, from_k = number_of(q_starts, row), number_of(k_starts, row)
+        of_q, of_k = from_q * q_row + head * q_head, from_k * k_row + head * k_head
+        if not count:
+            continue
         read(q + bytes_of * of_q, q_row, low, own_q, asked, width)
-        read(gradient + bytes_of * of_g, heads * width, low, own_g, asked, width)
+        read(gradient + bytes_of * (from_q * heads + head) * width, heads * width, low, own_g, asked, width)
         read(k + bytes_of * of_k, k_row, low, own_k, count, width)
         read(v + bytes_of * of_k, k_row, low, own_v, count, width)
-        turned(own_v, values, count, width)
-        product(own_g, width, 1, values, inner, dscores, inner, asked, inner, width)
-        copy, within = row // size, row % size
-        block = (head * size + within) * queries
-        of_bits, block = copy * bits_copy + block * bits_row, copy * heads * size * queries + block
+        turned(own_v, values, count, inside)
+        product(own_g, inside, 1, values, inner, dscores, inner, asked, inner, inside)
+        of_row = row_bits(bits, strides, copy, head, within)
         for i in range(asked):
-            sums = filled(ZERO)
+            to, of, sums = i * inner, ((from_q + i) * heads + head) * high, filled(ZERO)
+            if bits:
+                slot = number_of(slots, from_q + i) if slots else i
+                own_bits = of_row + 2 * slot * number_of(strides, 4 * copy + 2)
             for j in range(0, inner, LANES):
-                weight = load(weights, (block + i) * high + j)
-                given = load(dscores, i * inner + j)
+                weight, given = load(weights, of + j), load(dscores, to + j)
                 share = weight
                 if bits:
-                    keep = kept(bits, of_bits + i * bits_row + j, dropped, worth)
-                    share = multiply(weight, keep)
-                    given = multiply(given, keep)
-                    store(dscores, i * inner + j, given)
-                store(shares, i * inner + j, share)
+                    keep = kept(own_bits, j, dropped, worth)
+                    share, given = multiply(weight, keep), multiply(given, keep)
+                    store(dscores, to + j, given)
+                store(shares, to + j, share)
                 sums = add_product(sums, weight, given)
             mean = total(sums)
+            if bias:
+                column = number_of(columns, from_q + i) if columns else i
+                own_bias = dbias + 4 * (tile * dbias_row + middle - column)
             for j in range(0, inner, LANES):
-                weight = multiply(load(weights, (block + i) * high + j), scale)
-                store(dscores, i * inner + j, multiply(weight, subtract(load(dscores, i * inner + j), mean)))
-        product(shares, 1, inner, own_g, width, found, width, count, width, asked)
-        write(found, low, dv + bytes_of * of_k, k_row, count, rest, width)
-        product(dscores, 1, inner, own_q, width, found, width, count, width, asked)
-        write(found, low, dk + bytes_of * of_k, k_row, count, rest, width)
-        product(dscores, inner, 1, own_k, width, own_g, width, asked, width, count)
-        write(own_g, low, dq + bytes_of * of_q, q_row, asked, asked, width)
+                value = multiply(load(weights, of + j), subtract(load(dscores, to + j), mean))
+                if bias:
+                    store(own_bias, j, add(load(own_bias, j), value))
+                store(dscores, to + j, multiply(value, scale))
+        product(shares, 1, inner, own_g, inside, found, inside, count, inside, asked)
+        write(found, low, dv + bytes_of * of_k, k_row, count, width)
+        product(dscores, 1, inner, own_q, inside, found, inside, count, inside, asked)
+        write(found, low, dk + bytes_of * of_k, k_row, count, width)
+        product(dscores, inner, 1, own_k, inside, own_g, inside, asked, inside, count)
+        write(own_g, low, dq + bytes_of * of_q, q_row, asked, width)
 
 
 @dataclass
 class Layout:
-    """Where the rows of a batch of S copies lie, and how they are looked at.
+    """Which queries look at which keys, in rows of all copies.
 
-    size B, queries M, length T: of the grid of weights [S, n, B, M, T'] and of dropout [S, n, B, M, max(T, LANES)];
-    lengths [S B]: keys of each row; q_starts, k_starts [S B]: where its queries and its keys begin, in rows of all
-    copies; own: it has as many queries as keys, not M.
+    size: B; q_starts, q_counts, k_starts, k_counts [S B]: where the queries and keys of each row begin, and how many
+    there are; queries, keys: the most of them; slots, columns [R], or None: which of its row's queries each query is
+    among the bits of dropout, and at which position of its row it stands, None: the first is 0. ends: how many of the
+    first rows of queries, and of keys, of each copy are some row's, without a gap; None: not known.
     """
 
-    copies: int
     size: int
-    queries: int
-    length: int
-    lengths: torch.Tensor
     q_starts: torch.Tensor
+    q_counts: torch.Tensor
     k_starts: torch.Tensor
-    own: bool = False
+    k_counts: torch.Tensor
+    queries: int
+    keys: int
+    slots: torch.Tensor | None = None
+    columns: torch.Tensor | None = None
+    ends: tuple = (None, None)
 
 
-def attend(q, kv, layout: Layout, heads: int, scale: float, keep=None):
-    """Context, and the weights before dropout, [S, n, B, M, T'].
+def _room(like, columns: int, ends):
+    """Room for [S, R, columns] numbers, of which those behind `ends` are 0."""
+    if ends is None:
+        return like.new_zeros(*like.shape[:-1], columns)
+    room = like.new_empty(*like.shape[:-1], columns)
+    for own, end in zip(room, ends, strict=True):
+        own[end:].zero_()
+    return room
 
-    q [..., R, H] queries and kv [..., R', 2 H] keys and values, [n, d] and [n, 2, d] in every row, or one tensor
-    [..., R, 3 H] for both, [n, 3, d] in every row; fp32 or bf16. keep: `bits.Keep` of the weights. The context,
-    [..., R, H], is 0 in rows where no query is.
+
+def attend(q, kv, layout: Layout, heads: int, scale: float, keep=None, bias=None):
+    """Context, and the weights before dropout.
+
+    q [S, R, H] queries and kv [S, R', 2 H] keys and values, [n, d] and [n, 2, d] in every row, or one tensor
+    [S, R, 3 H] for both, [n, 3, d] in every row; fp32 or bf16. keep: a `bits.Keep` of [n, B, M, T] weights of each
+    copy. bias [S, n, 2 L - 1 + LANES], or None: what is added to scores at distances 1 - L, ..., L - 1 of key and query,
+    and numbers that count for nothing. The context, [S, R, H], is 0 in rows where no query is.
     """
-    width = q.shape[-1] // (heads * _parts(q, kv)[0])
-    high = wide(layout.length)
-    weights = torch.empty(layout.copies, heads, layout.size, layout.queries, high)
-    context = (q.new_zeros if layout.own else q.new_empty)(*q.shape[:-1], heads * width)
-    arguments = _arguments(q, kv, layout, heads, width, scale, keep, weights)
-    rest = context.data_ptr(), *_starts(layout), 0, 0, 0, _step(keep)
-    launch(forward, layout.copies * layout.size * heads, *arguments, *rest)
+    width = q.shape[-1] // (heads * (3 if kv is q else 1))
+    rows = q.shape[:-1].numel()
+    weights = torch.empty(rows, heads, wide(layout.keys))
+    context = _room(q, heads * width, layout.ends[0])
+    arguments = _arguments(q, kv, layout, heads, width, scale, weights, keep, bias)
+    launch(forward, len(layout.q_starts) * heads, *arguments, context.data_ptr())
     return context, weights
 
 
-def attend_backward(g, q, kv, weights, layout: Layout, heads: int, scale: float, keep=None):
-    """Gradients of q and kv, one tensor where they are one, given that of the context [..., R, H]."""
+def attend_backward(g, q, kv, weights, layout: Layout, heads: int, scale: float, keep=None, bias=None):
+    """Gradients of q and kv, one tensor where they are one, and of the bias or None, given that of the context."""
     width, g = g.shape[-1] // heads, g.contiguous()
-    dq = (torch.zeros_like if layout.own else torch.empty_like)(q)
-    dkv = dq if kv is q else (torch.zeros_like if layout.own else torch.empty_like)(kv)
-    arguments = _arguments(q, kv, layout, heads, width, scale, keep, weights)
+    dq = _room(q, q.shape[-1], layout.ends[0])
+    dkv = dq if kv is q else _room(kv, kv.shape[-1], layout.ends[1])
+    arguments = _arguments(q, kv, layout, heads, width, scale, weights, keep, bias)
     first, bytes_of = dkv.data_ptr() + width * (kv is q) * q.element_size(), q.element_size()
-    targets = dq.data_ptr(), first, first + width * bytes_of
-    tiles = layout.copies * layout.size * heads
-    launch(backward, tiles, *arguments, g.data_ptr(), *_starts(layout), *targets, _step(keep))
-    return dq, dkv
+    tiles, dbias = len(layout.q_starts) * heads, None
+    targets = g.data_ptr(), dq.data_ptr(), first, first + width * bytes_of
+    if bias is not None:
+        dbias = torch.zeros(tiles, bias.shape[-1])
+        targets += dbias.data_ptr(), bias.shape[-1], _middle(bias)
+    launch(backward, tiles, *arguments, *targets)
+    return dq, dkv, None if dbias is None else _summed(dbias, bias)
 
 
-def _step(keep):
-    return 0 if keep is None else keep.bits.stride(0)
+def _summed(parts, bias):
+    """Sums of [S B, n, c] over the B rows of each copy, in their order, [S, n, c]."""
+    copies, heads, columns = bias.shape
+    found = torch.empty(copies, heads, columns)
+    rows = len(parts) // (copies * heads)
+    launch(sum_tiles, copies, rows, 1, heads * columns, 0, parts.data_ptr(), found.data_ptr(), heads * columns)
+    return found
 
 
-def _parts(q, kv):
-    return (3, 3) if kv is q else (1, 2)
+def _middle(bias) -> int:
+    """Where the bias for distance 0 stands."""
+    return (bias.shape[-1] - LANES) // 2
 
 
-def _starts(layout):
-    return layout.q_starts.data_ptr(), layout.k_starts.data_ptr(), int(layout.own)
-
-
-def _arguments(q, kv, layout, heads, width, scale, keep, weights):
-    (q_parts, k_parts), bytes_of = _parts(q, kv), q.element_size()
+def _arguments(q, kv, layout, heads, width, scale, weights, keep, bias):
+    parts, bytes_of = (3, 3) if kv is q else (1, 2), q.element_size()
     keys = kv.data_ptr() + (bytes_of * width if kv is q else 0)
+    shape = heads, layout.size, width, wide(layout.keys), max(1, layout.queries)
     places = (
-        q.data_ptr(), q_parts * heads * width, q_parts * width,
-        keys, k_parts * heads * width, k_parts * width, keys + bytes_of * width,
+        q.data_ptr(), parts[0] * heads * width, parts[0] * width,
+        keys, parts[1] * heads * width, parts[1] * width, keys + bytes_of * width,
+        *(each.data_ptr() for each in (layout.q_starts, layout.q_counts, layout.k_starts, layout.k_counts)),
     )  # fmt: skip
-    dropped = (0, 0, 0, 1.0) if keep is None else (keep.bits.data_ptr(), keep.bits.shape[-1], keep.dropped, keep.worth)
-    shape = heads, layout.size, layout.queries, layout.length, width
-    return *shape, *places, layout.lengths.data_ptr(), scale, int(bytes_of == 2), *dropped, weights.data_ptr()
+    dropout = (*NOTHING, 0, 0)
+    if keep is not None:
+        addresses, _, dropped, worth = keep.arguments
+        slots = 0 if layout.slots is None else layout.slots.data_ptr()
+        dropout = addresses, slots, dropped, worth, keep.strides.data_ptr(), 0
+    added = 0, 0, 0, 0
+    if bias is not None:
+        columns = 0 if layout.columns is None else layout.columns.data_ptr()
+        added = bias.data_ptr() + 4 * _middle(bias), bias.stride(0), bias.stride(1), columns
+    return *shape, *places, scale, int(bytes_of == 2), weights.data_ptr(), *dropout, *added

@@ -5,6 +5,8 @@ make a 64-bit one, the first its upper half. Here whole states of 624 numbers ar
 numbers in a sixth of the time.
 """
 
+import math
+from copy import copy
 from dataclasses import dataclass
 
 import numba
@@ -121,28 +123,48 @@ def _seed(state, seed):
 
 
 LEVELS = 2**16
-BEHIND = 16  # numbers that must follow the last of a `Keep`
+BEHIND = 16  # numbers that must follow the last bits of a `Keep` in memory, that may be read
 
 
 @dataclass
 class Keep:
-    """What dropout keeps: bits [...], random 16-bit integers, of which the lowest share `p` of their range is dropped.
+    """What dropout keeps of a tensor in each of S copies: bits, random 16-bit integers, of which the lowest share `p`
+    of their range is dropped.
 
-    Behind the last of them in memory there are `BEHIND` more that may be read.
+    bits [S, n]: of all tensors of a pass; starts [S]: where those of this one begin; shapes: what it is in each copy;
+    places [S, N] or None: which of its rows each of N rows is, None: the first N.
     """
 
     bits: torch.Tensor
+    starts: list[int]
+    shapes: list[tuple]
     p: float
+    places: torch.Tensor | None = None
+
+    def __post_init__(self):
+        step, size = self.bits.stride(0), self.bits.element_size()
+        first = self.bits.data_ptr()
+        # of weights of attention [n, B, M, T]: from head to head, row to row, query to query; rows
+        self.strides = torch.tensor(
+            [[math.prod(own[1:]), math.prod(own[2:]), own[-1], own[1]] for own in self.shapes]
+        )
+        self.addresses = torch.tensor([first + size * (copy * step + start) for copy, start in enumerate(self.starts)])
+
+    def at(self, places) -> "Keep":
+        """The same for other rows."""
+        other = copy(self)
+        other.places = places
+        return other
 
     @property
-    def dropped(self) -> int:
-        """The least integer that is kept."""
-        return round(self.p * LEVELS) - LEVELS // 2
+    def arguments(self) -> tuple:
+        """What kernels are told: addresses, places, the least integer that is kept, what a kept number is worth."""
+        dropped = round(self.p * LEVELS)
+        places = 0 if self.places is None else self.places.data_ptr()
+        return self.addresses.data_ptr(), places, dropped - LEVELS // 2, LEVELS / (LEVELS - dropped)
 
-    @property
-    def worth(self) -> float:
-        """What a kept number is multiplied by."""
-        return LEVELS / (LEVELS - round(self.p * LEVELS))
+
+NOTHING = 0, 0, 0, 1.0  # `arguments` where nothing is dropped
 
 
 def draw_seeded(seed: int, words: torch.Tensor) -> None:

@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 from masklab.inside_libc import parallel
 
 FAST = {"contract", "reassoc", "nsz", "arcp"}  # sums in any order: that of the compiled code, always the same
-MOST = 32  # arguments of a kernel
+MOST = 48  # arguments of a kernel
 COUNTER, TILES = 0, 1  # the first of them
 _mine = threading.local()
 

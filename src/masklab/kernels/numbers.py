@@ -85,7 +85,7 @@ def power_of_two(typing, x):
 @exact
 def exp(x):
     """e^x to 1e-7 of it, for x of 0 or less; what lies below e^-87 is that."""
-    x = max(x, single(-87.0))
+    x = single(-87.0) if x < single(-87.0) else x  # which leaves what is no number as it is
     n = nearest(x * single(1.44269504088896341))
     r = x - n * single(0.693359375)
     r = r + n * single(2.12194440e-4)

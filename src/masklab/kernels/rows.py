@@ -13,8 +13,8 @@ import numba
 import numpy as np
 import torch
 
-from masklab.kernels.bits import Keep
-from masklab.kernels.launch import FAST, TILES, kernel, launch, next_tile, real, whole
+from masklab.kernels.bits import NOTHING, Keep
+from masklab.kernels.launch import FAST, TILES, kernel, launch, next_tile, number_of, real, whole
 from masklab.kernels.numbers import array_at, erf, exp, read, single, written
 
 TILE = 32
@@ -32,12 +32,19 @@ def _bounds(tile, per_copy, rows, counts):
 
 
 @compiled
+def _bits(addresses, places, copy, row, rows, width):
+    """Those of a row among the rows of all copies."""
+    own = number_of(places, row) if places else row - copy * rows
+    return array_at(number_of(addresses, copy) + 2 * own * width, BITS, 1, width)[0]
+
+
+@compiled
 def _norm_forward(p, like):
     copies, rows, width, per_copy, residual_given = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5), whole(p, 7)
     counts = array_at(whole(p, 6), COUNT, copies, 1)
     residual, y = array_at(residual_given, like, copies * rows, width), array_at(whole(p, 8), like, copies * rows, width)
     bias_given, bias_step = whole(p, 9), whole(p, 10)
-    bits_given, bits_step, dropped, worth = whole(p, 11), whole(p, 12), np.int16(whole(p, 13)), real(p, 14)
+    bits_given, places, dropped, worth = whole(p, 11), whole(p, 12), np.int16(whole(p, 13)), real(p, 14)
     weight_at, shift_at, step, eps = whole(p, 15), whole(p, 16), whole(p, 17), real(p, 18)
     z, moments = array_at(whole(p, 19), like, copies * rows, width), array_at(whole(p, 20), WHOLE, copies * rows, 2)
     share = single(1) / single(width)
@@ -58,7 +65,7 @@ def _norm_forward(p, like):
                 for c in range(width):
                     row[c] = read(own[c])
             if bits_given:
-                bits = array_at(bits_given + 2 * (copy * bits_step + (r - copy * rows) * width), BITS, 1, width)[0]
+                bits = _bits(bits_given, places, copy, r, rows, width)
                 for c in range(width):
                     row[c] = row[c] * worth if bits[c] >= dropped else single(0)
             if residual_given:
@@ -88,7 +95,7 @@ def _norm_backward(p, like):
     counts = array_at(whole(p, 6), COUNT, copies, 1)
     g, s = array_at(whole(p, 7), like, copies * rows, width), array_at(whole(p, 8), like, copies * rows, width)
     moments, weight_at, step = array_at(whole(p, 9), WHOLE, copies * rows, 2), whole(p, 10), whole(p, 11)
-    bits_given, bits_step, dropped, worth = whole(p, 12), whole(p, 13), np.int16(whole(p, 14)), real(p, 15)
+    bits_given, places, dropped, worth = whole(p, 12), whole(p, 13), np.int16(whole(p, 14)), real(p, 15)
     ds, dy = array_at(whole(p, 16), like, copies * rows, width), array_at(whole(p, 17), like, copies * rows, width)
     sums = array_at(whole(p, 18), WHOLE, copies * per_copy, 3 * width)
     more_given, beside_given = whole(p, 19), whole(p, 20)
@@ -134,7 +141,7 @@ def _norm_backward(p, like):
             for c in range(width):
                 to[c] = written(given[c], to[c])
             if bits_given:
-                bits = array_at(bits_given + 2 * (copy * bits_step + (r - copy * rows) * width), BITS, 1, width)[0]
+                bits = _bits(bits_given, places, copy, r, rows, width)
                 for c in range(width):
                     given[c] = given[c] * worth if bits[c] >= dropped else single(0)
                 to = dy[r]
@@ -255,18 +262,20 @@ def gelu_backward_low(p):
 
 @kernel
 def drop(p):
-    """Dropout of x [S, N W] in place."""
-    rows, width = whole(p, 2), whole(p, 3)
-    x = array_at(whole(p, 4), WHOLE, whole(p, TILES), width)
-    bits_at, step, dropped, worth = whole(p, 5), whole(p, 6), np.int16(whole(p, 7)), real(p, 8)
+    """Dropout of x [S, N, W] in place."""
+    copies, rows, width, per_copy = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
+    counts = array_at(whole(p, 6), COUNT, copies, 1)
+    x = array_at(whole(p, 7), WHOLE, copies * rows, width)
+    addresses, places, dropped, worth = whole(p, 8), whole(p, 9), np.int16(whole(p, 10)), real(p, 11)
     while True:
         tile = next_tile(p)
         if tile >= whole(p, TILES):
             break
-        copy, own = tile // rows, x[tile]
-        bits = array_at(bits_at + 2 * (copy * step + (tile - copy * rows) * width), BITS, 1, width)[0]
-        for c in range(width):
-            own[c] = own[c] * worth if bits[c] >= dropped else single(0)
+        copy, start, end = _bounds(tile, per_copy, rows, counts)
+        for r in range(start, end):
+            own, bits = x[r], _bits(addresses, places, copy, r, rows, width)
+            for c in range(width):
+                own[c] = own[c] * worth if bits[c] >= dropped else single(0)
 
 
 NORM_FORWARD = {torch.float32: norm_forward_whole, torch.bfloat16: norm_forward_low}
@@ -279,12 +288,12 @@ def add_norm(y, weight, shift, eps: float, residual=None, bias=None, keep: Keep 
     """z = norm(s) weight + shift of s = residual + dropout(y + bias), which is written to y [S, N, W]; and the moments
     that `add_norm_backward` asks for, [S, N, 2].
 
-    weight, shift, bias: [S, W], fp32; keep: bits [S, N, W] or [S, N W].
+    weight, shift, bias: [S, W], fp32; keep: of y.
     """
     z, moments = _like(y, counts), y.new_empty(*y.shape[:2], 2, dtype=torch.float32)
     tiles, shape = _shape(y, counts)
     residual = None if residual is None else residual.contiguous()
-    given = _address(residual), y.data_ptr(), *_row(bias), *_kept(keep)
+    given = _address(residual), y.data_ptr(), *_row(bias), *(NOTHING if keep is None else keep.arguments)
     norm = weight.data_ptr(), shift.data_ptr(), weight.stride(0), float(eps)
     launch(NORM_FORWARD[y.dtype], tiles, *shape, *given, *norm, z.data_ptr(), moments.data_ptr())
     return z, moments
@@ -304,7 +313,7 @@ def add_norm_backward(
     dy = ds if keep is None else _like(g, counts)
     tiles, shape = _shape(g, counts)
     sums = torch.empty(tiles, 3 * g.shape[2])
-    given = g.data_ptr(), s.data_ptr(), moments.data_ptr(), weight.data_ptr(), weight.stride(0), *_kept(keep)
+    given = g.data_ptr(), s.data_ptr(), moments.data_ptr(), weight.data_ptr(), weight.stride(0), *(NOTHING if keep is None else keep.arguments)
     made = ds.data_ptr(), dy.data_ptr(), sums.data_ptr()
     launch(NORM_BACKWARD[g.dtype], tiles, *shape, *given, *made, _address(more), _address(beside))
     _sum(sums, len(g), into, add)
@@ -327,10 +336,10 @@ def gelu_backward_(g, x, bias, into, counts=None, add: bool = False):
     return g
 
 
-def drop_(x, keep: Keep):
+def drop_(x, keep: Keep, counts=None):
     """Dropout of x [S, N, W], fp32, in place."""
-    rows = x.shape[1]
-    launch(drop, len(x) * rows, rows, x.shape[2], x.data_ptr(), *_kept(keep))
+    tiles, shape = _shape(x, counts)
+    launch(drop, tiles, *shape, x.data_ptr(), *keep.arguments)
     return x
 
 
@@ -363,7 +372,12 @@ def _these(counts) -> torch.Tensor:
 
 def _like(x, counts):
     """Room for as many numbers, zeros behind rows that count."""
-    return torch.empty_like(x) if counts is None or min(counts) == x.shape[1] else torch.zeros_like(x)
+    room = torch.empty_like(x)
+    if counts is not None:
+        for own, count in zip(room, counts, strict=True):
+            if count < x.shape[1]:
+                own[count:].zero_()
+    return room
 
 
 def _address(x) -> int:
@@ -373,9 +387,3 @@ def _address(x) -> int:
 def _row(x) -> tuple[int, int]:
     """Address of the first row of x [S, W], and how far apart two are."""
     return (0, 0) if x is None else (x.data_ptr(), x.stride(0))
-
-
-def _kept(keep: Keep | None):
-    if keep is None:
-        return 0, 0, 0, 1.0
-    return keep.bits.data_ptr(), keep.bits.stride(0), keep.dropped, keep.worth

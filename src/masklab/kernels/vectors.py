@@ -75,6 +75,10 @@ def _larger(builder, left, right):
     return builder.select(builder.fcmp_ordered(">", left, right), left, right)
 
 
+def _at_least(builder, value, bound):
+    return builder.select(builder.fcmp_ordered("<", value, bound), bound, value)
+
+
 def _nearest(builder, x):
     kind, name = ir.FunctionType(VECTOR, [VECTOR]), f"llvm.rint.v{LANES}f32"
     return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [x])
@@ -90,6 +94,7 @@ add = _lanewise(lambda builder, a, b: builder.fadd(a, b), 2)
 subtract = _lanewise(lambda builder, a, b: builder.fsub(a, b), 2)
 multiply = _lanewise(lambda builder, a, b: builder.fmul(a, b), 2)
 larger = _lanewise(_larger, 2)
+at_least = _lanewise(_at_least, 2)  # the bound where a number is below it; what is no number stays so
 add_product = _lanewise(_fma, 3)  # total + left right
 nearest = _lanewise(_nearest, 1)  # whole numbers
 power_of_two = _lanewise(_power_of_two, 1)  # of whole numbers
@@ -104,6 +109,50 @@ def number(typing, address, index):
         return builder.load(builder.gep(start, [arguments[1]]), align=4)
 
     return types.float32(types.int64, types.int64), build
+
+
+@intrinsic
+def number_low(typing, address, index):
+    """The bf16 number `index` numbers behind an address."""
+
+    def build(context, builder, signature, arguments):
+        start = builder.inttoptr(arguments[0], ir.IntType(16).as_pointer())
+        bits = builder.load(builder.gep(start, [arguments[1]]), align=2)
+        return builder.bitcast(builder.shl(builder.zext(bits, WORD), ir.Constant(WORD, 16)), NUMBER)
+
+    return types.float32(types.int64, types.int64), build
+
+
+@intrinsic
+def put(typing, address, index, value):
+    """Write one fp32 number."""
+
+    def build(context, builder, signature, arguments):
+        start = builder.inttoptr(arguments[0], NUMBER.as_pointer())
+        builder.store(arguments[2], builder.gep(start, [arguments[1]]), align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.float32), build
+
+
+@intrinsic
+def put_low(typing, address, index, value):
+    """Write one number rounded to bf16."""
+
+    def build(context, builder, signature, arguments):
+        half = _rounded(builder, arguments[2], WORD, ir.IntType(16), lambda value: ir.Constant(WORD, value))
+        start = builder.inttoptr(arguments[0], ir.IntType(16).as_pointer())
+        builder.store(half, builder.gep(start, [arguments[1]]), align=2)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.float32), build
+
+
+def _rounded(builder, value, word, half, constant):
+    """fp32 as the bits of bf16: to the nearest, halves to even."""
+    bits = builder.bitcast(value, word)
+    odd = builder.and_(builder.lshr(bits, constant(16)), constant(1))
+    return builder.trunc(builder.lshr(builder.add(builder.add(bits, constant(0x7FFF)), odd), constant(16)), half)
 
 
 @intrinsic
@@ -143,10 +192,8 @@ def store_low(typing, address, index, value):
     """Write LANES numbers rounded to bf16: to the nearest, halves to even."""
 
     def build(context, builder, signature, arguments):
-        bits = builder.bitcast(arguments[2], ir.VectorType(WORD, LANES))
-        odd = builder.and_(builder.lshr(bits, _all(WORD, 16)), _all(WORD, 1))
-        rounded = builder.lshr(builder.add(builder.add(bits, _all(WORD, 0x7FFF)), odd), _all(WORD, 16))
-        half = builder.trunc(rounded, ir.VectorType(ir.IntType(16), LANES))
+        kinds = ir.VectorType(WORD, LANES), ir.VectorType(ir.IntType(16), LANES)
+        half = _rounded(builder, arguments[2], *kinds, lambda value: _all(WORD, value))
         builder.store(half, _at(builder, *arguments[:2], ir.IntType(16)), align=2)
         return context.get_dummy_value()
 
@@ -257,7 +304,7 @@ LOWEST = np.float32(-87.0)
 @inlined
 def exp(x):
     """e^x to 1e-7 of it, for x of 0 or less; what lies below e^-87 is that."""
-    x = larger(x, LOWEST)
+    x = at_least(x, LOWEST)
     n = nearest(multiply(x, np.float32(1.44269504088896341)))
     r = add_product(add_product(x, n, np.float32(-0.693359375)), n, np.float32(2.12194440e-4))
     p = add_product(np.float32(1.3981999507e-3), r, np.float32(1.9875691500e-4))

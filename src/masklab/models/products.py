@@ -64,16 +64,17 @@ def precision(asked: str, encoder, device: torch.device, narrowest: int) -> str:
     return "bf16" if low else "fp32"
 
 
-@contextlib.contextmanager
-def onednn():
-    """fp32 products on CPUs, transposed and batched ones too, go to oneDNN."""
-    settings = torch.backends.mkldnn.matmul
-    before = settings.fp32_precision
-    settings.fp32_precision = "bf16"
-    try:
-        yield
-    finally:
-        settings.fp32_precision = before
+class onednn:
+    """fp32 products on CPUs, transposed and batched ones too, go to oneDNN. (No generator: a small product is as short
+    as one's start.)"""
+
+    def __enter__(self):
+        settings = torch.backends.mkldnn.matmul
+        self.before = settings.fp32_precision
+        settings.fp32_precision = "bf16"
+
+    def __exit__(self, *_):
+        torch.backends.mkldnn.matmul.fp32_precision = self.before
 
 
 def fastest():

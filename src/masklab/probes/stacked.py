@@ -44,7 +44,8 @@ class StackedClassifier:
 
     def forward(self, ids, lengths, keep=None):
         """Logits [S, B, classes] of ids [S, B, T] and lengths [S, B]; keep: dropout of `self.sites`."""
-        states = self.encoder.forward(ids, lengths, keep and keep[:-1], pack=True)
+        grid = self.encoder.grid(lengths, ids.shape[2], pack=True)
+        states = self.encoder.forward(ids, grid, keep and keep[:-1])
         self.weights = None
         if not self.first:
             within = torch.arange(ids.shape[2], device=ids.device) < lengths[..., None]
@@ -52,7 +53,7 @@ class StackedClassifier:
             states = (states.view(*ids.shape, -1) * self.weights).sum(2)
         inner = affine(states, *self.parameters.pair("dense"))
         active = torch.tanh(inner) if self.config.positions == "absolute" else F.gelu(inner)
-        kept = None if keep is None else mask(keep[-1]).flatten(1, 2)
+        kept = None if keep is None else mask(keep[-1], (ids.shape[1], 1, self.config.hidden)).flatten(1, 2)
         pooled = active if kept is None else active * kept
         self.saved = states, inner, active, kept, pooled
         return affine(pooled, *self.parameters.pair("classifier"))

@@ -1,15 +1,22 @@
-"""Whether replicates of a recipe train side by side, as one stacked model. Light: asked while a workflow is planned."""
+"""Which recipes are trained with gradients written by hand, and whose replicates train side by side, as one stacked
+model. Light: asked while a workflow is planned."""
 
-from masklab.models.stacked import supports_masked
+from masklab.models.stacked import WIDEST, supports_masked
+
+
+def by_hand(model, encoder, objective) -> bool:
+    """Whether a recipe is trained by the stacked code where it is trained on a CPU, be it as a stack of one.
+
+    model, encoder, objective: `config.schema.Model`, `Encoder` and `Objective`. An objective that reads sequences in
+    its own way is not, nor is a model that takes several processes or micro-batches.
+    """
+    one_pass = model.processes == 1 and model.micro >= model.batch_size and not model.compile
+    own_way = any(term.reads for term in objective.terms.values())
+    asked = model.stack and model.steps > 0
+    return asked and one_pass and not own_way and supports_masked(encoder, model.precision)
 
 
 def stacks(model, encoder, objective) -> bool:
-    """Whether the replicates of a recipe train side by side where they train on a CPU.
-
-    model, encoder, objective: `config.schema.Model`, `Encoder` and `Objective`. An objective that reads sequences in
-    its own way does not stack, nor does a model that takes several processes or micro-batches.
-    """
-    one_pass = model.processes == 1 and model.micro >= model.batch_size
-    plain = model.precision == "fp32" and not model.compile
-    own_way = any(term.reads for term in objective.terms.values())
-    return model.stack and model.steps > 0 and one_pass and plain and not own_way and supports_masked(encoder)
+    """Whether the replicates of a recipe train side by side: wider layers keep a core busy by themselves."""
+    narrow = model.precision == "fp32" and encoder.hidden <= WIDEST
+    return narrow and by_hand(model, encoder, objective)

@@ -21,7 +21,7 @@ from masklab.training.distributed import Ranks
 from masklab.training.learner import Learner
 from masklab.training.numbers import Numbers
 from masklab.training.run import Run
-from masklab.training.side_by_side import stacks
+from masklab.training.side_by_side import by_hand
 
 CALLS = 2**14  # numbers in a hidden state whose layers take as long as the calls of one pass
 CACHE = 2**19  # numbers in the hidden states of one pass: with more of them than a cache holds, it is slower
@@ -70,6 +70,9 @@ class Stack:
         self.learners = list(learners)
         models = [learner.model for learner in self.learners]
         self.parameters = StackedParameters.of(models, WORD)
+        if self.learners[0].low_precision:
+            self.parameters.lower()
+            self.parameters.lend(models)
         first = self.learners[0]
         unit = CALLS // (2 * first.model.config.hidden * first.config.batch_size)
         self.unit = 1 << max(0, unit.bit_length() - 1)  # lengths are multiples of it: half of what calls cost at most
@@ -89,13 +92,14 @@ class Stack:
 
     def gradients(self, step: int) -> list[Numbers]:
         """`Learner.gradients` of every run: the row of each."""
+        self.parameters.refresh()
         whole = [learner.step(step) for learner in self.learners]
-        layouts = [
-            laid_out(each.micro[0], self.unit, learner.train_store.longest)
-            for each, learner in zip(whole, self.learners, strict=True)
-        ]
+        layouts = [None] * len(whole)
+        if self.learners[0].model.config.positions == "disentangled":  # its attention works on a grid
+            stores = [learner.train_store for learner in self.learners]
+            layouts = [laid_out(each.micro[0], self.unit, own.longest) for each, own in zip(whole, stores, strict=True)]
         sums = [None] * len(whole)
-        for copies in self._parts(layouts, len(whole[0].micro[0].ids)):
+        for copies in self._parts(layouts, [each.tokens for each in whole], len(whole[0].micro[0].ids)):
             found = self._forward_and_backward(copies, [whole[copy] for copy in copies], layouts[copies[0]], step)
             for copy, each in zip(copies, found, strict=True):
                 sums[copy] = each
@@ -108,7 +112,7 @@ class Stack:
             rows.append(Numbers(row | means | once))
         return rows
 
-    def _parts(self, layouts, size: int) -> list[list[int]]:
+    def _parts(self, layouts, tokens, size: int) -> list[list[int]]:
         """Copies that go through one pass: those whose batches of `size` rows are laid out alike.
 
         Not more of them than a cache holds; not where their rows would begin at odd places in memory, and not with
@@ -117,11 +121,13 @@ class Stack:
         """
         if torch.get_num_threads() > 1:
             return [[copy] for copy in range(len(layouts))]
+        width = self.learners[0].model.config.hidden
+        if layouts[0] is None:
+            return _evenly(list(range(len(layouts))), max(tokens) * width)
         parts = {}
         for copy, layout in enumerate(layouts):
             together = size * layout[0] % ROWS == 0
             parts.setdefault(layout if together else copy, []).append(copy)
-        width = self.learners[0].model.config.hidden
         return [few for part in parts.values() for few in _evenly(part, size * layouts[part[0]][0] * width)]
 
     def _forward_and_backward(self, copies, whole, layout, step):
@@ -131,16 +137,21 @@ class Stack:
         seeds = [seed_at(*learner.run.address, "dropout", step, 0) for learner in learners]
         with torch.no_grad():
             logits, latent = model.forward(batches, layout, seeds)
-        for_logits, for_latent = (None if part is None else torch.zeros_like(part) for part in (logits, latent))
+        for_logits, for_latent = (None if part is None else torch.empty_like(part) for part in (logits, latent))
         sums = []
         for copy, (learner, each, batch) in enumerate(zip(learners, whole, batches, strict=True)):
             own = [None if part is None else part[copy, : len(batch.at)].requires_grad_() for part in (logits, latent)]
             total, parts = learner.terms.losses(batch, Output(*own), learner.teacher)
             read = [part for part in own if part is not None]
             found = torch.autograd.grad(total / each.divisor, read, allow_unused=True)
-            for part, gradient in zip((for_logits, for_latent), found, strict=False):
-                if gradient is not None:
-                    part[copy, : len(gradient)] = gradient
+            found = iter(found)
+            for part in (for_logits, for_latent):
+                gradient = None if part is None else next(found)
+                count = 0 if gradient is None else len(gradient)
+                if part is not None:
+                    part[copy, count:] = 0
+                if count:
+                    part[copy, :count] = gradient
             sums.append(torch.stack([total.detach(), *(parts[name] for name in learner.terms.names)]).double())
         with torch.no_grad():
             model.backward(for_logits, for_latent)
@@ -195,7 +206,7 @@ class Alone(Learner):
 
 def learner_of(run: Run, ranks: Ranks | None = None) -> Learner:
     """What makes the updates of a run: its recipe and the kind of its device decide."""
-    hand_written = run.device == "cpu" and stacks(run.model, run.encoder, run.objective)
+    hand_written = run.device == "cpu" and by_hand(run.model, run.encoder, run.objective)
     return Alone(run, ranks) if hand_written else Learner(run, ranks)
 
 

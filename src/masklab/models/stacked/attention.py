@@ -1,7 +1,7 @@
 """Stacked self-attention with a hand-written gradient.
 
 S copies, B rows, T length, N = B T, n heads, d width of a head, H = n d; shape: the `grid.Grid` of a batch, by which
-x [S, N, H] may be packed, [S, P, H]
+x [S, N, H] may be packed, [S, P, H]; K tokens that are asked for
 """
 
 import math
@@ -9,7 +9,7 @@ import math
 import torch
 
 from masklab.inside_torch import softmax_backward
-from masklab.kernels.attention import LANES, Layout, attend, attend_backward
+from masklab.kernels.attention import attend, attend_backward
 from masklab.models.attention import short_softmax
 from masklab.models.batched import library
 from masklab.models.stacked.dropout import mask as dropout_mask
@@ -26,12 +26,67 @@ class Attention:
         self.weight, self.weight_gradient = (
             part.unflatten(1, (self.heads, -1)) for part in parameters.with_gradient(f"{name}.in_proj.weight")
         )
+        self.read = parameters.read(f"{name}.in_proj.weight").unflatten(1, (self.heads, -1))
 
     def place_bias(self, parameters, name):
         """Views of the projection's bias and its gradient, [S, n, 3 d]."""
         self.bias, self.bias_gradient = (
             part.unflatten(1, (self.heads, -1)) for part in parameters.with_gradient(f"{name}.in_proj.bias")
         )
+
+    def part_of(self, part):
+        """Rows `part` of every head's weights and biases, [S, c, H] and [S, c]."""
+        return self.read[:, :, part].flatten(1, 2), self.bias[:, :, part].flatten(1, 2)
+
+    def part_backward(self, g, part, x, rows=None):
+        """Gradient of x, given that of its product with the rows `part`, [S, N, c]; writes those of the rows."""
+        weight = self.read[:, :, part].flatten(1, 2)
+        whole = part == slice(None)
+        weight_gradient = self.weight_gradient.flatten(1, 2) if whole else torch.empty(weight.shape)
+        bias_gradient = self.bias_gradient.flatten(1, 2) if whole else torch.empty(weight.shape[:2])
+        affine_gradients(g, x, weight_gradient, bias_gradient, rows)
+        if not whole:
+            self.weight_gradient[:, :, part] = weight_gradient.unflatten(1, (self.heads, -1))
+            self.bias_gradient[:, :, part] = bias_gradient.unflatten(1, (self.heads, -1))
+        return input_gradient(g, weight, rows)
+
+
+class AbsoluteAttention(Attention):
+    """Scores scale q . k, and a bias by distance, from every position or from those that `chosen` says; compiled."""
+
+    def __init__(self, parameters, name: str, config):
+        super().__init__(parameters, name, config)
+        self.place_bias(parameters, name)
+
+    def forward(self, x, shape, mask, keep, relative=None, chosen=None):
+        """x [S, N, H] -> [S, N, H] or [S, K, H]; keep: iterator, next that of [n, B, M, >= T] weights, or None."""
+        keep, layout = next(keep), shape.layout
+        parts = [(slice(None), x, shape.counts)]
+        if chosen is not None:
+            parts = [(slice(self.width), chosen.take(x), chosen.own), (slice(self.width, None), x, shape.counts)]
+            layout = chosen.layout
+        read = [affine(own, *self.part_of(part), rows) for part, own, rows in parts]
+        bias = None if relative is None else relative.values
+        context, weights = attend(read[0], read[-1], layout, self.heads, self.scale, keep, bias)
+        self.saved = parts, read, weights, layout, keep, relative, chosen
+        return context
+
+    def backward(self, g, dx):
+        """Add to dx [S, N, H] the gradient of x, given that of the context."""
+        (parts, read, weights, layout, keep, relative, chosen), self.saved = self.saved, None  # memory for what comes
+        how = weights, layout, self.heads, self.scale, keep, None if relative is None else relative.values
+        *gradients, dbias = attend_backward(g, read[0], read[-1], *how)
+        if relative is not None:
+            relative.gradient.add_(dbias)
+        part, own, rows = parts[-1]
+        dx += self.part_backward(gradients[-1], part, own, rows)
+        if chosen is not None:
+            part, own, rows = parts[0]
+            chosen.add(dx, self.part_backward(gradients[0], part, own, rows))
+
+
+class GridAttention(Attention):
+    """What attention needs whose products are batched ones, of heads and rows of a grid."""
 
     def project(self, x, shape, chosen=None):
         """Queries [S n B, T or M, d], keys and values [S n B, T, d]; chosen: a `chosen.Masked` that queries are of."""
@@ -62,19 +117,7 @@ class Attention:
         g = x.new_empty(len(x), rows, self.heads, len(gradients), self.width)
         for number, each in enumerate(gradients):
             g[:, :, :, number] = each.reshape(len(x), self.heads, rows, self.width).transpose(1, 2)
-        return self._project_backward(shape.pack(g.flatten(2)), part, x)
-
-    def _project_backward(self, g, part, x):
-        """Gradient of x, given that of the rows `part`, [S, N, c]; writes the projection's."""
-        weight = self.weight[:, :, part].flatten(1, 2)
-        whole = part == slice(None)
-        weight_gradient = self.weight_gradient.flatten(1, 2) if whole else torch.empty_like(weight)
-        bias_gradient = self.bias_gradient.flatten(1, 2) if whole else weight.new_empty(weight.shape[:2])
-        affine_gradients(g, x, weight_gradient, bias_gradient)
-        if not whole:
-            self.weight_gradient[:, :, part] = weight_gradient.unflatten(1, (self.heads, -1))
-            self.bias_gradient[:, :, part] = bias_gradient.unflatten(1, (self.heads, -1))
-        return input_gradient(g, weight)
+        return self.part_backward(shape.pack(g.flatten(2)), part, x)
 
     def scores_backward(self, g, q, k, v, weights, kept, keep):
         """Gradients of the scores, and by way of q . k of queries and keys, and of values, from that of the context."""
@@ -98,85 +141,19 @@ class Attention:
         return shape.pack(x.reshape(shape[0], -1, self.heads * self.width))
 
 
-class AbsoluteAttention(Attention):
-    """Scores scale q . k, from every position or, in the last block, from those that `chosen` says."""
-
-    def __init__(self, parameters, name: str, config):
-        super().__init__(parameters, name, config)
-        self.place_bias(parameters, name)
-        self.compiled = self.width % LANES == 0
-
-    def forward(self, x, shape, mask, keep, relative=None, chosen=None):
-        """mask [S, B, T] or None is added to scores; keep: iterator, next that of [S, n, B, M, >= T] or None."""
-        keep = next(keep)
-        if self.compiled and relative is None:
-            return self._forward(x, shape, keep, chosen)
-        keep, (copies, size, length) = dropout_mask(keep), shape
-        q, k, v = self.project(x, shape, chosen)
-        with faster(q, k, copies):
-            scores = product(q, k.mT, self.scale).view(copies, self.heads, size, -1, length)
-        if relative is not None:
-            scores.add_(relative.terms(chosen))
-        weights = softmax(scores, None if mask is None else mask[:, None, :, None]).flatten(0, 2)
-        kept = weights if keep is None else weights * keep[..., :length].reshape(weights.shape)
-        self.saved = x, q, k, v, weights, kept, keep, shape, relative, chosen
-        with faster(q, k, copies):
-            context = torch.bmm(kept, v)
-        return self.heads_last(context, shape)
-
-    def backward(self, g, dx):
-        """Add to dx [S, N, H] the gradient of x, given that of the context."""
-        saved, self.saved = self.saved, None  # memory for what comes next
-        if isinstance(saved[1], Layout):
-            return self._backward(g, dx, *saved)
-        x, q, k, v, weights, kept, keep, shape, relative, chosen = saved
-        g = self.heads_first(g, shape)
-        with faster(q, k, shape[0]):
-            dscores, dq, dk, dv = self.scores_backward(g, q, k, v, weights, kept, keep)
-        if relative is not None:
-            relative.add_gradient(dscores.view(shape[0], self.heads, shape[1], -1, shape[2]), chosen)
-        return self.project_backward(dq, dk, dv, x, dx, shape, chosen)
-
-    def _forward(self, x, grid, keep, chosen):
-        """`forward` by the compiled loop, which reads the projections as they lie."""
-        copies, size, length = grid
-        if chosen is None:
-            parts = [(slice(None), x)]
-            queries, q_starts = length, grid.starts
-        else:
-            asked = x.flatten(0, 1).index_select(0, chosen.slots).view(copies, -1, x.shape[2])
-            parts = [(slice(self.width), asked), (slice(self.width, None), x)]
-            queries, q_starts = chosen.width, torch.arange(0, copies * size * chosen.width, chosen.width)
-        read = [affine(own, *self._of(part)) for part, own in parts]
-        own = chosen is None and grid.places is not None
-        layout = Layout(copies, size, queries, length, grid.lengths, q_starts, grid.starts, own)
-        context, weights = attend(read[0], read[-1], layout, self.heads, self.scale, keep)
-        self.saved = parts, layout, read, weights, keep, chosen
-        return context
-
-    def _of(self, part):
-        """Rows `part` of every head's weights and biases, [S, c, H] and [S, c]."""
-        return self.weight[:, :, part].flatten(1, 2), self.bias[:, :, part].flatten(1, 2)
-
-    def _backward(self, g, dx, parts, layout, read, weights, keep, chosen):
-        gradients = attend_backward(g, read[0], read[-1], weights, layout, self.heads, self.scale, keep)
-        for (part, own), given in zip(parts, gradients, strict=False):
-            back = self._project_backward(given, part, own)
-            if own is parts[-1][1]:
-                dx += back
-            else:
-                dx.view(-1, dx.shape[2]).index_add_(0, chosen.slots, back.flatten(0, 1))
-
-
-class FirstAbsoluteAttention(AbsoluteAttention):
-    """The same from the first position of each row: x [S, N, H] -> [S, B, H].
+class FirstAbsoluteAttention(Attention):
+    """Scores scale q . k from the first position of each row: x [S, N, H] -> [S, B, H].
 
     One query's scores are (W_k' q) . x, and its context is W_v sum_t w_t x_t: products of B rows instead of N. The
     key's bias adds the same to every score of a row and drops out.
     """
 
+    def __init__(self, parameters, name: str, config):
+        super().__init__(parameters, name, config)
+        self.place_bias(parameters, name)
+
     def forward(self, x, shape, mask, keep, relative=None, chosen=None):
-        """As above, the next mask [S, n, B, 1, >= T]."""
+        """mask [S, B, T] or None is added to scores; keep: iterator, next that of [n, B, 1, >= T] weights, or None."""
         copies, size, length = shape
         keep = next(keep)
         x = x.view(copies * size, length, -1)
@@ -188,7 +165,8 @@ class FirstAbsoluteAttention(AbsoluteAttention):
         weights = softmax(scores, None if mask is None else mask[:, :, None]).view(-1, self.heads, length)
         kept = weights
         if keep is not None:
-            keep = dropout_mask(keep)[:, :, :, 0, :length].transpose(1, 2).reshape(weights.shape)
+            keep = dropout_mask(keep, (self.heads, size, 1, max(length, 16)))
+            keep = keep[:, :, :, 0, :length].transpose(1, 2).reshape(weights.shape)
             kept = weights * keep
         total = kept.sum(-1).view(copies, size, self.heads, 1).transpose(1, 2)
         z = torch.bmm(kept, x).view(copies, size, self.heads, -1).transpose(1, 2)  # [S, n, B, H]

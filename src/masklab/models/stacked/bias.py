@@ -1,11 +1,13 @@
 """The bias on attention's scores by head and distance (MAE-LM), the same in every layer, stacked.
 
-S copies, B rows, T length, M queries per row, n heads
+S copies, T length, n heads
 """
 
 import torch
+from torch.nn import functional as F
 
-from masklab.models.positions import bucket, shift
+from masklab.kernels.attention import LANES
+from masklab.models.positions import bucket
 
 
 class Bias:
@@ -15,29 +17,10 @@ class Bias:
         table, self.written = parameters.with_gradient(name)  # [S, buckets, n]
         distances = torch.arange(1 - length, length)
         self.buckets = bucket(distances, config.relative_buckets, config.relative_distance)
-        values = table.mT[:, :, self.buckets]  # [S, n, 2 T - 1]
-        self.values = shift(values[:, :, None].expand(-1, -1, length, -1).contiguous())  # [S, n, T, T]
+        self.values = F.pad(table.mT[:, :, self.buckets], (0, LANES))  # as `kernels.attention.attend` asks for
         self.gradient = torch.zeros(self.values.shape)
-
-    def terms(self, chosen):
-        """What is added to scores [S, n, B, M, T]."""
-        if chosen is None:
-            return self.values[:, :, None]
-        rows = torch.stack([own[:, column] for own, column in zip(self.values, chosen.column, strict=True)])
-        return rows
-
-    def add_gradient(self, dscores, chosen) -> None:
-        """Add the gradient of the bias, given that of scores [S, n, B, M, T]."""
-        if chosen is None:
-            self.gradient.add_(dscores.sum(2))
-            return
-        for own, given, column in zip(self.gradient, dscores, chosen.column, strict=True):
-            own.index_add_(1, column.flatten(), given.flatten(1, 2))
 
     def write(self) -> None:
         """Write the parameter's gradient."""
-        length = self.gradient.shape[-1]
-        full = self.gradient.new_zeros(*self.gradient.shape[:-1], 2 * length - 1)
-        shift(full).copy_(self.gradient)
         self.written.zero_()
-        self.written.index_add_(1, self.buckets, full.sum(2).mT)
+        self.written.index_add_(1, self.buckets, self.gradient[..., :-LANES].mT)

@@ -6,18 +6,27 @@ S copies, B rows, T length of the padded batch, N = B T, H width
 import numpy as np
 import torch
 
+from masklab.kernels.attention import Layout
 from masklab.models.linear import ROWS
 
 
 class First:
     """The first position of each row. shape: (S, B, T)."""
 
+    own = None  # all rows count
+
     def __init__(self, shape):
         self.shape = shape
 
+    def rows_of(self, keep):
+        """The dropout of [B, 1, H] of each copy's own rows as that of B rows."""
+        if keep is None or all(own[0] == self.shape[1] for own in keep.shapes):
+            return keep
+        return keep.at(torch.cat([torch.arange(self.shape[1]).clamp(max=own[0] - 1) for own in keep.shapes]))
+
     def take(self, x):
-        """x [S, N, H] -> [S, B, H], a view."""
-        return x.view(*self.shape, -1)[:, :, 0]
+        """x [S, N, H] -> [S, B, H]."""
+        return x.view(*self.shape, -1)[:, :, 0].contiguous()
 
     def put(self, g):
         """Gradient of x, given that of what `take` took."""
@@ -25,69 +34,120 @@ class First:
         x[:, :, 0] = g
         return x.flatten(1, 2)
 
-    def spread(self, context):
-        """What attention gives, [S, B, H], as it is."""
-        return context
-
-    gather = spread  # its gradient
-
 
 class Masked:
     """The positions that tokens are predicted at, in some rows more than in others.
 
-    Attention works on M queries per row, laid out as `models.attention.plan_queries` does for a model alone; all else
-    works on K rows per copy, the most of `own`: what a copy predicts, up to the next multiple of `ROWS`. What a row or
-    a copy lacks repeats a position; nothing may come back from there but zeros.
+    Copies work on K rows, the most of `own`: what a copy predicts, up to the next multiple of `ROWS`. What a copy lacks
+    repeats a position; nothing may come back from there but zeros. Tokens are in the order of their rows.
 
-    at: per copy, flat positions b T_s + t in its own batch of B rows of T_s tokens; longest: T_s of each copy;
-    shape: (S, B, T); width: M. counts: tokens that each copy predicts; queries: M of each copy as a model alone has it.
+    at: per copy, flat positions b T_s + t in its own batch of B rows of T_s tokens; longest: T_s of each copy; grid:
+    where the tokens of all lie. counts: tokens that each copy predicts; queries: M of each copy as a model alone has
+    it; order [S, K]: which of its own tokens each one is.
     """
 
-    def __init__(self, at, longest, shape, width: int):
-        copies, size, length = self.shape = shape
-        self.width = width
+    def __init__(self, at, longest, grid):
+        copies, size, _ = grid
+        self.grid, self.longest = grid, longest
         self.counts = [len(one) for one in at]
-        plans = [_slots(np.asarray(one), own, size) for one, own in zip(at, longest, strict=True)]
-        self.queries = [most for *_, most in plans]
-        slots = np.zeros((copies, size, self.width), np.int64)
+        self.plans = [_slots(np.asarray(one), own, size) for one, own in zip(at, longest, strict=True)]
+        self.queries = [most for *_, most in self.plans]
         self.own = [-(-count // ROWS) * ROWS for count in self.counts]
         self.most = max(self.own)  # K
-        rows, back = (np.zeros((copies, self.most), np.int64) for _ in range(2))
-        for copy, (row, column, slot, own) in enumerate(plans):
+        starts = grid.starts.view(copies, size).numpy()
+        self.order, rows, slots, columns = (np.zeros((copies, self.most), np.int64) for _ in range(4))
+        asked = np.zeros((copies, size), np.int64)
+        for copy, (row, column, slot, _) in enumerate(self.plans):
+            order = np.argsort(row, kind="stable")
+            count = len(order)
+            self.order[copy, :count], self.order[copy, count:] = order, max(0, count - 1)
+            rows[copy] = starts[copy, 0]
+            rows[copy, :count] = (starts[copy, row] + column)[order]
+            slots[copy, :count], columns[copy, :count] = slot[order], column[order]
+            asked[copy] = np.bincount(row, minlength=size)
+        self.sorted = all((own[:count] == np.arange(count)).all() for own, count in zip(self.order, self.counts, strict=True))
+        self.rows = torch.from_numpy(rows.ravel())  # of x [S N, H]
+        self._slots, self._columns, self._asked = (torch.from_numpy(each) for each in (slots, columns, asked))
+
+    @property
+    def layout(self):
+        """What attention is told of these queries, where they lie one after the other, [S K]."""
+        first = torch.arange(0, len(self.own) * self.most, self.most)[:, None]
+        starts = (self._asked.cumsum(1) - self._asked + first).flatten()
+        all_keys = self.grid.layout
+        rows = self._slots.flatten(), self._columns.flatten()
+        asked = self._asked.flatten()
+        keys = all_keys.k_starts, all_keys.k_counts
+        most, ends = (int(asked.max()), all_keys.keys), (self.counts, self.grid.ends)
+        return Layout(all_keys.size, starts, asked, *keys, *most, *rows, ends)
+
+    def rows_of(self, keep):
+        """The dropout of [1, tokens, H] as that of the K rows."""
+        return None if keep is None else keep.at(torch.from_numpy(self.order.ravel()))
+
+    def take(self, x):
+        """x [S, N, H] -> [S, K, H]."""
+        return x.flatten(0, 1).index_select(0, self.rows).view(len(x), -1, x.shape[2])
+
+    def put(self, g):
+        """Gradient of x, given that of what `take` took."""
+        x = g.new_zeros(len(g), self.grid.width, g.shape[2])
+        self.add(x, g)
+        return x
+
+    def add(self, x, g) -> None:
+        """Add it to one of x."""
+        x.view(-1, x.shape[2]).index_add_(0, self.rows, g.flatten(0, 1))
+
+    def in_own_order(self, x):
+        """x [S, K, c], its tokens in the order in which each copy asks for them."""
+        return x if self.sorted else x.gather(1, torch.from_numpy(np.argsort(self._every(), 1))[..., None].expand_as(x))
+
+    def in_order(self, g):
+        """Its gradient, and the other way round."""
+        return g if self.sorted else g.gather(1, torch.from_numpy(self._every())[..., None].expand_as(g))
+
+    def _every(self):
+        """`order`, and behind each copy's own tokens all other rows as they are, [S, K]."""
+        order = np.tile(np.arange(self.most), (len(self.own), 1))
+        for own, count, given in zip(order, self.counts, self.order, strict=True):
+            own[:count] = given[:count]
+        return order
+
+
+class Slots(Masked):
+    """The same where attention works on M queries in every row of a grid, as `models.attention.plan_queries` lays them
+    out for a model alone. What a row lacks repeats a position, of which nothing but zeros comes back.
+
+    width: M.
+    """
+
+    def __init__(self, at, longest, grid, width: int):
+        super().__init__(at, longest, grid)
+        copies, size, length = grid
+        self.width = width
+        slots = np.zeros((copies, size, width), np.int64)
+        back = np.zeros((copies, self.most), np.int64)
+        for copy, (row, column, slot, own) in enumerate(self.plans):
             if slot is column:  # from everywhere
                 slots[copy, :, :own] = np.arange(own)
             slots[copy, row, slot] = column
-            rows[copy, : len(row)] = row * length + column
-            back[copy, : len(row)] = row * self.width + slot
+            order = self.order[copy, : len(row)]
+            back[copy, : len(row)] = (row * width + slot)[order]
         self.column = torch.from_numpy(slots.copy())  # [S, B, M]
         start = np.arange(copies)[:, None]
         slots += np.arange(size)[:, None] * length + start[:, :, None] * size * length
         self.slots = torch.from_numpy(slots.ravel())  # of x [S N, H]
-        self.rows = torch.from_numpy((rows + start * size * length).ravel())  # of x
-        self.back = torch.from_numpy((back + start * size * self.width).ravel())  # of what attention gives, [S B M, H]
-
-    def take(self, x):
-        """x [S, N, H] -> [S, K, H]."""
-        return self._select(x, self.rows)
-
-    def put(self, g):
-        """Gradient of x, given that of what `take` took."""
-        return self._add(g, self.rows, self.shape[1] * self.shape[2])
+        self.back = torch.from_numpy((back + start * size * width).ravel())  # of what attention gives, [S B M, H]
 
     def spread(self, context):
         """What attention gives for every slot [S, B M, H] -> for every token to predict [S, K, H]."""
-        return self._select(context, self.back)
+        return context.flatten(0, 1).index_select(0, self.back).view(len(context), -1, context.shape[2])
 
     def gather(self, g):
         """Its gradient."""
-        return self._add(g, self.back, self.shape[1] * self.width)
-
-    def _select(self, x, index):
-        return x.flatten(0, 1).index_select(0, index).view(len(x), -1, x.shape[2])
-
-    def _add(self, g, index, rows):
-        x = g.new_zeros(len(g) * rows, g.shape[2])
-        return x.index_add_(0, index, g.flatten(0, 1)).view(len(g), rows, -1)
+        x = g.new_zeros(len(g) * self.grid[1] * self.width, g.shape[2])
+        return x.index_add_(0, self.back, g.flatten(0, 1)).view(len(g), -1, g.shape[2])
 
 
 def queries(at, own: int, length: int) -> int:

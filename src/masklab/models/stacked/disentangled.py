@@ -8,7 +8,7 @@ import math
 import torch
 
 from masklab.models.positions import shift
-from masklab.models.stacked.attention import Attention, faster, product, softmax
+from masklab.models.stacked.attention import GridAttention, faster, product, softmax
 from masklab.models.stacked.dropout import mask as dropout_mask
 
 
@@ -28,7 +28,7 @@ class Distances:
         self.written[:, self.part] = self.gradient.flip(1)
 
 
-class DisentangledAttention(Attention):
+class DisentangledAttention(GridAttention):
     """Scores scale (q_i . k_j + q_i . K_r[i - j] + k_j . Q_r[i - j]), from every position."""
 
     def __init__(self, parameters, name: str, config):
@@ -41,12 +41,12 @@ class DisentangledAttention(Attention):
         self.bias_gradient = torch.empty_like(self.bias)
 
     def forward(self, x, shape, mask, keep, relative, chosen=None):
-        """mask [S, B, T] or None; keep: iterator, next masks [S, R, H] and [S, n, B, M, >= T] or None."""
+        """mask [S, B, T] or None; keep: iterator, next those of [R, H] and of [n, B, M, >= T], or None."""
         copies, size, length = shape
         q_bias, _, v_bias = self.bias.chunk(3, -1)
         q_bias.copy_(self.q_bias[0].view_as(q_bias))
         v_bias.copy_(self.v_bias[0].view_as(v_bias))
-        keep_relative = dropout_mask(next(keep))
+        keep_relative = dropout_mask(next(keep), tuple(relative.rows.shape[1:]))
         rows = relative.rows if keep_relative is None else relative.rows * keep_relative
         keys = self._by_head(torch.bmm(rows, self.keys[0].mT))  # [S n, R, d]
         (weight, bias), _ = self.queries
@@ -57,18 +57,18 @@ class DisentangledAttention(Attention):
             scores = product(q, k.mT, self.scale).add_(self.terms(q, k, keys, queries, length))
         scores = scores.view(copies, self.heads, size, -1, length)
         weights = softmax(scores, None if mask is None else mask[:, None, :, None]).flatten(0, 2)
-        keep = dropout_mask(next(keep))
+        keep = dropout_mask(next(keep), (self.heads, size, q.shape[1], max(length, 16)))
         kept = weights if keep is None else weights * keep[..., :length].reshape(weights.shape)
         self.saved = x, q, k, v, keys, queries, rows, keep_relative, relative, weights, kept, keep, shape, chosen
         with faster(q, k, copies):
-            context = torch.bmm(kept, v)
-        return self.heads_last(context, shape)
+            context = self.heads_last(torch.bmm(kept, v), shape)
+        return context if chosen is None else chosen.spread(context)
 
     def backward(self, g, dx):
         """Add to dx [S, N, H] the gradient of x, given that of the context, and to `relative.gradient` its own."""
         x, q, k, v, keys, queries, rows, keep_relative, relative, weights, kept, keep, shape, chosen = self.saved
         self.saved = None  # memory for what comes next
-        g = self.heads_first(g, shape)
+        g = self.heads_first(g if chosen is None else chosen.gather(g), shape)
         with faster(q, k, shape[0]):
             dscores, dq, dk, dv = self.scores_backward(g, q, k, v, weights, kept, keep)
             dkeys, dqueries = self.terms_backward(dscores, q, k, keys, queries, dq, dk)

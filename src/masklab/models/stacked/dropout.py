@@ -1,5 +1,8 @@
 """Dropout of several copies, each drawn as `models.dropout` draws it for one model alone."""
 
+import itertools
+import math
+
 import torch
 
 from masklab.kernels.bits import BEHIND, Keep, draw_seeded
@@ -29,37 +32,33 @@ def masked_sites(config, size: int, length: int, queries: int, tokens: int) -> l
     return [*shapes[:-3], (config.heads, size, queries, max(length, 16)), *[(1, tokens, config.hidden)] * 2]
 
 
-def keeps(seeds, shapes, p: float, whole=None) -> list[Keep]:
-    """What dropout keeps, [S, ...], one per site: all but a share p (rounded to a multiple of 2^-16).
+def keeps(seeds, shapes, p: float) -> list[Keep]:
+    """What dropout keeps, one `Keep` per site: all but a share p (rounded to a multiple of 2^-16).
 
-    seeds: S seeds; shapes: per copy, its sites' shapes; whole: those of all copies, None: the largest. A copy's own
-    lies in the first places of every axis, one of two axes (distances) in the middle of the first; the rest is dropped.
-    The numbers of a copy are those that `models.dropout` draws after `torch.manual_seed(seed)`, whatever the others.
+    seeds: S seeds; shapes: per copy, its sites' shapes. The numbers of a copy are those that `models.dropout` draws
+    after `torch.manual_seed(seed)`, whatever the others are.
     """
-    sizes = [[(torch.Size(shape).numel() + 3) // 4 for shape in own] for own in shapes]
-    words = torch.empty(len(seeds), max(map(sum, sizes)) + BEHIND // 4, dtype=torch.int64)
-    for row, seed, own in zip(words, seeds, sizes, strict=True):
-        draw_seeded(seed, row[: sum(own)])
+    ends = [list(itertools.accumulate((-(-math.prod(shape) // 4) for shape in own), initial=0)) for own in shapes]
+    words = torch.empty(len(seeds), max(own[-1] for own in ends) + BEHIND // 4, dtype=torch.int64)
+    for row, seed, own in zip(words, seeds, ends, strict=True):
+        draw_seeded(seed, row[: own[-1]])
     bits = words.view(torch.int16)
-    whole = whole or [tuple(map(max, zip(*site, strict=True))) for site in zip(*shapes, strict=True)]
-    found = []
-    for site, shape in enumerate(whole):
-        places = [(own[site], sum(counts[:site]) * 4) for own, counts in zip(shapes, sizes, strict=True)]
-        if all(place == (shape, places[0][1]) for place in places):
-            start = places[0][1]
-            found.append(Keep(bits[:, start : start + torch.Size(shape).numel()].unflatten(1, shape), p))
-            continue
-        numbers = len(seeds) * torch.Size(shape).numel()
-        room = torch.full((numbers + BEHIND,), torch.iinfo(torch.int16).min, dtype=torch.int16)
-        room = room[:numbers].view(len(seeds), *shape)
-        for copy, (own, start) in enumerate(places):
-            first = (shape[0] - own[0]) // 2 if len(shape) == 2 else 0
-            place = room[(copy, slice(first, first + own[0]), *map(slice, own[1:]))]
-            place.copy_(bits[copy, start : start + torch.Size(own).numel()].view(own))
-        found.append(Keep(room, p))
+    starts, sites = zip(*ends, strict=True), zip(*shapes, strict=True)
+    return [Keep(bits, [4 * at for at in each], own, p) for each, own in zip(starts, sites, strict=False)]
+
+
+def mask(keep: Keep | None, shape=None) -> torch.Tensor | None:
+    """0 where a number is dropped, else 1 / (1 - p): [S, ...], as large as the largest copy's, or [S, *shape].
+
+    A copy's own lies in the first places of every axis, one of two axes (distances) in the middle of the first; the
+    rest is 0.
+    """
+    if keep is None:
+        return None
+    whole = tuple(map(max, zip(*keep.shapes, strict=True))) if shape is None else shape
+    found = torch.zeros(len(keep.bits), *whole)
+    for to, bits, start, own in zip(found, keep.bits, keep.starts, keep.shapes, strict=True):
+        first = (whole[0] - own[0]) // 2 if len(own) == 2 else 0
+        place = (slice(first, first + own[0]), *map(slice, own[1:]))
+        to[place] = scaled_keep(bits[start : start + math.prod(own)], keep.p).view(own)
     return found
-
-
-def mask(keep: Keep | None) -> torch.Tensor | None:
-    """0 where a number is dropped, else 1 / (1 - p)."""
-    return None if keep is None else scaled_keep(keep.bits, keep.p)

@@ -7,7 +7,6 @@ import itertools
 
 import torch
 
-from masklab.kernels.bits import Keep
 from masklab.kernels.rows import add_norm, add_norm_backward, drop_, gelu, gelu_backward_
 from masklab.models.stacked.attention import AbsoluteAttention, FirstAbsoluteAttention
 from masklab.models.stacked.bias import Bias
@@ -15,6 +14,7 @@ from masklab.models.stacked.chosen import First, Masked
 from masklab.models.stacked.disentangled import DisentangledAttention, Distances, FirstDisentangledAttention
 from masklab.models.stacked.grid import Grid
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient
+from masklab.optim.low import DTYPE
 
 LOWEST = torch.finfo(torch.float32).min / 2
 ATTENTION = {  # from every position, from the first
@@ -42,62 +42,79 @@ class StackedEncoder:
         self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config, kind) for i, kind in enumerate(kinds)]
         self.final_norm = Norm(parameters, f"{prefix}final_norm", eps) if config.norm == "pre" else None
 
-    def forward(self, ids, lengths, keep=None, masked=None, pack: bool = False):
-        """ids [S, B, T] padded on the right, lengths [S, B] -> [S, B, H], [S, N, H] or, at K tokens, [S, K, H].
+    def grid(self, lengths, length: int, pack: bool = False, apart: bool = False) -> Grid:
+        """Where the tokens of rows of `lengths` [S, B] lie; pack, apart: as in `Grid.of`."""
+        return Grid.of((*lengths.shape, length), lengths, pack, apart, free=self.free)
 
-        keep: dropout in the order of `dropout.sites`; None: none. masked: a `chosen.Masked`. pack: work on
-        packed tokens where that pays; `backward` then asks for a gradient that is 0 at padding.
+    @property
+    def free(self) -> bool:
+        """Whether attention, being compiled, reads packed tokens."""
+        return self.config.positions != "disentangled"
+
+    def forward(self, ids, grid, keep=None, masked=None):
+        """ids [S, B, T] padded on the right, their `grid` -> [S, B, H] or [S, N, H] or, at K tokens, [S, K, H].
+
+        keep: dropout in the order of `dropout.sites`; None: none. masked: a `chosen.Masked`. `backward` asks for a
+        gradient that is 0 at padding.
         """
         copies, size, length = ids.shape
-        self.shape = grid = Grid.of(ids.shape, lengths, pack)
+        self.shape = grid
         keep = itertools.repeat(None) if keep is None else iter(keep)
         values, width = self.parameters.values, self.parameters.width
-        first_rows = torch.arange(copies, device=ids.device) * (values.shape[1] // width)
-        self.rows = grid.tokens(ids + first_rows[:, None, None])
+        self.rows = grid.rows(ids, torch.arange(copies) * (values.shape[1] // width))
         x = values.view(-1, width).index_select(0, self.rows).view(copies, -1, width)
         self.relative = None
         if self.config.has_absolute:
             places = self.parameters[f"{self.prefix}embeddings.position"][:, :length]
-            places = (places + self.parameters[self._segment] if self._segment else places)[:, None]
+            places = places + self.parameters[self._segment] if self._segment else places
             if grid.places is None:
-                x.view(*grid, width).add_(places)
+                x.view(*grid, width).add_(places[:, None])
             else:
-                x.add_(grid.pack(places.expand(-1, size, -1, -1).flatten(1, 2)))
+                for own, table, columns in zip(x, places, grid.columns.view(copies, -1), strict=True):
+                    own.add_(table.index_select(0, columns))
         if self.config.positions in RELATIVE:
             kind, name = RELATIVE[self.config.positions], f"{self.prefix}relative"
             self.relative = kind(self.parameters, name, length, self.config)
-        x = x if self.norm is None else self.norm.forward(x)
-        self.kept = _rows(next(keep), grid)
-        x = x if self.kept is None else drop_(x, self.kept)
-        padding = torch.arange(length, device=ids.device) >= lengths[..., None]
-        mask = torch.zeros(padding.shape, device=ids.device).masked_fill_(padding, LOWEST) if padding.any() else None
-        chosen = First(self.shape) if self.first else masked
+        x = x if self.norm is None else self.norm.forward(x, counts=grid.counts)
+        self.kept = grid.rows_of(next(keep))
+        x = x if self.kept is None else drop_(x, self.kept, grid.counts)
+        x = x if self.parameters.low is None else x.to(DTYPE)
+        padding = None if self.free and not self.first else torch.arange(length) >= grid.lengths.view(copies, size, 1)
+        masks = padding is not None and padding.any()
+        mask = torch.zeros(padding.shape).masked_fill_(padding, LOWEST) if masks else None
+        chosen = First(grid) if self.first else masked
         for block in self.blocks[:-1]:
             x = block.forward(x, grid, mask, keep, self.relative)
         if self.first:  # which looks at places of the grid
-            x, grid = grid.unpack(x), Grid.of(grid, lengths)
+            x, grid = grid.unpack(x), Grid.of(grid, grid.lengths.view(copies, size))
         x = self.blocks[-1].forward(x, grid, mask, keep, self.relative, chosen)
-        x = x if self.final_norm is None else self.final_norm.forward(x, counts=masked and masked.own)
-        return x if self.first else grid.unpack(x)
+        x = x if self.final_norm is None else self.final_norm.forward(x, counts=masked.own if masked else grid.counts)
+        return x if self.first or masked else grid.unpack(x)
 
     def backward(self, g, add: bool = False) -> None:
         """Write the gradients of all parameters, given that of the result; add: to that of the token embeddings."""
-        grid = self.shape
-        g = g if self.first else grid.pack(g)
+        grid, masked = self.shape, self.blocks[-1].chosen is not None
+        g = g if masked else grid.pack(g)
         g = g if self.final_norm is None else self.final_norm.backward(g)[0]
         g = self.blocks[-1].backward(g)
         g = grid.pack(g) if self.first else g
         for block in reversed(self.blocks[:-1]):
             g = block.backward(g)
-        g = g if self.kept is None else drop_(g, self.kept)
+        g = g.float()
+        g = g if self.kept is None else drop_(g, self.kept, grid.counts)
         g = g if self.norm is None else self.norm.backward(g)[0]
         copies, size, length = grid
         if self.relative is not None:
             self.relative.write()
         if self.config.has_absolute:
             position = self.parameters.gradient_of(f"{self.prefix}embeddings.position")
-            torch.sum(grid.unpack(g).view(copies, size, length, -1), 1, out=position[:, :length])
-            position[:, length:].zero_()
+            if grid.places is None:
+                torch.sum(g.view(copies, size, length, -1), 1, out=position[:, :length])
+                position[:, length:].zero_()
+            else:
+                position.zero_()
+                for own, given, columns in zip(position, g, grid.columns.view(copies, -1), strict=True):
+                    own.index_add_(0, columns, given)
             if self._segment:
                 torch.sum(position, 1, keepdim=True, out=self.parameters.gradient_of(self._segment))
         if not add:
@@ -147,7 +164,7 @@ class Block:
         self.attention_norm = Norm(parameters, f"{name}.attention_norm", config.eps)
         self.ffn_norm = Norm(parameters, f"{name}.ffn_norm", config.eps)
         self.out, self.ffn_in, self.ffn_out = (
-            (*parameters.pair(f"{name}.{part}"), *parameters.gradient_pair(f"{name}.{part}"))
+            (parameters.read(f"{name}.{part}.weight"), parameters[f"{name}.{part}.bias"], *parameters.gradient_pair(f"{name}.{part}"))
             for part in ("out", "ffn_in", "ffn_out")
         )
 
@@ -157,29 +174,29 @@ class Block:
         keep: an iterator over the dropout of attention, output, ffn; relative: what attention is given of
         distances; chosen: positions that the block is asked for (`models.stacked.chosen`), None: all.
         """
-        normed = self.attention_norm.forward(x) if self.pre else x
+        normed = self.attention_norm.forward(x, counts=shape.counts) if self.pre else x
         asked = chosen if isinstance(chosen, Masked) else None  # attention from first positions is a class of its own
         context = self.attention.forward(normed, shape, mask, keep, relative, asked)
-        residual, context = (x, context) if chosen is None else (chosen.take(x), chosen.spread(context))
-        rows = asked and asked.own
+        residual = x if chosen is None else chosen.take(x)
+        rows, rows_of = (shape.counts, shape.rows_of) if chosen is None else (chosen.own, chosen.rows_of)
         stream = affine(context, self.out[0], None, rows)
         norm = self.ffn_norm if self.pre else self.attention_norm
-        read = norm.forward(stream, residual, self.out[1], _rows(next(keep), shape), rows)
+        read = norm.forward(stream, residual, self.out[1], rows_of(next(keep)), rows)
         inner = affine(read, self.ffn_in[0], None, rows)
         active = gelu(inner, self.ffn_in[1], rows)
-        z, kept = affine(active, self.ffn_out[0], None, rows), _rows(next(keep), shape)
-        self.saved = normed.shape, context, read, inner, active, kept, chosen, rows
+        z, kept = affine(active, self.ffn_out[0], None, rows), rows_of(next(keep))
+        self.saved, self.chosen = (context, read, inner, active, kept, rows), chosen
         if not self.pre:
             return self.ffn_norm.forward(z, read, self.ffn_out[1], kept, rows)
         z.add_(self.ffn_out[1][:, None])
-        return (z if kept is None else drop_(z, kept)).add_(stream)
+        return (z if kept is None else drop_(z, kept, rows)).add_(stream)
 
     def backward(self, g):
         """Gradient of x, given that of the result."""
-        whole, context, read, inner, active, kept, chosen, rows = self.saved
-        self.saved = None  # memory for what comes next
+        (context, read, inner, active, kept, rows), self.saved = self.saved, None  # memory for what comes next
+        chosen = self.chosen
         if self.pre:
-            dz = g if kept is None else drop_(g.clone(), kept)
+            dz = g if kept is None else drop_(g.clone(), kept, rows)
             torch.sum(dz, 1, out=self.ffn_out[3])
         else:
             g, dz = self.ffn_norm.backward(g, self.ffn_out[3])
@@ -194,16 +211,10 @@ class Block:
             g, dy = self.attention_norm.backward(dread, self.out[3], more=g)
         affine_gradients(dy, context, self.out[2], None, rows)
         dcontext = input_gradient(dy, self.out[0], rows)
-        if chosen is not None:
-            g, dcontext = chosen.put(g), chosen.gather(dcontext)
+        g = g if chosen is None else chosen.put(g)
         if not self.pre:
             self.attention.backward(dcontext, g)
             return g
-        normed = g.new_zeros(whole)
+        normed = torch.zeros_like(g)
         self.attention.backward(dcontext, normed)
         return self.attention_norm.backward(normed)[0].add_(g)
-
-
-def _rows(keep, grid):
-    """Dropout of [S, B, queries, H] as that of [S, B queries, H], or packed."""
-    return None if keep is None else Keep(grid.pack(keep.bits.flatten(1, 2)), keep.p)

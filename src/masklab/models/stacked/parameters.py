@@ -6,6 +6,7 @@ from copy import copy
 import torch
 
 from masklab.optim.flat import adamw_, sgd_
+from masklab.optim.low import DTYPE
 
 LANES = 32  # numbers in a step of torch's vectorised loops: so rows of every copy are cut into them alike
 
@@ -27,6 +28,7 @@ class StackedParameters:
         self._lay_out(flat.expand(copies, -1).contiguous())
         self.mean, self.square = torch.zeros_like(self.values), torch.zeros_like(self.values)
         self.updates = torch.zeros((), device=flat.device)
+        self.low = None
 
     @classmethod
     def of(cls, models, table: str) -> "StackedParameters":
@@ -43,12 +45,29 @@ class StackedParameters:
         for row, model in enumerate(models):
             for name, parameter in model.named_parameters():
                 parameter.data, parameter.grad = self[name][row], self.gradient_of(name)[row]
+                if self.low is not None:
+                    parameter.low = self._low_views[name][row]
+
+    def lower(self) -> None:
+        """Have a bf16 copy of all values (`masklab.optim.low`), as of the last `refresh`."""
+        self.low = self.values.to(DTYPE)
+        self._low_views = self._view(self.low)
+
+    def refresh(self) -> None:
+        """Cast the values to their copy, if there is one."""
+        if self.low is not None:
+            self.low.copy_(self.values)
+
+    def read(self, name: str) -> torch.Tensor:
+        """What products read of parameter `name`, [S, ...]: its bf16 copy where there is one."""
+        return self[name] if self.low is None else self._low_views[name]
 
     def part(self, start: int, stop: int) -> "StackedParameters":
         """The copies start .. stop - 1 alone, on the same memory."""
         part = copy(self)
-        for name in ("values", "gradient", "mean", "square"):
-            setattr(part, name, getattr(self, name)[start:stop])
+        for name in ("values", "gradient", "mean", "square", "low"):
+            if getattr(self, name) is not None:
+                setattr(part, name, getattr(self, name)[start:stop])
         part._look()
         return part
 
@@ -65,6 +84,8 @@ class StackedParameters:
 
     def _look(self):
         self._views, self._gradient_views = self._view(self.values), self._view(self.gradient)
+        if getattr(self, "low", None) is not None:
+            self._low_views = self._view(self.low)
 
     def _view(self, matrix):
         views, at = {}, 0
@@ -100,6 +121,8 @@ class StackedParameters:
         """Drop every copy but these. Views taken before belong to the old ones."""
         rows = torch.tensor(copies, device=self.values.device)
         self.mean, self.square = self.mean[rows], self.square[rows]
+        if self.low is not None:
+            self.low = self.low[rows]
         self._lay_out(self.values[rows])
 
     def state(self) -> dict[str, torch.Tensor]:

@@ -5,7 +5,8 @@ S copies, N rows, K inner width, M outer width
 What a copy gets depends on its own numbers alone, not on the copies beside it: copies that have fewer rows than others
 (`rows`) have products of their own, and which library makes a product is decided by the size of one copy's.
 
-Inside `low` both factors are rounded to bf16, sums are formed in fp32 and rounded once; what comes out is fp32 again,
+Of bf16 factors, a model's states and the bf16 copies of its weights, products are bf16, and gradients of weights fp32.
+Inside `low` both factors, fp32 otherwise, are rounded to bf16, sums are formed in fp32 and rounded once; what comes out is fp32 again,
 so that all between the products (norms, softmax, loss, gradients that are added up) is fp32.
 """
 
@@ -40,64 +41,102 @@ def affine(x, weight, bias=None, rows=None):
 
     rows: how many first rows of each copy count; the others become zeros. None: all.
     """
-    if _alike(rows, x):
-        return _affine(x, weight, bias)
-    y = x.new_zeros(*x.shape[:2], weight.shape[1])
-    for copy, count in enumerate(rows):
-        only = slice(copy, copy + 1)
-        y[copy, :count] = _affine(_first(x, copy, count), weight[only], None if bias is None else bias[only])[0]
-    return y
+    y = x.new_empty(*x.shape[:2], weight.shape[1])
+    for copies, count in _runs(rows, x):
+        _affine(_of(x, copies, count), weight[copies], None if bias is None else bias[copies], _of(y, copies, count))
+    return _ended(y, rows)
 
 
 def input_gradient(g, weight, rows=None):
     """g [S, N, M], weight [S, M, K] -> gradient of `affine`'s x, [S, N, K]."""
-    if _alike(rows, g):
-        return _product(g, weight)
-    y = g.new_zeros(*g.shape[:2], weight.shape[2])
-    for copy, count in enumerate(rows):
-        y[copy, :count] = _product(_first(g, copy, count), weight[copy : copy + 1])[0]
+    y = g.new_empty(*g.shape[:2], weight.shape[2])
+    for copies, count in _runs(rows, g):
+        _product(_of(g, copies, count), weight[copies], _of(y, copies, count))
+    return _ended(y, rows)
+
+
+def _runs(rows, x):
+    """(copies, how many of their rows count): all at once where they have as many."""
+    if rows is None or all(count == x.shape[1] for count in rows):
+        return [(slice(None), x.shape[1])]
+    return [(slice(copy, copy + 1), count) for copy, count in enumerate(rows) if count]
+
+
+def _of(x, copies: slice, count: int):
+    """The first rows of some copies; of one with the strides of a copy alone: oneDNN looks at them too."""
+    return x[copies.start, :count][None] if copies.stop else x
+
+
+def _ended(y, rows):
+    for own, count in zip(y, rows or (), strict=False):
+        if count < y.shape[1]:
+            own[count:].zero_()
     return y
 
 
 def affine_gradients(g, x, weight_gradient, bias_gradient, rows=None) -> None:
     """Write the gradients of `affine`'s parameters (bias_gradient None: of the weight alone), from g [S, N, M], that of
     its result."""
-    if not _alike(rows, x):
-        for copy, count in enumerate(rows):
-            into = (None if each is None else each[copy : copy + 1] for each in (weight_gradient, bias_gradient))
-            affine_gradients(_first(g, copy, count), _first(x, copy, count), *into)
-        return
-    if _inside_low:
+    for copies, count in _runs(rows, x):
+        into = (None if each is None else each[copies] for each in (weight_gradient, bias_gradient))
+        _gradients(_of(g, copies, count), _of(x, copies, count), *into)
+    for copy, count in enumerate(rows or ()):
+        if not count:
+            for each in (weight_gradient, bias_gradient):
+                if each is not None:
+                    each[copy].zero_()
+
+
+def _gradients(g, x, weight_gradient, bias_gradient):
+    if x.dtype == DTYPE:
+        for into, own, read in zip(weight_gradient, g, x, strict=True):
+            into.copy_(own.t() @ read)
+    elif _inside_low:
         for into, own, read in zip(weight_gradient, _rounded(g), _rounded(x), strict=True):
             into.copy_(own.t() @ read)
     else:
         with _library(x, g.shape[2]):
             torch.bmm(g.mT, x, out=weight_gradient)
     if bias_gradient is not None:
-        torch.sum(g, 1, out=bias_gradient)
+        torch.sum(g, 1, dtype=bias_gradient.dtype, out=bias_gradient)
 
 
-def _affine(x, weight, bias):
+def _affine(x, weight, bias, y):
+    if x.dtype == DTYPE:
+        for copy, own in enumerate(x):
+            if bias is None:
+                torch.mm(own, weight[copy].t(), out=y[copy])
+            else:
+                torch.addmm(bias[copy].to(DTYPE), own, weight[copy].t(), out=y[copy])
+        return
     if _inside_low:
-        y = _low_product(x, weight.mT)
-        return y if bias is None else y.add_(bias[:, None])
+        _low_product(x, weight.mT, y)
+        if bias is not None:
+            y.add_(bias[:, None])
+        return
     with _library(x, weight.shape[1]):
-        return torch.bmm(x, weight.mT) if bias is None else torch.baddbmm(bias[:, None], x, weight.mT)
+        if bias is None:
+            torch.bmm(x, weight.mT, out=y)
+        else:
+            torch.baddbmm(bias[:, None], x, weight.mT, out=y)
 
 
-def _product(g, weight):
+def _product(g, weight, y):
+    if g.dtype == DTYPE:
+        for into, own, other in zip(y, g, weight, strict=True):
+            torch.mm(own, other, out=into)
+        return
     if _inside_low:
-        return _low_product(g, weight)
+        _low_product(g, weight, y)
+        return
     with _library(g, weight.shape[2]):
-        return torch.bmm(g, weight)
+        torch.bmm(g, weight, out=y)
 
 
-def _low_product(x, weight):
-    """x [S, N, K], weight [S, K, M] -> their products [S, N, M]; each copy's is one of its own."""
-    y = x.new_empty(*x.shape[:2], weight.shape[2])
+def _low_product(x, weight, y):
+    """x [S, N, K], weight [S, K, M] -> their products in y [S, N, M]; each copy's is one of its own."""
     for into, own, other in zip(y, _rounded(x), weight.to(DTYPE), strict=True):
         into.copy_((own @ other)[: len(into)])
-    return y
 
 
 def _rounded(x):
@@ -107,15 +146,6 @@ def _rounded(x):
     y[:, :rows] = x
     y[:, rows:] = 0
     return y
-
-
-def _alike(rows, x) -> bool:
-    return rows is None or all(count == x.shape[1] for count in rows)
-
-
-def _first(x, copy: int, count: int):
-    """The first rows of one copy, [1, count, ...], with the strides of a copy alone: oneDNN looks at them too."""
-    return x[copy, :count][None]
 
 
 def _library(x, outer: int):

@@ -1,0 +1,133 @@
+"""Cross-entropy of rows of logits over a vocabulary, and its gradient, each in one pass over them.
+
+N rows, V vocabulary; logits are fp32 or bf16, all is computed in fp32
+"""
+
+import numba
+import numpy as np
+import torch
+
+from masklab.kernels.launch import FAST, TILES, kernel, launch, next_tile, number_of, whole
+from masklab.kernels.numbers import array_at, exp, single
+from masklab.kernels.vectors import (
+    LANES,
+    add,
+    filled,
+    larger,
+    largest,
+    load,
+    load_low,
+    multiply,
+    number,
+    number_low,
+    put,
+    put_low,
+    store,
+    store_low,
+    subtract,
+    total,
+)
+from masklab.kernels.vectors import exp as exps
+
+TILE = 8  # rows
+compiled = numba.njit(error_model="numpy", fastmath=FAST, nogil=True)
+WHOLE = np.float32(0)
+
+
+@compiled
+def _forward(p, low):
+    rows, width, targets = whole(p, 2), whole(p, 3), whole(p, 5)
+    losses, logs = array_at(whole(p, 6), WHOLE, 1, rows)[0], array_at(whole(p, 7), WHOLE, 1, rows)[0]
+    step, even = width * (2 if low else 4), width - width % LANES
+    while True:
+        tile = next_tile(p)
+        if tile >= whole(p, TILES):
+            break
+        for r in range(tile * TILE, min(rows, (tile + 1) * TILE)):
+            own, most = whole(p, 4) + r * step, filled(single(-3e38))
+            for c in range(0, even, LANES):
+                most = larger(most, load_low(own, c) if low else load(own, c))
+            top = largest(most)
+            for c in range(even, width):
+                value = number_low(own, c) if low else number(own, c)
+                top = value if value > top else top
+            sums = filled(single(0))
+            for c in range(0, even, LANES):
+                sums = add(sums, exps(subtract(load_low(own, c) if low else load(own, c), top)))
+            sum_of_all = total(sums)
+            for c in range(even, width):
+                sum_of_all += exp((number_low(own, c) if low else number(own, c)) - top)
+            target = number_of(targets, r)
+            logs[r] = top + np.log(sum_of_all)
+            losses[r] = logs[r] - (number_low(own, target) if low else number(own, target))
+
+
+@compiled
+def _backward(p, low):
+    rows, width, targets = whole(p, 2), whole(p, 3), whole(p, 5)
+    given, logs = array_at(whole(p, 6), WHOLE, 1, rows)[0], array_at(whole(p, 7), WHOLE, 1, rows)[0]
+    step, even = width * (2 if low else 4), width - width % LANES
+    while True:
+        tile = next_tile(p)
+        if tile >= whole(p, TILES):
+            break
+        for r in range(tile * TILE, min(rows, (tile + 1) * TILE)):
+            own, to, log, share = whole(p, 4) + r * step, whole(p, 8) + r * step, logs[r], given[r]
+            for c in range(0, even, LANES):
+                value = multiply(exps(subtract(load_low(own, c) if low else load(own, c), log)), share)
+                if low:
+                    store_low(to, c, value)
+                else:
+                    store(to, c, value)
+            target = number_of(targets, r)
+            for c in range(even, width):
+                value = share * exp((number_low(own, c) if low else number(own, c)) - log)
+                if low:
+                    put_low(to, c, value)
+                else:
+                    put(to, c, value)
+            value = share * (exp((number_low(own, target) if low else number(own, target)) - log) - single(1))
+            if low:
+                put_low(to, target, value)
+            else:
+                put(to, target, value)
+
+
+@kernel
+def forward_whole(p):
+    _forward(p, False)
+
+
+@kernel
+def forward_low(p):
+    _forward(p, True)
+
+
+@kernel
+def backward_whole(p):
+    _backward(p, False)
+
+
+@kernel
+def backward_low(p):
+    _backward(p, True)
+
+
+FORWARD = {torch.float32: forward_whole, torch.bfloat16: forward_low}
+BACKWARD = {torch.float32: backward_whole, torch.bfloat16: backward_low}
+
+
+def cross_entropy(logits, targets):
+    """-log softmax(logits)[target] of every row [N], and the logarithms of the sums of exponentials [N]."""
+    losses, logs = torch.empty(2, len(logits))
+    where = logits.data_ptr(), targets.data_ptr(), losses.data_ptr(), logs.data_ptr()
+    launch(FORWARD[logits.dtype], -(-len(logits) // TILE), *logits.shape, *where)
+    return losses, logs
+
+
+def cross_entropy_backward(given, logits, targets, logs):
+    """Gradient of the logits, given that of the losses [N]."""
+    found = torch.empty_like(logits)
+    where = logits.data_ptr(), targets.data_ptr(), given.data_ptr(), logs.data_ptr(), found.data_ptr()
+    launch(BACKWARD[logits.dtype], -(-len(logits) // TILE), *logits.shape, *where)
+    return found
