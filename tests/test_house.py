@@ -10,7 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up. Rooms of one line may not import each other.
 FLOORS = [
     ["errors", "inside_libc", "inside_torch", "intervals", "markdown"],
-    ["files", "rng", "lines", "texts", "wordnet", "wordwise"],
+    ["files", "rng", "lines", "texts", "wordnet", "wordwise", "kernels"],
     ["jobs"],
     ["config"],
     ["scores"],

@@ -1,7 +1,8 @@
 """Compile ahead what numba would else compile in the first jobs of a checkout, in several of them at once.
 
 `make setup` runs `python -m masklab.compile_ahead`. Inputs as small as can be, of the types that jobs have, go
-through what is compiled for grammars and for sparse codes; numba keeps the machine code beside the source. What is not
+through what is compiled for grammars, for sparse codes and for training; numba keeps the machine code beside the
+source. What is not
 covered here, or has changed since, is compiled by the first job that needs it.
 """
 
@@ -37,10 +38,20 @@ def sparse_codes() -> None:
     learn(torch.nn.functional.normalize(x), atoms=16, penalty=0.1, iterations=2, batch_size=32)
 
 
+def training() -> None:
+    """What lies between products of matrices: kernels are compiled when they are imported."""
+    import torch
+
+    from masklab.kernels import attention, bits, loss
+
+    del attention, loss
+    bits.draw_seeded(1, torch.empty(1, dtype=torch.int64))
+
+
 def main() -> int:
     """Compile all, in a process for each part; 1 if something went wrong, which no job minds."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        done = [pool.submit(part) for part in (grammars, sparse_codes)]
+        done = [pool.submit(part) for part in (training, grammars, sparse_codes)]
     failed = [str(each.exception()) for each in done if each.exception()]
     for said in failed:
         sys.stderr.write(f"masklab: not compiled ahead: {said}\n")

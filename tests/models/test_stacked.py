@@ -67,7 +67,8 @@ def test_every_copy_has_the_states_and_gradients_of_its_model_alone(positions, p
     ids, lengths = batch(shapes)
     own = [sites(config, *shape, first) for shape in shapes]
     keep = keeps(range(len(shapes)), own, p) if p else None
-    states = together.forward(ids, together.grid(lengths, ids.shape[2], pack), keep).unflatten(1, (ids.shape[1], -1))  # [S, B, T or 1, H]
+    states = together.forward(ids, together.grid(lengths, ids.shape[2], pack), keep)
+    states = states.unflatten(1, (ids.shape[1], -1))  # [S, B, T or 1, H]
     assert (together.shape.places is not None) == pack
     weights = torch.randn(states.shape, generator=torch.Generator().manual_seed(9))
     gradient = torch.zeros_like(states)

@@ -9,6 +9,7 @@ from masklab.objectives.cross_entropy import token_cross_entropy
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
 def test_value_and_gradient(dtype, tolerance):
+    """Columns beyond a multiple of what is computed at once, too."""
     torch.manual_seed(1)
     logits = (6 * torch.randn(40, 97, dtype=dtype)).requires_grad_()
     targets, weights = torch.randint(97, (40,)), torch.rand(40, dtype=dtype)
@@ -39,11 +40,17 @@ def test_a_logit_that_is_no_number_shows():
     assert losses.isnan().tolist() == [True, False]
 
 
-def test_gradients_are_given_once():
-    losses = token_cross_entropy(torch.randn(3, 4, requires_grad=True), torch.zeros(3, dtype=torch.long)).sum()
-    losses.backward(retain_graph=True)
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        losses.backward()
+def test_gradients_are_differentiable_once():
+    logits = torch.randn(3, 4, requires_grad=True)
+    losses = token_cross_entropy(logits, torch.zeros(3, dtype=torch.long)).sum()
+    (gradient,) = torch.autograd.grad(losses, logits, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
+
+
+def test_a_target_beyond_the_vocabulary_is_an_error():
+    with pytest.raises(IndexError, match=r"0 \.\. 3"):
+        token_cross_entropy(torch.randn(2, 4), torch.tensor([0, 4]))
 
 
 def test_half_precision_is_computed_in_full():

@@ -334,8 +334,8 @@ def attend(q, kv, layout: Layout, heads: int, scale: float, keep=None, bias=None
 
     q [S, R, H] queries and kv [S, R', 2 H] keys and values, [n, d] and [n, 2, d] in every row, or one tensor
     [S, R, 3 H] for both, [n, 3, d] in every row; fp32 or bf16. keep: a `bits.Keep` of [n, B, M, T] weights of each
-    copy. bias [S, n, 2 L - 1 + LANES], or None: what is added to scores at distances 1 - L, ..., L - 1 of key and query,
-    and numbers that count for nothing. The context, [S, R, H], is 0 in rows where no query is.
+    copy. bias [S, n, 2 L - 1 + LANES], or None: what is added to scores at distances 1 - L, ..., L - 1 of key and
+    query, and numbers that count for nothing. The context, [S, R, H], is 0 in rows where no query is.
     """
     width = q.shape[-1] // (heads * (3 if kv is q else 1))
     rows = q.shape[:-1].numel()

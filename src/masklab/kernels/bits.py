@@ -145,9 +145,7 @@ class Keep:
         step, size = self.bits.stride(0), self.bits.element_size()
         first = self.bits.data_ptr()
         # of weights of attention [n, B, M, T]: from head to head, row to row, query to query; rows
-        self.strides = torch.tensor(
-            [[math.prod(own[1:]), math.prod(own[2:]), own[-1], own[1]] for own in self.shapes]
-        )
+        self.strides = torch.tensor([[math.prod(own[1:]), math.prod(own[2:]), own[-1], own[1]] for own in self.shapes])
         self.addresses = torch.tensor([first + size * (copy * step + start) for copy, start in enumerate(self.starts)])
 
     def at(self, places) -> "Keep":

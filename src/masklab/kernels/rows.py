@@ -42,7 +42,10 @@ def _bits(addresses, places, copy, row, rows, width):
 def _norm_forward(p, like):
     copies, rows, width, per_copy, residual_given = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5), whole(p, 7)
     counts = array_at(whole(p, 6), COUNT, copies, 1)
-    residual, y = array_at(residual_given, like, copies * rows, width), array_at(whole(p, 8), like, copies * rows, width)
+    residual, y = (
+        array_at(residual_given, like, copies * rows, width),
+        array_at(whole(p, 8), like, copies * rows, width),
+    )
     bias_given, bias_step = whole(p, 9), whole(p, 10)
     bits_given, places, dropped, worth = whole(p, 11), whole(p, 12), np.int16(whole(p, 13)), real(p, 14)
     weight_at, shift_at, step, eps = whole(p, 15), whole(p, 16), whole(p, 17), real(p, 18)
@@ -54,7 +57,10 @@ def _norm_forward(p, like):
         if tile >= whole(p, TILES):
             break
         copy, start, end = _bounds(tile, per_copy, rows, counts)
-        weight, shift = array_at(weight_at + 4 * copy * step, WHOLE, 1, width)[0], array_at(shift_at + 4 * copy * step, WHOLE, 1, width)[0]
+        weight, shift = (
+            array_at(weight_at + 4 * copy * step, WHOLE, 1, width)[0],
+            array_at(shift_at + 4 * copy * step, WHOLE, 1, width)[0],
+        )
         bias = array_at(bias_given + 4 * copy * bias_step, WHOLE, 1, width)[0]
         for r in range(start, end):
             own = y[r]
@@ -313,7 +319,14 @@ def add_norm_backward(
     dy = ds if keep is None else _like(g, counts)
     tiles, shape = _shape(g, counts)
     sums = torch.empty(tiles, 3 * g.shape[2])
-    given = g.data_ptr(), s.data_ptr(), moments.data_ptr(), weight.data_ptr(), weight.stride(0), *(NOTHING if keep is None else keep.arguments)
+    given = (
+        g.data_ptr(),
+        s.data_ptr(),
+        moments.data_ptr(),
+        weight.data_ptr(),
+        weight.stride(0),
+        *(NOTHING if keep is None else keep.arguments),
+    )
     made = ds.data_ptr(), dy.data_ptr(), sums.data_ptr()
     launch(NORM_BACKWARD[g.dtype], tiles, *shape, *given, *made, _address(more), _address(beside))
     _sum(sums, len(g), into, add)

@@ -1,4 +1,4 @@
-"""Cross-entropy over the vocabulary, by a compiled loop on CPUs: one pass over the logits, and one for their gradient."""
+"""Cross-entropy over the vocabulary, by compiled loops on CPUs: one for the losses, and one for their gradient."""
 
 import torch
 from torch.nn import functional as F

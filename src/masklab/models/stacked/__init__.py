@@ -2,8 +2,9 @@
 
 A small model on a CPU spends much of its time between the operations, not in them. Here the copies' weights are
 stacked, so that one batched product serves all of them; gradients are computed without a tape and written where the
-optimiser reads them; what lies between products is compiled (`masklab.kernels`); and attention of the last block, where
-only the first position is asked for, never computes the keys and values of the others. Every copy computes what `encoder.MaskedLM` does alone, dropout included.
+optimiser reads them; tokens are packed, and what lies between products is compiled (`masklab.kernels`); and attention
+of the last block, where only the first position is asked for, never computes the keys and values of the others. Every
+copy computes what `encoder.MaskedLM` does alone, dropout included.
 
 Fine-tuning (`supports`) asks for the first position of a row or for all, pre-training (`supports_masked`) for masked
 tokens.

@@ -65,7 +65,9 @@ class Masked:
             rows[copy, :count] = (starts[copy, row] + column)[order]
             slots[copy, :count], columns[copy, :count] = slot[order], column[order]
             asked[copy] = np.bincount(row, minlength=size)
-        self.sorted = all((own[:count] == np.arange(count)).all() for own, count in zip(self.order, self.counts, strict=True))
+        self.sorted = all(
+            (own[:count] == np.arange(count)).all() for own, count in zip(self.order, self.counts, strict=True)
+        )
         self.rows = torch.from_numpy(rows.ravel())  # of x [S N, H]
         self._slots, self._columns, self._asked = (torch.from_numpy(each) for each in (slots, columns, asked))
 

@@ -164,7 +164,11 @@ class Block:
         self.attention_norm = Norm(parameters, f"{name}.attention_norm", config.eps)
         self.ffn_norm = Norm(parameters, f"{name}.ffn_norm", config.eps)
         self.out, self.ffn_in, self.ffn_out = (
-            (parameters.read(f"{name}.{part}.weight"), parameters[f"{name}.{part}.bias"], *parameters.gradient_pair(f"{name}.{part}"))
+            (
+                parameters.read(f"{name}.{part}.weight"),
+                parameters[f"{name}.{part}.bias"],
+                *parameters.gradient_pair(f"{name}.{part}"),
+            )
             for part in ("out", "ffn_in", "ffn_out")
         )
 

@@ -51,7 +51,7 @@ class Grid(tuple):
         return grid
 
     def _pack(self, tokens, counts, apart):
-        copies, size, length = self
+        copies, size, _ = self
         self.places = places = max(counts)
         self.counts = counts if apart and min(counts) < places else None
         lengths = self.lengths.view(copies, size)
@@ -97,7 +97,7 @@ class Grid(tuple):
         if keep is None:
             return None
         if not hasattr(self, "_own"):
-            copies, size, length = self
+            _, size, length = self
             own = torch.tensor([shape[:2] for shape in keep.shapes])  # [S, 2]
             if self.places is not None:
                 copy = self._row // size

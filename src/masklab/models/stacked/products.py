@@ -6,8 +6,8 @@ What a copy gets depends on its own numbers alone, not on the copies beside it: 
 (`rows`) have products of their own, and which library makes a product is decided by the size of one copy's.
 
 Of bf16 factors, a model's states and the bf16 copies of its weights, products are bf16, and gradients of weights fp32.
-Inside `low` both factors, fp32 otherwise, are rounded to bf16, sums are formed in fp32 and rounded once; what comes out is fp32 again,
-so that all between the products (norms, softmax, loss, gradients that are added up) is fp32.
+Inside `low` both factors, fp32 otherwise, are rounded to bf16, sums are formed in fp32 and rounded once; what comes out
+is fp32 again, so that all between the products (norms, softmax, loss, gradients that are added up) is fp32.
 """
 
 import contextlib
