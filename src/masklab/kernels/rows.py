@@ -4,7 +4,8 @@ S copies, N rows of each, W width; counts [S]: how many first rows of each copy 
 
 Rows come in tiles of TILE, each of one copy. What is summed over rows (gradients of biases and norms) is summed within
 tiles first and then over these, in their order: the same sums whatever the number of threads or of copies. All is
-computed in fp32; states are read and written in fp32 or bf16.
+computed in fp32; states are read and written in fp32 or bf16. Sums along a row are of vectors, made as written: a
+loop that the compiler turns into vectors or not, as arrays lie in memory, would round otherwise from call to call.
 """
 
 import functools
@@ -14,8 +15,27 @@ import numpy as np
 import torch
 
 from masklab.kernels.bits import NOTHING, Keep
+from masklab.kernels.blocks import ZERO, wide_of
+from masklab.kernels.blocks import read as block
+from masklab.kernels.blocks import write as unblock
 from masklab.kernels.launch import FAST, TILES, kernel, launch, next_tile, number_of, real, whole
 from masklab.kernels.numbers import array_at, erf, exp, read, single, written
+from masklab.kernels.vectors import (
+    LANES,
+    add,
+    add_product,
+    filled,
+    first,
+    kept,
+    load,
+    multiply,
+    number,
+    put,
+    rounded,
+    store,
+    subtract,
+    total,
+)
 
 TILE = 32
 compiled = numba.njit(error_model="numpy", fastmath=FAST, nogil=True)
@@ -32,129 +52,116 @@ def _bounds(tile, per_copy, rows, counts):
 
 
 @compiled
-def _bits(addresses, places, copy, row, rows, width):
-    """Those of a row among the rows of all copies."""
+def bits_at(addresses, places, copy, row, rows, width):
+    """Address of the bits of a row among the rows of all copies."""
     own = number_of(places, row) if places else row - copy * rows
-    return array_at(number_of(addresses, copy) + 2 * own * width, BITS, 1, width)[0]
+    return number_of(addresses, copy) + 2 * own * width
 
 
 @compiled
-def _norm_forward(p, like):
-    copies, rows, width, per_copy, residual_given = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5), whole(p, 7)
-    counts = array_at(whole(p, 6), COUNT, copies, 1)
-    residual, y = (
-        array_at(residual_given, like, copies * rows, width),
-        array_at(whole(p, 8), like, copies * rows, width),
-    )
-    bias_given, bias_step = whole(p, 9), whole(p, 10)
-    bits_given, places, dropped, worth = whole(p, 11), whole(p, 12), np.int16(whole(p, 13)), real(p, 14)
-    weight_at, shift_at, step, eps = whole(p, 15), whole(p, 16), whole(p, 17), real(p, 18)
-    z, moments = array_at(whole(p, 19), like, copies * rows, width), array_at(whole(p, 20), WHOLE, copies * rows, 2)
-    share = single(1) / single(width)
-    row = np.empty(width, np.float32)
-    while True:
-        tile = next_tile(p)
-        if tile >= whole(p, TILES):
-            break
-        copy, start, end = _bounds(tile, per_copy, rows, counts)
-        weight, shift = (
-            array_at(weight_at + 4 * copy * step, WHOLE, 1, width)[0],
-            array_at(shift_at + 4 * copy * step, WHOLE, 1, width)[0],
-        )
-        bias = array_at(bias_given + 4 * copy * bias_step, WHOLE, 1, width)[0]
-        for r in range(start, end):
-            own = y[r]
-            if bias_given:
-                for c in range(width):
-                    row[c] = read(own[c]) + bias[c]
-            else:
-                for c in range(width):
-                    row[c] = read(own[c])
-            if bits_given:
-                bits = _bits(bits_given, places, copy, r, rows, width)
-                for c in range(width):
-                    row[c] = row[c] * worth if bits[c] >= dropped else single(0)
-            if residual_given:
-                more = residual[r]
-                for c in range(width):
-                    row[c] += read(more[c])
-            mean = single(0)
-            for c in range(width):
-                kept = written(row[c], own[c])
-                own[c] = kept
-                row[c] = read(kept)
-                mean += row[c]
-            mean *= share
-            spread = single(0)
-            for c in range(width):
-                spread += (row[c] - mean) * (row[c] - mean)
-            scale = single(1) / np.sqrt(spread * share + eps)
-            moments[r, 0], moments[r, 1] = mean, scale
-            to = z[r]
-            for c in range(width):
-                to[c] = written((row[c] - mean) * scale * weight[c] + shift[c], to[c])
-
-
-@compiled
-def _norm_backward(p, like):
+def _norm_forward(p, low):
     copies, rows, width, per_copy = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
     counts = array_at(whole(p, 6), COUNT, copies, 1)
-    g, s = array_at(whole(p, 7), like, copies * rows, width), array_at(whole(p, 8), like, copies * rows, width)
-    moments, weight_at, step = array_at(whole(p, 9), WHOLE, copies * rows, 2), whole(p, 10), whole(p, 11)
-    bits_given, places, dropped, worth = whole(p, 12), whole(p, 13), np.int16(whole(p, 14)), real(p, 15)
-    ds, dy = array_at(whole(p, 16), like, copies * rows, width), array_at(whole(p, 17), like, copies * rows, width)
-    sums = array_at(whole(p, 18), WHOLE, copies * per_copy, 3 * width)
-    more_given, beside_given = whole(p, 19), whole(p, 20)
-    more, beside = array_at(more_given, like, copies * rows, width), array_at(beside_given, like, copies * rows, width)
-    share = single(1) / single(width)
-    normed, given, arrived = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.float32)
+    residual, y, bias, bias_step = whole(p, 7), whole(p, 8), whole(p, 9), whole(p, 10)
+    bits, places, dropped, worth = whole(p, 11), whole(p, 12), whole(p, 13), real(p, 14)
+    weight, shift, step, eps = whole(p, 15), whole(p, 16), whole(p, 17), real(p, 18)
+    z, moments = whole(p, 19), whole(p, 20)
+    high, size, share = wide_of(width), 2 if low else 4, single(1) / single(width)
+    room = np.zeros(5 * high, np.float32)
+    own = room.ctypes.data
+    own_bias, own_weight, own_shift, other = own + 4 * high, own + 8 * high, own + 12 * high, own + 16 * high
     while True:
         tile = next_tile(p)
         if tile >= whole(p, TILES):
             break
         copy, start, end = _bounds(tile, per_copy, rows, counts)
-        weight = array_at(weight_at + 4 * copy * step, WHOLE, 1, width)[0]
-        of_weight, of_shift, of_bias = sums[tile, :width], sums[tile, width : 2 * width], sums[tile, 2 * width :]
-        of_weight[:], of_shift[:], of_bias[:] = single(0), single(0), single(0)
+        if bias:
+            block(bias + 4 * copy * bias_step, width, False, own_bias, 1, width)
+        block(weight + 4 * copy * step, width, False, own_weight, 1, width)
+        block(shift + 4 * copy * step, width, False, own_shift, 1, width)
         for r in range(start, end):
-            mean, scale = moments[r, 0], moments[r, 1]
-            own, of = s[r], g[r]
-            first, second = single(0), single(0)
-            for c in range(width):
-                arrived[c] = read(of[c])
-            if more_given:
-                of = more[r]
-                for c in range(width):
-                    arrived[c] += read(of[c])
-            for c in range(width):
-                hat = (read(own[c]) - mean) * scale
-                weighed = arrived[c] * weight[c]
-                normed[c] = hat
-                given[c] = weighed
-                first += weighed
-                second += weighed * hat
-            for c in range(width):
-                of_shift[c] += arrived[c]
-                of_weight[c] += arrived[c] * normed[c]
-            first, second = first * share, second * share
-            for c in range(width):
-                given[c] = scale * (given[c] - first - normed[c] * second)
-            if beside_given:
-                of = beside[r]
-                for c in range(width):
-                    given[c] += read(of[c])
-            to = ds[r]
-            for c in range(width):
-                to[c] = written(given[c], to[c])
-            if bits_given:
-                bits = _bits(bits_given, places, copy, r, rows, width)
-                for c in range(width):
-                    given[c] = given[c] * worth if bits[c] >= dropped else single(0)
-                to = dy[r]
-                for c in range(width):
-                    to[c] = written(given[c], to[c])
-            for c in range(width):
-                of_bias[c] += given[c]
+            at, sums = size * r * width, filled(ZERO)
+            block(y + at, width, low, own, 1, width)
+            if residual:
+                block(residual + at, width, low, other, 1, width)
+            of_row = bits_at(bits, places, copy, r, rows, width) if bits else 0
+            for c in range(0, high, LANES):
+                value = add(load(own, c), load(own_bias, c)) if bias else load(own, c)
+                if bits:
+                    value = multiply(value, kept(of_row, c, dropped, worth))
+                value = add(value, load(other, c)) if residual else value
+                if low:
+                    value = rounded(value)
+                store(own, c, first(value, width - c, ZERO))
+                sums = add(sums, load(own, c))
+            unblock(own, low, y + at, width, 1, width)
+            mean, squares = total(sums) * share, filled(ZERO)
+            for c in range(0, high, LANES):
+                apart = first(subtract(load(own, c), mean), width - c, ZERO)
+                squares = add_product(squares, apart, apart)
+            scale = single(1) / np.sqrt(total(squares) * share + eps)
+            put(moments, 2 * r, mean)
+            put(moments, 2 * r + 1, scale)
+            for c in range(0, high, LANES):
+                value = multiply(subtract(load(own, c), mean), scale)
+                store(own, c, add_product(load(own_shift, c), value, load(own_weight, c)))
+            unblock(own, low, z + at, width, 1, width)
+
+
+@compiled
+def _norm_backward(p, low):
+    copies, rows, width, per_copy = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
+    counts = array_at(whole(p, 6), COUNT, copies, 1)
+    g, s, moments, weight, step = whole(p, 7), whole(p, 8), whole(p, 9), whole(p, 10), whole(p, 11)
+    bits, places, dropped, worth = whole(p, 12), whole(p, 13), whole(p, 14), real(p, 15)
+    ds, dy, sums, more, beside = whole(p, 16), whole(p, 17), whole(p, 18), whole(p, 19), whole(p, 20)
+    high, size, share = wide_of(width), 2 if low else 4, single(1) / single(width)
+    room = np.zeros(8 * high, np.float32)
+    own = room.ctypes.data
+    arrived, given, other, own_weight = own + 4 * high, own + 8 * high, own + 12 * high, own + 16 * high
+    of_weight, of_shift, of_bias = own + 20 * high, own + 24 * high, own + 28 * high
+    while True:
+        tile = next_tile(p)
+        if tile >= whole(p, TILES):
+            break
+        copy, start, end = _bounds(tile, per_copy, rows, counts)
+        block(weight + 4 * copy * step, width, False, own_weight, 1, width)
+        for c in range(0, 3 * high, LANES):
+            store(of_weight, c, filled(ZERO))
+        for r in range(start, end):
+            at, mean, scale = size * r * width, number(moments, 2 * r), number(moments, 2 * r + 1)
+            block(s + at, width, low, own, 1, width)
+            block(g + at, width, low, arrived, 1, width)
+            if more:
+                block(more + at, width, low, other, 1, width)
+            one, two = filled(ZERO), filled(ZERO)
+            for c in range(0, high, LANES):
+                normed = first(multiply(subtract(load(own, c), mean), scale), width - c, ZERO)
+                value = add(load(arrived, c), load(other, c)) if more else load(arrived, c)
+                store(own, c, normed)
+                store(of_shift, c, add(load(of_shift, c), value))
+                store(of_weight, c, add_product(load(of_weight, c), value, normed))
+                value = multiply(value, load(own_weight, c))
+                store(given, c, value)
+                one, two = add(one, value), add_product(two, value, normed)
+            first_mean, second_mean = total(one) * share, total(two) * share
+            if beside:
+                block(beside + at, width, low, other, 1, width)
+            for c in range(0, high, LANES):
+                value = subtract(subtract(load(given, c), first_mean), multiply(load(own, c), second_mean))
+                value = multiply(value, scale)
+                value = add(value, load(other, c)) if beside else value
+                store(given, c, first(value, width - c, ZERO))
+            unblock(given, low, ds + at, width, 1, width)
+            if bits:
+                of_row = bits_at(bits, places, copy, r, rows, width)
+                for c in range(0, high, LANES):
+                    store(given, c, multiply(load(given, c), kept(of_row, c, dropped, worth)))
+                unblock(given, low, dy + at, width, 1, width)
+            for c in range(0, high, LANES):
+                store(of_bias, c, add(load(of_bias, c), load(given, c)))
+        for kind in range(3):
+            unblock(of_weight + 4 * kind * high, False, sums + 4 * (3 * tile + kind) * width, width, 1, width)
 
 
 @compiled
@@ -228,22 +235,22 @@ def sum_tiles(p):
 
 @kernel
 def norm_forward_whole(p):
-    _norm_forward(p, WHOLE)
+    _norm_forward(p, False)
 
 
 @kernel
 def norm_forward_low(p):
-    _norm_forward(p, LOW)
+    _norm_forward(p, True)
 
 
 @kernel
 def norm_backward_whole(p):
-    _norm_backward(p, WHOLE)
+    _norm_backward(p, False)
 
 
 @kernel
 def norm_backward_low(p):
-    _norm_backward(p, LOW)
+    _norm_backward(p, True)
 
 
 @kernel
@@ -279,7 +286,7 @@ def drop(p):
             break
         copy, start, end = _bounds(tile, per_copy, rows, counts)
         for r in range(start, end):
-            own, bits = x[r], _bits(addresses, places, copy, r, rows, width)
+            own, bits = x[r], array_at(bits_at(addresses, places, copy, r, rows, width), BITS, 1, width)[0]
             for c in range(width):
                 own[c] = own[c] * worth if bits[c] >= dropped else single(0)
 

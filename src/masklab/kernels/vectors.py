@@ -89,6 +89,14 @@ def _power_of_two(builder, x):
     return builder.bitcast(builder.shl(exponent, _all(WORD, 23)), VECTOR)
 
 
+def _to_low_and_back(builder, x):
+    kind = ir.VectorType(WORD, LANES)
+    bits = builder.bitcast(x, kind)
+    odd = builder.and_(builder.lshr(bits, _all(WORD, 16)), _all(WORD, 1))
+    nearest_half = builder.add(builder.add(bits, _all(WORD, 0x7FFF)), odd)
+    return builder.bitcast(builder.and_(nearest_half, _all(WORD, 0xFFFF0000)), VECTOR)
+
+
 filled = _lanewise(lambda builder, a: a, 1)  # a vector of one number
 add = _lanewise(lambda builder, a, b: builder.fadd(a, b), 2)
 subtract = _lanewise(lambda builder, a, b: builder.fsub(a, b), 2)
@@ -98,6 +106,7 @@ at_least = _lanewise(_at_least, 2)  # the bound where a number is below it; what
 add_product = _lanewise(_fma, 3)  # total + left right
 nearest = _lanewise(_nearest, 1)  # whole numbers
 power_of_two = _lanewise(_power_of_two, 1)  # of whole numbers
+rounded = _lanewise(_to_low_and_back, 1)  # to bf16, still as fp32 numbers
 
 
 @intrinsic
