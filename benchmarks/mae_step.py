@@ -37,8 +37,8 @@ def make_learners(root, args):
 
     from masklab.config.schema import Decoder, Encoder, Masking, Model, Objective
     from masklab.files import write_json
-    from masklab.training.learner import Learner
     from masklab.training.run import Run
+    from masklab.training.stack import learner_of
 
     rng, tokens = np.random.default_rng(1), root / "tokens"
     tokens.mkdir()
@@ -61,7 +61,7 @@ def make_learners(root, args):
     }
     found = {}
     for name, (form, objective) in forms.items():
-        found[name] = Learner(Run("m", 1, model, form, objective, tokens, **folders, device=args.device))
+        found[name] = learner_of(Run("m", 1, model, form, objective, tokens, **folders, device=args.device))
         found[name].model.train()
     return found
 

@@ -75,8 +75,8 @@ def make_learners(root, args):
     from masklab.config.schema import Dictionary, Encoder, Model, Objective
     from masklab.models.checkpoint import save_checkpoint
     from masklab.models.encoder import MaskedLM
-    from masklab.training.learner import Learner
     from masklab.training.run import Run
+    from masklab.training.stack import learner_of
 
     rng = np.random.default_rng(1)
     tokens = make_corpus(root / "tokens", rng, args)
@@ -95,7 +95,7 @@ def make_learners(root, args):
     learners = {}
     for name, weights in OBJECTIVES.items():
         changes = {"objective": Objective(**weights), "dictionary_config": made}
-        learners[name] = Learner(Run(**vars(run) | changes))
+        learners[name] = learner_of(Run(**vars(run) | changes))
         learners[name].model.train()
     count = sum(p.numel() for p in learners["MLM"].model.parameters())
     print(

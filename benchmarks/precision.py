@@ -21,8 +21,8 @@ from masklab.corpora import generate
 from masklab.inside_libc import keep_freed_memory
 from masklab.subwords import train
 from masklab.tokens import write_tokens
-from masklab.training.learner import Learner
 from masklab.training.run import Run
+from masklab.training.stack import learner_of
 from masklab.training.validation import Validation
 
 
@@ -34,7 +34,7 @@ def write_corpus(folder: Path, sentences: int, vocab: int) -> None:
 
 
 def loss_of(run: Run) -> float:
-    learner = Learner(run)
+    learner = learner_of(run)
     learner.model.train()
     for step in range(run.model.steps):
         learner.update(step)

@@ -27,7 +27,7 @@ from masklab.rng import replicate_seed
 from masklab.tokenizers import SPECIALS
 from masklab.training.learner import Learner
 from masklab.training.run import Run
-from masklab.training.stack import Stack
+from masklab.training.stack import Stack, learner_of
 
 WIDTHS, PRECISIONS = (64, 128, 256), ("fp32", "bf16")
 LAYERS, VOCABULARY, BATCH, LENGTH = 2, 1000, 64, 24  # about as the default run has them
@@ -120,9 +120,9 @@ def _seconds(asked) -> list[float]:
 def _update(folder, timed) -> float:
     _write_tokens(folder, timed.length)
     run = Run("measured", 1, timed.model(), timed.encoder(), Objective(mlm=1), *[folder] * 4)
-    learners = []
+    learners, make = [], learner_of if timed.copies == 1 else Learner
     for number in range(1, timed.copies + 1):
-        learners.append(Learner(dataclasses.replace(run, seed=replicate_seed(1, number), replicate=number)))
+        learners.append(make(dataclasses.replace(run, seed=replicate_seed(1, number), replicate=number)))
         learners[-1].model.train()
     stack = Stack(learners) if timed.copies > 1 else None
 

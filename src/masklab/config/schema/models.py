@@ -138,7 +138,7 @@ class Model(Entity):
     replicates: Count | None = Field(None, description="Replicates of this recipe. None: as many as its studies say.")
     stack: bool = Field(
         True,
-        description="Replicates that one run needs train side by side in one job, where that is faster: on a CPU, up to a width of 128, with an objective that reads sequences as `mlm` does. A replicate has the same weights, to the last bit, whoever trains beside it. false: each in its own job and by the ordinary loop, whose weights differ by rounding.",
+        description="On a CPU, with an objective that reads sequences as `mlm` does, gradients are written by hand and loops between products compiled, and replicates that one run needs train side by side in one job, where that is faster: up to a width of 128, in fp32. A replicate has the same weights, to the last bit, whoever trains beside it. false: each in its own job and by the ordinary loop, whose weights differ by rounding.",
     )
 
     @property
