@@ -192,11 +192,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "return power_of_least(count, several) > POWER": "no power is .8 to the last digit",
         "return float(np.clip((inside + outside + between) @ _WEIGHTS / 2, 0, 2))": "a probability, above 1 by rounding at most",
     },
-    "objectives/cross_entropy.py": {
-        "tiny = (chosen <= TINY).nonzero()[:, 0]": "at the limit both ways of computing agree",
-        "p = torch.softmax(logits, +1)": LAST,
-        "exact = torch.log_softmax(logits[tiny], +1).gather(1, targets[tiny, None])[:, 0]": LAST,
-    },
     "objectives/kd.py": {
         "target = F.log_softmax(given / temperature, +1)": LAST,
         "student = F.log_softmax(output.logits.float() / temperature, +1)": LAST,

@@ -42,9 +42,9 @@ def training() -> None:
     """What lies between products of matrices: kernels are compiled when they are imported."""
     import torch
 
-    from masklab.kernels import attention, bits, loss
+    from masklab.kernels import attend, bits, token_loss
 
-    del attention, loss
+    del attend, token_loss
     bits.draw_seeded(1, torch.empty(1, dtype=torch.int64))
 
 

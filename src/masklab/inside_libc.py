@@ -65,3 +65,9 @@ def parallel():
         return None
     found.argtypes, found.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
     return found
+
+
+@functools.cache
+def function_at(address: int):
+    """The compiled function of one address that lies at `address`; returns nothing."""
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)

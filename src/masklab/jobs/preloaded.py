@@ -1,8 +1,7 @@
 """What jobs import, imported once before a warm process forks them: libraries, and modules of MaskLab.
 
 A job must run the code of its own moment: `fresh` drops MaskLab's modules if one of their files has changed since.
-What starts a thread when it is imported (transformers) is left to the jobs that need it; what numba imports when it
-first compiles is imported before the first job of a rule that may.
+What starts a thread when it is imported (transformers) is left to the jobs that need it.
 """
 
 import os
@@ -21,12 +20,11 @@ LIBRARIES = (
 PACKAGE = "masklab"
 MODULES = (
     "jobs.gpus", "jobs.lacking", "jobs.progress", "jobs.stacks", "jobs.state", "jobs.store", "jobs.underway",
+    "kernels.attend", "kernels.token_loss",
     "training.launch", "training.lookup_run", "training.together", "probes.checkpoints", "report.cells",
     "report.figure_files", "scores.load", "studies", "tasks.encoding",
 )  # fmt: skip
 KINDS = ("probes", "terms")
-_compilers = []  # the script before which the compiler was made ready
-COMPILING = ("codes", "conditionals", "corpus", "dictionary", "embeddings", "masked_codes", "task")  # scripts
 
 
 def load() -> dict[str, tuple[str, int, int]]:
@@ -42,20 +40,6 @@ def load() -> dict[str, tuple[str, int, int]]:
             kind.entity(), kind.function()
     provenance.versions()
     return {name: _mark(module.__file__) for name, module in _ours()}
-
-
-def ready_for(script: str) -> bool:
-    """Before a script that may compile import all that numba's first call imports; whether that was done now.
-
-    It takes some .3 s, as it would in every job that compiles.
-    """
-    if Path(script).stem.rpartition(".")[2] not in COMPILING or _compilers:
-        return False
-    _compilers.append(script)
-    with suppress(ImportError):
-        numba = import_module("numba")
-        numba.njit("int64(int64)")(lambda x: x)
-    return True
 
 
 def fresh(marks: dict[str, tuple[str, int, int]]) -> None:

@@ -130,8 +130,6 @@ def serve(path: str, parent: int) -> dict | None:
         with suppress(TimeoutError):
             connection, _ = listener.accept()
             job = _received(connection)
-            if job and preloaded.ready_for(job["script"]):
-                _settle()
             if job and os.fork() == 0:
                 listener.close()
                 return _between(connection, job) | {"path": path_of_modules, "marks": marks}

@@ -9,7 +9,7 @@ import math
 import torch
 
 from masklab.inside_torch import softmax_backward
-from masklab.kernels.attention import attend, attend_backward
+from masklab.kernels.attend import attend, attend_backward
 from masklab.models.attention import short_softmax
 from masklab.models.batched import library
 from masklab.models.stacked.dropout import mask as dropout_mask

@@ -6,7 +6,7 @@ S copies, T length, n heads
 import torch
 from torch.nn import functional as F
 
-from masklab.kernels.attention import LANES
+from masklab.kernels.attend import LANES
 from masklab.models.positions import bucket
 
 
@@ -17,7 +17,7 @@ class Bias:
         table, self.written = parameters.with_gradient(name)  # [S, buckets, n]
         distances = torch.arange(1 - length, length)
         self.buckets = bucket(distances, config.relative_buckets, config.relative_distance)
-        self.values = F.pad(table.mT[:, :, self.buckets], (0, LANES))  # as `kernels.attention.attend` asks for
+        self.values = F.pad(table.mT[:, :, self.buckets], (0, LANES))  # as `kernels.attend.attend` asks for
         self.gradient = torch.zeros(self.values.shape)
 
     def write(self) -> None:

@@ -6,7 +6,7 @@ S copies, B rows, T length of the padded batch, N = B T, H width
 import numpy as np
 import torch
 
-from masklab.kernels.attention import Layout
+from masklab.kernels.attend import Layout
 from masklab.models.linear import ROWS
 
 

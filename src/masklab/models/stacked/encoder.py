@@ -7,7 +7,7 @@ import itertools
 
 import torch
 
-from masklab.kernels.rows import add_norm, add_norm_backward, drop_, gelu, gelu_backward_
+from masklab.kernels.rowwise import add_norm, add_norm_backward, drop_, gelu, gelu_backward_
 from masklab.models.stacked.attention import AbsoluteAttention, FirstAbsoluteAttention
 from masklab.models.stacked.bias import Bias
 from masklab.models.stacked.chosen import First, Masked

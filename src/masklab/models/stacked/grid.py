@@ -9,7 +9,7 @@ grid.
 
 import torch
 
-from masklab.kernels.attention import Layout
+from masklab.kernels.attend import Layout
 from masklab.models.linear import ROWS
 
 STEPS = 16  # places are a multiple of this part of the power of two above them: few numbers, as products are compiled

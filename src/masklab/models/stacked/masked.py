@@ -6,7 +6,7 @@ V vocabulary
 
 import torch
 
-from masklab.kernels.rows import gelu, gelu_backward_
+from masklab.kernels.rowwise import gelu, gelu_backward_
 from masklab.models.stacked.chosen import Masked, Slots, queries
 from masklab.models.stacked.dropout import keeps, masked_sites
 from masklab.models.stacked.encoder import Norm, StackedEncoder

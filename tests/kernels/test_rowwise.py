@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from masklab.kernels.bits import BEHIND, Keep
-from masklab.kernels.rows import add_norm, add_norm_backward, drop_, gelu, gelu_backward_
+from masklab.kernels.rowwise import add_norm, add_norm_backward, drop_, gelu, gelu_backward_
 
 SHAPES = [(1, 70, 32), (3, 33, 20), (2, 5, 96)]
 

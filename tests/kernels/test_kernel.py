@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from masklab import inside_libc
-from masklab.kernels import launch as launching
-from masklab.kernels.launch import TILES, kernel, launch, next_tile, whole
-from masklab.kernels.numbers import array_at
+from masklab.kernels import kernel as launching
+from masklab.kernels.kernel import TILES, kernel, launch, next_tile, whole
+from masklab.kernels.scalars import array_at
 
 COUNT = np.int64(0)
 

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 import torch
 
-from masklab.kernels.attention import LANES, Layout, attend, attend_backward
+from masklab.kernels.attend import LANES, Layout, attend, attend_backward
 from masklab.kernels.bits import BEHIND, Keep
 
 SIZES = {  # copies, rows, longest, heads, width of a head

@@ -6,8 +6,6 @@ thread makes it. Threads are those of torch's own pool, where its OpenMP library
 would wait on the same cores. Otherwise one thread does the work.
 """
 
-import ctypes
-import functools
 import threading
 
 import numba
@@ -17,7 +15,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from masklab.inside_libc import parallel
+from masklab.inside_libc import function_at, parallel
 
 FAST = {"contract", "reassoc", "nsz", "arcp"}  # sums in any order: that of the compiled code, always the same
 MOST = 48  # arguments of a kernel
@@ -44,12 +42,7 @@ def launch(compiled, tiles: int, *arguments) -> None:
     if threads > 1 and (share := parallel()) is not None:
         share(compiled.address, address, threads, 0)
     elif tiles:
-        _callable(compiled.address)(address)
-
-
-@functools.cache
-def _callable(address: int):
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+        function_at(compiled.address)(address)
 
 
 @intrinsic

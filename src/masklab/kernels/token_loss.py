@@ -7,8 +7,8 @@ import numba
 import numpy as np
 import torch
 
-from masklab.kernels.launch import FAST, TILES, kernel, launch, next_tile, number_of, whole
-from masklab.kernels.numbers import array_at, exp, single
+from masklab.kernels.kernel import FAST, TILES, kernel, launch, next_tile, number_of, whole
+from masklab.kernels.scalars import array_at, exp, single
 from masklab.kernels.vectors import (
     LANES,
     add,
