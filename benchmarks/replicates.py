@@ -13,6 +13,7 @@ before it stands all together / one after the other.
 
 import argparse
 import dataclasses
+import gc
 import platform
 import statistics
 import tempfile
@@ -59,7 +60,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=9, help="(default: %(default)s)")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    keep_freed_memory()  # as every job of the workflow does
+    keep_freed_memory()  # as every job of the workflow does, garbage too
+    gc.set_threshold(50_000)
     encoder = Encoder(
         positions=args.positions, layers=args.layers, hidden=args.hidden, heads=args.heads, max_positions=args.length
     )
@@ -70,7 +72,7 @@ def main():
     print(f"{platform.processor() or platform.machine()}, torch {torch.__version__}, one thread")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        write_corpus(folder, args.vocab, args.length)
+        write_corpus(folder, args.vocab, args.length, packed=False)
         run = Run("benchmark", 1, model, encoder, Objective(mlm=1), folder, folder, folder, folder)
         alone, stack = learners(run, args.copies), Stack(learners(run, args.copies))
         seconds = {"alone": [], "together": []}

@@ -58,8 +58,6 @@ def test_every_copy_has_the_states_and_gradients_of_its_model_alone(positions, p
     monkeypatch.setattr(grid, "WORTH", 2)  # batches this small are not worth packing
     if p:
         monkeypatch.setattr(batched, "LARGE", 1)  # nor are their products large: oneDNN is tried here all the same
-    if first and positions == "relative":
-        pytest.skip("which has no attention from the first position alone")
     norm = "pre" if len(shapes) == 1 else "post"
     config = CONFIG.model_copy(update={"dropout": p, "positions": positions, "norm": norm})
     alone = models(config)[: len(shapes)]

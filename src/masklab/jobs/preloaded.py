@@ -8,7 +8,6 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
-from pathlib import Path
 
 from masklab.jobs import provenance
 

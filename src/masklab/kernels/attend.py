@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from masklab.kernels.bits import NOTHING
-from masklab.kernels.panels import compiled, product, read, turned, wide, wide_of, write
 from masklab.kernels.kernel import TILES, kernel, launch, next_tile, number_of, real, whole
+from masklab.kernels.panels import compiled, product, read, turned, wide, wide_of, write
 from masklab.kernels.rowwise import sum_tiles
 from masklab.kernels.vectors import (
     LANES,

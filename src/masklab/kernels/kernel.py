@@ -25,7 +25,13 @@ _mine = threading.local()
 
 def kernel(function):
     """Compile `function(address)` for `launch`."""
-    return numba.cfunc(types.void(types.voidptr), cache=True, error_model="numpy", fastmath=FAST)(function)
+    how = {"error_model": "numpy", "fastmath": FAST}
+    try:
+        return numba.cfunc(types.void(types.voidptr), cache=True, **how)(function)
+    except RuntimeError as error:  # where nothing can be written: neither beside the source nor at home
+        if "locator" not in str(error):
+            raise
+        return numba.cfunc(types.void(types.voidptr), **how)(function)
 
 
 def launch(compiled, tiles: int, *arguments) -> None:

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from masklab.kernels.bits import NOTHING, Keep
+from masklab.kernels.kernel import FAST, TILES, kernel, launch, next_tile, number_of, real, whole
 from masklab.kernels.panels import ZERO, wide_of
 from masklab.kernels.panels import read as block
 from masklab.kernels.panels import write as unblock
-from masklab.kernels.kernel import FAST, TILES, kernel, launch, next_tile, number_of, real, whole
 from masklab.kernels.scalars import array_at, erf, exp, read, single, written
 from masklab.kernels.vectors import (
     LANES,

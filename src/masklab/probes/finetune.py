@@ -37,7 +37,6 @@ from masklab.probes.goals import Classification, goal_of
 from masklab.probes.outcomes import keep, kept
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
-from masklab.probes.stacked import Together, stack_size
 from masklab.probes.task_tokens import restricted
 from masklab.probes.windows import encode_windows
 from masklab.tasks.encoding import encode_split
@@ -182,6 +181,8 @@ class _Task:
         model, self.splits = restricted(pretrained, splits)
         stacks = isinstance(self.goal, Classification) and probe.rank is None
         if stacks and context.device == "cpu" and supports(model.config):
+            from masklab.probes.stacked import Together, stack_size  # numba, which they need, takes half a second
+
             self.trainer = Together(model, self.goal, probe)
             self.together = stack_size(model.config, probe.batch_size, int(splits[0].lengths.max()))
         else:

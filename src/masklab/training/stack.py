@@ -13,7 +13,7 @@ import torch
 
 from masklab.models.encoder import Output
 from masklab.models.linear import ROWS
-from masklab.models.stacked.masked import WORD, StackedMaskedLM, laid_out
+from masklab.models.stacked import WORD
 from masklab.models.stacked.parameters import StackedParameters
 from masklab.optim.flat import rate_at
 from masklab.rng import seed_at
@@ -94,6 +94,8 @@ class Stack:
         """`Learner.gradients` of every run: the row of each."""
         self.parameters.refresh()
         whole = [learner.step(step) for learner in self.learners]
+        from masklab.models.stacked.masked import laid_out
+
         layouts = [None] * len(whole)
         if self.learners[0].model.config.positions == "disentangled":  # its attention works on a grid
             stores = [learner.train_store for learner in self.learners]
@@ -162,6 +164,8 @@ class Stack:
 
     def _model(self, copies):
         """The model of some copies: on the memory of the stack, or with a copy of their weights."""
+        from masklab.models.stacked.masked import StackedMaskedLM  # numba, which it computes with, takes half a second
+
         beside = _neighbours(copies)
         key = (copies[0] if beside else None, len(copies))
         if key not in self.models:

@@ -15,6 +15,7 @@ from masklab.config.schema import Encoder
 KNOWN = ("positions", "layers", "hidden", "heads", "intermediate", "max_positions", "dropout", "init_range")
 MASKED = ("absolute", "relative_buckets", "relative_distance", "norm", "embedding_norm", "norm_eps", "tied_head")
 MASKED += ("head",)
+WORD = "embeddings.word"  # the parameter that a stack has as its table
 WIDEST = 128  # hidden width up to which attention on a grid, that of distances, is faster here
 COMPILED = ("absolute", "relative", "none")  # positions whose attention is a compiled loop
 

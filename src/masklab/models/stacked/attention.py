@@ -12,7 +12,6 @@ from masklab.inside_torch import softmax_backward
 from masklab.kernels.attend import attend, attend_backward
 from masklab.models.attention import short_softmax
 from masklab.models.batched import library
-from masklab.models.stacked.dropout import mask as dropout_mask
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient
 
 
@@ -139,69 +138,6 @@ class GridAttention(Attention):
         """[S n B, M, d] -> [S, B M, H], or packed."""
         x = x.reshape(shape[0], self.heads, -1, self.width).transpose(1, 2)
         return shape.pack(x.reshape(shape[0], -1, self.heads * self.width))
-
-
-class FirstAbsoluteAttention(Attention):
-    """Scores scale q . k from the first position of each row: x [S, N, H] -> [S, B, H].
-
-    One query's scores are (W_k' q) . x, and its context is W_v sum_t w_t x_t: products of B rows instead of N. The
-    key's bias adds the same to every score of a row and drops out.
-    """
-
-    def __init__(self, parameters, name: str, config):
-        super().__init__(parameters, name, config)
-        self.place_bias(parameters, name)
-
-    def forward(self, x, shape, mask, keep, relative=None, chosen=None):
-        """mask [S, B, T] or None is added to scores; keep: iterator, next that of [n, B, 1, >= T] weights, or None."""
-        copies, size, length = shape
-        keep = next(keep)
-        x = x.view(copies * size, length, -1)
-        first = x[:, 0].reshape(copies, 1, size, -1)
-        (wq, wk, wv), (bq, _, bv) = self._parts(self.weight), self._parts(self.bias)
-        q = torch.matmul(first, wq.mT).add_(bq[:, :, None])  # [S, n, B, d]
-        u = torch.matmul(q, wk).transpose(1, 2).reshape(copies * size, self.heads, -1)
-        scores = product(u, x.mT, self.scale).view(copies, size, self.heads, length)
-        weights = softmax(scores, None if mask is None else mask[:, :, None]).view(-1, self.heads, length)
-        kept = weights
-        if keep is not None:
-            keep = dropout_mask(keep, (self.heads, size, 1, max(length, 16)))
-            keep = keep[:, :, :, 0, :length].transpose(1, 2).reshape(weights.shape)
-            kept = weights * keep
-        total = kept.sum(-1).view(copies, size, self.heads, 1).transpose(1, 2)
-        z = torch.bmm(kept, x).view(copies, size, self.heads, -1).transpose(1, 2)  # [S, n, B, H]
-        context = torch.matmul(z, wv.mT).addcmul_(total, bv[:, :, None])
-        self.saved = x, first, q, u, weights, kept, keep, total, z, shape
-        return context.transpose(1, 2).reshape(copies, size, -1)
-
-    def _parts(self, tensor):
-        return tensor.unflatten(2, (3, self.width)).unbind(2)
-
-    def backward(self, g, dx):
-        """Add to dx [S, N, H] the gradient of x, given that of the context [S, B, H]."""
-        x, first, q, u, weights, kept, keep, total, z, (copies, size, _) = self.saved
-        self.saved = None  # memory for what comes next
-        (wq, wk, wv), (_, _, bv) = self._parts(self.weight), self._parts(self.bias)
-        dwq, dwk, dwv = self._parts(self.weight_gradient)
-        dbq, dbk, dbv = self._parts(self.bias_gradient)
-        g = g.view(copies, size, self.heads, -1).transpose(1, 2)  # [S, n, B, d]
-        dwv.copy_(torch.matmul(g.mT, z))
-        torch.sum(g * total, 2, out=dbv)
-        dbk.zero_()
-        dz = torch.matmul(g, wv).transpose(1, 2).reshape(u.shape)
-        dtotal = torch.matmul(g, bv[..., None]).transpose(1, 2).reshape(len(x), self.heads, 1)
-        dweights = torch.baddbmm(dtotal, dz, x.mT)
-        if keep is not None:
-            dweights.mul_(keep)
-        dscores = softmax_backward(dweights, weights).mul_(self.scale)
-        du = torch.bmm(dscores, x).view(copies, size, self.heads, -1).transpose(1, 2)  # [S, n, B, H]
-        dq = torch.matmul(du, wk.mT)
-        dwk.copy_(torch.matmul(q.mT, du))
-        dwq.copy_(torch.matmul(dq.mT, first))
-        torch.sum(dq, 2, out=dbq)
-        dx = dx.view(x.shape)
-        dx.baddbmm_(torch.cat([kept, dscores], 1).mT, torch.cat([dz, u], 1))
-        dx[:, 0] += torch.matmul(dq, wq).sum(1).flatten(0, 1)
 
 
 def faster(q, k, copies: int):

@@ -11,28 +11,41 @@ from masklab.models.linear import ROWS
 
 
 class First:
-    """The first position of each row. shape: (S, B, T)."""
+    """The first position of each row. grid: where tokens lie."""
 
     own = None  # all rows count
 
-    def __init__(self, shape):
-        self.shape = shape
+    def __init__(self, grid):
+        self.grid = grid
+
+    @property
+    def layout(self):
+        """What attention is told of these queries, [S B], one after the other."""
+        every, count = self.grid.layout, len(self.grid.starts)
+        keys, ones = (every.k_starts, every.k_counts), torch.ones(count, dtype=torch.int64)
+        ends = [self.grid[1]] * self.grid[0], self.grid.ends
+        return Layout(every.size, torch.arange(count), ones, *keys, 1, every.keys, ends=ends)
 
     def rows_of(self, keep):
         """The dropout of [B, 1, H] of each copy's own rows as that of B rows."""
-        if keep is None or all(own[0] == self.shape[1] for own in keep.shapes):
+        size = self.grid[1]
+        if keep is None or all(own[0] == size for own in keep.shapes):
             return keep
-        return keep.at(torch.cat([torch.arange(self.shape[1]).clamp(max=own[0] - 1) for own in keep.shapes]))
+        return keep.at(torch.cat([torch.arange(size).clamp(max=own[0] - 1) for own in keep.shapes]))
 
     def take(self, x):
         """x [S, N, H] -> [S, B, H]."""
-        return x.view(*self.shape, -1)[:, :, 0].contiguous()
+        return x.flatten(0, 1).index_select(0, self.grid.starts).view(len(x), -1, x.shape[2])
 
     def put(self, g):
         """Gradient of x, given that of what `take` took."""
-        x = g.new_zeros(*self.shape, g.shape[-1])
-        x[:, :, 0] = g
-        return x.flatten(1, 2)
+        x = g.new_zeros(len(g), self.grid.width, g.shape[2])
+        self.add(x, g)
+        return x
+
+    def add(self, x, g) -> None:
+        """Add it to one of x."""
+        x.view(-1, x.shape[2]).index_add_(0, self.grid.starts, g.flatten(0, 1))
 
 
 class Masked:

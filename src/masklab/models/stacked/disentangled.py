@@ -144,6 +144,9 @@ class DisentangledAttention(GridAttention):
 class FirstDisentangledAttention(DisentangledAttention):
     """The same from the first position of each row: x [S, N, H] -> [S, B, H]."""
 
+    def forward(self, x, shape, mask, keep, relative, chosen=None):
+        return super().forward(x, shape, mask, keep, relative)
+
     def asked(self, q):
         return q[:, :1].contiguous()
 

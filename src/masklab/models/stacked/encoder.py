@@ -8,9 +8,9 @@ import itertools
 import torch
 
 from masklab.kernels.rowwise import add_norm, add_norm_backward, drop_, gelu, gelu_backward_
-from masklab.models.stacked.attention import AbsoluteAttention, FirstAbsoluteAttention
+from masklab.models.stacked.attention import AbsoluteAttention
 from masklab.models.stacked.bias import Bias
-from masklab.models.stacked.chosen import First, Masked
+from masklab.models.stacked.chosen import First
 from masklab.models.stacked.disentangled import DisentangledAttention, Distances, FirstDisentangledAttention
 from masklab.models.stacked.grid import Grid
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient
@@ -18,10 +18,10 @@ from masklab.optim.low import DTYPE
 
 LOWEST = torch.finfo(torch.float32).min / 2
 ATTENTION = {  # from every position, from the first
-    "absolute": (AbsoluteAttention, FirstAbsoluteAttention),
+    "absolute": (AbsoluteAttention, AbsoluteAttention),
     "disentangled": (DisentangledAttention, FirstDisentangledAttention),
-    "relative": (AbsoluteAttention, None),  # the bias by distance is added to its scores
-    "none": (AbsoluteAttention, None),
+    "relative": (AbsoluteAttention, AbsoluteAttention),  # the bias by distance is added to its scores
+    "none": (AbsoluteAttention, AbsoluteAttention),
 }
 RELATIVE = {"disentangled": Distances, "relative": Bias}  # what attention is given of distances
 
@@ -79,14 +79,14 @@ class StackedEncoder:
         self.kept = grid.rows_of(next(keep))
         x = x if self.kept is None else drop_(x, self.kept, grid.counts)
         x = x if self.parameters.low is None else x.to(DTYPE)
-        padding = None if self.free and not self.first else torch.arange(length) >= grid.lengths.view(copies, size, 1)
+        padding = None if self.free else torch.arange(length) >= grid.lengths.view(copies, size, 1)
         masks = padding is not None and padding.any()
         mask = torch.zeros(padding.shape).masked_fill_(padding, LOWEST) if masks else None
-        chosen = First(grid) if self.first else masked
         for block in self.blocks[:-1]:
             x = block.forward(x, grid, mask, keep, self.relative)
-        if self.first:  # which looks at places of the grid
+        if self.first and not self.free:  # which looks at places of the grid
             x, grid = grid.unpack(x), Grid.of(grid, grid.lengths.view(copies, size))
+        chosen = First(grid) if self.first else masked
         x = self.blocks[-1].forward(x, grid, mask, keep, self.relative, chosen)
         x = x if self.final_norm is None else self.final_norm.forward(x, counts=masked.own if masked else grid.counts)
         return x if self.first or masked else grid.unpack(x)
@@ -97,7 +97,7 @@ class StackedEncoder:
         g = g if masked else grid.pack(g)
         g = g if self.final_norm is None else self.final_norm.backward(g)[0]
         g = self.blocks[-1].backward(g)
-        g = grid.pack(g) if self.first else g
+        g = grid.pack(g) if self.first and not self.free else g
         for block in reversed(self.blocks[:-1]):
             g = block.backward(g)
         g = g.float()
@@ -179,8 +179,7 @@ class Block:
         distances; chosen: positions that the block is asked for (`models.stacked.chosen`), None: all.
         """
         normed = self.attention_norm.forward(x, counts=shape.counts) if self.pre else x
-        asked = chosen if isinstance(chosen, Masked) else None  # attention from first positions is a class of its own
-        context = self.attention.forward(normed, shape, mask, keep, relative, asked)
+        context = self.attention.forward(normed, shape, mask, keep, relative, chosen)
         residual = x if chosen is None else chosen.take(x)
         rows, rows_of = (shape.counts, shape.rows_of) if chosen is None else (chosen.own, chosen.rows_of)
         stream = affine(context, self.out[0], None, rows)

@@ -7,12 +7,11 @@ V vocabulary
 import torch
 
 from masklab.kernels.rowwise import gelu, gelu_backward_
+from masklab.models.stacked import WORD
 from masklab.models.stacked.chosen import Masked, Slots, queries
 from masklab.models.stacked.dropout import keeps, masked_sites
 from masklab.models.stacked.encoder import Norm, StackedEncoder
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient
-
-WORD = "embeddings.word"
 
 
 def laid_out(batch, step: int, longest: int) -> tuple[int, int]:
