@@ -24,7 +24,7 @@ from masklab.training.run import Run
 from masklab.training.side_by_side import by_hand
 
 CALLS = 2**14  # numbers in a hidden state whose layers take as long as the calls of one pass
-CACHE = 2**19  # numbers in the hidden states of one pass: with more of them than a cache holds, it is slower
+CACHE = 2**18  # numbers in the hidden states of one pass: with more of them than a cache holds, it is slower
 
 
 class Row:
