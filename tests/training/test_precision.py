@@ -15,6 +15,7 @@ from masklab.models import products
 from masklab.training import arithmetic
 from masklab.training.learner import Learner
 from masklab.training.loop import Trainer, train
+from masklab.training.stack import Alone, learner_of
 from masklab.training.validation import Validation
 
 FORMS = {
@@ -44,6 +45,25 @@ def test_gradients_are_those_of_fp32_up_to_rounding(form, english, tiny_encoder,
     (loss, gradient), (low_loss, low_gradient) = found
     assert low_loss == pytest.approx(loss, rel=3e-3) and low_loss != loss
     assert low_gradient.dtype == torch.float32
+    assert torch.cosine_similarity(gradient, low_gradient, dim=0) > 0.995
+    assert float(low_gradient.norm()) == pytest.approx(float(gradient.norm()), rel=0.03)
+
+
+@pytest.mark.parametrize("positions", ["absolute", "relative", "none"])
+def test_gradients_written_by_hand_are_those_of_fp32_up_to_rounding(positions, english, tiny_encoder, tmp_path):
+    """With dropout: it is the same in both, and in the ordinary loop."""
+    encoder = type(tiny_encoder)(**tiny_encoder.model_dump() | {"dropout": 0.1, "positions": positions})
+    found = {}
+    for precision, make in (("fp32", Learner), ("bf16", learner_of)):
+        learner = make(make_run(english, encoder, tmp_path / precision, precision=precision))
+        learner.model.train()
+        row = learner.gradients(3)
+        found[precision] = row["loss"], [p.grad.clone().flatten() for p in learner.model.parameters()]
+    assert type(learner) is Alone and learner.model.embeddings.word.low.dtype == torch.bfloat16
+    (loss, gradients), (low_loss, low_gradients) = found.values()
+    assert low_loss == pytest.approx(loss, rel=3e-3) and low_loss != loss
+    assert {each.dtype for each in low_gradients} == {torch.float32}
+    gradient, low_gradient = torch.cat(gradients), torch.cat(low_gradients)
     assert torch.cosine_similarity(gradient, low_gradient, dim=0) > 0.995
     assert float(low_gradient.norm()) == pytest.approx(float(gradient.norm()), rel=0.03)
 

@@ -23,7 +23,7 @@ from masklab.models.stacked import supports_masked
 from masklab.training import together
 from masklab.training.launch import launch
 from masklab.training.learner import Learner
-from masklab.training.side_by_side import stacks
+from masklab.training.side_by_side import by_hand, stacks
 from masklab.training.stack import Alone, Stack
 from masklab.training.together import folder_of, take, train_together
 
@@ -376,5 +376,21 @@ def test_which_recipes_of_the_default_run_train_side_by_side():
     assert stacks(model, encoder, mlm)
     for keys in ({"stack": False}, {"precision": "bf16"}, {"micro_batch": 8}, {"processes": 2}, {"steps": 0}):
         assert not stacks(Model(**model.model_dump() | keys), encoder, mlm)
-    for keys in ({"hidden": 256}, {"attention_dropout": 0.2}, {"decoder": {}}, {"kind": "lstm"}):
+    for keys in ({"attention_dropout": 0.2}, {"decoder": {}}, {"kind": "lstm"}):
         assert not supports_masked(Encoder(**encoder.model_dump() | keys))
+
+
+def test_which_recipes_are_trained_by_hand():
+    """Any width where attention is compiled, and in bf16 where states are normalised after every sum."""
+    encoder, mlm = Encoder(positions="absolute", hidden=256, heads=4), Objective(mlm=1)
+    names = {name: "x" for name in ("corpus", "tokenizer", "encoder", "objective")}
+    plain, low = (Model(steps=1, precision=precision, **names) for precision in ("fp32", "bf16"))
+
+    def of(model, **keys):
+        return by_hand(model, Encoder(**encoder.model_dump() | keys), mlm)
+
+    assert of(plain) and of(low) and not stacks(plain, encoder, mlm)
+    assert of(plain, norm="pre") and not of(low, norm="pre") and not of(low, embedding_norm=False)
+    assert not of(plain, positions="disentangled") and of(plain, positions="disentangled", hidden=128)
+    assert not of(low, positions="disentangled", hidden=128)
+    assert not of(Model(**plain.model_dump() | {"compile": True}))
