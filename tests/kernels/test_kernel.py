@@ -1,5 +1,8 @@
 """Kernels run each tile once, in any number of threads, and without torch's pool of them."""
 
+import os
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
@@ -41,3 +44,31 @@ def test_every_tile_is_made_once(threads, pool, request, monkeypatch):
 def test_torchs_pool_of_threads_is_there():
     """As it is in the wheels of Linux; elsewhere kernels run in one thread."""
     assert inside_libc.parallel() is not None
+
+
+LONG = """
+import torch
+from masklab.kernels.attend import Layout, attend, attend_backward
+from masklab.kernels.rowwise import add_norm, add_norm_backward, gelu, gelu_backward_
+
+torch.set_num_threads(2)
+length, starts = torch.tensor([700, 700]), torch.tensor([0, 700])
+layout = Layout(2, starts, length, starts, length, 700, 700, ends=([1400],) * 2)
+qkv = torch.randn(1, 1400, 3 * 128)
+for _ in range(5):
+    context, weights = attend(qkv, qkv, layout, 2, 0.1)
+    attend_backward(context, qkv, qkv, weights, layout, 2, 0.1)
+x, weight, into = torch.randn(1, 70, 6000), torch.ones(1, 6000), torch.empty(3, 1, 6000)
+for _ in range(5):
+    z, moments = add_norm(x, weight, weight, 1e-6)
+    add_norm_backward(z, x, moments, weight, into)
+    gelu_backward_(gelu(x, weight), x, weight, into[0])
+print(bool(context.isfinite().all() and z.isfinite().all()))
+"""
+
+
+def test_what_kernels_compute_in_is_theirs_until_they_end():
+    """In a process whose freed memory is gone at once: what was let go of too early would be a segmentation fault."""
+    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "8192", "MALLOC_TRIM_THRESHOLD_": "0"}
+    done = subprocess.run([sys.executable, "-c", LONG], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr

@@ -48,6 +48,7 @@ def row_bits(bits, strides, copy, head, row):
 
 @kernel
 def forward(p):
+    """What `attend` asks for, with the arguments of `_arguments`."""
     heads, size, width, high, queries = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5), whole(p, 6)
     q, q_row, q_head = whole(p, 7), whole(p, 8), whole(p, 9)
     k, k_row, k_head, v = whole(p, 10), whole(p, 11), whole(p, 12), whole(p, 13)
@@ -112,10 +113,12 @@ def forward(p):
                 store(scores, to + j, value)
         product(scores, inner, 1, own_v, inside, found, inside, asked, inside, count)
         write(found, low, context + bytes_of * (from_q * heads + head) * width, heads * width, asked, width)
+    room[0] = ZERO  # numba lets go of an array after its last use, not of its address
 
 
 @kernel
 def backward(p):
+    """What `attend_backward` asks for."""
     heads, size, width, high, queries = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5), whole(p, 6)
     q, q_row, q_head = whole(p, 7), whole(p, 8), whole(p, 9)
     k, k_row, k_head, v = whole(p, 10), whole(p, 11), whole(p, 12), whole(p, 13)
@@ -183,6 +186,7 @@ def backward(p):
         write(found, low, dk + bytes_of * of_k, k_row, count, width)
         product(dscores, inner, 1, own_k, inside, own_g, inside, asked, inside, count)
         write(own_g, low, dq + bytes_of * of_q, q_row, asked, width)
+    room[0] = ZERO  # numba lets go of an array after its last use, not of its address
 
 
 @dataclass

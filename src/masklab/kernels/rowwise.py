@@ -60,6 +60,7 @@ def bits_at(addresses, places, copy, row, rows, width):
 
 @compiled
 def _norm_forward(p, low):
+    """What `add_norm` asks for."""
     copies, rows, width, per_copy = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
     counts = array_at(whole(p, 6), COUNT, copies, 1)
     residual, y, bias, bias_step = whole(p, 7), whole(p, 8), whole(p, 9), whole(p, 10)
@@ -106,10 +107,12 @@ def _norm_forward(p, low):
                 value = multiply(subtract(load(own, c), mean), scale)
                 store(own, c, add_product(load(own_shift, c), value, load(own_weight, c)))
             unblock(own, low, z + at, width, 1, width)
+    room[0] = ZERO  # numba lets go of an array after its last use, not of its address
 
 
 @compiled
 def _norm_backward(p, low):
+    """What `add_norm_backward` asks for."""
     copies, rows, width, per_copy = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
     counts = array_at(whole(p, 6), COUNT, copies, 1)
     g, s, moments, weight, step = whole(p, 7), whole(p, 8), whole(p, 9), whole(p, 10), whole(p, 11)
@@ -162,10 +165,12 @@ def _norm_backward(p, low):
                 store(of_bias, c, add(load(of_bias, c), load(given, c)))
         for kind in range(3):
             unblock(of_weight + 4 * kind * high, False, sums + 4 * (3 * tile + kind) * width, width, 1, width)
+    room[0] = ZERO  # numba lets go of an array after its last use, not of its address
 
 
 @compiled
 def _gelu_forward(p, like):
+    """What `gelu` asks for."""
     copies, rows, width, per_copy = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
     counts = array_at(whole(p, 6), COUNT, copies, 1)
     x, y = array_at(whole(p, 7), like, copies * rows, width), array_at(whole(p, 8), like, copies * rows, width)
@@ -185,6 +190,7 @@ def _gelu_forward(p, like):
 
 @compiled
 def _gelu_backward(p, like):
+    """What `gelu_backward_` asks for."""
     copies, rows, width, per_copy = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
     counts = array_at(whole(p, 6), COUNT, copies, 1)
     g, x = array_at(whole(p, 7), like, copies * rows, width), array_at(whole(p, 8), like, copies * rows, width)
