@@ -54,9 +54,6 @@ def test_norm_of_a_sum(shape, full, counts):
     if full:
         torch.testing.assert_close(ds.double(), wanted[0], atol=1e-5, rtol=0)
         torch.testing.assert_close(into[2].double(), wanted[4], atol=5e-5, rtol=0)
-    before = into.clone()
-    add_norm_backward(g, s, moments, weight, into, keep, counts, add=True, **others)
-    torch.testing.assert_close(into, 2 * before)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

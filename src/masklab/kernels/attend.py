@@ -259,7 +259,7 @@ def _summed(parts, bias):
     copies, heads, columns = bias.shape
     found = torch.empty(copies, heads, columns)
     rows = len(parts) // (copies * heads)
-    launch(sum_tiles, copies, rows, 1, heads * columns, 0, parts.data_ptr(), found.data_ptr(), heads * columns)
+    launch(sum_tiles, copies, rows, 1, heads * columns, parts.data_ptr(), found.data_ptr(), heads * columns)
     return found
 
 

@@ -219,20 +219,19 @@ def _gelu_backward(p, like):
 
 @kernel
 def sum_tiles(p):
-    """Add, or write, what tiles have summed: parts [S, tiles, K W] to K addresses, one tile of work for each copy."""
-    tiles, kinds, width, add = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
-    parts = array_at(whole(p, 6), WHOLE, whole(p, TILES) * tiles, kinds * width)
+    """Write what parts of tiles [S, tiles, K W] come to, to K addresses: one tile of work for each copy."""
+    tiles, kinds, width = whole(p, 2), whole(p, 3), whole(p, 4)
+    parts = array_at(whole(p, 5), WHOLE, whole(p, TILES) * tiles, kinds * width)
     while True:
         copy = next_tile(p)
         if copy >= whole(p, TILES):
             break
         for kind in range(kinds):
-            at, step = whole(p, 7 + 2 * kind), whole(p, 8 + 2 * kind)
+            at, step = whole(p, 6 + 2 * kind), whole(p, 7 + 2 * kind)
             if not at:
                 continue
             into = array_at(at + 4 * copy * step, WHOLE, 1, width)[0]
-            if not add:
-                into[:] = single(0)
+            into[:] = single(0)
             for tile in range(copy * tiles, (copy + 1) * tiles):
                 part = parts[tile, kind * width : (kind + 1) * width]
                 for c in range(width):
@@ -318,13 +317,11 @@ def add_norm(y, weight, shift, eps: float, residual=None, bias=None, keep: Keep 
     return z, moments
 
 
-def add_norm_backward(
-    g, s, moments, weight, into, keep: Keep | None = None, counts=None, add: bool = False, more=None, beside=None
-):
+def add_norm_backward(g, s, moments, weight, into, keep: Keep | None = None, counts=None, more=None, beside=None):
     """Gradients of the residual and of y of `add_norm`, given that of z; without dropout they are one tensor.
 
-    into: where those of weight, shift and bias are written or, by `add`, added: [S, W] each, or None. more: is added
-    to g; beside: the gradient of s that does not come by way of z.
+    into: where those of weight, shift and bias are written, [S, W] each, or None. more: is added to g; beside: the
+    gradient of s that does not come by way of z.
     """
     g = g.contiguous()
     more, beside = (None if each is None else each.contiguous() for each in (more, beside))
@@ -342,7 +339,7 @@ def add_norm_backward(
     )
     made = ds.data_ptr(), dy.data_ptr(), sums.data_ptr()
     launch(NORM_BACKWARD[g.dtype], tiles, *shape, *given, *made, _address(more), _address(beside))
-    _sum(sums, len(g), into, add)
+    _sum(sums, len(g), into)
     return ds, dy
 
 
@@ -353,12 +350,12 @@ def gelu(x, bias, counts=None):
     return y
 
 
-def gelu_backward_(g, x, bias, into, counts=None, add: bool = False):
+def gelu_backward_(g, x, bias, into, counts=None):
     """The gradient of x, in place of that of `gelu`'s result; into: where that of the bias goes, [S, W]."""
     tiles, shape = _shape(g, counts)
     sums = torch.empty(tiles, g.shape[2])
     launch(GELU_BACKWARD[x.dtype], tiles, *shape, g.data_ptr(), x.data_ptr(), *_row(bias), sums.data_ptr())
-    _sum(sums, len(g), (into,), add)
+    _sum(sums, len(g), (into,))
     return g
 
 
@@ -369,10 +366,10 @@ def drop_(x, keep: Keep, counts=None):
     return x
 
 
-def _sum(sums, copies: int, into, add: bool) -> None:
+def _sum(sums, copies: int, into) -> None:
     targets = [part for each in into for part in _row(each)]
     tiles, width = len(sums) // copies, sums.shape[1] // len(into)
-    launch(sum_tiles, copies, tiles, len(into), width, int(add), sums.data_ptr(), *targets)
+    launch(sum_tiles, copies, tiles, len(into), width, sums.data_ptr(), *targets)
 
 
 def _shape(x, counts):

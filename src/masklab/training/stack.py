@@ -94,10 +94,10 @@ class Stack:
         """`Learner.gradients` of every run: the row of each."""
         self.parameters.refresh()
         whole = [learner.step(step) for learner in self.learners]
-        from masklab.models.stacked.masked import laid_out
-
         layouts = [None] * len(whole)
         if self.learners[0].model.config.positions == "disentangled":  # its attention works on a grid
+            from masklab.models.stacked.masked import laid_out
+
             stores = [learner.train_store for learner in self.learners]
             layouts = [laid_out(each.micro[0], self.unit, own.longest) for each, own in zip(whole, stores, strict=True)]
         sums = [None] * len(whole)
@@ -115,7 +115,7 @@ class Stack:
         return rows
 
     def _parts(self, layouts, tokens, size: int) -> list[list[int]]:
-        """Copies that go through one pass: those whose batches of `size` rows are laid out alike.
+        """Copies that go through one pass: those whose batches of `size` rows are laid out alike, as packed ones are.
 
         Not more of them than a cache holds; not where their rows would begin at odd places in memory, and not with
         several threads, which share out the work of one copy otherwise than that of many: there every copy has a pass

@@ -61,7 +61,7 @@ class Masked:
 
     def __init__(self, at, longest, grid):
         copies, size, _ = grid
-        self.grid, self.longest = grid, longest
+        self.grid = grid
         self.counts = [len(one) for one in at]
         self.plans = [_slots(np.asarray(one), own, size) for one, own in zip(at, longest, strict=True)]
         self.queries = [most for *_, most in self.plans]
