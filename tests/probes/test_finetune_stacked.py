@@ -104,11 +104,25 @@ def test_a_restricted_vocabulary_changes_nothing(make_checkpoint, evaluations):
         assert (a.predictions == b.predictions).all() and a.best_step == b.best_step
 
 
+def noted(monkeypatch, name, rounded):
+    """Note in `rounded` what a function of products makes bf16 of."""
+    real = getattr(stacked_products, name)
+
+    def noting(*given):
+        found = real(*given)
+        low = found[0].dtype if isinstance(found, list) else found.dtype
+        rounded.extend([name] * (low == torch.bfloat16))
+        return found
+
+    monkeypatch.setattr(stacked_products, name, noting)
+
+
 @pytest.mark.parametrize("positions", ["absolute", "disentangled"])
 def test_in_bf16_as_much_is_learned(make_checkpoint, positions, monkeypatch):
     """By hand and by autograd, alone and beside others; and what is computed in bf16 is so."""
-    pretrained, rounded, real = load_checkpoint(make_checkpoint(positions)), [], stacked_products._rounded
-    monkeypatch.setattr(stacked_products, "_rounded", lambda x: rounded.append(x) or real(x))
+    pretrained, rounded = load_checkpoint(make_checkpoint(positions)), []
+    for name in ("_rounded", "_factors"):  # for products of libraries, for compiled ones
+        noted(monkeypatch, name, rounded)
     values, weights = {}, {}
     for precision in ("fp32", "bf16"):
         listed = courses(precision=precision, epochs=12, patience=20)

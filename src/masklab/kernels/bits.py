@@ -16,6 +16,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from masklab.kernels.pointers import pointer
+
 SIZE, MIDDLE = 624, 397
 TWIST = 0x9908B0DF
 LANES, WORD = 16, ir.IntType(32)
@@ -24,7 +26,7 @@ compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 
 def _words(builder, address, index):
-    start = builder.inttoptr(address, WORD.as_pointer())
+    start = pointer(builder, address, WORD)
     return builder.bitcast(builder.gep(start, [index]), VECTOR.as_pointer())
 
 

@@ -16,6 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from masklab.inside_libc import function_at, parallel
+from masklab.kernels.pointers import pointer
 
 FAST = {"contract", "reassoc", "nsz", "arcp"}  # sums in any order: that of the compiled code, always the same
 MOST = 48  # arguments of a kernel
@@ -56,7 +57,7 @@ def next_tile(typing, arguments):
     """The number of a tile that no thread has had yet."""
 
     def build(context, builder, signature, given):
-        counter = builder.bitcast(given[0], ir.IntType(64).as_pointer())
+        counter = pointer(builder, given[0], ir.IntType(64))
         return builder.atomic_rmw("add", counter, ir.Constant(ir.IntType(64), 1), "monotonic")
 
     return types.int64(types.voidptr), build
@@ -67,7 +68,7 @@ def whole(typing, arguments, place):
     """The whole number, or address, at a place among a kernel's arguments."""
 
     def build(context, builder, signature, given):
-        start = builder.bitcast(given[0], ir.IntType(64).as_pointer())
+        start = pointer(builder, given[0], ir.IntType(64))
         return builder.load(builder.gep(start, [given[1]]))
 
     return types.int64(types.voidptr, types.int64), build
@@ -78,7 +79,7 @@ def real(typing, arguments, place):
     """The float at a place among a kernel's arguments, in fp32."""
 
     def build(context, builder, signature, given):
-        start = builder.bitcast(given[0], ir.DoubleType().as_pointer())
+        start = pointer(builder, given[0], ir.DoubleType())
         return builder.fptrunc(builder.load(builder.gep(start, [given[1]])), ir.FloatType())
 
     return types.float32(types.voidptr, types.int64), build
@@ -89,7 +90,7 @@ def number_of(typing, address, place):
     """The int64 at a place behind an address."""
 
     def build(context, builder, signature, given):
-        start = builder.inttoptr(given[0], ir.IntType(64).as_pointer())
+        start = pointer(builder, given[0], ir.IntType(64))
         return builder.load(builder.gep(start, [given[1]]))
 
     return types.int64(types.int64, types.int64), build

@@ -376,10 +376,11 @@ def _shape(x, counts):
     """Tiles of work, and what kernels are told of x [S, N, W]."""
     copies, rows, width = x.shape
     per_copy = -(-rows // TILE)
-    return copies * per_copy, (copies, rows, width, per_copy, _counts(copies, rows, counts).data_ptr())
+    return copies * per_copy, (copies, rows, width, per_copy, counted(copies, rows, counts).data_ptr())
 
 
-def _counts(copies, rows, counts):
+def counted(copies: int, rows: int, counts=None) -> torch.Tensor:
+    """How many first rows of each copy count, [S]; counts None: all."""
     return _every(copies, rows) if counts is None else _these(tuple(counts))
 
 

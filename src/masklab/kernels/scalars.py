@@ -9,6 +9,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from masklab.kernels.pointers import pointer
+
 NUMBER, WORD, HALF = ir.FloatType(), ir.IntType(32), ir.IntType(16)
 exact = numba.njit(forceinline=True, error_model="numpy", fastmath={"contract"})  # sums keep their order
 single = np.float32
@@ -24,7 +26,7 @@ def array_at(typing, address, like, rows, width):
         size = context.get_abi_sizeof(context.get_data_type(like))
         step = ir.Constant(width.type, size)
         made = context.make_array(kind)(context, builder)
-        data = builder.inttoptr(address, context.get_data_type(like).as_pointer())
+        data = pointer(builder, address, context.get_data_type(like))
         strides = [builder.mul(width, step), step]
         context.populate_array(
             made, data=data, shape=[rows, width], strides=strides, itemsize=step, meminfo=None, parent=None

@@ -11,10 +11,30 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
+from masklab.kernels.pointers import pointer
+
 LANES = 16
 FUSE = ("contract",)  # a product and a sum may be one instruction
 NUMBER, WORD = ir.FloatType(), ir.IntType(32)
 VECTOR = ir.VectorType(NUMBER, LANES)
+
+
+class _LowNumber(ir.Type):
+    """bf16, of which llvmlite has no type."""
+
+    null = "zeroinitializer"
+
+    def _to_string(self):
+        return "bfloat"
+
+    def __eq__(self, other):
+        return isinstance(other, _LowNumber)
+
+    def __hash__(self):
+        return hash(_LowNumber)
+
+
+LOW_NUMBER = _LowNumber()
 inlined = numba.njit(forceinline=True, error_model="numpy", fastmath={"contract"})
 
 
@@ -38,7 +58,7 @@ def _all(kind, value):
 
 def _at(builder, address, index, kind):
     """Pointer to a vector of `kind` that begins `index` numbers behind an address."""
-    start = builder.inttoptr(address, kind.as_pointer())
+    start = pointer(builder, address, kind)
     return builder.bitcast(builder.gep(start, [index]), ir.VectorType(kind, LANES).as_pointer())
 
 
@@ -114,7 +134,7 @@ def number(typing, address, index):
     """The fp32 number `index` numbers behind an address."""
 
     def build(context, builder, signature, arguments):
-        start = builder.inttoptr(arguments[0], NUMBER.as_pointer())
+        start = pointer(builder, arguments[0], NUMBER)
         return builder.load(builder.gep(start, [arguments[1]]), align=4)
 
     return types.float32(types.int64, types.int64), build
@@ -125,7 +145,7 @@ def number_low(typing, address, index):
     """The bf16 number `index` numbers behind an address."""
 
     def build(context, builder, signature, arguments):
-        start = builder.inttoptr(arguments[0], ir.IntType(16).as_pointer())
+        start = pointer(builder, arguments[0], ir.IntType(16))
         bits = builder.load(builder.gep(start, [arguments[1]]), align=2)
         return builder.bitcast(builder.shl(builder.zext(bits, WORD), ir.Constant(WORD, 16)), NUMBER)
 
@@ -137,7 +157,7 @@ def put(typing, address, index, value):
     """Write one fp32 number."""
 
     def build(context, builder, signature, arguments):
-        start = builder.inttoptr(arguments[0], NUMBER.as_pointer())
+        start = pointer(builder, arguments[0], NUMBER)
         builder.store(arguments[2], builder.gep(start, [arguments[1]]), align=4)
         return context.get_dummy_value()
 
@@ -150,7 +170,7 @@ def put_low(typing, address, index, value):
 
     def build(context, builder, signature, arguments):
         half = _rounded(builder, arguments[2], WORD, ir.IntType(16), lambda value: ir.Constant(WORD, value))
-        start = builder.inttoptr(arguments[0], ir.IntType(16).as_pointer())
+        start = pointer(builder, arguments[0], ir.IntType(16))
         builder.store(half, builder.gep(start, [arguments[1]]), align=2)
         return context.get_dummy_value()
 
@@ -162,6 +182,63 @@ def _rounded(builder, value, word, half, constant):
     bits = builder.bitcast(value, word)
     odd = builder.and_(builder.lshr(bits, constant(16)), constant(1))
     return builder.trunc(builder.lshr(builder.add(builder.add(bits, constant(0x7FFF)), odd), constant(16)), half)
+
+
+@intrinsic
+def word(typing, address, index):
+    """The 32 bits `index` words behind an address."""
+
+    def build(context, builder, signature, arguments):
+        start = pointer(builder, arguments[0], WORD)
+        return builder.sext(builder.load(builder.gep(start, [arguments[1]]), align=2), ir.IntType(64))
+
+    return types.int64(types.int64, types.int64), build
+
+
+@intrinsic
+def put_word(typing, address, index, value):
+    """Write 32 bits."""
+
+    def build(context, builder, signature, arguments):
+        start = pointer(builder, arguments[0], WORD)
+        builder.store(builder.trunc(arguments[2], WORD), builder.gep(start, [arguments[1]]), align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), build
+
+
+@intrinsic
+def word_of(typing, above, below, index, both):
+    """A bf16 number, and behind it that of the row below, or 0 unless `both`, as 32 bits."""
+
+    def build(context, builder, signature, arguments):
+        above, below, index, both = arguments
+        half, long = ir.IntType(16), ir.IntType(64)
+        first, second = (pointer(builder, each, half) for each in (above, below))
+        second = builder.select(both, builder.gep(second, [index]), builder.gep(first, [index]))
+        upper = builder.select(both, builder.load(second, align=2), ir.Constant(half, 0))
+        lower = builder.load(builder.gep(first, [index]), align=2)
+        return builder.or_(builder.zext(lower, long), builder.shl(builder.zext(upper, long), ir.Constant(long, 16)))
+
+    return types.int64(types.int64, types.int64, types.int64, types.boolean), build
+
+
+@intrinsic
+def interleaved(typing, above, below, target):
+    """Write LANES pairs of bf16 numbers: one of the row above, one of the row below."""
+
+    def build(context, builder, signature, arguments):
+        above, below, target = arguments
+        half, zero = ir.IntType(16), ir.Constant(ir.IntType(64), 0)
+        wide = ir.VectorType(WORD, LANES)
+        lower, upper = (
+            builder.zext(builder.load(_at(builder, each, zero, half), align=2), wide) for each in (above, below)
+        )
+        pairs = builder.or_(lower, builder.shl(upper, _all(WORD, 16)))
+        builder.store(pairs, _at(builder, target, zero, WORD), align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), build
 
 
 @intrinsic
@@ -201,8 +278,8 @@ def store_low(typing, address, index, value):
     """Write LANES numbers rounded to bf16: to the nearest, halves to even."""
 
     def build(context, builder, signature, arguments):
-        kinds = ir.VectorType(WORD, LANES), ir.VectorType(ir.IntType(16), LANES)
-        half = _rounded(builder, arguments[2], *kinds, lambda value: _all(WORD, value))
+        low = ir.VectorType(LOW_NUMBER, LANES)
+        half = builder.bitcast(builder.fptrunc(arguments[2], low), ir.VectorType(ir.IntType(16), LANES))
         builder.store(half, _at(builder, *arguments[:2], ir.IntType(16)), align=2)
         return context.get_dummy_value()
 

@@ -11,6 +11,7 @@ import itertools
 
 import torch
 
+from masklab.kernels.processor import faster_compiled
 from masklab.models.encoder import Output
 from masklab.models.linear import ROWS
 from masklab.models.stacked import WORD
@@ -24,7 +25,7 @@ from masklab.training.run import Run
 from masklab.training.side_by_side import by_hand
 
 CALLS = 2**14  # numbers in a hidden state whose layers take as long as the calls of one pass
-CACHE = 2**18  # numbers in the hidden states of one pass: with more of them than a cache holds, it is slower
+CACHE = 2**20  # numbers in the hidden states of one pass: with more of them than a cache holds, it is slower
 
 
 class Row:
@@ -117,13 +118,13 @@ class Stack:
     def _parts(self, layouts, tokens, size: int) -> list[list[int]]:
         """Copies that go through one pass: those whose batches of `size` rows are laid out alike, as packed ones are.
 
-        Not more of them than a cache holds; not where their rows would begin at odd places in memory, and not with
-        several threads, which share out the work of one copy otherwise than that of many: there every copy has a pass
-        of its own.
+        Not more of them than a cache holds; and not where libraries make products, if rows would begin at odd places
+        in memory or if several threads share out the work of one copy otherwise than that of many: there every copy has
+        a pass of its own.
         """
-        if torch.get_num_threads() > 1:
-            return [[copy] for copy in range(len(layouts))]
         width = self.learners[0].model.config.hidden
+        if torch.get_num_threads() > 1 and (layouts[0] is not None or not faster_compiled(torch.float32)):
+            return [[copy] for copy in range(len(layouts))]
         if layouts[0] is None:
             return _evenly(list(range(len(layouts))), max(tokens) * width)
         parts = {}

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from masklab.kernels.attend import Layout
-from masklab.models.linear import ROWS
+from masklab.models.stacked.products import row_count
 
 
 class First:
@@ -51,7 +51,7 @@ class First:
 class Masked:
     """The positions that tokens are predicted at, in some rows more than in others.
 
-    Copies work on K rows, the most of `own`: what a copy predicts, up to the next multiple of `ROWS`. What a copy lacks
+    Copies work on K rows, the most of `own`: what a copy predicts, and more rows where libraries ask for them. What a copy lacks
     repeats a position; nothing may come back from there but zeros. Tokens are in the order of their rows.
 
     at: per copy, flat positions b T_s + t in its own batch of B rows of T_s tokens; longest: T_s of each copy; grid:
@@ -65,7 +65,7 @@ class Masked:
         self.counts = [len(one) for one in at]
         self.plans = [_slots(np.asarray(one), own, size) for one, own in zip(at, longest, strict=True)]
         self.queries = [most for *_, most in self.plans]
-        self.own = [-(-count // ROWS) * ROWS for count in self.counts]
+        self.own = [row_count(count) for count in self.counts]
         self.most = max(self.own)  # K
         starts = grid.starts.view(copies, size).numpy()
         self.order, rows, slots, columns = (np.zeros((copies, self.most), np.int64) for _ in range(4))

@@ -11,13 +11,16 @@ import torch
 
 from masklab.kernels.attend import Layout
 from masklab.models.linear import ROWS
+from masklab.models.stacked.products import row_count
 
 STEPS = 16  # places are a multiple of this part of the power of two above them: few numbers, as products are compiled
 WORTH = 0.85  # P / N from which on copying from one to the other costs more than it saves
 
 
 def rounded(count: int) -> int:
-    """Places for so many tokens: a multiple of `ROWS`, one of few."""
+    """Places for so many tokens: as many, or one of few numbers, a multiple of `ROWS`, where a library asks for it."""
+    if row_count(1) == 1:
+        return count
     step = max(ROWS, (1 << (count - 1).bit_length()) // STEPS)
     return -(-count // step) * step
 
@@ -36,7 +39,7 @@ class Grid(tuple):
     def of(cls, shape, lengths, pack: bool = False, apart: bool = False, free: bool = False):
         """Of rows of `lengths` [S, B]; pack: packed if that pays. free: packing costs nothing: attention is compiled.
 
-        P is a multiple of `ROWS`, as one library asks for; every copy has at least one place without a token, the last.
+        Every copy has at least one place without a token, the last.
         apart: always, and each copy has as many rows in products as if it were alone.
         """
         grid = cls(shape)

@@ -14,6 +14,9 @@ import contextlib
 
 import torch
 
+from masklab.kernels import matmul
+from masklab.kernels.processor import faster_compiled
+from masklab.kernels.rowwise import counted
 from masklab.models.linear import ROWS
 from masklab.models.products import onednn, prefers_onednn
 from masklab.optim.low import DTYPE
@@ -42,6 +45,9 @@ def affine(x, weight, bias=None, rows=None):
     rows: how many first rows of each copy count; the others become zeros. None: all.
     """
     y = x.new_empty(*x.shape[:2], weight.shape[1])
+    if compiled(x, weight.shape[2]):
+        matmul.times(*_factors(x, weight), y, counted(*x.shape[:2], rows), True, bias)
+        return y
     for copies, count in _runs(rows, x):
         _affine(_of(x, copies, count), weight[copies], None if bias is None else bias[copies], _of(y, copies, count))
     return _ended(y, rows)
@@ -50,9 +56,30 @@ def affine(x, weight, bias=None, rows=None):
 def input_gradient(g, weight, rows=None):
     """g [S, N, M], weight [S, M, K] -> gradient of `affine`'s x, [S, N, K]."""
     y = g.new_empty(*g.shape[:2], weight.shape[2])
+    if compiled(g, weight.shape[1]):
+        matmul.times(*_factors(g, weight), y, counted(*g.shape[:2], rows), False)
+        return y
     for copies, count in _runs(rows, g):
         _product(_of(g, copies, count), weight[copies], _of(y, copies, count))
     return _ended(y, rows)
+
+
+def row_count(count: int) -> int:
+    """Rows that products have for `count` rows: libraries are given multiples of `ROWS`."""
+    return count if faster_compiled(torch.float32) else -(-count // ROWS) * ROWS
+
+
+def compiled(x, depth: int = 2) -> bool:
+    """Whether such products, sums of `depth` terms, are made by `kernels.matmul`: all copies at once, each as if it
+    were alone."""
+    dtype = DTYPE if _inside_low else x.dtype
+    return faster_compiled(dtype) and (dtype != DTYPE or depth % 2 == 0)
+
+
+def _factors(*factors):
+    """Factors as they are multiplied, each of whose rows lies in one piece."""
+    kind = DTYPE if _inside_low else factors[0].dtype
+    return [each.to(kind).contiguous() if each.stride(-1) != 1 else each.to(kind) for each in factors]
 
 
 def _runs(rows, x):
@@ -77,6 +104,9 @@ def _ended(y, rows):
 def affine_gradients(g, x, weight_gradient, bias_gradient, rows=None) -> None:
     """Write the gradients of `affine`'s parameters (bias_gradient None: of the weight alone), from g [S, N, M], that of
     its result."""
+    if compiled(g):
+        matmul.gradient(*_factors(g, x), weight_gradient, counted(*x.shape[:2], rows), bias_gradient)
+        return
     for copies, count in _runs(rows, x):
         into = (None if each is None else each[copies] for each in (weight_gradient, bias_gradient))
         _gradients(_of(g, copies, count), _of(x, copies, count), *into)

@@ -1,0 +1,343 @@
+"""Products of a model's states with its weights, and their gradients, in fp32 or of bf16 factors.
+
+S copies, N rows, K inner width, M outer width; counts [S]: how many first rows of each copy count
+
+Every sum is formed in fp32, in the order of its terms, whatever the number of threads or of copies.
+"""
+
+import numba
+import numpy as np
+import torch
+
+from masklab.kernels.kernel import TILES, kernel, launch, next_tile, number_of, whole
+from masklab.kernels.processor import faster_compiled
+from masklab.kernels.registers import BLOCKS, COLUMNS, LOW_BLOCKS, ROWS
+from masklab.kernels.vectors import (
+    LANES,
+    add,
+    filled,
+    interleaved,
+    load,
+    load_low,
+    number,
+    number_low,
+    put,
+    put_low,
+    put_word,
+    store,
+    store_low,
+    transpose,
+    word,
+    word_of,
+)
+
+compiled = numba.njit(error_model="numpy", nogil=True)
+ZERO = np.float32(0)
+DEPTH = 1024  # steps of which a panel of columns is laid out at once
+HELD = 2**19  # bytes of x that all columns are made from before the next: half a second cache
+TOKENS = 256  # steps of a gradient's sums at once
+HIGH = {4: 48, 2: 144}  # rows of a gradient that are made at once, by the bytes of a factor's number
+WIDE = 4 * COLUMNS  # bytes from step to step in a panel
+
+
+twelve, eight, four, two, one = BLOCKS
+twelve_low, eight_low, four_low, two_low, one_low = LOW_BLOCKS
+
+
+@compiled
+def rows_of(low, a, a_row, a_step, b, b_step, depth, c, c_row, rows, begin):
+    """Blocks of `registers` for any number of rows."""
+    i = 0
+    if low:
+        while i + 12 <= rows:
+            twelve_low(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            i += 12
+        if i + 8 <= rows:
+            eight_low(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            i += 8
+        if i + 4 <= rows:
+            four_low(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            i += 4
+        if i + 2 <= rows:
+            two_low(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            i += 2
+        if i < rows:
+            one_low(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+    else:
+        while i + 12 <= rows:
+            twelve(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            i += 12
+        if i + 8 <= rows:
+            eight(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            i += 8
+        if i + 4 <= rows:
+            four(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            i += 4
+        if i + 2 <= rows:
+            two(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            i += 2
+        if i < rows:
+            one(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+
+
+@compiled
+def turned_panel(b, row, columns, steps, into):
+    """Lay out COLUMNS of b' [steps, COLUMNS]: words of b [columns, steps], zeros beyond `columns`."""
+    even = steps - steps % LANES
+    for j in range(0, COLUMNS, LANES):
+        if j + LANES <= columns:
+            for k in range(0, even, LANES):
+                transpose(b + j * row + 4 * k, row // 4, into + WIDE * k + 4 * j, COLUMNS)
+            for k in range(even, steps):
+                for i in range(j, j + LANES):
+                    put_word(into, COLUMNS * k + i, word(b + i * row, k))
+        else:
+            for k in range(steps):
+                for i in range(j, j + LANES):
+                    put_word(into, COLUMNS * k + i, word(b + i * row, k) if i < columns else 0)
+
+
+@compiled
+def panel(b, row, columns, depth, low, into):
+    """Lay out COLUMNS of b [depth, columns]: steps [COLUMNS] one after the other, zeros beyond `columns`."""
+    if low:
+        for k in range(0, depth, 2):
+            above, below = b + k * row, b + (k + 1) * row
+            to = into + WIDE * (k // 2)
+            if columns == COLUMNS and k + 1 < depth:
+                interleaved(above, below, to)
+                interleaved(above + 2 * LANES, below + 2 * LANES, to + 4 * LANES)
+            else:
+                for i in range(COLUMNS):
+                    put_word(to, i, word_of(above, below, i, k + 1 < depth) if i < columns else 0)
+    else:
+        for k in range(depth):
+            to = into + WIDE * k
+            if columns == COLUMNS:
+                store(to, 0, load(b + k * row, 0))
+                store(to, LANES, load(b + k * row, LANES))
+            else:
+                for i in range(COLUMNS):
+                    put(to, i, number(b + k * row, i) if i < columns else ZERO)
+
+
+@compiled
+def _times(p, low):
+    """What `times` asks for."""
+    rows, counts, depth, columns = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
+    x, x_copy, x_row = whole(p, 6), whole(p, 7), whole(p, 8)
+    b, b_copy, b_row, turn = whole(p, 9), whole(p, 10), whole(p, 11), whole(p, 12)
+    y, y_copy, y_row, y_low = whole(p, 13), whole(p, 14), whole(p, 15), whole(p, 16)
+    bias, bias_copy, block = whole(p, 17), whole(p, 18), whole(p, 19)
+    size, y_size, pairs = 2 if low else 4, 2 if y_low else 4, 2 if low else 1
+    panels, blocks = -(-columns // COLUMNS), -(-rows // block)
+    steps = (depth + pairs - 1) // pairs
+    room = np.empty(COLUMNS * (min(steps, DEPTH) + block), np.float32)
+    laid = room.ctypes.data
+    sums = laid + WIDE * min(steps, DEPTH)
+    while True:
+        tile = next_tile(p)
+        if tile >= whole(p, TILES):
+            break
+        copy, column = tile // (panels * blocks), tile % panels * COLUMNS
+        start = tile // panels % blocks * block
+        count, stop = min(number_of(counts, copy), start + block) - start, min(rows, start + block) - start
+        width = min(COLUMNS, columns - column)
+        to = y + copy * y_copy + start * y_row + y_size * column
+        straight = width == COLUMNS and not y_low and not bias
+        c, c_row = (to, y_row) if straight else (sums, WIDE)
+        own_bias = bias + 4 * column + copy * bias_copy if bias else 0
+        if count > 0:
+            for k in range(0, steps, DEPTH):
+                own = min(DEPTH, steps - k)
+                if turn:
+                    turned_panel(b + copy * b_copy + column * b_row + 4 * k, b_row, width, own, laid)
+                else:
+                    at = b + copy * b_copy + pairs * k * b_row + size * column
+                    panel(at, b_row, width, min(depth - pairs * k, pairs * own), low, laid)
+                of, begin = x + copy * x_copy + start * x_row + 4 * k, 1 if k == 0 else 0
+                if straight or steps > DEPTH:
+                    rows_of(low, of, x_row, 4, laid, WIDE, own, c, c_row, count, begin)
+                else:
+                    for i in range(0, count, ROWS):
+                        few_rows, at = min(ROWS, count - i), to + i * y_row
+                        rows_of(low, of + i * x_row, x_row, 4, laid, WIDE, own, sums, WIDE, few_rows, 1)
+                        _finish(sums, few_rows, width, at, y_row, y_low, own_bias)
+            if not straight and steps > DEPTH:
+                _finish(sums, count, width, to, y_row, y_low, own_bias)
+        for i in range(max(count, 0), stop):
+            for j in range(width):
+                if y_low:
+                    put_low(to + i * y_row, j, ZERO)
+                else:
+                    put(to + i * y_row, j, ZERO)
+    room[0] = ZERO  # numba lets go of an array after its last use, not of its address
+
+
+@compiled
+def _finish(sums, rows, width, to, row, low, bias):
+    for i in range(rows):
+        of, into = sums + WIDE * i, to + i * row
+        if width == COLUMNS:
+            for j in range(0, COLUMNS, LANES):
+                value = load(of, j)
+                value = add(value, load(bias, j)) if bias else value
+                if low:
+                    store_low(into, j, value)
+                else:
+                    store(into, j, value)
+        else:
+            for j in range(width):
+                value = number(of, j)
+                value = value + number(bias, j) if bias else value
+                if low:
+                    put_low(into, j, value)
+                else:
+                    put(into, j, value)
+
+
+@compiled
+def _gradient(p, low):
+    """What `gradient` asks for."""
+    counts, depth, columns = whole(p, 2), whole(p, 3), whole(p, 4)  # of the gradient: M, K
+    g, g_copy, g_row = whole(p, 5), whole(p, 6), whole(p, 7)
+    x, x_copy, x_row = whole(p, 8), whole(p, 9), whole(p, 10)
+    y, y_copy, y_row, block = whole(p, 11), whole(p, 12), whole(p, 13), whole(p, 14)
+    bias, bias_copy = whole(p, 15), whole(p, 16)
+    size, pairs, chunk = 2 if low else 4, 2 if low else 1, TOKENS
+    blocks = -(-depth // block)
+    room = np.empty(chunk * (COLUMNS + block) + COLUMNS * block, np.float32)
+    laid = room.ctypes.data
+    own_g, sums = laid + WIDE * chunk, laid + WIDE * chunk + 4 * chunk * block
+    while True:
+        tile = next_tile(p)
+        if tile >= whole(p, TILES):
+            break
+        copy, start = tile // blocks, tile % blocks * block
+        high, count = min(block, depth - start), number_of(counts, copy)
+        to = y + copy * y_copy + start * y_row
+        if bias:
+            _summed(g + copy * g_copy + size * start, g_row, low, count, high, bias + copy * bias_copy + 4 * start)
+        for k in range(0, max(count, 1), pairs * chunk):
+            many_rows = min(pairs * chunk, count - k)
+            steps = (many_rows + pairs - 1) // pairs
+            at = g + copy * g_copy + k * g_row + size * start
+            if low:
+                _columns(at, g_row, high, many_rows, low, own_g, 4 * block)
+                a, a_step = own_g, 4 * block
+            else:
+                a, a_step = at, g_row
+            for column in range(0, columns, COLUMNS):
+                width = min(COLUMNS, columns - column)
+                of = x + copy * x_copy + k * x_row + size * column
+                if low or width < COLUMNS:
+                    panel(of, x_row, width, many_rows, low, laid)
+                    b, b_step = laid, WIDE
+                else:
+                    b, b_step = of, x_row
+                if width == COLUMNS:
+                    rows_of(low, a, 4, a_step, b, b_step, steps, to + 4 * column, y_row, high, 1 if k == 0 else 0)
+                else:
+                    if k:
+                        for i in range(high):
+                            for j in range(width):
+                                put(sums, COLUMNS * i + j, number(to + i * y_row, column + j))
+                    rows_of(low, a, 4, a_step, b, b_step, steps, sums, WIDE, high, 1 if k == 0 else 0)
+                    _finish(sums, high, width, to + 4 * column, y_row, False, 0)
+    room[0] = ZERO
+
+
+@compiled
+def _summed(g, row, low, rows, width, into):
+    """Write the sums of columns of g [rows, width]."""
+    for j in range(0, width, LANES):
+        if j + LANES <= width:
+            sums = filled(ZERO)
+            for k in range(rows):
+                sums = add(sums, load_low(g + k * row, j) if low else load(g + k * row, j))
+            store(into, j, sums)
+        else:
+            for i in range(j, width):
+                value = ZERO
+                for k in range(rows):
+                    value += number_low(g + k * row, i) if low else number(g + k * row, i)
+                put(into, i, value)
+
+
+@compiled
+def _columns(g, row, width, rows, low, into, step):
+    """Lay out g [rows, width]: steps one after the other."""
+    even = width - width % LANES
+    if low:
+        for k in range(0, rows, 2):
+            above, below, to = g + k * row, g + (k + 1) * row, into + step * (k // 2)
+            if k + 1 < rows:
+                for j in range(0, even, LANES):
+                    interleaved(above + 2 * j, below + 2 * j, to + 4 * j)
+            for j in range(even if k + 1 < rows else 0, width):
+                put_word(to, j, word_of(above, below, j, k + 1 < rows))
+    else:
+        for k in range(rows):
+            to = into + step * k
+            for j in range(0, even, LANES):
+                store(to, j, load(g + k * row, j))
+            for j in range(even, width):
+                put(to, j, number(g + k * row, j))
+
+
+TIMES, GRADIENT = {}, {}  # by the kind of the factors' numbers: those that this processor has instructions for
+
+if faster_compiled(torch.float32):
+
+    @kernel
+    def times_whole(p):
+        _times(p, False)
+
+    @kernel
+    def gradient_whole(p):
+        _gradient(p, False)
+
+    TIMES[torch.float32], GRADIENT[torch.float32] = times_whole, gradient_whole
+
+if faster_compiled(torch.bfloat16):
+
+    @kernel
+    def times_low(p):
+        _times(p, True)
+
+    @kernel
+    def gradient_low(p):
+        _gradient(p, True)
+
+    TIMES[torch.bfloat16], GRADIENT[torch.bfloat16] = times_low, gradient_low
+
+
+def times(x, weight, y, counts, turned: bool, bias=None) -> None:
+    """Write x [S, N, K] times weight, [S, M, K] (`turned`) or [S, K, M], and bias [S, M] or None, to y [S, N, M]; rows
+    behind `counts` become 0."""
+    (copies, rows, columns), depth = y.shape, x.shape[2]
+    size = x.element_size()
+    block = max(4 * ROWS, min(HELD // (size * depth), -(-rows // 2)) // ROWS * ROWS)
+    tiles = copies * -(-rows // block) * -(-columns // COLUMNS)
+    launch(
+        TIMES[x.dtype], tiles, rows, counts.data_ptr(), depth, columns,
+        x.data_ptr(), size * x.stride(0), size * x.stride(1),
+        weight.data_ptr(), size * weight.stride(0), size * weight.stride(1), int(turned),
+        y.data_ptr(), y.element_size() * y.stride(0), y.element_size() * y.stride(1), int(y.element_size() == 2),
+        0 if bias is None else bias.data_ptr(), 0 if bias is None else 4 * bias.stride(0), block,
+    )  # fmt: skip
+
+
+def gradient(g, x, into, counts, bias=None) -> None:
+    """Write g' [M, N] x [N, K] of every copy to `into` [S, M, K], and the sums of g over its rows to bias [S, M] or
+    None, fp32; g [S, N, M], x [S, N, K]."""
+    copies, depth, columns = into.shape
+    size = x.element_size()
+    blocks = max(-(-depth // HIGH[size]), min(4, -(-depth // ROWS)))
+    block = -(-depth // (blocks * ROWS)) * ROWS
+    launch(
+        GRADIENT[x.dtype], copies * -(-depth // block), counts.data_ptr(), depth, columns,
+        g.data_ptr(), size * g.stride(0), size * g.stride(1), x.data_ptr(), size * x.stride(0), size * x.stride(1),
+        into.data_ptr(), 4 * into.stride(0), 4 * into.stride(1), block,
+        0 if bias is None else bias.data_ptr(), 0 if bias is None else 4 * bias.stride(0),
+    )  # fmt: skip

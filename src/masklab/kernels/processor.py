@@ -1,0 +1,27 @@
+"""What this processor has instructions for, and where compiled products are faster than those of libraries."""
+
+import functools
+from pathlib import Path
+
+import torch
+
+
+@functools.cache
+def features() -> frozenset[str]:
+    """Of its maker and of its instructions, as Linux names them; nothing on other systems."""
+    try:
+        known = Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return frozenset()
+    lines = [line.partition(":") for line in known.partition("\n\n")[0].splitlines()]
+    named = {name.strip(): value for name, _, value in lines}
+    return frozenset(f"{named.get('vendor_id', '')} {named.get('flags', '')}".split())
+
+
+def faster_compiled(dtype: torch.dtype) -> bool:
+    """Whether `kernels.matmul` is the faster way to products of such factors: on AMD's processors with AVX-512, where
+    it was measured, and not where a processor multiplies tiles of bf16 numbers (AMX)."""
+    needed = {"AuthenticAMD", "avx512f", "avx512bw", "avx512vl"}
+    if dtype == torch.bfloat16:
+        needed.add("avx512_bf16")
+    return needed <= features() and "amx_bf16" not in features()
