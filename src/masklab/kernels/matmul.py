@@ -5,13 +5,17 @@ S copies, N rows, K inner width, M outer width; counts [S]: how many first rows 
 Every sum is formed in fp32, in the order of its terms, whatever the number of threads or of copies.
 """
 
+import functools
+import math
+
 import numba
 import numpy as np
 import torch
 
 from masklab.kernels.kernel import TILES, kernel, launch, next_tile, number_of, whole
+from masklab.kernels.panels import read, write
 from masklab.kernels.processor import faster_compiled
-from masklab.kernels.registers import BLOCKS, COLUMNS, LOW_BLOCKS, ROWS
+from masklab.kernels.registers import COLUMNS, ROWS, rows_low, rows_whole
 from masklab.kernels.vectors import (
     LANES,
     add,
@@ -36,48 +40,19 @@ ZERO = np.float32(0)
 DEPTH = 1024  # steps of which a panel of columns is laid out at once
 HELD = 2**19  # bytes of x that all columns are made from before the next: half a second cache
 TOKENS = 256  # steps of a gradient's sums at once
-HIGH = {4: 48, 2: 144}  # rows of a gradient that are made at once, by the bytes of a factor's number
+ENOUGH = 4  # parts of a gradient: threads share them out
+FAR = 2**11  # bytes between rows, or a multiple, from which on a first cache has no room for many of them
 WIDE = 4 * COLUMNS  # bytes from step to step in a panel
 
-
-twelve, eight, four, two, one = BLOCKS
-twelve_low, eight_low, four_low, two_low, one_low = LOW_BLOCKS
 
 
 @compiled
 def rows_of(low, a, a_row, a_step, b, b_step, depth, c, c_row, rows, begin):
-    """Blocks of `registers` for any number of rows."""
-    i = 0
+    """Blocks of `registers`."""
     if low:
-        while i + 12 <= rows:
-            twelve_low(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
-            i += 12
-        if i + 8 <= rows:
-            eight_low(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
-            i += 8
-        if i + 4 <= rows:
-            four_low(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
-            i += 4
-        if i + 2 <= rows:
-            two_low(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
-            i += 2
-        if i < rows:
-            one_low(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+        rows_low(a, a_row, a_step, b, b_step, depth, c, c_row, rows, begin)
     else:
-        while i + 12 <= rows:
-            twelve(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
-            i += 12
-        if i + 8 <= rows:
-            eight(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
-            i += 8
-        if i + 4 <= rows:
-            four(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
-            i += 4
-        if i + 2 <= rows:
-            two(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
-            i += 2
-        if i < rows:
-            one(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+        rows_whole(a, a_row, a_step, b, b_step, depth, c, c_row, rows, begin)
 
 
 @compiled
@@ -203,9 +178,10 @@ def _gradient(p, low):
     g, g_copy, g_row = whole(p, 5), whole(p, 6), whole(p, 7)
     x, x_copy, x_row = whole(p, 8), whole(p, 9), whole(p, 10)
     y, y_copy, y_row, block = whole(p, 11), whole(p, 12), whole(p, 13), whole(p, 14)
-    bias, bias_copy = whole(p, 15), whole(p, 16)
+    bias, bias_copy, wide = whole(p, 15), whole(p, 16), whole(p, 17)
     size, pairs, chunk = 2 if low else 4, 2 if low else 1, TOKENS
-    blocks = -(-depth // block)
+    blocks, parts = -(-depth // block), -(-columns // wide)
+    far = x_row % FAR == 0
     room = np.empty(chunk * (COLUMNS + block) + COLUMNS * block, np.float32)
     laid = room.ctypes.data
     own_g, sums = laid + WIDE * chunk, laid + WIDE * chunk + 4 * chunk * block
@@ -213,11 +189,13 @@ def _gradient(p, low):
         tile = next_tile(p)
         if tile >= whole(p, TILES):
             break
-        copy, start = tile // blocks, tile % blocks * block
+        copy, start = tile // (blocks * parts), tile // parts % blocks * block
+        from_column = tile % parts * wide
         high, count = min(block, depth - start), number_of(counts, copy)
         to = y + copy * y_copy + start * y_row
-        if bias:
-            _summed(g + copy * g_copy + size * start, g_row, low, count, high, bias + copy * bias_copy + 4 * start)
+        if bias and from_column == 0:
+            at = g + copy * g_copy + size * start
+            _summed(at, g_row, low, count, high, bias + copy * bias_copy + 4 * start, laid)
         for k in range(0, max(count, 1), pairs * chunk):
             many_rows = min(pairs * chunk, count - k)
             steps = (many_rows + pairs - 1) // pairs
@@ -227,10 +205,10 @@ def _gradient(p, low):
                 a, a_step = own_g, 4 * block
             else:
                 a, a_step = at, g_row
-            for column in range(0, columns, COLUMNS):
+            for column in range(from_column, min(columns, from_column + wide), COLUMNS):
                 width = min(COLUMNS, columns - column)
                 of = x + copy * x_copy + k * x_row + size * column
-                if low or width < COLUMNS:
+                if low or width < COLUMNS or far:
                     panel(of, x_row, width, many_rows, low, laid)
                     b, b_step = laid, WIDE
                 else:
@@ -248,20 +226,36 @@ def _gradient(p, low):
 
 
 @compiled
-def _summed(g, row, low, rows, width, into):
-    """Write the sums of columns of g [rows, width]."""
-    for j in range(0, width, LANES):
-        if j + LANES <= width:
-            sums = filled(ZERO)
-            for k in range(rows):
-                sums = add(sums, load_low(g + k * row, j) if low else load(g + k * row, j))
-            store(into, j, sums)
+def _summed(g, row, low, rows, width, into, spare):
+    """Write the sums of columns of g [rows, width]; all by vectors, which are sums in the order of rows. spare: room for
+    LANES numbers."""
+    for j in range(0, width - width % (4 * LANES), 4 * LANES):
+        p, q, r, s = filled(ZERO), filled(ZERO), filled(ZERO), filled(ZERO)
+        for k in range(rows):
+            of = g + k * row
+            if low:
+                p, q = add(p, load_low(of, j)), add(q, load_low(of, j + LANES))
+                r, s = add(r, load_low(of, j + 2 * LANES)), add(s, load_low(of, j + 3 * LANES))
+            else:
+                p, q = add(p, load(of, j)), add(q, load(of, j + LANES))
+                r, s = add(r, load(of, j + 2 * LANES)), add(s, load(of, j + 3 * LANES))
+        store(into, j, p)
+        store(into, j + LANES, q)
+        store(into, j + 2 * LANES, r)
+        store(into, j + 3 * LANES, s)
+    for j in range(width - width % (4 * LANES), width, LANES):
+        p, at = filled(ZERO), min(j, width - LANES)  # once more those of columns before, where few are left
+        for k in range(rows):
+            if width < LANES:
+                read(g + k * row, 0, low, spare, 1, width)
+                p = add(p, load(spare, 0))
+            else:
+                p = add(p, load_low(g + k * row, at) if low else load(g + k * row, at))
+        if width < LANES:
+            store(spare, 0, p)
+            write(spare, False, into, 0, 1, width)
         else:
-            for i in range(j, width):
-                value = ZERO
-                for k in range(rows):
-                    value += number_low(g + k * row, i) if low else number(g + k * row, i)
-                put(into, i, value)
+            store(into, at, p)
 
 
 @compiled
@@ -328,16 +322,33 @@ def times(x, weight, y, counts, turned: bool, bias=None) -> None:
     )  # fmt: skip
 
 
+def _multiple(number: float, of: int) -> int:
+    return of * math.ceil(number / of)
+
+
+@functools.lru_cache(4096)
+def _parts(copies: int, depth: int, columns: int, laid_out: bool) -> tuple[int, int]:
+    """Rows and columns of a gradient that are made at once. laid_out: x is laid out anew for each part, which costs
+    least where parts are nearly square."""
+    high, wide = (144, 512) if laid_out else (48, columns)
+    high, wide = min(depth, high), min(columns, wide)
+    while copies * -(-depth // high) * -(-columns // wide) < ENOUGH and max(high, wide) > COLUMNS:
+        high, wide = (high, wide / 2) if wide > high else (high / 2, wide)
+        high, wide = math.ceil(high), math.ceil(wide)
+    # parts begin at whole vectors, so that every sum over rows of g is one lane of a vector whatever the parts
+    return _multiple(depth / -(-depth // high), LANES), _multiple(columns / -(-columns // wide), COLUMNS)
+
+
 def gradient(g, x, into, counts, bias=None) -> None:
     """Write g' [M, N] x [N, K] of every copy to `into` [S, M, K], and the sums of g over its rows to bias [S, M] or
     None, fp32; g [S, N, M], x [S, N, K]."""
     copies, depth, columns = into.shape
     size = x.element_size()
-    blocks = max(-(-depth // HIGH[size]), min(4, -(-depth // ROWS)))
-    block = -(-depth // (blocks * ROWS)) * ROWS
+    block, wide = _parts(copies, depth, columns, size == 2 or size * x.stride(1) % FAR == 0)
+    tiles = copies * -(-depth // block) * -(-columns // wide)
     launch(
-        GRADIENT[x.dtype], copies * -(-depth // block), counts.data_ptr(), depth, columns,
+        GRADIENT[x.dtype], tiles, counts.data_ptr(), depth, columns,
         g.data_ptr(), size * g.stride(0), size * g.stride(1), x.data_ptr(), size * x.stride(0), size * x.stride(1),
         into.data_ptr(), 4 * into.stride(0), 4 * into.stride(1), block,
-        0 if bias is None else bias.data_ptr(), 0 if bias is None else 4 * bias.stride(0),
+        0 if bias is None else bias.data_ptr(), 0 if bias is None else 4 * bias.stride(0), wide,
     )  # fmt: skip

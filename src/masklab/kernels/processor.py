@@ -23,5 +23,5 @@ def faster_compiled(dtype: torch.dtype) -> bool:
     it was measured, and not where a processor multiplies tiles of bf16 numbers (AMX)."""
     needed = {"AuthenticAMD", "avx512f", "avx512bw", "avx512vl"}
     if dtype == torch.bfloat16:
-        needed.add("avx512_bf16")
+        needed |= {"avx512_bf16"}
     return needed <= features() and "amx_bf16" not in features()

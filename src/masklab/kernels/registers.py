@@ -7,6 +7,7 @@ adds. Addresses and distances are in bytes.
 
 import itertools
 
+import numba
 from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils
@@ -30,34 +31,35 @@ def _assembler(rows: int, low: bool) -> str:
     at = {name: f"{8 * place}($0)" for place, name in enumerate(ARGUMENTS)}
     bases, row, step, b, b_step, left = ("rax", "rcx", "rdx", "rsi"), "rdi", "r8", "r9", "r10", "r11"
     used = bases[: -(-rows // 3)]  # of every third row
-    sums = [(2 * number, 2 * number + 1) for number in range(rows)]
+    vectors = range(COLUMNS // LANES)
+    sums = [[len(vectors) * number + vector for vector in vectors] for number in range(rows)]
     broadcast, add_product = ("vpbroadcastd", "vdpbf16ps") if low else ("vbroadcastss", "vfmadd231ps")
 
-    def each_row(*texts):
-        for number, (first, second) in enumerate(sums):
-            yield from (text.format(first, second) for text in texts)
+    def each_row(text):
+        """`text` for every vector of c: {0} is its register, {1} its place."""
+        yield from (f"movq {at['c']}, %rax", f"movq {at['c_row']}, %rcx")
+        for number, own in enumerate(sums):
+            yield from (text.format(f"%zmm{register}", f"{64 * vector}(%rax)") for vector, register in enumerate(own))
             if number + 1 < rows:
                 yield "addq %rcx, %rax"
 
-    lines = [f"movq {at['c']}, %rax", f"movq {at['c_row']}, %rcx", f"cmpq $$0, {at['begin']}", "jne 2f"]
-    lines += each_row("vmovups (%rax), %zmm{0}", "vmovups 64(%rax), %zmm{1}")
-    lines += ["jmp 3f", "2:", *(f"vpxord %zmm{sum}, %zmm{sum}, %zmm{sum}" for pair in sums for sum in pair), "3:"]
+    lines = [*each_row("prefetchw {1}")]  # it is written long after
+    lines += [f"vpxord %zmm{register}, %zmm{register}, %zmm{register}" for own in sums for register in own]
     lines += [f"movq {at[name]}, %{to}" for name, to in (("a", "rax"), ("a_row", row), ("a_step", step))]
     lines += [f"movq {at[name]}, %{to}" for name, to in (("b", b), ("b_step", b_step), ("depth", left))]
     for before, base in itertools.pairwise(used):
         lines += [f"leaq (%{before},%{row},2), %{base}", f"addq %{row}, %{base}"]
     lines += [f"testq %{left}, %{left}", "jle 5f", ".p2align 5", "4:"]
-    lines += [f"vmovups (%{b}), %zmm24", f"vmovups 64(%{b}), %zmm25"]
-    for number, (first, second) in enumerate(sums):
-        place = (f"(%{bases[number // 3]})", f"(%{bases[number // 3]},%{row})", f"(%{bases[number // 3]},%{row},2)")
-        value = f"%zmm{26 + number % 6}"
-        lines += [f"{broadcast} {place[number % 3]}, {value}"]
-        lines += [f"{add_product} %zmm24, {value}, %zmm{first}", f"{add_product} %zmm25, {value}, %zmm{second}"]
+    lines += [f"vmovups {64 * vector}(%{b}), %zmm{24 + vector}" for vector in vectors]
+    for number, own in enumerate(sums):
+        base = bases[number // 3]
+        place, value = (f"(%{base})", f"(%{base},%{row})", f"(%{base},%{row},2)")[number % 3], f"%zmm{26 + number % 6}"
+        lines += [f"{broadcast} {place}, {value}"]
+        lines += [f"{add_product} %zmm{24 + vector}, {value}, %zmm{register}" for vector, register in enumerate(own)]
     lines += [f"addq %{step}, %{base}" for base in used]
     lines += [f"addq %{b_step}, %{b}", f"decq %{left}", "jne 4b", "5:"]
-    lines += [f"movq {at['c']}, %rax", f"movq {at['c_row']}, %rcx"]
-    lines += each_row("vmovups %zmm{0}, (%rax)", "vmovups %zmm{1}, 64(%rax)")
-    return "\n".join(lines)
+    lines += [f"cmpq $$0, {at['begin']}", "jne 6f", *each_row("vaddps {1}, {0}, {0}"), "6:"]
+    return "\n".join([*lines, *each_row("vmovups {0}, {1}")])
 
 
 def _block(rows: int, low: bool):
@@ -84,5 +86,29 @@ def _block(rows: int, low: bool):
     return block
 
 
-BLOCKS = [_block(rows, False) for rows in SIZES]
-LOW_BLOCKS = [_block(rows, True) for rows in SIZES]
+def _any_rows(low: bool):
+    """A function that computes blocks of any number of rows."""
+    twelve, eight, four, two, one = (_block(rows, low) for rows in SIZES)
+
+    @numba.njit(error_model="numpy", nogil=True)
+    def rows_of(a, a_row, a_step, b, b_step, depth, c, c_row, rows, begin):
+        i = 0
+        while i + 12 <= rows:
+            twelve(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            i += 12
+        if i + 8 <= rows:
+            eight(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            i += 8
+        if i + 4 <= rows:
+            four(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            i += 4
+        if i + 2 <= rows:
+            two(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            i += 2
+        if i < rows:
+            one(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+
+    return rows_of
+
+
+rows_whole, rows_low = _any_rows(False), _any_rows(True)

@@ -93,6 +93,72 @@ def _backward(p, low):
                 put(to, target, value)
 
 
+@compiled
+def _both(p, low):
+    """What `loss_and_gradient` asks for."""
+    rows, width, logits, targets = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
+    losses, shares, gradients = whole(p, 6), whole(p, 7), whole(p, 8)
+    step, even = width * (2 if low else 4), width - width % LANES
+    room = np.empty(even + LANES, np.float32)
+    powers = room.ctypes.data
+    while True:
+        tile = next_tile(p)
+        if tile >= whole(p, TILES):
+            break
+        for r in range(tile * TILE, min(rows, (tile + 1) * TILE)):
+            own, to, target, share = logits + r * step, gradients + r * step, number_of(targets, r), number(shares, r)
+            if target < 0:
+                put(losses, r, WHOLE)
+                for c in range(0, even, LANES):
+                    if low:
+                        store_low(to, c, filled(WHOLE))
+                    else:
+                        store(to, c, filled(WHOLE))
+                for c in range(even, width):
+                    if low:
+                        put_low(to, c, WHOLE)
+                    else:
+                        put(to, c, WHOLE)
+                continue
+            most = filled(single(-3e38))
+            for c in range(0, even, LANES):
+                most = larger(most, load_low(own, c) if low else load(own, c))
+            top = largest(most)
+            for c in range(even, width):
+                value = number_low(own, c) if low else number(own, c)
+                top = value if value > top else top
+            sums = filled(WHOLE)
+            for c in range(0, even, LANES):
+                value = exps(subtract(load_low(own, c) if low else load(own, c), top))
+                store(powers, c, value)
+                sums = add(sums, value)
+            sum_of_all = total(sums)
+            for c in range(even, width):
+                value = exp((number_low(own, c) if low else number(own, c)) - top)
+                put(powers, c, value)
+                sum_of_all += value
+            answer = number_low(own, target) if low else number(own, target)
+            put(losses, r, top + np.log(sum_of_all) - answer)
+            of_all = share / sum_of_all
+            answer = of_all * number(powers, target) - share
+            for c in range(0, even, LANES):
+                value = multiply(load(powers, c), of_all)
+                if low:
+                    store_low(to, c, value)
+                else:
+                    store(to, c, value)
+            for c in range(even, width):
+                if low:
+                    put_low(to, c, of_all * number(powers, c))
+                else:
+                    put(to, c, of_all * number(powers, c))
+            if low:
+                put_low(to, target, answer)
+            else:
+                put(to, target, answer)
+    room[0] = WHOLE  # numba lets go of an array after its last use, not of its address
+
+
 @kernel
 def forward_whole(p):
     _forward(p, False)
@@ -113,6 +179,17 @@ def backward_low(p):
     _backward(p, True)
 
 
+@kernel
+def both_whole(p):
+    _both(p, False)
+
+
+@kernel
+def both_low(p):
+    _both(p, True)
+
+
+BOTH = {torch.float32: both_whole, torch.bfloat16: both_low}
 FORWARD = {torch.float32: forward_whole, torch.bfloat16: forward_low}
 BACKWARD = {torch.float32: backward_whole, torch.bfloat16: backward_low}
 
@@ -131,3 +208,12 @@ def cross_entropy_backward(given, logits, targets, logs):
     where = logits.data_ptr(), targets.data_ptr(), given.data_ptr(), logs.data_ptr(), found.data_ptr()
     launch(BACKWARD[logits.dtype], -(-len(logits) // TILE), *logits.shape, *where)
     return found
+
+
+def loss_and_gradient(logits, targets, shares):
+    """`cross_entropy` of every row [N], and the gradient of its sum by `shares` [N], in one go. Where a target is
+    negative both are 0."""
+    losses, found = torch.empty(len(logits)), torch.empty_like(logits)
+    where = logits.data_ptr(), targets.data_ptr(), losses.data_ptr(), shares.data_ptr(), found.data_ptr()
+    launch(BOTH[logits.dtype], -(-len(logits) // TILE), *logits.shape, *where)
+    return losses, found

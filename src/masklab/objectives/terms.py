@@ -48,6 +48,12 @@ class Terms:
         """Names of the terms with a loss for each masked token."""
         return [term.name for term in self.per_token]
 
+    @property
+    def plain(self) -> float | None:
+        """The weight of the only loss for each masked token, where that is the cross-entropy of the hidden token."""
+        alone = len(self.per_token) == 1 and type(self.per_token[0]).loss is Term.loss
+        return self.per_token[0].settings.weight if alone else None
+
     def losses(self, batch: Batch, output, teacher) -> tuple[Tensor, dict[str, Tensor]]:
         """Sum over the batch's masked tokens of the weighted loss, and of each unweighted term.
 

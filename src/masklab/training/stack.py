@@ -25,7 +25,7 @@ from masklab.training.run import Run
 from masklab.training.side_by_side import by_hand
 
 CALLS = 2**14  # numbers in a hidden state whose layers take as long as the calls of one pass
-CACHE = 2**20  # numbers in the hidden states of one pass: with more of them than a cache holds, it is slower
+CACHE = 2**19  # numbers in the hidden states of one pass: with more of them than a cache holds, it is slower
 
 
 class Row:
@@ -140,22 +140,8 @@ class Stack:
         seeds = [seed_at(*learner.run.address, "dropout", step, 0) for learner in learners]
         with torch.no_grad():
             logits, latent = model.forward(batches, layout, seeds)
-        for_logits, for_latent = (None if part is None else torch.empty_like(part) for part in (logits, latent))
-        sums = []
-        for copy, (learner, each, batch) in enumerate(zip(learners, whole, batches, strict=True)):
-            own = [None if part is None else part[copy, : len(batch.at)].requires_grad_() for part in (logits, latent)]
-            total, parts = learner.terms.losses(batch, Output(*own), learner.teacher)
-            read = [part for part in own if part is not None]
-            found = torch.autograd.grad(total / each.divisor, read, allow_unused=True)
-            found = iter(found)
-            for part in (for_logits, for_latent):
-                gradient = None if part is None else next(found)
-                count = 0 if gradient is None else len(gradient)
-                if part is not None:
-                    part[copy, count:] = 0
-                if count:
-                    part[copy, :count] = gradient
-            sums.append(torch.stack([total.detach(), *(parts[name] for name in learner.terms.names)]).double())
+        losses = _general if learners[0].terms.plain is None else _plain
+        sums, for_logits, for_latent = losses(learners, whole, logits, latent)
         with torch.no_grad():
             model.backward(for_logits, for_latent)
             if not _neighbours(copies):
@@ -213,6 +199,43 @@ def learner_of(run: Run, ranks: Ranks | None = None) -> Learner:
     """What makes the updates of a run: its recipe and the kind of its device decide."""
     hand_written = run.device == "cpu" and by_hand(run.model, run.encoder, run.objective)
     return Alone(run, ranks) if hand_written else Learner(run, ranks)
+
+
+def _plain(learners, whole, logits, _):
+    """Sums of losses of every run, [2] each, and the gradients of their means by the logits, without autograd."""
+    from masklab.kernels.token_loss import loss_and_gradient
+
+    targets, shares = torch.full(logits.shape[:2], -1), torch.zeros(logits.shape[:2])
+    for learner, each, own, share in zip(learners, whole, targets, shares, strict=True):
+        answers = each.micro[0].targets
+        own[: len(answers)], share[: len(answers)] = answers, learner.terms.plain / each.divisor
+    losses, found = loss_and_gradient(logits.flatten(0, 1), targets, shares)
+    sums = []
+    for learner, each, own in zip(learners, whole, losses.view(shares.shape), strict=True):
+        part = own[: len(each.micro[0].targets)].sum().double()
+        sums.append(torch.stack([learner.terms.plain * part, part]))
+    return sums, found.view(logits.shape), None
+
+
+def _general(learners, whole, logits, latent):
+    """The same of any objective; one sum more for each of its terms."""
+    found = [None if part is None else torch.empty_like(part) for part in (logits, latent)]
+    sums = []
+    for copy, (learner, each) in enumerate(zip(learners, whole, strict=True)):
+        batch = each.micro[0]
+        own = [None if part is None else part[copy, : len(batch.at)].requires_grad_() for part in (logits, latent)]
+        total, parts = learner.terms.losses(batch, Output(*own), learner.teacher)
+        read = [part for part in own if part is not None]
+        gradients = iter(torch.autograd.grad(total / each.divisor, read, allow_unused=True))
+        for part in found:
+            gradient = None if part is None else next(gradients)
+            count = 0 if gradient is None else len(gradient)
+            if part is not None:
+                part[copy, count:] = 0
+            if count:
+                part[copy, :count] = gradient
+        sums.append(torch.stack([total.detach(), *(parts[name] for name in learner.terms.names)]).double())
+    return sums, *found
 
 
 def _evenly(copies: list[int], numbers: int) -> list[list[int]]:
