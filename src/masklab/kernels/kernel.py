@@ -6,6 +6,7 @@ thread makes it. Threads are those of torch's own pool, where its OpenMP library
 would wait on the same cores. Otherwise one thread does the work.
 """
 
+import struct
 import threading
 
 import numba
@@ -22,6 +23,7 @@ FAST = {"contract", "reassoc", "nsz", "arcp"}  # sums in any order: that of the 
 MOST = 48  # arguments of a kernel
 COUNTER, TILES = 0, 1  # the first of them
 _mine = threading.local()
+_written = {}  # by kernel and number of its arguments: what writes them
 
 
 def kernel(function):
@@ -36,15 +38,18 @@ def kernel(function):
 
 
 def launch(compiled, tiles: int, *arguments) -> None:
-    """Run a kernel on its tiles. arguments: whole numbers and addresses, and floats; they stand from 2 on."""
+    """Run a kernel on its tiles. arguments: whole numbers and addresses, and floats; they stand from 2 on. Each place
+    of a kernel has a number of one of the two kinds, always."""
     try:
-        numbers, reals, address = _mine.room
+        room, address = _mine.room
     except AttributeError:
         numbers = np.zeros(MOST, np.int64)
-        numbers, reals, address = _mine.room = numbers, numbers.view(np.float64), numbers.ctypes.data
-    for place, value in enumerate(arguments, 2):
-        (reals if isinstance(value, float) else numbers)[place] = value
-    numbers[COUNTER], numbers[TILES] = 0, tiles
+        room, address = _mine.room = numbers.data.cast("B"), numbers.ctypes.data
+    write = _written.get((compiled, len(arguments)))
+    if write is None:
+        kinds = "".join("d" if isinstance(each, float) else "q" for each in arguments)
+        write = _written[compiled, len(arguments)] = struct.Struct(f"=qq{kinds}").pack_into
+    write(room, 0, 0, tiles, *arguments)
     threads = min(torch.get_num_threads(), tiles)
     if threads > 1 and (share := parallel()) is not None:
         share(compiled.address, address, threads, 0)

@@ -24,7 +24,6 @@ from masklab.kernels.vectors import (
     load,
     load_low,
     number,
-    number_low,
     put,
     put_low,
     put_word,
@@ -43,7 +42,6 @@ TOKENS = 256  # steps of a gradient's sums at once
 ENOUGH = 4  # parts of a gradient: threads share them out
 FAR = 2**11  # bytes between rows, or a multiple, from which on a first cache has no room for many of them
 WIDE = 4 * COLUMNS  # bytes from step to step in a panel
-
 
 
 @compiled
@@ -227,8 +225,9 @@ def _gradient(p, low):
 
 @compiled
 def _summed(g, row, low, rows, width, into, spare):
-    """Write the sums of columns of g [rows, width]; all by vectors, which are sums in the order of rows. spare: room for
-    LANES numbers."""
+    """Write the sums of columns of g [rows, width]; all by vectors, which are sums in the order of rows.
+
+    spare: room for LANES numbers."""
     for j in range(0, width - width % (4 * LANES), 4 * LANES):
         p, q, r, s = filled(ZERO), filled(ZERO), filled(ZERO), filled(ZERO)
         for k in range(rows):

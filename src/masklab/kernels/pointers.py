@@ -1,4 +1,4 @@
-"""Addresses, which are whole numbers in compiled code, as pointers."""
+"""What compiled code is made with: addresses, which are whole numbers, as pointers; the type of bf16 numbers."""
 
 from llvmlite import ir
 
@@ -16,3 +16,21 @@ def pointer(builder, address, kind=BYTE):
     if isinstance(address.type, ir.PointerType):
         return builder.bitcast(address, kind.as_pointer())
     return builder.inttoptr(address, kind.as_pointer())
+
+
+class _LowNumber(ir.Type):
+    """bf16, of which llvmlite has no type."""
+
+    null = "zeroinitializer"
+
+    def _to_string(self):
+        return "bfloat"
+
+    def __eq__(self, other):
+        return isinstance(other, _LowNumber)
+
+    def __hash__(self):
+        return hash(_LowNumber)
+
+
+LOW_NUMBER = _LowNumber()  # rounded to it, fp32 numbers go to the nearest, halves to even

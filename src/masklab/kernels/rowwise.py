@@ -1,6 +1,7 @@
 """What is done to every row of hidden states: bias, dropout, residual and layer norm; bias and gelu.
 
-S copies, N rows of each, W width; counts [S]: how many first rows of each copy count, the others are left alone
+S copies, N rows of each, W width; counts [S]: how many first rows of each copy count, the others become 0, or are left
+alone where a result goes in place of what it is made of
 
 Rows come in tiles of TILE, each of one copy. What is summed over rows (gradients of biases and norms) is summed within
 tiles first and then over these, in their order: the same sums whatever the number of threads or of copies. All is
@@ -52,6 +53,17 @@ def _bounds(tile, per_copy, rows, counts):
 
 
 @compiled
+def _blank(tile, per_copy, rows, counts, address, row):
+    """Write zeros to the rows of a tile that do not count; row: bytes of one."""
+    copy = tile // per_copy
+    start = (tile - copy * per_copy) * TILE
+    first = copy * rows + max(counts[copy, 0], start)
+    for r in range(first, copy * rows + min(rows, start + TILE)):
+        blank = array_at(address + r * row, LOW, 1, row // 2)[0]
+        blank[:] = LOW
+
+
+@compiled
 def bits_at(addresses, places, copy, row, rows, width):
     """Address of the bits of a row among the rows of all copies."""
     own = number_of(places, row) if places else row - copy * rows
@@ -76,6 +88,7 @@ def _norm_forward(p, low):
         if tile >= whole(p, TILES):
             break
         copy, start, end = _bounds(tile, per_copy, rows, counts)
+        _blank(tile, per_copy, rows, counts, z, size * width)
         if bias:
             block(bias + 4 * copy * bias_step, width, False, own_bias, 1, width)
         block(weight + 4 * copy * step, width, False, own_weight, 1, width)
@@ -128,6 +141,9 @@ def _norm_backward(p, low):
         if tile >= whole(p, TILES):
             break
         copy, start, end = _bounds(tile, per_copy, rows, counts)
+        _blank(tile, per_copy, rows, counts, ds, size * width)
+        if bits:
+            _blank(tile, per_copy, rows, counts, dy, size * width)
         block(weight + 4 * copy * step, width, False, own_weight, 1, width)
         for c in range(0, 3 * high, LANES):
             store(of_weight, c, filled(ZERO))
@@ -180,6 +196,7 @@ def _gelu_forward(p, like):
         if tile >= whole(p, TILES):
             break
         copy, start, end = _bounds(tile, per_copy, rows, counts)
+        _blank(tile, per_copy, rows, counts, whole(p, 8), width * x.itemsize)
         bias = array_at(bias_at + 4 * copy * step, WHOLE, 1, width)[0]
         for r in range(start, end):
             own, to = x[r], y[r]
@@ -308,7 +325,7 @@ def add_norm(y, weight, shift, eps: float, residual=None, bias=None, keep: Keep 
 
     weight, shift, bias: [S, W], fp32; keep: of y.
     """
-    z, moments = _like(y, counts), y.new_empty(*y.shape[:2], 2, dtype=torch.float32)
+    z, moments = torch.empty_like(y), y.new_empty(*y.shape[:2], 2, dtype=torch.float32)
     tiles, shape = _shape(y, counts)
     residual = None if residual is None else residual.contiguous()
     given = _address(residual), y.data_ptr(), *_row(bias), *(NOTHING if keep is None else keep.arguments)
@@ -325,8 +342,8 @@ def add_norm_backward(g, s, moments, weight, into, keep: Keep | None = None, cou
     """
     g = g.contiguous()
     more, beside = (None if each is None else each.contiguous() for each in (more, beside))
-    ds = _like(g, counts)
-    dy = ds if keep is None else _like(g, counts)
+    ds = torch.empty_like(g)
+    dy = ds if keep is None else torch.empty_like(g)
     tiles, shape = _shape(g, counts)
     sums = torch.empty(tiles, 3 * g.shape[2])
     given = (
@@ -345,7 +362,7 @@ def add_norm_backward(g, s, moments, weight, into, keep: Keep | None = None, cou
 
 def gelu(x, bias, counts=None):
     """gelu(x + bias) of x [S, N, W], bias [S, W]."""
-    y, (tiles, shape) = _like(x, counts), _shape(x, counts)
+    y, (tiles, shape) = torch.empty_like(x), _shape(x, counts)
     launch(GELU_FORWARD[x.dtype], tiles, *shape, x.data_ptr(), y.data_ptr(), *_row(bias))
     return y
 
@@ -392,16 +409,6 @@ def _every(copies: int, rows: int) -> torch.Tensor:
 @functools.lru_cache(4096)
 def _these(counts) -> torch.Tensor:
     return torch.tensor(counts)
-
-
-def _like(x, counts):
-    """Room for as many numbers, zeros behind rows that count."""
-    room = torch.empty_like(x)
-    if counts is not None:
-        for own, count in zip(room, counts, strict=True):
-            if count < x.shape[1]:
-                own[count:].zero_()
-    return room
 
 
 def _address(x) -> int:

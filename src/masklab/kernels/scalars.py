@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from masklab.kernels.pointers import pointer
+from masklab.kernels.pointers import LOW_NUMBER, pointer
 
 NUMBER, WORD, HALF = ir.FloatType(), ir.IntType(32), ir.IntType(16)
 exact = numba.njit(forceinline=True, error_model="numpy", fastmath={"contract"})  # sums keep their order
@@ -55,10 +55,7 @@ def written(typing, value, like):
     def build(context, builder, signature, arguments):
         if signature.args[1] == types.float32:
             return arguments[0]
-        bits = builder.bitcast(arguments[0], WORD)
-        odd = builder.and_(builder.lshr(bits, ir.Constant(WORD, 16)), ir.Constant(WORD, 1))
-        rounded = builder.add(builder.add(bits, ir.Constant(WORD, 0x7FFF)), odd)
-        return builder.trunc(builder.lshr(rounded, ir.Constant(WORD, 16)), HALF)
+        return builder.bitcast(builder.fptrunc(arguments[0], LOW_NUMBER), HALF)
 
     return like(types.float32, like), build
 

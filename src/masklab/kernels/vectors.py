@@ -11,30 +11,12 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
-from masklab.kernels.pointers import pointer
+from masklab.kernels.pointers import LOW_NUMBER, pointer
 
 LANES = 16
 FUSE = ("contract",)  # a product and a sum may be one instruction
 NUMBER, WORD = ir.FloatType(), ir.IntType(32)
 VECTOR = ir.VectorType(NUMBER, LANES)
-
-
-class _LowNumber(ir.Type):
-    """bf16, of which llvmlite has no type."""
-
-    null = "zeroinitializer"
-
-    def _to_string(self):
-        return "bfloat"
-
-    def __eq__(self, other):
-        return isinstance(other, _LowNumber)
-
-    def __hash__(self):
-        return hash(_LowNumber)
-
-
-LOW_NUMBER = _LowNumber()
 inlined = numba.njit(forceinline=True, error_model="numpy", fastmath={"contract"})
 
 
@@ -110,11 +92,8 @@ def _power_of_two(builder, x):
 
 
 def _to_low_and_back(builder, x):
-    kind = ir.VectorType(WORD, LANES)
-    bits = builder.bitcast(x, kind)
-    odd = builder.and_(builder.lshr(bits, _all(WORD, 16)), _all(WORD, 1))
-    nearest_half = builder.add(builder.add(bits, _all(WORD, 0x7FFF)), odd)
-    return builder.bitcast(builder.and_(nearest_half, _all(WORD, 0xFFFF0000)), VECTOR)
+    low = builder.fptrunc(x, ir.VectorType(LOW_NUMBER, LANES))
+    return builder.fpext(low, VECTOR)
 
 
 filled = _lanewise(lambda builder, a: a, 1)  # a vector of one number
@@ -169,19 +148,12 @@ def put_low(typing, address, index, value):
     """Write one number rounded to bf16."""
 
     def build(context, builder, signature, arguments):
-        half = _rounded(builder, arguments[2], WORD, ir.IntType(16), lambda value: ir.Constant(WORD, value))
+        half = builder.bitcast(builder.fptrunc(arguments[2], LOW_NUMBER), ir.IntType(16))
         start = pointer(builder, arguments[0], ir.IntType(16))
         builder.store(half, builder.gep(start, [arguments[1]]), align=2)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.float32), build
-
-
-def _rounded(builder, value, word, half, constant):
-    """fp32 as the bits of bf16: to the nearest, halves to even."""
-    bits = builder.bitcast(value, word)
-    odd = builder.and_(builder.lshr(bits, constant(16)), constant(1))
-    return builder.trunc(builder.lshr(builder.add(builder.add(bits, constant(0x7FFF)), odd), constant(16)), half)
 
 
 @intrinsic

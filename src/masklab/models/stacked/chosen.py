@@ -51,8 +51,8 @@ class First:
 class Masked:
     """The positions that tokens are predicted at, in some rows more than in others.
 
-    Copies work on K rows, the most of `own`: what a copy predicts, and more rows where libraries ask for them. What a copy lacks
-    repeats a position; nothing may come back from there but zeros. Tokens are in the order of their rows.
+    Copies work on K rows, the most of `own`: what a copy predicts, and more rows where libraries ask for them. What a
+    copy lacks repeats a position; nothing may come back from there but zeros. Tokens are in the order of their rows.
 
     at: per copy, flat positions b T_s + t in its own batch of B rows of T_s tokens; longest: T_s of each copy; grid:
     where the tokens of all lie. counts: tokens that each copy predicts; queries: M of each copy as a model alone has
