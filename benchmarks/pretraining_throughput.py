@@ -81,6 +81,8 @@ class Ours:
     def __init__(self, encoder: Encoder, rows, folder: Path, args):
         keep_freed_memory()  # as every job of the workflow does, garbage too
         gc.set_threshold(50_000)
+        gc.collect()
+        gc.freeze()
         model = Model(
             corpus="c", tokenizer="t", encoder="e", objective="o", steps=10**6, batch_size=args.batch,
             precision=args.precision, compile=args.gpu and not args.eager,

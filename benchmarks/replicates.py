@@ -62,6 +62,8 @@ def main():
     torch.set_num_threads(1)
     keep_freed_memory()  # as every job of the workflow does, garbage too
     gc.set_threshold(50_000)
+    gc.collect()
+    gc.freeze()
     encoder = Encoder(
         positions=args.positions, layers=args.layers, hidden=args.hidden, heads=args.heads, max_positions=args.length
     )

@@ -39,12 +39,12 @@ def sparse_codes() -> None:
 
 
 def training() -> None:
-    """What lies between products of matrices: kernels are compiled when they are imported."""
+    """Products of matrices and what lies between them: kernels are compiled when they are imported."""
     import torch
 
-    from masklab.kernels import attend, bits, token_loss
+    from masklab.kernels import attend, bits, matmul, token_loss
 
-    del attend, token_loss
+    del attend, matmul, token_loss
     bits.draw_seeded(1, torch.empty(1, dtype=torch.int64))
 
 

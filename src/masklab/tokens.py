@@ -185,7 +185,8 @@ class TokenStore:
         for path in paths:
             if not path.is_file():
                 raise MaskLabError(f"{path}: no such file")
-        *ids, self.offsets = (np.load(path, mmap_mode="r") for path in paths)
+        # as plain arrays, which are faster to index
+        *ids, self.offsets = (np.asarray(np.load(path, mmap_mode="r")) for path in paths)
         self.ids = ids[0] if len(ids) == 1 else Shards(ids)
         if len(self.ids) != self.offsets[-1]:
             raise MaskLabError(f"{paths[0]}: {len(self.ids)} tokens, but its offsets end at {self.offsets[-1]}")

@@ -11,6 +11,7 @@ from runs import make_run
 from masklab.config.schema import Objective
 from masklab.files import read_json
 from masklab.jobs import store
+from masklab.kernels.processor import faster_compiled
 from masklab.models import products
 from masklab.training import arithmetic
 from masklab.training.learner import Learner
@@ -139,11 +140,14 @@ def test_a_resumed_run_keeps_what_it_began_with(english, tiny_encoder, tmp_path,
 
 def test_a_run_that_goes_on_elsewhere_says_by_which_library(english, tiny_encoder, tmp_path, monkeypatch, caplog):
     run = make_run(english, tiny_encoder, tmp_path, steps=4, checkpoints=[4])
-    trainer, here = Trainer(run), products.library()
+    trainer = Trainer(run)
+    here = trainer.learner.arithmetic["products"]
+    assert here == ("MaskLab" if faster_compiled(torch.float32) else products.library())
     trainer.resume()
     trainer.update(0)
     trainer.record.save(1, trainer.learner.flat, trainer.guard)
     monkeypatch.setattr(products, "library", lambda: "another")
+    monkeypatch.setattr(arithmetic, "faster_compiled", lambda _: False)
     train(run)
     changed = f"m: products: {here!r} before, 'another' now; weights may differ in their last bits from those of a run"
     assert changed in caplog.text

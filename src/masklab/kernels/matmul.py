@@ -39,18 +39,18 @@ ZERO = np.float32(0)
 DEPTH = 1024  # steps of which a panel of columns is laid out at once
 HELD = 2**19  # bytes of x that all columns are made from before the next: half a second cache
 TOKENS = 256  # steps of a gradient's sums at once
-ENOUGH = 4  # parts of a gradient: threads share them out
+ENOUGH = 4  # parts of a product: threads share them out
 FAR = 2**11  # bytes between rows, or a multiple, from which on a first cache has no room for many of them
 WIDE = 4 * COLUMNS  # bytes from step to step in a panel
 
 
 @compiled
-def rows_of(low, a, a_row, a_step, b, b_step, depth, c, c_row, rows, begin):
+def rows_of(low, a, a_row, a_step, b, b_step, depth, c, c_row, rows, start, more):
     """Blocks of `registers`."""
     if low:
-        rows_low(a, a_row, a_step, b, b_step, depth, c, c_row, rows, begin)
+        rows_low(a, a_row, a_step, b, b_step, depth, c, c_row, rows, start, more)
     else:
-        rows_whole(a, a_row, a_step, b, b_step, depth, c, c_row, rows, begin)
+        rows_whole(a, a_row, a_step, b, b_step, depth, c, c_row, rows, start, more)
 
 
 @compiled
@@ -105,8 +105,9 @@ def _times(p, low):
     size, y_size, pairs = 2 if low else 4, 2 if y_low else 4, 2 if low else 1
     panels, blocks = -(-columns // COLUMNS), -(-rows // block)
     steps = (depth + pairs - 1) // pairs
-    room = np.empty(COLUMNS * (min(steps, DEPTH) + block), np.float32)
-    laid = room.ctypes.data
+    room = np.zeros(COLUMNS * (min(steps, DEPTH) + block + 2), np.float32)
+    zeros = room.ctypes.data
+    own_bias, laid = zeros + WIDE, zeros + 2 * WIDE
     sums = laid + WIDE * min(steps, DEPTH)
     while True:
         tile = next_tile(p)
@@ -117,9 +118,10 @@ def _times(p, low):
         count, stop = min(number_of(counts, copy), start + block) - start, min(rows, start + block) - start
         width = min(COLUMNS, columns - column)
         to = y + copy * y_copy + start * y_row + y_size * column
-        straight = width == COLUMNS and not y_low and not bias
+        straight = width == COLUMNS and not y_low
         c, c_row = (to, y_row) if straight else (sums, WIDE)
-        own_bias = bias + 4 * column + copy * bias_copy if bias else 0
+        if bias:
+            read(bias + copy * bias_copy + 4 * column, 0, False, own_bias, 1, width)
         if count > 0:
             for k in range(0, steps, DEPTH):
                 own = min(DEPTH, steps - k)
@@ -128,16 +130,16 @@ def _times(p, low):
                 else:
                     at = b + copy * b_copy + pairs * k * b_row + size * column
                     panel(at, b_row, width, min(depth - pairs * k, pairs * own), low, laid)
-                of, begin = x + copy * x_copy + start * x_row + 4 * k, 1 if k == 0 else 0
+                of, begin = x + copy * x_copy + start * x_row + 4 * k, zeros if k else own_bias
                 if straight or steps > DEPTH:
-                    rows_of(low, of, x_row, 4, laid, WIDE, own, c, c_row, count, begin)
+                    rows_of(low, of, x_row, 4, laid, WIDE, own, c, c_row, count, begin, k)
                 else:
                     for i in range(0, count, ROWS):
                         few_rows, at = min(ROWS, count - i), to + i * y_row
-                        rows_of(low, of + i * x_row, x_row, 4, laid, WIDE, own, sums, WIDE, few_rows, 1)
-                        _finish(sums, few_rows, width, at, y_row, y_low, own_bias)
+                        rows_of(low, of + i * x_row, x_row, 4, laid, WIDE, own, sums, WIDE, few_rows, begin, 0)
+                        _finish(sums, few_rows, width, at, y_row, y_low)
             if not straight and steps > DEPTH:
-                _finish(sums, count, width, to, y_row, y_low, own_bias)
+                _finish(sums, count, width, to, y_row, y_low)
         for i in range(max(count, 0), stop):
             for j in range(width):
                 if y_low:
@@ -148,25 +150,21 @@ def _times(p, low):
 
 
 @compiled
-def _finish(sums, rows, width, to, row, low, bias):
+def _finish(sums, rows, width, to, row, low):
     for i in range(rows):
         of, into = sums + WIDE * i, to + i * row
         if width == COLUMNS:
             for j in range(0, COLUMNS, LANES):
-                value = load(of, j)
-                value = add(value, load(bias, j)) if bias else value
                 if low:
-                    store_low(into, j, value)
+                    store_low(into, j, load(of, j))
                 else:
-                    store(into, j, value)
+                    store(into, j, load(of, j))
         else:
             for j in range(width):
-                value = number(of, j)
-                value = value + number(bias, j) if bias else value
                 if low:
-                    put_low(into, j, value)
+                    put_low(into, j, number(of, j))
                 else:
-                    put(into, j, value)
+                    put(into, j, number(of, j))
 
 
 @compiled
@@ -180,8 +178,9 @@ def _gradient(p, low):
     size, pairs, chunk = 2 if low else 4, 2 if low else 1, TOKENS
     blocks, parts = -(-depth // block), -(-columns // wide)
     far = x_row % FAR == 0
-    room = np.empty(chunk * (COLUMNS + block) + COLUMNS * block, np.float32)
-    laid = room.ctypes.data
+    room = np.zeros(chunk * (COLUMNS + block) + COLUMNS * (block + 1), np.float32)
+    zeros = room.ctypes.data
+    laid = zeros + WIDE
     own_g, sums = laid + WIDE * chunk, laid + WIDE * chunk + 4 * chunk * block
     while True:
         tile = next_tile(p)
@@ -212,14 +211,14 @@ def _gradient(p, low):
                 else:
                     b, b_step = of, x_row
                 if width == COLUMNS:
-                    rows_of(low, a, 4, a_step, b, b_step, steps, to + 4 * column, y_row, high, 1 if k == 0 else 0)
+                    rows_of(low, a, 4, a_step, b, b_step, steps, to + 4 * column, y_row, high, zeros, k)
                 else:
                     if k:
                         for i in range(high):
                             for j in range(width):
                                 put(sums, COLUMNS * i + j, number(to + i * y_row, column + j))
-                    rows_of(low, a, 4, a_step, b, b_step, steps, sums, WIDE, high, 1 if k == 0 else 0)
-                    _finish(sums, high, width, to + 4 * column, y_row, False, 0)
+                    rows_of(low, a, 4, a_step, b, b_step, steps, sums, WIDE, high, zeros, k)
+                    _finish(sums, high, width, to + 4 * column, y_row, False)
     room[0] = ZERO
 
 
@@ -305,13 +304,20 @@ if faster_compiled(torch.bfloat16):
     TIMES[torch.bfloat16], GRADIENT[torch.bfloat16] = times_low, gradient_low
 
 
+def _multiple(number: float, of: int) -> int:
+    return of * math.ceil(number / of)
+
+
 def times(x, weight, y, counts, turned: bool, bias=None) -> None:
     """Write x [S, N, K] times weight, [S, M, K] (`turned`) or [S, K, M], and bias [S, M] or None, to y [S, N, M]; rows
     behind `counts` become 0."""
     (copies, rows, columns), depth = y.shape, x.shape[2]
     size = x.element_size()
-    block = max(4 * ROWS, min(HELD // (size * depth), -(-rows // 2)) // ROWS * ROWS)
-    tiles = copies * -(-rows // block) * -(-columns // COLUMNS)
+    panels = -(-columns // COLUMNS)
+    held = min(size * depth, 4 * DEPTH) * rows  # bytes of x that a panel is multiplied with
+    parts = max(-(-held // HELD), -(-ENOUGH // (copies * panels)))
+    block = max(ROWS, _multiple(rows / parts, ROWS))
+    tiles = copies * -(-rows // block) * panels
     launch(
         TIMES[x.dtype], tiles, rows, counts.data_ptr(), depth, columns,
         x.data_ptr(), size * x.stride(0), size * x.stride(1),
@@ -319,10 +325,6 @@ def times(x, weight, y, counts, turned: bool, bias=None) -> None:
         y.data_ptr(), y.element_size() * y.stride(0), y.element_size() * y.stride(1), int(y.element_size() == 2),
         0 if bias is None else bias.data_ptr(), 0 if bias is None else 4 * bias.stride(0), block,
     )  # fmt: skip
-
-
-def _multiple(number: float, of: int) -> int:
-    return of * math.ceil(number / of)
 
 
 @functools.lru_cache(4096)

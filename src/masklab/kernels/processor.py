@@ -18,6 +18,7 @@ def features() -> frozenset[str]:
     return frozenset(f"{named.get('vendor_id', '')} {named.get('flags', '')}".split())
 
 
+@functools.cache
 def faster_compiled(dtype: torch.dtype) -> bool:
     """Whether `kernels.matmul` is the faster way to products of such factors: on AMD's processors with AVX-512, where
     it was measured, and not where a processor multiplies tiles of bf16 numbers (AMX)."""

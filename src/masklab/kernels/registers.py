@@ -19,7 +19,7 @@ COLUMNS = 2 * LANES
 ROWS = 12  # at most: 24 of 32 registers hold sums
 SIZES = (12, 8, 4, 2, 1)
 LONG = ir.IntType(64)
-ARGUMENTS = ("a", "a_row", "a_step", "b", "b_step", "depth", "c", "c_row", "begin")
+ARGUMENTS = ("a", "a_row", "a_step", "b", "b_step", "depth", "c", "c_row", "start", "more")
 WORKING = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
 
 
@@ -44,7 +44,8 @@ def _assembler(rows: int, low: bool) -> str:
                 yield "addq %rcx, %rax"
 
     lines = [*each_row("prefetchw {1}")]  # it is written long after
-    lines += [f"vpxord %zmm{register}, %zmm{register}, %zmm{register}" for own in sums for register in own]
+    lines += [f"movq {at['start']}, %rax"]
+    lines += [f"vmovups {64 * vector}(%rax), %zmm{register}" for own in sums for vector, register in enumerate(own)]
     lines += [f"movq {at[name]}, %{to}" for name, to in (("a", "rax"), ("a_row", row), ("a_step", step))]
     lines += [f"movq {at[name]}, %{to}" for name, to in (("b", b), ("b_step", b_step), ("depth", left))]
     for before, base in itertools.pairwise(used):
@@ -58,7 +59,7 @@ def _assembler(rows: int, low: bool) -> str:
         lines += [f"{add_product} %zmm{24 + vector}, {value}, %zmm{register}" for vector, register in enumerate(own)]
     lines += [f"addq %{step}, %{base}" for base in used]
     lines += [f"addq %{b_step}, %{b}", f"decq %{left}", "jne 4b", "5:"]
-    lines += [f"cmpq $$0, {at['begin']}", "jne 6f", *each_row("vaddps {1}, {0}, {0}"), "6:"]
+    lines += [f"cmpq $$0, {at['more']}", "je 6f", *each_row("vaddps {1}, {0}, {0}"), "6:"]
     return "\n".join([*lines, *each_row("vmovups {0}, {1}")])
 
 
@@ -69,8 +70,8 @@ def _block(rows: int, low: bool):
     constraints = ",".join(["r", *(f"~{{{each}}}" for each in changed)])
 
     @intrinsic
-    def block(typing, a, a_row, a_step, b, b_step, depth, c, c_row, begin):
-        """c [rows, COLUMNS] = (c unless `begin`) + the sum over `depth` steps of a [rows] b [COLUMNS]."""
+    def block(typing, a, a_row, a_step, b, b_step, depth, c, c_row, start, more):
+        """c [rows, COLUMNS] = start [COLUMNS] + the sum over `depth` steps of a [rows] b [COLUMNS] (+ c if `more`)."""
 
         def build(context, builder, signature, arguments):
             kind = ir.ArrayType(LONG, len(ARGUMENTS))
@@ -91,22 +92,22 @@ def _any_rows(low: bool):
     twelve, eight, four, two, one = (_block(rows, low) for rows in SIZES)
 
     @numba.njit(error_model="numpy", nogil=True)
-    def rows_of(a, a_row, a_step, b, b_step, depth, c, c_row, rows, begin):
+    def rows_of(a, a_row, a_step, b, b_step, depth, c, c_row, rows, start, more):
         i = 0
         while i + 12 <= rows:
-            twelve(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            twelve(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, start, more)
             i += 12
         if i + 8 <= rows:
-            eight(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            eight(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, start, more)
             i += 8
         if i + 4 <= rows:
-            four(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            four(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, start, more)
             i += 4
         if i + 2 <= rows:
-            two(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            two(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, start, more)
             i += 2
         if i < rows:
-            one(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, begin)
+            one(a + i * a_row, a_row, a_step, b, b_step, depth, c + i * c_row, c_row, start, more)
 
     return rows_of
 

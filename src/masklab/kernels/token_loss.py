@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from masklab.kernels.kernel import FAST, TILES, kernel, launch, next_tile, number_of, whole
+from masklab.kernels.rowwise import sum_tiles
 from masklab.kernels.scalars import array_at, exp, single
 from masklab.kernels.vectors import (
     LANES,
@@ -97,7 +98,7 @@ def _backward(p, low):
 def _both(p, low):
     """What `loss_and_gradient` asks for."""
     rows, width, logits, targets = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
-    losses, shares, gradients = whole(p, 6), whole(p, 7), whole(p, 8)
+    losses, shares, gradients, per_copy = whole(p, 6), whole(p, 7), whole(p, 8), whole(p, 9)
     step, even = width * (2 if low else 4), width - width % LANES
     room = np.empty(even + LANES, np.float32)
     powers = room.ctypes.data
@@ -106,7 +107,8 @@ def _both(p, low):
         if tile >= whole(p, TILES):
             break
         for r in range(tile * TILE, min(rows, (tile + 1) * TILE)):
-            own, to, target, share = logits + r * step, gradients + r * step, number_of(targets, r), number(shares, r)
+            own, to = logits + r * step, gradients + r * step
+            target, share = number_of(targets, r), number(shares, r // per_copy)
             if target < 0:
                 put(losses, r, WHOLE)
                 for c in range(0, even, LANES):
@@ -211,9 +213,11 @@ def cross_entropy_backward(given, logits, targets, logs):
 
 
 def loss_and_gradient(logits, targets, shares):
-    """`cross_entropy` of every row [N], and the gradient of its sum by `shares` [N], in one go. Where a target is
-    negative both are 0."""
-    losses, found = torch.empty(len(logits)), torch.empty_like(logits)
+    """The sums [S] of the cross-entropies of logits [S, N, V], and the gradient of shares [S] of them, in one go; of
+    rows whose target [S, N] is negative both are 0. Sums are in the order of rows."""
+    copies, rows, width = logits.shape
+    losses, sums, found = torch.empty(copies * rows), torch.empty(copies), torch.empty_like(logits)
     where = logits.data_ptr(), targets.data_ptr(), losses.data_ptr(), shares.data_ptr(), found.data_ptr()
-    launch(BOTH[logits.dtype], -(-len(logits) // TILE), *logits.shape, *where)
-    return losses, found
+    launch(BOTH[logits.dtype], -(-copies * rows // TILE), copies * rows, width, *where, max(rows, 1))
+    launch(sum_tiles, copies, rows, 1, 1, losses.data_ptr(), sums.data_ptr(), 1)
+    return sums, found

@@ -205,16 +205,14 @@ def _plain(learners, whole, logits, _):
     """Sums of losses of every run, [2] each, and the gradients of their means by the logits, without autograd."""
     from masklab.kernels.token_loss import loss_and_gradient
 
-    targets, shares = torch.full(logits.shape[:2], -1), torch.zeros(logits.shape[:2])
-    for learner, each, own, share in zip(learners, whole, targets, shares, strict=True):
+    targets, weight = torch.full(logits.shape[:2], -1), learners[0].terms.plain
+    for own, each in zip(targets, whole, strict=True):
         answers = each.micro[0].targets
-        own[: len(answers)], share[: len(answers)] = answers, learner.terms.plain / each.divisor
-    losses, found = loss_and_gradient(logits.flatten(0, 1), targets, shares)
-    sums = []
-    for learner, each, own in zip(learners, whole, losses.view(shares.shape), strict=True):
-        part = own[: len(each.micro[0].targets)].sum().double()
-        sums.append(torch.stack([learner.terms.plain * part, part]))
-    return sums, found.view(logits.shape), None
+        own[: len(answers)] = answers
+    sums, found = loss_and_gradient(logits, targets, torch.tensor([weight / each.divisor for each in whole]))
+    sums = sums.double()[:, None].expand(-1, 2).clone()
+    sums[:, 0] *= weight
+    return list(sums), found, None
 
 
 def _general(learners, whole, logits, latent):

@@ -1,4 +1,5 @@
-"""Products of stacked matrices with weights, by whichever library is faster on this processor, in fp32 or bf16.
+"""Products of stacked matrices with weights, by what is fastest on this processor, in fp32 or bf16: compiled here
+(`kernels.matmul`), or by the faster of two libraries.
 
 S copies, N rows, K inner width, M outer width
 
