@@ -8,6 +8,12 @@ from masklab.models.stacked import products
 COPIES, ROWS, INNER, OUTER = 3, 45, 24, 40
 
 
+@pytest.fixture(autouse=True, params=["as here", "by libraries"])
+def maker(request, monkeypatch):
+    if request.param == "by libraries":
+        monkeypatch.setattr(products, "faster_compiled", lambda _: False)
+
+
 def factors():
     torch.manual_seed(1)
     shapes = {"x": (COPIES, ROWS, INNER), "weight": (COPIES, OUTER, INNER), "g": (COPIES, ROWS, OUTER)}

@@ -53,9 +53,12 @@ def batch(shapes):
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("p", [0.0, 0.2])
 @pytest.mark.parametrize("pack", [True, False])
-@pytest.mark.parametrize("positions", ["absolute", "disentangled", "relative"])
+@pytest.mark.parametrize("positions", ["absolute", "disentangled", "relative", "absolute by libraries"])
 def test_every_copy_has_the_states_and_gradients_of_its_model_alone(positions, pack, shapes, first, p, monkeypatch):
     monkeypatch.setattr(grid, "WORTH", 2)  # batches this small are not worth packing
+    if positions.endswith("by libraries"):
+        monkeypatch.setattr("masklab.models.stacked.products.faster_compiled", lambda _: False)
+        positions = "absolute"
     if p:
         monkeypatch.setattr(batched, "LARGE", 1)  # nor are their products large: oneDNN is tried here all the same
     norm = "pre" if len(shapes) == 1 else "post"

@@ -27,7 +27,7 @@ from masklab.training.side_by_side import by_hand, stacks
 from masklab.training.stack import Alone, Stack
 from masklab.training.together import folder_of, take, train_together
 
-LIBRARIES = ("as here", "MKL", "oneDNN for attention")
+LIBRARIES = ("as here", "the faster library", "MKL", "oneDNN for attention")
 
 
 def learners(runs):
@@ -140,17 +140,21 @@ def test_no_more_copies_share_a_pass_than_a_cache_holds(english, tmp_path, monke
     [
         *((*shape, library) for shape in [(16, 4, 8), (48, 3, 24), (64, 2, 64)] for library in LIBRARIES),
         (32, 2, 32, "two threads"),
+        (32, 2, 32, "the faster library, two threads"),
     ],
 )
 def test_no_shape_tells_a_replicate_who_is_beside_it(
     english, tmp_path, hidden, heads, batch_size, library, monkeypatch, request
 ):
+    if library == "MKL" or library.startswith("the faster library"):
+        for module in ("training.stack", "models.stacked.products"):
+            monkeypatch.setattr(f"masklab.{module}.faster_compiled", lambda _: False)
     if library == "MKL":
         for module in ("models.products", "models.batched", "models.stacked.products"):
             monkeypatch.setattr(f"masklab.{module}.prefers_onednn", lambda: False)
     elif library == "oneDNN for attention":  # where it is the faster one for large products
         monkeypatch.setattr("masklab.models.batched.LARGE", 1)
-    elif library == "two threads":
+    elif library.endswith("two threads"):
         request.addfinalizer(partial(torch.set_num_threads, torch.get_num_threads()))
         torch.set_num_threads(2)
     shape = {"hidden": hidden, "heads": heads}
