@@ -105,7 +105,8 @@ def _times(p, low):
     size, y_size, pairs = 2 if low else 4, 2 if y_low else 4, 2 if low else 1
     panels, blocks = -(-columns // COLUMNS), -(-rows // block)
     steps = (depth + pairs - 1) // pairs
-    room = np.zeros(COLUMNS * (min(steps, DEPTH) + block + 2), np.float32)
+    room = np.empty(COLUMNS * (min(steps, DEPTH) + block + 2), np.float32)
+    room[: 2 * COLUMNS] = ZERO
     zeros = room.ctypes.data
     own_bias, laid = zeros + WIDE, zeros + 2 * WIDE
     sums = laid + WIDE * min(steps, DEPTH)
@@ -178,7 +179,8 @@ def _gradient(p, low):
     size, pairs, chunk = 2 if low else 4, 2 if low else 1, TOKENS
     blocks, parts = -(-depth // block), -(-columns // wide)
     far = x_row % FAR == 0
-    room = np.zeros(chunk * (COLUMNS + block) + COLUMNS * (block + 1), np.float32)
+    room = np.empty(chunk * (COLUMNS + block) + COLUMNS * (block + 1), np.float32)
+    room[:COLUMNS] = ZERO
     zeros = room.ctypes.data
     laid = zeros + WIDE
     own_g, sums = laid + WIDE * chunk, laid + WIDE * chunk + 4 * chunk * block

@@ -20,8 +20,8 @@ def features() -> frozenset[str]:
 
 @functools.cache
 def faster_compiled(dtype: torch.dtype) -> bool:
-    """Whether `kernels.matmul` is the faster way to products of such factors: on AMD's processors with AVX-512, where
-    it was measured, and not where a processor multiplies tiles of bf16 numbers (AMX)."""
+    """Whether `kernels.matmul` is the faster way to products of such factors: on AMD's processors with AVX-512, which
+    was measured on Zen 5, and not where a processor multiplies tiles of bf16 numbers (AMX)."""
     needed = {"AuthenticAMD", "avx512f", "avx512bw", "avx512vl"}
     if dtype == torch.bfloat16:
         needed |= {"avx512_bf16"}
