@@ -1,6 +1,7 @@
 """Kernels run each tile once, in any number of threads, and without torch's pool of them."""
 
 import os
+import platform
 import subprocess
 import sys
 from functools import partial
@@ -72,3 +73,41 @@ def test_what_kernels_compute_in_is_theirs_until_they_end():
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "8192", "MALLOC_TRIM_THRESHOLD_": "0"}
     done = subprocess.run([sys.executable, "-c", LONG], env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
+
+
+ROUND = """
+import numba
+import numpy as np
+import torch
+from masklab.kernels.processor import faster_compiled
+from masklab.kernels.scalars import written
+from masklab.kernels.vectors import load, rounded, store, store_low
+
+@numba.njit
+def both(source, low, whole):
+    store_low(low, 0, load(source, 0))
+    store(whole, 0, rounded(load(source, 0)))
+
+@numba.njit
+def one(value):
+    return written(value, np.uint16(0))
+
+torch.manual_seed(1)
+x, whole = torch.cat([torch.randn(14), torch.tensor([1 + 2**-8, 1 + 3 * 2**-8])]), torch.empty(16)
+low = torch.empty(16, dtype=torch.bfloat16)
+both(x.data_ptr(), low.data_ptr(), whole.data_ptr())
+assert torch.equal(low, x.bfloat16()) and torch.equal(whole, x.bfloat16().float())
+assert [one(value) for value in x.numpy()] == x.bfloat16().view(torch.uint16).tolist()
+print(faster_compiled(torch.float32))
+"""
+
+
+@pytest.mark.parametrize("processor", ["this one", "x86-64-v3"])
+def test_rounding_to_bf16(processor):
+    """Halves to even, on processors without an instruction for it too; there libraries make the products."""
+    if processor != "this one" and platform.machine() != "x86_64":
+        pytest.skip("another processor of the same kind of machine")
+    other = {"NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""} if processor != "this one" else {}
+    done = subprocess.run([sys.executable, "-c", ROUND], capture_output=True, text=True, env=os.environ | other)
+    assert done.returncode == 0, done.stderr
+    assert not other or done.stdout == "False\n"

@@ -96,6 +96,7 @@ def test_of_numbers_that_do_not_lie_one_after_the_other():
 def test_bits_depend_on_a_copys_own_numbers_alone(dtype, request):
     request.addfinalizer(partial(torch.set_num_threads, torch.get_num_threads()))
     x, weight, g, bias, counts, _ = drawn(dtype, 3, 530, 64, 100)
+    g = (g.float() * torch.exp(3 * torch.randn(g.shape))).to(dtype)  # sums of which depend on their order
 
     def all_of(copies, threads):
         torch.set_num_threads(threads)
@@ -111,3 +112,27 @@ def test_bits_depend_on_a_copys_own_numbers_alone(dtype, request):
     for copy in range(3):
         for alone, found in zip(all_of(slice(copy, copy + 1), 1), together, strict=True):
             assert torch.equal(alone[0], found[copy])
+
+
+def test_bias_gradients_are_sums_in_the_order_of_rows():
+    """So that no part that a column falls into changes them; of numbers of very different size."""
+    x, _, g, _, counts, _ = drawn(torch.float32, 2, 300, 32, 200)
+    g *= torch.exp(3 * torch.randn(g.shape))
+    into, bias, alone = torch.empty(2, 200, 32), torch.empty(2, 200), torch.empty(2, 200)
+    matmul.gradient(g, x, into, counts, bias)
+    matmul.column_sums(g, alone, counts)
+    for copy, count in enumerate(counts.tolist()):
+        wanted = torch.zeros(200)
+        for row in g[copy, :count]:
+            wanted += row
+        assert torch.equal(bias[copy], wanted) and torch.equal(alone[copy], wanted)
+
+
+def test_numbers_that_are_no_pairs_are_refused():
+    if not faster_compiled(torch.bfloat16):
+        pytest.skip("libraries make such products here")
+    x, weight, y = (torch.zeros(1, 4, width).bfloat16() for width in (3, 3, 4))
+    with pytest.raises(ValueError, match="multiplied in pairs"):
+        matmul.times(x, weight, y, torch.tensor([4]), True)
+    with pytest.raises(ValueError, match="multiplied in pairs"):
+        matmul.times(x[..., :2], weight[..., :2], y, torch.tensor([4]), True)

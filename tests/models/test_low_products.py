@@ -36,8 +36,19 @@ def test_factors_are_rounded_and_sums_are_not():
     for ours, wanted in zip(found, exact, strict=True):
         assert ours.dtype == torch.float32
         torch.testing.assert_close(ours.double(), wanted, rtol=2**-8, atol=2**-8 * float(wanted.abs().max()))
+    torch.testing.assert_close(found[3].double(), exact[3], rtol=0, atol=1e-5)  # of what is not rounded
     full = three(**given)
     assert all(not torch.equal(a, b) for a, b in zip(found[:3], full[:3], strict=True))
+
+
+def test_of_bf16_numbers_of_odd_number():
+    """Of a vocabulary of 41 words, or of 23 units."""
+    torch.manual_seed(1)
+    x, weight, g = (torch.randn(shape).bfloat16() for shape in ((2, 9, 23), (2, 41, 23), (2, 9, 41)))
+    exact = [x.double() @ weight.double().mT, g.double() @ weight.double()]
+    for ours, wanted in zip([products.affine(x, weight), products.input_gradient(g, weight)], exact, strict=True):
+        assert ours.dtype == torch.bfloat16
+        torch.testing.assert_close(ours.double(), wanted, rtol=2**-8, atol=2**-8 * float(wanted.abs().max()))
 
 
 @pytest.mark.parametrize("rows", [None, [45, 12, 33]])

@@ -131,6 +131,16 @@ def test_steps_equal_torchs_adamw_of_each_copy_alone():
             torch.testing.assert_close(parameters[name][copy], parameter.detach(), atol=1e-5, rtol=0, msg=name)
 
 
+def test_a_gradient_that_is_no_number_spoils_its_copy_whoever_is_beside_it():
+    for others in (0, 1):
+        parameters = StackedParameters({"w": torch.ones(4, 8)}, 1 + others, table="w")
+        parameters.gradient.fill_(1.0 if others else 1e-3)  # one that is clipped, or not
+        parameters.gradient[0, 3] = torch.nan
+        parameters.step(0.1, clip=1.0)
+        assert parameters["w"][0].isnan().all()
+        assert not others or not parameters["w"][1].isnan().any()
+
+
 def test_which_encoders_are_supported():
     assert supports(CONFIG)
     assert supports(CONFIG.model_copy(update={"positions": "disentangled"}))

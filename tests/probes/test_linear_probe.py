@@ -172,7 +172,7 @@ def test_each_seed_draws_examples_of_its_own(table, tmp_path, projection):
 
 
 def test_items_are_kept_too(table, tmp_path):
-    sized = dataclasses.replace(context(table, sizes=[50], seeds=[1, 2]), state_folder=tmp_path)
+    sized = dataclasses.replace(context(table, sizes=[10], seeds=[1, 2]), state_folder=tmp_path)  # few: seeds differ
     found = items(probes.run(sized))
     assert [item["seed"] for item in found] == [1, 2] and {len(item["targets"]) for item in found} == {120}
     assert found[0]["targets"] == found[1]["targets"] and found[0]["predictions"] != found[1]["predictions"]

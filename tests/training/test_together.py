@@ -157,7 +157,7 @@ def test_no_shape_tells_a_replicate_who_is_beside_it(
     elif library.endswith("two threads"):
         request.addfinalizer(partial(torch.set_num_threads, torch.get_num_threads()))
         torch.set_num_threads(2)
-    shape = {"hidden": hidden, "heads": heads}
+    shape = {"hidden": hidden, "heads": heads} | ({"norm": "pre"} if hidden == 48 else {})
     how = {"clip": None, "kind": "sgd", "momentum": 0.5, "lr": 0.1} if heads == 3 else {}
     assert_alike(company(english, tmp_path, "absolute", encoder=shape, batch_size=batch_size, optimiser=how), 2)
 
@@ -398,3 +398,18 @@ def test_which_recipes_are_trained_by_hand():
     assert not of(plain, positions="disentangled") and of(plain, positions="disentangled", hidden=128)
     assert not of(low, positions="disentangled", hidden=128)
     assert not of(Model(**plain.model_dump() | {"compile": True}))
+
+
+def test_a_token_that_the_vocabulary_does_not_have_is_an_error(english, tmp_path, monkeypatch):
+    (learner,) = learners(replicates(english, tmp_path, 1, "absolute"))
+    stack, draw = Stack([learner]), learner.draw
+
+    def damaged(step, token):
+        drawn = draw(step)
+        drawn.micro[0].targets[0] = token
+        return drawn
+
+    for token in (-1, learner.vocab_size):
+        monkeypatch.setattr(learner, "draw", partial(damaged, token=token))
+        with pytest.raises(IndexError, match=f"targets must lie in 0 .. {learner.vocab_size - 1}"):
+            stack.gradients(0)

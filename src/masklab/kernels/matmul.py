@@ -2,7 +2,8 @@
 
 S copies, N rows, K inner width, M outer width; counts [S]: how many first rows of each copy count
 
-Every sum is formed in fp32, in the order of its terms, whatever the number of threads or of copies.
+Every sum is formed in fp32, always in one order, whatever the number of threads or of copies: that of its terms, in
+parts that are added where there are many.
 """
 
 import functools
@@ -34,7 +35,7 @@ from masklab.kernels.vectors import (
     word_of,
 )
 
-compiled = numba.njit(error_model="numpy", nogil=True)
+compiled = numba.njit(error_model="numpy", nogil=True, fastmath={"contract"})  # sums keep their order
 ZERO = np.float32(0)
 DEPTH = 1024  # steps of which a panel of columns is laid out at once
 HELD = 2**19  # bytes of x that all columns are made from before the next: half a second cache
@@ -259,6 +260,24 @@ def _summed(g, row, low, rows, width, into, spare):
 
 
 @compiled
+def _column_sums(p):
+    """What `column_sums` asks for."""
+    counts, columns, wide = whole(p, 2), whole(p, 3), whole(p, 4)
+    g, g_copy, g_row, into, into_copy = whole(p, 5), whole(p, 6), whole(p, 7), whole(p, 8), whole(p, 9)
+    parts = -(-columns // wide)
+    room = np.empty(LANES, np.float32)
+    while True:
+        tile = next_tile(p)
+        if tile >= whole(p, TILES):
+            break
+        copy, start = tile // parts, 4 * (tile % parts * wide)
+        width = min(wide, columns - tile % parts * wide)
+        of, to = g + copy * g_copy + start, into + copy * into_copy + start
+        _summed(of, g_row, False, number_of(counts, copy), width, to, room.ctypes.data)
+    room[0] = ZERO
+
+
+@compiled
 def _columns(g, row, width, rows, low, into, step):
     """Lay out g [rows, width]: steps one after the other."""
     even = width - width % LANES
@@ -277,6 +296,11 @@ def _columns(g, row, width, rows, low, into, step):
                 store(to, j, load(g + k * row, j))
             for j in range(even, width):
                 put(to, j, number(g + k * row, j))
+
+
+@kernel
+def columns_kernel(p):
+    _column_sums(p)
 
 
 TIMES, GRADIENT = {}, {}  # by the kind of the factors' numbers: those that this processor has instructions for
@@ -315,6 +339,8 @@ def times(x, weight, y, counts, turned: bool, bias=None) -> None:
     behind `counts` become 0."""
     (copies, rows, columns), depth = y.shape, x.shape[2]
     size = x.element_size()
+    if size == 2 and (depth % 2 or (turned and weight.stride(1) % 2)):
+        raise ValueError("bf16 numbers are multiplied in pairs: depth, and rows of a turned factor, have to be even")
     panels = -(-columns // COLUMNS)
     held = min(size * depth, 4 * DEPTH) * rows  # bytes of x that a panel is multiplied with
     parts = max(-(-held // HELD), -(-ENOUGH // (copies * panels)))
@@ -355,3 +381,11 @@ def gradient(g, x, into, counts, bias=None) -> None:
         into.data_ptr(), 4 * into.stride(0), 4 * into.stride(1), block,
         0 if bias is None else bias.data_ptr(), 0 if bias is None else 4 * bias.stride(0), wide,
     )  # fmt: skip
+
+
+def column_sums(g, into, counts) -> None:
+    """Write the sums over the rows of g [S, N, M], fp32, to `into` [S, M]."""
+    copies, _, columns = g.shape
+    wide = 4 * LANES
+    where = g.data_ptr(), 4 * g.stride(0), 4 * g.stride(1), into.data_ptr(), 4 * into.stride(0)
+    launch(columns_kernel, copies * -(-columns // wide), counts.data_ptr(), columns, wide, *where)

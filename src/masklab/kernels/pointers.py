@@ -2,6 +2,8 @@
 
 from llvmlite import ir
 
+from masklab.kernels.processor import features
+
 BYTE = ir.IntType(8)
 
 
@@ -33,4 +35,26 @@ class _LowNumber(ir.Type):
         return hash(_LowNumber)
 
 
-LOW_NUMBER = _LowNumber()  # rounded to it, fp32 numbers go to the nearest, halves to even
+LOW_NUMBER = _LowNumber()
+HALF, WORD = ir.IntType(16), ir.IntType(32)
+
+
+def low_bits(builder, value):
+    """The bits of bf16 numbers, of an fp32 one or of a vector of them: to the nearest, halves to even.
+
+    By an instruction where the processor has it, which makes zeros of what is smaller than any normal number. LLVM
+    would else call a function of a library that is not everywhere.
+    """
+    lanes = getattr(value.type, "count", None)
+
+    def of(kind):
+        return kind if lanes is None else ir.VectorType(kind, lanes)
+
+    def all_of(number):
+        return ir.Constant(of(WORD), number if lanes is None else [number] * lanes)
+
+    if "avx512_bf16" in features():
+        return builder.bitcast(builder.fptrunc(value, of(LOW_NUMBER)), of(HALF))
+    bits = builder.bitcast(value, of(WORD))
+    odd = builder.and_(builder.lshr(bits, all_of(16)), all_of(1))
+    return builder.trunc(builder.lshr(builder.add(builder.add(bits, all_of(0x7FFF)), odd), all_of(16)), of(HALF))

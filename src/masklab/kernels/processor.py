@@ -1,6 +1,7 @@
 """What this processor has instructions for, and where compiled products are faster than those of libraries."""
 
 import functools
+import os
 from pathlib import Path
 
 import torch
@@ -8,7 +9,10 @@ import torch
 
 @functools.cache
 def features() -> frozenset[str]:
-    """Of its maker and of its instructions, as Linux names them; nothing on other systems."""
+    """Of its maker and of its instructions, as Linux names them; nothing on other systems, nor where numba is told to
+    compile for another processor than this one."""
+    if any(os.environ.get(name) is not None for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX")):
+        return frozenset()
     try:
         known = Path("/proc/cpuinfo").read_text(errors="replace")
     except OSError:

@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from masklab.kernels.pointers import LOW_NUMBER, pointer
+from masklab.kernels.pointers import low_bits, pointer
 
 NUMBER, WORD, HALF = ir.FloatType(), ir.IntType(32), ir.IntType(16)
 exact = numba.njit(forceinline=True, error_model="numpy", fastmath={"contract"})  # sums keep their order
@@ -55,7 +55,7 @@ def written(typing, value, like):
     def build(context, builder, signature, arguments):
         if signature.args[1] == types.float32:
             return arguments[0]
-        return builder.bitcast(builder.fptrunc(arguments[0], LOW_NUMBER), HALF)
+        return low_bits(builder, arguments[0])
 
     return like(types.float32, like), build
 

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from masklab.kernels.kernel import FAST, TILES, kernel, launch, next_tile, number_of, whole
-from masklab.kernels.rowwise import sum_tiles
 from masklab.kernels.scalars import array_at, exp, single
 from masklab.kernels.vectors import (
     LANES,
@@ -92,6 +91,26 @@ def _backward(p, low):
                 put_low(to, target, value)
             else:
                 put(to, target, value)
+
+
+@numba.njit(error_model="numpy", nogil=True, fastmath={"contract"})
+def _in_order(address, count):
+    """The sum of fp32 numbers at an address, one after the other: zeros behind them change nothing."""
+    value = WHOLE
+    for i in range(count):
+        value += number(address, i)
+    return value
+
+
+@kernel
+def sums(p):
+    """Of `rows` losses of each copy."""
+    rows, losses, into = whole(p, 2), whole(p, 3), whole(p, 4)
+    while True:
+        copy = next_tile(p)
+        if copy >= whole(p, TILES):
+            break
+        put(into, copy, _in_order(losses + 4 * copy * rows, rows))
 
 
 @compiled
@@ -216,8 +235,8 @@ def loss_and_gradient(logits, targets, shares):
     """The sums [S] of the cross-entropies of logits [S, N, V], and the gradient of shares [S] of them, in one go; of
     rows whose target [S, N] is negative both are 0. Sums are in the order of rows."""
     copies, rows, width = logits.shape
-    losses, sums, found = torch.empty(copies * rows), torch.empty(copies), torch.empty_like(logits)
+    losses, found, summed = torch.empty(copies * rows), torch.empty_like(logits), torch.empty(copies)
     where = logits.data_ptr(), targets.data_ptr(), losses.data_ptr(), shares.data_ptr(), found.data_ptr()
     launch(BOTH[logits.dtype], -(-copies * rows // TILE), copies * rows, width, *where, max(rows, 1))
-    launch(sum_tiles, copies, rows, 1, 1, losses.data_ptr(), sums.data_ptr(), 1)
-    return sums, found
+    launch(sums, copies, rows, losses.data_ptr(), summed.data_ptr())
+    return summed, found

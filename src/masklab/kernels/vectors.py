@@ -11,7 +11,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 
-from masklab.kernels.pointers import LOW_NUMBER, pointer
+from masklab.kernels.pointers import low_bits, pointer
 
 LANES = 16
 FUSE = ("contract",)  # a product and a sum may be one instruction
@@ -92,8 +92,8 @@ def _power_of_two(builder, x):
 
 
 def _to_low_and_back(builder, x):
-    low = builder.fptrunc(x, ir.VectorType(LOW_NUMBER, LANES))
-    return builder.fpext(low, VECTOR)
+    bits = builder.zext(low_bits(builder, x), ir.VectorType(WORD, LANES))
+    return builder.bitcast(builder.shl(bits, _all(WORD, 16)), VECTOR)
 
 
 filled = _lanewise(lambda builder, a: a, 1)  # a vector of one number
@@ -148,7 +148,7 @@ def put_low(typing, address, index, value):
     """Write one number rounded to bf16."""
 
     def build(context, builder, signature, arguments):
-        half = builder.bitcast(builder.fptrunc(arguments[2], LOW_NUMBER), ir.IntType(16))
+        half = low_bits(builder, arguments[2])
         start = pointer(builder, arguments[0], ir.IntType(16))
         builder.store(half, builder.gep(start, [arguments[1]]), align=2)
         return context.get_dummy_value()
@@ -250,8 +250,7 @@ def store_low(typing, address, index, value):
     """Write LANES numbers rounded to bf16: to the nearest, halves to even."""
 
     def build(context, builder, signature, arguments):
-        low = ir.VectorType(LOW_NUMBER, LANES)
-        half = builder.bitcast(builder.fptrunc(arguments[2], low), ir.VectorType(ir.IntType(16), LANES))
+        half = low_bits(builder, arguments[2])
         builder.store(half, _at(builder, *arguments[:2], ir.IntType(16)), align=2)
         return context.get_dummy_value()
 

@@ -209,6 +209,9 @@ def _plain(learners, whole, logits, _):
     for own, each in zip(targets, whole, strict=True):
         answers = each.micro[0].targets
         own[: len(answers)] = answers
+    known = sum(len(each.micro[0].targets) for each in whole)
+    if known and (int((targets >= 0).sum()) < known or int(targets.max()) >= logits.shape[2]):
+        raise IndexError(f"targets must lie in 0 .. {logits.shape[2] - 1}")
     sums, found = loss_and_gradient(logits, targets, torch.tensor([weight / each.divisor for each in whole]))
     sums = sums.double()[:, None].expand(-1, 2).clone()
     sums[:, 0] *= weight

@@ -200,10 +200,9 @@ class Block:
         chosen = self.chosen
         if self.pre:
             dz = g if kept is None else drop_(g.clone(), kept, rows)
-            torch.sum(dz, 1, out=self.ffn_out[3])
         else:
             g, dz = self.ffn_norm.backward(g, self.ffn_out[3])
-        affine_gradients(dz, active, self.ffn_out[2], None, rows)
+        affine_gradients(dz, active, self.ffn_out[2], self.ffn_out[3] if self.pre else None, rows)
         dinner = input_gradient(dz, self.ffn_out[0], rows)
         gelu_backward_(dinner, inner, self.ffn_in[1], self.ffn_in[3], rows)
         affine_gradients(dinner, read, self.ffn_in[2], None, rows)

@@ -138,7 +138,7 @@ class StackedParameters:
         As `optim.flat.FlatParameters.step`, but that the gradient is not zeroed.
         """
         norms = torch.stack([torch.linalg.vector_norm(row) for row in self.gradient])[:, None]  # as of one copy alone
-        if clip is not None and ((share := clip / (norms + 1e-6)) < 1).any():
+        if clip is not None and not ((share := clip / (norms + 1e-6)) >= 1).all():
             self.gradient.mul_(share.clamp_(max=1))
         if kind == "sgd":
             sgd_(self, lr, weight_decay, momentum)

@@ -7,13 +7,14 @@ What a copy gets depends on its own numbers alone, not on the copies beside it: 
 (`rows`) have products of their own, and which library makes a product is decided by the size of one copy's.
 
 Of bf16 factors, a model's states and the bf16 copies of its weights, products are bf16, and gradients of weights fp32.
-Inside `low` both factors, fp32 otherwise, are rounded to bf16, sums are formed in fp32 and rounded once; what comes out
-is fp32 again, so that all between the products (norms, softmax, loss, gradients that are added up) is fp32.
+Inside `low` both factors, fp32 otherwise, are rounded to bf16 and sums are formed in fp32, which libraries round once;
+what comes out is fp32 again, so that all between the products (norms, softmax, loss, gradients that are added up) is.
 """
 
 import contextlib
 
 import torch
+from torch.nn import functional as F
 
 from masklab.kernels import matmul
 from masklab.kernels.processor import faster_compiled
@@ -46,8 +47,11 @@ def affine(x, weight, bias=None, rows=None):
     rows: how many first rows of each copy count; the others become zeros. None: all.
     """
     y = x.new_empty(*x.shape[:2], weight.shape[1])
-    if compiled(x, weight.shape[2]):
-        matmul.times(*_factors(x, weight), y, counted(*x.shape[:2], rows), True, bias)
+    if compiled(x):
+        x, weight = _factors(x, weight)
+        if x.dtype == DTYPE and x.shape[2] % 2:  # pairs are multiplied
+            x, weight = F.pad(x, (0, 1)), F.pad(weight, (0, 1))
+        matmul.times(x, weight, y, counted(*x.shape[:2], rows), True, bias)
         return y
     for copies, count in _runs(rows, x):
         _affine(_of(x, copies, count), weight[copies], None if bias is None else bias[copies], _of(y, copies, count))
@@ -57,8 +61,11 @@ def affine(x, weight, bias=None, rows=None):
 def input_gradient(g, weight, rows=None):
     """g [S, N, M], weight [S, M, K] -> gradient of `affine`'s x, [S, N, K]."""
     y = g.new_empty(*g.shape[:2], weight.shape[2])
-    if compiled(g, weight.shape[1]):
-        matmul.times(*_factors(g, weight), y, counted(*g.shape[:2], rows), False)
+    if compiled(g):
+        g, weight = _factors(g, weight)
+        if g.dtype == DTYPE and g.shape[2] % 2:
+            g, weight = F.pad(g, (0, 1)), F.pad(weight, (0, 0, 0, 1))
+        matmul.times(g, weight, y, counted(*g.shape[:2], rows), False)
         return y
     for copies, count in _runs(rows, g):
         _product(_of(g, copies, count), weight[copies], _of(y, copies, count))
@@ -70,11 +77,9 @@ def row_count(count: int) -> int:
     return count if faster_compiled(torch.float32) else -(-count // ROWS) * ROWS
 
 
-def compiled(x, depth: int = 2) -> bool:
-    """Whether such products, sums of `depth` terms, are made by `kernels.matmul`: all copies at once, each as if it
-    were alone."""
-    dtype = DTYPE if _inside_low else x.dtype
-    return faster_compiled(dtype) and (dtype != DTYPE or depth % 2 == 0)
+def compiled(x) -> bool:
+    """Whether products of x are made by `kernels.matmul`: of all copies at once, each as if it were alone."""
+    return faster_compiled(DTYPE if _inside_low else x.dtype)
 
 
 def _factors(*factors):
@@ -106,7 +111,10 @@ def affine_gradients(g, x, weight_gradient, bias_gradient, rows=None) -> None:
     """Write the gradients of `affine`'s parameters (bias_gradient None: of the weight alone), from g [S, N, M], that of
     its result."""
     if compiled(g):
-        matmul.gradient(*_factors(g, x), weight_gradient, counted(*x.shape[:2], rows), bias_gradient)
+        counts, rounds = counted(*x.shape[:2], rows), _inside_low and g.dtype != DTYPE
+        matmul.gradient(*_factors(g, x), weight_gradient, counts, None if rounds else bias_gradient)
+        if rounds and bias_gradient is not None:  # of what is not rounded
+            matmul.column_sums(g if g.stride(-1) == 1 else g.contiguous(), bias_gradient, counts)
         return
     for copies, count in _runs(rows, x):
         into = (None if each is None else each[copies] for each in (weight_gradient, bias_gradient))
