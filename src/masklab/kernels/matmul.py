@@ -201,7 +201,7 @@ def _gradient(p, low):
             steps = (many_rows + pairs - 1) // pairs
             at = g + copy * g_copy + k * g_row + size * start
             if low:
-                _columns(at, g_row, high, many_rows, low, own_g, 4 * block)
+                _columns(at, g_row, high, many_rows, own_g, 4 * block)
                 a, a_step = own_g, 4 * block
             else:
                 a, a_step = at, g_row
@@ -229,7 +229,8 @@ def _gradient(p, low):
 def _summed(g, row, low, rows, width, into, spare):
     """Write the sums of columns of g [rows, width]; all by vectors, which are sums in the order of rows.
 
-    spare: room for LANES numbers."""
+    spare: room for LANES numbers.
+    """
     for j in range(0, width - width % (4 * LANES), 4 * LANES):
         p, q, r, s = filled(ZERO), filled(ZERO), filled(ZERO), filled(ZERO)
         for k in range(rows):
@@ -278,24 +279,16 @@ def _column_sums(p):
 
 
 @compiled
-def _columns(g, row, width, rows, low, into, step):
-    """Lay out g [rows, width]: steps one after the other."""
+def _columns(g, row, width, rows, into, step):
+    """Lay out g [rows, width], bf16: pairs of rows one after the other, zeros behind an odd one."""
     even = width - width % LANES
-    if low:
-        for k in range(0, rows, 2):
-            above, below, to = g + k * row, g + (k + 1) * row, into + step * (k // 2)
-            if k + 1 < rows:
-                for j in range(0, even, LANES):
-                    interleaved(above + 2 * j, below + 2 * j, to + 4 * j)
-            for j in range(even if k + 1 < rows else 0, width):
-                put_word(to, j, word_of(above, below, j, k + 1 < rows))
-    else:
-        for k in range(rows):
-            to = into + step * k
+    for k in range(0, rows, 2):
+        above, below, to = g + k * row, g + (k + 1) * row, into + step * (k // 2)
+        if k + 1 < rows:
             for j in range(0, even, LANES):
-                store(to, j, load(g + k * row, j))
-            for j in range(even, width):
-                put(to, j, number(g + k * row, j))
+                interleaved(above + 2 * j, below + 2 * j, to + 4 * j)
+        for j in range(even if k + 1 < rows else 0, width):
+            put_word(to, j, word_of(above, below, j, k + 1 < rows))
 
 
 @kernel

@@ -4,10 +4,8 @@ from llvmlite import ir
 
 from masklab.kernels.processor import features
 
-BYTE = ir.IntType(8)
 
-
-def pointer(builder, address, kind=BYTE):
+def pointer(builder, address, kind):
     """The pointer to `kind` that an address, or another pointer, is.
 
     LLVM writes some addresses as distances from the null pointer, last of all; but numba joins code that is so far to

@@ -35,6 +35,19 @@ WHOLE = np.float32(0)
 
 
 @compiled
+def _top(own, width, low):
+    """The largest of a row's logits."""
+    even, most = width - width % LANES, filled(single(-3e38))
+    for c in range(0, even, LANES):
+        most = larger(most, load_low(own, c) if low else load(own, c))
+    top = largest(most)
+    for c in range(even, width):
+        value = number_low(own, c) if low else number(own, c)
+        top = value if value > top else top
+    return top
+
+
+@compiled
 def _forward(p, low):
     rows, width, targets = whole(p, 2), whole(p, 3), whole(p, 5)
     losses, logs = array_at(whole(p, 6), WHOLE, 1, rows)[0], array_at(whole(p, 7), WHOLE, 1, rows)[0]
@@ -44,13 +57,8 @@ def _forward(p, low):
         if tile >= whole(p, TILES):
             break
         for r in range(tile * TILE, min(rows, (tile + 1) * TILE)):
-            own, most = whole(p, 4) + r * step, filled(single(-3e38))
-            for c in range(0, even, LANES):
-                most = larger(most, load_low(own, c) if low else load(own, c))
-            top = largest(most)
-            for c in range(even, width):
-                value = number_low(own, c) if low else number(own, c)
-                top = value if value > top else top
+            own = whole(p, 4) + r * step
+            top = _top(own, width, low)
             sums = filled(single(0))
             for c in range(0, even, LANES):
                 sums = add(sums, exps(subtract(load_low(own, c) if low else load(own, c), top)))
@@ -141,13 +149,7 @@ def _both(p, low):
                     else:
                         put(to, c, WHOLE)
                 continue
-            most = filled(single(-3e38))
-            for c in range(0, even, LANES):
-                most = larger(most, load_low(own, c) if low else load(own, c))
-            top = largest(most)
-            for c in range(even, width):
-                value = number_low(own, c) if low else number(own, c)
-                top = value if value > top else top
+            top = _top(own, width, low)
             sums = filled(WHOLE)
             for c in range(0, even, LANES):
                 value = exps(subtract(load_low(own, c) if low else load(own, c), top))

@@ -3,12 +3,13 @@
 
 S copies, N rows, K inner width, M outer width
 
-What a copy gets depends on its own numbers alone, not on the copies beside it: copies that have fewer rows than others
-(`rows`) have products of their own, and which library makes a product is decided by the size of one copy's.
+What a copy gets depends on its own numbers alone, not on the copies beside it. Of libraries, which sum in an order that
+the shape decides, copies that have fewer rows than others (`rows`) ask for products of their own, and the size of one
+copy's product decides which of the two makes it.
 
 Of bf16 factors, a model's states and the bf16 copies of its weights, products are bf16, and gradients of weights fp32.
-Inside `low` both factors, fp32 otherwise, are rounded to bf16 and sums are formed in fp32, which libraries round once;
-what comes out is fp32 again, so that all between the products (norms, softmax, loss, gradients that are added up) is.
+Inside `low` both factors, fp32 otherwise, are rounded to bf16 and sums are formed in fp32, which libraries round once.
+What comes out is fp32 again, and so is all between the products: norms, softmax, loss, gradients that are added up.
 """
 
 import contextlib
