@@ -1,14 +1,27 @@
 """Small real artifacts shared by the tests: a corpus, its tokenizer and token arrays."""
 
 import os
+import random
+import zlib
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import numpy as np
 import pytest
+import torch
 
 from masklab.config.schema import Encoder
 
 TINY = Encoder(layers=2, hidden=32, heads=2, max_positions=64)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Whatever a test draws without a seed of its own, it draws alike in every run, with its fixtures' first draws."""
+    seed = zlib.crc32(item.nodeid.encode())
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
 
 
 @pytest.fixture(scope="session")
