@@ -81,9 +81,10 @@ def _at_least(builder, value, bound):
     return builder.select(builder.fcmp_ordered("<", value, bound), bound, value)
 
 
-def _nearest(builder, x):
-    kind, name = ir.FunctionType(VECTOR, [VECTOR]), f"llvm.rint.v{LANES}f32"
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [x])
+def _called(builder, name: str, x):
+    """LLVM's own function of a vector."""
+    kind = ir.FunctionType(VECTOR, [VECTOR])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{LANES}f32"), [x])
 
 
 def _power_of_two(builder, x):
@@ -100,10 +101,12 @@ filled = _lanewise(lambda builder, a: a, 1)  # a vector of one number
 add = _lanewise(lambda builder, a, b: builder.fadd(a, b), 2)
 subtract = _lanewise(lambda builder, a, b: builder.fsub(a, b), 2)
 multiply = _lanewise(lambda builder, a, b: builder.fmul(a, b), 2)
+divide = _lanewise(lambda builder, a, b: builder.fdiv(a, b), 2)
+root = _lanewise(lambda builder, a: _called(builder, "sqrt", a), 1)
 larger = _lanewise(_larger, 2)
 at_least = _lanewise(_at_least, 2)  # the bound where a number is below it; what is no number stays so
 add_product = _lanewise(_fma, 3)  # total + left right
-nearest = _lanewise(_nearest, 1)  # whole numbers
+nearest = _lanewise(lambda builder, a: _called(builder, "rint", a), 1)  # whole numbers
 power_of_two = _lanewise(_power_of_two, 1)  # of whole numbers
 rounded = _lanewise(_to_low_and_back, 1)  # to bf16, still as fp32 numbers
 

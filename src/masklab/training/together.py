@@ -187,8 +187,7 @@ class Together:
     def _resume(self) -> int:
         facts, tensors = self.begun.facts, self.begun.tensors
         rows = [facts["replicates"].index(k) for k in self.replicates]
-        for name, tensor in self.stack.parameters.state().items():
-            tensor.copy_(tensors[name][rows] if tensor.dim() else tensors[name])
+        self.stack.parameters.load(tensors, rows)
         for trainer in self.trainers:
             name, record = str(trainer.run.replicate), trainer.record
             said = facts["runs"][name]

@@ -5,7 +5,7 @@ from copy import copy
 
 import torch
 
-from masklab.optim.flat import adamw_, sgd_
+from masklab.optim.flat import sgd_
 from masklab.optim.low import DTYPE
 
 LANES = 32  # numbers in a step of torch's vectorised loops: so rows of every copy are cut into them alike
@@ -28,7 +28,7 @@ class StackedParameters:
         self._lay_out(flat.expand(copies, -1).contiguous())
         self.mean, self.square = torch.zeros_like(self.values), torch.zeros_like(self.values)
         self.updates = torch.zeros((), device=flat.device)
-        self.low = None
+        self.low, self.current = None, True
 
     @classmethod
     def of(cls, models, table: str) -> "StackedParameters":
@@ -49,14 +49,18 @@ class StackedParameters:
                     parameter.low = self._low_views[name][row]
 
     def lower(self) -> None:
-        """Have a bf16 copy of all values (`masklab.optim.low`), as of the last `refresh`."""
+        """Have a bf16 copy of all values (`masklab.optim.low`), as of the last `refresh` or `step`.
+
+        Whoever writes values otherwise sets `current` to False.
+        """
         self.low = self.values.to(DTYPE)
         self._low_views = self._view(self.low)
 
     def refresh(self) -> None:
-        """Cast the values to their copy, if there is one."""
-        if self.low is not None:
+        """Cast the values to their copy, if there is one that is of others."""
+        if self.low is not None and not self.current:
             self.low.copy_(self.values)
+        self.current = True
 
     def read(self, name: str) -> torch.Tensor:
         """What products read of parameter `name`, [S, ...]: its bf16 copy where there is one."""
@@ -130,18 +134,30 @@ class StackedParameters:
         return {"values": self.values, "mean": self.mean, "square": self.square, "updates": self.updates}
 
     @torch.no_grad()
+    def load(self, state: dict[str, torch.Tensor], copies: list[int]) -> None:
+        """Take over what `state` returned of these copies."""
+        for name, tensor in self.state().items():
+            tensor.copy_(state[name][copies] if tensor.dim() else state[name])
+        self.current = False
+
+    @torch.no_grad()
     def step(
         self, lr, weight_decay=0.0, clip=None, *, kind="adamw", betas=(0.9, 0.999), eps=1e-8, momentum=0.0
     ) -> torch.Tensor:
-        """One update of every copy with its gradient, clipped to norm `clip` by itself; the norms before, [S, 1].
+        """One update of every copy with its gradient, clipped to norm `clip` by itself; the norms before, [S].
 
         As `optim.flat.FlatParameters.step`, but that the gradient is not zeroed.
         """
-        norms = torch.stack([torch.linalg.vector_norm(row) for row in self.gradient])[:, None]  # as of one copy alone
-        if clip is not None and not ((share := clip / (norms + 1e-6)) >= 1).all():
-            self.gradient.mul_(share.clamp_(max=1))
+        from masklab.kernels.adamw import adamw_, clipped  # numba, which it computes with, takes half a second
+
+        norms, shares = clipped(self.gradient, clip)
         if kind == "sgd":
+            self.gradient.mul_(shares[:, None])
             sgd_(self, lr, weight_decay, momentum)
+            self.current = False
         else:
-            adamw_(self, lr, weight_decay, betas, eps)
+            self.updates += 1
+            given = self.values, self.gradient, self.mean, self.square, shares, self.low, int(self.updates)
+            adamw_(*given, lr, betas, weight_decay, eps)
+            self.current = True
         return norms
