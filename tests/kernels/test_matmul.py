@@ -56,6 +56,10 @@ def test_products(shape, dtype, into):
         y = torch.full((copies, rows, inner), torch.nan, dtype=into)
         matmul.times(g, weight, y, counts, False)
         close(y, g.double() @ weight.double() * live, outer)
+        before = torch.randn(y.shape).to(into)
+        matmul.times(g, weight, y.copy_(before), counts, False, more=True)
+        close(y, before.double() + g.double() @ weight.double() * live, outer + 1)
+        assert torch.equal(y[~live.squeeze(-1)], before[~live.squeeze(-1)])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -15,7 +15,7 @@ import torch
 from masklab.kernels.bits import NOTHING
 from masklab.kernels.kernel import TILES, kernel, launch, next_tile, number_of, real, whole
 from masklab.kernels.panels import compiled, product, read, turned, wide, wide_of, write
-from masklab.kernels.rowwise import sum_tiles
+from masklab.kernels.rowwise import blank_, sum_tiles
 from masklab.kernels.vectors import (
     LANES,
     add,
@@ -216,8 +216,7 @@ def _room(like, columns: int, ends):
     if ends is None:
         return like.new_zeros(*like.shape[:-1], columns)
     room = like.new_empty(*like.shape[:-1], columns)
-    for own, end in zip(room, ends, strict=True):
-        own[end:].zero_()
+    blank_(room, ends)
     return room
 
 

@@ -25,6 +25,7 @@ from masklab.kernels.vectors import (
     load,
     load_low,
     number,
+    number_low,
     put,
     put_low,
     put_word,
@@ -102,7 +103,7 @@ def _times(p, low):
     x, x_copy, x_row = whole(p, 6), whole(p, 7), whole(p, 8)
     b, b_copy, b_row, turn = whole(p, 9), whole(p, 10), whole(p, 11), whole(p, 12)
     y, y_copy, y_row, y_low = whole(p, 13), whole(p, 14), whole(p, 15), whole(p, 16)
-    bias, bias_copy, block = whole(p, 17), whole(p, 18), whole(p, 19)
+    bias, bias_copy, block, more = whole(p, 17), whole(p, 18), whole(p, 19), whole(p, 20)
     size, y_size, pairs = 2 if low else 4, 2 if y_low else 4, 2 if low else 1
     panels, blocks = -(-columns // COLUMNS), -(-rows // block)
     steps = (depth + pairs - 1) // pairs
@@ -133,16 +134,17 @@ def _times(p, low):
                     at = b + copy * b_copy + pairs * k * b_row + size * column
                     panel(at, b_row, width, min(depth - pairs * k, pairs * own), low, laid)
                 of, begin = x + copy * x_copy + start * x_row + 4 * k, zeros if k else own_bias
+                upon = 1 if k or (straight and more) else 0
                 if straight or steps > DEPTH:
-                    rows_of(low, of, x_row, 4, laid, WIDE, own, c, c_row, count, begin, k)
+                    rows_of(low, of, x_row, 4, laid, WIDE, own, c, c_row, count, begin, upon)
                 else:
                     for i in range(0, count, ROWS):
                         few_rows, at = min(ROWS, count - i), to + i * y_row
                         rows_of(low, of + i * x_row, x_row, 4, laid, WIDE, own, sums, WIDE, few_rows, begin, 0)
-                        _finish(sums, few_rows, width, at, y_row, y_low)
+                        _finish(sums, few_rows, width, at, y_row, y_low, more)
             if not straight and steps > DEPTH:
-                _finish(sums, count, width, to, y_row, y_low)
-        for i in range(max(count, 0), stop):
+                _finish(sums, count, width, to, y_row, y_low, more)
+        for i in range(stop if more else max(count, 0), stop):
             for j in range(width):
                 if y_low:
                     put_low(to + i * y_row, j, ZERO)
@@ -152,21 +154,28 @@ def _times(p, low):
 
 
 @compiled
-def _finish(sums, rows, width, to, row, low):
+def _finish(sums, rows, width, to, row, low, more):
+    """Write sums [rows, COLUMNS], or add them (`more`)."""
     for i in range(rows):
         of, into = sums + WIDE * i, to + i * row
         if width == COLUMNS:
             for j in range(0, COLUMNS, LANES):
+                value = load(of, j)
+                if more:
+                    value = add(load_low(into, j) if low else load(into, j), value)
                 if low:
-                    store_low(into, j, load(of, j))
+                    store_low(into, j, value)
                 else:
-                    store(into, j, load(of, j))
+                    store(into, j, value)
         else:
             for j in range(width):
+                value = number(of, j)
+                if more:
+                    value += number_low(into, j) if low else number(into, j)
                 if low:
-                    put_low(into, j, number(of, j))
+                    put_low(into, j, value)
                 else:
-                    put(into, j, number(of, j))
+                    put(into, j, value)
 
 
 @compiled
@@ -176,7 +185,7 @@ def _gradient(p, low):
     g, g_copy, g_row = whole(p, 5), whole(p, 6), whole(p, 7)
     x, x_copy, x_row = whole(p, 8), whole(p, 9), whole(p, 10)
     y, y_copy, y_row, block = whole(p, 11), whole(p, 12), whole(p, 13), whole(p, 14)
-    bias, bias_copy, wide = whole(p, 15), whole(p, 16), whole(p, 17)
+    bias, bias_copy, wide, more = whole(p, 15), whole(p, 16), whole(p, 17), whole(p, 18)
     size, pairs, chunk = 2 if low else 4, 2 if low else 1, TOKENS
     blocks, parts = -(-depth // block), -(-columns // wide)
     far = x_row % FAR == 0
@@ -214,14 +223,14 @@ def _gradient(p, low):
                 else:
                     b, b_step = of, x_row
                 if width == COLUMNS:
-                    rows_of(low, a, 4, a_step, b, b_step, steps, to + 4 * column, y_row, high, zeros, k)
+                    rows_of(low, a, 4, a_step, b, b_step, steps, to + 4 * column, y_row, high, zeros, k + more)
                 else:
-                    if k:
+                    if k + more:
                         for i in range(high):
                             for j in range(width):
                                 put(sums, COLUMNS * i + j, number(to + i * y_row, column + j))
-                    rows_of(low, a, 4, a_step, b, b_step, steps, sums, WIDE, high, zeros, k)
-                    _finish(sums, high, width, to + 4 * column, y_row, False)
+                    rows_of(low, a, 4, a_step, b, b_step, steps, sums, WIDE, high, zeros, k + more)
+                    _finish(sums, high, width, to + 4 * column, y_row, False, 0)
     room[0] = ZERO
 
 
@@ -327,9 +336,9 @@ def _multiple(number: float, of: int) -> int:
     return of * math.ceil(number / of)
 
 
-def times(x, weight, y, counts, turned: bool, bias=None) -> None:
+def times(x, weight, y, counts, turned: bool, bias=None, more: bool = False) -> None:
     """Write x [S, N, K] times weight, [S, M, K] (`turned`) or [S, K, M], and bias [S, M] or None, to y [S, N, M]; rows
-    behind `counts` become 0."""
+    behind `counts` become 0. more: add it, and leave those rows as they are."""
     (copies, rows, columns), depth = y.shape, x.shape[2]
     size = x.element_size()
     if size == 2 and (depth % 2 or (turned and weight.stride(1) % 2)):
@@ -344,7 +353,7 @@ def times(x, weight, y, counts, turned: bool, bias=None) -> None:
         x.data_ptr(), size * x.stride(0), size * x.stride(1),
         weight.data_ptr(), size * weight.stride(0), size * weight.stride(1), int(turned),
         y.data_ptr(), y.element_size() * y.stride(0), y.element_size() * y.stride(1), int(y.element_size() == 2),
-        0 if bias is None else bias.data_ptr(), 0 if bias is None else 4 * bias.stride(0), block,
+        0 if bias is None else bias.data_ptr(), 0 if bias is None else 4 * bias.stride(0), block, int(more),
     )  # fmt: skip
 
 
@@ -352,7 +361,7 @@ def times(x, weight, y, counts, turned: bool, bias=None) -> None:
 def _parts(copies: int, depth: int, columns: int, laid_out: bool) -> tuple[int, int]:
     """Rows and columns of a gradient that are made at once. laid_out: x is laid out anew for each part, which costs
     least where parts are nearly square."""
-    high, wide = (144, 512) if laid_out else (48, columns)
+    high, wide = (144, 512) if laid_out else (64, columns)
     high, wide = min(depth, high), min(columns, wide)
     while copies * -(-depth // high) * -(-columns // wide) < ENOUGH and max(high, wide) > COLUMNS:
         high, wide = (high, wide / 2) if wide > high else (high / 2, wide)
@@ -361,9 +370,9 @@ def _parts(copies: int, depth: int, columns: int, laid_out: bool) -> tuple[int, 
     return _multiple(depth / -(-depth // high), LANES), _multiple(columns / -(-columns // wide), COLUMNS)
 
 
-def gradient(g, x, into, counts, bias=None) -> None:
-    """Write g' [M, N] x [N, K] of every copy to `into` [S, M, K], and the sums of g over its rows to bias [S, M] or
-    None, fp32; g [S, N, M], x [S, N, K]."""
+def gradient(g, x, into, counts, bias=None, more: bool = False) -> None:
+    """Write g' [M, N] x [N, K] of every copy to `into` [S, M, K] (more: add it), and the sums of g over its rows to
+    bias [S, M] or None, fp32; g [S, N, M], x [S, N, K]."""
     copies, depth, columns = into.shape
     size = x.element_size()
     block, wide = _parts(copies, depth, columns, size == 2 or size * x.stride(1) % FAR == 0)
@@ -372,7 +381,7 @@ def gradient(g, x, into, counts, bias=None) -> None:
         GRADIENT[x.dtype], tiles, counts.data_ptr(), depth, columns,
         g.data_ptr(), size * g.stride(0), size * g.stride(1), x.data_ptr(), size * x.stride(0), size * x.stride(1),
         into.data_ptr(), 4 * into.stride(0), 4 * into.stride(1), block,
-        0 if bias is None else bias.data_ptr(), 0 if bias is None else 4 * bias.stride(0), wide,
+        0 if bias is None else bias.data_ptr(), 0 if bias is None else 4 * bias.stride(0), wide, int(more),
     )  # fmt: skip
 
 

@@ -37,50 +37,78 @@ wide_of = numba.njit(wide, inline="always")
 def product(a, a_row, a_column, b, b_row, c, c_row, rows, columns, depth):
     """Write the product of a [rows, depth] and b [depth, columns], columns being a multiple of LANES, to c.
 
-    a_column: how many numbers lie between neighbours in a row of a.
+    a_column: how many numbers lie between neighbours in a row of a. Blocks of c have enough sums for a processor to be
+    busy while it waits for one; where rows are left, the last block begins early and makes some once more.
     """
     for j in range(0, columns, 2 * LANES):
-        both = columns - j > LANES
-        second = j + LANES if both else j
-        i = 0
-        while i + 4 <= rows:
-            s, t, u, v = filled(ZERO), filled(ZERO), filled(ZERO), filled(ZERO)
-            w, x, y, z = filled(ZERO), filled(ZERO), filled(ZERO), filled(ZERO)
-            at, at1, at2, at3 = i * a_row, (i + 1) * a_row, (i + 2) * a_row, (i + 3) * a_row
-            if both:
-                for p in range(depth):
-                    left, right = load(b, p * b_row + j), load(b, p * b_row + second)
-                    n0, n1 = number(a, at + p * a_column), number(a, at1 + p * a_column)
-                    n2, n3 = number(a, at2 + p * a_column), number(a, at3 + p * a_column)
-                    s, w = add_product(s, n0, left), add_product(w, n0, right)
-                    t, x = add_product(t, n1, left), add_product(x, n1, right)
-                    u, y = add_product(u, n2, left), add_product(y, n2, right)
-                    v, z = add_product(v, n3, left), add_product(z, n3, right)
-                store(c, i * c_row + second, w)
-                store(c, (i + 1) * c_row + second, x)
-                store(c, (i + 2) * c_row + second, y)
-                store(c, (i + 3) * c_row + second, z)
-            else:
-                for p in range(depth):
-                    left = load(b, p * b_row + j)
-                    s = add_product(s, number(a, at + p * a_column), left)
-                    t = add_product(t, number(a, at1 + p * a_column), left)
-                    u = add_product(u, number(a, at2 + p * a_column), left)
-                    v = add_product(v, number(a, at3 + p * a_column), left)
-            store(c, i * c_row + j, s)
-            store(c, (i + 1) * c_row + j, t)
-            store(c, (i + 2) * c_row + j, u)
-            store(c, (i + 3) * c_row + j, v)
-            i += 4
+        i, broad = 0, columns - j > LANES
+        block = 4 if broad or rows < 8 else 8
         while i < rows:
-            s, w = filled(ZERO), filled(ZERO)
-            for p in range(depth):
-                n0 = number(a, i * a_row + p * a_column)
-                s = add_product(s, n0, load(b, p * b_row + j))
-                w = add_product(w, n0, load(b, p * b_row + second))
-            store(c, i * c_row + j, s)
-            store(c, i * c_row + second, w)
-            i += 1
+            at, of, to = a + 4 * i * a_row, b + 4 * j, c + 4 * (i * c_row + j)
+            if block == 8:
+                _eight_rows(at, a_row, a_column, of, b_row, to, c_row, depth)
+            elif broad:
+                _four_broad_rows(at, a_row, a_column, of, b_row, to, c_row, depth, rows - 1)
+            else:
+                _four_rows(at, a_row, a_column, of, b_row, to, c_row, depth, rows - 1)
+            i += block
+            if i < rows and i + block > rows:
+                i = rows - block
+
+
+@compiled
+def _four_broad_rows(a, a_row, a_column, b, b_row, c, c_row, depth, last):
+    """Rows 0 to 3 of 2 LANES columns; those behind the `last` are that one."""
+    s, t, u, v = filled(ZERO), filled(ZERO), filled(ZERO), filled(ZERO)
+    w, x, y, z = filled(ZERO), filled(ZERO), filled(ZERO), filled(ZERO)
+    one, two, three = min(1, last), min(2, last), min(3, last)
+    a1, a2, a3 = one * a_row, two * a_row, three * a_row
+    for p in range(depth):
+        left, right, at = load(b, p * b_row), load(b, p * b_row + LANES), p * a_column
+        n0, n1, n2, n3 = number(a, at), number(a, at + a1), number(a, at + a2), number(a, at + a3)
+        s, w = add_product(s, n0, left), add_product(w, n0, right)
+        t, x = add_product(t, n1, left), add_product(x, n1, right)
+        u, y = add_product(u, n2, left), add_product(y, n2, right)
+        v, z = add_product(v, n3, left), add_product(z, n3, right)
+    _put_four(s, t, u, v, c, one * c_row, two * c_row, three * c_row)
+    _put_four(w, x, y, z, c + 4 * LANES, one * c_row, two * c_row, three * c_row)
+
+
+@compiled
+def _four_rows(a, a_row, a_column, b, b_row, c, c_row, depth, last):
+    """The same of LANES columns."""
+    s, t, u, v = filled(ZERO), filled(ZERO), filled(ZERO), filled(ZERO)
+    one, two, three = min(1, last), min(2, last), min(3, last)
+    a1, a2, a3 = one * a_row, two * a_row, three * a_row
+    for p in range(depth):
+        own, at = load(b, p * b_row), p * a_column
+        s, t = add_product(s, number(a, at), own), add_product(t, number(a, at + a1), own)
+        u, v = add_product(u, number(a, at + a2), own), add_product(v, number(a, at + a3), own)
+    _put_four(s, t, u, v, c, one * c_row, two * c_row, three * c_row)
+
+
+@compiled
+def _eight_rows(a, a_row, a_column, b, b_row, c, c_row, depth):
+    """Rows 0 to 7 of LANES columns."""
+    s, t, u, v = filled(ZERO), filled(ZERO), filled(ZERO), filled(ZERO)
+    w, x, y, z = filled(ZERO), filled(ZERO), filled(ZERO), filled(ZERO)
+    lower = a + 16 * a_row
+    for p in range(depth):
+        own, at = load(b, p * b_row), p * a_column
+        s, t = add_product(s, number(a, at), own), add_product(t, number(a, at + a_row), own)
+        u, v = add_product(u, number(a, at + 2 * a_row), own), add_product(v, number(a, at + 3 * a_row), own)
+        w, x = add_product(w, number(lower, at), own), add_product(x, number(lower, at + a_row), own)
+        y, z = add_product(y, number(lower, at + 2 * a_row), own), add_product(z, number(lower, at + 3 * a_row), own)
+    _put_four(s, t, u, v, c, c_row, 2 * c_row, 3 * c_row)
+    _put_four(w, x, y, z, c + 16 * c_row, c_row, 2 * c_row, 3 * c_row)
+
+
+@compiled
+def _put_four(s, t, u, v, c, one, two, three):
+    store(c, 0, s)
+    store(c, one, t)
+    store(c, two, u)
+    store(c, three, v)
 
 
 @compiled

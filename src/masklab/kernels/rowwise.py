@@ -29,11 +29,15 @@ from masklab.kernels.vectors import (
     first,
     kept,
     load,
+    load_low,
     multiply,
     number,
+    number_low,
     put,
+    put_low,
     rounded,
     store,
+    store_low,
     subtract,
     total,
 )
@@ -71,6 +75,48 @@ def bits_at(addresses, places, copy, row, rows, width):
 
 
 @compiled
+def _readable(row, width, low, spare):
+    """Address of a row that can be read by vectors: its own, or that of a copy with zeros behind it."""
+    if width % LANES == 0:
+        return row
+    for c in range(width):
+        if low:
+            put_low(spare, c, number_low(row, c))
+        else:
+            put(spare, c, number(row, c))
+    for c in range(width, wide_of(width)):
+        if low:
+            put_low(spare, c, ZERO)
+        else:
+            put(spare, c, ZERO)
+    return spare
+
+
+@compiled
+def _write_back(given, row, width, low):
+    """Write what was made in place of a row to it, if it was not made there."""
+    if given != row:
+        for c in range(width):
+            if low:
+                put_low(row, c, number_low(given, c))
+            else:
+                put(row, c, number(given, c))
+
+
+@compiled
+def _get(row, c, low):
+    return load_low(row, c) if low else load(row, c)
+
+
+@compiled
+def _set(row, c, value, low):
+    if low:
+        store_low(row, c, value)
+    else:
+        store(row, c, value)
+
+
+@compiled
 def _norm_forward(p, low):
     """What `add_norm` asks for."""
     copies, rows, width, per_copy = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
@@ -80,9 +126,10 @@ def _norm_forward(p, low):
     weight, shift, step, eps = whole(p, 15), whole(p, 16), whole(p, 17), real(p, 18)
     z, moments = whole(p, 19), whole(p, 20)
     high, size, share = wide_of(width), 2 if low else 4, single(1) / single(width)
-    room = np.zeros(5 * high, np.float32)
-    own = room.ctypes.data
-    own_bias, own_weight, own_shift, other = own + 4 * high, own + 8 * high, own + 12 * high, own + 16 * high
+    room = np.zeros(6 * high, np.float32)
+    own_bias = room.ctypes.data
+    own_weight, own_shift = own_bias + 4 * high, own_bias + 8 * high
+    spare, other_spare, made_spare = own_bias + 12 * high, own_bias + 16 * high, own_bias + 20 * high
     while True:
         tile = next_tile(p)
         if tile >= whole(p, TILES):
@@ -94,32 +141,36 @@ def _norm_forward(p, low):
         block(weight + 4 * copy * step, width, False, own_weight, 1, width)
         block(shift + 4 * copy * step, width, False, own_shift, 1, width)
         for r in range(start, end):
-            at, sums = size * r * width, filled(ZERO)
-            block(y + at, width, low, own, 1, width)
+            at, sums, squares, other = size * r * width, filled(ZERO), filled(ZERO), 0
+            own = _readable(y + at, width, low, spare)
             if residual:
-                block(residual + at, width, low, other, 1, width)
+                other = _readable(residual + at, width, low, other_spare)
+            made = z + at if width % LANES == 0 else made_spare
             of_row = bits_at(bits, places, copy, r, rows, width) if bits else 0
             for c in range(0, high, LANES):
-                value = add(load(own, c), load(own_bias, c)) if bias else load(own, c)
+                value = add(_get(own, c, low), load(own_bias, c)) if bias else _get(own, c, low)
                 if bits:
                     value = multiply(value, kept(of_row, c, dropped, worth))
-                value = add(value, load(other, c)) if residual else value
-                if low:
-                    value = rounded(value)
-                store(own, c, first(value, width - c, ZERO))
-                sums = add(sums, load(own, c))
-            unblock(own, low, y + at, width, 1, width)
-            mean, squares = total(sums) * share, filled(ZERO)
+                value = add(value, _get(other, c, low)) if residual else value
+                if c + LANES > width:
+                    value = first(value, width - c, ZERO)
+                value = rounded(value) if low else value
+                _set(own, c, value, low)
+                sums = add(sums, value)
+            _write_back(own, y + at, width, low)
+            mean = total(sums) * share
             for c in range(0, high, LANES):
-                apart = first(subtract(load(own, c), mean), width - c, ZERO)
+                apart = subtract(_get(own, c, low), mean)
+                if c + LANES > width:
+                    apart = first(apart, width - c, ZERO)
                 squares = add_product(squares, apart, apart)
             scale = single(1) / np.sqrt(total(squares) * share + eps)
             put(moments, 2 * r, mean)
             put(moments, 2 * r + 1, scale)
             for c in range(0, high, LANES):
-                value = multiply(subtract(load(own, c), mean), scale)
-                store(own, c, add_product(load(own_shift, c), value, load(own_weight, c)))
-            unblock(own, low, z + at, width, 1, width)
+                value = multiply(subtract(_get(own, c, low), mean), scale)
+                _set(made, c, add_product(load(own_shift, c), value, load(own_weight, c)), low)
+            _write_back(made, z + at, width, low)
     room[0] = ZERO  # numba lets go of an array after its last use, not of its address
 
 
@@ -132,10 +183,14 @@ def _norm_backward(p, low):
     bits, places, dropped, worth = whole(p, 12), whole(p, 13), whole(p, 14), real(p, 15)
     ds, dy, sums, more, beside = whole(p, 16), whole(p, 17), whole(p, 18), whole(p, 19), whole(p, 20)
     high, size, share = wide_of(width), 2 if low else 4, single(1) / single(width)
-    room = np.zeros(8 * high, np.float32)
-    own = room.ctypes.data
-    arrived, given, other, own_weight = own + 4 * high, own + 8 * high, own + 12 * high, own + 16 * high
-    of_weight, of_shift, of_bias = own + 20 * high, own + 24 * high, own + 28 * high
+    room = np.zeros(10 * high, np.float32)
+    own_weight, row = room.ctypes.data, 4 * high
+    of_weight, of_shift, of_bias, spare = (
+        own_weight + row,
+        own_weight + 2 * row,
+        own_weight + 3 * row,
+        own_weight + 4 * row,
+    )
     while True:
         tile = next_tile(p)
         if tile >= whole(p, TILES):
@@ -149,38 +204,37 @@ def _norm_backward(p, low):
             store(of_weight, c, filled(ZERO))
         for r in range(start, end):
             at, mean, scale = size * r * width, number(moments, 2 * r), number(moments, 2 * r + 1)
-            block(s + at, width, low, own, 1, width)
-            block(g + at, width, low, arrived, 1, width)
-            if more:
-                block(more + at, width, low, other, 1, width)
+            own = _readable(s + at, width, low, spare)
+            arrived = _readable(g + at, width, low, spare + row)
+            of_more = _readable(more + at, width, low, spare + 2 * row) if more else 0
+            of_beside = _readable(beside + at, width, low, spare + 3 * row) if beside else 0
+            to, dropped_to = (ds + at, dy + at) if width % LANES == 0 else (spare + 4 * row, spare + 5 * row)
+            of_row = bits_at(bits, places, copy, r, rows, width) if bits else 0
             one, two = filled(ZERO), filled(ZERO)
-            for c in range(0, high, LANES):
-                normed = first(multiply(subtract(load(own, c), mean), scale), width - c, ZERO)
-                value = add(load(arrived, c), load(other, c)) if more else load(arrived, c)
-                store(own, c, normed)
+            for c in range(0, high, LANES):  # behind a row all is multiplied with 0
+                normed = multiply(subtract(_get(own, c, low), mean), scale)
+                value = add(_get(arrived, c, low), _get(of_more, c, low)) if more else _get(arrived, c, low)
                 store(of_shift, c, add(load(of_shift, c), value))
                 store(of_weight, c, add_product(load(of_weight, c), value, normed))
                 value = multiply(value, load(own_weight, c))
-                store(given, c, value)
                 one, two = add(one, value), add_product(two, value, normed)
             first_mean, second_mean = total(one) * share, total(two) * share
-            if beside:
-                block(beside + at, width, low, other, 1, width)
             for c in range(0, high, LANES):
-                value = subtract(subtract(load(given, c), first_mean), multiply(load(own, c), second_mean))
-                value = multiply(value, scale)
-                value = add(value, load(other, c)) if beside else value
-                store(given, c, first(value, width - c, ZERO))
-            unblock(given, low, ds + at, width, 1, width)
+                normed = multiply(subtract(_get(own, c, low), mean), scale)
+                value = add(_get(arrived, c, low), _get(of_more, c, low)) if more else _get(arrived, c, low)
+                value = multiply(value, load(own_weight, c))
+                value = multiply(subtract(subtract(value, first_mean), multiply(normed, second_mean)), scale)
+                value = add(value, _get(of_beside, c, low)) if beside else value
+                _set(to, c, value, low)
+                if bits:
+                    value = multiply(value, kept(of_row, c, dropped, worth))
+                    _set(dropped_to, c, value, low)
+                store(of_bias, c, add(load(of_bias, c), value))
+            _write_back(to, ds + at, width, low)
             if bits:
-                of_row = bits_at(bits, places, copy, r, rows, width)
-                for c in range(0, high, LANES):
-                    store(given, c, multiply(load(given, c), kept(of_row, c, dropped, worth)))
-                unblock(given, low, dy + at, width, 1, width)
-            for c in range(0, high, LANES):
-                store(of_bias, c, add(load(of_bias, c), load(given, c)))
+                _write_back(dropped_to, dy + at, width, low)
         for kind in range(3):
-            unblock(of_weight + 4 * kind * high, False, sums + 4 * (3 * tile + kind) * width, width, 1, width)
+            unblock(of_weight + kind * row, False, sums + 4 * (3 * tile + kind) * width, width, 1, width)
     room[0] = ZERO  # numba lets go of an array after its last use, not of its address
 
 
@@ -313,6 +367,19 @@ def drop(p):
                 own[c] = own[c] * worth if bits[c] >= dropped else single(0)
 
 
+@kernel
+def blank(p):
+    """Write zeros to the rows of each copy that do not count."""
+    copies, rows, row, counts = whole(p, 2), whole(p, 3), whole(p, 4), array_at(whole(p, 5), COUNT, whole(p, 2), 1)
+    while True:
+        copy = next_tile(p)
+        if copy >= copies:
+            break
+        for r in range(copy * rows + counts[copy, 0], (copy + 1) * rows):
+            own = array_at(whole(p, 6) + r * row, LOW, 1, row // 2)[0]
+            own[:] = LOW
+
+
 NORM_FORWARD = {torch.float32: norm_forward_whole, torch.bfloat16: norm_forward_low}
 NORM_BACKWARD = {torch.float32: norm_backward_whole, torch.bfloat16: norm_backward_low}
 GELU_FORWARD = {torch.float32: gelu_forward_whole, torch.bfloat16: gelu_forward_low}
@@ -394,6 +461,21 @@ def _shape(x, counts):
     copies, rows, width = x.shape
     per_copy = -(-rows // TILE)
     return copies * per_copy, (copies, rows, width, per_copy, counted(copies, rows, counts).data_ptr())
+
+
+def blank_(x, counts) -> None:
+    """Write zeros to the rows of x [S, N, W], fp32 or bf16, behind the `counts` of each copy."""
+    copies, rows, width = x.shape
+    if rows:
+        launch(
+            blank,
+            copies,
+            copies,
+            rows,
+            width * x.element_size(),
+            counted(copies, rows, counts).data_ptr(),
+            x.data_ptr(),
+        )
 
 
 def counted(copies: int, rows: int, counts=None) -> torch.Tensor:

@@ -123,9 +123,9 @@ def sums(p):
 
 @compiled
 def _both(p, low):
-    """What `loss_and_gradient` asks for."""
+    """What `loss_and_gradient_` asks for."""
     rows, width, logits, targets = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
-    losses, shares, gradients, per_copy = whole(p, 6), whole(p, 7), whole(p, 8), whole(p, 9)
+    losses, shares, per_copy = whole(p, 6), whole(p, 7), whole(p, 8)
     step, even = width * (2 if low else 4), width - width % LANES
     room = np.empty(even + LANES, np.float32)
     powers = room.ctypes.data
@@ -134,20 +134,20 @@ def _both(p, low):
         if tile >= whole(p, TILES):
             break
         for r in range(tile * TILE, min(rows, (tile + 1) * TILE)):
-            own, to = logits + r * step, gradients + r * step
+            own = logits + r * step
             target, share = number_of(targets, r), number(shares, r // per_copy)
             if target < 0:
                 put(losses, r, WHOLE)
                 for c in range(0, even, LANES):
                     if low:
-                        store_low(to, c, filled(WHOLE))
+                        store_low(own, c, filled(WHOLE))
                     else:
-                        store(to, c, filled(WHOLE))
+                        store(own, c, filled(WHOLE))
                 for c in range(even, width):
                     if low:
-                        put_low(to, c, WHOLE)
+                        put_low(own, c, WHOLE)
                     else:
-                        put(to, c, WHOLE)
+                        put(own, c, WHOLE)
                 continue
             top = _top(own, width, low)
             sums = filled(WHOLE)
@@ -167,18 +167,18 @@ def _both(p, low):
             for c in range(0, even, LANES):
                 value = multiply(load(powers, c), of_all)
                 if low:
-                    store_low(to, c, value)
+                    store_low(own, c, value)
                 else:
-                    store(to, c, value)
+                    store(own, c, value)
             for c in range(even, width):
                 if low:
-                    put_low(to, c, of_all * number(powers, c))
+                    put_low(own, c, of_all * number(powers, c))
                 else:
-                    put(to, c, of_all * number(powers, c))
+                    put(own, c, of_all * number(powers, c))
             if low:
-                put_low(to, target, answer)
+                put_low(own, target, answer)
             else:
-                put(to, target, answer)
+                put(own, target, answer)
     room[0] = WHOLE  # numba lets go of an array after its last use, not of its address
 
 
@@ -233,12 +233,12 @@ def cross_entropy_backward(given, logits, targets, logs):
     return found
 
 
-def loss_and_gradient(logits, targets, shares):
-    """The sums [S] of the cross-entropies of logits [S, N, V], and the gradient of shares [S] of them, in one go; of
-    rows whose target [S, N] is negative both are 0. Sums are in the order of rows."""
+def loss_and_gradient_(logits, targets, shares):
+    """The sums [S] of the cross-entropies of logits [S, N, V], which become the gradient of shares [S] of them, in one
+    go; of rows whose target [S, N] is negative both are 0. Sums are in the order of rows."""
     copies, rows, width = logits.shape
-    losses, found, summed = torch.empty(copies * rows), torch.empty_like(logits), torch.empty(copies)
-    where = logits.data_ptr(), targets.data_ptr(), losses.data_ptr(), shares.data_ptr(), found.data_ptr()
+    losses, summed = torch.empty(copies * rows), torch.empty(copies)
+    where = logits.data_ptr(), targets.data_ptr(), losses.data_ptr(), shares.data_ptr()
     launch(BOTH[logits.dtype], -(-copies * rows // TILE), copies * rows, width, *where, max(rows, 1))
     launch(sums, copies, rows, losses.data_ptr(), summed.data_ptr())
-    return summed, found
+    return summed

@@ -41,7 +41,7 @@ class Row:
         self.values, self.gradient, self.mean, self.square = (
             getattr(parameters, name)[row, : sum(sizes)] for name in ("values", "gradient", "mean", "square")
         )
-        self.updates = parameters.updates
+        self.parameters, self.updates = parameters, parameters.updates
         ends = itertools.pairwise(itertools.accumulate(sizes, initial=0))
         places = {name: slice(*place) for name, place in zip(parameters.shapes, ends, strict=True)}
         self.places = [places[name] for name, _ in model.named_parameters()]
@@ -62,6 +62,7 @@ class Row:
             for place, part in zip(self.places, state[name].split(sizes), strict=True):
                 vector[place] = part
         self.updates.copy_(state["updates"])
+        self.parameters.current = False
 
 
 class Stack:
@@ -176,7 +177,7 @@ class Stack:
         how = self.learners[0].config.optimiser
         settings = {"kind": how.kind, "betas": how.betas, "eps": how.eps, "momentum": how.momentum}
         norms = self.parameters.step(rows[0]["lr"], how.weight_decay, how.clip, **settings)
-        for row, norm in zip(rows, norms[:, 0].tolist(), strict=True):
+        for row, norm in zip(rows, norms.tolist(), strict=True):
             row["grad_norm"] = norm
 
 
@@ -203,7 +204,7 @@ def learner_of(run: Run, ranks: Ranks | None = None) -> Learner:
 
 def _plain(learners, whole, logits, _):
     """Sums of losses of every run, [2] each, and the gradients of their means by the logits, without autograd."""
-    from masklab.kernels.token_loss import loss_and_gradient
+    from masklab.kernels.token_loss import loss_and_gradient_
 
     targets, weight = torch.full(logits.shape[:2], -1), learners[0].terms.plain
     for own, each in zip(targets, whole, strict=True):
@@ -212,10 +213,10 @@ def _plain(learners, whole, logits, _):
     known = sum(len(each.micro[0].targets) for each in whole)
     if known and (int((targets >= 0).sum()) < known or int(targets.max()) >= logits.shape[2]):
         raise IndexError(f"targets must lie in 0 .. {logits.shape[2] - 1}")
-    sums, found = loss_and_gradient(logits, targets, torch.tensor([weight / each.divisor for each in whole]))
+    sums = loss_and_gradient_(logits, targets, torch.tensor([weight / each.divisor for each in whole]))
     sums = sums.double()[:, None].expand(-1, 2).clone()
     sums[:, 0] *= weight
-    return list(sums), found, None
+    return list(sums), logits, None
 
 
 def _general(learners, whole, logits, latent):

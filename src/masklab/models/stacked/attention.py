@@ -37,8 +37,9 @@ class Attention:
         """Rows `part` of every head's weights and biases, [S, c, H] and [S, c]."""
         return self.read[:, :, part].flatten(1, 2), self.bias[:, :, part].flatten(1, 2)
 
-    def part_backward(self, g, part, x, rows=None):
-        """Gradient of x, given that of its product with the rows `part`, [S, N, c]; writes those of the rows."""
+    def part_backward(self, g, part, x, rows=None, into=None):
+        """Gradient of x, added to `into` where that is given, from that of its product with the rows `part`, [S, N, c];
+        writes those of the rows."""
         weight = self.read[:, :, part].flatten(1, 2)
         whole = part == slice(None)
         weight_gradient = self.weight_gradient.flatten(1, 2) if whole else torch.empty(weight.shape)
@@ -47,7 +48,7 @@ class Attention:
         if not whole:
             self.weight_gradient[:, :, part] = weight_gradient.unflatten(1, (self.heads, -1))
             self.bias_gradient[:, :, part] = bias_gradient.unflatten(1, (self.heads, -1))
-        return input_gradient(g, weight, rows)
+        return input_gradient(g, weight, rows, into)
 
 
 class AbsoluteAttention(Attention):
@@ -78,7 +79,7 @@ class AbsoluteAttention(Attention):
         if relative is not None:
             relative.gradient.add_(dbias)
         part, own, rows = parts[-1]
-        dx += self.part_backward(gradients[-1], part, own, rows)
+        self.part_backward(gradients[-1], part, own, rows, dx)
         if chosen is not None:
             part, own, rows = parts[0]
             chosen.add(dx, self.part_backward(gradients[0], part, own, rows))
@@ -104,19 +105,20 @@ class GridAttention(Attention):
     def project_backward(self, dq, dk, dv, x, dx, shape, chosen=None):
         """Write the projection's gradients and add that of x to dx."""
         if chosen is None:
-            dx += self._products_backward((dq, dk, dv), slice(None), x, shape)
+            self._products_backward((dq, dk, dv), slice(None), x, shape, dx)
             return
         asked = self._products_backward((dq,), slice(self.width), self.asked_rows, shape)
-        dx += self._products_backward((dk, dv), slice(self.width, None), x, shape)
+        self._products_backward((dk, dv), slice(self.width, None), x, shape, dx)
         dx.view(-1, dx.shape[2]).index_add_(0, chosen.slots, asked.flatten(0, 1))
 
-    def _products_backward(self, gradients, part, x, shape):
-        """Gradient of x; gradients: of queries, keys, values, as many as `part` has, [S n B, L, d] each."""
+    def _products_backward(self, gradients, part, x, shape, into=None):
+        """Gradient of x, added to `into` where that is given; gradients: of queries, keys, values, as many as `part`
+        has, [S n B, L, d] each."""
         rows = gradients[0].shape[1] * shape[1]
         g = x.new_empty(len(x), rows, self.heads, len(gradients), self.width)
         for number, each in enumerate(gradients):
             g[:, :, :, number] = each.reshape(len(x), self.heads, rows, self.width).transpose(1, 2)
-        return self.part_backward(shape.pack(g.flatten(2)), part, x)
+        return self.part_backward(shape.pack(g.flatten(2)), part, x, None, into)
 
     def scores_backward(self, g, q, k, v, weights, kept, keep):
         """Gradients of the scores, and by way of q . k of queries and keys, and of values, from that of the context."""

@@ -7,6 +7,7 @@ import itertools
 
 import torch
 
+from masklab.kernels.embed import embed, embed_backward
 from masklab.kernels.rowwise import add_norm, add_norm_backward, drop_, gelu, gelu_backward_
 from masklab.models.stacked.attention import AbsoluteAttention
 from masklab.models.stacked.bias import Bias
@@ -61,17 +62,16 @@ class StackedEncoder:
         self.shape = grid
         keep = itertools.repeat(None) if keep is None else iter(keep)
         values, width = self.parameters.values, self.parameters.width
+        (least, most), known = torch.aminmax(ids), self.parameters.shapes[f"{self.prefix}embeddings.word"][0]
+        if least < 0 or most >= known:
+            raise IndexError(f"ids must lie in 0 .. {known - 1}")
         self.rows = grid.rows(ids, torch.arange(copies) * (values.shape[1] // width))
-        x = values.view(-1, width).index_select(0, self.rows).view(copies, -1, width)
-        self.relative = None
+        places = self.relative = None
+        self.columns = grid.columns if self.config.has_absolute else None
         if self.config.has_absolute:
-            places = self.parameters[f"{self.prefix}embeddings.position"][:, :length]
+            places = self.parameters[f"{self.prefix}embeddings.position"]
             places = places + self.parameters[self._segment] if self._segment else places
-            if grid.places is None:
-                x.view(*grid, width).add_(places[:, None])
-            else:
-                for own, table, columns in zip(x, places, grid.columns.view(copies, -1), strict=True):
-                    own.add_(table.index_select(0, columns))
+        x = embed(values.view(-1, width), self.rows, places, self.columns, (copies, grid.width, length))
         if self.config.positions in RELATIVE:
             kind, name = RELATIVE[self.config.positions], f"{self.prefix}relative"
             self.relative = kind(self.parameters, name, length, self.config)
@@ -103,23 +103,15 @@ class StackedEncoder:
         g = g.float()
         g = g if self.kept is None else drop_(g, self.kept, grid.counts)
         g = g if self.norm is None else self.norm.backward(g)[0]
-        copies, size, length = grid
         if self.relative is not None:
             self.relative.write()
-        if self.config.has_absolute:
-            position = self.parameters.gradient_of(f"{self.prefix}embeddings.position")
-            if grid.places is None:
-                torch.sum(g.view(copies, size, length, -1), 1, out=position[:, :length])
-                position[:, length:].zero_()
-            else:
-                position.zero_()
-                for own, given, columns in zip(position, g, grid.columns.view(copies, -1), strict=True):
-                    own.index_add_(0, columns, given)
-            if self._segment:
-                torch.sum(position, 1, keepdim=True, out=self.parameters.gradient_of(self._segment))
         if not add:
             self.parameters.gradient_of(f"{self.prefix}embeddings.word").zero_()
-        self.parameters.gradient.view(-1, self.parameters.width).index_add_(0, self.rows, g.flatten(0, 1))
+        absolute, tables = self.config.has_absolute, self.parameters.gradient.view(-1, self.parameters.width)
+        position = self.parameters.gradient_of(f"{self.prefix}embeddings.position") if absolute else None
+        embed_backward(g.contiguous(), tables, self.rows, position, self.columns, grid[2])
+        if self._segment:
+            torch.sum(position, 1, keepdim=True, out=self.parameters.gradient_of(self._segment))
 
     @property
     def _segment(self) -> str | None:

@@ -75,8 +75,9 @@ class Grid(tuple):
 
     @property
     def columns(self):
-        """Of packed tokens: the position of each in its row, 0 where there is no token, [S P]."""
-        return self._spread(self._column)
+        """Of packed tokens: the position of each in its row, 0 where there is no token, [S P]; None in a grid, whose
+        positions are those of its places."""
+        return None if self.places is None else self._spread(self._column)
 
     def _spread(self, values):
         found = torch.zeros(self[0] * self.places, dtype=torch.int64)

@@ -77,7 +77,7 @@ class StackedMaskedLM:
         g = input_gradient(g, self.parameters.read(self.table), rows)
         if g_latent is not None:
             affine_gradients(g_latent, read, *self.parameters.gradient_pair("latent"), rows)
-            g += input_gradient(g_latent, self.parameters.read("latent.weight"), rows)
+            g = input_gradient(g_latent, self.parameters.read("latent.weight"), rows, g)
         elif "latent.weight" in self.parameters.shapes:
             for part in self.parameters.gradient_pair("latent"):
                 part.zero_()

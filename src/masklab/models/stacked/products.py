@@ -21,10 +21,8 @@ from masklab.kernels import matmul
 from masklab.kernels.processor import faster_compiled
 from masklab.kernels.rowwise import counted
 from masklab.models.linear import ROWS
-from masklab.models.products import onednn, prefers_onednn
 from masklab.optim.low import DTYPE
 
-SMALLEST = 2**12  # multiplications above which torch lets oneDNN have a product
 _inside_low = False
 
 
@@ -59,18 +57,19 @@ def affine(x, weight, bias=None, rows=None):
     return _ended(y, rows)
 
 
-def input_gradient(g, weight, rows=None):
-    """g [S, N, M], weight [S, M, K] -> gradient of `affine`'s x, [S, N, K]."""
-    y = g.new_empty(*g.shape[:2], weight.shape[2])
+def input_gradient(g, weight, rows=None, into=None):
+    """g [S, N, M], weight [S, M, K] -> gradient of `affine`'s x, [S, N, K], or `into` with it added."""
+    y = g.new_empty(*g.shape[:2], weight.shape[2]) if into is None or not compiled(g) else into
     if compiled(g):
         g, weight = _factors(g, weight)
         if g.dtype == DTYPE and g.shape[2] % 2:
             g, weight = F.pad(g, (0, 1)), F.pad(weight, (0, 0, 0, 1))
-        matmul.times(g, weight, y, counted(*g.shape[:2], rows), False)
+        matmul.times(g, weight, y, counted(*g.shape[:2], rows), False, more=into is not None)
         return y
     for copies, count in _runs(rows, g):
         _product(_of(g, copies, count), weight[copies], _of(y, copies, count))
-    return _ended(y, rows)
+    y = _ended(y, rows)
+    return y if into is None else into.add_(y)
 
 
 def row_count(count: int) -> int:
@@ -135,8 +134,7 @@ def _gradients(g, x, weight_gradient, bias_gradient):
         for into, own, read in zip(weight_gradient, _rounded(g), _rounded(x), strict=True):
             into.copy_(own.t() @ read)
     else:
-        with _library(x, g.shape[2]):
-            torch.bmm(g.mT, x, out=weight_gradient)
+        torch.bmm(g.mT, x, out=weight_gradient)
     if bias_gradient is not None:
         torch.sum(g, 1, dtype=bias_gradient.dtype, out=bias_gradient)
 
@@ -154,11 +152,10 @@ def _affine(x, weight, bias, y):
         if bias is not None:
             y.add_(bias[:, None])
         return
-    with _library(x, weight.shape[1]):
-        if bias is None:
-            torch.bmm(x, weight.mT, out=y)
-        else:
-            torch.baddbmm(bias[:, None], x, weight.mT, out=y)
+    if bias is None:
+        torch.bmm(x, weight.mT, out=y)
+    else:
+        torch.baddbmm(bias[:, None], x, weight.mT, out=y)
 
 
 def _product(g, weight, y):
@@ -169,8 +166,7 @@ def _product(g, weight, y):
     if _inside_low:
         _low_product(g, weight, y)
         return
-    with _library(g, weight.shape[2]):
-        torch.bmm(g, weight, out=y)
+    torch.bmm(g, weight, out=y)
 
 
 def _low_product(x, weight, y):
@@ -186,9 +182,3 @@ def _rounded(x):
     y[:, :rows] = x
     y[:, rows:] = 0
     return y
-
-
-def _library(x, outer: int):
-    """oneDNN compiles a kernel for every number of rows: it is given multiples of `ROWS` only."""
-    fits = x.shape[1] % ROWS == 0 and x.shape[1] * x.shape[2] * outer > SMALLEST
-    return onednn() if fits and prefers_onednn() else contextlib.nullcontext()
