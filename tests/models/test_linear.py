@@ -1,25 +1,25 @@
-"""Linear maps by oneDNN, or by MKL, against torch's own."""
+"""Linear maps by each of those who make them, against torch's own."""
 
 import pytest
 import torch
 from torch.nn import functional as F
 
-from masklab.models import products
+from masklab.kernels.processor import faster_compiled
 from masklab.models.linear import CpuLinear, Linear, linear
 from masklab.optim import direct
 
 
-@pytest.fixture
-def by_onednn(monkeypatch):
-    """oneDNN is taken, whatever the processor prefers; not where it rounds to bf16 (AMX): there MKL is tested."""
-    exact = products.onednn_is_exact()
-    monkeypatch.setattr("masklab.models.products.prefers_onednn", lambda: exact)
-    return exact
+@pytest.fixture(params=["MaskLab", "a library"])
+def made_by(request, monkeypatch):
+    """Who makes products, whatever the processor prefers."""
+    if request.param == "MaskLab" and not faster_compiled(torch.float32):
+        pytest.skip("libraries make products here")
+    monkeypatch.setattr("masklab.models.linear.faster_compiled", lambda _: request.param == "MaskLab")
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8), (1, 256, 8), (37, 256, 65), (64, 256, 65), (240, 64, 5000)])
 @pytest.mark.parametrize("biased", [True, False])
-def test_values_and_gradients(shape, biased, by_onednn):
+def test_values_and_gradients(shape, biased, made_by):
     n, k, m = shape
     torch.manual_seed(1)
     inputs = [torch.randn(n, k), torch.randn(m, k), torch.randn(m) if biased else None]
@@ -36,20 +36,7 @@ def test_values_and_gradients(shape, biased, by_onednn):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-3)
 
 
-@pytest.mark.parametrize("shape", [(3, 256, 65), (37, 256, 65), (240, 64, 5000)])
-def test_onednn_is_given_multiples_of_32_rows(shape, by_onednn):
-    if not by_onednn:
-        pytest.skip("no oneDNN, or one that rounds to bf16")
-    n, k, m = shape
-    x, weight = torch.randn(n, k), torch.randn(m, k)
-    with torch.profiler.profile(record_shapes=True) as profile:
-        CpuLinear.apply(x, weight, None)
-    rows = [e.input_shapes[0][0] for e in profile.events() if e.name == "mkldnn::_linear_pointwise"]
-    assert all(count % 32 == 0 for count in rows)
-    assert len(rows) == (n >= 32)
-
-
-def test_the_gradient_of_a_marked_weight_is_added_to_what_is_there(by_onednn):
+def test_the_gradient_of_a_marked_weight_is_added_to_what_is_there(made_by):
     torch.manual_seed(1)
     x, weight = torch.randn(75, 40), torch.nn.Parameter(torch.randn(30, 40))
     weight.grad = torch.ones_like(weight)
@@ -59,7 +46,7 @@ def test_the_gradient_of_a_marked_weight_is_added_to_what_is_there(by_onednn):
     torch.testing.assert_close(weight.grad, 1 + gradient.t() @ x, rtol=1e-5, atol=1e-4)
 
 
-def test_second_derivative(by_onednn):
+def test_second_derivative(made_by):
     torch.manual_seed(1)
     x, weight = torch.randn(6, 5, requires_grad=True), torch.randn(4, 5, requires_grad=True)
     found = []
@@ -67,6 +54,23 @@ def test_second_derivative(by_onednn):
         (first,) = torch.autograd.grad(function(x, weight, None).pow(3).sum(), x, create_graph=True)
         found.append(torch.autograd.grad(first.pow(2).sum(), weight)[0])
     torch.testing.assert_close(*found, rtol=1e-4, atol=1e-3)
+
+
+def test_numbers_that_do_not_lie_one_after_the_other(made_by):
+    """A slice, a transpose, and a gradient that is one number for all."""
+    torch.manual_seed(1)
+    x, weight, bias = torch.randn(50, 64)[:, 3:43], torch.randn(40, 30).t(), torch.randn(60)[::2]
+    leaves = [each.detach().requires_grad_() for each in (x, weight, bias)]
+    found, wanted = CpuLinear.apply(*leaves), F.linear(*leaves)
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-4)
+    for ours, theirs in zip(*(torch.autograd.grad(y.sum(), leaves) for y in (found, wanted)), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-4)
+
+
+def test_tensors_that_stand_for_others_are_left_to_torch(made_by):
+    with torch._subclasses.fake_tensor.FakeTensorMode():
+        x, weight = torch.randn(40, 8), torch.randn(5, 8)
+        assert linear(x, weight).shape == (40, 5)
 
 
 def test_other_inputs_go_to_torch():

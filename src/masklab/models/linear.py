@@ -1,12 +1,12 @@
-"""Linear maps that are fast on CPUs: by the faster library, in fp32 or bf16, gradients added where they are read.
+"""Linear maps that are fast on CPUs: in fp32 or bf16, gradients added where they are read.
 
-A product x W' and its two gradients are three shapes; each is made by the library that is ahead on this processor
-(`products`), from the tensors as they lie: nothing is transposed in memory. oneDNN compiles a kernel for every number
-of rows that it meets, which costs as much as the product of a small model; so it is given multiples of `ROWS` only,
-and the few rows that remain go to MKL.
+A product x W' and its two gradients are made by `kernels.matmul` where that is ahead, else by torch's library, from the
+tensors as they lie: nothing is transposed in memory.
 
 Under bf16 (`optim.low`) x is rounded, weights are read from their bf16 copy where they have one, and every sum of
-products is formed in fp32; the gradient of a weight is rounded once, and added to an fp32 one.
+products is formed in fp32; the gradient of a weight is rounded once, and added to an fp32 one. oneDNN, which makes
+these products, compiles a kernel for every number of rows that it meets, which costs as much as the product of a small
+model; so it is given multiples of `ROWS` only.
 """
 
 import torch
@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from masklab.inside_torch import has_onednn_linear, onednn_linear
-from masklab.models import products
+from masklab.kernels.processor import faster_compiled
 from masklab.optim import direct, low
 
 ROWS = 32
@@ -30,48 +30,51 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
         return F.linear(x, weight, bias) if copy is None else LowLinear.apply(x, weight, bias, copy)
     if x.dtype != torch.float32:
         return F.linear(x, weight, bias)
-    if not products.prefers_onednn() and not direct.is_direct(weight):
+    if not _compiled(x) and not direct.is_direct(weight):
         return F.linear(x, weight, bias)
     return CpuLinear.apply(x, weight, bias)
 
 
+def _compiled(*given) -> bool:
+    """Whether `kernels.matmul` makes products of these; not of tensors that stand for others, such as fake ones."""
+    return faster_compiled(torch.float32) and all(type(each) in (torch.Tensor, nn.Parameter) for each in given)
+
+
+def _times(x, weight, turned: bool, bias=None):
+    """x [N, K] times weight, [M, K] (`turned`) or [K, M], + bias."""
+    from masklab.kernels import matmul  # numba, which it is compiled by, takes half a second
+    from masklab.kernels.rowwise import counted
+
+    x, weight = (each if each.stride(1) == 1 else each.contiguous() for each in (x, weight))
+    y = x.new_empty(1, len(x), weight.shape[0 if turned else 1])
+    bias = None if bias is None else bias.contiguous()[None]
+    matmul.times(x[None], weight[None], y, counted(1, len(x)), turned, bias)
+    return y[0]
+
+
 def _product(x, weight, bias):
-    if not products.prefers_onednn():
-        return F.linear(x, weight, bias)
-    rows, rest = len(x), len(x) % ROWS
-    if rest and len(weight) > x.shape[1]:  # x is the narrower one: copy it
-        return onednn_linear(F.pad(x, (0, 0, 0, ROWS - rest)), weight, bias)[:rows]
-    if rest:
-        parts = [F.linear(x[rows - rest :], weight, bias)]
-        return torch.cat([onednn_linear(x[: rows - rest], weight, bias), *parts] if rows > rest else parts)
-    return onednn_linear(x, weight, bias)
+    return _times(x, weight, True, bias) if _compiled(x, weight) else F.linear(x, weight, bias)
 
 
 def _back(gradient, weight):
     """gradient [N, M] weight [M, K]: the gradient of the input, [N, K]."""
-    many = len(gradient) // ROWS * ROWS
-    if not many or not products.prefers_onednn():
-        return gradient @ weight
-    back = gradient.new_empty(len(gradient), weight.shape[1])
-    with products.onednn():
-        torch.mm(gradient[:many], weight, out=back[:many])
-    if many < len(gradient):
-        torch.mm(gradient[many:], weight, out=back[many:])
-    return back
+    return _times(gradient, weight, False) if _compiled(gradient, weight) else gradient @ weight
 
 
 def _add_weight_gradient(into, gradient, x) -> None:
     """into [M, K] += gradient' [M, N] x [N, K]."""
-    many = len(x) // ROWS * ROWS if products.prefers_onednn() else 0
-    if many:
-        with products.onednn():
-            into.addmm_(gradient[:many].t(), x[:many])
-    if many < len(x):
-        into.addmm_(gradient[many:].t(), x[many:])
+    if not _compiled(gradient, x):
+        into.addmm_(gradient.t(), x)
+        return
+    from masklab.kernels import matmul
+    from masklab.kernels.rowwise import counted
+
+    gradient, x = (each if each.stride(1) == 1 else each.contiguous() for each in (gradient, x))
+    matmul.gradient(gradient[None], x[None], into[None], counted(1, len(x)), more=True)
 
 
 class CpuLinear(torch.autograd.Function):
-    """`linear` by either library; twice differentiable. Gradients of marked weights go where `direct` says."""
+    """`linear` by whatever is fastest; twice differentiable. Gradients of marked weights go where `direct` says."""
 
     @staticmethod
     def forward(ctx, x, weight, bias):
@@ -92,7 +95,7 @@ class CpuLinear(torch.autograd.Function):
         elif for_weight:
             into = direct.target(weight)
             if into is None:
-                into = weight_gradient = torch.zeros_like(weight)
+                into = weight_gradient = weight.new_zeros(weight.shape)
             _add_weight_gradient(into, gradient, x)
         return back, weight_gradient, gradient.sum(0) if ctx.biased and for_bias else None
 

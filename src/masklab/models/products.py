@@ -1,20 +1,21 @@
-"""Which library multiplies fp32 matrices on a CPU.
+"""Who multiplies fp32 matrices on a CPU, and in which precision a run computes.
 
-torch has two, MKL and oneDNN, and multiplies fp32 matrices with MKL alone. On AMD's processors with AVX-512 oneDNN is
-twice as fast: measured over the products of encoders of 64 to 768 units, batched ones of attention included, it was
-ahead in every one above some 100,000 multiplications, so that a rule does what a table of measurements would. torch
-hands fp32 products to oneDNN only where those may be rounded to bf16 inside. A processor without units for that
-computes them in fp32 all the same; whether this one does is tried, with numbers that bf16 does not hold, before it is
-relied on. The choice depends on the processor alone: the same machine gives the same numbers.
+Products with weights are made by `kernels.matmul` where that is ahead (`kernels.processor`), else by torch's library;
+batched ones, of attention, by the faster of torch's two (`batched`). Those are MKL, with which torch multiplies fp32
+matrices, and oneDNN, which is twice as fast on AMD's processors with AVX-512: it was ahead in every product of
+attention, of encoders of 64 to 768 units, above some 100,000 multiplications, so that a rule does what a table of
+measurements would. torch hands fp32 products to oneDNN only where those may be rounded to bf16 inside. A processor
+without units for that computes them in fp32 all the same; whether this one does is tried, with numbers that bf16 does
+not hold, before it is relied on. The choice depends on the processor alone: the same machine gives the same numbers.
 """
 
-import contextlib
 import functools
 from pathlib import Path
 
 import torch
 
 from masklab import inside_torch
+from masklab.kernels.processor import faster_compiled
 
 
 @functools.cache
@@ -45,8 +46,8 @@ def onednn_is_exact() -> bool:
 
 
 def library() -> str:
-    """The library of fp32 products of a weight on this machine's CPU, by name: stands in the manifest of a run."""
-    return "oneDNN" if prefers_onednn() else "MKL" if torch.backends.mkl.is_available() else "BLAS"
+    """Who makes fp32 products of a weight on this machine's CPU, by name: stands in the manifest of a run."""
+    return "MaskLab" if faster_compiled(torch.float32) else "MKL" if torch.backends.mkl.is_available() else "BLAS"
 
 
 def has_bf16() -> bool:
@@ -75,8 +76,3 @@ class onednn:
 
     def __exit__(self, *_):
         torch.backends.mkldnn.matmul.fp32_precision = self.before
-
-
-def fastest():
-    """Context in which fp32 products on CPUs are made by the faster library. Gradients must be computed inside too."""
-    return onednn() if prefers_onednn() else contextlib.nullcontext()

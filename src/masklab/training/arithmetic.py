@@ -12,11 +12,9 @@ import torch
 
 from masklab.files import fingerprint, read_json, write_json
 from masklab.jobs import saved
-from masklab.kernels.processor import faster_compiled
 from masklab.models import products
 from masklab.training.record import Record
 from masklab.training.run import Run
-from masklab.training.side_by_side import by_hand
 
 log = logging.getLogger("masklab")
 
@@ -35,14 +33,7 @@ def settle(run: Run, device: torch.device) -> dict[str, str]:
         precision = kept["precision"] if kept.get("run") == _made_of(run) else None
     if precision is None:
         precision = products.precision(run.model.precision, run.encoder, device, NARROWEST)
-    return {"precision": precision, "products": _products(run, device)}
-
-
-def _products(run: Run, device: torch.device) -> str:
-    if device.type != "cpu":
-        return "cuBLAS"
-    compiled = faster_compiled(torch.float32) and by_hand(run.model, run.encoder, run.objective)
-    return "MaskLab" if compiled else products.library()
+    return {"precision": precision, "products": products.library() if device.type == "cpu" else "cuBLAS"}
 
 
 def keep(run: Run, settled: dict[str, str]) -> None:
