@@ -144,6 +144,7 @@ def _plain_adamw_(values, gradient, mean, square, updates, lr, beta1, beta2, wei
     values.mul_(1 - lr * weight_decay)
     mean.lerp_(gradient, 1 - beta1)
     square.mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
+    updates = updates.double()  # 1 - beta2 has few digits left in fp32
     scale = (square / (1 - beta2**updates)).sqrt_().add_(eps)
     values.sub_(mean / (1 - beta1**updates) / scale * lr)
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from transformers import get_constant_schedule_with_warmup, get_linear_schedule_with_warmup
 
+from masklab import inside_torch
 from masklab.config.schema import Optimiser
 from masklab.optim import flat as flat_module
 from masklab.optim.flat import FlatParameters, rate_at, warm_updates
@@ -31,12 +32,14 @@ def test_warm_up_of_no_steps():
     assert rate_at(0, 200, Optimiser(lr=1.0, warmup=0.5, warmup_steps=0)) == 1.0
 
 
+@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("kind,momentum", [("adamw", 0.0), ("sgd", 0.0), ("sgd", 0.9)])
-def test_flat_updates_equal_torch(kind, momentum):
+def test_flat_updates_equal_torch(kind, momentum, fused, monkeypatch):
     """20 clipped updates of a small network, to 1e-12 in double precision.
 
     In single precision AdamW makes a rounding of a gradient near 0 as large as its rate.
     """
+    monkeypatch.setattr(inside_torch, "has_fused_adamw", lambda: fused)
     layers = [torch.nn.Linear(5, 7), torch.nn.Tanh(), torch.nn.Linear(7, 3)]
     networks = [torch.nn.Sequential(*copy.deepcopy(layers)).double() for _ in range(2)]
     flat = FlatParameters(networks[0].parameters())
