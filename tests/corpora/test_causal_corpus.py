@@ -80,6 +80,24 @@ def test_a_killed_run_goes_on_to_the_same_weights(english, causal, tmp_path, mon
     assert not (tmp_path / "state/state.safetensors").exists()
 
 
+def test_a_last_update_that_spoils_the_weights_is_an_error(english, tmp_path, monkeypatch):
+    """Each loss is that of the weights before its update."""
+    from masklab.optim.flat import FlatParameters
+
+    step, calls = FlatParameters.step, []
+
+    def spoils(self, *args, **keys):
+        calls.append(1)
+        if len(calls) == 3:
+            self.gradient[5] = torch.inf
+        return step(self, *args, **keys)
+
+    monkeypatch.setattr(FlatParameters, "step", spoils)
+    with pytest.raises(MaskLabError, match=r"causal_models\.lm: the validation loss is nan at the end"):
+        trained(english, tmp_path, MODEL.model_copy(update={"steps": 3}))
+    assert not (tmp_path / "model").exists()
+
+
 def test_a_corpus_knows_its_law(causal, tables, tmp_path):
     """-log p(x) of the test sentences is the entropy in the facts; E[-log q(x_t)] = E[H(q)] on one word of each."""
     write_table(tables["test"], tmp_path / "t.parquet")

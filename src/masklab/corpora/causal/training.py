@@ -60,7 +60,8 @@ def train(config, name: str, seed: int, tokens, tokenizer, output, state_folder,
     unfinished run, every `save_minutes`, and is locked and cleared by this function. manifest: where the manifest is
     written, if anywhere.
 
-    MaskLabError if the loss is not a number.
+    Raises:
+        MaskLabError: a loss is not a number, that on the validation split at the end included.
     """
     train_store, meta = TokenStore(tokens, "train"), read_json(Path(tokens) / "meta.json")
     model = initial_model(config, meta["vocab_size"], meta["max_length"], seed_at(seed, name, config.seed, "init"))
@@ -92,6 +93,8 @@ def train(config, name: str, seed: int, tokens, tokenizer, output, state_folder,
             )
             progress(step + 1, config.steps, loss=loss)
         valid = validate(model.eval(), TokenStore(tokens, "valid"), device)
+        if not math.isfinite(valid):  # of the last update nothing else tells
+            raise MaskLabError(f"causal_models.{name}: the validation loss is {valid} at the end; lower optimiser.lr")
         _save(model.cpu(), tokenizer, output)
         weights = sha256(Path(output) / "model.safetensors")
         facts = {"model": name, "weights": weights, "valid_loss": valid, "config": settings, "seed": seed}
