@@ -15,7 +15,7 @@ from masklab.files import read_json
 from masklab.objectives import Term
 from masklab.tokenizers import MASK
 from masklab.training import ahead, learner, loop, numbers
-from masklab.training.ahead import DEPTH, FEW, Ahead, Few
+from masklab.training.ahead import DEPTH, Ahead
 from masklab.training.distributed import Ranks
 from masklab.training.interruption import Interruption
 from masklab.training.learner import Learner
@@ -197,12 +197,12 @@ def test_a_process_hides_its_own_rows_as_if_all_were_there(encoder, masking, eng
     objective = Objective(mae={"reset": True, "delta": 0.4}) if encoder else Objective(mlm=1)
     keys = {"masking": Masking(**masking), "objective": objective, "micro_batch": 6, "batch_size": 32}
     run = make_run(english, tiny_encoder.model_copy(update=encoder), tmp_path, **keys)
-    whole = Learner(run).draw(3)
+    whole = Learner(run).step(3)
     size, read = 7, []
     for rank in range(size):
         part = Learner(run, Ranks(rank, size))
         part.train_store.batch = watched(part.train_store.batch, read)
-        step = part.draw(3)
+        step = part.step(3)
         assert (step.masked, step.tokens) == (whole.masked, whole.tokens)
         assert step.numbers == ([rank] if rank < 6 else [])
         for ours, theirs in zip(step.micro, whole.micro[rank : rank + 1], strict=True):
@@ -262,37 +262,3 @@ def test_processes_on_gpus_agree_late_and_at_one_step(monkeypatch):
 def test_where_batches_are_drawn_ahead():
     assert ahead.pays(torch.device("cuda")) and numbers.lateness(torch.device("cuda")) == numbers.LATE
     assert numbers.lateness(torch.device("cpu")) == 0
-
-
-def test_small_batches_are_drawn_a_few_at_a_time():
-    """Any step may be asked for, and once more; what is wrong with a later one is said when its turn has come."""
-    drawn = []
-
-    def draw(step):
-        drawn.append(step)
-        if step == 5 and drawn.count(5) < 3:
-            raise MaskLabError("step 5")
-        return f"batch {step}"
-
-    few = Few(draw, 12)
-    assert [few.take(step) for step in (0, 1, 4, 4)] == ["batch 0", "batch 1", "batch 4", "batch 4"]
-    assert drawn == [0, 1, 2, 3, 4, 5] and FEW == 8
-    with pytest.raises(MaskLabError, match="step 5"):
-        few.take(5)
-    assert few.take(5) == "batch 5" and drawn[6:] == [5, *range(5, 12)]
-    assert few.take(2) == "batch 2" and few.take(9) == "batch 9"
-
-
-@pytest.mark.parametrize("objective", [{"mlm": 1}, {"mae": {"reset": True}}], ids=["mlm", "mae"])
-def test_a_step_is_the_same_by_whomever_it_is_drawn(objective, english, tiny_encoder, tmp_path):
-    encoder = tiny_encoder.model_copy(update={"decoder": Decoder(layers=1)} if "mae" in objective else {})
-    run = make_run(english, encoder, tmp_path, objective=Objective(**objective), steps=20)
-    one, other = Learner(run), Learner(run)
-    for step in (0, 1, 7, 8, 19, 3):
-        for ours, theirs in zip(one.step(step).micro, other.draw(step).micro, strict=True):
-            for each in dataclasses.fields(ours):
-                found, wanted = getattr(ours, each.name), getattr(theirs, each.name)
-                if each.name == "extra":
-                    assert found.keys() == wanted.keys() and all(np.array_equal(found[k], wanted[k]) for k in wanted)
-                else:
-                    assert found.shape == wanted.shape and (found == wanted).all()

@@ -1,4 +1,4 @@
-"""Batches drawn ahead of the updates that need them: by a thread of its own, or a few at a time.
+"""Batches drawn ahead of the updates that need them, by a thread of its own.
 
 What a step reads and hides has an address (`masklab.rng`), so it does not matter who draws it, or when: weights are
 those of a run that draws each batch when it needs it.
@@ -10,8 +10,6 @@ import threading
 import torch
 
 DEPTH = 3  # batches that wait at most
-FEW = 8  # batches drawn at a time
-SMALL = 2**14  # tokens of a batch up to which they are
 
 
 def pays(device: torch.device) -> bool:
@@ -63,22 +61,3 @@ class Ahead:
         self.closed = True
         self.free.release()
         self.thread.join()
-
-
-class Few:
-    """The same, a few steps at a time where there is no thread: the code that draws a small batch takes most of its
-    time to get back into a processor's caches, from which each update drives it."""
-
-    def __init__(self, draw, last: int):
-        self.draw, self.last, self.drawn = draw, last, {}
-
-    def take(self, step: int):
-        """What was drawn for `step`, any one."""
-        if step not in self.drawn:
-            self.drawn = {step: self.draw(step)}
-            for later in range(step + 1, min(step + FEW, self.last)):
-                try:
-                    self.drawn[later] = self.draw(later)
-                except Exception:  # it is raised when its step is asked for
-                    break
-        return self.drawn[step]

@@ -19,7 +19,7 @@ from masklab.objectives.terms import Terms
 from masklab.optim import flat as optim
 from masklab.rng import generator, seed_at
 from masklab.tokens import TokenStore
-from masklab.training.ahead import SMALL, Ahead, Few, pays
+from masklab.training.ahead import Ahead, pays
 from masklab.training.arithmetic import settle
 from masklab.training.compiled import compiled
 from masklab.training.distributed import Ranks
@@ -57,8 +57,7 @@ class Learner:
         self.flat = optim.FlatParameters(self.model.parameters(), direct=True, low=low)
         self.plan = self._plan() if self.config.steps else None
         self.uniform = self.terms.uniform(self.vocab_size, run.atoms)
-        self._ahead, small = None, self.config.batch_size * self.train_store.longest <= SMALL
-        self._few = Few(self.draw, self.config.steps) if small and not pays(self.device) else None
+        self._ahead = None
 
     def _plan(self):
         lengths = self.train_store.lengths
@@ -70,8 +69,7 @@ class Learner:
 
     def step(self, step: int) -> Step:
         """The micro-batches of `step` that this process works on, on the CPU."""
-        source = self._ahead or self._few
-        return self.draw(step) if source is None else source.take(step)
+        return self.draw(step) if self._ahead is None else self._ahead.take(step)
 
     def draw(self, step: int) -> Step:
         """`step`, drawn now. Its micro-batches are the same in any number of processes."""
