@@ -24,6 +24,11 @@ for reading in ("marginal", "inside", "outside"):
 x = torch.nn.functional.normalize(torch.randn(500, 32))
 dictionary = learn(x, atoms=100, penalty=0.05, iterations=5, batch_size=50)
 lasso(x, dictionary, 0.1, only=torch.arange(500) % 3 == 0)
+
+from masklab.models.stacked.masked import StackedMaskedLM
+from masklab.models.stacked.parameters import StackedParameters
+
+StackedParameters({"word": torch.ones(4, 32)}, 2, "word").step(0.1)
 """
 
 

@@ -2,8 +2,7 @@
 
 `make setup` runs `python -m masklab.compile_ahead`. Inputs as small as can be, of the types that jobs have, go
 through what is compiled for grammars, for sparse codes and for training; numba keeps the machine code beside the
-source. What is not
-covered here, or has changed since, is compiled by the first job that needs it.
+source. What is not covered here, or has changed since, is compiled by the first job that needs it.
 """
 
 import sys
@@ -42,9 +41,9 @@ def training() -> None:
     """Products of matrices and what lies between them: kernels are compiled when they are imported."""
     import torch
 
-    from masklab.kernels import attend, bits, matmul, token_loss
+    from masklab.kernels import adamw, attend, bits, embed, matmul, token_loss
 
-    del attend, matmul, token_loss
+    del adamw, attend, embed, matmul, token_loss
     bits.draw_seeded(1, torch.empty(1, dtype=torch.int64))
 
 

@@ -65,6 +65,14 @@ def test_bits_depend_on_neither_company_nor_threads(count):
         torch.set_num_threads(threads)
 
 
+def test_a_gradient_is_left_as_it_is_where_nothing_is_clipped():
+    """Even one whose square is infinite in fp32."""
+    gradient = torch.full((2, 32), 1e-3)
+    gradient[0, 5] = 1e25
+    norms, shares = clipped(gradient, None)
+    assert norms.isinf().tolist() == [True, False] and shares.tolist() == [1, 1]
+
+
 def test_a_copy_in_bf16_is_what_rounding_gives():
     values, rounded, _ = updated(draw(2, 80), [draw(2, 80, 1)], 1.0, low=True)
     assert torch.equal(rounded, values.to(torch.bfloat16))

@@ -67,6 +67,40 @@ def test_numbers_that_do_not_lie_one_after_the_other(made_by):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    "x, weight, bias",
+    [
+        ((5, 9), (6, 8), None), ((5, 7), (6, 8), None), ((4, 64), (40, 20), None), ((5, 8), (6, 8), (3,)),
+        ((5, 8), (2, 8, 8), None),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_torchs_error(made_by, x, weight, bias):
+    with pytest.raises(RuntimeError):
+        linear(torch.randn(x), torch.randn(weight), None if bias is None else torch.randn(bias))
+
+
+@pytest.mark.parametrize(
+    "x, weight, bias", [((5, 8), (6, 8), (1,)), ((5, 8), (6, 8), (5, 6)), ((5, 8), (8,), None), ((5, 8), (0, 8), None)]
+)
+def test_what_torch_spreads_is_spread(made_by, x, weight, bias):
+    torch.manual_seed(1)
+    given = [None if each is None else torch.randn(each) for each in (x, weight, bias)]
+    torch.testing.assert_close(linear(*given), F.linear(*given))
+
+
+def test_numbers_that_are_to_be_negated(made_by):
+    x, weight = torch._neg_view(torch.randn(5, 8)), torch.randn(6, 8)
+    torch.testing.assert_close(linear(x, weight), F.linear(x, weight))
+
+
+def test_what_it_gives_may_be_written_to(made_by):
+    x, weight = torch.randn(33, 16), torch.randn(64, 16).requires_grad_()
+    y = linear(x, weight)
+    y[:, 0] = -1.0
+    y.sum().backward()
+    assert not weight.grad[0].any() and weight.grad[1].any()
+
+
 def test_tensors_that_stand_for_others_are_left_to_torch(made_by):
     with torch._subclasses.fake_tensor.FakeTensorMode():
         x, weight = torch.randn(40, 8), torch.randn(5, 8)

@@ -399,6 +399,17 @@ def test_which_recipes_are_trained_by_hand():
     assert not of(Model(**plain.model_dump() | {"compile": True}))
 
 
+def test_a_row_longer_than_its_positions_is_an_error(english, tmp_path):
+    (learner,) = learners(replicates(english, tmp_path, 1, "absolute"))
+    batch = learner.draw(0).micro[0]
+    model = Stack([learner])._model([0])
+    many = learner.model.config.max_positions + 1
+    long = dataclasses.replace(batch, ids=torch.full((2, many), 7), lengths=torch.full((2,), many))
+    long.at, long.targets = torch.tensor([1, 2]), torch.tensor([7, 7])
+    with torch.no_grad(), pytest.raises(IndexError, match=f"rows have {many} tokens, positions end at {many - 1}"):
+        model.forward([long], None)
+
+
 def test_a_token_that_the_vocabulary_does_not_have_is_an_error(english, tmp_path, monkeypatch):
     (learner,) = learners(replicates(english, tmp_path, 1, "absolute"))
     stack = Stack([learner])

@@ -11,7 +11,6 @@ import math
 
 import numba
 import numpy as np
-import torch
 
 from masklab.kernels.kernel import TILES, kernel, launch, next_tile, real, whole
 from masklab.kernels.vectors import (
@@ -52,8 +51,8 @@ def _squares(address, count):
 
 
 @compiled
-def _in_order(address, count):
-    """The sum of fp32 numbers, in double precision."""
+def _summed(address, count):
+    """The sum of fp32 numbers, in their order, in double precision."""
     value = 0.0
     for i in range(count):
         value += np.float64(number(address, i))
@@ -101,10 +100,10 @@ def norms_and_shares(p):
         copy = next_tile(p)
         if copy >= whole(p, TILES):
             break
-        norm = np.float32(np.sqrt(_in_order(parts + 4 * copy * per_copy, per_copy)))
+        norm = np.float32(np.sqrt(_summed(parts + 4 * copy * per_copy, per_copy)))
         put(norms, copy, norm)
         share = clip / (norm + np.float32(1e-6))
-        put(shares, copy, np.float32(1) if share > np.float32(1) else share)
+        put(shares, copy, np.float32(1) if share > np.float32(1) or clip == np.float32(np.inf) else share)
 
 
 @kernel
@@ -125,7 +124,7 @@ def clipped(gradient, clip: float | None):
     than `clip` (None: however long it is) -> [S], [S]. As `torch.nn.utils.clip_grad_norm_`, with its 1e-6."""
     copies, count = gradient.shape
     per_copy = -(-count // TILE)
-    parts, norms, shares = torch.empty(copies * per_copy), torch.empty(copies), torch.empty(copies)
+    parts, norms, shares = (gradient.new_empty(size) for size in (copies * per_copy, copies, copies))
     launch(norm_parts, copies * per_copy, count, gradient.data_ptr(), parts.data_ptr())
     where = parts.data_ptr(), norms.data_ptr(), shares.data_ptr()
     launch(norms_and_shares, copies, per_copy, *where, math.inf if clip is None else float(clip))

@@ -371,8 +371,8 @@ def _parts(copies: int, depth: int, columns: int, laid_out: bool) -> tuple[int, 
 
 
 def gradient(g, x, into, counts, bias=None, more: bool = False) -> None:
-    """Write g' [M, N] x [N, K] of every copy to `into` [S, M, K] (more: add it), and the sums of g over its rows to
-    bias [S, M] or None, fp32; g [S, N, M], x [S, N, K]."""
+    """Write g' [M, N] x [N, K] of every copy to `into` [S, M, K] (more: add it), and write the sums of g over its
+    rows to bias [S, M] or None, fp32; g [S, N, M], x [S, N, K]."""
     copies, depth, columns = into.shape
     size = x.element_size()
     block, wide = _parts(copies, depth, columns, size == 2 or size * x.stride(1) % FAR == 0)

@@ -483,14 +483,15 @@ def counted(copies: int, rows: int, counts=None) -> torch.Tensor:
     return _every(copies, rows) if counts is None else _these(tuple(counts))
 
 
-@functools.lru_cache(4096)
+# Those of a few updates are kept: thousands, each among the large tensors of its update, would break up free memory.
+@functools.lru_cache(64)
 def _every(copies: int, rows: int) -> torch.Tensor:
-    return torch.full((copies,), rows)
+    return torch.full((copies,), rows, device="cpu")
 
 
-@functools.lru_cache(4096)
+@functools.lru_cache(64)
 def _these(counts) -> torch.Tensor:
-    return torch.tensor(counts)
+    return torch.tensor(counts, device="cpu")
 
 
 def _address(x) -> int:

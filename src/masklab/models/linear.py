@@ -1,7 +1,7 @@
 """Linear maps that are fast on CPUs: in fp32 or bf16, gradients added where they are read.
 
 A product x W' and its two gradients are made by `kernels.matmul` where that is ahead, else by torch's library, from the
-tensors as they lie: nothing is transposed in memory.
+tensors as they lie: none is transposed as a whole.
 
 Under bf16 (`optim.low`) x is rounded, weights are read from their bf16 copy where they have one, and every sum of
 products is formed in fp32; the gradient of a weight is rounded once, and added to an fp32 one. oneDNN, which makes
@@ -22,22 +22,29 @@ ROWS = 32
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """x [N, K], weight [M, K], bias [M] -> x weight' + bias [N, M]: `torch.nn.functional.linear`."""
-    plain = x.dim() == 2 and x.device.type == "cpu" and x.numel() > 0 and weight.dtype == torch.float32
-    if not plain or torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or not _is_plain(x, weight, bias):
         return F.linear(x, weight, bias)
     if torch.is_autocast_enabled("cpu"):
         copy = low.copy_of(weight)
         return F.linear(x, weight, bias) if copy is None else LowLinear.apply(x, weight, bias, copy)
-    if x.dtype != torch.float32:
-        return F.linear(x, weight, bias)
-    if not _compiled(x) and not direct.is_direct(weight):
+    if x.dtype != torch.float32 or not (_compiled(x, weight, bias) or direct.is_direct(weight)):
         return F.linear(x, weight, bias)
     return CpuLinear.apply(x, weight, bias)
 
 
+def _is_plain(x, weight, bias) -> bool:
+    """Whether these are a product of fp32 weights on a CPU; torch has its own word for what does not fit together."""
+    given = [each for each in (x, weight, bias) if each is not None]
+    fits = x.dim() == weight.dim() == 2 and x.shape[1] == weight.shape[1] and x.numel() > 0 and weight.numel() > 0
+    fits = fits and (bias is None or (bias.shape == weight.shape[:1] and bias.dtype == torch.float32))
+    return fits and weight.dtype == torch.float32 and all(each.device.type == "cpu" for each in given)
+
+
 def _compiled(*given) -> bool:
-    """Whether `kernels.matmul` makes products of these; not of tensors that stand for others, such as fake ones."""
-    return faster_compiled(torch.float32) and all(type(each) in (torch.Tensor, nn.Parameter) for each in given)
+    """Whether `kernels.matmul` makes products of these: not of tensors that stand for others, such as fake ones."""
+    return faster_compiled(torch.float32) and all(
+        each is None or (type(each) in (torch.Tensor, nn.Parameter) and not each.is_neg()) for each in given
+    )
 
 
 def _times(x, weight, turned: bool, bias=None):
@@ -46,10 +53,10 @@ def _times(x, weight, turned: bool, bias=None):
     from masklab.kernels.rowwise import counted
 
     x, weight = (each if each.stride(1) == 1 else each.contiguous() for each in (x, weight))
-    y = x.new_empty(1, len(x), weight.shape[0 if turned else 1])
+    y = x.new_empty(len(x), weight.shape[0 if turned else 1])
     bias = None if bias is None else bias.contiguous()[None]
-    matmul.times(x[None], weight[None], y, counted(1, len(x)), turned, bias)
-    return y[0]
+    matmul.times(x[None], weight[None], y[None], counted(1, len(x)), turned, bias)
+    return y
 
 
 def _product(x, weight, bias):

@@ -2,11 +2,10 @@
 
 Products with weights are made by `kernels.matmul` where that is ahead (`kernels.processor`), else by torch's library;
 batched ones, of attention, by the faster of torch's two (`batched`). Those are MKL, with which torch multiplies fp32
-matrices, and oneDNN, which is twice as fast on AMD's processors with AVX-512: it was ahead in every product of
-attention, of encoders of 64 to 768 units, above some 100,000 multiplications, so that a rule does what a table of
-measurements would. torch hands fp32 products to oneDNN only where those may be rounded to bf16 inside. A processor
-without units for that computes them in fp32 all the same; whether this one does is tried, with numbers that bf16 does
-not hold, before it is relied on. The choice depends on the processor alone: the same machine gives the same numbers.
+matrices, and oneDNN, which is up to twice as fast on AMD's processors with AVX-512. torch hands fp32 products to oneDNN
+only where those may be rounded to bf16 inside. A processor without units for that computes them in fp32 all the same;
+whether this one does is tried, with numbers that bf16 does not hold, before it is relied on. The choice depends on the
+processor alone: the same machine gives the same numbers.
 """
 
 import functools
@@ -46,7 +45,10 @@ def onednn_is_exact() -> bool:
 
 
 def library() -> str:
-    """Who makes fp32 products of a weight on this machine's CPU, by name: stands in the manifest of a run."""
+    """Who makes fp32 products of a weight on this machine's CPU, by name: stands in the manifest of a run.
+
+    Those of an LSTM, and all under `compile: true`, are made by torch's library whatever this says.
+    """
     return "MaskLab" if faster_compiled(torch.float32) else "MKL" if torch.backends.mkl.is_available() else "BLAS"
 
 

@@ -10,8 +10,6 @@ import logging
 import shutil
 from pathlib import Path
 
-import torch
-
 from masklab.errors import Passing
 from masklab.files import fingerprint
 from masklab.jobs import saved, stacks, state, store
@@ -154,9 +152,7 @@ def _make_own(run, folder, begun: saved.Saved) -> bool:
             store.share(part, run.output / f"step-{step}" / part.name)
     model = initial_model(run, run.vocab_size, run.atoms)
     parameters = StackedParameters.of([model], WORD)
-    with torch.no_grad():
-        for key, tensor in parameters.state().items():
-            tensor.copy_(tensors[key])
+    parameters.load(tensors, [0])
     record, guard = Record(run), Guard(None, 0.0)
     guard.load(said["guard"])
     record.made_of, record.seconds, record.kept, record.ways = (

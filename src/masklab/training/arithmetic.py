@@ -1,9 +1,9 @@
-"""What a run computes with: fp32 or bf16, and by which library. The same numbers come out again only by the same.
+"""What a run computes with: fp32 or bf16, and who makes its products. The same numbers come out again only by the same.
 
 `precision: auto` is settled by processor and shape: bf16 on a GPU that has it, and on a CPU that has it (AVX-512 bf16
 or AMX) for transformers of `NARROWEST` units or more; below that its products are no faster than the casts around them.
-A run that is resumed goes on with the precision that it began with, on whatever machine. The library of its fp32
-products is that of the machine that it goes on on; its record says where that is another one (`Record.go_on`).
+A run that is resumed goes on with the precision that it began with, on whatever machine. Who makes its fp32
+products depends on the machine that it goes on on; its record says where that is someone else (`Record.go_on`).
 """
 
 import logging

@@ -30,7 +30,7 @@ class Record:
 
     means: updates since the last row of metrics; seconds: time spent training; saved: step of the state on disk; kept:
     checkpoint's step -> fingerprint of its folder; ways: how the run went, one entry if nothing changed under way.
-    sparse: names of terms that not every update has a value of. products: the library of fp32 products here, part of
+    sparse: names of terms that not every update has a value of. products: who makes fp32 products here, part of
     the way in which the run goes; None for a record that nothing is trained by.
     """
 

@@ -70,6 +70,8 @@ class StackedEncoder:
         self.columns = grid.columns if self.config.has_absolute else None
         if self.config.has_absolute:
             places = self.parameters[f"{self.prefix}embeddings.position"]
+            if length > places.shape[1]:
+                raise IndexError(f"rows have {length} tokens, positions end at {places.shape[1]}")
             places = places + self.parameters[self._segment] if self._segment else places
         x = embed(values.view(-1, width), self.rows, places, self.columns, (copies, grid.width, length))
         if self.config.positions in RELATIVE:

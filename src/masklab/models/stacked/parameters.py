@@ -51,9 +51,10 @@ class StackedParameters:
     def lower(self) -> None:
         """Have a bf16 copy of all values (`masklab.optim.low`), as of the last `refresh` or `step`.
 
-        Whoever writes values otherwise sets `current` to False.
+        Whoever writes values otherwise sets `current` to False. Numbers below 1e-38 may be 0 there, or not: products
+        take them for 0.
         """
-        self.low = self.values.to(DTYPE)
+        self.low, self.current = self.values.to(DTYPE), True
         self._low_views = self._view(self.low)
 
     def refresh(self) -> None:

@@ -1,11 +1,10 @@
 """Products of stacked matrices with weights, by what is fastest on this processor, in fp32 or bf16: compiled here
-(`kernels.matmul`), or by the faster of two libraries.
+(`kernels.matmul`), or by torch's library.
 
 S copies, N rows, K inner width, M outer width
 
-What a copy gets depends on its own numbers alone, not on the copies beside it. Of libraries, which sum in an order that
-the shape decides, copies that have fewer rows than others (`rows`) ask for products of their own, and the size of one
-copy's product decides which of the two makes it.
+What a copy gets depends on its own numbers alone, not on the copies beside it. Of a library, which sums in an order
+that the shape decides, copies that have fewer rows than others (`rows`) ask for products of their own.
 
 Of bf16 factors, a model's states and the bf16 copies of its weights, products are bf16, and gradients of weights fp32.
 Inside `low` both factors, fp32 otherwise, are rounded to bf16 and sums are formed in fp32, which libraries round once.
