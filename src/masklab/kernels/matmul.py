@@ -361,8 +361,7 @@ def times(x, weight, y, counts, turned: bool, bias=None, more: bool = False) -> 
 def _parts(copies: int, depth: int, columns: int, laid_out: bool) -> tuple[int, int]:
     """Rows and columns of a gradient that are made at once. laid_out: x is laid out anew for each part, which costs
     least where parts are nearly square."""
-    high, wide = (144, 512) if laid_out else (64, columns)
-    high, wide = min(depth, high), min(columns, wide)
+    high, wide = min(depth, 144), min(columns, 512) if laid_out else columns
     while copies * -(-depth // high) * -(-columns // wide) < ENOUGH and max(high, wide) > COLUMNS:
         high, wide = (high, wide / 2) if wide > high else (high / 2, wide)
         high, wide = math.ceil(high), math.ceil(wide)
