@@ -185,12 +185,8 @@ def _norm_backward(p, low):
     high, size, share = wide_of(width), 2 if low else 4, single(1) / single(width)
     room = np.zeros(10 * high, np.float32)
     own_weight, row = room.ctypes.data, 4 * high
-    of_weight, of_shift, of_bias, spare = (
-        own_weight + row,
-        own_weight + 2 * row,
-        own_weight + 3 * row,
-        own_weight + 4 * row,
-    )
+    of_weight, of_shift, of_bias = own_weight + row, own_weight + 2 * row, own_weight + 3 * row
+    spare = own_weight + 4 * row
     while True:
         tile = next_tile(p)
         if tile >= whole(p, TILES):
@@ -466,16 +462,8 @@ def _shape(x, counts):
 def blank_(x, counts) -> None:
     """Write zeros to the rows of x [S, N, W], fp32 or bf16, behind the `counts` of each copy."""
     copies, rows, width = x.shape
-    if rows:
-        launch(
-            blank,
-            copies,
-            copies,
-            rows,
-            width * x.element_size(),
-            counted(copies, rows, counts).data_ptr(),
-            x.data_ptr(),
-        )
+    ends = counted(copies, rows, counts)
+    launch(blank, copies, copies, rows, width * x.element_size(), ends.data_ptr(), x.data_ptr())
 
 
 def counted(copies: int, rows: int, counts=None) -> torch.Tensor:
