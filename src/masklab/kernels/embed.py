@@ -7,15 +7,14 @@ Gradients are added in the order of rows, whatever the number of threads or of c
 """
 
 import numba
-import numpy as np
 import torch
 
 from masklab.kernels.kernel import TILES, kernel, launch, next_tile, number_of, whole
+from masklab.kernels.panels import ZERO, write
 from masklab.kernels.vectors import LANES, add, load, number, put, store
 
 TILE = 64  # rows
 WIDE = 4 * LANES  # columns of a gradient that one thread adds to
-ZERO = np.float32(0)
 compiled = numba.njit(error_model="numpy", nogil=True, fastmath={"contract"})
 
 
@@ -27,24 +26,6 @@ def _add_row(into, row, start, stop):
         store(into, c, add(load(into, c), load(row, c)))
     for c in range(even, stop):
         put(into, c, number(into, c) + number(row, c))
-
-
-@compiled
-def _sum_row(into, one, other, width):
-    even = width - width % LANES
-    for c in range(0, even, LANES):
-        store(into, c, add(load(one, c), load(other, c)))
-    for c in range(even, width):
-        put(into, c, number(one, c) + number(other, c))
-
-
-@compiled
-def _copy_row(into, row, width):
-    even = width - width % LANES
-    for c in range(0, even, LANES):
-        store(into, c, load(row, c))
-    for c in range(even, width):
-        put(into, c, number(row, c))
 
 
 @kernel
@@ -60,11 +41,10 @@ def forward(p):
         copy, start = tile // per_copy, tile % per_copy * TILE
         for r in range(copy * count + start, copy * count + min(count, start + TILE)):
             own, to = table + 4 * width * number_of(rows, r), x + 4 * width * r
+            write(own, False, to, 0, 1, width)
             if places:
                 column = number_of(columns, r) if columns else (r - copy * count) % length
-                _sum_row(to, own, places + copy * places_copy + 4 * width * column, width)
-            else:
-                _copy_row(to, own, width)
+                _add_row(to, places + copy * places_copy + 4 * width * column, 0, width)
 
 
 @kernel

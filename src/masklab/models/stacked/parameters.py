@@ -153,7 +153,8 @@ class StackedParameters:
 
         norms, shares = clipped(self.gradient, clip)
         if kind == "sgd":
-            self.gradient.mul_(shares[:, None])
+            if clip is not None:
+                self.gradient.mul_(shares[:, None])
             sgd_(self, lr, weight_decay, momentum)
             self.current = False
         else:
