@@ -9,6 +9,8 @@ import torch
 
 from masklab.kernels.attend import LANES, Layout, attend, attend_backward
 from masklab.kernels.bits import BEHIND, Keep
+from masklab.kernels.distances import gather, spread
+from masklab.kernels.panels import wide
 
 SIZES = {  # copies, rows, longest, heads, width of a head
     "one": (1, 3, 7, 2, 16),
@@ -58,7 +60,9 @@ def wanted(q, kv, layout, heads, scale, keep=None, bias=None):
         for head in range(heads):
             keys, values = flat_kv[of_k, head, -2], flat_kv[of_k, head, -1]
             scores = scale * flat_q[of_q, head, 0] @ keys.T
-            if bias is not None:
+            if bias is not None and bias.dim() == 4:  # of each query and key
+                scores = scores + bias.flatten(0, 1)[of_q, head, :count]
+            elif bias is not None:
                 middle = (bias.shape[-1] - LANES) // 2
                 scores = scores + bias[copy, head][middle + torch.arange(count) - columns[:, None]]
             weights = scores.softmax(-1)
@@ -90,15 +94,66 @@ def test_context_and_gradients_from_every_position(size, drops, biased, threads,
     expected = wanted(exact, exact, layout, heads, scale, keep, exact_bias)
     torch.testing.assert_close(context.double(), expected, atol=1e-5, rtol=0)
     g = torch.randn(context.shape)
-    found = attend_backward(g, qkv, qkv, weights, layout, heads, scale, keep, bias)
+    bias_gradient = torch.ones_like(bias) if biased else None
+    found = attend_backward(g, qkv, qkv, weights, layout, heads, scale, keep, bias, bias_gradient)
     assert found[0] is found[1]
     gradients = torch.autograd.grad(expected, [exact, exact_bias] if biased else [exact], g.double())
     torch.testing.assert_close(found[0].double(), gradients[0], atol=2e-5, rtol=0)
     if biased:
         used = slice(0, 2 * longest - 1)
-        torch.testing.assert_close(found[2][..., used].double(), gradients[1][..., used], atol=2e-5, rtol=0)
-    else:
-        assert found[2] is None
+        found = bias_gradient[..., used].double() - 1
+        torch.testing.assert_close(found, gradients[1][..., used], atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("drops", [False, True], ids=["", "dropout"])
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_a_bias_of_each_query_and_key(size, drops):
+    """Numbers behind a row's last key count for nothing; a row without tokens has no context and changes nothing."""
+    copies, _, longest, heads, _ = size
+    qkv, layout, _ = world(size)
+    layout.q_counts[-1] = layout.k_counts[-1] = 0
+    keep = dropout(size, longest) if drops else None
+    bias = torch.randn(copies, qkv.shape[1], heads, wide(longest))
+    context, weights = attend(qkv, qkv, layout, heads, 0.3, keep, bias)
+    exact, exact_bias = qkv.double().requires_grad_(), bias.double().requires_grad_()
+    expected = wanted(exact, exact, layout, heads, 0.3, keep, exact_bias)
+    own = expected.flatten(0, 1) != 0
+    torch.testing.assert_close(context.double().flatten(0, 1)[own], expected.flatten(0, 1)[own], atol=1e-5, rtol=0)
+    g = torch.randn(context.shape)
+    gradients = torch.autograd.grad(expected, [exact, exact_bias], g.double())
+    bias_gradient = torch.ones_like(bias)
+    found, _ = attend_backward(g, qkv, qkv, weights, layout, heads, 0.3, keep, bias, bias_gradient)
+    used = gradients[1] != 0
+    torch.testing.assert_close((bias_gradient.double() - 1)[used], gradients[1][used], atol=2e-5, rtol=0)
+    assert (bias_gradient[~used] == 1).all()
+    rows_with_tokens = (gradients[0] != 0).any(-1)
+    torch.testing.assert_close(found.double()[rows_with_tokens], gradients[0][rows_with_tokens], atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_a_bias_by_distance_of_tokens_anywhere(size):
+    """Laid out to the bit; its gradient to 1e-5, added to what is there."""
+    copies, rows, longest, heads, _ = size
+    _, layout, _ = world(size)
+    span, tokens = longest + 9, int(layout.q_starts.max()) + longest + 1
+    tokens = -(-tokens // copies)
+    bias = torch.randn(copies, heads, 2 * span - 1 + LANES)
+    columns = torch.zeros(copies * tokens, dtype=torch.int64)
+    for start, count in zip(layout.q_starts.tolist(), layout.q_counts.tolist(), strict=True):
+        columns[start : start + count] = torch.randperm(span)[:count].sort()[0]
+    values = spread(bias, columns, layout)
+    assert values.shape == (copies, tokens, heads, wide(longest))
+    given, gradient = torch.randn(values.shape), torch.ones_like(bias)
+    gather(given, columns, layout, gradient)
+    wanted_gradient = torch.ones_like(bias, dtype=torch.float64)
+    flat, flat_given = values.flatten(0, 1), given.flatten(0, 1)
+    for row, (start, count) in enumerate(zip(layout.q_starts.tolist(), layout.q_counts.tolist(), strict=True)):
+        for i in range(start, start + count):
+            at = span - 1 + columns[start : start + count] - columns[i]
+            own = row // rows
+            assert torch.equal(flat[i, :, :count], bias[own][:, at])
+            wanted_gradient[own].index_add_(1, at, flat_given[i, :, :count].double())
+    torch.testing.assert_close(gradient.double(), wanted_gradient, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("biased", [False, True], ids=["", "biased"])
@@ -127,7 +182,8 @@ def test_context_and_gradients_from_some_positions(biased):
     expected = wanted(*exact, layout, heads, 0.3, keep, None if bias is None else bias.double())
     torch.testing.assert_close(context.double(), expected, atol=1e-5, rtol=0)
     g = torch.randn(context.shape)
-    found = attend_backward(g, q, kv, weights, layout, heads, 0.3, keep, bias)
+    bias_gradient = torch.zeros_like(bias) if biased else None
+    found = attend_backward(g, q, kv, weights, layout, heads, 0.3, keep, bias, bias_gradient)
     for one, other in zip(found, torch.autograd.grad(expected, exact, g.double()), strict=False):
         torch.testing.assert_close(one.double(), other, atol=2e-5, rtol=0)
 
@@ -144,7 +200,7 @@ def test_bf16_is_rounded_once(size):
     torch.testing.assert_close(context.double(), expected, atol=1e-6, rtol=2**-8)
     g = torch.randn(context.shape).bfloat16()
     (gradient,) = torch.autograd.grad(expected, exact, g.double())
-    found, *_ = attend_backward(g, low, low, weights, layout, heads, 0.25)
+    found, _ = attend_backward(g, low, low, weights, layout, heads, 0.25)
     torch.testing.assert_close(found.double(), gradient, atol=2e-5, rtol=2**-7)
 
 

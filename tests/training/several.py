@@ -8,7 +8,7 @@ import pytest
 from runs import make_run
 from safetensors.torch import load_file
 
-from masklab.config.schema import Encoder
+from masklab.config.schema import Encoder, Objective
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.jobs.progress import configure
@@ -17,23 +17,36 @@ from masklab.training import apart, together
 from masklab.training.launch import launch
 
 ABSOLUTE = {"positions": "absolute", "layers": 2, "hidden": 32, "heads": 2, "max_positions": 64, "init_range": 0.1}
+RELATIVE = {"positions": "relative", "relative_buckets": 8, "relative_distance": 16}
 FORMS = {
     "absolute": {},
     "one block": {"layers": 1},
     "disentangled": {"positions": "disentangled"},
     "pre": {"norm": "pre", "dropout": 0.0},
     "pre, no norm": {"norm": "pre", "embedding_norm": False, "tied_head": False},
-    "relative": {"positions": "relative", "relative_buckets": 8, "relative_distance": 16},
-    "relative alone": {"positions": "relative", "absolute": False, "relative_buckets": 8, "relative_distance": 16},
+    "relative": RELATIVE,
+    "relative alone": RELATIVE | {"absolute": False},
     "none": {"positions": "none", "intermediate": 48},
     "linear head": {"head": "linear"},
     "linear head, untied": {"norm": "pre", "embedding_norm": False, "tied_head": False, "head": "linear"},
+    "autoencoder": RELATIVE | {"decoder": {"layers": 2}},
+    "autoencoder, all of it": RELATIVE | {"decoder": {"layers": 1, "relative": True}},
+    "autoencoder, apart": RELATIVE | {"absolute": False, "decoder": {"hidden": 48, "layers": 1}},
+    "autoencoder, narrow": {"norm": "pre", "tied_head": False, "decoder": {"hidden": 16, "layers": 1}},
+}
+AUTOENCODERS = {  # settings of the term
+    "autoencoder": {},
+    "autoencoder, all of it": {"delta": 0.5},
+    "autoencoder, apart": {"delta": 0.5, "reset": True},
+    "autoencoder, narrow": {"aligned": False},
 }
 KEYS = {"steps": 60, "checkpoints": [20, 60], "validate_every": 30, "masking": {"mask": 0.8, "random": 0.1}}
 
 
 def replicates(english, folder, count, form="absolute", encoder=(), **keys):
-    run = make_run(english, Encoder(**ABSOLUTE | FORMS[form] | dict(encoder)), folder, **KEYS | keys)
+    objective = Objective(mae=AUTOENCODERS[form]) if form in AUTOENCODERS else Objective(mlm=1)
+    encoder = Encoder(**ABSOLUTE | FORMS[form] | dict(encoder))
+    run = make_run(english, encoder, folder, objective=objective, **KEYS | keys)
     made = []
     for k in range(1, count + 1):
         places = {"output": run.output / f"r{k}", "state": run.state / f"r{k}"}

@@ -50,13 +50,17 @@ def test_gradients_are_those_of_fp32_up_to_rounding(form, english, tiny_encoder,
     assert float(low_gradient.norm()) == pytest.approx(float(gradient.norm()), rel=0.03)
 
 
+@pytest.mark.parametrize("decoder", [None, {"layers": 1}, {"layers": 1, "hidden": 48}], ids=["", "decoder", "resized"])
 @pytest.mark.parametrize("positions", ["absolute", "relative", "none"])
-def test_gradients_written_by_hand_are_those_of_fp32_up_to_rounding(positions, english, tiny_encoder, tmp_path):
+def test_gradients_written_by_hand_are_those_of_fp32_up_to_rounding(
+    positions, decoder, english, tiny_encoder, tmp_path
+):
     """With dropout: it is the same in both, and in the ordinary loop."""
-    encoder = type(tiny_encoder)(**tiny_encoder.model_dump() | {"dropout": 0.1, "positions": positions})
-    found = {}
+    shape = {"dropout": 0.1, "positions": positions, "decoder": decoder}
+    encoder = type(tiny_encoder)(**tiny_encoder.model_dump() | shape)
+    objective, found = Objective(mae=1) if decoder else Objective(mlm=1), {}
     for precision, make in (("fp32", Learner), ("bf16", learner_of)):
-        learner = make(make_run(english, encoder, tmp_path / precision, precision=precision))
+        learner = make(make_run(english, encoder, tmp_path / precision, objective=objective, precision=precision))
         learner.model.train()
         row = learner.gradients(3)
         found[precision] = row["loss"], [p.grad.clone().flatten() for p in learner.model.parameters()]

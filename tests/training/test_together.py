@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from runs import warm
-from several import FORMS, hashes, left, metrics, replicates, start, stop_at, weights
+from several import AUTOENCODERS, FORMS, hashes, left, metrics, replicates, start, stop_at, weights
 
 from masklab.config import read
 from masklab.config.schema import Encoder, Model, Objective
@@ -40,9 +40,22 @@ def learners(runs):
 @pytest.mark.parametrize("rate", [0.15, 0.6, None], ids=["few", "many", "one"])
 @pytest.mark.parametrize("form", FORMS)
 def test_gradients_are_those_of_the_ordinary_loop(english, tmp_path, form, rate):
-    """fp32, dropout on: within 1e-5 of the largest number of each gradient."""
+    """In fp32, dropout on."""
     masking = {"count": "one"} if rate is None else {"count": "bernoulli", "rate": rate}
-    runs = replicates(english, tmp_path, 3, form, masking=masking)
+    assert_ordinary(replicates(english, tmp_path, 3, form, masking=masking))
+
+
+@pytest.mark.parametrize("form", AUTOENCODERS)
+def test_a_row_of_which_nothing_stays_in_the_encoder_is_that_of_the_ordinary_loop(english, tmp_path, form):
+    runs = replicates(english, tmp_path, 2, form, masking={"count": "bernoulli", "rate": 0.97, "specials": True})
+    batch = Learner(runs[0]).draw(0).micro[0]
+    gone = np.bincount(batch.extra["dropped"].numpy() // batch.ids.shape[1], minlength=len(batch.ids))
+    assert (gone == batch.lengths.numpy()).any() or AUTOENCODERS[form].get("delta")
+    assert_ordinary(runs)
+
+
+def assert_ordinary(runs):
+    """Losses and gradients of three steps are those of the ordinary loop: within 1e-5 of the largest number of each."""
     alone, stack = learners(runs), Stack(learners(runs))
     for step in range(3):
         stack.parameters.gradient.fill_(torch.nan)
@@ -67,7 +80,7 @@ def moments(learner) -> dict[str, dict]:
 
 
 @pytest.mark.parametrize(("first", "then"), [(Alone, Learner), (Learner, Alone)], ids=["to a GPU", "from a GPU"])
-@pytest.mark.parametrize("form", ["absolute", "disentangled", "relative"])
+@pytest.mark.parametrize("form", ["absolute", "disentangled", "relative", "autoencoder, narrow"])
 def test_a_state_is_of_the_same_weights_whoever_goes_on_from_it(english, tmp_path, form, first, then):
     """What trains on a CPU as a stack of one lies in memory in another order than what trains by the ordinary loop."""
     (run,) = replicates(english, tmp_path, 1, form)
@@ -162,14 +175,17 @@ def test_no_shape_tells_a_replicate_who_is_beside_it(
 
 
 @pytest.mark.parametrize("how", [{}, {"clip": None, "kind": "sgd", "momentum": 0.5, "lr": 0.1}], ids=["adamw", "sgd"])
-def test_weights_are_those_of_the_ordinary_loop(english, tmp_path, how):
+@pytest.mark.parametrize("form", ["absolute", "autoencoder"])
+def test_weights_are_those_of_the_ordinary_loop(english, tmp_path, form, how):
     """After 60 updates, fp32, dropout on: every weight within 1e-4, every loss within 1e-4 of itself.
 
     But for biases of keys: they change no attention, so that their gradient is nothing but rounding, which AdamW takes
     for a direction.
     """
     beside, alone = (
-        replicates(english, tmp_path / name, 3, optimiser={"lr": 2e-3, "warmup": 0.1} | how, stack=name == "beside")
+        replicates(
+            english, tmp_path / name, 3, form, optimiser={"lr": 2e-3, "warmup": 0.1} | how, stack=name == "beside"
+        )
         for name in ("beside", "alone")
     )
     train_together(beside[0], beside[1:])
@@ -230,10 +246,11 @@ def saved_step(file) -> int:
         return 0
 
 
-def test_twenty_kills_and_the_same_weights(english, tmp_path):
+@pytest.mark.parametrize("form", ["absolute", "autoencoder"])
+def test_twenty_kills_and_the_same_weights(english, tmp_path, form):
     """SIGKILL at 20 random moments of the job that trains three, or of the jobs that take what it made."""
     keys = {"save_minutes": 1e-6, "steps": 80, "checkpoints": [30, 80]}
-    torn, whole = (replicates(english, tmp_path / name, 3, **keys) for name in ("torn", "whole"))
+    torn, whole = (replicates(english, tmp_path / name, 3, form, **keys) for name in ("torn", "whole"))
     rng, errors = np.random.default_rng(3), tmp_path / "errors"
     file, reached = folder_of(torn[0]) / together.FILE, []
     for target in [0, 0, *np.sort(rng.choice(np.arange(2, 78), 17, replace=False)).tolist(), 80]:
@@ -373,13 +390,14 @@ def test_which_recipes_of_the_default_run_train_side_by_side():
     }
     trained = {name for name, model in config.models.items() if model.steps and config.encoders[model.encoder].network}
     alone = {name for name in trained - found}
-    assert {name for name in alone if not name.startswith(("mae-", "ib-hmm-"))} == set()
-    assert {"mae-rank-3-mlm", "dh-single-with"} <= found and not {"mae-mae", "mae-mlm", "ib-hmm-l"} & found
+    by_cross = {"mae-self+cross", "mae-causal+cross", "mae-cross"}
+    assert {name for name in alone if not name.startswith("ib-hmm-")} == {"mae-mlm", "mae-mae"} | by_cross
+    assert {"mae-rank-3-mlm", "dh-single-with"} <= found and "ib-hmm-l" not in found
     model, encoder, mlm = config.models["dh-single-with"], config.encoders["dh"], Objective(mlm=1)
     assert stacks(model, encoder, mlm)
     for keys in ({"stack": False}, {"precision": "bf16"}, {"micro_batch": 8}, {"processes": 2}, {"steps": 0}):
         assert not stacks(Model(**model.model_dump() | keys), encoder, mlm)
-    for keys in ({"attention_dropout": 0.2}, {"decoder": {}}, {"kind": "lstm"}):
+    for keys in ({"attention_dropout": 0.2}, {"decoder": {}}, {"kind": "lstm"}):  # and distances are embedded
         assert not supports_masked(Encoder(**encoder.model_dump() | keys))
 
 
@@ -389,14 +407,24 @@ def test_which_recipes_are_trained_by_hand():
     names = {name: "x" for name in ("corpus", "tokenizer", "encoder", "objective")}
     plain, low = (Model(steps=1, precision=precision, **names) for precision in ("fp32", "bf16"))
 
-    def of(model, **keys):
-        return by_hand(model, Encoder(**encoder.model_dump() | keys), mlm)
+    def of(model, objective=mlm, **keys):
+        return by_hand(model, Encoder(**encoder.model_dump() | keys), objective)
 
     assert of(plain) and of(low) and not stacks(plain, encoder, mlm)
     assert of(plain, norm="pre") and not of(low, norm="pre") and not of(low, embedding_norm=False)
     assert not of(plain, positions="disentangled") and of(plain, positions="disentangled", hidden=128)
     assert not of(low, positions="disentangled", hidden=128)
     assert not of(Model(**plain.model_dump() | {"compile": True}))
+    by_itself = Model(**plain.model_dump() | {"stack": "alone"})
+    assert of(by_itself) and not stacks(by_itself, Encoder(positions="absolute", hidden=64, heads=4), mlm)
+    mae = Objective(mae=1)
+    for keys in ({}, {"positions": "relative"}, {"decoder": {"hidden": 64}}):
+        assert of(plain, mae, **{"decoder": {}} | keys) and of(low, mae, **{"decoder": {}} | keys)
+    assert of(plain, mae) and not of(
+        plain, mlm, decoder={}
+    )  # without a decoder it is MLM; MLM's [MASK]s leave with one
+    for attention in ("self+cross", "causal+cross", "cross"):
+        assert not of(plain, mae, decoder={"attention": attention})
 
 
 def test_a_row_longer_than_its_positions_is_an_error(english, tmp_path):

@@ -55,7 +55,7 @@ def forward(p):
     q_starts, q_counts, k_starts, k_counts = whole(p, 14), whole(p, 15), whole(p, 16), whole(p, 17)
     scale, low, weights = real(p, 18), whole(p, 19), whole(p, 20)
     bits, slots, dropped, worth = whole(p, 21), whole(p, 22), whole(p, 23), real(p, 24)
-    strides = whole(p, 25)
+    strides, every = whole(p, 25), whole(p, 26)
     bias, bias_copy, bias_head, columns = whole(p, 27), whole(p, 28), whole(p, 29), whole(p, 30)
     context = whole(p, 31)
     bytes_of, inside = 2 if low else 4, wide_of(width)
@@ -85,7 +85,8 @@ def forward(p):
         of_row = row_bits(bits, strides, copy, head, within)
         for i in range(asked):
             to, of = i * inner, ((from_q + i) * heads + head) * high
-            if bias:
+            own_bias = bias + 4 * of
+            if bias and not every:
                 column = number_of(columns, from_q + i) if columns else i
                 own_bias = bias + 4 * (copy * bias_copy + head * bias_head - column)
             most = filled(LOW)
@@ -125,7 +126,7 @@ def backward(p):
     q_starts, q_counts, k_starts, k_counts = whole(p, 14), whole(p, 15), whole(p, 16), whole(p, 17)
     scale, low, weights = real(p, 18), whole(p, 19), whole(p, 20)
     bits, slots, dropped, worth = whole(p, 21), whole(p, 22), whole(p, 23), real(p, 24)
-    strides = whole(p, 25)
+    strides, every = whole(p, 25), whole(p, 26)
     bias, columns = whole(p, 27), whole(p, 30)
     gradient, dq, dk, dv = whole(p, 31), whole(p, 32), whole(p, 33), whole(p, 34)
     dbias, dbias_row, middle = whole(p, 35), whole(p, 36), whole(p, 37)
@@ -172,7 +173,8 @@ def backward(p):
                 store(shares, to + j, share)
                 sums = add_product(sums, weight, given)
             mean = total(sums)
-            if bias:
+            own_bias = dbias + 4 * of
+            if bias and not every:
                 column = number_of(columns, from_q + i) if columns else i
                 own_bias = dbias + 4 * (tile * dbias_row + middle - column)
             for j in range(0, inner, LANES):
@@ -225,8 +227,9 @@ def attend(q, kv, layout: Layout, heads: int, scale: float, keep=None, bias=None
 
     q [S, R, H] queries and kv [S, R', 2 H] keys and values, [n, d] and [n, 2, d] in every row, or one tensor
     [S, R, 3 H] for both, [n, 3, d] in every row; fp32 or bf16. keep: a `bits.Keep` of [n, B, M, T] weights of each
-    copy. bias [S, n, 2 L - 1 + LANES], or None: what is added to scores at distances 1 - L, ..., L - 1 of key and
-    query, and numbers that count for nothing. The context, [S, R, H], is 0 in rows where no query is.
+    copy. bias, or None: what is added to scores: [S, n, 2 L - 1 + LANES], at distances 1 - L, ..., L - 1 of key and
+    query, and numbers that count for nothing; or [S, R, n, `wide` of the most keys], of each query and key. The
+    context, [S, R, H], is 0 in rows where no query is.
     """
     width = q.shape[-1] // (heads * (3 if kv is q else 1))
     rows = q.shape[:-1].numel()
@@ -237,20 +240,24 @@ def attend(q, kv, layout: Layout, heads: int, scale: float, keep=None, bias=None
     return context, weights
 
 
-def attend_backward(g, q, kv, weights, layout: Layout, heads: int, scale: float, keep=None, bias=None):
-    """Gradients of q and kv, one tensor where they are one, and of the bias or None, given that of the context."""
+def attend_backward(
+    g, q, kv, weights, layout: Layout, heads: int, scale: float, keep=None, bias=None, bias_gradient=None
+):
+    """Gradients of q and kv, one tensor where they are one, given that of the context; adds that of the bias."""
     width, g = g.shape[-1] // heads, g.contiguous()
     dq = _room(q, q.shape[-1], layout.ends[0])
     dkv = dq if kv is q else _room(kv, kv.shape[-1], layout.ends[1])
     arguments = _arguments(q, kv, layout, heads, width, scale, weights, keep, bias)
     first, bytes_of = dkv.data_ptr() + width * (kv is q) * q.element_size(), q.element_size()
-    tiles, dbias = len(layout.q_starts) * heads, None
+    tiles, dbias = len(layout.q_starts) * heads, bias_gradient
     targets = g.data_ptr(), dq.data_ptr(), first, first + width * bytes_of
     if bias is not None:
-        dbias = torch.zeros(tiles, bias.shape[-1])
-        targets += dbias.data_ptr(), bias.shape[-1], _middle(bias)
+        dbias = bias_gradient if bias.dim() == 4 else torch.zeros(tiles, bias.shape[-1])
+        targets += dbias.data_ptr(), bias.shape[-1], middle(bias)
     launch(backward, tiles, *arguments, *targets)
-    return dq, dkv, None if dbias is None else _summed(dbias, bias)
+    if dbias is not bias_gradient:
+        bias_gradient.add_(_summed(dbias, bias))
+    return dq, dkv
 
 
 def _summed(parts, bias):
@@ -262,7 +269,7 @@ def _summed(parts, bias):
     return found
 
 
-def _middle(bias) -> int:
+def middle(bias) -> int:
     """Where the bias for distance 0 stands."""
     return (bias.shape[-1] - LANES) // 2
 
@@ -276,13 +283,15 @@ def _arguments(q, kv, layout, heads, width, scale, weights, keep, bias):
         keys, parts[1] * heads * width, parts[1] * width, keys + bytes_of * width,
         *(each.data_ptr() for each in (layout.q_starts, layout.q_counts, layout.k_starts, layout.k_counts)),
     )  # fmt: skip
-    dropout = (*NOTHING, 0, 0)
+    dropout = *NOTHING, 0
     if keep is not None:
         addresses, _, dropped, worth = keep.arguments
         slots = 0 if layout.slots is None else layout.slots.data_ptr()
-        dropout = addresses, slots, dropped, worth, keep.strides.data_ptr(), 0
-    added = 0, 0, 0, 0
-    if bias is not None:
+        dropout = addresses, slots, dropped, worth, keep.strides.data_ptr()
+    added = 0, 0, 0, 0, 0
+    if bias is not None and bias.dim() == 4:
+        added = 1, bias.data_ptr(), 0, 0, 0
+    elif bias is not None:
         columns = 0 if layout.columns is None else layout.columns.data_ptr()
-        added = bias.data_ptr() + 4 * _middle(bias), bias.stride(0), bias.stride(1), columns
+        added = 0, bias.data_ptr() + 4 * middle(bias), bias.stride(0), bias.stride(1), columns
     return *shape, *places, scale, int(bytes_of == 2), weights.data_ptr(), *dropout, *added

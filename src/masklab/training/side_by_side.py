@@ -8,15 +8,15 @@ def by_hand(model, encoder, objective) -> bool:
     """Whether a recipe is trained by the stacked code where it is trained on a CPU, be it as a stack of one.
 
     model, encoder, objective: `config.schema.Model`, `Encoder` and `Objective`. An objective that reads sequences in
-    its own way is not, nor is a model that takes several processes or micro-batches.
+    its own way is not, but for the masked autoencoder, nor is a model that takes several processes or micro-batches.
     """
     one_pass = model.processes == 1 and model.micro >= model.batch_size and not model.compile
-    own_way = any(term.reads for term in objective.terms.values())
-    asked = model.stack and model.steps > 0
-    return asked and one_pass and not own_way and supports_masked(encoder, model.precision)
+    reading = [name for name, term in objective.terms.items() if term.reads]
+    known = reading == ["mae"] or not (reading or encoder.decoder)
+    return model.stack and model.steps > 0 and one_pass and known and supports_masked(encoder, model.precision)
 
 
 def stacks(model, encoder, objective) -> bool:
     """Whether the replicates of a recipe train side by side: wider layers keep a core busy by themselves."""
-    narrow = model.precision == "fp32" and encoder.hidden <= WIDEST
+    narrow = model.stack is True and model.precision == "fp32" and encoder.hidden <= WIDEST
     return narrow and by_hand(model, encoder, objective)

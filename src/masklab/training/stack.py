@@ -152,14 +152,12 @@ class Stack:
 
     def _model(self, copies):
         """The model of some copies: on the memory of the stack, or with a copy of their weights."""
-        from masklab.models.stacked.masked import StackedMaskedLM  # numba, which it computes with, takes half a second
-
         beside = _neighbours(copies)
         key = (copies[0] if beside else None, len(copies))
         if key not in self.models:
             start = copies[0] if beside else 0
             whole = self.parameters if beside else self._aside()
-            self.models[key] = StackedMaskedLM(whole.part(start, start + len(copies)), self.learners[0].model.config)
+            self.models[key] = _stacked(self.learners[0], whole.part(start, start + len(copies)))
         model = self.models[key]
         if not beside:
             for values, copy in zip(model.parameters.values, copies, strict=True):
@@ -200,6 +198,17 @@ def learner_of(run: Run, ranks: Ranks | None = None) -> Learner:
     """What makes the updates of a run: its recipe and the kind of its device decide."""
     hand_written = run.device == "cpu" and by_hand(run.model, run.encoder, run.objective)
     return Alone(run, ranks) if hand_written else Learner(run, ranks)
+
+
+def _stacked(learner, parameters):
+    """The model of one of the learners, and of all, with gradients by hand."""
+    from masklab.models.stacked.autoencoder import StackedAutoencoder  # numba takes half a second
+    from masklab.models.stacked.masked import StackedMaskedLM
+
+    config, reader = learner.model.config, learner.terms.reader
+    if config.decoder is None:
+        return StackedMaskedLM(parameters, config)
+    return StackedAutoencoder(parameters, config, reader.settings.aligned)
 
 
 def _plain(learners, whole, logits, _):

@@ -26,11 +26,15 @@ def supports(config) -> bool:
 
 
 def supports_masked(config, precision: str = "fp32") -> bool:
-    """Whether the encoder can be pre-trained here, and gains by it.
+    """Whether the encoder can be pre-trained here, and gains by it; with its decoder, where it has one.
 
     precision: bf16, or what may become bf16, is for encoders whose states are normalised after every sum.
     """
     compiled = config.positions in COMPILED
+    if config.decoder is not None:
+        if not compiled or config.decoder.attention != "self":
+            return False
+        config = config.model_copy(update={"decoder": None})
     rounds = compiled and config.norm == "post" and config.embedding_norm
     fits = (compiled or config.hidden <= WIDEST) and (precision == "fp32" or rounds)
     return fits and _has_defaults_beyond(KNOWN + MASKED, config)

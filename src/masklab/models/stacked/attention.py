@@ -74,10 +74,9 @@ class AbsoluteAttention(Attention):
     def backward(self, g, dx):
         """Add to dx [S, N, H] the gradient of x, given that of the context."""
         (parts, read, weights, layout, keep, relative, chosen), self.saved = self.saved, None  # memory for what comes
-        how = weights, layout, self.heads, self.scale, keep, None if relative is None else relative.values
-        *gradients, dbias = attend_backward(g, read[0], read[-1], *how)
-        if relative is not None:
-            relative.gradient.add_(dbias)
+        bias = (None, None) if relative is None else (relative.values, relative.gradient)
+        how = weights, layout, self.heads, self.scale, keep, *bias
+        gradients = attend_backward(g, read[0], read[-1], *how)
         part, own, rows = parts[-1]
         self.part_backward(gradients[-1], part, own, rows, dx)
         if chosen is not None:

@@ -1,12 +1,13 @@
 """The bias on attention's scores by head and distance (MAE-LM), the same in every layer, stacked.
 
-S copies, T length, n heads
+S copies, P packed tokens of each, T length, n heads
 """
 
 import torch
 from torch.nn import functional as F
 
 from masklab.kernels.attend import LANES
+from masklab.kernels.distances import gather, spread
 from masklab.models.positions import bucket
 
 
@@ -24,3 +25,18 @@ class Bias:
         """Write the parameter's gradient."""
         self.written.zero_()
         self.written.index_add_(1, self.buckets, self.gradient[..., :-LANES].mT)
+
+
+class BiasAt(Bias):
+    """The same where tokens stand at `columns` [S P], below `length`, as `layout` says which look at which."""
+
+    def __init__(self, parameters, name: str, length: int, config, columns, layout):
+        super().__init__(parameters, name, length, config)
+        self.of_distances, self.at = self.gradient, (columns, layout)
+        self.values = spread(self.values, *self.at)
+        self.gradient = torch.zeros(self.values.shape)
+
+    def write(self) -> None:
+        gather(self.gradient, *self.at, self.of_distances)
+        self.gradient = self.of_distances
+        super().write()

@@ -22,7 +22,8 @@ class First:
     def layout(self):
         """What attention is told of these queries, [S B], one after the other."""
         every, count = self.grid.layout, len(self.grid.starts)
-        keys, ones = (every.k_starts, every.k_counts), torch.ones(count, dtype=torch.int64)
+        # where a row has no token there is a place without one
+        keys, ones = (every.k_starts, every.k_counts.clamp(min=1)), torch.ones(count, dtype=torch.int64)
         ends = [self.grid[1]] * self.grid[0], self.grid.ends
         return Layout(every.size, torch.arange(count), ones, *keys, 1, every.keys, ends=ends)
 

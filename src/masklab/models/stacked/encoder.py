@@ -1,6 +1,6 @@
 """Stacked encoder: embeddings and blocks, with hand-written gradients.
 
-S copies, B rows, T length, N = B T, H width
+S copies, B rows, T length, N = B T, P places of packed tokens, H width
 """
 
 import itertools
@@ -10,7 +10,7 @@ import torch
 from masklab.kernels.embed import embed, embed_backward
 from masklab.kernels.rowwise import add_norm, add_norm_backward, drop_, gelu, gelu_backward_
 from masklab.models.stacked.attention import AbsoluteAttention
-from masklab.models.stacked.bias import Bias
+from masklab.models.stacked.bias import Bias, BiasAt
 from masklab.models.stacked.chosen import First
 from masklab.models.stacked.disentangled import DisentangledAttention, Distances, FirstDisentangledAttention
 from masklab.models.stacked.grid import Grid
@@ -38,10 +38,7 @@ class StackedEncoder:
         self.parameters, self.prefix, self.config, self.first = parameters, prefix, config, first
         name, eps = f"{prefix}embeddings.norm", config.eps
         self.norm = Norm(parameters, name, eps) if config.embedding_norm else None
-        everywhere, from_first = ATTENTION[config.positions]
-        kinds = [everywhere] * (config.layers - first) + [from_first] * first
-        self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config, kind) for i, kind in enumerate(kinds)]
-        self.final_norm = Norm(parameters, f"{prefix}final_norm", eps) if config.norm == "pre" else None
+        self.blocks = Blocks(parameters, config, prefix, first)
 
     def grid(self, lengths, length: int, pack: bool = False, apart: bool = False) -> Grid:
         """Where the tokens of rows of `lengths` [S, B] lie; pack, apart: as in `Grid.of`."""
@@ -52,57 +49,45 @@ class StackedEncoder:
         """Whether attention, being compiled, reads packed tokens."""
         return self.config.positions != "disentangled"
 
-    def forward(self, ids, grid, keep=None, masked=None):
+    def forward(self, ids, grid, keep=None, masked=None, positions=None, packed=False):
         """ids [S, B, T] padded on the right, their `grid` -> [S, B, H] or [S, N, H] or, at K tokens, [S, K, H].
 
-        keep: dropout in the order of `dropout.sites`; None: none. masked: a `chosen.Masked`. `backward` asks for a
+        keep: dropout in the order of `dropout.sites`; None: none. masked: a `chosen.Masked`. positions [S, B, T]: where
+        tokens stand, None: 0 .. T - 1; packed: tokens stay packed, as they have to be then. `backward` asks for a
         gradient that is 0 at padding.
         """
-        copies, size, length = ids.shape
-        self.shape = grid
+        copies, _, length = ids.shape
+        self.shape, self.packed = grid, packed
         keep = itertools.repeat(None) if keep is None else iter(keep)
         values, width = self.parameters.values, self.parameters.width
         (least, most), known = torch.aminmax(ids), self.parameters.shapes[f"{self.prefix}embeddings.word"][0]
         if least < 0 or most >= known:
             raise IndexError(f"ids must lie in 0 .. {known - 1}")
         self.rows = grid.rows(ids, torch.arange(copies) * (values.shape[1] // width))
-        places = self.relative = None
-        self.columns = grid.columns if self.config.has_absolute else None
+        columns = grid.columns if positions is None else grid.columns_of(positions)
+        far = length if positions is None else 1 + int(columns.max())
+        places, self.columns = None, columns if self.config.has_absolute else None
         if self.config.has_absolute:
             places = self.parameters[f"{self.prefix}embeddings.position"]
-            if length > places.shape[1]:
-                raise IndexError(f"rows have {length} tokens, positions end at {places.shape[1]}")
+            if far > places.shape[1]:
+                raise IndexError(f"rows have {far} tokens, positions end at {places.shape[1]}")
             places = places + self.parameters[self._segment] if self._segment else places
         x = embed(values.view(-1, width), self.rows, places, self.columns, (copies, grid.width, length))
+        self.relative = None
         if self.config.positions in RELATIVE:
             kind, name = RELATIVE[self.config.positions], f"{self.prefix}relative"
-            self.relative = kind(self.parameters, name, length, self.config)
+            apart = () if positions is None else (columns, grid.layout)
+            self.relative = (BiasAt if apart else kind)(self.parameters, name, far, self.config, *apart)
         x = x if self.norm is None else self.norm.forward(x, counts=grid.counts)
         self.kept = grid.rows_of(next(keep))
         x = x if self.kept is None else drop_(x, self.kept, grid.counts)
-        x = x if self.parameters.low is None else x.to(DTYPE)
-        padding = None if self.free else torch.arange(length) >= grid.lengths.view(copies, size, 1)
-        masks = padding is not None and padding.any()
-        mask = torch.zeros(padding.shape).masked_fill_(padding, LOWEST) if masks else None
-        for block in self.blocks[:-1]:
-            x = block.forward(x, grid, mask, keep, self.relative)
-        if self.first and not self.free:  # which looks at places of the grid
-            x, grid = grid.unpack(x), Grid.of(grid, grid.lengths.view(copies, size))
-        chosen = First(grid) if self.first else masked
-        x = self.blocks[-1].forward(x, grid, mask, keep, self.relative, chosen)
-        x = x if self.final_norm is None else self.final_norm.forward(x, counts=masked.own if masked else grid.counts)
-        return x if self.first or masked else grid.unpack(x)
+        x = self.blocks.forward(x, grid, keep, self.relative, masked)
+        return x if self.first or masked or packed else grid.unpack(x)
 
     def backward(self, g, add: bool = False) -> None:
         """Write the gradients of all parameters, given that of the result; add: to that of the token embeddings."""
-        grid, masked = self.shape, self.blocks[-1].chosen is not None
-        g = g if masked else grid.pack(g)
-        g = g if self.final_norm is None else self.final_norm.backward(g)[0]
-        g = self.blocks[-1].backward(g)
-        g = grid.pack(g) if self.first and not self.free else g
-        for block in reversed(self.blocks[:-1]):
-            g = block.backward(g)
-        g = g.float()
+        grid = self.shape
+        g = self.blocks.backward(g if self.blocks.chosen or self.packed else grid.pack(g))
         g = g if self.kept is None else drop_(g, self.kept, grid.counts)
         g = g if self.norm is None else self.norm.backward(g)[0]
         if self.relative is not None:
@@ -120,6 +105,42 @@ class StackedEncoder:
         """The parameter that stands for BERT's only segment, where there is one."""
         name = f"{self.prefix}embeddings.segment"
         return name if name in self.parameters.shapes else None
+
+
+class Blocks:
+    """All blocks of an encoder or a decoder, and the norm behind the last. first: as in `StackedEncoder`."""
+
+    def __init__(self, parameters, config, prefix: str, first: bool = False):
+        self.parameters, self.first, self.free = parameters, first, config.positions != "disentangled"
+        everywhere, from_first = ATTENTION[config.positions]
+        kinds = [everywhere] * (config.layers - first) + [from_first] * first
+        self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config, kind) for i, kind in enumerate(kinds)]
+        self.final_norm = Norm(parameters, f"{prefix}final_norm", config.eps) if config.norm == "pre" else None
+
+    def forward(self, x, grid, keep, relative=None, masked=None):
+        """x [S, N, H] or packed, fp32 -> the same or, at chosen tokens, [S, B, H] or [S, K, H]; keep: an iterator."""
+        self.shape, (copies, size, length) = grid, grid
+        x = x if self.parameters.low is None else x.to(DTYPE)
+        padding = None if self.free else torch.arange(length) >= grid.lengths.view(copies, size, 1)
+        masks = padding is not None and padding.any()
+        mask = torch.zeros(padding.shape).masked_fill_(padding, LOWEST) if masks else None
+        for block in self.blocks[:-1]:
+            x = block.forward(x, grid, mask, keep, relative)
+        if self.first and not self.free:  # which looks at places of the grid
+            x, grid = grid.unpack(x), Grid.of(grid, grid.lengths.view(copies, size))
+        self.chosen = First(grid) if self.first else masked
+        x = self.blocks[-1].forward(x, grid, mask, keep, relative, self.chosen)
+        rows = masked.own if masked else grid.counts
+        return x if self.final_norm is None else self.final_norm.forward(x, counts=rows)
+
+    def backward(self, g):
+        """Gradient of x, fp32, given that of the result."""
+        g = g if self.final_norm is None else self.final_norm.backward(g)[0]
+        g = self.blocks[-1].backward(g)
+        g = self.shape.pack(g) if self.first and not self.free else g
+        for block in reversed(self.blocks[:-1]):
+            g = block.backward(g)
+        return g.float()
 
 
 class Norm:

@@ -79,6 +79,10 @@ class Grid(tuple):
         positions are those of its places."""
         return None if self.places is None else self._spread(self._column)
 
+    def columns_of(self, positions):
+        """The same where positions [S, B, T] say it."""
+        return self._spread(positions.flatten()[self._of_grid])
+
     def _spread(self, values):
         found = torch.zeros(self[0] * self.places, dtype=torch.int64)
         found[self._packed] = values
@@ -90,10 +94,9 @@ class Grid(tuple):
         if not hasattr(self, "_layout"):
             most = int(self.lengths.max())
             queries = self.lengths if self.places is not None else torch.full_like(self.lengths, self[2])
-            keys = self.lengths.clamp(min=1)
             most = max(most, 1)
             ends, most_asked = (self.ends, self.ends), max(most, int(queries.max()))
-            self._layout = Layout(self[1], self.starts, queries, self.starts, keys, most_asked, most, ends=ends)
+            self._layout = Layout(self[1], self.starts, queries, self.starts, self.lengths, most_asked, most, ends=ends)
         return self._layout
 
     def rows_of(self, keep):
