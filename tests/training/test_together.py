@@ -420,9 +420,7 @@ def test_which_recipes_are_trained_by_hand():
     mae = Objective(mae=1)
     for keys in ({}, {"positions": "relative"}, {"decoder": {"hidden": 64}}):
         assert of(plain, mae, **{"decoder": {}} | keys) and of(low, mae, **{"decoder": {}} | keys)
-    assert of(plain, mae) and not of(
-        plain, mlm, decoder={}
-    )  # without a decoder it is MLM; MLM's [MASK]s leave with one
+    assert of(plain, mae) and not of(plain, mlm, decoder={})  # with one, [MASK]s leave under MLM too
     for attention in ("self+cross", "causal+cross", "cross"):
         assert not of(plain, mae, decoder={"attention": attention})
 
