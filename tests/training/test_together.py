@@ -45,6 +45,13 @@ def test_gradients_are_those_of_the_ordinary_loop(english, tmp_path, form, rate)
     assert_ordinary(replicates(english, tmp_path, 3, form, masking=masking))
 
 
+@pytest.mark.parametrize("form", ["absolute", "disentangled", "autoencoder"])
+def test_gradients_of_micro_batches_are_added_as_in_the_ordinary_loop(english, tmp_path, form):
+    runs = replicates(english, tmp_path, 2, form, micro_batch=12)
+    assert [len(batch.ids) for batch in Learner(runs[0]).draw(0).micro] == [12, 12, 8]
+    assert_ordinary(runs)
+
+
 @pytest.mark.parametrize("form", AUTOENCODERS)
 def test_a_row_of_which_nothing_stays_in_the_encoder_is_that_of_the_ordinary_loop(english, tmp_path, form):
     runs = replicates(english, tmp_path, 2, form, masking={"count": "bernoulli", "rate": 0.97, "specials": True})
@@ -395,7 +402,7 @@ def test_which_recipes_of_the_default_run_train_side_by_side():
     assert {"mae-rank-3-mlm", "dh-single-with"} <= found and "ib-hmm-l" not in found
     model, encoder, mlm = config.models["dh-single-with"], config.encoders["dh"], Objective(mlm=1)
     assert stacks(model, encoder, mlm)
-    for keys in ({"stack": False}, {"precision": "bf16"}, {"micro_batch": 8}, {"processes": 2}, {"steps": 0}):
+    for keys in ({"stack": False}, {"precision": "bf16"}, {"processes": 2}, {"steps": 0}):
         assert not stacks(Model(**model.model_dump() | keys), encoder, mlm)
     for keys in ({"attention_dropout": 0.2}, {"decoder": {}}, {"kind": "lstm"}):  # and distances are embedded
         assert not supports_masked(Encoder(**encoder.model_dump() | keys))

@@ -14,8 +14,9 @@ from masklab.config.replicates import is_redrawn
 # Keys of a recipe that name entries: what the entries say follows under the same key with a dot.
 NAMES = ("corpus", "tokenizer", "encoder", "objective", "dictionary", "embeddings", "init", "teacher")
 WITHOUT_NETWORK = ("kind", "order", "max_positions")  # keys of an encoder that one without a network has
-# Keys of a recipe that cannot change a result.
-SPEED = ("log_every", "validate_every", "save_minutes", "micro_batch", "processes", "nodes", "compile", "replicates")
+# Keys of a recipe that cannot change a result, but for rounding.
+SPEED = ("log_every", "validate_every", "save_minutes", "micro_batch", "processes", "nodes", "compile", "stack")
+SPEED += ("replicates",)
 
 
 def base(task: str) -> str:

@@ -8,12 +8,12 @@ def by_hand(model, encoder, objective) -> bool:
     """Whether a recipe is trained by the stacked code where it is trained on a CPU, be it as a stack of one.
 
     model, encoder, objective: `config.schema.Model`, `Encoder` and `Objective`. An objective that reads sequences in
-    its own way is not, but for the masked autoencoder, nor is a model that takes several processes or micro-batches.
+    its own way is not, but for the masked autoencoder, nor is a model that takes several processes.
     """
-    one_pass = model.processes == 1 and model.micro >= model.batch_size and not model.compile
+    plain = model.processes == 1 and not model.compile
     reading = [name for name, term in objective.terms.items() if term.reads]
     known = reading == ["mae"] or not (reading or encoder.decoder)
-    return model.stack and model.steps > 0 and one_pass and known and supports_masked(encoder, model.precision)
+    return model.stack and model.steps > 0 and plain and known and supports_masked(encoder, model.precision)
 
 
 def stacks(model, encoder, objective) -> bool:

@@ -96,17 +96,15 @@ class Stack:
         """`Learner.gradients` of every run: the row of each."""
         self.parameters.refresh()
         whole = [learner.step(step) for learner in self.learners]
-        layouts = [None] * len(whole)
-        if self.learners[0].model.config.positions == "disentangled":  # its attention works on a grid
-            from masklab.models.stacked.masked import laid_out
-
-            stores = [learner.train_store for learner in self.learners]
-            layouts = [laid_out(each.micro[0], self.unit, own.longest) for each, own in zip(whole, stores, strict=True)]
-        sums = [None] * len(whole)
-        for copies in self._parts(layouts, [each.tokens for each in whole], len(whole[0].micro[0].ids)):
-            found = self._forward_and_backward(copies, [whole[copy] for copy in copies], layouts[copies[0]], step)
-            for copy, each in zip(copies, found, strict=True):
-                sums[copy] = each
+        sums, total = [0.0] * len(whole), None
+        for number in range(len(whole[0].micro)):
+            for copy, found in self._pass(whole, step, number):
+                sums[copy] = sums[copy] + found
+            if len(whole[0].micro) > 1:
+                gradient = self.parameters.gradient
+                total = gradient.clone() if total is None else total.add_(gradient)
+        if total is not None:
+            self.parameters.gradient.copy_(total)
         rows = []
         for learner, each, values in zip(self.learners, whole, sums, strict=True):
             means = dict(zip(["loss", *learner.terms.names], (values / each.divisor).tolist(), strict=True))
@@ -115,6 +113,20 @@ class Stack:
             once = {name: float(worth) for name, worth in learner._once(step).items()}
             rows.append(Numbers(row | means | once))
         return rows
+
+    def _pass(self, whole, step: int, number: int):
+        """Write the gradients of micro-batch `number` of every run; (which run, its summed losses) of each."""
+        batches, layouts = [each.micro[number] for each in whole], [None] * len(whole)
+        if self.learners[0].model.config.positions == "disentangled":  # its attention works on a grid
+            from masklab.models.stacked.masked import laid_out
+
+            stores = [learner.train_store for learner in self.learners]
+            layouts = [laid_out(own, self.unit, store.longest) for own, store in zip(batches, stores, strict=True)]
+        tokens = [int(own.lengths.sum()) for own in batches]
+        for copies in self._parts(layouts, tokens, len(batches[0].ids)):
+            given = [batches[copy] for copy in copies], [whole[copy].divisor for copy in copies]
+            found = self._forward_and_backward(copies, *given, layouts[copies[0]], step, number)
+            yield from zip(copies, found, strict=True)
 
     def _parts(self, layouts, tokens, size: int) -> list[list[int]]:
         """Copies that go through one pass: those whose batches of `size` rows are laid out alike, as packed ones are.
@@ -134,15 +146,14 @@ class Stack:
             parts.setdefault(layout if together else copy, []).append(copy)
         return [few for part in parts.values() for few in _evenly(part, size * layouts[part[0]][0] * width)]
 
-    def _forward_and_backward(self, copies, whole, layout, step):
+    def _forward_and_backward(self, copies, batches, divisors, layout, step, number):
         """Write the gradients of some copies; their summed losses, total and terms, float64 each."""
         model, learners = self._model(copies), [self.learners[copy] for copy in copies]
-        batches = [each.micro[0] for each in whole]
-        seeds = [seed_at(*learner.run.address, "dropout", step, 0) for learner in learners]
+        seeds = [seed_at(*learner.run.address, "dropout", step, number) for learner in learners]
         with torch.no_grad():
             logits, latent = model.forward(batches, layout, seeds)
         losses = _general if learners[0].terms.plain is None else _plain
-        sums, for_logits, for_latent = losses(learners, whole, logits, latent)
+        sums, for_logits, for_latent = losses(learners, batches, divisors, logits, latent)
         with torch.no_grad():
             model.backward(for_logits, for_latent)
             if not _neighbours(copies):
@@ -211,33 +222,31 @@ def _stacked(learner, parameters):
     return StackedAutoencoder(parameters, config, reader.settings.aligned)
 
 
-def _plain(learners, whole, logits, _):
+def _plain(learners, batches, divisors, logits, _):
     """Sums of losses of every run, [2] each, and the gradients of their means by the logits, without autograd."""
     from masklab.kernels.token_loss import loss_and_gradient_
 
     targets, weight = torch.full(logits.shape[:2], -1), learners[0].terms.plain
-    for own, each in zip(targets, whole, strict=True):
-        answers = each.micro[0].targets
-        own[: len(answers)] = answers
-    known = sum(len(each.micro[0].targets) for each in whole)
+    for own, batch in zip(targets, batches, strict=True):
+        own[: len(batch.targets)] = batch.targets
+    known = sum(len(batch.targets) for batch in batches)
     if known and (int((targets >= 0).sum()) < known or int(targets.max()) >= logits.shape[2]):
         raise IndexError(f"targets must lie in 0 .. {logits.shape[2] - 1}")
-    sums = loss_and_gradient_(logits, targets, torch.tensor([weight / each.divisor for each in whole]))
+    sums = loss_and_gradient_(logits, targets, torch.tensor([weight / divisor for divisor in divisors]))
     sums = sums.double()[:, None].expand(-1, 2).clone()
     sums[:, 0] *= weight
     return list(sums), logits, None
 
 
-def _general(learners, whole, logits, latent):
+def _general(learners, batches, divisors, logits, latent):
     """The same of any objective; one sum more for each of its terms."""
     found = [None if part is None else torch.empty_like(part) for part in (logits, latent)]
     sums = []
-    for copy, (learner, each) in enumerate(zip(learners, whole, strict=True)):
-        batch = each.micro[0]
+    for copy, (learner, batch, divisor) in enumerate(zip(learners, batches, divisors, strict=True)):
         own = [None if part is None else part[copy, : len(batch.at)].requires_grad_() for part in (logits, latent)]
         total, parts = learner.terms.losses(batch, Output(*own), learner.teacher)
         read = [part for part in own if part is not None]
-        gradients = iter(torch.autograd.grad(total / each.divisor, read, allow_unused=True))
+        gradients = iter(torch.autograd.grad(total / divisor, read, allow_unused=True))
         for part in found:
             gradient = None if part is None else next(gradients)
             count = 0 if gradient is None else len(gradient)
