@@ -5,12 +5,12 @@ import torch
 
 from masklab import inside_torch
 
-KERNELS = {"_fused_adamw_": "has_fused_adamw", "_softmax_backward_data": "has_softmax_backward"}
+KERNELS = {"_fused_adamw_": "has_fused_adamw"}
 
 
 @pytest.fixture(autouse=True)
 def asked_anew():
-    names = ("has_fused_adamw", "has_softmax_backward", "has_onednn_linear")
+    names = ("has_fused_adamw", "has_onednn_linear")
     for name in names:
         getattr(inside_torch, name).cache_clear()
     yield
@@ -76,16 +76,6 @@ def test_each_is_added_to_its_own(monkeypatch):
     assert one.tolist() == [1, 1] and other.eq(5).all()
     monkeypatch.delattr(torch, "_foreach_add_")
     assert torch.equal(added()[0], one) and torch.equal(added()[1], other)
-
-
-def test_the_gradient_of_a_softmax_is_autograds(monkeypatch):
-    scores, gradient = torch.randn(3, 4, 5).requires_grad_(), torch.randn(3, 4, 5)
-    weights = scores.softmax(-1)
-    (wanted,) = torch.autograd.grad(weights, scores, gradient)
-    torch.testing.assert_close(inside_torch.softmax_backward(gradient, weights.detach()), wanted)
-    inside_torch.has_softmax_backward.cache_clear()
-    monkeypatch.delattr(torch, "_softmax_backward_data")
-    torch.testing.assert_close(inside_torch.softmax_backward(gradient, weights.detach()), wanted)
 
 
 def test_onednn_is_left_alone_where_it_changed(monkeypatch):

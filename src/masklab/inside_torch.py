@@ -31,13 +31,6 @@ def add_each_(into, tensors) -> None:
         tensor.add_(more)
 
 
-def softmax_backward(gradient, weights):
-    """Gradient of what `weights` are the softmax of, over the last axis, given that of the weights."""
-    if has_softmax_backward():
-        return torch._softmax_backward_data(gradient, weights, -1, weights.dtype)
-    return _plain_softmax_backward(gradient, weights)
-
-
 def onednn_linear(x, weight, bias):
     """x [N, K] weight' [K, M] + bias by oneDNN; for those alone who have asked `has_onednn_linear`."""
     return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
@@ -89,16 +82,6 @@ def has_fused_adamw() -> bool:
 
 
 @functools.cache
-def has_softmax_backward() -> bool:
-    """Whether torch's kernel gives the gradient of a softmax."""
-    gradient, weights = torch.linspace(-1, 1, 6).view(2, 3), torch.linspace(0, 1, 6).view(2, 3).softmax(-1)
-    return _same(
-        lambda: torch._softmax_backward_data(gradient, weights, -1, weights.dtype),
-        lambda: _plain_softmax_backward(gradient, weights),
-    )
-
-
-@functools.cache
 def has_onednn_linear() -> bool:
     """Whether torch offers oneDNN's linear map of fp32 and bf16 numbers."""
     x, weight, bias = torch.eye(32), torch.linspace(-1, 1, 32 * 32).view(32, 32), torch.ones(32)
@@ -115,7 +98,6 @@ def lacking() -> list[str]:
     there = {
         "torch._fused_adamw_": has_fused_adamw(),
         "torch._foreach_add_": hasattr(torch, "_foreach_add_"),
-        "torch._softmax_backward_data": has_softmax_backward(),
         "torch.ops.mkldnn._linear_pointwise": has_onednn_linear() or not torch.backends.mkldnn.is_available(),
         "torch.Tensor._version": isinstance(version(given), int) and version(given) < version(given.add_(1)),
         "torch.cpu._is_avx512_bf16_supported": hasattr(torch.cpu, "_is_avx512_bf16_supported"),
@@ -147,10 +129,6 @@ def _plain_adamw_(values, gradient, mean, square, updates, lr, beta1, beta2, wei
     updates = updates.double()  # 1 - beta2 has few digits left in fp32
     scale = (square / (1 - beta2**updates)).sqrt_().add_(eps)
     values.sub_(mean / (1 - beta1**updates) / scale * lr)
-
-
-def _plain_softmax_backward(gradient, weights):
-    return weights * (gradient - (gradient * weights).sum(-1, keepdim=True))
 
 
 def _flags_of_bf16() -> bool:

@@ -9,6 +9,7 @@ import torch
 
 from masklab.kernels.attend import LANES, Layout, attend, attend_backward
 from masklab.kernels.bits import BEHIND, Keep
+from masklab.kernels.disentangled import Tables
 from masklab.kernels.distances import gather, spread
 from masklab.kernels.panels import wide
 
@@ -34,6 +35,22 @@ def world(size, seed=1):
     return qkv, layout, lengths
 
 
+def some(layout, lengths):
+    """The layout of queries of some positions, none in some rows, and the most that a copy has."""
+    copies, rows = lengths.shape
+    asked = torch.tensor([[2, 0, 1, 3], [0, 1, 1, 0]])[:copies].repeat(1, -(-rows // 4))[:, :rows].minimum(lengths)
+    most = int(asked.sum(1).max())
+    columns = torch.zeros(copies, most, dtype=torch.int64)
+    for copy in range(copies):
+        own = [torch.randperm(int(lengths[copy, row]))[: asked[copy, row]] for row in range(rows)]
+        columns[copy, : asked[copy].sum()] = torch.cat(own)
+    starts = (asked.cumsum(1) - asked + most * torch.arange(copies)[:, None]).flatten()
+    slots = torch.randint(0, 5, (copies * most,))
+    changes = {"q_starts": starts, "q_counts": asked.flatten(), "queries": int(asked.max()), "slots": slots}
+    ends = asked.sum(1).tolist(), layout.ends[1]
+    return replace(layout, **changes, columns=columns.flatten(), ends=ends), most
+
+
 def dropout(size, queries, p=0.25, seed=2):
     """Random bits of [n, B, M, max(T, 16)] weights of each copy."""
     copies, rows, longest, heads, _ = size
@@ -44,8 +61,8 @@ def dropout(size, queries, p=0.25, seed=2):
     return Keep(bits.to(torch.int16), [0] * copies, [shape] * copies, p)
 
 
-def wanted(q, kv, layout, heads, scale, keep=None, bias=None):
-    """The context, row by row and head by head."""
+def wanted(q, kv, layout, heads, scale, keep=None, bias=None, tables=None):
+    """The context, row by row and head by head. tables: keys and queries of distances, [S, 2 L - 1, H] each."""
     width = kv.shape[-1] // (heads * (3 if kv is q else 2))
     flat_q, flat_kv = (each.reshape(-1, heads, each.shape[-1] // (heads * width), width) for each in (q, kv))
     context = torch.zeros(len(flat_q), heads, width, dtype=q.dtype)
@@ -60,6 +77,11 @@ def wanted(q, kv, layout, heads, scale, keep=None, bias=None):
         for head in range(heads):
             keys, values = flat_kv[of_k, head, -2], flat_kv[of_k, head, -1]
             scores = scale * flat_q[of_q, head, 0] @ keys.T
+            if tables is not None:
+                zero, part = tables[0].shape[1] // 2, slice(head * width, (head + 1) * width)
+                apart = zero + torch.arange(count) - columns[:, None]  # [asked, count]
+                of_keys, of_queries = (table[copy, :, part][apart] for table in tables)  # [asked, count, d]
+                scores = scores + scale * (flat_q[of_q, head, 0][:, None] * of_keys + keys * of_queries).sum(-1)
             if bias is not None and bias.dim() == 4:  # of each query and key
                 scores = scores + bias.flatten(0, 1)[of_q, head, :count]
             elif bias is not None:
@@ -103,6 +125,39 @@ def test_context_and_gradients_from_every_position(size, drops, biased, threads,
         used = slice(0, 2 * longest - 1)
         found = bias_gradient[..., used].double() - 1
         torch.testing.assert_close(found, gradients[1][..., used], atol=2e-5, rtol=0)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("asked", [False, True], ids=["every position", "some"])
+@pytest.mark.parametrize("size", [*SIZES.values(), (2, 21, 6, 2, 16)], ids=[*SIZES, "many rows"])
+def test_disentangled_scores(size, asked, threads, request):
+    """fp32: within 2e-5 of double precision, gradients of tables, which are sums over rows, within 1e-4."""
+    request.addfinalizer(partial(torch.set_num_threads, torch.get_num_threads()))
+    torch.set_num_threads(threads)
+    copies, _, longest, heads, width = size
+    qkv, layout, lengths = world(size)
+    q, kv, exact = qkv, qkv, [qkv.double().requires_grad_()]
+    if asked:
+        kv = qkv[..., : 2 * heads * width].contiguous()
+        layout, most = some(layout, lengths)
+        q = torch.randn(copies, most, heads * width)
+        exact = [each.double().requires_grad_() for each in (q, kv)]
+    keep = dropout(size, longest)
+    drawn = [torch.randn(copies, 2 * longest + 5, heads * width) for _ in range(2)]  # of two positions beyond the rows
+    tables = Tables(*drawn, heads)
+    context, weights = attend(q, kv, layout, heads, 0.2, keep, tables=tables)
+    exact_tables = [each.double().requires_grad_() for each in drawn]
+    expected = wanted(exact[0], exact[-1], layout, heads, 0.2, keep, tables=exact_tables)
+    torch.testing.assert_close(context.double(), expected, atol=2e-5, rtol=0)
+    g = torch.randn(context.shape)
+    found = attend_backward(g, q, kv, weights, layout, heads, 0.2, keep, tables=tables)
+    gradients = torch.autograd.grad(expected, exact + exact_tables, g.double())
+    for one, other in zip(found, gradients, strict=False):
+        torch.testing.assert_close(one.double(), other, atol=2e-5, rtol=0)
+        if not asked:
+            break
+    for one, other in zip(tables.gradients(), gradients[-2:], strict=True):
+        torch.testing.assert_close(one.double(), other, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("drops", [False, True], ids=["", "dropout"])
@@ -159,22 +214,10 @@ def test_a_bias_by_distance_of_tokens_anywhere(size):
 @pytest.mark.parametrize("biased", [False, True], ids=["", "biased"])
 def test_context_and_gradients_from_some_positions(biased):
     """Queries of a tensor of their own, as many as each row has: none in some; keys and values of another."""
-    size = copies, rows, longest, heads, width = 2, 4, 18, 2, 16
+    size = copies, _, longest, heads, width = 2, 4, 18, 2, 16
     qkv, layout, lengths = world(size)
     kv = qkv[..., : 2 * heads * width].contiguous()
-    asked = torch.tensor([[2, 0, 1, 3], [0, 1, 1, 0]])
-    most = int(asked.sum(1).max())
-    columns = torch.zeros(copies, most, dtype=torch.int64)
-    for copy in range(copies):
-        own = [torch.randperm(int(lengths[copy, row]))[: asked[copy, row]] for row in range(rows)]
-        asked[copy] = torch.tensor([len(each) for each in own])
-        columns[copy, : asked[copy].sum()] = torch.cat(own)
-    starts = (asked.cumsum(1) - asked + most * torch.arange(copies)[:, None]).flatten()
-    slots = torch.randint(0, 5, (copies * most,))
-    layout = replace(
-        layout, q_starts=starts, q_counts=asked.flatten(), queries=int(asked.max()), slots=slots,
-        columns=columns.flatten(), ends=(asked.sum(1).tolist(), layout.ends[1]),
-    )  # fmt: skip
+    layout, most = some(layout, lengths)
     q = torch.randn(copies, most, heads * width)
     keep, bias = dropout(size, 5), torch.randn(copies, heads, 2 * longest - 1 + LANES) if biased else None
     context, weights = attend(q, kv, layout, heads, 0.3, keep, bias)

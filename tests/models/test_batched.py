@@ -56,22 +56,6 @@ def test_other_precisions_are_torchs(dtype):
     assert torch.equal(batched.product(a, b), a @ b)
 
 
-@pytest.mark.parametrize("copies", [1, 2, 5, 40])
-def test_what_a_matrix_gets_does_not_depend_on_those_beside_it(copies):
-    """To the bit: replicates that train side by side are those that train alone."""
-    torch.manual_seed(3)
-    whole = torch.randn(40 * 8, 38, 36).chunk(3, -1)
-    with batched.library(10**9):
-        found = [product[: 8 * copies] for product in all_products(*whole)]
-        alone = all_products(*(part[: 8 * copies] for part in whole))
-    assert all(torch.equal(own, other) for own, other in zip(found, alone, strict=True))
-
-
-def all_products(q, k, v):
-    scores = torch.bmm(q, k.mT)
-    return scores, torch.bmm(scores, v), torch.bmm(scores.mT, q)
-
-
 @pytest.mark.parametrize("positions", ["absolute", "disentangled", "relative"])
 @pytest.mark.parametrize("dropout", [0.0, 0.2])
 def test_the_encoder_computes_the_same(positions, dropout, monkeypatch):

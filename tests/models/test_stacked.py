@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 import torch
 
-from masklab.config.schema import Encoder
-from masklab.models import batched
+from masklab.config.schema import Decoder, Encoder
 from masklab.models.dropout import keep_mask
 from masklab.models.encoder import MaskedLM
-from masklab.models.stacked import grid, supports
+from masklab.models.stacked import supports
 from masklab.models.stacked.dropout import keeps, mask, sites
 from masklab.models.stacked.encoder import StackedEncoder
+from masklab.models.stacked.grid import Grid
 from masklab.models.stacked.parameters import StackedParameters
 
 CONFIG = Encoder(positions="absolute", layers=2, hidden=32, heads=4, intermediate=48, max_positions=24, init_range=0.2)
@@ -52,15 +52,11 @@ def batch(shapes):
 @pytest.mark.parametrize("shapes", [SHAPES, SHAPES[:1], [SHAPES[0]] * 3], ids=["different", "one", "equal"])
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("p", [0.0, 0.2])
-@pytest.mark.parametrize("pack", [True, False])
 @pytest.mark.parametrize("positions", ["absolute", "disentangled", "relative", "absolute by libraries"])
-def test_every_copy_has_the_states_and_gradients_of_its_model_alone(positions, pack, shapes, first, p, monkeypatch):
-    monkeypatch.setattr(grid, "WORTH", 2)  # batches this small are not worth packing
+def test_every_copy_has_the_states_and_gradients_of_its_model_alone(positions, shapes, first, p, monkeypatch):
     if positions.endswith("by libraries"):
         monkeypatch.setattr("masklab.models.stacked.products.faster_compiled", lambda _: False)
         positions = "absolute"
-    if p:
-        monkeypatch.setattr(batched, "LARGE", 1)  # nor are their products large: oneDNN is tried here all the same
     norm = "pre" if len(shapes) == 1 else "post"
     config = CONFIG.model_copy(update={"dropout": p, "positions": positions, "norm": norm})
     alone = models(config)[: len(shapes)]
@@ -68,9 +64,8 @@ def test_every_copy_has_the_states_and_gradients_of_its_model_alone(positions, p
     ids, lengths = batch(shapes)
     own = [sites(config, *shape, first) for shape in shapes]
     keep = keeps(range(len(shapes)), own, p) if p else None
-    states = together.forward(ids, together.grid(lengths, ids.shape[2], pack), keep)
+    states = together.forward(ids, Grid.of(lengths, ids.shape[2]), keep)
     states = states.unflatten(1, (ids.shape[1], -1))  # [S, B, T or 1, H]
-    assert (together.shape.places is not None) == pack
     weights = torch.randn(states.shape, generator=torch.Generator().manual_seed(9))
     gradient = torch.zeros_like(states)
     parameters.gradient.fill_(torch.nan)  # nothing is left unwritten
@@ -143,5 +138,7 @@ def test_a_gradient_that_is_no_number_spoils_its_copy_whoever_is_beside_it():
 
 def test_which_encoders_are_supported():
     assert supports(CONFIG)
-    assert supports(CONFIG.model_copy(update={"positions": "disentangled"}))
-    assert not supports(CONFIG.model_copy(update={"positions": "none"}))
+    for keys in ({"positions": "disentangled"}, {"positions": "none", "norm": "pre"}, {"decoder": Decoder()}):
+        assert supports(CONFIG.model_copy(update=keys))
+    for keys in ({"kind": "lstm"}, {"attention_dropout": 0.2}, {"dropout": 0.995}):
+        assert not supports(CONFIG.model_copy(update=keys))

@@ -50,10 +50,9 @@ def make_tokenizer(tokenizer_folder):
 def make_checkpoint(tmp_path_factory, tokenizer_folder):
     """make_checkpoint(positions, latent): folder of a random model with spread-out logits."""
 
-    def make(positions="disentangled", latent=0, seed=0):
-        config = Encoder(
-            positions=positions, layers=2, hidden=32, heads=2, intermediate=64, max_positions=32, init_range=0.15
-        )
+    def make(positions="disentangled", latent=0, seed=0, **keys):
+        shape = {"layers": 2, "hidden": 32, "heads": 2, "intermediate": 64, "max_positions": 32, "init_range": 0.15}
+        config = Encoder(positions=positions, **shape | keys)
         vocab_size = load_tokenizer(tokenizer_folder).get_vocab_size()
         model = MaskedLM(config, vocab_size, latent, generator=torch.Generator().manual_seed(seed))
         folder = tmp_path_factory.mktemp("checkpoint") / "step-1"

@@ -56,17 +56,19 @@ def evaluations(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "positions, pooling, p",
+    "positions, pooling, p, keys",
     [
-        ("absolute", "cls", 0.0),
-        ("absolute", "cls", 0.1),
-        ("absolute", "mean", 0.1),
-        ("disentangled", "cls", 0.1),
-        ("disentangled", "mean", 0.0),
+        ("absolute", "cls", 0.0, {}),
+        ("absolute", "cls", 0.1, {}),
+        ("absolute", "mean", 0.1, {}),
+        ("disentangled", "cls", 0.1, {}),
+        ("disentangled", "mean", 0.0, {}),
+        ("relative", "cls", 0.1, {"relative_buckets": 8, "relative_distance": 12, "norm": "pre"}),
+        ("none", "mean", 0.1, {"norm": "pre", "embedding_norm": False, "tied_head": False, "head": "linear"}),
     ],
 )
-def test_runs_side_by_side_are_the_runs_alone(make_checkpoint, evaluations, positions, pooling, p):
-    pretrained = load_checkpoint(make_checkpoint(positions))
+def test_runs_side_by_side_are_the_runs_alone(make_checkpoint, evaluations, positions, pooling, p, keys):
+    pretrained = load_checkpoint(make_checkpoint(positions, **keys))
     pretrained.config = pretrained.config.model_copy(update={"dropout": p})
     for module in pretrained.modules():
         module.p = p

@@ -27,7 +27,7 @@ from masklab.training.side_by_side import by_hand, stacks
 from masklab.training.stack import Alone, Stack
 from masklab.training.together import folder_of, take, train_together
 
-LIBRARIES = ("as here", "MKL", "oneDNN for attention")
+LIBRARIES = ("as here", "MKL")
 
 
 def learners(runs):
@@ -138,9 +138,7 @@ def assert_alike(several, steps):
 
 @pytest.mark.parametrize("rate", [0.15, 0.6, None], ids=["few", "many", "one"])
 @pytest.mark.parametrize("form", FORMS)
-def test_gradients_are_those_of_a_replicate_alone_to_the_bit(english, tmp_path, form, rate, monkeypatch):
-    if rate == 0.6:  # oneDNN, where it is the faster one for large products, is given those of attention
-        monkeypatch.setattr("masklab.models.batched.LARGE", 1)
+def test_gradients_are_those_of_a_replicate_alone_to_the_bit(english, tmp_path, form, rate):
     masking = {"count": "one"} if rate is None else {"count": "bernoulli", "rate": rate}
     several = company(english, tmp_path, form, masking=masking)
     assert_alike(several, 2)
@@ -155,6 +153,7 @@ def test_no_more_copies_share_a_pass_than_a_cache_holds(english, tmp_path, monke
     assert {size for _, size in several[0, 1, 2, 3, 4].models} == {1, 2}
 
 
+@pytest.mark.parametrize("form", ["absolute", "disentangled"])
 @pytest.mark.parametrize(
     "hidden, heads, batch_size, library",
     [
@@ -164,21 +163,19 @@ def test_no_more_copies_share_a_pass_than_a_cache_holds(english, tmp_path, monke
     ],
 )
 def test_no_shape_tells_a_replicate_who_is_beside_it(
-    english, tmp_path, hidden, heads, batch_size, library, monkeypatch, request
+    english, tmp_path, form, hidden, heads, batch_size, library, monkeypatch, request
 ):
     if library.startswith("MKL"):
         for module in ("training.stack", "models.stacked.products", "models.linear"):
             monkeypatch.setattr(f"masklab.{module}.faster_compiled", lambda _: False)
         for module in ("models.products", "models.batched"):
             monkeypatch.setattr(f"masklab.{module}.prefers_onednn", lambda: False)
-    if library == "oneDNN for attention":  # where it is the faster one for large products
-        monkeypatch.setattr("masklab.models.batched.LARGE", 1)
     if library.endswith("two threads"):
         request.addfinalizer(partial(torch.set_num_threads, torch.get_num_threads()))
         torch.set_num_threads(2)
     shape = {"hidden": hidden, "heads": heads} | ({"norm": "pre"} if hidden == 48 else {})
     how = {"clip": None, "kind": "sgd", "momentum": 0.5, "lr": 0.1} if heads == 3 else {}
-    assert_alike(company(english, tmp_path, "absolute", encoder=shape, batch_size=batch_size, optimiser=how), 2)
+    assert_alike(company(english, tmp_path, form, encoder=shape, batch_size=batch_size, optimiser=how), 2)
 
 
 @pytest.mark.parametrize("how", [{}, {"clip": None, "kind": "sgd", "momentum": 0.5, "lr": 0.1}], ids=["adamw", "sgd"])
@@ -409,7 +406,7 @@ def test_which_recipes_of_the_default_run_train_side_by_side():
 
 
 def test_which_recipes_are_trained_by_hand():
-    """Any width where attention is compiled, and in bf16 where states are normalised after every sum."""
+    """Any width, and in bf16 where states are normalised after every sum."""
     encoder, mlm = Encoder(positions="absolute", hidden=256, heads=4), Objective(mlm=1)
     names = {name: "x" for name in ("corpus", "tokenizer", "encoder", "objective")}
     plain, low = (Model(steps=1, precision=precision, **names) for precision in ("fp32", "bf16"))
@@ -419,8 +416,7 @@ def test_which_recipes_are_trained_by_hand():
 
     assert of(plain) and of(low) and not stacks(plain, encoder, mlm)
     assert of(plain, norm="pre") and not of(low, norm="pre") and not of(low, embedding_norm=False)
-    assert not of(plain, positions="disentangled") and of(plain, positions="disentangled", hidden=128)
-    assert not of(low, positions="disentangled", hidden=128)
+    assert of(plain, positions="disentangled") and of(low, positions="disentangled")
     assert not of(Model(**plain.model_dump() | {"compile": True}))
     by_itself = Model(**plain.model_dump() | {"stack": "alone"})
     assert of(by_itself) and not stacks(by_itself, Encoder(positions="absolute", hidden=64, heads=4), mlm)
@@ -428,6 +424,7 @@ def test_which_recipes_are_trained_by_hand():
     for keys in ({}, {"positions": "relative"}, {"decoder": {"hidden": 64}}):
         assert of(plain, mae, **{"decoder": {}} | keys) and of(low, mae, **{"decoder": {}} | keys)
     assert of(plain, mae) and not of(plain, mlm, decoder={})  # with one, [MASK]s leave under MLM too
+    assert not of(plain, mae, decoder={}, positions="disentangled")
     for attention in ("self+cross", "causal+cross", "cross"):
         assert not of(plain, mae, decoder={"attention": attention})
 

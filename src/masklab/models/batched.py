@@ -5,18 +5,11 @@ over rows of 10 to 128 tokens and heads of 8 to 64 units (AMD EPYC with AVX-512)
 some million multiplications up, and .6 to .35 of it at 8 million and more.
 """
 
-import contextlib
-
 import torch
 
 from masklab.models.products import onednn, prefers_onednn
 
 LARGE = 2**22  # multiplications
-
-
-def library(multiplications: int):
-    """Context for batched fp32 products of this size on a CPU. Gradients need one of their own."""
-    return onednn() if multiplications >= LARGE and prefers_onednn() else contextlib.nullcontext()
 
 
 def takes(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 
 from masklab.models.stacked.dropout import keeps, mask, sites
 from masklab.models.stacked.encoder import StackedEncoder
+from masklab.models.stacked.grid import Grid
 from masklab.models.stacked.parameters import StackedParameters
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient, low
 from masklab.probes.goals import EVALUATION_TOKENS, answers
@@ -44,7 +45,7 @@ class StackedClassifier:
 
     def forward(self, ids, lengths, keep=None):
         """Logits [S, B, classes] of ids [S, B, T] and lengths [S, B]; keep: dropout of `self.sites`."""
-        grid = self.encoder.grid(lengths, ids.shape[2], pack=True)
+        grid = Grid.of(lengths, ids.shape[2])
         states = self.encoder.forward(ids, grid, keep and keep[:-1])
         self.weights = None
         if not self.first:

@@ -2,9 +2,9 @@
 
 Each run draws its own batches, masks, dropout and initial weights, at the addresses that it has alone. Its weights are,
 to the last bit, those that it has alone, where it is a stack of one (`Alone`), and up to rounding those of the ordinary
-loop: copies share an operation only where it has the same shape for each, which is a function of the copy's own batch,
-and no operation sums over copies. What is done once in a while (validation, checkpoints, terms that are added once per
-update) goes through each run's own model, whose parameters are a row of the stack.
+loop: no operation sums over copies, and none that they share depends on how many they are. What is done once in a while
+(validation, checkpoints, terms that are added once per update) goes through each run's own model, whose parameters are
+a row of the stack.
 """
 
 import itertools
@@ -13,7 +13,6 @@ import torch
 
 from masklab.kernels.processor import faster_compiled
 from masklab.models.encoder import Output
-from masklab.models.linear import ROWS
 from masklab.models.stacked import WORD
 from masklab.models.stacked.parameters import StackedParameters
 from masklab.optim.flat import rate_at
@@ -24,7 +23,6 @@ from masklab.training.numbers import Numbers
 from masklab.training.run import Run
 from masklab.training.side_by_side import by_hand
 
-CALLS = 2**14  # numbers in a hidden state whose layers take as long as the calls of one pass
 CACHE = 2**19  # numbers in the hidden states of one pass: with more of them than a cache holds, it is slower
 
 
@@ -75,9 +73,6 @@ class Stack:
         if self.learners[0].low_precision:
             self.parameters.lower()
             self.parameters.lend(models)
-        first = self.learners[0]
-        unit = CALLS // (2 * first.model.config.hidden * first.config.batch_size)
-        self.unit = 1 << max(0, unit.bit_length() - 1)  # lengths are multiples of it: half of what calls cost at most
         self._begin()
 
     def _begin(self):
@@ -116,42 +111,36 @@ class Stack:
 
     def _pass(self, whole, step: int, number: int):
         """Write the gradients of micro-batch `number` of every run; (which run, its summed losses) of each."""
-        batches, layouts = [each.micro[number] for each in whole], [None] * len(whole)
-        if self.learners[0].model.config.positions == "disentangled":  # its attention works on a grid
-            from masklab.models.stacked.masked import laid_out
-
-            stores = [learner.train_store for learner in self.learners]
-            layouts = [laid_out(own, self.unit, store.longest) for own, store in zip(batches, stores, strict=True)]
-        tokens = [int(own.lengths.sum()) for own in batches]
-        for copies in self._parts(layouts, tokens, len(batches[0].ids)):
+        batches = [each.micro[number] for each in whole]
+        for copies in self._parts(batches):
             given = [batches[copy] for copy in copies], [whole[copy].divisor for copy in copies]
-            found = self._forward_and_backward(copies, *given, layouts[copies[0]], step, number)
+            found = self._forward_and_backward(copies, *given, step, number)
             yield from zip(copies, found, strict=True)
 
-    def _parts(self, layouts, tokens, size: int) -> list[list[int]]:
-        """Copies that go through one pass: those whose batches of `size` rows are laid out alike, as packed ones are.
+    def _parts(self, batches) -> list[list[int]]:
+        """Copies that go through one pass: not more of them than a cache holds.
 
-        Not more of them than a cache holds; and not where libraries make products, if rows would begin at odd places
-        in memory or if several threads share out the work of one copy otherwise than that of many: there every copy has
-        a pass of its own.
+        Where libraries make products, which sum in an order that shapes decide, only those whose distances are as many;
+        and if several threads share out the work of one copy otherwise than that of many, each by itself.
         """
-        width = self.learners[0].model.config.hidden
-        if torch.get_num_threads() > 1 and (layouts[0] is not None or not faster_compiled(torch.float32)):
-            return [[copy] for copy in range(len(layouts))]
-        if layouts[0] is None:
-            return _evenly(list(range(len(layouts))), max(tokens) * width)
-        parts = {}
-        for copy, layout in enumerate(layouts):
-            together = size * layout[0] % ROWS == 0
-            parts.setdefault(layout if together else copy, []).append(copy)
-        return [few for part in parts.values() for few in _evenly(part, size * layouts[part[0]][0] * width)]
+        config, every = self.learners[0].model.config, list(range(len(batches)))
+        parts = {None: every}
+        if not faster_compiled(torch.float32):
+            if torch.get_num_threads() > 1:
+                return [[copy] for copy in every]
+            if config.positions == "disentangled":
+                parts = {}
+                for copy, batch in enumerate(batches):
+                    parts.setdefault(batch.ids.shape[1], []).append(copy)
+        largest = max(int(batch.lengths.sum()) for batch in batches) * config.hidden
+        return [few for part in parts.values() for few in _evenly(part, largest)]
 
-    def _forward_and_backward(self, copies, batches, divisors, layout, step, number):
+    def _forward_and_backward(self, copies, batches, divisors, step, number):
         """Write the gradients of some copies; their summed losses, total and terms, float64 each."""
         model, learners = self._model(copies), [self.learners[copy] for copy in copies]
         seeds = [seed_at(*learner.run.address, "dropout", step, number) for learner in learners]
         with torch.no_grad():
-            logits, latent = model.forward(batches, layout, seeds)
+            logits, latent = model.forward(batches, seeds)
         losses = _general if learners[0].terms.plain is None else _plain
         sums, for_logits, for_latent = losses(learners, batches, divisors, logits, latent)
         with torch.no_grad():

@@ -14,6 +14,7 @@ from masklab.models.stacked.bias import Bias
 from masklab.models.stacked.chosen import Masked
 from masklab.models.stacked.dropout import keeps, sites
 from masklab.models.stacked.encoder import Blocks, Norm, StackedEncoder
+from masklab.models.stacked.grid import Grid
 from masklab.models.stacked.head import StackedHead
 from masklab.models.stacked.masked import beside
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient
@@ -47,7 +48,7 @@ class StackedDecoder:
         places, self.shape = self.parameters["decoder.position"], table.shape
         if length > places.shape[1]:
             raise IndexError(f"rows have {length} tokens, positions end at {places.shape[1]}")
-        x = embed(table.float().flatten(0, 1), self.rows, places, self.columns, (copies, grid.width, length))
+        x = embed(table.float().flatten(0, 1), self.rows, places, self.columns, copies)
         named = "decoder.relative" in self.parameters.shapes
         self.relative = Bias(self.parameters, "decoder.relative", length, self.config) if named else None
         x = self.norm.forward(x, counts=grid.counts)
@@ -59,7 +60,7 @@ class StackedDecoder:
         if self.relative is not None:
             self.relative.write()
         table, position = torch.zeros(self.shape), self.parameters.gradient_of("decoder.position")
-        embed_backward(g.contiguous(), table.flatten(0, 1), self.rows, position, self.columns, 0)
+        embed_backward(g.contiguous(), table.flatten(0, 1), self.rows, position, self.columns)
         if self.resizes:
             g = table.to(kind)
             affine_gradients(g, self.read, *self.parameters.gradient_pair("decoder.resize"), self.counts)
@@ -79,12 +80,12 @@ class StackedAutoencoder:
         self.encoder = StackedEncoder(parameters, config, first=False, prefix="")
         self.decoder, self.head = StackedDecoder(parameters, config), StackedHead(parameters, config)
 
-    def forward(self, batches, layout=None, seeds=None):
+    def forward(self, batches, seeds=None):
         """As `StackedMaskedLM.forward`, of batches that `objectives.mae.Mae` has arranged."""
         shown = [each.extra for each in batches]
         kept = [drop(b.ids, b.lengths, own["dropped"], own["width"]) for b, own in zip(batches, shown, strict=True)]
         widths = [own.ids.shape[1] for own in kept]
-        of = self.encoder.grid(torch.stack([own.lengths for own in kept]), max(widths), pack=True, apart=True)
+        of = Grid.of(torch.stack([own.lengths for own in kept]), max(widths), apart=True)
         ids, size, keep = beside([own.ids for own in kept], max(widths)), of[1], None
         if seeds is not None and self.config.dropout:
             keep = keeps(seeds, [sites(self.config, size, width, False) for width in widths], self.config.dropout)
@@ -93,7 +94,7 @@ class StackedAutoencoder:
 
         longest = [batch.ids.shape[1] for batch in batches]
         lengths = torch.stack([batch.lengths for batch in batches])
-        grid = self.encoder.grid(lengths, max(longest), pack=True, apart=True)
+        grid = Grid.of(lengths, max(longest), apart=True)
         masked = Masked([batch.at.numpy() for batch in batches], longest, grid)
         source = beside([_source(*each) for each in zip(batches, kept, strict=True)], max(longest))
         return self.head.forward(self.decoder.forward(states, of, source, grid, masked), masked)

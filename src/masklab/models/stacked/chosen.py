@@ -40,7 +40,7 @@ class First:
 
     def put(self, g):
         """Gradient of x, given that of what `take` took."""
-        x = g.new_zeros(len(g), self.grid.width, g.shape[2])
+        x = g.new_zeros(len(g), self.grid.places, g.shape[2])
         self.add(x, g)
         return x
 
@@ -107,7 +107,7 @@ class Masked:
 
     def put(self, g):
         """Gradient of x, given that of what `take` took."""
-        x = g.new_zeros(len(g), self.grid.width, g.shape[2])
+        x = g.new_zeros(len(g), self.grid.places, g.shape[2])
         self.add(x, g)
         return x
 
@@ -129,47 +129,6 @@ class Masked:
         for own, count, given in zip(order, self.counts, self.order, strict=True):
             own[:count] = given[:count]
         return order
-
-
-class Slots(Masked):
-    """The same where attention works on M queries in every row of a grid, as `models.attention.plan_queries` lays them
-    out for a model alone. What a row lacks repeats a position, of which nothing but zeros comes back.
-
-    width: M.
-    """
-
-    def __init__(self, at, longest, grid, width: int):
-        super().__init__(at, longest, grid)
-        copies, size, length = grid
-        self.width = width
-        slots = np.zeros((copies, size, width), np.int64)
-        back = np.zeros((copies, self.most), np.int64)
-        for copy, (row, column, slot, own) in enumerate(self.plans):
-            if slot is column:  # from everywhere
-                slots[copy, :, :own] = np.arange(own)
-            slots[copy, row, slot] = column
-            order = self.order[copy, : len(row)]
-            back[copy, : len(row)] = (row * width + slot)[order]
-        self.column = torch.from_numpy(slots.copy())  # [S, B, M]
-        start = np.arange(copies)[:, None]
-        slots += np.arange(size)[:, None] * length + start[:, :, None] * size * length
-        self.slots = torch.from_numpy(slots.ravel())  # of x [S N, H]
-        self.back = torch.from_numpy((back + start * size * width).ravel())  # of what attention gives, [S B M, H]
-
-    def spread(self, context):
-        """What attention gives for every slot [S, B M, H] -> for every token to predict [S, K, H]."""
-        return context.flatten(0, 1).index_select(0, self.back).view(len(context), -1, context.shape[2])
-
-    def gather(self, g):
-        """Its gradient."""
-        x = g.new_zeros(len(g) * self.grid[1] * self.width, g.shape[2])
-        return x.index_add_(0, self.back, g.flatten(0, 1)).view(len(g), -1, g.shape[2])
-
-
-def queries(at, own: int, length: int) -> int:
-    """M in rows of `length` for the tokens at flat positions `at` of rows of `own`: one of few numbers, enough."""
-    most = _most(np.bincount(np.asarray(at) // own), own)
-    return 1 if most == 1 else length // 2 if most <= length // 2 else length
 
 
 def _most(counts, length: int) -> int:

@@ -9,21 +9,13 @@ import torch
 
 from masklab.kernels.embed import embed, embed_backward
 from masklab.kernels.rowwise import add_norm, add_norm_backward, drop_, gelu, gelu_backward_
-from masklab.models.stacked.attention import AbsoluteAttention
+from masklab.models.stacked.attention import Attention
 from masklab.models.stacked.bias import Bias, BiasAt
 from masklab.models.stacked.chosen import First
-from masklab.models.stacked.disentangled import DisentangledAttention, Distances, FirstDisentangledAttention
-from masklab.models.stacked.grid import Grid
+from masklab.models.stacked.disentangled import DisentangledAttention, Distances
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient
 from masklab.optim.low import DTYPE
 
-LOWEST = torch.finfo(torch.float32).min / 2
-ATTENTION = {  # from every position, from the first
-    "absolute": (AbsoluteAttention, AbsoluteAttention),
-    "disentangled": (DisentangledAttention, FirstDisentangledAttention),
-    "relative": (AbsoluteAttention, AbsoluteAttention),  # the bias by distance is added to its scores
-    "none": (AbsoluteAttention, AbsoluteAttention),
-}
 RELATIVE = {"disentangled": Distances, "relative": Bias}  # what attention is given of distances
 
 
@@ -31,7 +23,7 @@ class StackedEncoder:
     """`MaskedLM.encode` of every copy, at all positions, at the first of each row or at masked ones.
 
     parameters: `StackedParameters` that hold the encoder's, named as in `MaskedLM` after `prefix`; the token
-    embeddings are its table. first: at the first position of each row, by an attention of its own.
+    embeddings are its table. first: at the first position of each row.
     """
 
     def __init__(self, parameters, config, first: bool, prefix: str = "encoder."):
@@ -40,21 +32,12 @@ class StackedEncoder:
         self.norm = Norm(parameters, name, eps) if config.embedding_norm else None
         self.blocks = Blocks(parameters, config, prefix, first)
 
-    def grid(self, lengths, length: int, pack: bool = False, apart: bool = False) -> Grid:
-        """Where the tokens of rows of `lengths` [S, B] lie; pack, apart: as in `Grid.of`."""
-        return Grid.of((*lengths.shape, length), lengths, pack, apart, free=self.free)
-
-    @property
-    def free(self) -> bool:
-        """Whether attention, being compiled, reads packed tokens."""
-        return self.config.positions != "disentangled"
-
     def forward(self, ids, grid, keep=None, masked=None, positions=None, packed=False):
         """ids [S, B, T] padded on the right, their `grid` -> [S, B, H] or [S, N, H] or, at K tokens, [S, K, H].
 
         keep: dropout in the order of `dropout.sites`; None: none. masked: a `chosen.Masked`. positions [S, B, T]: where
-        tokens stand, None: 0 .. T - 1; packed: tokens stay packed, as they have to be then. `backward` asks for a
-        gradient that is 0 at padding.
+        tokens stand, None: 0 .. T - 1; packed: the result is not padded, [S, P, H]. `backward` asks for a gradient that
+        is 0 at padding.
         """
         copies, _, length = ids.shape
         self.shape, self.packed = grid, packed
@@ -72,7 +55,7 @@ class StackedEncoder:
             if far > places.shape[1]:
                 raise IndexError(f"rows have {far} tokens, positions end at {places.shape[1]}")
             places = places + self.parameters[self._segment] if self._segment else places
-        x = embed(values.view(-1, width), self.rows, places, self.columns, (copies, grid.width, length))
+        x = embed(values.view(-1, width), self.rows, places, self.columns, copies)
         self.relative = None
         if self.config.positions in RELATIVE:
             kind, name = RELATIVE[self.config.positions], f"{self.prefix}relative"
@@ -96,7 +79,7 @@ class StackedEncoder:
             self.parameters.gradient_of(f"{self.prefix}embeddings.word").zero_()
         absolute, tables = self.config.has_absolute, self.parameters.gradient.view(-1, self.parameters.width)
         position = self.parameters.gradient_of(f"{self.prefix}embeddings.position") if absolute else None
-        embed_backward(g.contiguous(), tables, self.rows, position, self.columns, grid[2])
+        embed_backward(g.contiguous(), tables, self.rows, position, self.columns)
         if self._segment:
             torch.sum(position, 1, keepdim=True, out=self.parameters.gradient_of(self._segment))
 
@@ -111,34 +94,24 @@ class Blocks:
     """All blocks of an encoder or a decoder, and the norm behind the last. first: as in `StackedEncoder`."""
 
     def __init__(self, parameters, config, prefix: str, first: bool = False):
-        self.parameters, self.first, self.free = parameters, first, config.positions != "disentangled"
-        everywhere, from_first = ATTENTION[config.positions]
-        kinds = [everywhere] * (config.layers - first) + [from_first] * first
-        self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config, kind) for i, kind in enumerate(kinds)]
+        self.parameters, self.first = parameters, first
+        self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config) for i in range(config.layers)]
         self.final_norm = Norm(parameters, f"{prefix}final_norm", config.eps) if config.norm == "pre" else None
 
     def forward(self, x, grid, keep, relative=None, masked=None):
         """x [S, N, H] or packed, fp32 -> the same or, at chosen tokens, [S, B, H] or [S, K, H]; keep: an iterator."""
-        self.shape, (copies, size, length) = grid, grid
         x = x if self.parameters.low is None else x.to(DTYPE)
-        padding = None if self.free else torch.arange(length) >= grid.lengths.view(copies, size, 1)
-        masks = padding is not None and padding.any()
-        mask = torch.zeros(padding.shape).masked_fill_(padding, LOWEST) if masks else None
         for block in self.blocks[:-1]:
-            x = block.forward(x, grid, mask, keep, relative)
-        if self.first and not self.free:  # which looks at places of the grid
-            x, grid = grid.unpack(x), Grid.of(grid, grid.lengths.view(copies, size))
+            x = block.forward(x, grid, keep, relative)
         self.chosen = First(grid) if self.first else masked
-        x = self.blocks[-1].forward(x, grid, mask, keep, relative, self.chosen)
+        x = self.blocks[-1].forward(x, grid, keep, relative, self.chosen)
         rows = masked.own if masked else grid.counts
         return x if self.final_norm is None else self.final_norm.forward(x, counts=rows)
 
     def backward(self, g):
         """Gradient of x, fp32, given that of the result."""
         g = g if self.final_norm is None else self.final_norm.backward(g)[0]
-        g = self.blocks[-1].backward(g)
-        g = self.shape.pack(g) if self.first and not self.free else g
-        for block in reversed(self.blocks[:-1]):
+        for block in reversed(self.blocks):
             g = block.backward(g)
         return g.float()
 
@@ -171,11 +144,12 @@ class Norm:
 
 
 class Block:
-    """One encoder block; `attending` is one of `ATTENTION`."""
+    """One encoder block."""
 
-    def __init__(self, parameters, name: str, config, attending):
+    def __init__(self, parameters, name: str, config):
         self.parameters, self.pre = parameters, config.norm == "pre"
-        self.attention = attending(parameters, f"{name}.attention", config)
+        kind = DisentangledAttention if config.positions == "disentangled" else Attention
+        self.attention = kind(parameters, f"{name}.attention", config)
         self.attention_norm = Norm(parameters, f"{name}.attention_norm", config.eps)
         self.ffn_norm = Norm(parameters, f"{name}.ffn_norm", config.eps)
         self.out, self.ffn_in, self.ffn_out = (
@@ -187,14 +161,14 @@ class Block:
             for part in ("out", "ffn_in", "ffn_out")
         )
 
-    def forward(self, x, shape, mask, keep, relative=None, chosen=None):
+    def forward(self, x, shape, keep, relative=None, chosen=None):
         """x [S, N, H] -> the same, or what `chosen` takes of it.
 
         keep: an iterator over the dropout of attention, output, ffn; relative: what attention is given of
         distances; chosen: positions that the block is asked for (`models.stacked.chosen`), None: all.
         """
         normed = self.attention_norm.forward(x, counts=shape.counts) if self.pre else x
-        context = self.attention.forward(normed, shape, mask, keep, relative, chosen)
+        context = self.attention.forward(normed, shape, keep, relative, chosen)
         residual = x if chosen is None else chosen.take(x)
         rows, rows_of = (shape.counts, shape.rows_of) if chosen is None else (chosen.own, chosen.rows_of)
         stream = affine(context, self.out[0], None, rows)

@@ -1,24 +1,16 @@
 """Stacked masked language model: the encoder at masked tokens, and the head, with hand-written gradients.
 
-S copies, B rows, T length, M queries per row in the last block, K tokens to predict (the most of any copy), H width,
-V vocabulary
+S copies, B rows, T length, K tokens to predict (the most of any copy), V vocabulary
 """
 
 import torch
 
 from masklab.models.stacked import WORD
-from masklab.models.stacked.chosen import Masked, Slots, queries
+from masklab.models.stacked.chosen import Masked
 from masklab.models.stacked.dropout import keeps, masked_sites
 from masklab.models.stacked.encoder import StackedEncoder
+from masklab.models.stacked.grid import Grid
 from masklab.models.stacked.head import StackedHead
-
-
-def laid_out(batch, step: int, longest: int) -> tuple[int, int]:
-    """(T, M) of a batch whose attention works on a grid: T is the next multiple of `step`, `longest` at most, so that
-    few differ; and what that asks for."""
-    own = batch.ids.shape[1]
-    length = max(own, min(-(-own // step) * step, longest))
-    return length, queries(batch.at.numpy(), own, length)
 
 
 def beside(tensors, length: int) -> torch.Tensor:
@@ -40,20 +32,16 @@ class StackedMaskedLM:
         self.encoder = StackedEncoder(parameters, config, first=False, prefix="")
         self.head = StackedHead(parameters, config)
 
-    def forward(self, batches, layout, seeds=None):
+    def forward(self, batches, seeds=None):
         """Logits [S, K, V] and latent logits [S, K, L] (None without that head) of a batch of each copy.
 
-        batches: S `objectives.batch.Batch`es of B rows; layout: what `laid_out` says of every one of them, None where
-        attention needs no grid; seeds: of each copy's dropout, None: no dropout. Behind a copy's own tokens stands what
-        means nothing.
+        batches: S `objectives.batch.Batch`es of B rows; seeds: of each copy's dropout, None: no dropout. Behind a
+        copy's own tokens stands what means nothing.
         """
         longest = [batch.ids.shape[1] for batch in batches]
-        ids = beside([batch.ids for batch in batches], layout[0] if layout else max(longest))
-        lengths, free = torch.stack([batch.lengths for batch in batches]), self.encoder.free
-        grid = self.encoder.grid(lengths, ids.shape[2], pack=free, apart=free)
-        asked = [batch.at.numpy() for batch in batches]
-        masked = Masked(asked, longest, grid) if free else Slots(asked, longest, grid, layout[1])
-        keep = None
+        ids = beside([batch.ids for batch in batches], max(longest))
+        grid = Grid.of(torch.stack([batch.lengths for batch in batches]), max(longest), apart=True)
+        masked, keep = Masked([batch.at.numpy() for batch in batches], longest, grid), None
         if seeds is not None and self.config.dropout:
             own = zip(longest, masked.queries, masked.counts, strict=True)
             keep = keeps(seeds, [masked_sites(self.config, ids.shape[1], *each) for each in own], self.config.dropout)

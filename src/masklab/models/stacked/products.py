@@ -29,7 +29,7 @@ _inside_low = False
 def low(wanted: bool = True):
     """Products that this module makes are of bf16 numbers, if `wanted`. Gradients must be computed inside too.
 
-    Those that others make stay fp32: of attention, of its first positions and distances.
+    Those that others make stay fp32: of attention.
     """
     global _inside_low
     before, _inside_low = _inside_low, wanted
