@@ -155,8 +155,8 @@ def test_auto_is_the_faster_precision(make_checkpoint, tmp_path, monkeypatch):
 def test_stacks_are_for_small_batches(make_checkpoint):
     config = load_checkpoint(make_checkpoint("absolute")).config
     assert stack_size(config, 32, 32) == STACK
-    assert stack_size(config, 32, 128) == 1
-    assert stack_size(config.model_copy(update={"hidden": 128}), 32, 16) == 1
+    assert stack_size(config.model_copy(update={"hidden": 128}), 32, 32) == STACK
+    assert stack_size(config.model_copy(update={"hidden": 128}), 32, 33) == 1
 
 
 def test_a_broken_stack_is_run_again_as_a_whole(make_checkpoint, write_task, tmp_path):

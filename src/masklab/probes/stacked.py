@@ -1,17 +1,17 @@
 """Fine-tuning several courses of one training-set size at once, each as it would run alone.
 
 On CPUs, for the encoders of `models.stacked.supports`. Milliseconds of CPU per update of one course, batches of 32
-rows of 16 tokens (equal lengths, or sentences of 5 to 27), 2 layers, dropout 0.1, 1 thread:
+rows of 16 tokens (equal lengths, or sentences of 5 to 27), 2 layers, dropout 0.1, 1 thread of an AMD EPYC (Zen 5):
 
-    hidden                     32           64            128
-    lengths               5-27   16    5-27   16     5-27   16
-    single                 6.4   5.8    8.8   9.9    20.1  18.0
-    one at a time, here    4.0   3.4    6.2   6.4    14.4  13.8
-    stacks of five, here   2.9   2.1    6.7   5.2    18.5  12.9
+    hidden                     32           64           128          256
+    lengths               5-27   16    5-27   16    5-27   16    5-27   16
+    single                 4.3   3.2    6.2   4.2   13.5   9.5   34.9  25.0
+    one at a time, here    1.6   1.5    2.4   2.3    6.2   5.9   19.4  18.2
+    stacks of five, here   1.0    .8    2.2   1.9    5.8   5.2   19.5  18.5
 
-The hand-written gradient always gains; a stack gains where operations are too short to be worth their calls, and
-loses what it pads to the longest of five batches. Hence `stack_size`. Since then tokens are packed (`stacked.grid`),
-which takes .95 (32), .85 (64) and .78 (128) of the time of sentences of 5 to 27 tokens, alone and in stacks alike.
+Positions are absolute; disentangled ones take 6.6, 2.2 and 1.3 at width 32, 17.2, 8.1 and 6.9 at width 128 (5 to 27
+tokens). The hand-written gradient always gains; a stack gains where operations are too short to be worth their calls.
+Hence `stack_size`.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ from masklab.probes.recipe import EarlyStopping, Outcome
 from masklab.tasks.encoding import sorted_batches
 
 STACK = 8  # courses side by side, at most
-SHORT = 2**15  # numbers in a batch of hidden states that are worth stacking
+SHORT = 2**17  # numbers in a batch of hidden states that are worth stacking
 
 
 def stack_size(config, batch_size: int, longest: int) -> int:
