@@ -9,8 +9,8 @@ import torch
 
 from masklab.kernels.attend import LANES, Layout, attend, attend_backward
 from masklab.kernels.bits import BEHIND, Keep
-from masklab.kernels.disentangled import Tables
-from masklab.kernels.distances import gather, spread
+from masklab.kernels.distance_bias import gather, spread
+from masklab.kernels.distance_tables import Tables
 from masklab.kernels.panels import wide
 
 SIZES = {  # copies, rows, longest, heads, width of a head

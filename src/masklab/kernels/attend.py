@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from masklab.kernels.bits import NOTHING
-from masklab.kernels.disentangled import gradients as distant_backward
-from masklab.kernels.disentangled import scores as distant
+from masklab.kernels.distance_tables import gradients as distant_backward
+from masklab.kernels.distance_tables import scores as distant
 from masklab.kernels.kernel import TILES, kernel, launch, next_tile, number_of, real, whole
 from masklab.kernels.panels import compiled, product, read, turned, wide, wide_of, write
 from masklab.kernels.rowwise import blank_, sum_tiles
@@ -250,7 +250,7 @@ def attend(q, kv, layout: Layout, heads: int, scale: float, keep=None, bias=None
     [S, R, 3 H] for both, [n, 3, d] in every row; fp32 or bf16. keep: a `bits.Keep` of [n, B, M, T] weights of each
     copy. bias, or None: what is added to scores: [S, n, 2 L - 1 + LANES], at distances 1 - L, ..., L - 1 of key and
     query, and numbers that count for nothing; or [S, R, n, `wide` of the most keys], of each query and key. tables: a
-    `disentangled.Tables`, of which scores are, or None. The context, [S, R, H], is 0 in rows where no query is.
+    `distance_tables.Tables`, of which scores are, or None. The context, [S, R, H], is 0 in rows where no query is.
     """
     width = q.shape[-1] // (heads * (3 if kv is q else 1))
     rows = q.shape[:-1].numel()

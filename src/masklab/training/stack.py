@@ -202,8 +202,8 @@ def learner_of(run: Run, ranks: Ranks | None = None) -> Learner:
 
 def _stacked(learner, parameters):
     """The model of one of the learners, and of all, with gradients by hand."""
-    from masklab.models.stacked.autoencoder import StackedAutoencoder  # numba takes half a second
     from masklab.models.stacked.masked import StackedMaskedLM
+    from masklab.models.stacked.reconstructing import StackedAutoencoder  # numba takes half a second
 
     config, reader = learner.model.config, learner.terms.reader
     if config.decoder is None:

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from masklab.kernels.attend import LANES
-from masklab.kernels.distances import gather, spread
+from masklab.kernels.distance_bias import gather, spread
 from masklab.models.positions import bucket
 
 

@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from masklab.kernels.disentangled import Tables
+from masklab.kernels.distance_tables import Tables
 from masklab.models.stacked.attention import Attention
 from masklab.models.stacked.dropout import mask as dropout_mask
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient
