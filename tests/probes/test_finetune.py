@@ -79,8 +79,9 @@ def test_tasks_start_from_the_checkpoint_not_from_each_other(context, write_task
     assert both[7:] == run(number)
 
 
-def test_resumes_at_the_next_fine_tuning(context, tmp_path):
-    large = PROBE.model_copy(update={"batch_size": 96})  # too large to run side by side
+def test_resumes_at_the_next_fine_tuning(context, tmp_path, monkeypatch):
+    monkeypatch.setattr("masklab.probes.stacked.SHORT", 1)  # none is small enough to run beside another
+    large = PROBE.model_copy(update={"batch_size": 96})
     whole = run(context(probe=large))
     state, killed = tmp_path / "state", context(probe=large, state_folder=tmp_path / "state")
 

@@ -61,6 +61,7 @@ class MaskedLM(nn.Module):
             raise MaskLabError(f"encoder: {problem}")
         self.config, self.vocab_size, self.latent_size = config, vocab_size, latent
         self.one_path = False  # whether the blocks see every batch in one form, as compiled ones want
+        self.by_hand = None  # a `stacked.by_hand.ByHand` that encodes in its place in training
         self.embeddings = Embeddings(config, vocab_size)
         self.relative = None
         if config.positions == "disentangled":
@@ -197,7 +198,10 @@ class MaskedLM(nn.Module):
         Blocks above `layer` are not computed. Under `norm: pre` the last layer is followed by the final norm,
         the others are the residual stream. Arguments and errors as in `forward`.
         """
-        _, last = self._run(ids, lengths, self.config.layers if layer is None else layer, at, None, positions)
+        if self.by_hand is not None and self.training and torch.is_grad_enabled() and layer is positions is None:
+            last = self.by_hand.encode(ids, lengths, at)
+        else:
+            _, last = self._run(ids, lengths, self.config.layers if layer is None else layer, at, None, positions)
         return last.view(*ids.shape, -1) if at is None else last
 
     def states(self, ids: torch.Tensor, lengths: torch.Tensor) -> Iterator[torch.Tensor]:

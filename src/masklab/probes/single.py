@@ -1,8 +1,9 @@
-"""Fine-tuning one course at a time."""
+"""Fine-tuning one course at a time, for any goal; the encoder's gradient is by hand on a CPU (`models.stacked.by_hand`)."""
 
 import numpy as np
 import torch
 
+from masklab.models.stacked import supports
 from masklab.optim.flat import FlatParameters
 from masklab.probes.goals import EVALUATION_TOKENS
 from masklab.probes.recipe import EarlyStopping, Outcome
@@ -22,6 +23,10 @@ class OneByOne:
         self.flat = FlatParameters(self.model.used_parameters().values())
         self.start = self.flat.values.clone()
         self.low, self.device = getattr(probe, "precision", "fp32") == "bf16", torch.device(device)
+        if self.device.type == "cpu" and supports(pretrained.config):
+            from masklab.models.stacked.by_hand import ByHand  # numba, which it needs, takes half a second
+
+            pretrained.by_hand = ByHand(pretrained)
 
     def finetune(self, courses, train, valid, test, watch=None):
         """The `Outcome` of each course; the last one's best weights are left in `flat`.

@@ -38,12 +38,28 @@ def keeps(seeds, shapes, p: float) -> list[Keep]:
     seeds: S seeds; shapes: per copy, its sites' shapes. The numbers of a copy are those that `models.dropout` draws
     after `torch.manual_seed(seed)`, whatever the others are.
     """
-    ends = [list(itertools.accumulate((-(-math.prod(shape) // 4) for shape in own), initial=0)) for own in shapes]
+    ends = [_ends(own) for own in shapes]
     words = torch.empty(len(seeds), max(own[-1] for own in ends) + BEHIND // 4, dtype=torch.int64)
     for row, seed, own in zip(words, seeds, ends, strict=True):
         draw_seeded(seed, row[: own[-1]])
-    bits = words.view(torch.int16)
-    starts, sites = zip(*ends, strict=True), zip(*shapes, strict=True)
+    return _laid(words, ends, shapes, p)
+
+
+def drawn(shapes, p: float) -> list[Keep]:
+    """The same of one copy, from torch's default generator, as a model alone draws it."""
+    ends = _ends(shapes)
+    words = torch.empty(1, ends[-1] + BEHIND // 4, dtype=torch.int64)
+    words[0, : ends[-1]].random_(-(2**63), None)
+    return _laid(words, [ends], [shapes], p)
+
+
+def _ends(shapes) -> list[int]:
+    """Where the words of each site begin, and where those of the last end."""
+    return list(itertools.accumulate((-(-math.prod(shape) // 4) for shape in shapes), initial=0))
+
+
+def _laid(words, ends, shapes, p):
+    bits, starts, sites = words.view(torch.int16), zip(*ends, strict=True), zip(*shapes, strict=True)
     return [Keep(bits, [4 * at for at in each], own, p) for each, own in zip(starts, sites, strict=False)]
 
 

@@ -1,0 +1,111 @@
+"""An encoder whose gradient is written by hand in a model that autograd trains, whatever reads its states.
+
+B rows, T length, K tokens that are asked for, H width
+"""
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from masklab.models.stacked import WORD
+from masklab.models.stacked.chosen import Masked
+from masklab.models.stacked.dropout import drawn, masked_sites, sites
+from masklab.models.stacked.encoder import StackedEncoder
+from masklab.models.stacked.grid import Grid
+from masklab.models.stacked.products import low
+
+
+class Views:
+    """The parameters of one model, wherever they lie, as a stack of one; gradients in tensors of its own."""
+
+    low = None
+
+    def __init__(self, named):
+        self.shapes = {name: parameter.shape for name, parameter in named.items()}
+        self.width = self.shapes[WORD][1]
+        self._own = {name: parameter.detach()[None] for name, parameter in named.items()}
+        self.gradients = {name: torch.zeros_like(own[0]) for name, own in self._own.items()}
+        self.values, self.gradient = self[WORD].flatten(1), self.gradient_of(WORD).flatten(1)
+
+    def __getitem__(self, name: str):
+        return self._own[name]
+
+    def read(self, name: str):
+        return self._own[name]
+
+    def gradient_of(self, name: str):
+        return self.gradients[name][None]
+
+    def with_gradient(self, name: str):
+        return self[name], self.gradient_of(name)
+
+    def pair(self, name: str):
+        return self[f"{name}.weight"], self[f"{name}.bias"]
+
+    def gradient_pair(self, name: str):
+        return self.gradient_of(f"{name}.weight"), self.gradient_of(f"{name}.bias")
+
+
+class ByHand:
+    """`MaskedLM.encode` of a model in training on a CPU, of an architecture that `models.stacked.supports`.
+
+    Its parameters must stay where they are. Dropout is drawn from torch's default generator, as the model draws it.
+    """
+
+    def __init__(self, model):
+        self.config = model.config
+        unused = ("head.", "latent.", "decoder.")
+        self.named = {name: own for name, own in model.named_parameters() if not name.startswith(unused)}
+        self._free = []  # encoders whose gradient nobody is going to ask for
+
+    def encode(self, ids, lengths, at=None):
+        """Hidden states of the last layer [B T, H], or [K, H] at the flat positions `at`."""
+        return _Encode.apply(self, ids, lengths, at, *self.named.values())
+
+    def forward(self, ids, lengths, at):
+        """(states, what `backward` is told)."""
+        size, length = ids.shape
+        grid, p = Grid.of(lengths[None], length), self.config.dropout
+        masked = None if at is None else Masked([at.numpy()], [length], grid)
+        shapes = sites(self.config, size, length, False)
+        if masked is not None:
+            shapes = masked_sites(self.config, size, length, masked.queries[0], len(at))
+        keep = drawn(shapes, p) if p else None
+        encoder = self._free.pop() if self._free else self._made()
+        rounds = torch.is_autocast_enabled("cpu")
+        with low(rounds):
+            states = encoder.forward(ids[None].long(), grid, keep, masked)
+        if masked is not None:
+            states = masked.in_own_order(states)[:, : len(at)]
+        return states[0], (encoder, masked, rounds)
+
+    def backward(self, g, told):
+        """Gradients of `named`, given that of the states."""
+        encoder, masked, rounds = told
+        g = g.float()[None]
+        if masked is not None:
+            whole = g.new_zeros(1, masked.most, g.shape[2])
+            whole[:, : g.shape[1]] = g
+            g = masked.in_order(whole)
+        with low(rounds):
+            encoder.backward(g)
+        self._free.append(encoder)
+        return [encoder.parameters.gradients[name] for name in self.named]
+
+    def _made(self):
+        return StackedEncoder(Views(self.named), self.config, first=False, prefix="")
+
+
+class _Encode(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, by_hand, ids, lengths, at, *parameters):
+        states, ctx.told = by_hand.forward(ids, lengths, at)
+        ctx.by_hand, ctx.parameters = by_hand, parameters
+        return states
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        found = ctx.by_hand.backward(g, ctx.told)
+        # autograd adds them to `grad`, or makes them that
+        kept = [each if own.grad is not None else each.clone() for each, own in zip(found, ctx.parameters, strict=True)]
+        return None, None, None, None, *kept
