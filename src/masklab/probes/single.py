@@ -1,4 +1,4 @@
-"""Fine-tuning one course at a time, for any goal; the encoder's gradient is by hand on a CPU (`models.stacked.by_hand`)."""
+"""Fine-tuning one course at a time, for any goal; on a CPU with the encoder's gradient by hand (`stacked.by_hand`)."""
 
 import numpy as np
 import torch
