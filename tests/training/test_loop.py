@@ -131,13 +131,13 @@ def test_accumulated_gradients_equal_the_whole_batch(english, tiny_encoder, tmp_
 
 
 @pytest.mark.parametrize("stack", [True, False])
-def test_an_update_that_chance_hides_nothing_of_is_one_without_a_gradient(english, tiny_encoder, tmp_path, stack):
+@pytest.mark.parametrize("form", [{}, {"positions": "absolute"}, {"positions": "relative", "decoder": {"layers": 1}}])
+def test_an_update_that_chance_hides_nothing_of_is_one_without_a_gradient(english, tiny_encoder, tmp_path, form, stack):
     """Small batches and a low rate: such updates have no loss, and the run goes on."""
-    masking = {"count": "bernoulli", "rate": 0.05}
-    run = make_run(
-        english, tiny_encoder, tmp_path, steps=20, batch_size=1, log_every=1, checkpoints=[20], masking=masking,
-        stack=stack,
-    )  # fmt: skip
+    objective = Objective(mae=1) if "decoder" in form else Objective(mlm=1)
+    keys = {"masking": {"count": "bernoulli", "rate": 0.05}, "stack": stack, "checkpoints": [20]}
+    encoder = type(tiny_encoder)(**tiny_encoder.model_dump() | form)
+    run = make_run(english, encoder, tmp_path, objective=objective, steps=20, batch_size=1, log_every=1, **keys)
     train(run)
     frame = pd.read_parquet(run.output / "metrics.parquet")
     nothing = frame["masked"] == 0

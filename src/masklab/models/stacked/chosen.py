@@ -67,7 +67,7 @@ class Masked:
         self.plans = [_slots(np.asarray(one), own, size) for one, own in zip(at, longest, strict=True)]
         self.queries = [most for *_, most in self.plans]
         self.own = [row_count(count) for count in self.counts]
-        self.most = max(self.own)  # K
+        self.most = max(1, *self.own)  # K
         starts = grid.starts.view(copies, size).numpy()
         self.order, rows, slots, columns = (np.zeros((copies, self.most), np.int64) for _ in range(4))
         asked = np.zeros((copies, size), np.int64)
