@@ -1,5 +1,7 @@
 """An encoder by hand in a model that autograd trains is the encoder that autograd trains."""
 
+import copy
+
 import pytest
 import torch
 
@@ -60,3 +62,24 @@ def test_an_evaluation_is_the_models_own():
     wanted = model.encode(ids, LENGTHS)
     model.by_hand = ByHand(model)
     assert torch.equal(model.encode(ids, LENGTHS), wanted)
+
+
+def test_a_copy_of_the_model_encodes_by_itself():
+    model = made("absolute", 0.0)
+    model.by_hand = ByHand(model)
+    assert copy.deepcopy(model).by_hand is None
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_longer_than_the_positions_are_an_error(form):
+    model = made(form, 0.0)
+    model.by_hand = ByHand(model)
+    with pytest.raises(IndexError, match="rows have 31 tokens, positions end at 30"):
+        model.encode(torch.full((2, 31), 7), torch.tensor([31, 4]))
+
+
+def test_no_place_at_all():
+    model = made("disentangled", 0.2)
+    model.by_hand = ByHand(model)
+    states = model.encode(torch.full((2, 9), 7), torch.tensor([9, 4]), at=torch.zeros(0, dtype=torch.int64))
+    assert states.shape == (0, 48)

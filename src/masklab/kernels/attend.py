@@ -219,7 +219,7 @@ class Layout:
     size: B; q_starts, q_counts, k_starts, k_counts [S B]: where the queries and keys of each row begin, and how many
     there are; queries, keys: the most of them; slots, columns [R], or None: which of its row's queries each query is
     among the bits of dropout, and at which position of its row it stands, None: the first is 0. ends: how many of the
-    first rows of queries, and of keys, of each copy are some row's, without a gap; None: not known.
+    first rows of queries, and of keys, of each copy are some row's, without a gap.
     """
 
     size: int
@@ -229,15 +229,13 @@ class Layout:
     k_counts: torch.Tensor
     queries: int
     keys: int
+    ends: tuple
     slots: torch.Tensor | None = None
     columns: torch.Tensor | None = None
-    ends: tuple = (None, None)
 
 
 def _room(like, columns: int, ends):
     """Room for [S, R, columns] numbers, of which those behind `ends` are 0."""
-    if ends is None:
-        return like.new_zeros(*like.shape[:-1], columns)
     room = like.new_empty(*like.shape[:-1], columns)
     blank_(room, ends)
     return room

@@ -16,7 +16,7 @@ from masklab.kernels.rowwise import sum_tiles
 from masklab.kernels.vectors import LANES, add, add_product, filled, load, number, store
 
 BLOCK = 4  # queries at once
-GROUP = 8  # rows of a batch whose gradients of tables are added by one thread
+GROUP, GROUPS = 8, 16  # rows of a batch whose gradients of tables one thread adds, at least; such groups, at most
 
 
 @compiled
@@ -127,8 +127,9 @@ class Tables:
     def gradient_arguments(self, size: int):
         """Where the gradients go, and rows of a batch of `size` that one thread works on."""
         _, copies, *shape = self.straight.shape
-        self.parts = torch.zeros(2, copies, -(-size // GROUP), *shape)
-        return *self._addresses(self.parts), GROUP
+        rows = max(GROUP, -(-size // GROUPS))
+        self.parts = torch.zeros(2, copies, -(-size // rows), *shape)
+        return *self._addresses(self.parts), rows
 
     def gradients(self):
         """Those of keys and queries, [S, 2 L - 1, H] each: sums over groups of rows, in their order."""

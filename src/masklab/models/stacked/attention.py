@@ -1,7 +1,7 @@
 """Stacked self-attention with a hand-written gradient.
 
-S copies, N rows of x in each, n heads, d width of a head, H = n d; shape: the `grid.Grid` of a batch, by which x
-[S, N, H] may be packed; K tokens that are asked for
+S copies, P places of packed tokens in each, n heads, d width of a head, H = n d; shape: the `grid.Grid` of a batch, by
+which x [S, P, H] is packed; K tokens that are asked for
 """
 
 import math
@@ -13,8 +13,8 @@ from masklab.models.stacked.products import affine, affine_gradients, input_grad
 
 
 class Attention:
-    """Self-attention up to the output projection, from every position or from those that `chosen` says: x [S, N, H] ->
-    [S, N, H] or [S, K, H]. Scores are scale q . k, and a bias by distance, if there is one."""
+    """Self-attention up to the output projection, from every position or from those that `chosen` says: x [S, P, H] ->
+    [S, P, H] or [S, K, H]. Scores are scale q . k, and a bias by distance, if there is one."""
 
     def __init__(self, parameters, name: str, config):
         self.heads, self.width = config.heads, config.hidden // config.heads
@@ -45,7 +45,7 @@ class Attention:
         return context
 
     def backward(self, g, dx):
-        """Add to dx [S, N, H] the gradient of x, given that of the context."""
+        """Add to dx [S, P, H] the gradient of x, given that of the context."""
         parts, read, weights, layout, keep, bias, tables, chosen = self.saved
         self.saved = None  # memory for what comes next
         how = weights, layout, self.heads, self.scale, keep, *bias, tables

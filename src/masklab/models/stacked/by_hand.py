@@ -49,6 +49,7 @@ class ByHand:
     """`MaskedLM.encode` of a model in training on a CPU, of an architecture that `models.stacked.supports`.
 
     Its parameters must stay where they are. Dropout is drawn from torch's default generator, as the model draws it.
+    Gradients are for `backward()`: what `torch.autograd.grad` returns is written over by the next one.
     """
 
     def __init__(self, model):
@@ -56,6 +57,9 @@ class ByHand:
         unused = ("head.", "latent.", "decoder.")
         self.named = {name: own for name, own in model.named_parameters() if not name.startswith(unused)}
         self._free = []  # encoders whose gradient nobody is going to ask for
+
+    def __deepcopy__(self, memo):
+        """None: a copy of the model, whose parameters lie elsewhere, encodes by itself."""
 
     def encode(self, ids, lengths, at=None):
         """Hidden states of the last layer [B T, H], or [K, H] at the flat positions `at`."""

@@ -1,6 +1,6 @@
 """From which positions the last block of a stacked encoder looks: the first of each row, or the masked ones.
 
-S copies, B rows, T length of the padded batch, N = B T, H width
+S copies, B rows, T length of the padded batch, P places of packed tokens, H width
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from masklab.models.stacked.products import row_count
 
 
 class First:
-    """The first position of each row. grid: where tokens lie."""
+    """The first position of each row. grid: where tokens lie; a row without a token has none behind it that has one."""
 
     own = None  # all rows count
 
@@ -35,7 +35,7 @@ class First:
         return keep.at(torch.cat([torch.arange(size).clamp(max=own[0] - 1) for own in keep.shapes]))
 
     def take(self, x):
-        """x [S, N, H] -> [S, B, H]."""
+        """x [S, P, H] -> [S, B, H]."""
         return x.flatten(0, 1).index_select(0, self.grid.starts).view(len(x), -1, x.shape[2])
 
     def put(self, g):
@@ -82,7 +82,7 @@ class Masked:
         self.sorted = all(
             (own[:count] == np.arange(count)).all() for own, count in zip(self.order, self.counts, strict=True)
         )
-        self.rows = torch.from_numpy(rows.ravel())  # of x [S N, H]
+        self.rows = torch.from_numpy(rows.ravel())  # of x [S P, H]
         self._slots, self._columns, self._asked = (torch.from_numpy(each) for each in (slots, columns, asked))
 
     @property
@@ -95,14 +95,14 @@ class Masked:
         asked = self._asked.flatten()
         keys = all_keys.k_starts, all_keys.k_counts
         most, ends = (int(asked.max()), all_keys.keys), (self.counts, self.grid.ends)
-        return Layout(all_keys.size, starts, asked, *keys, *most, *rows, ends)
+        return Layout(all_keys.size, starts, asked, *keys, *most, ends, *rows)
 
     def rows_of(self, keep):
         """The dropout of [1, tokens, H] as that of the K rows."""
         return None if keep is None else keep.at(torch.from_numpy(self.order.ravel()))
 
     def take(self, x):
-        """x [S, N, H] -> [S, K, H]."""
+        """x [S, P, H] -> [S, K, H]."""
         return x.flatten(0, 1).index_select(0, self.rows).view(len(x), -1, x.shape[2])
 
     def put(self, g):

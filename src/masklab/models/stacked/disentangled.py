@@ -1,7 +1,7 @@
 """Stacked disentangled attention (He et al. 2021, eq. 4) with a hand-written gradient.
 
-S copies, N rows of x in each, L length, n heads, d width of a head, H = n d, R = 2 L - 1 distances L - 1, ..., 1 - L of
-query and key
+S copies, P places of packed tokens in each, L length, n heads, d width of a head, H = n d, R = 2 L - 1 distances L - 1,
+..., 1 - L of query and key
 """
 
 import math
@@ -61,7 +61,7 @@ class DisentangledAttention(Attention):
         return self.attend(x, shape, next(keep), chosen, tables=tables)
 
     def backward(self, g, dx):
-        """Add to dx [S, N, H] the gradient of x, given that of the context, and to `relative.gradient` its own."""
+        """Add to dx [S, P, H] the gradient of x, given that of the context, and to `relative.gradient` its own."""
         super().backward(g, dx)
         for part, (_, gradient) in zip((0, 2), self.own, strict=True):
             gradient.unflatten(1, (self.heads, -1)).copy_(self.bias_gradient.chunk(3, -1)[part])

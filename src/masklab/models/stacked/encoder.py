@@ -49,11 +49,11 @@ class StackedEncoder:
         self.rows = grid.rows(ids, torch.arange(copies) * (values.shape[1] // width))
         columns = grid.columns if positions is None else grid.columns_of(positions)
         far = length if positions is None else 1 + int(columns.max())
+        if far > self.config.max_positions:
+            raise IndexError(f"rows have {far} tokens, positions end at {self.config.max_positions}")
         places, self.columns = None, columns if self.config.has_absolute else None
         if self.config.has_absolute:
             places = self.parameters[f"{self.prefix}embeddings.position"]
-            if far > places.shape[1]:
-                raise IndexError(f"rows have {far} tokens, positions end at {places.shape[1]}")
             places = places + self.parameters[self._segment] if self._segment else places
         x = embed(values.view(-1, width), self.rows, places, self.columns, copies)
         self.relative = None
@@ -99,7 +99,7 @@ class Blocks:
         self.final_norm = Norm(parameters, f"{prefix}final_norm", config.eps) if config.norm == "pre" else None
 
     def forward(self, x, grid, keep, relative=None, masked=None):
-        """x [S, N, H] or packed, fp32 -> the same or, at chosen tokens, [S, B, H] or [S, K, H]; keep: an iterator."""
+        """x [S, P, H], fp32 -> the same or, at chosen tokens, [S, B, H] or [S, K, H]; keep: an iterator."""
         x = x if self.parameters.low is None else x.to(DTYPE)
         for block in self.blocks[:-1]:
             x = block.forward(x, grid, keep, relative)
@@ -117,7 +117,7 @@ class Blocks:
 
 
 class Norm:
-    """Layer norm with weight and bias [S, H] of what dropout leaves of x [S, N, H], added to a residual stream.
+    """Layer norm with weight and bias [S, H] of what dropout leaves of x [S, P, H], added to a residual stream.
 
     Remembers what its gradient needs. counts: how many first rows of each copy count, None: all.
     """
@@ -162,7 +162,7 @@ class Block:
         )
 
     def forward(self, x, shape, keep, relative=None, chosen=None):
-        """x [S, N, H] -> the same, or what `chosen` takes of it.
+        """x [S, P, H] -> the same, or what `chosen` takes of it.
 
         keep: an iterator over the dropout of attention, output, ffn; relative: what attention is given of
         distances; chosen: positions that the block is asked for (`models.stacked.chosen`), None: all.
