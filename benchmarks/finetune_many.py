@@ -154,7 +154,7 @@ def best_settings(checkpoint, task, probe, size):
 
 
 def compare_paths(checkpoint, task, probe, size):
-    """Our own three ways, in turns: one at a time by autograd, by hand-written gradients, and in one stack."""
+    """Our own three ways, in turns: one at a time with the head by autograd, all by hand, and in one stack."""
     tokenizer = load_tokenizer(checkpoint)
     splits = [encode_split(task / f"{name}.parquet", tokenizer, 64) for name in ("train", "valid", "test")]
     model, splits = restricted(load_checkpoint(checkpoint), splits)
@@ -164,7 +164,7 @@ def compare_paths(checkpoint, task, probe, size):
         Together(model, Classification(2), probe),
     )
     ways = {
-        "autograd": lambda: single.finetune(courses, *splits),
+        "the head by autograd": lambda: single.finetune(courses, *splits),
         "by hand": lambda: [together.finetune([course], *splits) for course in courses],
         "stacked": lambda: together.finetune(courses, *splits),
     }
@@ -173,7 +173,8 @@ def compare_paths(checkpoint, task, probe, size):
         for name, way in ways.items():
             seconds[name].append(timed(way)[1])
     best = {name: min(values) for name, values in seconds.items()}
-    said = ", ".join(f"{name} {value:.2f} s ({value / best['autograd']:.2f})" for name, value in best.items())
+    slowest = best["the head by autograd"]
+    said = ", ".join(f"{name} {value:.2f} s ({value / slowest:.2f})" for name, value in best.items())
     longest = int(splits[0].lengths[:size].max())
     used = "stacked" if stack_size(model.config, probe.batch_size, longest) > 1 else "by hand"
     print(
