@@ -198,7 +198,8 @@ class MaskedLM(nn.Module):
         Blocks above `layer` are not computed. Under `norm: pre` the last layer is followed by the final norm,
         the others are the residual stream. Arguments and errors as in `forward`.
         """
-        if self.by_hand is not None and self.training and torch.is_grad_enabled() and layer is positions is None:
+        given = layer is not None or positions is not None
+        if self.by_hand is not None and self.training and torch.is_grad_enabled() and not given:
             last = self.by_hand.encode(ids, lengths, at)
         else:
             _, last = self._run(ids, lengths, self.config.layers if layer is None else layer, at, None, positions)
