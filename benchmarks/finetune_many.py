@@ -173,8 +173,8 @@ def compare_paths(checkpoint, task, probe, size):
         for name, way in ways.items():
             seconds[name].append(timed(way)[1])
     best = {name: min(values) for name, values in seconds.items()}
-    slowest = best["the head by autograd"]
-    said = ", ".join(f"{name} {value:.2f} s ({value / slowest:.2f})" for name, value in best.items())
+    single_seconds = best["the head by autograd"]
+    said = ", ".join(f"{name} {value:.2f} s ({value / single_seconds:.2f})" for name, value in best.items())
     longest = int(splits[0].lengths[:size].max())
     used = "stacked" if stack_size(model.config, probe.batch_size, longest) > 1 else "by hand"
     print(

@@ -1,4 +1,4 @@
-"""How the tokens of a stacked batch lie: packed, without padding.
+"""How the tokens of a stacked batch lie: those of a grid of rows, packed, without padding.
 
 S copies, B rows, T length of the longest, N = B T places with padding, P places where tokens are packed
 
