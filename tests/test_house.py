@@ -9,6 +9,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 # From the ground up. Rooms of one line may not import each other.
 FLOORS = [
+    ["cpu"],
     ["errors", "inside_libc", "inside_torch", "intervals", "markdown"],
     ["files", "rng", "lines", "texts", "wordnet", "wordwise", "kernels"],
     ["jobs"],

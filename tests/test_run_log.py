@@ -1,5 +1,6 @@
 """The log of a run: what it says of jobs that begin, end and fail, and what is left."""
 
+import errno
 import io
 import json
 import logging
@@ -209,6 +210,28 @@ def test_a_file_of_a_job_that_was_killed_is_that_of_an_interrupted_one(tmp_path)
     process.kill()
     process.wait()
     assert not underway.read(underway.path_of(log))["active"]
+
+
+@pytest.mark.parametrize("locks", [True, False], ids=["locks", "NFS"])
+def test_a_run_of_others_may_only_be_read(locks, tmp_path, monkeypatch):
+    log = str(tmp_path / "results/logs/corpora/c.log")
+    job, file = underway.Underway("corpus", {"corpus": "c"}, log), underway.path_of(log)
+
+    def open_to_read(path, mode="r", **how):
+        if mode != "r":
+            raise PermissionError(errno.EACCES, "denied", str(path))
+        return open(path, mode, **how)
+
+    def flock_of_nfs(*_):
+        raise OSError(errno.EBADF, "opened to read alone")
+
+    monkeypatch.setattr(underway, "open", open_to_read, raising=False)
+    if not locks:
+        monkeypatch.setattr("masklab.jobs.locks.fcntl.flock", flock_of_nfs)
+    assert underway.read(file)["active"]
+    job.failed("it is full")
+    job.file.close()
+    assert not underway.read(file)["active"]
 
 
 def test_names_of_any_length_fit_in_the_name_of_a_file(tmp_path):

@@ -6,10 +6,11 @@ costs time and no result. `lacking` names those that are not; a test holds it em
 
 import copy
 import functools
-from pathlib import Path
 
 import torch
 from torch.nn import functional as F
+
+from masklab import cpu
 
 
 def adamw_(values, gradient, mean, square, updates, lr, beta1, beta2, weight_decay, eps) -> None:
@@ -49,7 +50,7 @@ def has_bf16() -> bool:
     try:
         return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
     except AttributeError:
-        return _flags_of_bf16()
+        return bool({"avx512_bf16", "amx_tile"} & cpu.features())
 
 
 def shallow_copy(module):
@@ -129,11 +130,3 @@ def _plain_adamw_(values, gradient, mean, square, updates, lr, beta1, beta2, wei
     updates = updates.double()  # 1 - beta2 has few digits left in fp32
     scale = (square / (1 - beta2**updates)).sqrt_().add_(eps)
     values.sub_(mean / (1 - beta1**updates) / scale * lr)
-
-
-def _flags_of_bf16() -> bool:
-    try:
-        known = Path("/proc/cpuinfo").read_text(errors="replace")
-    except OSError:
-        return False
-    return "avx512_bf16" in known or "amx_tile" in known

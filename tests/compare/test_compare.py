@@ -97,6 +97,16 @@ def test_facts_that_differ(runs):
     ]
 
 
+def test_facts_that_are_the_same_are_counted(runs):
+    assert compare("results", "two").alike == 2, "steps, and the mean of flops"
+    for file in (runs / "results/facts.parquet", runs / "results/two/facts.parquet"):
+        facts = read_table(file).to_pandas()
+        write_parquet(facts[facts["key"] == "steps"], file)
+    assert "facts: all 1 of both runs are the same" in told(compare("results", "two"))
+    write_parquet(facts[:0], file)
+    assert "facts: the runs have none in common" in told(compare("results", "two"))
+
+
 def test_scores_are_paired_by_replicate(runs):
     found = compare("results", "two").scores.set_index("recipe")
     mean = np.mean(GAINS)

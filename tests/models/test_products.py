@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from masklab import cpu
 from masklab.config.schema import Encoder
 from masklab.models import products
 
@@ -37,6 +38,7 @@ def test_the_setting_is_put_back_after_an_error(preferred):
 )
 def test_other_processors_keep_torchs_choice(known, monkeypatch):
     monkeypatch.setattr("pathlib.Path.read_text", lambda *_, **__: known)
+    monkeypatch.setattr("masklab.cpu.features", cpu.features.__wrapped__)
     assert not products.prefers_onednn.__wrapped__()
 
 

@@ -8,8 +8,8 @@ from masklab.models.encoder import MaskedLM
 from masklab.models.stacked import supports
 from masklab.models.stacked.dropout import keeps, mask, sites
 from masklab.models.stacked.encoder import StackedEncoder
-from masklab.models.stacked.grid import Grid
 from masklab.models.stacked.parameters import StackedParameters
+from masklab.models.stacked.ragged import Ragged
 
 CONFIG = Encoder(positions="absolute", layers=2, hidden=32, heads=4, intermediate=48, max_positions=24, init_range=0.2)
 SHAPES = [(5, 20), (4, 9), (5, 13)]  # rows and longest row of each copy's batch
@@ -64,7 +64,7 @@ def test_every_copy_has_the_states_and_gradients_of_its_model_alone(positions, s
     ids, lengths = batch(shapes)
     own = [sites(config, *shape, first) for shape in shapes]
     keep = keeps(range(len(shapes)), own, p) if p else None
-    states = together.forward(ids, Grid.of(lengths, ids.shape[2]), keep)
+    states = together.forward(ids, Ragged.of(lengths, ids.shape[2]), keep)
     states = states.unflatten(1, (ids.shape[1], -1))  # [S, B, T or 1, H]
     weights = torch.randn(states.shape, generator=torch.Generator().manual_seed(9))
     gradient = torch.zeros_like(states)

@@ -22,7 +22,8 @@ class Comparison:
     """Frames of what differs; None where a run lacks the table. names: of the two runs, as they were asked for.
 
     config: entry, key, before, after. facts: noun, name, key, before, after (means over replicates of numbers).
-    scores: see `score_changes`; rows that are equal too. claims: study, claim, text, and `SHOWN` of both runs.
+    alike: how many facts both have that do not differ. scores: see `score_changes`; rows that are equal too. claims:
+    study, claim, text, and `SHOWN` of both runs.
     only: table -> (what only the first run has, what only the second has). lacking: table -> the runs that lack it;
     `config`: those that keep no records of their jobs, so that nothing is known of their configs and seeds.
     """
@@ -30,6 +31,7 @@ class Comparison:
     names: tuple[str, str]
     config: pd.DataFrame
     facts: pd.DataFrame | None
+    alike: int
     scores: pd.DataFrame | None
     claims: pd.DataFrame | None
     only: dict[str, tuple[list[str], list[str]]]
@@ -69,9 +71,9 @@ def compare(first: str, second: str, results="results") -> Comparison:
     lacking = {"config": [name for name, own in zip((first, second), made, strict=True) if not own]}
     config, apart = config_changes(made, facts)
     only = {"entries": ([], []) if lacking["config"] else apart}
-    compared = {"facts": None, "scores": None, "claims": None}
+    compared = {"facts": None, "alike": 0, "scores": None, "claims": None}
     if all(table is not None for table in facts):
-        compared["facts"] = _fact_changes(*facts)
+        compared["facts"], compared["alike"] = _fact_changes(*facts)
     if all(table is not None for table in scores):
         compared["scores"], apart = score_changes(*scores, shared_seeds=seeds_agree(*made))
         only |= apart
@@ -124,11 +126,12 @@ def _table(root, name):
     return gather(probed) if name == "scores" and probed else None
 
 
-def _fact_changes(before, after) -> pd.DataFrame:
-    """Facts whose value differs; numbers of replicates as their mean."""
+def _fact_changes(before, after) -> tuple[pd.DataFrame, int]:
+    """Facts whose value differs, numbers of replicates as their mean; how many others both runs have."""
     one, two = (_facts(frame) for frame in (before, after))
     joined = one.join(two.rename(columns={"value": "after"}), how="inner").rename(columns={"value": "before"})
-    return joined[joined["before"] != joined["after"]].reset_index()
+    differ = joined["before"] != joined["after"]
+    return joined[differ].reset_index(), int((~differ).sum())
 
 
 def _facts(frame) -> pd.DataFrame:

@@ -1,5 +1,7 @@
 """A comparison of two runs as plain text for a terminal."""
 
+from functools import partial
+
 import pandas as pd
 
 from masklab.claims.claim_files import counted
@@ -19,7 +21,8 @@ def told(comparison) -> str:
         for name, names in ((first, one), (second, two)):
             if names:
                 parts.append(f"{what} only in {name}: {named(names)}")
-    for name, tell in (("facts", _facts), ("scores", _scores), ("claims", _claims)):
+    tells = {"facts": partial(_facts, comparison.alike), "scores": _scores, "claims": _claims}
+    for name, tell in tells.items():
         frame = getattr(comparison, name)
         parts.append(_lacking(name, comparison.lacking[name]) if frame is None else tell(frame))
     return "\n\n".join(parts)
@@ -42,9 +45,9 @@ def _config(frame, without):
     return f"config: {len(frame)} {'key differs' if len(frame) == 1 else 'keys differ'}\n" + _lines(frame)
 
 
-def _facts(frame):
+def _facts(alike, frame):
     if frame.empty:
-        return "facts: the same"
+        return f"facts: all {alike:,} of both runs are the same" if alike else "facts: the runs have none in common"
     return f"facts: {len(frame)} {'differs' if len(frame) == 1 else 'differ'}\n" + _lines(frame)
 
 

@@ -1,9 +1,10 @@
-"""Locks on files (flock), and file systems that have none: some parallel ones, mounted without."""
+"""Locks on files (flock), and file systems that have none: some parallel ones, mounted without; NFS, for those who may
+only read the file."""
 
 import errno
 import fcntl
 
-NONE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
+NONE = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF)
 
 
 def lock(file, shared: bool = False, wait: bool = False) -> bool:

@@ -5,6 +5,7 @@ place; of a long place a fingerprint. A file without a lock is of a job that fai
 killed without a word.
 """
 
+import errno
 import json
 import os
 import socket
@@ -36,7 +37,7 @@ def path_of(log) -> Path:
 def read(path) -> dict | None:
     """What a job says of itself; None where there is nothing, or what another version says; `active`: does it run."""
     try:
-        with open(path, "r+", encoding="utf-8") as file:
+        with _opened(path) as file:
             said = json.loads(file.read())
             if not isinstance(said, dict) or not said.keys() >= SAID:
                 return None
@@ -47,6 +48,16 @@ def read(path) -> dict | None:
     except (OSError, ValueError):  # it has just ended, or just begun
         return None
     return said | {"active": active}
+
+
+def _opened(path):
+    """For writing, without which NFS locks nothing, or for reading where that is all that one may."""
+    try:
+        return open(path, "r+", encoding="utf-8")
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+    return open(path, encoding="utf-8")
 
 
 def _lives(said) -> bool:

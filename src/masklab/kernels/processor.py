@@ -2,24 +2,18 @@
 
 import functools
 import os
-from pathlib import Path
 
 import torch
+
+from masklab import cpu
 
 
 @functools.cache
 def features() -> frozenset[str]:
-    """Of its maker and of its instructions, as Linux names them; nothing on other systems, nor where numba is told to
-    compile for another processor than this one."""
+    """`cpu.features`; nothing where numba is told to compile for another processor than this one."""
     if any(os.environ.get(name) is not None for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX")):
         return frozenset()
-    try:
-        known = Path("/proc/cpuinfo").read_text(errors="replace")
-    except OSError:
-        return frozenset()
-    lines = [line.partition(":") for line in known.partition("\n\n")[0].splitlines()]
-    named = {name.strip(): value for name, _, value in lines}
-    return frozenset(f"{named.get('vendor_id', '')} {named.get('flags', '')}".split())
+    return cpu.features()
 
 
 @functools.cache

@@ -9,22 +9,17 @@ processor alone: the same machine gives the same numbers.
 """
 
 import functools
-from pathlib import Path
 
 import torch
 
-from masklab import inside_torch
+from masklab import cpu, inside_torch
 from masklab.kernels.processor import faster_compiled
 
 
 @functools.cache
 def prefers_onednn() -> bool:
     """Whether oneDNN is faster here, and exact: AMD, AVX-512, no units for bf16 tiles."""
-    try:
-        known = Path("/proc/cpuinfo").read_text(errors="replace")
-    except OSError:
-        return False
-    if "AuthenticAMD" not in known or "avx512" not in known:
+    if not {"AuthenticAMD", "avx512f"} <= cpu.features():
         return False
     return inside_torch.has_onednn_linear() and onednn_is_exact()
 

@@ -20,9 +20,9 @@ from torch.nn import functional as F
 
 from masklab.models.stacked.dropout import keeps, mask, sites
 from masklab.models.stacked.encoder import StackedEncoder
-from masklab.models.stacked.grid import Grid
 from masklab.models.stacked.parameters import StackedParameters
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient, low
+from masklab.models.stacked.ragged import Ragged
 from masklab.probes.goals import EVALUATION_TOKENS, answers
 from masklab.probes.recipe import EarlyStopping, Outcome
 from masklab.tasks.encoding import sorted_batches
@@ -45,8 +45,8 @@ class StackedClassifier:
 
     def forward(self, ids, lengths, keep=None):
         """Logits [S, B, classes] of ids [S, B, T] and lengths [S, B]; keep: dropout of `self.sites`."""
-        grid = Grid.of(lengths, ids.shape[2])
-        states = self.encoder.forward(ids, grid, keep and keep[:-1])
+        ragged = Ragged.of(lengths, ids.shape[2])
+        states = self.encoder.forward(ids, ragged, keep and keep[:-1])
         self.weights = None
         if not self.first:
             within = torch.arange(ids.shape[2], device=ids.device) < lengths[..., None]

@@ -1,7 +1,7 @@
 """Stacked self-attention with a hand-written gradient.
 
-S copies, P places of packed tokens in each, n heads, d width of a head, H = n d; shape: the `grid.Grid` of a batch, by
-which x [S, P, H] is packed; K tokens that are asked for
+S copies, P places of packed tokens in each, n heads, d width of a head, H = n d; K tokens that are asked for; ragged:
+the `ragged.Ragged` of a batch, as which x [S, P, H] is packed
 """
 
 import math
@@ -28,16 +28,16 @@ class Attention:
         """The projection's bias and where its gradient goes, [S, 3 H]."""
         return parameters.with_gradient(f"{name}.in_proj.bias")
 
-    def forward(self, x, shape, keep, relative=None, chosen=None):
+    def forward(self, x, ragged, keep, relative=None, chosen=None):
         """keep: iterator, next that of [n, B, M, >= T] weights, or None; relative: a `bias.Bias`."""
         bias = (None, None) if relative is None else (relative.values, relative.gradient)
-        return self.attend(x, shape, next(keep), chosen, bias)
+        return self.attend(x, ragged, next(keep), chosen, bias)
 
-    def attend(self, x, shape, keep, chosen, bias=(None, None), tables=None):
+    def attend(self, x, ragged, keep, chosen, bias=(None, None), tables=None):
         """The context. bias: with its gradient, which the backward pass adds to; tables: as of `kernels.attend`."""
-        parts, layout = [(slice(None), x, shape.counts)], shape.layout
+        parts, layout = [(slice(None), x, ragged.counts)], ragged.layout
         if chosen is not None:
-            parts = [(slice(self.width), chosen.take(x), chosen.own), (slice(self.width, None), x, shape.counts)]
+            parts = [(slice(self.width), chosen.take(x), chosen.own), (slice(self.width, None), x, ragged.counts)]
             layout = chosen.layout
         read = [affine(own, *self._part_of(part), rows) for part, own, rows in parts]
         context, weights = attend(read[0], read[-1], layout, self.heads, self.scale, keep, bias[0], tables)

@@ -10,8 +10,8 @@ from masklab.models.stacked import WORD
 from masklab.models.stacked.chosen import Masked
 from masklab.models.stacked.dropout import drawn, masked_sites, sites
 from masklab.models.stacked.encoder import StackedEncoder
-from masklab.models.stacked.grid import Grid
 from masklab.models.stacked.products import low
+from masklab.models.stacked.ragged import Ragged
 
 
 class Views:
@@ -68,8 +68,8 @@ class ByHand:
     def forward(self, ids, lengths, at):
         """(states, what `backward` is told)."""
         size, length = ids.shape
-        grid, p = Grid.of(lengths[None], length), self.config.dropout
-        masked = None if at is None else Masked([at.numpy()], [length], grid)
+        ragged, p = Ragged.of(lengths[None], length), self.config.dropout
+        masked = None if at is None else Masked([at.numpy()], [length], ragged)
         shapes = sites(self.config, size, length, False)
         if masked is not None:
             shapes = masked_sites(self.config, size, length, masked.queries[0], len(at))
@@ -77,7 +77,7 @@ class ByHand:
         encoder = self._free.pop() if self._free else self._made()
         rounds = torch.is_autocast_enabled("cpu")
         with low(rounds):
-            states = encoder.forward(ids[None].long(), grid, keep, masked)
+            states = encoder.forward(ids[None].long(), ragged, keep, masked)
         if masked is not None:
             states = masked.in_own_order(states)[:, : len(at)]
         return states[0], (encoder, masked, rounds)

@@ -11,42 +11,42 @@ from masklab.models.stacked.products import row_count
 
 
 class First:
-    """The first position of each row. grid: where tokens lie; a row without a token has none behind it that has one."""
+    """The first position of each row. ragged: where tokens lie; behind a row without a token there is none with one."""
 
     own = None  # all rows count
 
-    def __init__(self, grid):
-        self.grid = grid
+    def __init__(self, ragged):
+        self.ragged = ragged
 
     @property
     def layout(self):
         """What attention is told of these queries, [S B], one after the other."""
-        every, count = self.grid.layout, len(self.grid.starts)
+        every, count = self.ragged.layout, len(self.ragged.starts)
         # where a row has no token there is a place without one
         keys, ones = (every.k_starts, every.k_counts.clamp(min=1)), torch.ones(count, dtype=torch.int64)
-        ends = [self.grid[1]] * self.grid[0], self.grid.ends
+        ends = [self.ragged[1]] * self.ragged[0], self.ragged.ends
         return Layout(every.size, torch.arange(count), ones, *keys, 1, every.keys, ends=ends)
 
     def rows_of(self, keep):
         """The dropout of [B, 1, H] of each copy's own rows as that of B rows."""
-        size = self.grid[1]
+        size = self.ragged[1]
         if keep is None or all(own[0] == size for own in keep.shapes):
             return keep
         return keep.at(torch.cat([torch.arange(size).clamp(max=own[0] - 1) for own in keep.shapes]))
 
     def take(self, x):
         """x [S, P, H] -> [S, B, H]."""
-        return x.flatten(0, 1).index_select(0, self.grid.starts).view(len(x), -1, x.shape[2])
+        return x.flatten(0, 1).index_select(0, self.ragged.starts).view(len(x), -1, x.shape[2])
 
     def put(self, g):
         """Gradient of x, given that of what `take` took."""
-        x = g.new_zeros(len(g), self.grid.places, g.shape[2])
+        x = g.new_zeros(len(g), self.ragged.places, g.shape[2])
         self.add(x, g)
         return x
 
     def add(self, x, g) -> None:
         """Add it to one of x."""
-        x.view(-1, x.shape[2]).index_add_(0, self.grid.starts, g.flatten(0, 1))
+        x.view(-1, x.shape[2]).index_add_(0, self.ragged.starts, g.flatten(0, 1))
 
 
 class Masked:
@@ -55,20 +55,20 @@ class Masked:
     Copies work on K rows, the most of `own`: what a copy predicts, and more rows where libraries ask for them. What a
     copy lacks repeats a position; nothing may come back from there but zeros. Tokens are in the order of their rows.
 
-    at: per copy, flat positions b T_s + t in its own batch of B rows of T_s tokens; longest: T_s of each copy; grid:
+    at: per copy, flat positions b T_s + t in its own batch of B rows of T_s tokens; longest: T_s of each copy; ragged:
     where the tokens of all lie. counts: tokens that each copy predicts; queries: M of each copy as a model alone has
     it; order [S, K]: which of its own tokens each one is.
     """
 
-    def __init__(self, at, longest, grid):
-        copies, size, _ = grid
-        self.grid = grid
+    def __init__(self, at, longest, ragged):
+        copies, size, _ = ragged
+        self.ragged = ragged
         self.counts = [len(one) for one in at]
         self.plans = [_slots(np.asarray(one), own, size) for one, own in zip(at, longest, strict=True)]
         self.queries = [most for *_, most in self.plans]
         self.own = [row_count(count) for count in self.counts]
         self.most = max(1, *self.own)  # K
-        starts = grid.starts.view(copies, size).numpy()
+        starts = ragged.starts.view(copies, size).numpy()
         self.order, rows, slots, columns = (np.zeros((copies, self.most), np.int64) for _ in range(4))
         asked = np.zeros((copies, size), np.int64)
         for copy, (row, column, slot, _) in enumerate(self.plans):
@@ -90,11 +90,11 @@ class Masked:
         """What attention is told of these queries, where they lie one after the other, [S K]."""
         first = torch.arange(0, len(self.own) * self.most, self.most)[:, None]
         starts = (self._asked.cumsum(1) - self._asked + first).flatten()
-        all_keys = self.grid.layout
+        all_keys = self.ragged.layout
         rows = self._slots.flatten(), self._columns.flatten()
         asked = self._asked.flatten()
         keys = all_keys.k_starts, all_keys.k_counts
-        most, ends = (int(asked.max()), all_keys.keys), (self.counts, self.grid.ends)
+        most, ends = (int(asked.max()), all_keys.keys), (self.counts, self.ragged.ends)
         return Layout(all_keys.size, starts, asked, *keys, *most, ends, *rows)
 
     def rows_of(self, keep):
@@ -107,7 +107,7 @@ class Masked:
 
     def put(self, g):
         """Gradient of x, given that of what `take` took."""
-        x = g.new_zeros(len(g), self.grid.places, g.shape[2])
+        x = g.new_zeros(len(g), self.ragged.places, g.shape[2])
         self.add(x, g)
         return x
 

@@ -48,7 +48,7 @@ class DisentangledAttention(Attention):
         values = parameters[f"{name}.q_bias"]
         return values.new_zeros(len(values), 3 * values.shape[1]), values.new_empty(len(values), 3 * values.shape[1])
 
-    def forward(self, x, shape, keep, relative=None, chosen=None):
+    def forward(self, x, ragged, keep, relative=None, chosen=None):
         """keep: iterator, next those of [R, H] and of [n, B, M, >= T], or None; relative: a `Distances`."""
         for part, (values, _) in zip((0, 2), self.own, strict=True):
             self.bias.chunk(3, -1)[part].copy_(values.unflatten(1, (self.heads, -1)))
@@ -58,7 +58,7 @@ class DisentangledAttention(Attention):
         keys, queries = (affine(rows, *each) for each in zip(self.weights, (None, self.query_bias), strict=True))
         tables = Tables(keys.float(), queries.float(), self.heads)
         self.distances = relative, rows, kept, tables
-        return self.attend(x, shape, next(keep), chosen, tables=tables)
+        return self.attend(x, ragged, next(keep), chosen, tables=tables)
 
     def backward(self, g, dx):
         """Add to dx [S, P, H] the gradient of x, given that of the context, and to `relative.gradient` its own."""

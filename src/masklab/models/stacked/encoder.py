@@ -32,22 +32,22 @@ class StackedEncoder:
         self.norm = Norm(parameters, name, eps) if config.embedding_norm else None
         self.blocks = Blocks(parameters, config, prefix, first)
 
-    def forward(self, ids, grid, keep=None, masked=None, positions=None, packed=False):
-        """ids [S, B, T] padded on the right, their `grid` -> [S, B, H] or [S, N, H] or, at K tokens, [S, K, H].
+    def forward(self, ids, ragged, keep=None, masked=None, positions=None, packed=False):
+        """ids [S, B, T] padded on the right, their `Ragged` -> [S, B, H] or [S, N, H] or, at K tokens, [S, K, H].
 
         keep: dropout in the order of `dropout.sites`; None: none. masked: a `chosen.Masked`. positions [S, B, T]: where
         tokens stand, None: 0 .. T - 1; packed: the result is not padded, [S, P, H]. `backward` asks for a gradient that
         is 0 at padding.
         """
         copies, _, length = ids.shape
-        self.shape, self.packed = grid, packed
+        self.ragged, self.packed = ragged, packed
         keep = itertools.repeat(None) if keep is None else iter(keep)
         values, width = self.parameters.values, self.parameters.width
         (least, most), known = torch.aminmax(ids), self.parameters.shapes[f"{self.prefix}embeddings.word"][0]
         if least < 0 or most >= known:
             raise IndexError(f"ids must lie in 0 .. {known - 1}")
-        self.rows = grid.rows(ids, torch.arange(copies) * (values.shape[1] // width))
-        columns = grid.columns if positions is None else grid.columns_of(positions)
+        self.rows = ragged.rows(ids, torch.arange(copies) * (values.shape[1] // width))
+        columns = ragged.columns if positions is None else ragged.columns_of(positions)
         far = length if positions is None else 1 + int(columns.max())
         if far > self.config.max_positions:
             raise IndexError(f"rows have {far} tokens, positions end at {self.config.max_positions}")
@@ -59,19 +59,19 @@ class StackedEncoder:
         self.relative = None
         if self.config.positions in RELATIVE:
             kind, name = RELATIVE[self.config.positions], f"{self.prefix}relative"
-            apart = () if positions is None else (columns, grid.layout)
+            apart = () if positions is None else (columns, ragged.layout)
             self.relative = (BiasAt if apart else kind)(self.parameters, name, far, self.config, *apart)
-        x = x if self.norm is None else self.norm.forward(x, counts=grid.counts)
-        self.kept = grid.rows_of(next(keep))
-        x = x if self.kept is None else drop_(x, self.kept, grid.counts)
-        x = self.blocks.forward(x, grid, keep, self.relative, masked)
-        return x if self.first or masked or packed else grid.unpack(x)
+        x = x if self.norm is None else self.norm.forward(x, counts=ragged.counts)
+        self.kept = ragged.rows_of(next(keep))
+        x = x if self.kept is None else drop_(x, self.kept, ragged.counts)
+        x = self.blocks.forward(x, ragged, keep, self.relative, masked)
+        return x if self.first or masked or packed else ragged.unpack(x)
 
     def backward(self, g, add: bool = False) -> None:
         """Write the gradients of all parameters, given that of the result; add: to that of the token embeddings."""
-        grid = self.shape
-        g = self.blocks.backward(g if self.blocks.chosen or self.packed else grid.pack(g))
-        g = g if self.kept is None else drop_(g, self.kept, grid.counts)
+        ragged = self.ragged
+        g = self.blocks.backward(g if self.blocks.chosen or self.packed else ragged.pack(g))
+        g = g if self.kept is None else drop_(g, self.kept, ragged.counts)
         g = g if self.norm is None else self.norm.backward(g)[0]
         if self.relative is not None:
             self.relative.write()
@@ -98,14 +98,14 @@ class Blocks:
         self.blocks = [Block(parameters, f"{prefix}blocks.{i}", config) for i in range(config.layers)]
         self.final_norm = Norm(parameters, f"{prefix}final_norm", config.eps) if config.norm == "pre" else None
 
-    def forward(self, x, grid, keep, relative=None, masked=None):
+    def forward(self, x, ragged, keep, relative=None, masked=None):
         """x [S, P, H], fp32 -> the same or, at chosen tokens, [S, B, H] or [S, K, H]; keep: an iterator."""
         x = x if self.parameters.low is None else x.to(DTYPE)
         for block in self.blocks[:-1]:
-            x = block.forward(x, grid, keep, relative)
-        self.chosen = First(grid) if self.first else masked
-        x = self.blocks[-1].forward(x, grid, keep, relative, self.chosen)
-        rows = masked.own if masked else grid.counts
+            x = block.forward(x, ragged, keep, relative)
+        self.chosen = First(ragged) if self.first else masked
+        x = self.blocks[-1].forward(x, ragged, keep, relative, self.chosen)
+        rows = masked.own if masked else ragged.counts
         return x if self.final_norm is None else self.final_norm.forward(x, counts=rows)
 
     def backward(self, g):
@@ -161,16 +161,16 @@ class Block:
             for part in ("out", "ffn_in", "ffn_out")
         )
 
-    def forward(self, x, shape, keep, relative=None, chosen=None):
+    def forward(self, x, ragged, keep, relative=None, chosen=None):
         """x [S, P, H] -> the same, or what `chosen` takes of it.
 
         keep: an iterator over the dropout of attention, output, ffn; relative: what attention is given of
         distances; chosen: positions that the block is asked for (`models.stacked.chosen`), None: all.
         """
-        normed = self.attention_norm.forward(x, counts=shape.counts) if self.pre else x
-        context = self.attention.forward(normed, shape, keep, relative, chosen)
+        normed = self.attention_norm.forward(x, counts=ragged.counts) if self.pre else x
+        context = self.attention.forward(normed, ragged, keep, relative, chosen)
         residual = x if chosen is None else chosen.take(x)
-        rows, rows_of = (shape.counts, shape.rows_of) if chosen is None else (chosen.own, chosen.rows_of)
+        rows, rows_of = (ragged.counts, ragged.rows_of) if chosen is None else (chosen.own, chosen.rows_of)
         stream = affine(context, self.out[0], None, rows)
         norm = self.ffn_norm if self.pre else self.attention_norm
         read = norm.forward(stream, residual, self.out[1], rows_of(next(keep)), rows)

@@ -9,8 +9,8 @@ from masklab.models.stacked import WORD
 from masklab.models.stacked.chosen import Masked
 from masklab.models.stacked.dropout import keeps, masked_sites
 from masklab.models.stacked.encoder import StackedEncoder
-from masklab.models.stacked.grid import Grid
 from masklab.models.stacked.head import StackedHead
+from masklab.models.stacked.ragged import Ragged
 
 
 def beside(tensors, length: int) -> torch.Tensor:
@@ -40,12 +40,12 @@ class StackedMaskedLM:
         """
         longest = [batch.ids.shape[1] for batch in batches]
         ids = beside([batch.ids for batch in batches], max(longest))
-        grid = Grid.of(torch.stack([batch.lengths for batch in batches]), max(longest), apart=True)
-        masked, keep = Masked([batch.at.numpy() for batch in batches], longest, grid), None
+        ragged = Ragged.of(torch.stack([batch.lengths for batch in batches]), max(longest), apart=True)
+        masked, keep = Masked([batch.at.numpy() for batch in batches], longest, ragged), None
         if seeds is not None and self.config.dropout:
             own = zip(longest, masked.queries, masked.counts, strict=True)
             keep = keeps(seeds, [masked_sites(self.config, ids.shape[1], *each) for each in own], self.config.dropout)
-        return self.head.forward(self.encoder.forward(ids, grid, keep, masked), masked)
+        return self.head.forward(self.encoder.forward(ids, ragged, keep, masked), masked)
 
     def backward(self, g, g_latent=None) -> None:
         """Write the gradients of all parameters, given those of the logits: zero behind a copy's own tokens."""

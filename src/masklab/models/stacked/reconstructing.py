@@ -14,10 +14,10 @@ from masklab.models.stacked.bias import Bias
 from masklab.models.stacked.chosen import Masked
 from masklab.models.stacked.dropout import keeps, sites
 from masklab.models.stacked.encoder import Blocks, Norm, StackedEncoder
-from masklab.models.stacked.grid import Grid
 from masklab.models.stacked.head import StackedHead
 from masklab.models.stacked.masked import beside
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient
+from masklab.models.stacked.ragged import Ragged
 from masklab.tokenizers import MASK
 
 
@@ -30,12 +30,12 @@ class StackedDecoder:
         self.blocks = Blocks(parameters, self.config, "decoder.")
         self.resizes = "decoder.resize.weight" in parameters.shapes
 
-    def forward(self, states, of, source, grid, masked):
-        """states [S, P, H] of tokens that lie as the grid `of` says -> [S, K, D] at the tokens of `masked`.
+    def forward(self, states, of, source, ragged, masked):
+        """states [S, P, H] of tokens that lie as `of`, a `Ragged`, says -> [S, K, D] at the tokens of `masked`.
 
         source [S, B, T]: which of its row's states a token has, -1: none, it is [MASK].
         """
-        copies, size, length = grid
+        copies, size, length = ragged
         mask = self.parameters[WORD][:, MASK, None].to(states.dtype)
         table = torch.cat([mask, states], 1)  # of each copy [MASK] first
         self.read, self.counts = table, None if of.counts is None else [1 + count for count in of.counts]
@@ -44,22 +44,22 @@ class StackedDecoder:
             table = affine(table, weight, bias, self.counts)
         inside = of.starts.view(copies, size, 1) - states.shape[1] * torch.arange(copies).view(-1, 1, 1)
         rows = torch.where(source < 0, 0, 1 + inside + source)
-        self.rows, self.columns = grid.rows(rows, torch.arange(copies) * table.shape[1]), grid.columns
-        places, self.shape = self.parameters["decoder.position"], table.shape
+        self.rows, self.columns = ragged.rows(rows, torch.arange(copies) * table.shape[1]), ragged.columns
+        places, self.ragged = self.parameters["decoder.position"], table.shape
         if length > places.shape[1]:
             raise IndexError(f"rows have {length} tokens, positions end at {places.shape[1]}")
         x = embed(table.float().flatten(0, 1), self.rows, places, self.columns, copies)
         named = "decoder.relative" in self.parameters.shapes
         self.relative = Bias(self.parameters, "decoder.relative", length, self.config) if named else None
-        x = self.norm.forward(x, counts=grid.counts)
-        return self.blocks.forward(x, grid, itertools.repeat(None), self.relative, masked)
+        x = self.norm.forward(x, counts=ragged.counts)
+        return self.blocks.forward(x, ragged, itertools.repeat(None), self.relative, masked)
 
     def backward(self, g):
         """Gradients of the states and of the embedding of [MASK] [S, H], given that of the result."""
         g, kind = self.norm.backward(self.blocks.backward(g))[0], self.read.dtype
         if self.relative is not None:
             self.relative.write()
-        table, position = torch.zeros(self.shape), self.parameters.gradient_of("decoder.position")
+        table, position = torch.zeros(self.ragged), self.parameters.gradient_of("decoder.position")
         embed_backward(g.contiguous(), table.flatten(0, 1), self.rows, position, self.columns)
         if self.resizes:
             g = table.to(kind)
@@ -85,7 +85,7 @@ class StackedAutoencoder:
         shown = [each.extra for each in batches]
         kept = [drop(b.ids, b.lengths, own["dropped"], own["width"]) for b, own in zip(batches, shown, strict=True)]
         widths = [own.ids.shape[1] for own in kept]
-        of = Grid.of(torch.stack([own.lengths for own in kept]), max(widths), apart=True)
+        of = Ragged.of(torch.stack([own.lengths for own in kept]), max(widths), apart=True)
         ids, size, keep = beside([own.ids for own in kept], max(widths)), of[1], None
         if seeds is not None and self.config.dropout:
             keep = keeps(seeds, [sites(self.config, size, width, False) for width in widths], self.config.dropout)
@@ -94,10 +94,10 @@ class StackedAutoencoder:
 
         longest = [batch.ids.shape[1] for batch in batches]
         lengths = torch.stack([batch.lengths for batch in batches])
-        grid = Grid.of(lengths, max(longest), apart=True)
-        masked = Masked([batch.at.numpy() for batch in batches], longest, grid)
+        ragged = Ragged.of(lengths, max(longest), apart=True)
+        masked = Masked([batch.at.numpy() for batch in batches], longest, ragged)
         source = beside([_source(*each) for each in zip(batches, kept, strict=True)], max(longest))
-        return self.head.forward(self.decoder.forward(states, of, source, grid, masked), masked)
+        return self.head.forward(self.decoder.forward(states, of, source, ragged, masked), masked)
 
     def backward(self, g, g_latent=None) -> None:
         """Write the gradients of all parameters, given those of the logits: zero behind a copy's own tokens."""

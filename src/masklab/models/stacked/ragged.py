@@ -1,8 +1,8 @@
-"""How the tokens of a stacked batch lie: those of a grid of rows, packed, without padding.
+"""Where the tokens of a stacked batch lie: rows of any lengths, one after the other, without padding.
 
 S copies, B rows, T length of the longest, N = B T places with padding, P places where tokens are packed
 
-Rows of any lengths are 1.6 to 2.2 times as long as their mean, and nothing works on padding.
+The longest of rows of any lengths is 1.6 to 2.2 times as long as their mean, and nothing works on padding.
 """
 
 import torch
@@ -22,7 +22,7 @@ def rounded(count: int) -> int:
     return -(-count // step) * step
 
 
-class Grid(tuple):
+class Ragged(tuple):
     """(S, B, T), and where tokens lie.
 
     lengths, starts [S B]: tokens of each row, and the place of its first one among those of all copies; places: P;
@@ -37,25 +37,25 @@ class Grid(tuple):
         Every copy has at least one place without a token, the last. apart: each copy has as many rows in products as if
         it were alone.
         """
-        grid = cls((*lengths.shape, length))
-        copies, size, _ = grid
+        ragged = cls((*lengths.shape, length))
+        copies, size, _ = ragged
         tokens = lengths.sum(1)
         counts = [rounded(count + 1) for count in tokens.tolist()]
-        grid.places = max(counts)
-        grid.counts = counts if apart and min(counts) < grid.places else None
-        grid.lengths = lengths.flatten().contiguous()
-        first = torch.arange(0, copies * grid.places, grid.places)[:, None]
-        grid.starts = (lengths.cumsum(1) - lengths + first).flatten()
+        ragged.places = max(counts)
+        ragged.counts = counts if apart and min(counts) < ragged.places else None
+        ragged.lengths = lengths.flatten().contiguous()
+        first = torch.arange(0, copies * ragged.places, ragged.places)[:, None]
+        ragged.starts = (lengths.cumsum(1) - lengths + first).flatten()
         total = int(tokens.sum())
-        grid._row = torch.repeat_interleave(torch.arange(copies * size), grid.lengths, output_size=total)
-        grid._column = torch.arange(total) - (grid.lengths.cumsum(0) - grid.lengths)[grid._row]
-        grid._packed = grid.starts[grid._row] + grid._column  # places of all tokens, in order
-        grid.ends, grid.columns = tokens.tolist(), grid._spread(grid._column)
-        return grid
+        ragged._row = torch.repeat_interleave(torch.arange(copies * size), ragged.lengths, output_size=total)
+        ragged._column = torch.arange(total) - (ragged.lengths.cumsum(0) - ragged.lengths)[ragged._row]
+        ragged._packed = ragged.starts[ragged._row] + ragged._column  # places of all tokens, in order
+        ragged.ends, ragged.columns = tokens.tolist(), ragged._spread(ragged._column)
+        return ragged
 
     def columns_of(self, positions):
         """`columns` where positions [S, B, T] say where tokens stand."""
-        return self._spread(positions.flatten()[self._of_grid])
+        return self._spread(positions.flatten()[self._padded])
 
     def _spread(self, values):
         found = torch.zeros(self[0] * self.places, dtype=torch.int64)
@@ -82,21 +82,21 @@ class Grid(tuple):
     def pack(self, x):
         """x [S, N, c] -> [S, P, c], zeros where there is no token."""
         found = x.new_zeros(len(x) * self.places, x.shape[2])
-        found[self._packed] = x.flatten(0, 1).index_select(0, self._of_grid)
+        found[self._packed] = x.flatten(0, 1).index_select(0, self._padded)
         return found.view(len(x), self.places, -1)
 
     @property
-    def _of_grid(self):
+    def _padded(self):
         return self._row * self[2] + self._column
 
     def unpack(self, x):
         """x [S, P, c] -> [S, N, c], zeros where there is no token."""
         found = x.new_zeros(len(x) * self[1] * self[2], x.shape[2])
-        found[self._of_grid] = x.flatten(0, 1).index_select(0, self._packed)
+        found[self._padded] = x.flatten(0, 1).index_select(0, self._packed)
         return found.view(len(x), self[1] * self[2], -1)
 
     def rows(self, ids, first):
         """first [S] + ids [S, B, T] of the tokens, [S P]; `first` where there is none."""
         found = first.repeat_interleave(self.places)
-        found[self._packed] = (ids + first[:, None, None]).flatten()[self._of_grid]
+        found[self._packed] = (ids + first[:, None, None]).flatten()[self._padded]
         return found
