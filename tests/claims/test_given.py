@@ -6,6 +6,7 @@ from scipy import stats
 
 from masklab.claims.claim import Claim
 from masklab.claims.effects import Least, Median, Sum, difference
+from masklab.claims.summary import in_general
 from masklab.claims.values import effect_estimate
 from masklab.claims.verdict import tested as judged
 from masklab.scores.estimate import estimate, two_sided
@@ -42,6 +43,7 @@ def results(**accuracies):
         ([0.70, 0.71, 0.72], "supported", ""),  # b is above a
         ([0.50, 0.52, 0.48], "untested", "what it presupposes was not shown to be above 0"),  # it is not
         ([0.40, 0.41, 0.42], "untested", "what it presupposes was not shown to be above 0"),
+        ([0.506, 0.517, 0.496], "untested", "what it presupposes was shown to be less than 0.02"),  # it is next to none
     ],
 )
 def test_what_a_sentence_presupposes_must_be_shown(b, verdict, why):
@@ -61,6 +63,12 @@ def test_what_was_not_measured_is_not_given():
     claim = Claim("n", "1", "1", "", difference(C, A), "below 0", given=(difference(B, A),))
     row = judged(claim, results(a=[0.50, 0.51, 0.49], b=[], c=[0.30, 0.31, 0.32]))
     assert (row["verdict"], row["why"].split(":")[0]) == ("untested", "what it presupposes was not measured")
+
+
+def test_what_is_said_of_it_in_general_names_no_effect():
+    words = ("b - a: t (+0.010 [-0.010, +0.030])", "(lowest of (b: t), (c: t)) - (a: t) (+0.010 [-0.010, +0.030])")
+    said = {in_general(f"what it presupposes was not shown to be above 0: {effect}") for effect in words}
+    assert said == {"what it presupposes was not shown to be above 0"}
 
 
 LEAST = Least(tuple(Sum(((1.0, reading),), 0.5) for reading in (A, B, C)))

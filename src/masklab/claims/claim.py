@@ -24,7 +24,7 @@ class Claim:
     at most the margin (no more), at least minus the margin (no less). margin: its own in place of the study's; of a
     slope over training sizes the study's is what it comes to over all of them.
     given: effects that the sentence presupposes: that something diminishes, or is owing to something, can be true or
-    false only where there is that something. Each must be shown to be above 0.
+    false only where there is that something. Each must be shown to be above 0, and not to be less than counts.
     equal_loss: the sentence presupposes that its recipes have equal losses at the checkpoints compared.
     learned: whether the premises on having learned more than a null apply; false only for what holds for untrained
     models too.

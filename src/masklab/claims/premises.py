@@ -288,7 +288,7 @@ def unequal_losses(claim: Claim, results: Results) -> str | None:
 
 
 def nothing_given(claim: Claim, results: Results) -> str | None:
-    """Each effect that the sentence presupposes is above 0."""
+    """Each effect that the sentence presupposes is above 0, and not shown to be less than counts."""
     for effect in claim.given:
         shown = effect_estimate(effect, results)
         words = effect.words(results.view)
@@ -296,6 +296,9 @@ def nothing_given(claim: Claim, results: Results) -> str | None:
             return f"what it presupposes was not measured: {words}"
         if not _is_above(shown, _by_one(claim, results)):
             return f"what it presupposes was not shown to be above 0: {words} ({_said(shown)})"
+        least = replace(claim, effect=effect, region="above 0").least_in(results)
+        if shown.high < least:
+            return f"what it presupposes was shown to be less than {least:g}: {words} ({_said(shown)})"
     return None
 
 

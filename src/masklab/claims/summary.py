@@ -72,7 +72,7 @@ def in_general(why: str) -> str:
     for named, said in NAMED.items():
         if re.fullmatch(named, why, re.DOTALL):
             return said
-    why = re.sub(r" \(.*\)$", "", why, flags=re.DOTALL).partition(": ")[0]
+    why = re.sub(r" \(.*\)$", "", why, flags=re.DOTALL).partition(": ")[0].rstrip(":")
     return re.sub(r"^\d+ points; ", "too few points; ", why)
 
 

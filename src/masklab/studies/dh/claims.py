@@ -200,8 +200,8 @@ def _semantic_shift(c):
         for start, kind in ((WITH, "with"), (WITHOUT, "without")):
             yield (s, figure, f"semantic-{kind}-{name}", both,
                    lambda at=at, start=start: c.gap(at, start, SCRATCH, AD2))  # fmt: skip
-        yield (s, figure, f"semantic-not-dh-{name}", moreover,
-               lambda at=at: c.gap(at, WITH, WITHOUT, AD2), "no more")  # fmt: skip
+        yield (s, figure, f"semantic-not-dh-{name}", moreover,  # "moreover": without it too there is generalization
+               lambda at=at: (c.gap(at, WITH, WITHOUT, AD2), c.gap(at, WITHOUT, SCRATCH, AD2)), "no more")  # fmt: skip
         yield s, figure, f"semantic-cbow-{name}", slightly, lambda at=at: c.gap(at, CBOW, SCRATCH, AD2)
         yield (s, figure, f"semantic-cbow-slight-{name}", f"{slightly} (less so than the MLMs)",
                lambda at=at: c.lesser(c.mlms(at, AD2), c.gap(at, CBOW, SCRATCH, AD2)))  # fmt: skip
@@ -250,7 +250,9 @@ def _separate(c):
     yield s, "7", "separate-some-semantic", semantic, lambda: c.gap(some, WITH, WITHOUT, AD2)
     cbow = "As for CBOW, it does not help generalization either"
     for d in (BD1, AD2, BD2):
-        yield s, "7", f"separate-some-cbow-{d}", cbow, lambda d=d: c.gap(some, CBOW, SCRATCH, d), "no more"
+        for name, share in (("some", some), ("none", none)):
+            yield (s, "7", f"separate-{name}-cbow-{d}", cbow if share == some else f"{cbow} (without data in B-D2)",
+                   lambda d=d, share=share: c.gap(share, CBOW, SCRATCH, d), "no more")  # fmt: skip
 
 
 def _shared(c):

@@ -195,6 +195,9 @@ def _flatness(view):
             return difference(reading, reading.of(start[0], step=start[1])) if start else _since(reading)
 
         yield s, "3", f"sgd-trace-falls-{kind}", falls, change(_trace(recipe)), "below 0", True
+        if start:  # SGD raises the loss at first, and so the trace has another way to fall
+            own = f"{falls} (from where SGD's own loss has converged)"
+            yield s, "3", f"sgd-trace-falls-on-{kind}", own, _since(_trace(recipe)), "below 0", True
         for longest in branches(view, kind)[-1:]:
             more = difference(_trace(recipe), _trace(longest))
             yield "not in the paper", "3", f"sgd-trace-more-{kind}", further, more, "below 0", True

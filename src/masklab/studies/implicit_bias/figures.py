@@ -222,7 +222,8 @@ def _against_size(results, chosen, place, loss):
     if loss:
         grid[0, 0].set_ylabel("Loss (nats per token)")
     grid[-1, 0].set_ylabel(ACCURACY)
-    return finish(figure, results, data, handles, drawn, "the lowest loss")
+    lowest = "the lowest loss" + ("; bars of losses: of what they lie above the entropy" if loss else "")
+    return finish(figure, results, data, handles, drawn, lowest)
 
 
 # --- 15 % masks ---------------------------------------------------------------------------

@@ -24,6 +24,7 @@ BEGIN = {"color": "0.4", "marker": "*", "markersize": 7, "linestyle": ""}
 CONTROLS = {"marker": "s", "color": "#0072B2"}
 OTHERS = {"marker": "o", "color": "#D55E00"}
 DIAGONAL = {"color": style.GREY, "linewidth": 0.8}
+PAIRS = "sets of pairs"  # phenomena, or the paradigms of BLiMP
 WIDEST = 24  # letters of a line of such a name
 MOST, NAMED = 20, 14  # points of Figure 2 that all have a name beside them; of more of them, so many have
 POINT = {"linestyle": "", "markersize": 4.5}
@@ -132,14 +133,14 @@ def curves(results, chosen):
     marks.score_limits(grid[0], results, [reading], data, drawn)
     tasks = split_up(results, reading)
     for axes in grid[: len(chosen) : across]:
-        what = "phenomena" if any("/" in task for task in tasks) else "tasks"
+        what = PAIRS if any("/" in task for task in tasks) else "tasks"
         unit = marks.unit(results, [reading])
         axes.set_ylabel(f"Mean {unit},{chr(10) if len(unit) > 12 else ' '}{len(tasks)} {what}")
     ordered = {label: handles[label] for label in (*looks, START) if label in handles}
     ordered |= marks.interval_key(data, kind, *(["bar"] if START in handles else []))
     ordered |= levels.keys(drawn)
     style.legend_below(figure, list(ordered.values()), list(ordered), handlelength=3)
-    items = "test pairs" if what == "phenomena" else "test items"
+    items = "test pairs" if what == PAIRS else "test items"
     marks.write_note(figure, marks.note(data, items, beside=kind == "bar" and len(looks) > 1))
     return figure, pd.concat(data, ignore_index=True).rename(columns={"x": "updates"})
 
@@ -219,16 +220,16 @@ def _note(data, what="test items"):
 
 
 def figure2(results, chosen):
-    """BLiMP accuracy by phenomenon: MLSM+MLM (y) against MLSM (x) at the end of pre-training."""
+    """BLiMP accuracy by set of pairs: MLSM+MLM (y) against MLSM (x) at the end of pre-training."""
     data = points(results, chosen).sort_values("row", ignore_index=True)
     ((title, (pair,)),) = chosen.items()
     low = np.floor(data[["x_low", "y_low", "x", "y"]].min(axis=None) * 10 - 0.5) / 10
-    limits = (max(min(low, 0.4), 0) - 0.01, 1.04)  # room for labels above the best phenomena
+    limits = (max(min(low, 0.4), 0) - 0.01, 1.04)  # room for labels above the best
     figure = style.new_figure(5.2, 5.0)
     axes = figure.subplots()
     _scatter(axes, data, limits, results, pair, 0.1)
     higher = int((data["y"] > data["x"]).sum())
-    style.panel_title(axes, f"{title}: {higher} of {len(data)} phenomena above the diagonal")
+    style.panel_title(axes, f"{title}: {higher} of {len(data)} {PAIRS} above the diagonal")
     keys = _keys(data)
     if keys:
         style.legend_below(figure, list(keys.values()), list(keys), handlelength=3)

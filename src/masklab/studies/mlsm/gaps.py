@@ -109,6 +109,11 @@ class Scores:
         both = zip(curves, starts, strict=True)
         return difference(*(Crossing(curve, None, level, whole, start=start) for curve, start in both))
 
+    def to_reach(self, size, *sets) -> Sum:
+        """How far the level of `sooner` lies above the score of the model that MLM and MLSM+MLM start from."""
+        level = Lowest(tuple(self.reading(size, objective, *sets) for objective in (JOINT, MLM)))
+        return difference(level, self.start(size, MLM, *sets))
+
     def synergy(self, size, *sets) -> Least:
         """How much better MLSM+MLM is than the better of MLM and MLSM."""
         return Least(tuple(self.gap(size, JOINT, alone, *sets) for alone in (MLM, MLSM)))
@@ -121,9 +126,12 @@ class Scores:
         """How much more a gap is at the first checkpoint than at the last."""
         return difference(self.gap(size, left, right, *sets, step="first"), self.gap(size, left, right, *sets))
 
-    def most_early(self, size, left, right, *sets) -> Least:
-        """How much more a gap is at the first checkpoint than at any later one."""
-        first, *later = (self.gap(size, left, right, *sets, step=step) for step in self.steps(size, *sets))
+    def most_early(self, size, left, right, *sets) -> Least | Sum:
+        """How much more a gap is at the first checkpoint than at any later one: of two checkpoints `earlier`."""
+        steps = self.steps(size, *sets)
+        if len(steps) == 2:
+            return self.earlier(size, left, right, *sets)
+        first, *later = (self.gap(size, left, right, *sets, step=step) for step in steps)
         return Least(tuple(difference(first, gap) for gap in later))
 
     def with_mlm(self, size, *sets) -> Least:
