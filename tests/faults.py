@@ -91,10 +91,9 @@ def start(folder: Path, *arguments, output=None, environment=(), **how):
 
 
 def finish(folder: Path, *arguments, tries: int = 6, **how) -> list[int]:
-    """Run until it succeeds; the exit statuses. A Snakemake that was killed leaves its lock, which is taken away."""
+    """Run until it succeeds; the exit statuses. The next run takes away the lock that a killed Snakemake leaves."""
     statuses = []
     while len(statuses) < tries:
-        start(folder, "--unlock").wait()
         statuses.append(start(folder, *arguments, output=folder / "output", **how).wait())
         if statuses[-1] == 0:
             return statuses
@@ -170,7 +169,6 @@ def kill(place: Path, whole: Path, rng, times: int) -> str:
                 resumed += resumptions(folder)
                 shutil.rmtree(folder / "results")
                 shutil.rmtree(folder / ".masklab", ignore_errors=True)
-            start(folder, "--unlock").wait()
             process = start(folder, "--retries", "1000", output=folder / "output")
         elif fresh:
             time.sleep(rng.uniform(0, 0.5))
@@ -220,7 +218,6 @@ def term(place: Path, whole: Path, rng, times: int) -> str:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
         process.wait()
-        start(folder, "--unlock").wait()
     finish(folder)
     same(folder, whole)
     return f"{times} times SIGTERM"

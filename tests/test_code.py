@@ -10,6 +10,7 @@ import pytest
 
 from masklab.config import kinds
 from masklab.jobs.code import NOTHING, Code, Sources, is_of_user, today
+from masklab.jobs.syntax import Texts
 
 ROOT = Path(__file__).parents[1]
 FILES = {
@@ -374,3 +375,17 @@ def test_of_the_real_checkout_nothing_that_reports_counts(tmp_path):
     assert "masklab.config.schema.probes:FinetuneProbe" in names and "masklab.probes.finetune" in names
     assert "masklab.config.schema.probes:LossProbe" not in names and "masklab.probes.loss" not in names
     assert not [name for name in names if name.startswith("masklab.training")]  # settings of pre-training do not count
+
+
+def test_a_string_mentions_a_name_in_annotations_alone(tmp_path):
+    """A figure and a claim that are called like a term's function do not hang on it."""
+    (tmp_path / "own.py").write_text("""
+def span(): ...
+class Kind: ...
+def figure(): return "span"
+def typed(a: "Kind | None", *, b: "list[Kind]") -> "span": ...
+held: "Kind" = None
+""")
+    names = Texts(tmp_path / "kept.json").names(tmp_path / "own.py")
+    found = {name: meaning.mentioned for name, meaning in names.items()}
+    assert (found["figure"], found["typed"], found["held"]) == ([], ["Kind", "span"], ["Kind"])

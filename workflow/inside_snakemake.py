@@ -17,6 +17,10 @@ PARTS = {
                          "touch", "dryrun", "is_main_process", "persistence"),
         },
     ),
+    "unlock": (
+        "after a kill of Snakemake itself `snakemake --unlock` has to be run by hand",
+        {"workflow": ("persistence", "local_exec", "dryrun")},
+    ),
     "beside": (
         "replicates train one by one",
         {"workflow": ("cores", "dag", "scheduler"), "scheduler": ("job_selector", "running", "failed"),

@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 import inside_snakemake
+import left_lock
 import leftovers
 from masklab.errors import MaskLabError
 from masklab.files import settle
@@ -30,6 +31,8 @@ def install(workflow, paths, options: str) -> None:
         return
 
     def look():
+        if workflow.executor_plugin is not None:
+            left_lock.let_go(workflow)
         if runs := _runs(workflow):
             leftovers.look(paths, runs == "dry")
             if store.folder() is not None and (reused := _look(workflow, paths, runs == "dry")).files:
@@ -56,7 +59,7 @@ def _runs(workflow) -> str:
         if workflow.dryrun and store.folder() is not None and os.path.isdir(store.folder()):
             print(
                 "masklab: the store was not looked at, so that more jobs are listed than may have to run: another run"
-                " holds this folder, or was killed and left its lock (snakemake --unlock)",
+                " holds this folder, or was killed and left its lock, which a run that is no dry one takes away",
                 file=sys.stderr,
             )
         return ""

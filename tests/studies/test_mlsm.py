@@ -265,7 +265,7 @@ def test_what_lies_side_by_side_is_over_the_replicates_that_all_of_it_has(name, 
 
 
 def test_the_published_pairs(config):
-    """Table 1 as printed: its means, 14 of 17 sets of pairs above the diagonal of Figure 2, and labels that are clear."""
+    """Table 1 as printed: its means, 14 of 17 sets of pairs above Figure 2's diagonal, and labels that are clear."""
     cells = pd.read_csv(PUBLISHED, index_col="row").query("table == 1").drop(columns="table")
     rows = [
         {"recipe": recipe_of(config, column), "replicate": 1, "step": 400, "probe": "minimal-pairs", "split": "test",

@@ -212,11 +212,15 @@ def _imports(tree, only=None) -> list[Import]:
 
 
 def _mentioned(statement):
-    """Names that a statement mentions, in annotations that are strings too."""
+    """Names that a statement mentions, in annotations that are strings too; any other string names nothing."""
     for node in ast.walk(statement):
-        name = node.id if isinstance(node, ast.Name) else getattr(node, "value", None)
-        if isinstance(node, ast.Name | ast.Constant) and isinstance(name, str):
-            yield name
+        if isinstance(node, ast.Name):
+            yield node.id
+        for annotation in filter(None, (getattr(node, "annotation", None), getattr(node, "returns", None))):
+            for part in ast.walk(annotation):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    with contextlib.suppress(SyntaxError, ValueError):
+                        yield from _mentioned(ast.parse(part.value, mode="eval"))
 
 
 def _plain(node):

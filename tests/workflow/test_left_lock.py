@@ -1,0 +1,92 @@
+"""A Snakemake that is killed leaves its lock, and the same command goes on; beside a live one it is refused."""
+
+import signal
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "tests")]
+
+import faults  # noqa: E402
+import left_lock  # noqa: E402
+
+TARGET = "results/tokenizers/text/tokenizer.json"
+SNAKEMAKES = Path(".snakemake/locks/0.output.lock")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder in which a run was killed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(left_lock, "_held", [])
+    monkeypatch.setattr(left_lock.atexit, "register", lambda *_, **__: None)
+    for file in (SNAKEMAKES, left_lock.RUNS / "here-1"):
+        file.parent.mkdir(parents=True)
+        file.touch()
+    return tmp_path
+
+
+def started(local=True, dry=False):
+    persistence = SimpleNamespace(path=".snakemake")
+    left_lock.let_go(SimpleNamespace(persistence=persistence, local_exec=local, dryrun=dry))
+
+
+def test_what_a_killed_run_left_is_taken_away_and_the_next_holds_its_own(folder, capsys):
+    started()
+    assert not SNAKEMAKES.exists() and "the last run here was killed" in capsys.readouterr().err
+    (own,) = left_lock.RUNS.glob("*")
+    assert own.name != "here-1"
+    SNAKEMAKES.touch()
+    left_lock._held.clear()  # this run has been killed too
+    started(dry=True)
+    assert SNAKEMAKES.exists() and own.exists(), "a dry run changes nothing"
+
+
+def test_beside_a_run_that_lives_nothing_is_taken_away(folder):
+    with open(left_lock.RUNS / "here-2", "w") as other:
+        assert left_lock.lock(other)
+        started()
+    assert SNAKEMAKES.exists()
+
+
+def test_a_lock_of_which_nobody_knows_stays(folder):
+    (left_lock.RUNS / "here-1").unlink()
+    started()
+    assert SNAKEMAKES.exists(), "of another workflow, or of an earlier version"
+
+
+def test_jobs_of_a_cluster_outlive_their_run(folder):
+    (left_lock.RUNS / "here-1").rename(left_lock.RUNS / f"here-1{left_lock.CLUSTER}")
+    started(local=False)
+    assert SNAKEMAKES.exists()
+    left_lock._held.clear()
+    SNAKEMAKES.unlink()  # --unlock
+    started()
+    assert [path.name.endswith(left_lock.CLUSTER) for path in left_lock.RUNS.glob("*")] == [False]
+
+
+def test_where_there_are_no_locks_nobody_knows_who_lives(folder, monkeypatch):
+    monkeypatch.setattr(left_lock, "lock", lambda _: False)
+    started()
+    assert SNAKEMAKES.exists() and [path.name for path in left_lock.RUNS.glob("*")] == ["here-1"]
+
+
+@pytest.mark.workflow
+def test_the_same_command_goes_on_after_a_kill(tmp_path):
+    folder = faults.lay_down(tmp_path / "run")
+    killed = faults.start(folder, TARGET, output=folder / "output")
+    deadline = time.monotonic() + 90
+    while not list((folder / ".snakemake/locks").glob("*.lock")):
+        assert killed.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert list((folder / ".snakemake/locks").glob("*.lock"))
+    again = faults.start(folder, TARGET, output=folder / "again")
+    assert again.wait() == 0, (folder / "again").read_text()
+    assert "the last run here was killed; its lock on this folder is taken away" in (folder / "again").read_text()
+    assert not list((folder / ".masklab/runs").glob("*")), "one that ends by itself leaves nothing"
