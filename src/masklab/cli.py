@@ -17,6 +17,7 @@ def main(arguments=None) -> int:
     _values(check)
     config = commands.add_parser("config", help="a config as it is read, with the file and line of each key")
     config.add_argument("words", nargs="*", metavar="FILE|PART", help="files as above; `section` or `section.name`")
+    config.add_argument("--names", action="store_true", help="what a section declares, by name alone")
     _values(config)
     status = commands.add_parser("status", help="what runs, waits, was interrupted or failed in this folder")
     status.add_argument("--json", action="store_true", help="the same for a program, once")
@@ -132,13 +133,13 @@ def _check(options):
 
 
 def _config(options):
-    from masklab.config.show import listing
+    from masklab.config.show import listing, names
     from masklab.plan.graph import opened
 
     files = [word for word in options.words if word.endswith((".yaml", ".yml", ".json")) or "/" in word]
     parts = [word for word in options.words if word not in files]
     config = opened(files, options.config).config
-    print("\n".join(listing(config, part) for part in parts or [""]))
+    print("\n".join((names if options.names else listing)(config, part) for part in parts or [""]))
 
 
 def _seconds(text):

@@ -76,6 +76,9 @@ def test_where_each_key_comes_from(tmp_path, monkeypatch, capsys):
     assert main(["config", "models.strict-mln"]) == 1
     assert capsys.readouterr().err == "masklab: models.strict-mln: not declared; did you mean 'strict-mlm'?\n"
     assert main(["config", "modles"]) == 1 and "did you mean 'models'?" in capsys.readouterr().err
+    assert main(["config", "--names", "models"]) == 0
+    assert capsys.readouterr().out.split()[:2] == ["strict-phase1", "strict-small-phase1"]
+    assert main(["config", "--names", "modles"]) == 1 and "did you mean 'models'?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from masklab.config.located import Mapping, Place, Sequence, parse, place_of, re
 from masklab.errors import MaskLabError
 
 # config.yaml of the checkout that this library lies in; `extends: default` names it.
-DEFAULT = Path(__file__).parents[3] / "config.yaml"
+DEFAULT = Path(__file__).resolve().parents[3] / "config.yaml"
 
 
 def layered(files=(), values=()) -> Mapping:

@@ -36,6 +36,18 @@ def _count(number, noun) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
+def names(config, section: str = "") -> str:
+    """Names of the entries that a section of a config declares, or every section, a line each."""
+    if section and section not in SECTIONS:
+        raise MaskLabError(f"{section}: no section of a config{meant(section, SECTIONS)}")
+    lines = []
+    for key in [section] if section else SECTIONS:
+        stated = config.raw.get(key) or {}  # without nulls, which we derive
+        lines += [] if section or not stated else [f"{key}:"]
+        lines += [f"{'' if section else '  '}{name}" for name in stated]
+    return "\n".join(lines)
+
+
 def listing(config, path: str = "") -> str:
     """A part of a config (`section`, `section.name`; all of it) as YAML; a comment says where each key comes from.
 
