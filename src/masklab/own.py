@@ -49,7 +49,10 @@ def term(name: str, settings: type, *modules: str):
 
 
 def figure(name: str, choose, **options):
-    """Register `draw(results, chosen) -> (figure, data)`; `choose(view)` gives the readings that it shows."""
+    """Register `draw(results, chosen) -> (figure, data)`; `choose(view)` gives the readings that it shows.
+
+    options: `caption`, what it shows, in a sentence for the pages of results.
+    """
     check_name("figures", name)
     check_takes(f"what {name!r} of figures chooses by", choose, ("view",))
     return register("figures", name, wrap=lambda make: Item(make, choose, **options))

@@ -91,6 +91,8 @@ def test_which_probes_a_reading_needs():
     assert loss.measured(PANELS) and not loss.of("n").measured(PANELS)
     with pytest.raises(MaskLabError, match=r"no loss probe of the study measures n$"):
         loss.of("n").needs(PANELS)
+    with pytest.raises(MaskLabError, match=r"no l probe of the study measures a \(`probe` is a kind: 'loss' of 'l'\)$"):
+        Reading("a", "loss", probe="l").needs(PANELS)
     with pytest.raises(MaskLabError, match=r"measures a on h$"):
         Reading("a", tasks=("g", "h")).needs(PANELS)
     with pytest.raises(MaskLabError, match="a reading of 'weight' must say which kind of probe measures it"):

@@ -159,7 +159,9 @@ class Reading:
         lacking = [task for task in self.tasks if not any(base(task) in view.probes[name]["tasks"] for name in probes)]
         if not probes or lacking:
             on = f" on {lacking[0]}" if lacking else on
-            raise MaskLabError(f"no {which} of the study measures {self.recipe}{on}")
+            kinds = {name: view.probes[name]["kind"] for name in self.kinds() if name in view.probes}
+            hints = [f" (`probe` is a kind: {kind!r} of {name!r})" for name, kind in kinds.items() if kind != name]
+            raise MaskLabError(f"no {which} of the study measures {self.recipe}{on}{''.join(hints)}")
         pairs = [(name, self.recipe) for name in probes]
         if self.form == "share of the floor" or self.step in CONVERGED:
             pairs += Reading(self.recipe, "floor")._pairs(view)
