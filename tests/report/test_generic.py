@@ -52,6 +52,7 @@ def test_figures(name, config, results):
             assert np.isin(np.round(drawn, 9), values).all()
     nothing_overlaps(figure)
     all_is_in_view(figure)
+    assert name != "bars" or len({axes.get_ylim() for axes in figure.axes}) == 1, "panels of one metric compare"
 
 
 @pytest.mark.parametrize("name", ("bars", "curves"))

@@ -129,7 +129,7 @@ def unlearned_language(claim: Claim, results: Results) -> str | None:
     if not gains or max(gains.values()) > 0:
         return None
     best = max(gains, key=gains.get)
-    best_in_words = f"{results.view.label(best)}, {gains[best]:.3g} nats in its worst replicate"
+    best_in_words = f"{results.view.label(best)}, {-gains[best]:.3g} nats above them in its worst replicate"
     return f"no recipe learned more than word frequencies (best: {best_in_words})"
 
 

@@ -29,13 +29,13 @@ def comparison(results, chosen) -> pd.DataFrame:
 def bars(results, chosen):
     """Bars by task, a colour and a hatch per recipe, whiskers for intervals, lines for the majority and the best null.
 
-    Axes begin at 0, or below it where scores do.
+    Axes begin at 0, or below it where scores do; those of one metric end alike.
     """
     figure = style.new_figure(style.FULL, 2.4 * len(chosen))
     grid = figure.subplots(len(chosen), 1, squeeze=False)[:, 0]
     looks = style.looks(label for lines in chosen.values() for readings in lines.values() for label in readings)
     hatches = dict(zip(looks, style.hatches(len(looks)), strict=True))
-    data, drawn = [], []
+    data, drawn, of_metric = [], [], {}
     for index, (axes, (panel, lines)) in enumerate(zip(grid, chosen.items(), strict=True)):
         labels = list(dict.fromkeys(label for readings in lines.values() for label in readings))
         shared = unit(results, [reading for readings in lines.values() for reading in readings.values()])
@@ -64,8 +64,13 @@ def bars(results, chosen):
         axes.set_xticks(range(len(lines)), map(style.plain, names), **tilted)
         axes.set_xlim(-0.6, len(lines) - 0.4)
         axes.set_ylabel(style.plain(shared))
+        of_metric.setdefault(shared, []).append(axes)
         axes.axhline(0, color="0.3", linewidth=0.6)
         style.panel_title(axes, panel, index if len(chosen) > 1 else None)
+    for several in of_metric.values():
+        ends = list(zip(*(axes.get_ylim() for axes in several), strict=True))
+        for axes in several:
+            axes.set_ylim(min(ends[0]), max(ends[1]))
     handles = {label: style.patch(look["color"], hatch=hatches[label]) for label, look in looks.items()}
     handles |= interval_key(data, "bar") | levels.keys(drawn)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.4)
