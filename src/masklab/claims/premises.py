@@ -250,14 +250,15 @@ def _unlearned(claim: Claim, results: Results, one: bool) -> str | None:
             label = results.view.label(reading.recipe)
             measured = ", ".join(part for key, part in reading.parts(results.view).items() if key != "recipe" and part)
             by = f" by {least:g}" if (least := results.view.gain) else ""
-            return f"no recipe does better than its nulls{by} (best: {label}, {measured}: {_said(gain)} above {null})"
+            side = "below" if reading.less_is_better(results.view) else "above"
+            return f"no recipe does better than its nulls{by} (best: {label}, {measured}: {_said(gain)} {side} {null})"
     return None
 
 
 def _gains(reading, results) -> list[tuple[str, Estimate]]:
     """(null, gain over it) of every null of a reading; none if it shares no replicate with one of them."""
     own = results.values(reading)
-    gains = [(kind, difference(own, null)) for kind, null in results.nulls(reading).items()]
+    gains = [(kind, results.gain(reading, own, null)) for kind, null in results.nulls(reading).items()]
     return [] if any(gain is None for _, gain in gains) else gains
 
 

@@ -79,8 +79,8 @@ CELLS_MEAN = {
     "items": "whether the interval covers the choice of test items too",
     "n": "test items behind it",
     "majority": "what always giving one answer scores; empty where that is not known",
-    "mark": "`best` of its row by a paired interval; why it is no result: `unlearned` (not shown to be above every"
-    " null; † in the table for people), `= majority`, `< majority`, `= chance`, `< chance`; `difference`: of two"
+    "mark": "`best` of its row by a paired interval; why it is no result: `unlearned` (not shown to be better than"
+    " every null; † in the table for people), `= majority`, `< majority`, `= chance`, `< chance`; `difference`: of two"
     " recipes within replicates",
 }
 METRICS = {

@@ -156,6 +156,13 @@ class Results:
         nulls = {kind: self.null(reading, kind) for kind in self.view.nulls.get(reading.recipe, {})}
         return {kind: values for kind, values in nulls.items() if values is not None}
 
+    def gain(self, reading: Reading, own: Values, null: Values) -> Estimate | None:
+        """How much better values of a reading are than a null's, within replicates that both have; None without any.
+
+        The difference, of a metric of which less is better with the other sign.
+        """
+        return difference(null, own) if reading.less_is_better(self.view) else difference(own, null)
+
     def cells(self, reading: Reading) -> frozenset:
         """(task, split, training size) that a reading is the mean of, or that its curve is over."""
         return frozenset(self.index.parts(self.index.picked(reading)))
