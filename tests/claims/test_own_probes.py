@@ -21,7 +21,7 @@ def view(tasks=(), lower=(), kind="guess", nulls=True, **more):
         "s",
         panels={"one": {"A": "a", "B": "b"}},
         recipes=dict.fromkeys(RECIPES, FACTS),
-        nulls=dict.fromkeys("ab", {"untrained": "null"}) if nulls else {},
+        nulls={name: {"untrained": "null"} for name in "ab"} if nulls else {},
         replicates=dict.fromkeys(RECIPES, 3),
         tasks={task: {"metric": "error", "redrawn": False} for task in tasks},
         probes={"p": own, "l": ours},

@@ -133,7 +133,7 @@ def test_the_best_null_of_a_loss_is_the_lowest():
     rows = [at | {"recipe": name, "replicate": r, "value": loss} for name, loss in losses.items() for r in (1, 2)]
     nulls = {"a": {name: name for name in ("untrained", "shuffled")}}
     probes = {"l": {"kind": "loss", "tasks": [], "recipes": list(losses)}}
-    view = View("s", panels={"all": {"A": "a"}}, recipes=dict.fromkeys(losses, {}), nulls=nulls, probes=probes)
+    view = View("s", panels={"all": {"A": "a"}}, recipes={name: {} for name in losses}, nulls=nulls, probes=probes)
     own = levels.levels(Results(view, rows_to_frame(rows)), [Reading("a", "loss")])
     assert (own.kind, own.null) == ("shuffled", 7.0)
 
