@@ -118,8 +118,8 @@ def test_one_figure_after_one_change_of_the_default_run(tmp_path, monkeypatch):
     before, after = opened(files), opened(files, ["run=penalty", "dictionaries={strict: {penalty: 0.1}}"])
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(store.VARIABLE, raising=False)
-    make(before, [before.items("mlsm")["figure1"]])
-    found = reuse(after, [after.items("mlsm")["figure1"]], dry=True)
+    make(before, before.items("mlsm")["figure1"])
+    found = reuse(after, after.items("mlsm")["figure1"], dry=True)
     assert [job.rule for job in found.left] == ["dictionary", "codes", "pretrain", "probe", "figure"]
     assert all(job.names.get("replicate", "1") == "1" for job in [*found.left, *found.taken])
     every = [job for job in graph(after, after.everything()).values() if job.rule == "probe"]
@@ -135,7 +135,7 @@ def test_a_whole_study_after_one_change_of_the_default_run():
         before, after = opened(files, [study]), opened(files, [study, penalty])
         changed: Counter = Counter()
         keys = set()
-        for key, job in graph(after, after.items("mlsm").values()).items():
+        for key, job in graph(after, after.target("mlsm")).items():
             same = before.settings(job.rule, **job.names) == after.settings(job.rule, **job.names)
             if not same or keys & set(job.needs):
                 keys.add(key)

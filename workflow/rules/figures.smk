@@ -124,11 +124,11 @@ for study in settings.studies:
             paths.target(study),
         localrule: True
 
-    for name, path in paths.items(study).items():
+    for name, files in paths.items(study).items():
 
         rule:
             name:
                 f"{study}_{name}"
             input:
-                path,
+                files,
             localrule: True

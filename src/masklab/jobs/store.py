@@ -47,7 +47,7 @@ FOLDERS = {
     "causal_model": ("manifest.json",),
     "conditionals": ("conditionals.json", "rows.npy", "columns.npy", "entropies.npy", "probabilities.npy"),
 }
-WRITTEN = (".parquet", ".csv", ".md", ".html")
+WRITTEN = (".csv", ".parquet", ".md", ".html")
 FILES = {"probe": (".parquet", ".items.parquet"), "figure": (".pdf", ".png", ".parquet", ".csv"),
          "table": WRITTEN, "study_claims": WRITTEN}  # fmt: skip
 RULES = (*FOLDERS, *FILES)
