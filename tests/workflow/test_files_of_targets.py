@@ -1,5 +1,6 @@
 """A target is all the files that its rule makes: one that is gone comes back, whichever it is."""
 
+import pandas as pd
 import pytest
 import running
 
@@ -46,3 +47,20 @@ def test_so_do_those_that_are_made_of_the_whole_run(made):
     running.snakemake(made, of("one"))
     assert all((made / "results/shared" / name).stat().st_size for name in names)
     assert "Nothing to be done" in running.snakemake(made, of("one"), "all", "-n")
+
+
+def test_claims_alone_keep_those_of_another_config(tmp_path):
+    """Of a config whose scores were never gathered."""
+    table = tmp_path / "results/shared/claims.csv"
+    running.snakemake(tmp_path, of("one"), "claims")
+    first = pd.read_csv(table)
+    assert not (tmp_path / "results/shared/scores.parquet").exists() and set(first["study"]) == {"one"}
+    said = running.snakemake(tmp_path, of("two"), "claims")
+    assert "results/shared also holds study one of another config" in said
+    assert "to drop it, remove results/shared/claims/one.parquet" in said
+    both = pd.read_csv(table)
+    assert both["study"].tolist() == ["two"] * len(first) + ["one"] * len(first)
+    assert "Nothing to be done" in running.snakemake(tmp_path, of("two"), "claims", "-n")
+    (tmp_path / "results/shared/claims/one.parquet").unlink()
+    assert "also holds" not in running.snakemake(tmp_path, of("two"), "claims")
+    assert set(pd.read_csv(table)["study"]) == {"two"}

@@ -87,8 +87,7 @@ rule claims:
     params:
         code=code_of("claims"),
         studies=list(settings.studies),
-        made=R("made"),
-        others=lambda w: other_studies(paths.root, settings.studies),
+        others=lambda w: other_studies(paths.root, settings.studies, CLAIMED),
     message:
         "all claims in one table"
     script:
