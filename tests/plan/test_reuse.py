@@ -9,7 +9,7 @@ from test_plan import RAW
 
 from masklab.config import load
 from masklab.files import read_json
-from masklab.jobs import state, store
+from masklab.jobs import state, store, underway
 from masklab.jobs.provenance import Record
 from masklab.plan.graph import checkout_paths, graph, opened
 from masklab.plan.reuse import reuse
@@ -110,6 +110,20 @@ def test_a_stopped_job_s_state_is_forgotten_where_its_artifact_is_taken(made):
     (left / "state.safetensors").touch()
     reuse(paths, key.files)
     assert not list(left.glob("*.safetensors"))
+
+
+def test_a_failure_is_forgotten_where_what_failed_is_there(made):
+    """Taken from the store, or as it should be already; a dry walk removes nothing."""
+    for run in ("two", ""):
+        paths = paths_of(run)
+        log = paths.log("corpus", corpus="c")
+        job = underway.Underway("corpus", {"corpus": "c"}, log)
+        job.failed("error: no room")
+        job.file.close()
+        reuse(paths, target(paths), dry=True)
+        assert job.path.exists()
+        reuse(paths, target(paths))
+        assert not job.path.exists()
 
 
 def test_one_figure_after_one_change_of_the_default_run(tmp_path, monkeypatch):

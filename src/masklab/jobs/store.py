@@ -206,6 +206,13 @@ def files_of(rule: str, outputs) -> tuple[Path, list[Path]]:
     return place, files
 
 
+def declared(rule: str, place) -> list[Path]:
+    """Files that a rule of the store declares of the artifact at a place."""
+    if rule in FOLDERS:
+        return [Path(place, name) for name in FOLDERS[rule]]
+    return [Path(f"{place}{end}") for end in FILES[rule]]
+
+
 def newest(inputs) -> float:
     """Time of the newest of those inputs that are too large for Snakemake to compare by content, 0 if there is none."""
     large = [os.stat(file) for file in inputs]
