@@ -15,6 +15,10 @@ from masklab.plan.graph import opened
 ROOT = Path(__file__).parents[1]
 MODEL = "results/models/strict-mlm/r1"
 BESIDE = f"ask for {MODEL}/manifest.json, which is made with all that lies beside it"
+OF_STUDIES = (
+    "studies of this config: mlsm, dh, implicit-bias, mae, mae-law, question; a figure or table of one is"
+    " <study>_<name>; docs/targets.md lists all targets"
+)
 QUESTION = "studies: {question: {panels: {all: [strict-mlm]}, probes: {minimal-pairs: all}, tables: [comparison]}}\n"
 
 
@@ -65,6 +69,8 @@ def test_a_config_file_that_cannot_be_read_is_refused_as_masklab_check_does(file
     ("target", "instead"),
     [
         ("question_comparisons", "did you mean 'question_comparison'?"),
+        ("tesk", OF_STUDIES),
+        ("scoers", "did you mean 'scores'?"),
         ("question_tabel", "study 'question' has question_comparison"),
         ("results/tables/question/comparisson.csv", "did you mean 'results/tables/question/comparison.csv'?"),
         ("results/elsewhere", "no job of this config makes that file; its results lie below results/"),
@@ -78,7 +84,7 @@ def test_a_target_that_is_none_is_a_line_with_what_was_meant(target, instead, fo
     from targets import no_target  # of the workflow, which `opened` has made importable
 
     asked = SimpleNamespace(targets=["question", "results/scores.parquet", target])
-    workflow = SimpleNamespace(dag_settings=asked, _rules={"question": None, "all": None})
+    workflow = SimpleNamespace(dag_settings=asked, _rules=dict.fromkeys(("question", "all", "task", "scores")))
     assert no_target(workflow, paths) == f"masklab: {target}: no such target; {instead}"
 
 

@@ -167,6 +167,13 @@ def test_a_task_of_a_run_is_measured_by_its_folder(ours, tmp_path):
     assert frame["task"].str.startswith("blimp/").all() and frame["n"].eq(3).all()
 
 
+def test_settings_of_a_task_need_no_name(ours):
+    settings = {"kind": "english-pairs", "pairs": 3}
+    named = masklab.measure(ours["bert"], "minimal_pairs", task={"english-pairs": settings})
+    assert named["task"].str.startswith("english-pairs/").all()
+    pd.testing.assert_frame_equal(masklab.measure(ours["bert"], "minimal_pairs", task=settings), named)
+
+
 def test_results_are_frames_of_fixed_types(tmp_path):
     from masklab.files import write_parquet
     from masklab.scores import facts
@@ -197,6 +204,9 @@ MISTAKES = {
     "probes.rank.sequencs: unknown key": lambda folder, path: masklab.measure(folder, "rank", text="x", sequencs=3),
     "tasks.a.file: unknown key": lambda folder, path: masklab.measure(
         folder, "minimal_pairs", task={"a": {"kind": "pair-files", "file": "x"}}
+    ),
+    "tasks.pair-files.file: unknown key": lambda folder, path: masklab.measure(
+        folder, "minimal_pairs", task={"kind": "pair-files", "file": "x"}
     ),
     "tasks.a.hmm: 'mine' names an entry of a config": lambda folder, path: masklab.measure(
         folder, "finetune", task={"a": {"kind": "hmm", "hmm": "mine", "position": 2}}

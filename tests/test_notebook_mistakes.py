@@ -28,7 +28,10 @@ from masklab.scores.schema import GATHERED
         (lambda: masklab.hidden_states(".", "a", "1"), "layer: must be a whole number (got '1')"),
         (lambda: masklab.measure(".", "rank", seed="1"), "seed: must be a whole number (got '1')"),
         (lambda: masklab.measure(".", "rank", text=3), "text: must be the path of a file (got 3)"),
-        (lambda: notebook._tasks(3, Path(), 1), "task: must be a task's folder, or a mapping of names (got 3)"),
+        (
+            lambda: notebook._tasks(3, Path(), 1),
+            "task: must be a task's folder, its settings, or a mapping of names (got 3)",
+        ),
         (lambda: notebook._tasks({"a": 3}, Path(), 1), "task 'a': must be a task's folder, or its settings (got 3)"),
         (lambda: notebook._tasks({1: "x"}, Path(), 1), "task: a name must be text (got 1)"),
     ],

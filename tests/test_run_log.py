@@ -159,6 +159,34 @@ def test_status_reads_what_the_run_and_its_jobs_leave(begun, tmp_path):
     assert [row["job"] for row in status(tmp_path / "results")["jobs"]] == ["scores/p"]
 
 
+def test_a_failure_is_over_when_what_failed_is_there(begun, tmp_path):
+    """Taken from the store by a run that has no job to do and so says nothing of itself."""
+    run, _ = begun
+    log = "results/logs/scores/p/m/r1/all.log"
+    run.begins(2, "probe p on m", "probe", log)
+    job = underway.Underway("probe", {}, log)
+    job.failed("error: no such task")
+    job.file.close()
+    run.fails(2, "exit 1", [])
+    run.closes()
+    place = tmp_path / "results/scores/p/m/r1"
+    place.mkdir(parents=True)
+    (place / "all.parquet").touch()
+    shown = table(tmp_path / "results")
+    assert "1 failed" in shown and "scores/p/m/r1/all failed: error: no such task" in shown, "half of it is there"
+    (place / "all.items.parquet").touch()
+    shown = table(tmp_path / "results")
+    assert "failed" not in shown and "no job is under way" in shown
+    again = underway.Underway("probe", {}, log)
+    assert "running" in table(tmp_path / "results")
+    underway.forget(log)
+    assert again.path.exists(), "it runs"
+    again.file.close()
+    underway.forget(log)
+    underway.forget(log)
+    assert not again.path.exists()
+
+
 def test_how_far_replicates_are_that_one_job_trains(begun, tmp_path):
     """Their progress lies beside their common state; it is that of the job that trains them."""
     run, _ = begun

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 CLAIMS = (".parquet", ".csv", ".md", ".html")
+SCORES, CLAIMED = "made/studies", "claims"  # folders of a run with a table per study
 
 
 def look(paths, dry: bool) -> None:
@@ -13,11 +14,13 @@ def look(paths, dry: bool) -> None:
     is made again by what makes claims, since they would speak for the study as it is now.
     """
     root, studies = Path(paths.root), paths.config.studies
-    if others := other_studies(root, studies):
+    held = {folder: other_studies(root, studies, folder) for folder in (SCORES, CLAIMED)}
+    if others := sorted({study for of_folder in held.values() for study in of_folder}):
+        one = others[0] if len(others) == 1 else "<study>"
+        files = [f"{root}/{folder}/{one}.parquet" for folder, of_folder in held.items() if of_folder]
         print(
             f"masklab: {root} also holds {_named('study', 'studies', others)} of another config, which the tables of"
-            f" the run keep; to drop {'it' if len(others) == 1 else 'one'}, remove"
-            f" {root}/made/studies/{others[0] if len(others) == 1 else '<study>'}.parquet",
+            f" the run keep; to drop {'it' if len(others) == 1 else 'one'}, remove {' and '.join(files)}",
             file=sys.stderr,
         )
     gone = [root / "claims" / f"{study}{end}" for study in studies if not studies[study].claims for end in CLAIMS]
@@ -37,9 +40,9 @@ def look(paths, dry: bool) -> None:
         print(f"masklab: no longer in the config, and left as they are: {_listed(old)}", file=sys.stderr)
 
 
-def other_studies(root, studies) -> list[str]:
-    """Studies of another config whose scores a run holds: its tables keep them for as long as they lie there."""
-    return sorted(file.stem for file in Path(root, "made/studies").glob("*.parquet") if file.stem not in studies)
+def other_studies(root, studies, folder=SCORES) -> list[str]:
+    """Studies of another config whose scores (or claims) a run holds: its tables keep them while they lie there."""
+    return sorted(file.stem for file in Path(root, folder).glob("*.parquet") if file.stem not in studies)
 
 
 def _named(one, several, names):

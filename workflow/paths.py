@@ -75,6 +75,10 @@ class Paths:
         """Name -> file or files that a job reads; `sources` are a user's."""
         return self.rules[rule].inputs(**names)
 
+    def outputs(self, rule: str, **names) -> list[str]:
+        """Files of an artifact that is not all that lies in a folder, the first of them what it is known by."""
+        return self.rules[rule].outputs(**names)
+
     def settings(self, rule: str, **names) -> dict | None:
         """Resolved config that a job depends on; in a job `{"changed": ...}` if it did since submission."""
         now = self.rules[rule].settings(**names)
@@ -184,23 +188,26 @@ class Paths:
             study: measuring.score_files(self, study, study_pairs(self.config, study)) for study in self.config.studies
         }
 
-    def items(self, study) -> dict[str, str]:
-        """Every figure and table of a study, and its claims: name -> file."""
+    def items(self, study) -> dict[str, list[str]]:
+        """Every figure and table of a study, and its claims: name -> files, the first of them what it is known by."""
         return drawing.items(self, study)
 
     def target(self, study) -> list[str]:
         """What is made where a study is asked for: its figures, tables and claims; where it has none, its scores."""
-        return list(self.items(study).values()) or self.study_scores()[study]
+        if items := self.items(study):
+            return [path for files in items.values() for path in files]
+        stems = [file.removesuffix(".parquet") for file in self.study_scores()[study]]
+        return [f"{stem}{end}" for stem in stems for end in measuring.Probe.ends]
 
     def everything(self) -> list[str]:
         """All that the pages of results show, and these."""
-        return [*self.shown(), self.result("report.html")]
+        return [*self.shown(), *self.outputs("pages")]
 
     def shown(self) -> list[str]:
         """Every figure and table of every study, all claims, all scores, all facts."""
-        gathered = ["claims.parquet"] if self.inputs("claims")["claims"] else []
-        files = [self.result(name) for name in (*gathered, "scores.parquet", "facts.parquet")]
-        return [path for study in self.config.studies for path in self.items(study).values()] + files
+        gathered = [*(["claims"] if self.inputs("claims")["claims"] else []), "scores", "facts"]
+        listed = [files for study in self.config.studies for files in self.items(study).values()]
+        return [path for files in listed + [self.outputs(rule) for rule in gathered] for path in files]
 
     def check(self):
         """Stop the run before any job where something asked for is impossible."""

@@ -27,7 +27,8 @@ def _instead(target, rules, paths) -> str:
         return close.removeprefix("; ") or f"study {study!r} has {', '.join(f'{study}_{item}' for item in items)}"
     if beside := _declared(paths, os.path.relpath(target)):
         return f"ask for {beside[0]}, which is made with all that lies beside it"
-    if close := meant(target, [*rules, *paths.everything()]):
+    one_of_many = [rule for rule, kind in paths.rules.items() if "{" in kind.place]  # their files are targets alone
+    if close := meant(target, [*(rule for rule in rules if rule not in one_of_many), *paths.everything()]):
         return close.removeprefix("; ")
     if "/" in target or "." in target:
         return f"no job of this config makes that file; its results lie below {paths.root}/"

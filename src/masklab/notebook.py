@@ -109,7 +109,8 @@ def measure(checkpoint, probe, task=None, text=None, *, seed: int = 1, device="a
     Args:
         probe: its kind (docs/config.md lists them: minimal_pairs, finetune, linear_probe, loss, rank, prediction, ...);
             one of your own is known after `read_config` of the config that names its file.
-        task: a folder of `results/tasks`, or names mapped to such folders or to settings as in a config's `tasks`.
+        task: a folder of `results/tasks`, settings of a task (`{"kind": "glue", "task": "rte", "folder": "RTE"}`; the
+            rows then call it by its kind), or names mapped to such folders or settings, as in a config's `tasks`.
         text: for probes that read a corpus: a file of one sequence a line, plain or compressed.
         seed: of all that the probe draws; device: auto, cpu or cuda; settings: the probe's, as in a config.
 
@@ -160,8 +161,10 @@ def _tasks(task, work: Path, seed: int) -> dict[str, Path]:
 
     if task is None:
         return {}
+    if isinstance(task, Mapping) and isinstance(kind := task.get("kind"), str):
+        task = {kind: task}
     if not isinstance(task, Mapping | str | os.PathLike):
-        raise MaskLabError(f"task: must be a task's folder, or a mapping of names (got {task!r})")
+        raise MaskLabError(f"task: must be a task's folder, its settings, or a mapping of names (got {task!r})")
     found = {}
     for name, given in (task if isinstance(task, Mapping) else {_path("task", task).resolve().name: task}).items():
         if not isinstance(name, str):
@@ -179,7 +182,8 @@ def _tasks(task, work: Path, seed: int) -> dict[str, Path]:
             raise MaskLabError(f"{given}: every replicate has a task of its own; name one of them, as {given}/r1")
         elif not (Path(given) / "task.json").is_file():
             raise MaskLabError(
-                f"{given}: no task: a task is a folder with task.json, or settings such as {{'kind': ...}}"
+                f"{given}: no task: a task is a folder with task.json, or settings such as"
+                " {'kind': 'pair-files', 'files': ['pairs.jsonl']}"
             )
         found[name] = given
     return found

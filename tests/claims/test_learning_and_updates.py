@@ -71,7 +71,7 @@ def test_a_task_below_its_null_counts_if_its_control_was_learned():
     said = row(gap("hard"), unlearned, learned_tasks=("control",))
     assert said["verdict"] == "untested" and "on control" in said["why"]
     assert claim(gap("hard"), learned_tasks=("control",)).needs(view()) == [("p", "a"), ("p", "null"), ("p", "b")]
-    assert claim(gap("hard"), learned=False, learned_tasks=("control",)).to_learn() == []
+    assert claim(gap("hard"), learned=False, learned_tasks=("control",)).to_learn(view()) == []
 
 
 def test_either_of_two_curves_may_be_the_sooner():

@@ -12,6 +12,7 @@ from masklab.compare.printed import _clearly, told
 from masklab.compare.scores import score_changes
 from masklab.errors import MaskLabError
 from masklab.files import read_json, read_table, write_json, write_parquet
+from masklab.rng import replicate_seed
 from masklab.scores.facts import COLUMNS as FACT
 from masklab.scores.facts import rows as fact_rows
 from masklab.scores.schema import rows_to_frame
@@ -91,6 +92,22 @@ def test_more_replicates_are_no_other_seed(runs):
     assert "seed" not in compare("results", "two").config["entry"].tolist()
 
 
+def test_another_root_seed_is_one_difference(runs):
+    """As far as a record of what all replicates share holds it; else the seed of each replicate is another."""
+    for root, seed in ((runs / "results", 1), (runs / "results/two", 2)):
+        run(root, 0.1, scores(), [], seed=replicate_seed(seed, 1))
+        record = read_json(root / "made/models/m/r1.json")
+        second = {"config": record["config"] | {"seed": replicate_seed(seed, 2)}}
+        write_json(record | {"wildcards": {"recipe": "m", "replicate": "2"}} | second, root / "made/models/m/r2.json")
+        corpus = {"rule": "corpus", "wildcards": {"corpus": "c"}, "config": {"seed": seed, "corpus": {}}}
+        write_json(corpus | {"finished": True}, root / "made/corpora/c.json")
+    found = compare("results", "two")
+    assert found.config.to_dict("records") == [{"entry": "seed", "key": "root", "before": "1", "after": "2"}]
+    assert "config: 1 key differs" in told(found)
+    (runs / "results/two/made/corpora/c.json").unlink()
+    assert compare("results", "two").config["key"].tolist() == ["r1", "r2"]
+
+
 def test_facts_that_differ(runs):
     assert compare("results", "two").facts.to_dict("records") == [
         {"noun": "recipe", "name": "m", "key": "objective.weight", "before": "0.1", "after": "0.3"}
@@ -139,6 +156,18 @@ def test_tables_alone_say_nothing_of_configs_and_seeds(runs):
     assert "config: not compared; a and b keep no records of their jobs" in told(found)
     found = compare("results", "a")
     assert "config: not compared; a keeps no records of its jobs" in told(found) and "entries only" not in told(found)
+
+
+def test_what_is_no_result_is_not_counted(runs):
+    """Standard errors and costs: neither among those that are equal nor among those that differ."""
+    for root, gains in (("results", (0.0, 0.0, 0.0)), ("results/two", GAINS)):
+        frame = scores(gains)
+        more = [frame.assign(metric=metric) for metric in ("accuracy_se", "seconds")]
+        write_parquet(pd.concat([frame, *more], ignore_index=True), runs / root / "scores.parquet")
+    assert "1 of 2 measurements are equal; 1 differs" in told(compare("results", "two"))
+    for root in ("results", "results/two"):
+        write_parquet(more[1], runs / root / "scores.parquet")
+    assert "scores: the runs have nothing in common but what measuring cost" in told(compare("results", "two"))
 
 
 def test_what_one_run_alone_measured_is_named(runs):

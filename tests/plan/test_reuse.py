@@ -9,7 +9,7 @@ from test_plan import RAW
 
 from masklab.config import load
 from masklab.files import read_json
-from masklab.jobs import state, store
+from masklab.jobs import state, store, underway
 from masklab.jobs.provenance import Record
 from masklab.plan.graph import checkout_paths, graph, opened
 from masklab.plan.reuse import reuse
@@ -112,14 +112,28 @@ def test_a_stopped_job_s_state_is_forgotten_where_its_artifact_is_taken(made):
     assert not list(left.glob("*.safetensors"))
 
 
+def test_a_failure_is_forgotten_where_what_failed_is_there(made):
+    """Taken from the store, or as it should be already; a dry walk removes nothing."""
+    for run in ("two", ""):
+        paths = paths_of(run)
+        log = paths.log("corpus", corpus="c")
+        job = underway.Underway("corpus", {"corpus": "c"}, log)
+        job.failed("error: no room")
+        job.file.close()
+        reuse(paths, target(paths), dry=True)
+        assert job.path.exists()
+        reuse(paths, target(paths))
+        assert not job.path.exists()
+
+
 def test_one_figure_after_one_change_of_the_default_run(tmp_path, monkeypatch):
     """Another penalty of a dictionary: Figure 1, which shows one replicate, needs one job of a kind and no more."""
     files = [str(Path(__file__).parents[2] / "config.yaml")]
     before, after = opened(files), opened(files, ["run=penalty", "dictionaries={strict: {penalty: 0.1}}"])
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(store.VARIABLE, raising=False)
-    make(before, [before.items("mlsm")["figure1"]])
-    found = reuse(after, [after.items("mlsm")["figure1"]], dry=True)
+    make(before, before.items("mlsm")["figure1"])
+    found = reuse(after, after.items("mlsm")["figure1"], dry=True)
     assert [job.rule for job in found.left] == ["dictionary", "codes", "pretrain", "probe", "figure"]
     assert all(job.names.get("replicate", "1") == "1" for job in [*found.left, *found.taken])
     every = [job for job in graph(after, after.everything()).values() if job.rule == "probe"]
@@ -135,7 +149,7 @@ def test_a_whole_study_after_one_change_of_the_default_run():
         before, after = opened(files, [study]), opened(files, [study, penalty])
         changed: Counter = Counter()
         keys = set()
-        for key, job in graph(after, after.items("mlsm").values()).items():
+        for key, job in graph(after, after.target("mlsm")).items():
             same = before.settings(job.rule, **job.names) == after.settings(job.rule, **job.names)
             if not same or keys & set(job.needs):
                 keys.add(key)

@@ -49,10 +49,12 @@ def test_the_majority_is_drawn_beside_the_best_null_whether_or_not_it_is_asked_f
         assert set(levels.keys([own])) == expected
 
 
-def test_levels_of_several_are_the_highest_of_each():
+def test_levels_of_several_are_the_best_of_each():
     both = levels.together([Levels(0.5, "chance", 0.6, "untrained"), Levels(0.7), Levels()])
-    assert (both.majority, both.null, both.kind) == (0.7, 0.6, "untrained") and both.highest() == 0.7
-    assert math.isnan(levels.together([]).highest()) and levels.keys([Levels()]) == {}
+    assert (both.majority, both.null, both.kind) == (0.7, 0.6, "untrained")
+    losses = [Levels(null=value, kind=kind, sign=-1) for value, kind in ((4.1, "shuffled"), (3.2, "untrained"))]
+    assert levels.together(losses) == losses[1]
+    assert levels.together([]).shown() == [] and levels.keys([Levels()]) == {}
 
 
 @pytest.mark.parametrize(("count", "steps", "kind"), [(2, 3, "band"), (2, 2, "bar"), (2, 1, "bar"), (5, 3, "bar")])
@@ -90,16 +92,20 @@ def test_a_table_and_a_figure_show_one_majority():
 OWN = {"A": Reading("a", "filled", probe="fill", step="all", over="step")}
 
 
-def of_ones_own(trained, untrained) -> Results:
-    """Scores of a probe of one's own: of a recipe and its null, which lie .01 apart from replicate to replicate."""
+def of_ones_own(trained, untrained, **more) -> Results:
+    """Scores of a probe of one's own: of a recipe and its null, which lie .01 apart from replicate to replicate.
+
+    more: facts of the probe, and of a null `shuffled` its score.
+    """
+    others = {"shuffled.a": more.pop("shuffled")} if "shuffled" in more else {}
     rows = [
         {"recipe": recipe, "replicate": replicate, "step": 9, "probe": "p", "task": "c", "split": "test", "n": 100,
          "metric": "filled", "value": value + replicate / 100}
-        for recipe, value in (("a", trained), ("untrained.a", untrained)) for replicate in (1, 2, 3)
+        for recipe, value in {"a": trained, "untrained.a": untrained, **others}.items() for replicate in (1, 2, 3)
     ]  # fmt: skip
-    probes = {"p": {"kind": "fill", "tasks": [], "recipes": ["a", "untrained.a"]}}
-    recipes = {name: {"steps": 9, "corpus": "c", "corpus.redrawn": False} for name in ("a", "untrained.a")}
-    nulls = {"a": {"untrained": "untrained.a"}}
+    recipes = {name: {"steps": 9, "corpus": "c", "corpus.redrawn": False} for name in ("a", "untrained.a", *others)}
+    probes = {"p": {"kind": "fill", "tasks": [], "recipes": list(recipes), **more}}
+    nulls = {"a": {name.partition(".")[0]: name for name in recipes if name != "a"}}
     view = View("s", panels={"all": {"A": "a"}}, recipes=recipes, nulls=nulls, probes=probes)
     return Results(view, rows_to_frame(rows))
 
@@ -111,6 +117,25 @@ def test_a_metric_of_ones_own_has_a_null_and_no_majority():
     assert own.kind == "untrained" and own.null == pytest.approx(0.12) and math.isnan(own.majority)
     assert data["value"].tolist() == pytest.approx([0.62]) and data["majority"].isna().all()
     assert set(levels.keys([own])) == {"best null (untrained)"}
+
+
+@pytest.mark.parametrize(("lower", "best"), [([], "untrained"), (["filled"], "shuffled")])
+def test_the_best_null_is_the_lowest_where_less_is_better(lower, best):
+    found = of_ones_own(0.1, 0.6, shuffled=0.4, lower=lower)
+    own = levels.levels(found, [OWN["A"]])
+    assert own.kind == best and own.null == pytest.approx({"untrained": 0.62, "shuffled": 0.42}[best])
+    assert set(levels.keys([levels.together([own])])) == {f"best null ({best})"}
+
+
+def test_the_best_null_of_a_loss_is_the_lowest():
+    at = {"step": 9, "probe": "l", "task": "c", "split": "test", "n": 100, "metric": "loss"}
+    losses = {"a": 3.0, "untrained": 9.0, "shuffled": 7.0}
+    rows = [at | {"recipe": name, "replicate": r, "value": loss} for name, loss in losses.items() for r in (1, 2)]
+    nulls = {"a": {name: name for name in ("untrained", "shuffled")}}
+    probes = {"l": {"kind": "loss", "tasks": [], "recipes": list(losses)}}
+    view = View("s", panels={"all": {"A": "a"}}, recipes={name: {} for name in losses}, nulls=nulls, probes=probes)
+    own = levels.levels(Results(view, rows_to_frame(rows)), [Reading("a", "loss")])
+    assert (own.kind, own.null) == ("shuffled", 7.0)
 
 
 def test_a_metric_that_has_no_limits_is_within_its_axes():

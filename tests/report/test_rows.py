@@ -1,6 +1,7 @@
 """Rows of tables: what is bold, what is no result, and what the note says of it."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -125,8 +126,21 @@ def test_a_cell_that_is_not_shown_to_be_above_a_null_says_so():
     text = markdown(table(values, nulls={"bag-of-words": [0.74, 0.75, 0.75]}))
     assert (
         "| 0.787 [0.538, 1.000] † | 0.803 ± 0.014 |" in text
-        and "†: not shown to be above every null of its row" in text
+        and "†: not shown to be better than every null of its row" in text
     )
+
+
+def test_where_less_is_better_the_least_is_best():
+    """Of a metric that a probe of one's own declares as such."""
+    errors = {"a": [0.10, 0.12, 0.11], "b": [0.30, 0.31, 0.33], "c": [0.61, 0.63, 0.62]}
+    found = results(errors, nulls={"untrained": [0.5, 0.5, 0.5], "shuffled": [0.55, 0.55, 0.55]}, kind="asked")
+    scores = found.scores[found.scores["metric"] == "accuracy"].assign(metric="error")
+    probe = found.view.probes["p"] | {"lower": ["error"]}
+    tasks = {"rte": found.view.tasks["rte"] | {"metric": "error"}}
+    turned = Results(replace(found.view, probes={"p": probe}, tasks=tasks), scores)
+    readings = {name.upper(): Reading(name, tasks=("rte",), probe="asked") for name in errors}
+    own = table_of(turned, {"panel": {"row": readings}}).set_index("label")
+    assert own["mark"][["A", "B", "C"]].tolist() == ["best", "", "unlearned"]
 
 
 def test_the_note_says_what_cells_are(tmp_path):

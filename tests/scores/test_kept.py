@@ -95,10 +95,10 @@ def test_facts_of_what_is_kept_stay_and_no_others(tmp_path):
 
 
 def test_claims_of_what_is_kept_stay(tmp_path):
-    for study in ("one", "two", "gone"):
-        write_parquet(pd.DataFrame({"study": [study], "claim": ["a"]}), tmp_path / f"claims/{study}.parquet")
+    """Whether or not their scores were ever gathered."""
     for study in ("one", "two"):
-        with_kept_scores(scores(study, "m"), tmp_path / "made", [study])
+        write_parquet(pd.DataFrame({"study": [study], "claim": ["a"]}), tmp_path / f"claims/{study}.parquet")
     columns = ["study", "claim"]
-    assert kept_claims(tmp_path / "claims", tmp_path / "made", ["two"], columns) == [tmp_path / "claims/one.parquet"]
-    assert kept_claims(tmp_path / "claims", tmp_path / "made", ["two"], ["study"]) == []
+    assert kept_claims(tmp_path / "claims", ["two"], columns) == [tmp_path / "claims/one.parquet"]
+    assert kept_claims(tmp_path / "claims", ["two"], ["study"]) == []
+    assert kept_claims(tmp_path / "elsewhere", ["two"], columns) == []

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from masklab.claims.values import effect_estimate
 from masklab.errors import MaskLabError
-from masklab.scores.estimate import PLAIN
+from masklab.scores.estimate import PLAIN, two_sided
 from masklab.scores.per_replicate import NOTHING, difference
 from masklab.scores.reading import Reading
 from masklab.scores.results import Results
@@ -387,6 +388,18 @@ def test_correlations_with_ratings_have_fishers_interval():
     skewed = results.estimated(np.array([[0.99999999], [-0.5], [-0.5]]), reading)
     assert skewed.low <= skewed.value <= skewed.high and skewed.value == pytest.approx(-1e-8 / 3)
     assert results.estimated(np.empty((0, 1)), reading).replicates == 0
+
+
+def test_a_claim_on_a_correlation_gives_the_number_of_the_tables():
+    at = {"recipe": "a", "step": 1, "probe": "p", "task": "t", "split": "test", "metric": "pearson", "n": 9}
+    values = np.array([0.05, 0.4, 0.2])
+    rows = rows_to_frame([at | {"replicate": r, "value": v} for r, v in enumerate(values, 1)])
+    results, reading = Results(view(), rows), Reading("a", "pearson", tasks=("t",))
+    shown, claimed = results.summary(reading).iloc[0], effect_estimate(reading, results)
+    assert claimed.value == shown["value"] == pytest.approx(values.mean())
+    assert (claimed.low, claimed.high) == (shown["low"], shown["high"])
+    level = stats.ttest_1samp(np.arctanh(values), 0.0).pvalue
+    assert two_sided(claimed, 0.0)[0] == pytest.approx(level), "tested on the scale of its interval"
 
 
 def test_points_that_not_every_replicate_has_are_left_out(rows):

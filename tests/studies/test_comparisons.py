@@ -16,7 +16,7 @@ from masklab.scores.reading import Reading
 from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame
 from masklab.scores.view import View
-from masklab.studies import claims_of, notices
+from masklab.studies import claims_of, comparisons, notices
 
 RAW = plain(layered())
 STUDY = {
@@ -101,6 +101,7 @@ class Asked(own.Entity):
     nulls: own.ClassVar = ("untrained",)
     tasks: list[str]
     twice: bool = False
+    lower: own.ClassVar = ("error",)
 
 own.probe("asked", Asked)(len)
 """
@@ -153,6 +154,22 @@ def test_each_probe_of_a_kind_of_one_s_own_is_judged_for_itself(asked):
     assert verdicts(*asked_results(asked, {"one": on}, levels)) == {"acceptability-by-one": "supported"}
     of_another = verdicts(*asked_results(asked, {"one": on}, levels, metric="asked"))
     assert of_another == {"acceptability-by-one": "untested"}
+
+
+def test_a_recipe_of_less_error_does_better(asked):
+    """The metric is declared in the user's file, and what a job gets of the study says so."""
+    levels = {("one", "strict-mlsm+mlm"): 0.1, ("one", "strict-mlm"): 0.3}
+    on = {"one": {"tasks": ["acceptability"]}}
+    nulls = asked_results(asked, on, {})[1].view.recipes.keys() - {"strict-mlm", "strict-mlsm+mlm"}
+    _, results = asked_results(asked, on, levels | {("one", null): 0.5 for null in nulls}, metric="error")
+    view = View(**results.view.plain())
+    assert view.probes["one"]["lower"] == ["error"]
+    view = replace(view, tasks={task: facts | {"metric": "error"} for task, facts in view.tasks.items()})
+    assert all(Reading(name, tasks=("acceptability",), named="one").less_is_better(view) for name in view.members)
+    (claim,) = comparisons.claims(view)
+    found = test_claims([claim], Results(view, results.scores, models=results.models)).iloc[0]
+    assert found["verdict"] == "supported" and found["value"] == pytest.approx(0.2)
+    assert claim.text == "both does better than MLM on acceptability, by one"
 
 
 def test_a_metric_of_a_kind_of_one_s_own_can_have_a_margin(asked):

@@ -21,12 +21,13 @@ class Artifact:
     """What one rule makes.
 
     place: below the folder of results, with the rule's wildcards; the log, the state and the record of a job lie at
-    the same place below `logs/`, `state/` and `made/`. files: a pattern of the files there. script: the rule's script.
+    the same place below `logs/`, `state/` and `made/`. ends: of its files, the first of them what it is known by; none:
+    a folder. script: the rule's script.
     Methods take the values of the rule's wildcards by name.
     """
 
     place: str
-    files = r"/.+"
+    ends: tuple[str, ...] = ()
     script: str
 
     def __init__(self, paths):
@@ -35,6 +36,10 @@ class Artifact:
     def inputs(self, **names) -> dict:
         """Name -> file or files that a job reads: artifacts, and under `sources` a user's files."""
         return {}
+
+    def outputs(self, **names) -> list[str]:
+        """Its files; none where it is a folder."""
+        return [self.paths.result(self.place.format(**names) + end) for end in self.ends]
 
     def settings(self, **names) -> dict | None:
         """The part of the resolved config that a job's result depends on; JSON-able."""
@@ -53,7 +58,7 @@ class Artifact:
     @classmethod
     def pattern(cls) -> str:
         place = re.sub(r"\{(\w+)\}", lambda m: f"(?P<{m[1]}>{WILDCARDS.get(m[1], '[^/]+')})", cls.place)
-        return place + cls.files
+        return place + (f"(?:{'|'.join(map(re.escape, cls.ends))})" if cls.ends else "/.+")
 
 
 def of_kind(kind) -> list[str]:

@@ -11,6 +11,7 @@ from masklab.config.faults import Faults, Several
 from masklab.config.measured import replicates_of, study_pairs
 from masklab.config.names import name_problem
 from masklab.errors import MaskLabError
+from masklab.jobs.store import FILES
 from masklab.pages.wording import title
 from masklab.scores.reading import leaves
 from masklab.scores.view import View
@@ -34,7 +35,7 @@ class _OfAStudy(Artifact):
 
 
 class Figure(_OfAStudy):
-    place, script, files = "figures/{study}/{figure}", "figure.py", r"\.(?:pdf|png|parquet|csv)"
+    place, script, ends = "figures/{study}/{figure}", "figure.py", FILES["figure"]
     section, what = "figures", "figure"
 
     def __init__(self, paths):
@@ -73,12 +74,12 @@ class Figure(_OfAStudy):
 
 
 class Table(Figure):
-    place, script, files = "tables/{study}/{table}", "table.py", r"\.(?:parquet|csv|md|html)"
+    place, script, ends = "tables/{study}/{table}", "table.py", FILES["table"]
     section, what = "tables", "table"
 
 
 class StudyClaims(_OfAStudy):
-    place, script, files = "claims/{study}", "claims.py", r"\.(?:parquet|csv|md|html)"
+    place, script, ends = "claims/{study}", "claims.py", FILES["study_claims"]
 
     def __init__(self, paths):
         super().__init__(paths)
@@ -132,17 +133,19 @@ class StudyClaims(_OfAStudy):
 class Claims(Artifact):
     """The claims of all studies in one table."""
 
-    place, script, files = "claims", "all_claims.py", r"\.(?:parquet|csv|md)"
+    place, script, ends = "claims", "all_claims.py", (".parquet", ".csv", ".md")
 
     def inputs(self):
-        files = [path for study in self.config.studies for path in claims(self.paths, study).values()]
-        return {"claims": [file.removesuffix(".csv") + ".parquet" for file in files]}
+        studies = self.config.studies
+        return {
+            "claims": [self.paths.result("claims", f"{study}.parquet") for study in studies if studies[study].claims]
+        }
 
 
 class Facts(Artifact):
     """What every recipe, task, corpus and probe of the studies is, by key, in one table."""
 
-    place, script, files = "facts", "facts.py", r"\.(?:parquet|csv)"
+    place, script, ends = "facts", "facts.py", (".parquet", ".csv")
 
     def models(self) -> list[tuple[str, int]]:
         """Replicates of the recipes that studies measure."""
@@ -161,19 +164,6 @@ class Facts(Artifact):
         return {"facts": every(self.config), "models": self.models()}
 
 
-def figures(paths, study) -> dict[str, str]:
-    return {name: paths.result("figures", study, f"{name}.pdf") for name in paths.config.studies[study].figures}
-
-
-def tables(paths, study) -> dict[str, str]:
-    return {name: paths.result("tables", study, f"{name}.csv") for name in paths.config.studies[study].tables}
-
-
-def claims(paths, study) -> dict[str, str]:
-    """{"claims": file} of a study that declares some, else {}."""
-    return {"claims": paths.result("claims", f"{study}.csv")} if paths.config.studies[study].claims else {}
-
-
 def labels(config, section: str, wildcards) -> dict[str, str]:
     """What a figure or table is called and, briefly, shows, for Snakemake's report; it takes braces for wildcards."""
     name = getattr(wildcards, section.removesuffix("s"))
@@ -182,9 +172,12 @@ def labels(config, section: str, wildcards) -> dict[str, str]:
     return {"what": title(name), "shows": brief}
 
 
-def items(paths, study) -> dict[str, str]:
-    """Every figure and table of a study, and its claims: name -> file."""
-    return figures(paths, study) | tables(paths, study) | claims(paths, study)
+def items(paths, study) -> dict[str, list[str]]:
+    """Every figure and table of a study, and its claims: name -> files, the first of them what it is known by."""
+    declared = paths.config.studies[study]
+    found = {name: paths.outputs("figure", study=study, figure=name) for name in declared.figures}
+    found |= {name: paths.outputs("table", study=study, table=name) for name in declared.tables}
+    return found | ({"claims": paths.outputs("study_claims", study=study)} if declared.claims else {})
 
 
 def check_names(config, study, declared) -> None:

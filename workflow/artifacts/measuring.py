@@ -8,13 +8,14 @@ from masklab.config import is_exact, kinds
 from masklab.config.measured import replicates_of
 from masklab.config.sources import existing, expand
 from masklab.config.units import units
+from masklab.jobs.store import FILES
 
 LAWS = "masklab.corpora.laws"  # what imports it may ask for the law of a model's corpus
 
 
 class Probe(Artifact):
     place, script = "scores/{probe}/{recipe}/r{replicate}/{unit}", "probe.py"
-    files = r"(?:\.items)?\.parquet"
+    ends = FILES["probe"]
 
     def inputs(self, probe, recipe, replicate, unit):
         settings, model, k = self.config.probes[probe], self.config.models[recipe], int(replicate)
@@ -69,7 +70,7 @@ def _files_read(probe) -> list[str]:
 class Scores(Artifact):
     """All scores of all studies in one table."""
 
-    place, script, files = "scores", "scores.py", r"\.(?:parquet|csv)"
+    place, script, ends = "scores", "scores.py", (".parquet", ".csv")
 
     def inputs(self):
         files = self.paths.study_scores().values()

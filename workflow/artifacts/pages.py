@@ -19,14 +19,11 @@ class Pages(Artifact):
     def pattern(cls):
         return r"report\.html|README\.md"
 
+    def outputs(self):
+        return [self.paths.result("report.html"), self.paths.result("README.md")]
+
     def inputs(self):
-        """All that is shown, and the pages of tables and claims: a run of a version that made none makes them."""
-        studies = self.config.studies
-        tables = [
-            self.paths.result("tables", study, f"{name}.html") for study in studies for name in studies[study].tables
-        ]
-        claims = [self.paths.result("claims", f"{study}.html") for study in studies if studies[study].claims]
-        return {"shown": self.paths.shown(), "pages": tables + claims}
+        return {"shown": self.paths.shown()}
 
     def settings(self):
         """What the pages are about, and how they look, which is no code."""

@@ -141,7 +141,7 @@ class DictionaryPage(Artifact):
     """What a dictionary says, of its first replicate."""
 
     place, script = "dictionaries/{dictionary}", "dictionary_page.py"
-    files = r"/(?:index\.html|properties\.(?:parquet|csv))"
+    ends = ("/index.html", "/properties.parquet", "/properties.csv")
     REPLICATE = 1
 
     def inputs(self, dictionary):

@@ -16,7 +16,7 @@ from masklab.errors import MaskLabError
 from masklab.jobs.code import leave_time
 from masklab.pages.wording import options as options_of
 from cluster import SITE, Cluster
-from leftovers import other_studies
+from leftovers import CLAIMED, other_studies
 from paths import Paths, instances, notices_of, opened, pattern
 from refresh import refresh
 from shared_work import install

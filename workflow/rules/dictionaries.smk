@@ -111,4 +111,4 @@ rule dictionary_page:
 
 rule dictionaries:
     input:
-        expand(R("dictionaries/{dictionary}/index.html"), dictionary=list(settings.dictionaries)),
+        [file for name in settings.dictionaries for file in paths.outputs("dictionary_page", dictionary=name)],

@@ -87,8 +87,7 @@ rule claims:
     params:
         code=code_of("claims"),
         studies=list(settings.studies),
-        made=R("made"),
-        others=lambda w: other_studies(paths.root, settings.studies),
+        others=lambda w: other_studies(paths.root, settings.studies, CLAIMED),
     message:
         "all claims in one table"
     script:
@@ -124,11 +123,11 @@ for study in settings.studies:
             paths.target(study),
         localrule: True
 
-    for name, path in paths.items(study).items():
+    for name, files in paths.items(study).items():
 
         rule:
             name:
                 f"{study}_{name}"
             input:
-                path,
+                files,
             localrule: True

@@ -10,5 +10,5 @@ with job(snakemake):
     from masklab.scores.kept import kept_claims
 
     stem = Path(snakemake.output.csv).with_suffix("")
-    others = kept_claims(stem, snakemake.params.made, snakemake.params.studies, COLUMNS)
+    others = kept_claims(stem, snakemake.params.studies, COLUMNS)
     write_claims(gather([*snakemake.input.claims, *others]), stem)

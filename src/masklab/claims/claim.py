@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from masklab.claims.effects import Growth, Least, Lowest, Matched, Sum, every_effect
-from masklab.scores.reading import RANKS, Reading, leaves, needs
+from masklab.config import kinds
+from masklab.scores.reading import RANKS, Reading, leaves, needs, nulls_of
 from masklab.scores.view import View
 
 Region = Literal["above 0", "below 0", "equal", "no more", "no less"]
@@ -88,7 +89,7 @@ class Claim:
 
     def needs(self, view: View) -> list[tuple[str, str]]:
         """(probe, recipe) pairs whose scores it reads, for its effect and its premises."""
-        pairs = needs([self.effect, self.to_learn()], view)
+        pairs = needs([self.effect, self.to_learn(view)], view)
         pairs += needs(list(self.given), view, with_nulls=False)
         gaps = map(gap_of, self.learners(view))
         pairs += needs([gap for gap in gaps if gap.measured(view)], view, with_nulls=False)
@@ -101,22 +102,25 @@ class Claim:
         read = list(dict.fromkeys(reading.recipe for reading in leaves(self.effect))) if self.trained else []
         return list(dict.fromkeys([*read, *filter(None, map(view.first_phase, read))]))
 
-    def to_learn(self) -> list[Reading]:
+    def to_learn(self, view: View) -> list[Reading]:
         """What its recipes must do better at than their nulls: numbers, at the last checkpoint of a curve.
 
-        Of a rank after fine-tuning that is the task which it was fine-tuned on.
+        Of a rank after fine-tuning that is the task which it was fine-tuned on. Of what is read of no task, what a
+        probe of a user's kind measures of nulls too; losses, ranks and their like are of other premises.
         """
         readings = []
         for reading in leaves(self.effect) if self.learned else ():
-            if reading.tasks and reading.metric not in CHANCE:
-                step = "last" if reading.over == "step" else reading.step
-                plain = replace(reading, over=None, reduce=None, form="value", step=step)
-                if reading.metric in RANKS:
-                    plain = replace(plain, metric=None, layers=None)
-                if self.learned_metric is not None:
-                    plain = replace(plain, metric=self.learned_metric, splits=self.learned_on)
-                plain = replace(plain, tasks=self.learned_tasks or plain.tasks)
-                readings += [plain, *(plain.of(name) for name in self.learned_by)]
+            if reading.metric in CHANCE or (self.learned_tasks and not reading.tasks):
+                continue
+            step = "last" if reading.over == "step" else reading.step
+            plain = replace(reading, over=None, reduce=None, form="value", step=step)
+            if reading.tasks and reading.metric in RANKS:
+                plain = replace(plain, metric=None, layers=None)
+            if self.learned_metric is not None:
+                plain = replace(plain, metric=self.learned_metric, splits=self.learned_on)
+            plain = replace(plain, tasks=self.learned_tasks or plain.tasks)
+            found = (plain, *(plain.of(name) for name in self.learned_by))
+            readings += [each for each in found if each.tasks or _of_a_users_probe(each, view)]
         return list(dict.fromkeys(readings))
 
     def bounds(self, results) -> tuple[float, float]:
@@ -171,6 +175,13 @@ class Claim:
         doublings = max(map(results.doublings, slopes))
         margin = _margins(view).get(units.pop(), view.margin) if len(units) == 1 else view.margin
         return margin / doublings if doublings else 0.0
+
+
+def _of_a_users_probe(reading: Reading, view: View) -> bool:
+    """Whether probes of a user's kind, and no others, give a reading and a null of it."""
+    names = reading.probes(view) if reading.measured(view) and nulls_of(reading, view) else []
+    theirs = all(view.probes[name]["kind"] not in kinds.OURS["probes"] for name in names)
+    return bool(names) and theirs and not reading.not_given(view)
 
 
 def _alternatives(effect) -> list:

@@ -217,8 +217,9 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
     """On each set of tasks that the effect reads, one recipe does better than every null of the study.
 
     By the study's `gain` at least; on the splits that the effect reads, or on those of the claim's `learned_on`; on its
-    `learned_tasks` if it has any. A sentence about the least of several parts is one about each, so that one recipe of
-    each must; but for a part that contradicts it by itself.
+    `learned_tasks` if it has any. By any gain where no tasks are read, but a probe of a user's kind. A sentence about
+    the least of several parts is one about each, so that one recipe of each must; but for a part that contradicts it by
+    itself.
     """
     one, parts = _by_one(claim, results), every_part(claim.effect)
     lacking = {part: why for part in parts if (why := _unlearned(replace(claim, effect=part), results, one))}
@@ -230,16 +231,18 @@ def unlearned_tasks(claim: Claim, results: Results) -> str | None:
 
 def _unlearned(claim: Claim, results: Results, one: bool) -> str | None:
     groups = {}
-    for reading in claim.to_learn():
-        groups.setdefault((reading.tasks, reading.splits, reading.metric), []).append(reading)
+    for reading in claim.to_learn(results.view):
+        on = reading.tasks or (reading.probe, reading.named)
+        groups.setdefault((on, reading.splits, reading.metric), []).append(reading)
     for group in groups.values():
+        least = results.view.gain if group[0].tasks else 0.0
         if claim.learned_on:
             group = [*group, *(replace(reading, splits=claim.learned_on) for reading in group)]
         gains = {reading: _gains(reading, results) for reading in dict.fromkeys(group)}
         if not any(gains.values()) and (beside := [reading for reading in gains if results.nulls(reading)]):
             return f"no replicate has both it and its nulls: {beside[0].words(results.view)}"
         short = {
-            reading: [pair for pair in own if not _counts(pair[1], results, one)]
+            reading: [pair for pair in own if not (_is_above(pair[1], one) and pair[1].value >= least)]
             for reading, own in gains.items()
             if own
         }
@@ -249,21 +252,16 @@ def _unlearned(claim: Claim, results: Results, one: bool) -> str | None:
             reading, (null, gain) = max(closest.items(), key=lambda item: item[1][1].value)
             label = results.view.label(reading.recipe)
             measured = ", ".join(part for key, part in reading.parts(results.view).items() if key != "recipe" and part)
-            by = f" by {least:g}" if (least := results.view.gain) else ""
-            return f"no recipe does better than its nulls{by} (best: {label}, {measured}: {_said(gain)} above {null})"
+            by, side = f" by {least:g}" if least else "", "below" if reading.less_is_better(results.view) else "above"
+            return f"no recipe does better than its nulls{by} (best: {label}, {measured}: {_said(gain)} {side} {null})"
     return None
 
 
 def _gains(reading, results) -> list[tuple[str, Estimate]]:
     """(null, gain over it) of every null of a reading; none if it shares no replicate with one of them."""
     own = results.values(reading)
-    gains = [(kind, difference(own, null)) for kind, null in results.nulls(reading).items()]
+    gains = [(kind, results.gain(reading, own, null)) for kind, null in results.nulls(reading).items()]
     return [] if any(gain is None for _, gain in gains) else gains
-
-
-def _counts(gain: Estimate, results, one: bool) -> bool:
-    """Whether a gain over a null is shown, and as large as the study asks."""
-    return _is_above(gain, one) and gain.value >= results.view.gain
 
 
 def unequal_losses(claim: Claim, results: Results) -> str | None:

@@ -23,7 +23,7 @@ from masklab.claims.effects import (
 )
 from masklab.scores.estimate import FISHER, MISSING, PLAIN, Estimate, estimate, fisher_z, least, squared
 from masklab.scores.per_replicate import NOTHING, Values, at_same
-from masklab.scores.reading import CORRELATIONS, Reading
+from masklab.scores.reading import Reading
 from masklab.scores.results import Results
 
 
@@ -52,15 +52,15 @@ def effect_estimate(effect, results: Results, parts: int = 1, replicates=None) -
     if not measured.replicates:
         return MISSING
     measured = measured if replicates is None else measured.at(replicates)
-    return estimate(measured.scalar, rounding(effect, results), _scale(effect, results), parts=parts)
+    if isinstance(effect, Reading):  # one number, here and in tables and figures
+        return results.uncut(measured.scalar, effect, parts)
+    return estimate(measured.scalar, rounding(effect, results), _scale(effect), parts=parts)
 
 
-def _scale(effect, results):
-    """Where an interval is made: of correlations Fisher's scale, as in tables and figures."""
+def _scale(effect):
+    """Where an interval is made: of correlations Fisher's scale."""
     if isinstance(effect, Correlation | Within) and effect.statistic != "slope":
         return squared(effect.threshold) if effect.statistic == "R2" else FISHER
-    if isinstance(effect, Reading) and effect.form == "value" and effect.reduce is None:
-        return FISHER if effect.metrics(results.view) <= CORRELATIONS else PLAIN
     return PLAIN
 
 

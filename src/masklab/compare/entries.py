@@ -7,6 +7,7 @@ import pandas as pd
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.plan.why import changes
+from masklab.rng import replicate_seed
 
 # rule -> (section of the config, key of the entry in the job's config, wildcard that names it)
 SECTIONS = {
@@ -19,6 +20,7 @@ SECTIONS = {
     "probe": ("probes", "probe", "probe"),
 }
 RESOLVED = ("steps", "tasks")  # of a probe: which of them depends on the recipe
+ROOT = "root"  # among the seeds of a run: that of its config
 NOUNS = {"models": "recipe", "corpora": "corpus", "tasks": "task", "probes": "probe"}
 
 
@@ -34,10 +36,19 @@ def config_changes(found, facts) -> tuple[pd.DataFrame, tuple[list[str], list[st
         for entry in before
         if entry in after
         for key, old, new in changes(before[entry], after[entry])
-        if entry != "seed" or (key in before[entry] and key in after[entry])
+        if entry != "seed" or key in _told(before[entry], after[entry])
     ]
     only = tuple([entry for entry in one if entry not in two] for one, two in ((before, after), (after, before)))
     return pd.DataFrame(rows, columns=["entry", "key", "before", "after"]), only
+
+
+def _told(before: dict, after: dict) -> set[str]:
+    """Which seeds of two runs are told apart: the root that all follow from or, of one that is not known, replicates'.
+
+    A run with more replicates than another has no other seed.
+    """
+    shared = before.keys() & after.keys()
+    return {ROOT} if ROOT in shared else shared
 
 
 def seeds_agree(before: dict, after: dict) -> bool:
@@ -50,20 +61,30 @@ def seeds_agree(before: dict, after: dict) -> bool:
 def entries(root: Path) -> dict[str, dict]:
     """`section.name` -> its resolved config, as finished jobs of a run used it; `seed` -> that of each replicate.
 
-    A record that says none, such as one of another version, is passed over.
+    Also `seed` -> `ROOT`, where a record of what all replicates share holds it. A record that says none, such as one of
+    another version, is passed over.
     """
     found: dict[str, dict] = {}
+    seeds = set()
     for file in sorted((root / "made").rglob("*.json")):
         try:
             record = read_json(file)
             own = _said(record["rule"], record["wildcards"], record["config"]) if record["finished"] else {}
+            seeds |= {record["config"]["seed"]} if "seed" in (record["config"] or {}) else set()
         except (MaskLabError, AttributeError, KeyError, TypeError):
             continue
         if seed := own.pop("seed", {}):
             found.setdefault("seed", {}).update(seed)
         for entry, settings in own.items():
             found.setdefault(entry, settings)
+    if "seed" in found and (roots := [seed for seed in seeds if _is_root(seed, found["seed"])]):
+        found["seed"][ROOT] = roots[0]
     return dict(sorted(found.items()))
+
+
+def _is_root(seed, of_replicates: dict) -> bool:
+    """Whether the seeds of all replicates follow from a seed."""
+    return all(own == replicate_seed(seed, int(name.removeprefix("r"))) for name, own in of_replicates.items())
 
 
 def _said(rule, names, config) -> dict[str, dict]:

@@ -54,9 +54,11 @@ def _facts(alike, frame):
 def _scores(frame):
     if frame.empty:
         return "scores: the runs measured nothing in common"
-    text = f"scores: {frame['equal'].sum():,} of {len(frame):,} measurements are equal"
-    no_result = frame["metric"].isin(COST) | frame["metric"].str.endswith(SPREAD)
-    changed = frame[~frame["equal"] & ~no_result]
+    results = frame[~(frame["metric"].isin(COST) | frame["metric"].str.endswith(SPREAD))]
+    if results.empty:
+        return "scores: the runs have nothing in common but what measuring cost"
+    text = f"scores: {results['equal'].sum():,} of {len(results):,} measurements are equal"
+    changed = results[~results["equal"]]
     if changed.empty:
         return text
     latest = frame.groupby(["recipe", "probe"])["step"].transform("max")

@@ -67,6 +67,7 @@ def check_settings(section: str, name: str, settings) -> None:
     if section == "probes":
         _check_nulls(name, settings, get_args(Null))
         _check_ranges(name, settings)
+        _check_lower(name, settings)
 
 
 def _check_nulls(name: str, settings, known) -> None:
@@ -88,4 +89,17 @@ def _check_ranges(name: str, settings) -> None:
     if not good:
         raise MaskLabError(
             f"{name!r} of probes: its settings must say `ranges: own.ClassVar = {{'metric': (least, most), ...}}`"
+        )
+
+
+def _check_lower(name: str, settings) -> None:
+    """Metrics of which less is better are said of the whole class, and are some of its `ranges`, if it has them."""
+    lower, ranges = getattr(settings, "lower", ()), getattr(settings, "ranges", {})
+    good = isinstance(lower, tuple) and "lower" not in settings.model_fields
+    good = good and all(isinstance(metric, str) and (metric in ranges or not ranges) for metric in lower)
+    if not good:
+        some = f", with some of {', '.join(ranges)}" if ranges else ""
+        raise MaskLabError(
+            f"{name!r} of probes: its settings must say `lower: own.ClassVar = ('metric', ...)`{some}, metrics of which"
+            " less is better"
         )

@@ -19,6 +19,8 @@ from masklab.config.inherit import is_pattern, lay_entry, matching
 from masklab.config.located import Mapping, Sequence, place_of, spelt, wrong
 from masklab.config.schema import SECTIONS
 
+VARIABLE = re.compile(r"\{(\w+)\}")
+
 
 def expanded(config) -> Mapping:
     """A config with every `for:` entry of its sections in full, in the order of declaration."""
@@ -42,7 +44,7 @@ def expand_section(entries: dict, section: str, optimisers=()) -> Mapping:
                 value = lay_entry(section, full[name], entry, entries, full, optimisers)
             full.put(name, value, place_of(entries, name))
             continue
-        for member, value in _members(name, entry, families, section):
+        for member, value in _members(name, entries, families, section):
             if member in members:
                 message = "declared twice (both are members of `for:` families)"
                 raise wrong(place_of(entries, name), (section, member), message)
@@ -57,20 +59,34 @@ def expand_section(entries: dict, section: str, optimisers=()) -> Mapping:
     return full
 
 
-def _members(name, entry, families, section):
+def _members(name, entries, families, section):
     """(name, entry) of every member of a family, or of a list of families that share an entry."""
-    path = (section, name)
+    path, entry = (section, name), entries[name]
     template = Mapping(entry)
     del template["for"]
     for family in families if isinstance(families, list) and families else [families]:
         if not isinstance(family, dict) or not all(isinstance(v, list) and v for v in family.values()):
             message = "must map each variable to a list of values, such as {n: [1, 2]}, or be a list of such mappings"
             raise wrong(place_of(entry, "for"), (*path, "for"), message)
+        if problem := _brace_problem(name, family):
+            raise wrong(place_of(entries, name), path, problem)
         values = [[(item, place_of(items, at)) for at, item in enumerate(items)] for items in family.values()]
         for chosen in itertools.product(*values):
             variables = dict(zip(family, chosen, strict=True))
             place = place_of(entry, "for")
             yield _text(name, variables, path, place), _fill(template, variables, path)
+
+
+def _brace_problem(name, family) -> str | None:
+    """What is wrong with the braces in the name of a family; None: nothing."""
+    left = VARIABLE.sub("", str(name))
+    variable = next(iter(family), "name")
+    if "{" not in left and "}" not in left:
+        return None
+    wrong = "a { is never closed" if left.count("{") > left.count("}") else "a } is never opened"
+    if left.count("{") == left.count("}"):
+        wrong = "between { and } stands the name of a variable and nothing else"
+    return f"{wrong}; a variable of `for:` is written {{{variable}}}"
 
 
 def _fill(value, variables, path):
@@ -92,7 +108,7 @@ def _filled(value, variables, path, place):
         return _fill(value, variables, path), place
     if not isinstance(value, str) or "{" not in value:
         return value, place
-    whole = re.fullmatch(r"\{(\w+)\}", value)
+    whole = VARIABLE.fullmatch(value)
     if whole and whole[1] in variables:
         value, stated_at = variables[whole[1]]
         return value, stated_at or place
@@ -107,7 +123,7 @@ def _text(text, variables, path, place):
             )
         return str(variables[match[1]][0])
 
-    return re.sub(r"\{(\w+)\}", one, str(text))
+    return VARIABLE.sub(one, str(text))
 
 
 def expand_models(study, models, tasks=()):

@@ -53,8 +53,7 @@ def _added(root, file) -> str | None:
     if not finished:
         return "not finished"
     place = root / file.relative_to(root / "made").with_suffix("")
-    declared = store.FOLDERS.get(rule)
-    outputs = [place / name for name in declared] if declared else [Path(f"{place}{end}") for end in store.FILES[rule]]
+    outputs = store.declared(rule, place)
     folder, files = store.files_of(rule, outputs)
     if not any(path.is_file() for path in files):
         return "no longer there"

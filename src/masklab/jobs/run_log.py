@@ -235,7 +235,7 @@ class RunLog:
             {"rule": job.rule, "name": job.name, "log": job.log, "began": job.began, "slurm_job": job.slurm}
             for job in self.running.values() if job.log
         ]  # fmt: skip
-        failed = [{"name": job.name, "log": job.log, "why": why} for job, why in self.failed.values()]
+        failed = [{"rule": job.rule, "name": job.name, "log": job.log, "why": why} for job, why in self.failed.values()]
         begun = [job.rule for job in self.running.values()] + [job.rule for job, _ in self.failed.values()]
         waiting = {
             rule: left

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from masklab.errors import MaskLabError
 from masklab.files import read_json
-from masklab.jobs import underway
+from masklab.jobs import store, underway
 from masklab.jobs.locks import lock
 from masklab.jobs.progress import STATUS, duration
 from masklab.jobs.queued import queued
@@ -59,7 +59,7 @@ def status(results: Path) -> dict:
     runs = [run for path in _each(results, f"state/{RUN}") if (run := _run(path))]
     rows = {}
     for path in _each(results, f"{underway.FOLDER}/*.json"):
-        if (said := underway.read(path)) is not None:
+        if (said := underway.read(path)) is not None and (said["active"] or not _is_over(said, path.parents[2])):
             rows[_place(results, said["log"])] = _begun(said, slurm)
     for path in _each(results, f"state/**/{STATUS}"):
         if (far := _said(path, FAR)) is None:
@@ -127,7 +127,18 @@ def _run(path) -> dict | None:
             os.kill(run["pid"], 0)
         except OSError:
             lives = False
-    return run | {"lives": lives, "folder": str(path.parents[1])}
+    failed = [job for job in run["failed"] if not _is_over(job, path.parents[1])]
+    return run | {"lives": lives, "folder": str(path.parents[1]), "failed": failed}
+
+
+def _is_over(job, root) -> bool:
+    """Whether all that a job failed to make lies in the folder of the run now: another attempt, or the store, had it.
+
+    Snakemake removes the outputs of a job before it begins.
+    """
+    if job.get("rule") not in store.RULES or not ("failed" in job or "why" in job):
+        return False
+    return all(file.exists() for file in store.declared(job["rule"], root / underway.split_log(job["log"])[1]))
 
 
 def _begun(said, slurm) -> dict:

@@ -47,7 +47,7 @@ FOLDERS = {
     "causal_model": ("manifest.json",),
     "conditionals": ("conditionals.json", "rows.npy", "columns.npy", "entropies.npy", "probabilities.npy"),
 }
-WRITTEN = (".parquet", ".csv", ".md", ".html")
+WRITTEN = (".csv", ".parquet", ".md", ".html")
 FILES = {"probe": (".parquet", ".items.parquet"), "figure": (".pdf", ".png", ".parquet", ".csv"),
          "table": WRITTEN, "study_claims": WRITTEN}  # fmt: skip
 RULES = (*FOLDERS, *FILES)
@@ -204,6 +204,13 @@ def files_of(rule: str, outputs) -> tuple[Path, list[Path]]:
         if file.is_file() and not hidden and not (len(parts) > 1 and REPLICATE.fullmatch(parts[0])):
             files.append(file)
     return place, files
+
+
+def declared(rule: str, place) -> list[Path]:
+    """Files that a rule of the store declares of the artifact at a place."""
+    if rule in FOLDERS:
+        return [Path(place, name) for name in FOLDERS[rule]]
+    return [Path(f"{place}{end}") for end in FILES[rule]]
 
 
 def newest(inputs) -> float:

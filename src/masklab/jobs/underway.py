@@ -10,6 +10,7 @@ import json
 import os
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from masklab.files import fingerprint
@@ -73,6 +74,14 @@ def _lives(said) -> bool:
     except OSError:
         return True
     return True
+
+
+def forget(log) -> None:
+    """Remove what is left of a job that failed or was killed: what it was to make is there."""
+    path = path_of(log)
+    with suppress(OSError), open(path, "r+", encoding="utf-8") as file:
+        if lock(file):  # where there are no locks nobody knows whether it runs
+            path.unlink(missing_ok=True)
 
 
 class Underway:

@@ -48,7 +48,9 @@ CLAIMS_MEAN = {
     "comparison": "the effect that was computed, in words",
     "region": "where the effect lies if the sentence is true",
     "margin": "the margin of the regions `equal`, `no more` and `no less`; 0 otherwise",
-    "value": "the effect: its mean over replicates",
+    "value": "the effect: its mean over replicates, of `pearson` and `spearman` too; of a correlation that the claim"
+    " computes over points (checkpoints, sizes, recipes), and of its square, the mean on Fisher's scale, on which its"
+    " interval is made, shown back",
     "low": "lower end of its 95 % interval; empty for one replicate",
     "high": "upper end of its 95 % interval; empty for one replicate",
     "unit": "the unit of the effect",
@@ -77,8 +79,8 @@ CELLS_MEAN = {
     "items": "whether the interval covers the choice of test items too",
     "n": "test items behind it",
     "majority": "what always giving one answer scores; empty where that is not known",
-    "mark": "`best` of its row by a paired interval; why it is no result: `unlearned` (not shown to be above every"
-    " null; † in the table for people), `= majority`, `< majority`, `= chance`, `< chance`; `difference`: of two"
+    "mark": "`best` of its row by a paired interval; why it is no result: `unlearned` (not shown to be better than"
+    " every null; † in the table for people), `= majority`, `< majority`, `= chance`, `< chance`; `difference`: of two"
     " recipes within replicates",
 }
 METRICS = {

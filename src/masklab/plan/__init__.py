@@ -169,7 +169,7 @@ def make_plan(config, device: str | None = None, studies=None, assumptions: dict
     costs = Costs(paths, machine, assumptions)
     of_study, scores = {}, paths.study_scores()
     for name, files in asked.items():
-        wanted = [Job(*paths.job_of(path)).key for path in (*files, *scores.get(name, ()))]
+        wanted = dict.fromkeys(Job(*paths.job_of(path)).key for path in (*files, *scores.get(name, ())))
         of_study[name] = [key for key in wanted if key in jobs]
     planned = {key: costs.of(job) for key, job in jobs.items()}
     return Plan(jobs, planned, machine, assumptions, of_study, costs.sizes.guessed, stands)
@@ -181,9 +181,9 @@ def _files(paths, name) -> list[str]:
     if name in studies:
         return paths.target(name)
     if name == "dictionaries":
-        return [paths.result(f"dictionaries/{each}/index.html") for each in paths.config.dictionaries]
-    targets = {f"{study}_{item}": file for study in studies for item, file in paths.items(study).items()}
+        return [paths.outputs("dictionary_page", dictionary=each)[0] for each in paths.config.dictionaries]
+    targets = {f"{study}_{item}": files for study in studies for item, files in paths.items(study).items()}
     if name not in targets:
         close = meant(name, [*studies, *targets]) or f"; studies: {', '.join(studies)}"
         raise MaskLabError(f"plan: no study, and no figure or table of one, is called {name!r}{close}")
-    return [targets[name]]
+    return targets[name]

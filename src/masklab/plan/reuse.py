@@ -11,7 +11,7 @@ from pathlib import Path
 
 from masklab.errors import MaskLabError
 from masklab.files import read_json
-from masklab.jobs import state, store
+from masklab.jobs import state, store, underway
 from masklab.jobs.provenance import SMALL, Record, input_mark
 from masklab.jobs.status import running
 from masklab.plan.graph import Job, graph
@@ -52,6 +52,8 @@ class _Walk:
         """Whether the artifact of a job whose inputs are ready is as it should be, as it lies here or from now on."""
         settings, code = (of(job.rule, **job.names) for of in (self.paths.settings, self.paths.code))
         if all(Path(file).exists() for file in job.files) and not self._differs(job, settings, code):
+            if not self.dry:
+                underway.forget(self._place(job, "logs", ".log"))
             return True
         if job.rule not in store.RULES or running(Path(self._place(job, "state"))):
             return False
@@ -77,12 +79,13 @@ class _Walk:
         fetched = store.take(entry, job.files, job.reads, again=before)
         if not fetched:
             return False
-        left = Path(self._place(job, "state"))
+        left, log = Path(self._place(job, "state")), self._place(job, "logs", ".log")
         try:
             if left.is_dir():  # of a job that was stopped
                 state.done(left)
-            record = Record(job.rule, job.names, settings, code, self._place(job, "logs", ".log"))
+            record = Record(job.rule, job.names, settings, code, log)
             record.finished(job.reads, taken_from=str(entry.path))
+            underway.forget(log)
         except OSError:
             return False
         self.found.files += [str(file) for file in fetched]

@@ -33,7 +33,8 @@ def why(paths, asked: str) -> str:
 
 
 def _path(paths, asked):
-    short = {f"{study}_{name}": file for study in paths.config.studies for name, file in paths.items(study).items()}
+    items = {study: paths.items(study) for study in paths.config.studies}
+    short = {f"{study}_{name}": files[0] for study in items for name, files in items[study].items()}
     if not asked:
         raise MaskLabError("why: no file is named; give one of the results, or a target such as mlsm_figure3")
     path = short.get(asked) or os.path.relpath(asked)

@@ -33,7 +33,8 @@ APART = "difference"  # the mark of a cell that is a difference of two others
 NULL = "null: "  # how the labels of columns of nulls begin
 # Marks of cells that are no result -> what is said of them under the table.
 MARKS = {
-    "unlearned": "†: not shown to be above every null of its row (95 % interval of the difference within replicates).",
+    "unlearned": "†: not shown to be better than every null of its row (95 % interval of the difference within"
+    " replicates).",
     "= majority": "(= majority): what always giving one answer scores, in every replicate.",
     "< majority": "(< majority): below what always giving one answer scores, by that interval too.",
     "= chance": "(= chance): what guessing scores, in every replicate.",

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from masklab.report import style
-from masklab.report.rows import MAJORITY, best_of_kinds, called, mean_of
+from masklab.report.rows import MAJORITY, best_of_kinds, called, mean_of, sign_of
 from masklab.scores.results import Results
 
 
@@ -16,21 +16,18 @@ class Levels:
     """Means over replicates, and over the points of curves; NaN where there is none.
 
     majority: of always giving one answer, of minimal pairs `called` "chance"; null: the best of the other nulls, with
-    its kind.
+    its kind. sign: 1 where more is better, -1 where less is.
     """
 
     majority: float = math.nan
     called: str = MAJORITY
     null: float = math.nan
     kind: str = ""
+    sign: int = 1
 
     def shown(self) -> list[float]:
         """Those that there are."""
         return [level for level in (self.majority, self.null) if math.isfinite(level)]
-
-    def highest(self) -> float:
-        """The higher one; NaN without any."""
-        return max(self.shown(), default=math.nan)
 
     def columns(self) -> dict:
         """As columns of the data of a figure."""
@@ -38,24 +35,25 @@ class Levels:
 
 
 def levels(results: Results, readings, shared=None) -> Levels:
-    """Levels of several readings of one thing: the highest of each. shared: over these replicates alone."""
+    """Levels of several readings of one thing: the best of each. shared: over these replicates alone."""
     readings = list(readings)
+    sign = sign_of(results, readings)
     means = {kind: mean_of(own) for kind, own in best_of_kinds(results, readings, shared).items()}
     said = next((called(results, reading) for reading in readings), MAJORITY)
     majority = means.pop(said, math.nan)
     means = {kind: mean for kind, mean in means.items() if math.isfinite(mean)}
-    best = max(means, key=means.get, default="")
-    return Levels(majority, said, means.get(best, math.nan), best)
+    best = max(means, key=lambda kind: sign * means[kind], default="")
+    return Levels(majority, said, means.get(best, math.nan), best, sign)
 
 
 def together(several) -> Levels:
-    """The highest levels of several."""
+    """The best levels of several of one thing."""
     several = list(several)
     nulls = [each for each in several if math.isfinite(each.null)]
     majorities = [each for each in several if math.isfinite(each.majority)]
-    null = max(nulls, key=lambda each: each.null, default=Levels())
-    majority = max(majorities, key=lambda each: each.majority, default=Levels())
-    return Levels(majority.majority, majority.called, null.null, null.kind)
+    null = max(nulls, key=lambda each: each.sign * each.null, default=Levels())
+    majority = max(majorities, key=lambda each: each.sign * each.majority, default=Levels())
+    return Levels(majority.majority, majority.called, null.null, null.kind, null.sign)
 
 
 def draw(axes, own: Levels, span: tuple[float, float] | None = None) -> None:

@@ -20,7 +20,6 @@ CHANCE = "chance"  # what the majority is called of minimal pairs
 # Metrics of a task of which more is not better.
 NO_SCORE = (*RANKS, "best_step", "capped", "tv_pretrained", "tv_finetuned", "tv_from_law")
 NO_SCORE += ("pearson_low", "pearson_high")
-LOWER = ("loss", "floor", "gap", "trace", "trace_embedded")  # metrics of which less is better
 EQUAL = 1e-9  # difference up to which two scores are one
 
 
@@ -47,7 +46,8 @@ def row_cells(results: Results, readings: dict[str, Reading], panel: str, row: s
     nulls = best_of_kinds(results, readings.values(), shared)
     scored = is_scored(readings.values())
     marks = {label: mark(results, readings[label], own, nulls) for label, own in values.items()} if scored else {}
-    best = best_of({**values, **{f"{NULL}{kind}": own for kind, own in nulls.items()}}) if scored else None
+    beside = {f"{NULL}{kind}": own for kind, own in nulls.items()}
+    best = best_of(values | beside, sign_of(results, readings.values())) if scored else None
     cells = []
     for label, reading in readings.items():
         majority = _within(results.majority(reading), shared) if scored else None
@@ -86,7 +86,7 @@ def differences(results: Results, readings: dict[str, Reading], panel: str, row:
 
 
 def is_scored(readings) -> bool:
-    """Whether readings are scores of tasks, of which more is better."""
+    """Whether readings are scores of tasks, of which more is better, or less (`sign_of`)."""
     return all(reading.tasks and reading.metric not in NO_SCORE for reading in readings)
 
 
@@ -114,7 +114,7 @@ def best_of_kinds(results: Results, readings, shared=None) -> dict[str, Values]:
         nulls = {kind: own for kind, own in results.nulls(reading).items() if kind != MAJORITY}
         if (majority := results.majority(reading)) is not None:
             nulls[called(results, reading)] = majority
-        sign = -1 if reading.metric in LOWER else 1
+        sign = sign_of(results, [reading])
         for kind, own in nulls.items():
             if (own := _within(own, shared)) is None:
                 continue
@@ -122,6 +122,12 @@ def best_of_kinds(results: Results, readings, shared=None) -> dict[str, Values]:
                 kinds[kind] = own
     last = (MAJORITY, CHANCE)
     return dict(sorted(kinds.items(), key=lambda pair: pair[0] in last))
+
+
+def sign_of(results: Results, readings) -> int:
+    """1 where more of what some readings measure is better, -1 where less is."""
+    lower = [reading.less_is_better(results.view) for reading in readings]
+    return -1 if lower and all(lower) else 1
 
 
 def called(results: Results, reading: Reading) -> str:
@@ -134,13 +140,14 @@ def mean_of(own: Values) -> float:
     return float(own.data[:, :, 0].mean())
 
 
-def best_of(values: dict[str, Values]) -> str | None:
+def best_of(values: dict[str, Values], sign: int = 1) -> str | None:
     """The label whose values are better than every other's: the paired interval over 3 or more replicates is above 0.
 
-    None if there is none, if it is a null, or if there is nothing to compare.
+    None if there is none, if it is a null, or if there is nothing to compare. sign: as `sign_of` gives it.
     """
     if len(values) < 2:
         return None
+    values = {label: Values(own.replicates, sign * own.data, own.x) for label, own in values.items()}
     first = max(values, key=lambda label: values[label].scalar[:, 0].mean())
     others = (difference(values[first], own) for label, own in values.items() if label != first)
     shown = all(apart is not None and apart.replicates >= FEWEST and apart.low > 0 for apart in others)
@@ -151,7 +158,7 @@ def mark(results: Results, reading: Reading, own: Values, nulls: dict[str, Value
     """How a cell is marked that is no result: at the majority, below it, or not shown to be above a null of its row.
 
     "= majority" or "< majority" ("chance" of pairs): equal in every replicate, or the interval of the difference lies
-    below 0; "unlearned": the interval of the difference to some null, the majority among them, is not above 0; ""
+    below 0; "unlearned": the interval of the gain over some null, the majority among them, is not above 0; ""
     otherwise. With one replicate the values themselves are compared.
     """
     majority = results.majority(reading)
@@ -160,10 +167,10 @@ def mark(results: Results, reading: Reading, own: Values, nulls: dict[str, Value
         apart = own.at(shared).scalar[:, 0] - majority.at(shared).scalar[:, 0]
         if len(apart) and np.abs(apart).max() < EQUAL:
             return f"= {called(results, reading)}"
-        gain = difference(own, majority)
+        gain = results.gain(reading, own, majority)
         if gain is not None and (gain.value if gain.replicates < 2 else gain.high) < 0:
             return f"< {called(results, reading)}"
-    gains = (difference(own, null) for null in nulls.values())
+    gains = (results.gain(reading, own, null) for null in nulls.values())
     return "unlearned" if any(gain is not None and not above(gain) for gain in gains) else ""
 
 

@@ -65,7 +65,8 @@ class Estimate:
     dof degrees of freedom; spread: standard deviation of a replicate. replicates: how many; items: whether the error
     covers the choice of items too. scale: where error and spread are measured. half: half the width of the interval,
     before it is cut to what a value can be. parts: of how many numbers this is the one that was found to be the least.
-    of: of the least of several numbers, the estimates of all.
+    of: of the least of several numbers, the estimates of all. middle: the mean on the scale of the error, where `value`
+    is not that mean shown back.
     """
 
     value: float
@@ -80,10 +81,15 @@ class Estimate:
     half: float = math.nan
     parts: int = 1
     of: tuple["Estimate", ...] = ()
+    middle: float = math.nan
 
     def centre(self) -> float:
         """The mean on the scale of the error."""
-        return float(self.scale.to(self.value))
+        return float(self.scale.to(self.value)) if math.isnan(self.middle) else self.middle
+
+    def around(self, mean: float) -> "Estimate":
+        """The same with the mean of the values as they are as its value, which its interval holds at least."""
+        return replace(self, value=mean, low=min(self.low, mean), high=max(self.high, mean), middle=self.centre())
 
     def within(self, low: float, high: float) -> "Estimate":
         """The same with its interval cut to what a value can be."""

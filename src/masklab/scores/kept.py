@@ -1,7 +1,7 @@
 """Studies that a run holds and today's config does not declare: their rows stay in the tables that gather a run.
 
 Two configs may share a run. What each study's scores were when they were last gathered lies below the run's
-`made/studies/`, a file per study; whoever wants to be rid of a study removes that file.
+`made/studies/`, a file per study, and its claims in `claims/`; whoever wants to be rid of a study removes these files.
 """
 
 import json
@@ -72,9 +72,9 @@ def _referred(facts, known) -> set[tuple[str, str]]:
     return {("recipe", text.rpartition("@")[0]) for text in texts if "@" in text} & known
 
 
-def kept_claims(folder, made, declared, columns) -> list[Path]:
+def kept_claims(folder, declared, columns) -> list[Path]:
     """Files of claims, in `folder`, of the run's other studies that have these columns."""
-    files = [Path(folder, f"{study}.parquet") for study in held(made, declared)]
+    files = [file for file in sorted(Path(folder).glob("*.parquet")) if file.stem not in declared]
     return [file for file in files if _read(file, list(columns)) is not None]
 
 

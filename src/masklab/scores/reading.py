@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from masklab.config.inherit import choices
-from masklab.config.probe_metrics import METRICS, RANKS, RATINGS, metrics_of
+from masklab.config.probe_metrics import METRICS, RANKS, RATINGS, lower_of, metrics_of
 from masklab.errors import MaskLabError
 from masklab.scores.facts import base
 from masklab.scores.view import View
@@ -203,6 +203,11 @@ class Reading:
     def metrics(self, view: View) -> set[str]:
         """Its metric, or those of its tasks."""
         return {self.metric or view.tasks[base(task)]["metric"] for task in self.tasks} or {self.metric}
+
+    def less_is_better(self, view: View) -> bool:
+        """Whether less of it is better, by its metric and the probes that measure it."""
+        lower = lower_of({}).union(*(lower_of(view.probes[name]) for name in self.probes(view)))
+        return self.metrics(view) <= lower
 
     def _measure(self, view) -> str:
         """Its metric, or "score" of tasks that have several."""

@@ -61,15 +61,16 @@ class Results:
         return self.estimated(self.values(reading).scalar, reading)
 
     def estimated(self, values, reading: Reading) -> Estimate:
-        """Mean and interval of values [R] or [R, 1 + B] of what a reading measures."""
+        """Mean and interval of values [R, 1 + B] of what a reading measures."""
+        made = self.uncut(values, reading)
+        return made.within(*self.limits(reading)) if made.replicates else made
+
+    def uncut(self, values, reading: Reading, parts: int = 1) -> Estimate:
+        """`estimated` with its interval as it is made, as claims test it. parts: as `estimate` takes them."""
         metrics = reading.metrics(self.view) if reading.form == "value" and reading.reduce is None else set()
         correlations = bool(metrics) and metrics <= CORRELATIONS
-        made = estimate(values, self.rounding(reading), FISHER if correlations else PLAIN)
-        if not made.replicates:
-            return made
-        mean = float(values[:, 0].mean())
-        made = replace(made, value=mean, low=min(made.low, mean), high=max(made.high, mean)) if correlations else made
-        return made.within(*self.limits(reading))
+        made = estimate(values, self.rounding(reading), FISHER if correlations else PLAIN, parts=parts)
+        return made.around(float(values[:, 0].mean())) if correlations and made.replicates else made
 
     def rounding(self, reading: Reading) -> float:
         """Standard deviation of what rounding does to a reading of whole numbers; 0 of others.
@@ -154,6 +155,13 @@ class Results:
         """Every null that was measured as `reading` is."""
         nulls = {kind: self.null(reading, kind) for kind in self.view.nulls.get(reading.recipe, {})}
         return {kind: values for kind, values in nulls.items() if values is not None}
+
+    def gain(self, reading: Reading, own: Values, null: Values) -> Estimate | None:
+        """How much better values of a reading are than a null's, within replicates that both have; None without any.
+
+        The difference, of a metric of which less is better with the other sign.
+        """
+        return difference(null, own) if reading.less_is_better(self.view) else difference(own, null)
 
     def cells(self, reading: Reading) -> frozenset:
         """(task, split, training size) that a reading is the mean of, or that its curve is over."""

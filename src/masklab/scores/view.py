@@ -62,7 +62,7 @@ class View:
             sets=dict(study.sets),
             probes={
                 probe: probe_facts(config, probe)
-                | _ranges(config.probes[probe])
+                | _declared(config.probes[probe])
                 | {"recipes": [recipe for name, recipe in pairs if name == probe]}
                 for probe in study.probes
             },
@@ -217,10 +217,11 @@ class View:
         return [set(steps_measured(self.probes[name]["steps"], kept)) for name in reading.probes(self)]
 
 
-def _ranges(probe) -> dict:
-    """What the metrics of a user's kind can be, where its class says so: metric -> [least, most]."""
-    ranges = getattr(probe, "ranges", {})
-    return {"ranges": {metric: list(ends) for metric, ends in ranges.items()}} if ranges else {}
+def _declared(probe) -> dict:
+    """What the class of a user's kind says of its metrics: `ranges`, metric -> [least, most]; those of `lower`."""
+    ranges, lower = getattr(probe, "ranges", {}), getattr(probe, "lower", ())
+    said = {"ranges": {metric: list(ends) for metric, ends in ranges.items()}} if ranges else {}
+    return said | ({"lower": list(lower)} if lower else {})
 
 
 def _labelled(members) -> dict[str, str]:

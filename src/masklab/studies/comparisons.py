@@ -22,7 +22,8 @@ def claims(view: View) -> list[Claim]:
                     on, of = (f"{name}, by {probe}", f"-by-{probe}") if probe else (name, "")
                     words = f"{view.label(other, title)} does better than {view.label(first, title)} on {on}"
                     key = f"{other}-over-{first}-on-{name}{of}"
-                    found.setdefault(key, Claim(key, title, "", words, difference(*readings)))
+                    ordered = readings[::-1] if readings[0].less_is_better(view) else readings
+                    found.setdefault(key, Claim(key, title, "", words, difference(*ordered)))
     return list(found.values())
 
 

@@ -15,7 +15,6 @@ from masklab.report.marks import hollow, key, note, write_note
 from masklab.report.point_labels import place_labels
 from masklab.report.rows import above, best_of_kinds
 from masklab.scores.facts import base
-from masklab.scores.per_replicate import difference
 from masklab.studies.mlsm.select import CONTROL
 
 START = "start of phase 2"
@@ -167,7 +166,7 @@ def points(results, chosen) -> pd.DataFrame:
                     row |= {f"{axis}_low": summary["low"], f"{axis}_high": summary["high"]}
                 row |= {name: y[name] for name in ("items", "n", "replicates")} | {"x_replicates": x["replicates"]}
                 row |= {"called": level.called, **level.columns()}
-                gains = [[difference(results.values(each), null) for null in kinds.values()] for each in own]
+                gains = [[results.gain(each, results.values(each), null) for null in kinds.values()] for each in own]
                 rows.append(row | {"learned": any(all(gain and above(gain) for gain in both) for both in gains)})
     if not rows:
         raise MaskLabError("scores: nothing was measured of the recipes of the figure")
