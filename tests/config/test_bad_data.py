@@ -117,6 +117,7 @@ MISTAKES = {
     "no partner behind blank lines": pairs({"pairs.jsonl": f'{lines([PAIR])}\n\n{{"sentence_good": "Yes."}}\n'}),
     "empty partner": pairs({"pairs.jsonl": lines([PAIR, PAIR | {"sentence_bad": " "}])}),
     "labels as pairs": pairs({"pairs.jsonl": lines(ROWS)}),
+    "part of pairs": both(pairs({"pairs.jsonl": lines([PAIR])}), {"studies": {"mlsm": {"sets": {"g": ["mine/pair"]}}}}),
     "table as pairs": pairs({"pairs.tsv": "a\tb\n"}, "pairs.tsv"),
     "no pairs": pairs({"pairs.jsonl": ""}),
     "column": labels({}, text_a="sentences"),

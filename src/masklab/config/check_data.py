@@ -9,7 +9,8 @@ from masklab.config.check_phrases import lacking
 from masklab.config.check_tasks import check_sizes
 from masklab.config.check_tokenizers import check_folder
 from masklab.config.faults import Faults
-from masklab.config.inherit import choices, listed
+from masklab.config.inherit import choices, hint, listed
+from masklab.config.located import spelt
 from masklab.config.measured import study_pairs
 from masklab.config.pair_rows import BLIMP, item_of
 from masklab.config.places import noted
@@ -111,7 +112,11 @@ def _split_of(entry, pattern) -> str:
 
 
 def _check_pairs(config, where, task):
-    """Minimal pairs have two sentences each, which a model that is to score them can read."""
+    """Minimal pairs have two sentences each, which a model that is to score them can read; and parts that sets name.
+
+    Notes on parts that the first lines of its files lack.
+    """
+    seen, whole = set(), not task.limit
     scored = [] if task.limit else _positions(config, where.partition(".")[2])  # which lines it leaves is not known yet
     for pattern in task.files:
         for file in expand(pattern):
@@ -119,12 +124,32 @@ def _check_pairs(config, where, task):
             try:
                 if format_of(file) not in data.JSON:
                     raise MaskLabError(f"{file}: pair-files are json lines (.jsonl, .json), one pair a line")
-                for number, row in data.objects(file, data.head(file, 1).lines).items():
-                    item_of(file, number, row, stem_of(file), task.group_by)
+                first = data.head(file, 1)
+                for number, row in data.objects(file, first.lines).items():
+                    seen.add(item_of(file, number, row, stem_of(file), task.group_by).phenomenon)
+                whole = whole and first.whole
                 if scored:
                     _check_long(config, task, file, *min(scored, key=lambda each: each[0]))
             except MaskLabError as error:
                 raise MaskLabError(f"{key}: {data.of_pattern(pattern, file, error)}") from None
+    return list(_unseen(config, where.partition(".")[2], seen, whole)) if task.kind == "pair-files" else []
+
+
+def _unseen(config, name, seen, whole):
+    """Parts of a task, `pairs/agreement`, that sets of studies name and that are none of its phenomena.
+
+    seen: those in what was read of its files; whole: that is all, and one that is not there is a mistake.
+    """
+    for study, declared in config.studies.items():
+        for key, members in declared.sets.items():
+            for member in members:
+                task, slash, part = member.partition("/")
+                if task != name or not slash or part in seen:
+                    continue
+                where = f"studies.{study}.sets.{spelt(key)}: {member!r}"
+                if whole:
+                    raise MaskLabError(f"config: {where}: {name!r} has no {part!r}{hint(part, sorted(seen))}")
+                yield f"{where}: is in none of the first lines of its files{hint(part, sorted(seen))}"
 
 
 def _check_long(config, task, file, most: int, model: str, probe: str):
