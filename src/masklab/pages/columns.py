@@ -27,7 +27,7 @@ SCORES_MEAN = {
     "seed": "the seed of the probe, such as that of fine-tuning; 0 where it has none",
     "metric": "what `value` is: the table below",
     "value": "the score",
-    "n": "test items behind the value; of predictions the rank",
+    "n": "test items behind the value; of losses the tokens that were predicted, of predictions the rank",
 }
 FACTS_MEAN = {
     "noun": "`recipe`, `corpus`, `task` or `probe`",

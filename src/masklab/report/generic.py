@@ -157,7 +157,8 @@ TABLES = {
         "masklab.report.rows:table_of",
         losses,
         nulls=False,
-        caption="Loss of each pre-trained model, the least possible loss, and the gap between them, in nats and as a"
-        " share of the least.",
+        caption="Loss of each pre-trained model in nats per token, the least possible loss where it is known, and the"
+        " gap between them, in nats and as a share of the least. Losses under different tokenizers, or on different"
+        " corpora, do not compare.",
     ),
 }
