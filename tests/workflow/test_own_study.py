@@ -88,7 +88,7 @@ def test_a_second_run_has_nothing_to_do_and_their_code_counts_as_ours(mine):
     assert again["pretrain"] == 3 and not {"corpus", "tokenizer"} & again.keys()  # of one recipe, and what is below
     (mine / "spans.py").write_text(source.replace('"Tokens of a span', '"The tokens of a span'))
     again = jobs(snakemake(mine, *whole)).keys() - {"spans"}
-    assert again == {"figure", "study_claims"}  # the claim names the figure
+    assert again == {"figure"}  # the claim is said to be shown by it, in a string, and does not use it
     (mine / "spans.py").write_text(source.replace("import numpy", "print()\nimport numpy"))
     assert "corpus" in jobs(snakemake(mine, *whole))  # what a file does when it is imported may reach everything
     (mine / "spans.py").write_text(source)
