@@ -26,7 +26,14 @@ def running(folder, model):
 
 
 def restart_controller(state, job):
-    """slurmctld dies and comes back; the job does not notice."""
+    """slurmctld dies and comes back; the job does not notice.
+
+    It has written its jobs down: those that it forgets would wait for ever, as it gives their numbers to others.
+    """
+    written = state / "ctld/job_state"
+    before = written.stat().st_mtime_ns if written.exists() else 0
+    slurm_says("scontrol", "update", f"jobid={job['id']}", "admincomment=written")
+    wait_for(lambda: written.exists() and written.stat().st_mtime_ns > before, "jobs written down")
     number = int((state / "slurmctld.pid").read_text())
     os.kill(number, signal.SIGKILL)
     time.sleep(1)
