@@ -14,7 +14,7 @@ from masklab.config.measured import study_pairs
 from masklab.config.replicates import measured_replicates
 from masklab.scores.reading import RANKS
 from masklab.scores.results import Results
-from masklab.scores.schema import rows_to_frame
+from masklab.scores.schema import LIMITS, rows_to_frame
 from masklab.scores.view import View
 
 DOMAINS = ("A-D1", "B-D1", "A-D2", "B-D2")
@@ -91,9 +91,7 @@ def rows(config, view, level=None, noise=0.003, seed=7, replicates=None) -> list
 
 
 def _within(metric, value):
-    low, high = {"mcc": (-1, 1), "pearson": (-1, 1), "spearman": (-1, 1)}.get(metric, (0, 1))
-    bounded = ("accuracy", "accuracy_full_width", "f1", "exact", "mcc", "pearson", "spearman")
-    return float(np.clip(value, low, high)) if metric in bounded else value
+    return float(np.clip(value, *LIMITS.get(metric, (-np.inf, np.inf))))
 
 
 def _cells(config, probe, model):

@@ -19,7 +19,7 @@ PARTS = {
     ),
     "unlock": (
         "after a kill of Snakemake itself `snakemake --unlock` has to be run by hand",
-        {"workflow": ("persistence", "local_exec", "dryrun")},
+        {"workflow": ("persistence", "local_exec", "dryrun", "executor_plugin")},
     ),
     "beside": (
         "replicates train one by one",

@@ -2,7 +2,8 @@
 
 A Snakemake that is killed leaves its lock, which says nothing of whose it is. Here each run holds, for as long as its
 process lives, a lock of the kernel on a file of its own. Where a run left such a file and no process holds one, nobody
-is at work whom Snakemake's lock could protect. On a cluster jobs go on without their Snakemake: there it stays.
+is at work whom Snakemake's lock could protect: jobs on this machine end with their Snakemake. On a cluster they go on
+without it, and the lock stays.
 """
 
 import atexit
@@ -21,13 +22,13 @@ _held = []  # this process's own, open
 
 def let_go(workflow) -> None:
     """Take away Snakemake's lock if killed runs alone can have left it, and hold a file of this run's own."""
-    if _held or not inside_snakemake.able("unlock", workflow=workflow):
+    if _held or workflow.executor_plugin is None or not inside_snakemake.able("unlock", workflow=workflow):
         return
     try:
         killed, alive = _others()
         locks = sorted(Path(workflow.persistence.path, "locks").glob("*.lock"))
-        on = locks and any(path.name.endswith(CLUSTER) for path in killed)
-        if killed and not alive and not on and not workflow.dryrun:
+        outlived = bool(locks) and any(path.name.endswith(CLUSTER) for path in killed)
+        if killed and not (alive or outlived or workflow.dryrun):
             for path in [*locks, *killed]:
                 path.unlink(missing_ok=True)
             if locks:

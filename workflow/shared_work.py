@@ -31,8 +31,7 @@ def install(workflow, paths, options: str) -> None:
         return
 
     def look():
-        if workflow.executor_plugin is not None:
-            left_lock.let_go(workflow)
+        left_lock.let_go(workflow)
         if runs := _runs(workflow):
             leftovers.look(paths, runs == "dry")
             if store.folder() is not None and (reused := _look(workflow, paths, runs == "dry")).files:

@@ -112,7 +112,7 @@ def test_a_set_of_one_task_is_a_row_of_its_name_and_bars_say_their_items(config,
     figure, data = find("平滑", study, "figures", "bars").draw(results)
     ticks = [tick.get_text() for axes in figure.axes for tick in axes.get_xticklabels()]
     counts = data.groupby("row")["n"].max()
-    told = dict(re.sub(r" \((accuracy|MCC)\)", "", tick).split("\nn = ") for tick in ticks)
+    told = dict(re.sub(r" \((accuracy|MCC)\)", "", tick).split(", n = ") for tick in ticks)
     assert counts.nunique() > 1 and told == {row: f"{count:,}" for row, count in counts.items()}
 
 

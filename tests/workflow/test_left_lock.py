@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "tests")]
@@ -14,7 +15,7 @@ sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "tests")]
 import faults  # noqa: E402
 import left_lock  # noqa: E402
 
-TARGET = "results/tokenizers/text/tokenizer.json"
+TARGET = "results/models/first/r1/manifest.json"
 SNAKEMAKES = Path(".snakemake/locks/0.output.lock")
 
 
@@ -32,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 
 def started(local=True, dry=False):
     persistence = SimpleNamespace(path=".snakemake")
-    left_lock.let_go(SimpleNamespace(persistence=persistence, local_exec=local, dryrun=dry))
+    left_lock.let_go(SimpleNamespace(persistence=persistence, local_exec=local, dryrun=dry, executor_plugin=1))
 
 
 def test_what_a_killed_run_left_is_taken_away_and_the_next_holds_its_own(folder, capsys):
@@ -77,11 +78,15 @@ def test_where_there_are_no_locks_nobody_knows_who_lives(folder, monkeypatch):
 
 @pytest.mark.workflow
 def test_the_same_command_goes_on_after_a_kill(tmp_path):
+    """Of Snakemake alone, while it trains: its job ends with it, and the next run resumes."""
     folder = faults.lay_down(tmp_path / "run")
+    config = yaml.safe_load((folder / "config.yaml").read_text())
+    config["models"]["first"] |= {"steps": 3000, "checkpoints": [150, 300, 3000]}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
     killed = faults.start(folder, TARGET, output=folder / "output")
     deadline = time.monotonic() + 90
-    while not list((folder / ".snakemake/locks").glob("*.lock")):
-        assert killed.poll() is None and time.monotonic() < deadline
+    while not list((folder / "results/state/models/first").rglob("*.safetensors")):
+        assert killed.poll() is None and time.monotonic() < deadline, (folder / "output").read_text()
         time.sleep(0.02)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
@@ -89,4 +94,5 @@ def test_the_same_command_goes_on_after_a_kill(tmp_path):
     again = faults.start(folder, TARGET, output=folder / "again")
     assert again.wait() == 0, (folder / "again").read_text()
     assert "the last run here was killed; its lock on this folder is taken away" in (folder / "again").read_text()
+    assert "resuming at step" in (folder / "results/logs/models/first/r1.log").read_text()
     assert not list((folder / ".masklab/runs").glob("*")), "one that ends by itself leaves nothing"

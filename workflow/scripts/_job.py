@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 
 from masklab.errors import MaskLabError, Passing
-from masklab.inside_libc import keep_freed_memory
+from masklab.inside_libc import end_with, keep_freed_memory
 from masklab.jobs import gpus, provenance, queued, state, store
 from masklab.jobs.lacking import lacking
 from masklab.jobs.progress import configure, cry
@@ -30,6 +30,8 @@ def job(snakemake):
         os.environ[variable] = str(threads(snakemake.threads))
     gc.set_threshold(50_000)  # imports make objects that stay: looking through them for garbage takes time
     keep_freed_memory()
+    if not queued.is_own():
+        end_with()  # a Snakemake that is killed: the next one does not find its jobs at work
     underway = None
     try:
         configure(snakemake.log[0])

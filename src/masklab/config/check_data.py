@@ -146,10 +146,10 @@ def _unseen(config, name, seen, whole):
                 task, slash, part = member.partition("/")
                 if task != name or not slash or part in seen:
                     continue
-                where = f"studies.{study}.sets.{spelt(key)}: {member!r}"
+                where, there = f"studies.{study}.sets.{spelt(key)}: {member!r}", hint(part, sorted(seen))
                 if whole:
-                    raise MaskLabError(f"config: {where}: {name!r} has no {part!r}{hint(part, sorted(seen))}")
-                yield f"{where}: is in none of the first lines of its files{hint(part, sorted(seen))}"
+                    raise MaskLabError(f"config: {where}: {name!r} has no {part!r}{there}")
+                yield f"{where}: the first lines of the files of {name!r} have no {part!r}{there}"
 
 
 def _check_long(config, task, file, most: int, model: str, probe: str):

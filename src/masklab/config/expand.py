@@ -80,13 +80,13 @@ def _members(name, entries, families, section):
 def _brace_problem(name, family) -> str | None:
     """What is wrong with the braces in the name of a family; None: nothing."""
     left = VARIABLE.sub("", str(name))
-    variable = next(iter(family), "name")
-    if "{" not in left and "}" not in left:
+    opened, closed = left.count("{"), left.count("}")
+    if not opened and not closed:
         return None
-    wrong = "a { is never closed" if left.count("{") > left.count("}") else "a } is never opened"
-    if left.count("{") == left.count("}"):
-        wrong = "between { and } stands the name of a variable and nothing else"
-    return f"{wrong}; a variable of `for:` is written {{{variable}}}"
+    problem = "between { and } stands the name of a variable and nothing else"
+    if opened != closed:
+        problem = "a { is never closed" if opened > closed else "a } is never opened"
+    return f"{problem}; a variable of `for:` is written {{{next(iter(family), 'name')}}}"
 
 
 def _fill(value, variables, path):

@@ -40,12 +40,10 @@ def names(config, section: str = "") -> str:
     """Names of the entries that a section of a config declares, or every section, a line each."""
     if section and section not in SECTIONS:
         raise MaskLabError(f"{section}: no section of a config{meant(section, SECTIONS)}")
-    lines = []
-    for key in [section] if section else SECTIONS:
-        stated = config.raw.get(key) or {}  # without nulls, which we derive
-        lines += [] if section or not stated else [f"{key}:"]
-        lines += [f"{'' if section else '  '}{name}" for name in stated]
-    return "\n".join(lines)
+    declared = {key: list(config.raw.get(key) or ()) for key in SECTIONS}  # without nulls, which we derive
+    if section:
+        return "\n".join(declared[section])
+    return "\n".join("\n  ".join([f"{key}:", *listed]) for key, listed in declared.items() if listed)
 
 
 def listing(config, path: str = "") -> str:

@@ -40,7 +40,7 @@ def bars(results, chosen):
         labels = list(dict.fromkeys(label for readings in lines.values() for label in readings))
         shared = unit(results, [reading for readings in lines.values() for reading in readings.values()])
         counts = {results.items_behind(reading) for readings in lines.values() for reading in readings.values()}
-        width, names = 0.8 / len(labels), []
+        width, names, tilts = 0.8 / len(labels), [], len(lines) > 3  # second lines would lie on the names beside them
         for place, (row, readings) in enumerate(lines.items()):
             replicates = results.shared(readings.values())
             drawn.append(levels.levels(results, readings.values(), replicates))
@@ -48,7 +48,7 @@ def bars(results, chosen):
             own = unit(results, readings.values())
             name = row if own == shared else f"{row} ({own})"
             items = max(results.items_behind(reading) for reading in readings.values())
-            names.append(f"{name}\nn = {items:,}" if len(counts) > 1 else name)
+            names.append(f"{name}{', ' if tilts else chr(10)}n = {items:,}" if len(counts) > 1 else name)
             for label, reading in readings.items():
                 frame = results.summary(reading, replicates)
                 x = place + (labels.index(label) - (len(labels) - 1) / 2) * width
@@ -60,7 +60,7 @@ def bars(results, chosen):
                     )
                 about = {"panel": panel, "row": row, "label": label, "recipe": reading.recipe, "metric": own}
                 data.append(frame.assign(**about, **drawn[-1].columns()))
-        tilted = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if len(lines) > 3 else {}
+        tilted = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if tilts else {}
         axes.set_xticks(range(len(lines)), map(style.plain, names), **tilted)
         axes.set_xlim(-0.6, len(lines) - 0.4)
         axes.set_ylabel(style.plain(shared))

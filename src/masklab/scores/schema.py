@@ -34,6 +34,7 @@ COLUMNS = {
 GATHERED = {"study": "str"} | COLUMNS
 NOT_APPLICABLE = {"train_size": 0, "at": float("nan"), "layer": -1, "seed": 0}
 SHARES = ("accuracy", "accuracy_full_width", "f1", "exact", "majority", "majority_f1")
+SHARES += ("outside", "outside_beside", "mean_share")  # of the squared norm of hidden states
 LIMITS = dict.fromkeys(SHARES, (0, 1)) | dict.fromkeys(("mcc", "pearson", "spearman"), (-1, 1))
 
 # Two rows may differ in `value` only if they are two measurements of the same thing, which is an error.

@@ -90,8 +90,6 @@ def _by_layer(axes, results, reading, look, shared, nulls=True, **about):
     frames = []
     for kind, (own, its) in drawn.items():
         frame = results.summary(own, shared)
-        if own.metric == "outside":  # a share
-            frame[["low", "high"]] = frame[["low", "high"]].clip(0, 1)
         band(axes, frame, its)
         frames.append(frame.assign(**about, recipe=own.recipe, null=kind).rename(columns={"x": "layer"}))
     axes.set_xlabel("Layer")
