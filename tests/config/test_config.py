@@ -25,7 +25,7 @@ def test_families_expand():
     config = load(DEFAULT)
     assert list(config.models)[:3] == ["strict-phase1", "strict-small-phase1", "strict-kd"]
     assert sum(name.startswith("strict") for name in config.models) == 2 + 5 + 3
-    assert config.models["strict-small-mlsm+mlm"].init == "strict-small-phase1@800"
+    assert config.models["strict-small-mlsm+mlm"].init == "strict-small-phase1@1500"
 
 
 def test_a_whole_placeholder_keeps_its_type():

@@ -111,10 +111,10 @@ def test_a_pattern_that_matches_nothing_beside_names_that_do(tmp_path, monkeypat
 
 def test_replicates_that_studies_of_other_files_say_themselves(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    note = "my.yaml:1: replicates: 1 does not count for mlsm, implicit-bias, which say 3 in the study"
-    studies = "studies: {dh: {replicates: 1}, mae: {replicates: 2}, mae-law: {replicates: 3}}\n"
+    note = "my.yaml:1: replicates: 1 does not count for mlsm, mae, which say 5 in the study"
+    studies = "studies: {dh: {replicates: 1}, implicit-bias: {replicates: 2}, mae-law: {replicates: 5}}\n"
     assert notes_of(f"replicates: 1\n{studies}", tmp_path) == [f"{note} (studies.mlsm.replicates)"]
-    assert notes_of(f"replicates: 3\n{studies}", tmp_path) == [] == notes_of(studies, tmp_path)
+    assert notes_of(f"replicates: 5\n{studies}", tmp_path) == [] == notes_of(studies, tmp_path)
 
 
 def test_files_that_are_not_there_and_pieces_that_no_corpus_has(tmp_path, monkeypatch, capsys):

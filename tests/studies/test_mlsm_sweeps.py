@@ -11,13 +11,13 @@ from masklab.scores.facts import recipe_facts
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mlsm.md").read_text()
 BLOCKS = {name: text for name, text in re.findall(r"```yaml\n# (\w+)\.yaml\n(.*?)```", PAGE, re.S)}
-STARTS = [f"strict-phase1@{step}" for step in (200, 400, 800)]
+STARTS = [f"strict-phase1@{step}" for step in (500, 1000, 1500)]
 VARIED = {
     "lambda": {"dictionary.penalty": [0.02, 0.05, 0.1, 0.2]},
     "atoms": {"dictionary.atoms": [32, 128, 512]},
     "layer": {"dictionary.layer": [0, 1, 2]},
     "weights": {"objective.mlsm.weight": [0.1, 0.5, 1, 2, 10]},
-    "start": {"init": STARTS, "teacher": STARTS, "steps": [1000, 800, 400]},
+    "start": {"init": STARTS, "teacher": STARTS, "steps": [1400, 900, 400]},
 }
 NAMES = ("dictionary", "dictionary.model", "objective", "checkpoints")  # differ as a name does, or with what is varied
 

@@ -47,10 +47,10 @@ def test_only_what_changed_stops():
                         "dictionaries": {"strict": {"model": "strict-phase1@7"}}})  # fmt: skip
     paths = Paths(load(edited), Paths(load(RAW)))
     assert paths.settings("pretrain", recipe="strict-phase1", replicate="1") == {
-        "changed": "model.steps: 800 when submitted, 7 now"
+        "changed": "model.steps: 1500 when submitted, 7 now"
     }
     assert paths.settings("pretrain", recipe="strict-mlm", replicate="1")["changed"].startswith(
-        "model.init: 'strict-phase1@800' when submitted"
+        "model.init: 'strict-phase1@1500' when submitted"
     )
     assert "changed" not in paths.settings("pretrain", recipe="dh-single-with", replicate="1")
     assert "changed" not in paths.settings("corpus", corpus="strict")

@@ -57,7 +57,7 @@ def split_reference(reference: str, where: str) -> tuple[str, int]:
     """`"model@step"` -> (model, step)."""
     match = re.fullmatch(r"(.+)@(\d+)", reference)
     if not match:
-        raise MaskLabError(f"config: {where}: {reference!r} must be written model@step, e.g. strict-phase1@800")
+        raise MaskLabError(f"config: {where}: {reference!r} must be written model@step, e.g. strict-phase1@1500")
     return match[1], int(match[2])
 
 

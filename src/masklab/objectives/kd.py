@@ -1,7 +1,6 @@
 """Knowledge distillation (Berend 2023, section 2.2)."""
 
-from torch.nn import functional as F
-
+from masklab.objectives.divergence import token_divergence
 from masklab.objectives.term import Term
 
 
@@ -12,8 +11,5 @@ class Kd(Term):
     """
 
     def loss(self, batch, output, teacher):
-        temperature = self.settings.temperature
-        given = teacher.logits(batch).float()[:, : output.logits.shape[1]]
-        target = F.log_softmax(given / temperature, -1)
-        student = F.log_softmax(output.logits.float() / temperature, -1)
-        return F.kl_div(student, target, reduction="none", log_target=True).sum(-1)
+        given = teacher.logits(batch)[:, : output.logits.shape[1]]
+        return token_divergence(given, output.logits, self.settings.temperature)

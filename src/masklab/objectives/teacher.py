@@ -16,9 +16,10 @@ class Teacher:
     model: the phase-1 `MaskedLM`, or None when only stored codes are read.
     dictionary: [d, k] tensor for on-the-fly codes; `store`: a `CodeStore` for stored ones.
     low: whether its logits are computed in bf16, as a GPU does in a run in bf16; codes are of fp32 states.
+    beside: the `training.teachers.Teachers` among which it is, where runs are trained as one stacked model.
     """
 
-    low = False
+    low, beside = False, None
 
     def __init__(self, model=None, dictionary=None, layer=None, penalty=None, solver="exact", store=None):
         self.model = None if model is None else model.eval().requires_grad_(False)
@@ -39,6 +40,9 @@ class Teacher:
     @torch.no_grad()
     def logits(self, batch):
         """Vocabulary logits at the masked positions, [N, V]."""
+        found = None if self.beside is None else self.beside.logits(batch)
+        if found is not None:
+            return found
         device = batch.original.device.type
         with torch.autocast(device, torch.bfloat16) if self.low else contextlib.nullcontext():
             return self.model(batch.original, batch.lengths, at=batch.at).logits

@@ -22,6 +22,7 @@ from masklab.training.learner import Learner
 from masklab.training.numbers import Numbers
 from masklab.training.run import Run
 from masklab.training.side_by_side import by_hand
+from masklab.training.teachers import Teachers
 
 CACHE = 2**19  # numbers in the hidden states of one pass: with more of them than a cache holds, it is slower
 
@@ -79,6 +80,7 @@ class Stack:
         for row, learner in enumerate(self.learners):
             learner.flat = Row(self.parameters, row, learner.model)
         self.models, self.scratch = {}, None
+        self.teachers = Teachers.of([learner.teacher for learner in self.learners], self.parameters.low is not None)
 
     def keep(self, copies: list[int]) -> None:
         """Go on with these alone."""
@@ -141,6 +143,8 @@ class Stack:
         seeds = [seed_at(*learner.run.address, "dropout", step, number) for learner in learners]
         with torch.no_grad():
             logits, latent = model.forward(batches, seeds)
+        if self.teachers is not None:
+            self.teachers.expect(copies, batches)
         losses = _general if learners[0].terms.plain is None else _plain
         sums, for_logits, for_latent = losses(learners, batches, divisors, logits, latent)
         with torch.no_grad():

@@ -19,21 +19,26 @@ class StackedParameters:
     the table of copy s is row s n / width + r of `values.view(-1, width)`.
     """
 
-    def __init__(self, start: dict[str, torch.Tensor], copies: int, table: str):
+    def __init__(self, start: dict[str, torch.Tensor], copies: int, table: str, trained: bool = True):
         start = {table: start[table]} | start
+        self.trained = trained
         self.shapes = {name: tensor.shape for name, tensor in start.items()}
         self.width = start[table].shape[-1]
         flat = torch.cat([tensor.detach().flatten() for tensor in start.values()])
         flat = torch.nn.functional.pad(flat, (0, -len(flat) % math.lcm(self.width, LANES)))
         self._lay_out(flat.expand(copies, -1).contiguous())
-        self.mean, self.square = torch.zeros_like(self.values), torch.zeros_like(self.values)
+        state = self.values if trained else self.values[:, :0]
+        self.mean, self.square = torch.zeros_like(state), torch.zeros_like(state)
         self.updates = torch.zeros((), device=flat.device)
         self.low, self.current = None, True
 
     @classmethod
-    def of(cls, models, table: str) -> "StackedParameters":
-        """The parameters of `models` of one architecture, which are views of a row each from now on, gradients too."""
-        stacked = cls(dict(models[0].named_parameters()), len(models), table)
+    def of(cls, models, table: str, trained: bool = True) -> "StackedParameters":
+        """The parameters of `models` of one architecture, which are views of a row each from now on, gradients too.
+
+        trained: False for models that are only asked: what is there of gradients takes no memory and holds no numbers.
+        """
+        stacked = cls(dict(models[0].named_parameters()), len(models), table, trained)
         for row, model in enumerate(models):
             for name, parameter in model.named_parameters():
                 stacked[name][row] = parameter.detach()
@@ -44,7 +49,9 @@ class StackedParameters:
         """Have the parameters of each of `models`, and their gradients, be views of a row each."""
         for row, model in enumerate(models):
             for name, parameter in model.named_parameters():
-                parameter.data, parameter.grad = self[name][row], self.gradient_of(name)[row]
+                parameter.data = self[name][row]
+                if self.trained:
+                    parameter.grad = self.gradient_of(name)[row]
                 if self.low is not None:
                     parameter.low = self._low_views[name][row]
 
@@ -84,7 +91,8 @@ class StackedParameters:
         return made
 
     def _lay_out(self, values):
-        self.values, self.gradient = values, torch.zeros_like(values)
+        self.values = values
+        self.gradient = torch.zeros_like(values, device=None if self.trained else "meta")
         self._look()
 
     def _look(self):
