@@ -19,13 +19,13 @@ from masklab.scores.results import Results
 from masklab.scores.view import View
 from masklab.studies import find, items
 
-RAW = plain(layered())
+RAW = overlay(plain(layered()), {"extends": [], "studies": {"mlsm": {"replicates": 3}}})
 
 
 @pytest.fixture(scope="module")
 def config():
     raw = overlay(copy.deepcopy(RAW), {"extends": []})
-    study = raw["studies"]["mlsm"] | {"replicates": 3, "figures": ["bars", "curves"], "tables": ["comparison"], "claims": []}
+    study = raw["studies"]["mlsm"] | {"figures": ["bars", "curves"], "tables": ["comparison"], "claims": []}
     return load(raw | {"studies": {"平滑": study}})
 
 
@@ -119,7 +119,7 @@ def test_a_set_of_one_task_is_a_row_of_its_name_and_bars_say_their_items(config,
 def lacking(**changes):
     """What is said of a study that has nothing to compare."""
     raw = overlay(copy.deepcopy(RAW), {"extends": []})
-    study = raw["studies"]["mlsm"] | {"replicates": 3, "figures": [], "tables": [], "claims": [], "headline": [], "nulls": []} | changes
+    study = raw["studies"]["mlsm"] | {"figures": [], "tables": [], "claims": [], "headline": [], "nulls": []} | changes
     raw["probes"]["far"] = {"kind": "loss"}
     config = load(raw | {"studies": {"平滑": study}})
     with pytest.raises(MaskLabError) as caught:
@@ -144,7 +144,7 @@ def test_nothing_to_compare_is_said_with_what_to_do():
 def test_sets_may_name_paradigms():
     """A job gets the part of the study that it shows, with these sets."""
     raw = overlay(copy.deepcopy(RAW), {"extends": []})
-    study = raw["studies"]["mlsm"] | {"replicates": 3, "figures": [], "tables": ["comparison"], "claims": [], "headline": []}
+    study = raw["studies"]["mlsm"] | {"figures": [], "tables": ["comparison"], "claims": [], "headline": []}
     sets = {"one": ["blimp/binding"], "two": ["blimp/binding", "blimp/ellipsis", "sentiment"]}
     config = load(raw | {"studies": {"平滑": study | {"sets": sets}}})
     item, results = find("平滑", config.studies["平滑"], "tables", "comparison"), synthetic.results(config, "平滑")

@@ -343,6 +343,7 @@ def times(x, weight, y, counts, turned: bool, bias=None, more: bool = False) -> 
     size = x.element_size()
     if size == 2 and (depth % 2 or (turned and weight.stride(1) % 2)):
         raise ValueError("bf16 numbers are multiplied in pairs: depth, and rows of a turned factor, have to be even")
+    of_x, of_weight, of_y, large = x.stride(), weight.stride(), y.stride(), y.element_size()
     panels = -(-columns // COLUMNS)
     held = min(size * depth, 4 * DEPTH) * rows  # bytes of x that a panel is multiplied with
     parts = max(-(-held // HELD), -(-ENOUGH // (copies * panels)))
@@ -350,9 +351,9 @@ def times(x, weight, y, counts, turned: bool, bias=None, more: bool = False) -> 
     tiles = copies * -(-rows // block) * panels
     launch(
         TIMES[x.dtype], tiles, rows, counts.data_ptr(), depth, columns,
-        x.data_ptr(), size * x.stride(0), size * x.stride(1),
-        weight.data_ptr(), size * weight.stride(0), size * weight.stride(1), int(turned),
-        y.data_ptr(), y.element_size() * y.stride(0), y.element_size() * y.stride(1), int(y.element_size() == 2),
+        x.data_ptr(), size * of_x[0], size * of_x[1],
+        weight.data_ptr(), size * of_weight[0], size * of_weight[1], int(turned),
+        y.data_ptr(), large * of_y[0], large * of_y[1], int(large == 2),
         0 if bias is None else bias.data_ptr(), 0 if bias is None else 4 * bias.stride(0), block, int(more),
     )  # fmt: skip
 
@@ -373,13 +374,13 @@ def gradient(g, x, into, counts, bias=None, more: bool = False) -> None:
     """Write g' [M, N] x [N, K] of every copy to `into` [S, M, K] (more: add it), and write the sums of g over its
     rows to bias [S, M] or None, fp32; g [S, N, M], x [S, N, K]."""
     copies, depth, columns = into.shape
-    size = x.element_size()
-    block, wide = _parts(copies, depth, columns, size == 2 or size * x.stride(1) % FAR == 0)
+    size, of_g, of_x, of_into = x.element_size(), g.stride(), x.stride(), into.stride()
+    block, wide = _parts(copies, depth, columns, size == 2 or size * of_x[1] % FAR == 0)
     tiles = copies * -(-depth // block) * -(-columns // wide)
     launch(
         GRADIENT[x.dtype], tiles, counts.data_ptr(), depth, columns,
-        g.data_ptr(), size * g.stride(0), size * g.stride(1), x.data_ptr(), size * x.stride(0), size * x.stride(1),
-        into.data_ptr(), 4 * into.stride(0), 4 * into.stride(1), block,
+        g.data_ptr(), size * of_g[0], size * of_g[1], x.data_ptr(), size * of_x[0], size * of_x[1],
+        into.data_ptr(), 4 * of_into[0], 4 * of_into[1], block,
         0 if bias is None else bias.data_ptr(), 0 if bias is None else 4 * bias.stride(0), wide, int(more),
     )  # fmt: skip
 

@@ -23,6 +23,8 @@ class Attention:
         self.weight_gradient = parameters.gradient_of(f"{name}.in_proj.weight").unflatten(1, (self.heads, -1))
         self.read = parameters.read(f"{name}.in_proj.weight").unflatten(1, (self.heads, -1))
         self.bias, self.bias_gradient = (part.unflatten(1, (self.heads, -1)) for part in self._biases(parameters, name))
+        self.whole = self.read.flatten(1, 2), self.bias.flatten(1, 2)
+        self.whole_gradient = self.weight_gradient.flatten(1, 2), self.bias_gradient.flatten(1, 2)
 
     def _biases(self, parameters, name):
         """The projection's bias and where its gradient goes, [S, 3 H]."""
@@ -58,17 +60,19 @@ class Attention:
 
     def _part_of(self, part):
         """Rows `part` of every head's weights and biases, [S, c, H] and [S, c]."""
+        if part == slice(None):
+            return self.whole
         return self.read[:, :, part].flatten(1, 2), self.bias[:, :, part].flatten(1, 2)
 
     def _part_backward(self, g, part, x, rows=None, into=None):
         """Gradient of x, added to `into` where that is given, from that of its product with the rows `part`, [S, N, c];
         writes those of the rows."""
+        if part == slice(None):
+            affine_gradients(g, x, *self.whole_gradient, rows)
+            return input_gradient(g, self.whole[0], rows, into)
         weight = self.read[:, :, part].flatten(1, 2)
-        whole = part == slice(None)
-        weight_gradient = self.weight_gradient.flatten(1, 2) if whole else torch.empty(weight.shape)
-        bias_gradient = self.bias_gradient.flatten(1, 2) if whole else torch.empty(weight.shape[:2])
+        weight_gradient, bias_gradient = torch.empty(weight.shape), torch.empty(weight.shape[:2])
         affine_gradients(g, x, weight_gradient, bias_gradient, rows)
-        if not whole:
-            self.weight_gradient[:, :, part] = weight_gradient.unflatten(1, (self.heads, -1))
-            self.bias_gradient[:, :, part] = bias_gradient.unflatten(1, (self.heads, -1))
+        self.weight_gradient[:, :, part] = weight_gradient.unflatten(1, (self.heads, -1))
+        self.bias_gradient[:, :, part] = bias_gradient.unflatten(1, (self.heads, -1))
         return input_gradient(g, weight, rows, into)

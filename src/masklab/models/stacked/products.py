@@ -84,7 +84,12 @@ def compiled(x) -> bool:
 def _factors(*factors):
     """Factors as they are multiplied, each of whose rows lies in one piece."""
     kind = DTYPE if _inside_low else factors[0].dtype
-    return [each.to(kind).contiguous() if each.stride(-1) != 1 else each.to(kind) for each in factors]
+    return [each if each.dtype == kind and each.stride(-1) == 1 else _factor(each, kind) for each in factors]
+
+
+def _factor(x, kind):
+    x = x.to(kind)
+    return x if x.stride(-1) == 1 else x.contiguous()
 
 
 def _runs(rows, x):
