@@ -334,6 +334,7 @@ def test_curves_of_a_panel_are_over_the_replicates_that_all_of_them_have(name, c
 
 def test_the_paper_is_supported_by_scores_of_its_shape(config, results):
     found = claims(config, results)
+    found = found[~found.index.str.startswith("rank-matched")]  # at no checkpoint has MLM the loss of MAE-LM
     assert found.index.is_unique and found["headline"].sum() == 3 and (found["replicates"] == 3).all()
     costs = ["faster-seconds", "faster-flops"]  # .55 of the cost is more than half of it
     assert (found["verdict"][costs] == "contradicted").all()

@@ -376,6 +376,30 @@ def test_nothing_is_most_pronounced_early_that_is_not_there(config):
     assert found.loc["sooner-small-blimp", "why"].startswith("what it presupposes was not shown to be above 0: (lowest")
 
 
+def test_a_difference_of_gaps_asks_for_a_learned_task_in_each(config):
+    """What is learned of the larger corpus does not vouch for what is not of the smaller one."""
+
+    def unlearned(cell):
+        small = cell["facts"]["corpus.sentences"] <= 3000
+        tuned = cell["kind"] == "finetune" and cell["metric"] == "accuracy"
+        return 0.5 if small and tuned else world(cell)
+
+    found = claims(config, synthetic.results(config, "mlsm", unlearned, noise=0.0005))
+    gaps = found.loc[["glue-small-more", "boost-limited-glue", "glue-small-advantage"]]
+    assert set(gaps["verdict"]) == {"untested"} and gaps["why"].str.startswith("no recipe does better than its").all()
+    assert gaps["why"].str.contains("in strict-small").all()
+    assert found.loc["glue-advantage", "verdict"] == "supported"
+
+
+def test_without_a_collapse_nothing_is_part_of_it(config):
+    def collapsed(cell):
+        lost = 0.0 if cell["null"] or not cell["facts"]["phase"] else objective_of(cell["facts"]) == MLSM
+        return 0.75 if lost and cell["kind"] == "minimal_pairs" else world(cell)
+
+    why = claims(config, synthetic.results(config, "mlsm", collapsed, noise=0)).loc["pollution", "why"]
+    assert why.startswith("what it presupposes was not shown to be above 0: MLM - MLSM")
+
+
 def test_of_two_checkpoints_most_early_is_earlier(config, exact):
     two = {"checkpoints": [80, 400]}
     fewer = config_of({"models": {name: two for name in ("strict-small-mlm", "strict-small-mlsm+mlm")}})

@@ -214,7 +214,8 @@ def _language_gain(results, recipe) -> float | None:
 
 
 def unlearned_tasks(claim: Claim, results: Results) -> str | None:
-    """On each set of tasks that the effect reads, one recipe does better than every null of the study.
+    """On each set of tasks that the effect reads, one recipe does better than every null of the study; where it
+    compares differences within panels, one recipe of each panel.
 
     By the study's `gain` at least; on the splits that the effect reads, or on those of the claim's `learned_on`; on its
     `learned_tasks` if it has any. By any gain where no tasks are read, but a probe of a user's kind. A sentence about
@@ -234,7 +235,7 @@ def _unlearned(claim: Claim, results: Results, one: bool) -> str | None:
     for reading in claim.to_learn(results.view):
         on = reading.tasks or (reading.probe, reading.named)
         groups.setdefault((on, reading.splits, reading.metric), []).append(reading)
-    for group in groups.values():
+    for group in [part for whole in groups.values() for part in _by_panel(whole, results.view)]:
         least = results.view.gain if group[0].tasks else 0.0
         if claim.learned_on:
             group = [*group, *(replace(reading, splits=claim.learned_on) for reading in group)]
@@ -255,6 +256,14 @@ def _unlearned(claim: Claim, results: Results, one: bool) -> str | None:
             by, side = f" by {least:g}" if least else "", "below" if reading.less_is_better(results.view) else "above"
             return f"no recipe does better than its nulls{by} (best: {label}, {measured}: {_said(gain)} {side} {null})"
     return None
+
+
+def _by_panel(group, view) -> list[list[Reading]]:
+    """Readings panel by panel, where what is compared are differences within panels: of two recipes or more of each."""
+    panels = [[each for each in group if each.recipe in members.values()] for members in view.panels.values()]
+    panels = [own for own in panels if len({each.recipe for each in own}) > 1]
+    apart = len(group) == sum(map(len, panels)) == len({each for own in panels for each in own})
+    return panels if apart else [group]
 
 
 def _gains(reading, results) -> list[tuple[str, Estimate]]:
