@@ -3,19 +3,17 @@
 N rows, V vocabulary; everything is fp32
 """
 
-import numba
 import numpy as np
 import torch
 
-from masklab.kernels.kernel import FAST, TILES, kernel, launch, next_tile, real, whole
-from masklab.kernels.scalars import exp, single
+from masklab.kernels.kernel import TILES, kernel, launch, next_tile, real, whole
+from masklab.kernels.scalars import exp
+from masklab.kernels.token_loss import top_of
 from masklab.kernels.vectors import (
     LANES,
     add,
     add_product,
     filled,
-    larger,
-    largest,
     load,
     multiply,
     number,
@@ -27,20 +25,7 @@ from masklab.kernels.vectors import (
 from masklab.kernels.vectors import exp as exps
 
 TILE = 8  # rows
-compiled = numba.njit(error_model="numpy", fastmath=FAST, nogil=True)
 ZERO = np.float32(0)
-
-
-@compiled
-def _top(own, width):
-    """The largest of a row's logits."""
-    even, most = width - width % LANES, filled(single(-3e38))
-    for c in range(0, even, LANES):
-        most = larger(most, load(own, c))
-    top = largest(most)
-    for c in range(even, width):
-        top = max(top, number(own, c))
-    return top
 
 
 @kernel
@@ -54,7 +39,7 @@ def forward(p):
             break
         for r in range(tile * TILE, min(rows, (tile + 1) * TILE)):
             given, own = whole(p, 4) + 4 * r * width, whole(p, 5) + 4 * r * width
-            given_top, own_top = _top(given, width), _top(own, width)
+            given_top, own_top = top_of(given, width, False), top_of(own, width, False)
             given_sums = own_sums = differences = filled(ZERO)
             for c in range(0, even, LANES):
                 theirs, ours = subtract(load(given, c), given_top), subtract(load(own, c), own_top)

@@ -35,7 +35,7 @@ WHOLE = np.float32(0)
 
 
 @compiled
-def _top(own, width, low):
+def top_of(own, width, low):
     """The largest of a row's logits."""
     even, most = width - width % LANES, filled(single(-3e38))
     for c in range(0, even, LANES):
@@ -58,7 +58,7 @@ def _forward(p, low):
             break
         for r in range(tile * TILE, min(rows, (tile + 1) * TILE)):
             own = whole(p, 4) + r * step
-            top = _top(own, width, low)
+            top = top_of(own, width, low)
             sums = filled(single(0))
             for c in range(0, even, LANES):
                 sums = add(sums, exps(subtract(load_low(own, c) if low else load(own, c), top)))
@@ -149,7 +149,7 @@ def _both(p, low):
                     else:
                         put(own, c, WHOLE)
                 continue
-            top = _top(own, width, low)
+            top = top_of(own, width, low)
             sums = filled(WHOLE)
             for c in range(0, even, LANES):
                 value = exps(subtract(load_low(own, c) if low else load(own, c), top))
