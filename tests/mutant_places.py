@@ -193,6 +193,19 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "return power_of_least(count, several) > POWER": "no power is .8 to the last digit",
         "return float(np.clip((inside + outside + between) @ _WEIGHTS / 2, 0, 2))": "a probability, above 1 by rounding at most",
     },
+    "objectives/divergence.py": {
+        **dict.fromkeys(
+            (
+                "ours = logits.device.type != given.device.type == 'cpu' and logits.dtype == given.dtype == torch.float32",
+                "ours = logits.device.type == given.device.type == 'cpu' and logits.dtype != given.dtype == torch.float32",
+            ),
+            "the same numbers by way of torch",
+        ),
+        "apart = F.softmax(logits / ctx.temperature, +1) - F.softmax(given / ctx.temperature, -1)": LAST,
+        "apart = F.softmax(logits / ctx.temperature, -1) - F.softmax(given / ctx.temperature, +1)": LAST,
+        "target, student = (F.log_softmax(each / temperature, +1) for each in (given, logits))": LAST,
+        "return F.kl_div(student, target, reduction='none', log_target=True).sum(+1)": LAST,
+    },
     "objectives/mlsm.py": {"return kl_to_sparse(indices, values, F.log_softmax(output.latent.float(), +1))": LAST},
     "scores/results.py": {
         "shape = (len(replicates), len(x), c.max() + 1, s.max() + 2)": "a seed that nothing has is left out of the mean",

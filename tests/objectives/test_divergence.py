@@ -64,6 +64,12 @@ def test_gradients_of_gradients_are_torchs():
     torch.testing.assert_close(*found, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("dtype", "computed"), [(torch.bfloat16, torch.float32), (torch.float64, torch.float64)])
-def test_it_is_computed_in_fp32_at_least(dtype, computed):
-    assert token_divergence(torch.randn(5, 11).to(dtype), torch.randn(5, 11).to(dtype), 1.0).dtype == computed
+@pytest.mark.parametrize(
+    "dtype, computed, tolerance", [(torch.bfloat16, torch.float32, 2e-6), (torch.float64, torch.float64, 1e-13)]
+)
+def test_it_is_computed_in_fp32_at_least(dtype, computed, tolerance):
+    torch.manual_seed(1)
+    given, logits = torch.randn(5, 11).to(dtype), torch.randn(5, 11).to(dtype)
+    found = token_divergence(given, logits, 2.5)
+    assert found.dtype == computed
+    torch.testing.assert_close(found.double(), exact(given, logits, 2.5), atol=tolerance, rtol=tolerance)
