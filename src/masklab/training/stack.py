@@ -14,7 +14,7 @@ import torch
 from masklab.kernels.processor import faster_compiled
 from masklab.models.encoder import Output
 from masklab.models.stacked import WORD
-from masklab.models.stacked.parameters import StackedParameters
+from masklab.models.stacked.parameters import StackedParameters, neighbours
 from masklab.optim.flat import rate_at
 from masklab.rng import seed_at
 from masklab.training.distributed import Ranks
@@ -149,14 +149,14 @@ class Stack:
         sums, for_logits, for_latent = losses(learners, batches, divisors, logits, latent)
         with torch.no_grad():
             model.backward(for_logits, for_latent)
-            if not _neighbours(copies):
+            if not neighbours(copies):
                 for copy, gradient in zip(copies, model.parameters.gradient, strict=True):
                     self.parameters.gradient[copy] = gradient
         return sums
 
     def _model(self, copies):
         """The model of some copies: on the memory of the stack, or with a copy of their weights."""
-        beside = _neighbours(copies)
+        beside = neighbours(copies)
         key = (copies[0] if beside else None, len(copies))
         if key not in self.models:
             start = copies[0] if beside else 0
@@ -256,7 +256,3 @@ def _evenly(copies: list[int], numbers: int) -> list[list[int]]:
     passes = -(-len(copies) // max(1, CACHE // numbers))
     ends = [len(copies) * n // passes for n in range(passes + 1)]
     return [copies[start:end] for start, end in itertools.pairwise(ends)]
-
-
-def _neighbours(copies) -> bool:
-    return copies == list(range(copies[0], copies[0] + len(copies)))

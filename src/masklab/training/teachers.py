@@ -6,7 +6,7 @@ import torch
 
 from masklab.models.encoder import MaskedLM
 from masklab.models.stacked import WORD, supports_masked
-from masklab.models.stacked.parameters import StackedParameters
+from masklab.models.stacked.parameters import StackedParameters, neighbours
 
 
 class Teachers:
@@ -54,19 +54,13 @@ class Teachers:
     def _forward(self):
         from masklab.models.stacked.masked import StackedMaskedLM  # numba takes half a second
 
-        first, last = self._copies[0], self._copies[-1]
-        beside = self._copies == list(range(first, last + 1))
-        found, asked = [], [replace(batch, ids=batch.original) for batch in self._batches]
-        for copies, given in [(slice(first, last + 1), asked)] if beside else self._each(asked):
-            model = StackedMaskedLM(
-                self._part(copies.start, copies.stop), self.config
-            )  # what it remembers goes with it
-            logits, _ = model.forward(given)
+        asked, found = list(zip(self._copies, self._batches, strict=True)), []
+        for together in [asked] if neighbours(self._copies) else [[each] for each in asked]:
+            given = [replace(batch, ids=batch.original) for _, batch in together]
+            parameters = self._part(together[0][0], together[-1][0] + 1)
+            logits, _ = StackedMaskedLM(parameters, self.config).forward(given)  # what it remembers goes with it
             found += [own[: len(batch.at)] for own, batch in zip(logits, given, strict=True)]
         return found
-
-    def _each(self, asked):
-        return [(slice(copy, copy + 1), [batch]) for copy, batch in zip(self._copies, asked, strict=True)]
 
     def _part(self, start: int, stop: int):
         if (start, stop) not in self._parts:

@@ -11,6 +11,11 @@ from masklab.optim.low import DTYPE
 LANES = 32  # numbers in a step of torch's vectorised loops: so rows of every copy are cut into them alike
 
 
+def neighbours(copies: list[int]) -> bool:
+    """Whether copies lie one after the other, as `StackedParameters.part` takes them."""
+    return copies == list(range(copies[0], copies[0] + len(copies)))
+
+
 class StackedParameters:
     """S copies of named parameters as rows of one matrix.
 
