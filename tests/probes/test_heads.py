@@ -51,7 +51,7 @@ def test_equals_torch_one_classifier_at_a_time(shared):
             torch.nn.functional.cross_entropy(out, torch.from_numpy(labels[rows])).backward()
             optimiser.step()
         assert torch.allclose(heads.weight[s], layer.weight, atol=1e-5)
-        assert torch.allclose(heads.bias[s, 0], layer.bias, atol=1e-5)
+        assert torch.allclose(heads.bias[s, :, 0], layer.bias, atol=1e-5)
 
 
 @pytest.mark.parametrize(("spread", "tolerance"), [(0.3, 0.0), (1.5, 0.02)])

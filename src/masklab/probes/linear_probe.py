@@ -11,6 +11,7 @@ Seed s draws projection, head, batches and, by `examples: drawn`, the rows that 
 seed, probe, task, s): equal for recipes of one width. All seeds of a size are trained side by side.
 """
 
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,12 @@ def _source(context):
         return LookupSource(law, pooling), law.symbols + FIRST, context.probe.max_length
     model = load_checkpoint(context.checkpoint, context.device)
     return EncoderSource(model, pooling), model.vocab_size, min(context.probe.max_length, model.config.max_positions)
+
+
+@lru_cache(1 << 12)
+def _order(size, *address):
+    """In which order an epoch reads `size` rows; one checkpoint after the other asks for the same."""
+    return generator(*address).permutation(size)
 
 
 class _Task:
@@ -145,7 +152,7 @@ class _Task:
             features[0].shape[2], classes, [self._torch(seed, "head") for seed in probe.seeds], context.device
         )
         addresses = [self._address(seed, "order") for seed in probe.seeds]
-        orders = [lambda epoch, at=at: generator(*at, epoch).permutation(size) for at in addresses]
+        orders = [lambda epoch, at=at: _order(size, *at, epoch) for at in addresses]
 
         def validate(heads):
             return [(predicted == valid.labels).mean() for predicted in heads.predictions(features[1])]
