@@ -216,12 +216,12 @@ def cost_axis(axes, costs, name: str) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 10 ** max(power, 0):g}"))
 
 
-def size_axis(axes, parameters, room: float = 0.22) -> None:
-    """A log axis of parameter counts; ticks at the models drawn that lie `room` of its span apart."""
+def size_axis(axes, parameters, room: float = 0.22, marked: float | None = None) -> None:
+    """A log axis of parameter counts; ticks at the models drawn that lie `room` of its span apart, first at `marked`."""
     values = np.unique(np.asarray(parameters, float))
     axes.set_xscale("log")
     axes.set_xlabel(f"Parameters{LOG}")
-    span, kept = _apart(values, room)
+    span, kept = _apart(values, room, marked)
     axes.set_xticks(kept, [count(value) for value in kept])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlim(values[0] / math.exp(0.06 * span), values[-1] * math.exp(0.06 * span))
@@ -240,13 +240,13 @@ def step_axis(axes, steps, log: bool = False, name: str = "Updates") -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}"))
 
 
-def _apart(values, room):
-    """(span of the logarithms, values that lie `room` of it apart), the largest always."""
+def _apart(values, room, marked=None):
+    """(span of the logarithms, values that lie `room` of it apart), the largest always, `marked` before the others."""
     span, kept = math.log(values[-1] / values[0]) or 1.0, [values[-1]]
-    for value in values[-2::-1]:
-        if math.log(kept[-1] / value) > room * span:
+    for value in ([] if marked is None else [marked]) + list(values[-2::-1]):
+        if all(abs(math.log(other / value)) > room * span for other in kept):
             kept.append(value)
-    return span, kept[::-1]
+    return span, sorted(kept)
 
 
 def examples_axis(axes, sizes) -> None:

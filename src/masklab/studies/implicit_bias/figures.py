@@ -206,10 +206,11 @@ def _against_size(results, chosen, place, loss):
             bars(axes, frame["parameters"], frame, **look)
             apart = frame[~frame["equal"]]
             hollow(axes, apart["parameters"], apart["value"], look)
-            size_axis(axes, frame["parameters"])
-            ticks(axes.yaxis)
             equal = frame.loc[frame["equal"], "parameters"]
-            if 1 < len(equal) < len(frame):  # a loss that one recipe alone has need not be the least possible
+            saturated = 1 < len(equal) < len(frame)  # a loss that one recipe alone has need not be the least possible
+            size_axis(axes, frame["parameters"], marked=equal.min() if saturated else None)
+            ticks(axes.yaxis)
+            if saturated:
                 axes.axvline(equal.min(), linestyle=SATURATED, label="_saturated", zorder=1, **THIN)
                 handles |= [key("loss saturates", linestyle=SATURATED, **THIN)]
         drawn.append(highest_levels(frame))
