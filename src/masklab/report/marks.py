@@ -217,7 +217,7 @@ def cost_axis(axes, costs, name: str) -> None:
 
 
 def size_axis(axes, parameters, room: float = 0.22, marked: float | None = None) -> None:
-    """A log axis of parameter counts; ticks at the models drawn that lie `room` of its span apart, first at `marked`."""
+    """A log axis of parameter counts; ticks at models drawn that lie `room` of its span apart, first at `marked`."""
     values = np.unique(np.asarray(parameters, float))
     axes.set_xscale("log")
     axes.set_xlabel(f"Parameters{LOG}")
