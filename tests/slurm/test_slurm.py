@@ -21,7 +21,7 @@ from masklab.cli import main
 from masklab.jobs.provenance import made_from
 
 pytestmark = [pytest.mark.workflow, pytest.mark.timeout(1800)]  # the first one installs and starts a Slurm
-LONG = {"steps": 16000, "checkpoints": [6000, 16000], "save_minutes": 0.02, "log_every": 1000}
+LONG = {"steps": 32000, "checkpoints": [6000, 32000], "save_minutes": 0.02, "log_every": 1000}
 
 
 def submitted(folder) -> dict[str, list[dict]]:

@@ -19,7 +19,8 @@ TINY = {
     "models": {"ib-pcfg-s": FEW | {"checkpoints": [2, 4, 6]},
                "ib-pcfg-adversarial": FEW | {"checkpoints": [6], "encoder": "ib-s", "replicates": 2}},
     "tasks": {"ib-pcfg-{task}": {"for": {"task": ["a", "b"]}, "train": 60, "valid": 10, "test": 40}},
-    "probes": {"ib-loss": {"sequences": 20}, "ib-pcfg": {"tasks": ["ib-pcfg-a", "ib-pcfg-b"], "epochs": 2}},
+    "probes": {"ib-loss": {"sequences": 20},
+               "ib-pcfg": {"tasks": ["ib-pcfg-a", "ib-pcfg-b"], "epochs": 2, "seeds": [1], "sizes": [40]}},
 }  # fmt: skip
 
 
