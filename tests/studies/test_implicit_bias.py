@@ -34,18 +34,15 @@ from masklab.studies.implicit_bias.traces import regression
 
 # the default run as this world knows it, whatever its sizes, lengths, seeds and margins are just now
 COURSE = {"steps": 500, "checkpoints": [60, 150, 300, 500]}
-ENDS, SHORT, SGD = (
-    {"steps": 500, "checkpoints": [500]},
-    {"steps": 300, "checkpoints": [60, 150, 300]},
-    [100, 200, 400, 600],
-)
+ENDS = {"steps": 500, "checkpoints": [500]}
+SHORT = {"steps": 300, "checkpoints": [60, 150, 300]}
+SGD = {"steps": 600, "checkpoints": [100, 200, 400, 600]}
 FIXED = {
     "encoders": {"ib-lstm-s": {"hidden": 16}, "ib-lstm-m": {"hidden": 32}, "ib-lstm-l": {"hidden": 64}},
     "models": {f"ib-pcfg-{size}": COURSE for size in ("xs", "s", "m", "l")}
     | {f"ib-pcfg-{way}": ENDS for way in ("s-15", "l-15", "adversarial")}
     | {f"ib-hmm-{size}": SHORT for size in ("s", "m", "l")}
-    | {"ib-pcfg-sgd": {"steps": 600, "checkpoints": SGD, "init": "ib-pcfg-l@500"}}
-    | {"ib-hmm-sgd": {"steps": 600, "checkpoints": SGD, "init": "ib-hmm-m@300"}},
+    | {"ib-pcfg-sgd": SGD | {"init": "ib-pcfg-l@500"}, "ib-hmm-sgd": SGD | {"init": "ib-hmm-m@300"}},
     "probes": {
         **{f"ib-{kind}": {"seeds": [1], "examples": "first", "sizes": None} for kind in ("pcfg", "hmm")},
         "ib-slices": {"steps": [150, 500]},
