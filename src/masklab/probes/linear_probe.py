@@ -33,6 +33,7 @@ from masklab.tasks.encoding import encode_split
 from masklab.tokenizers import load_tokenizer
 
 SPLITS = ("train", "valid", "test")
+FEW = 2000  # rows whose orders are kept: 64 MiB of them at most
 
 
 def measure(context) -> list[dict]:
@@ -68,10 +69,12 @@ def _source(context):
     return EncoderSource(model, pooling), model.vocab_size, min(context.probe.max_length, model.config.max_positions)
 
 
-@lru_cache(1 << 12)
 def _order(size, *address):
-    """In which order an epoch reads `size` rows; one checkpoint after the other asks for the same."""
+    """In which order an epoch reads `size` rows."""
     return generator(*address).permutation(size)
+
+
+_kept_order = lru_cache(1 << 12)(_order)  # one checkpoint after the other asks for the same
 
 
 class _Task:
@@ -152,7 +155,8 @@ class _Task:
             features[0].shape[2], classes, [self._torch(seed, "head") for seed in probe.seeds], context.device
         )
         addresses = [self._address(seed, "order") for seed in probe.seeds]
-        orders = [lambda epoch, at=at: _order(size, *at, epoch) for at in addresses]
+        order = _kept_order if size <= FEW else _order
+        orders = [lambda epoch, at=at: order(size, *at, epoch) for at in addresses]
 
         def validate(heads):
             return [(predicted == valid.labels).mean() for predicted in heads.predictions(features[1])]
