@@ -42,7 +42,7 @@ from masklab.probes import Context, run
 from masklab.probes.goals import Classification
 from masklab.probes.recipe import Course
 from masklab.probes.single import OneByOne
-from masklab.probes.stacked import Together, stack_size
+from masklab.probes.stacked import Start, Together, stack_size
 from masklab.probes.task_tokens import restricted
 from masklab.subwords import train
 from masklab.tasks import build, write_task
@@ -157,16 +157,14 @@ def compare_paths(checkpoint, task, probe, size):
     """Our own three ways, in turns: one at a time with the head by autograd, all by hand, and in one stack."""
     tokenizer = load_tokenizer(checkpoint)
     splits = [encode_split(task / f"{name}.parquet", tokenizer, 64) for name in ("train", "valid", "test")]
-    model, splits = restricted(load_checkpoint(checkpoint), splits)
+    (model,), splits = restricted([load_checkpoint(checkpoint)], splits)
     courses = [Course(probe, 1, "many", "t", size, seed, splits[0].lengths[:size]) for seed in probe.seeds]
-    single, together = (
-        OneByOne(copy.deepcopy(model), Classification(2), probe),
-        Together(model, Classification(2), probe),
-    )
+    single, together = OneByOne(copy.deepcopy(model), Classification(2), probe), Together(probe)
+    start = Start(model, Classification(2), *splits)
     ways = {
         "the head by autograd": lambda: single.finetune(courses, *splits),
-        "by hand": lambda: [together.finetune([course], *splits) for course in courses],
-        "stacked": lambda: together.finetune(courses, *splits),
+        "by hand": lambda: [together.finetune([course], [start]) for course in courses],
+        "stacked": lambda: together.finetune(courses, [start] * len(courses)),
     }
     seconds = {name: [] for name in ways}
     for _ in range(3):

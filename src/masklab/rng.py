@@ -36,3 +36,13 @@ def torch_generator(seed: int, *address: str | int, device="cpu"):
     import torch
 
     return torch.Generator(device=device).manual_seed(seed_at(seed, *address))
+
+
+def seed_default(seed: int, device) -> None:
+    """Seed torch's own generator of a kind of device, from which dropout is drawn."""
+    import torch
+
+    if torch.device(device).type == "cpu":  # torch.manual_seed writes down a stack trace for every kind of GPU
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from masklab.kernels.token_loss import loss_and_gradient_
+from masklab.kernels.token_loss import log_sums, loss_and_gradient_
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -25,3 +25,10 @@ def test_loss_and_gradient(copies, rows, width, dtype):
     last = 2**-8 if dtype == torch.bfloat16 else 0
     torch.testing.assert_close(found.double(), gradient, atol=1e-6, rtol=last)
     assert not found[:, 1::3].any()
+
+
+@pytest.mark.parametrize("rows, width", [(1, 1), (20, 7), (33, 1000), (0, 5)])
+def test_log_sums(rows, width):
+    """To 1e-6 of them."""
+    logits = 5 * torch.randn(rows, width, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(log_sums(logits).double(), logits.double().logsumexp(-1), atol=1e-6, rtol=1e-6)

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from masklab.config.schema import Encoder
+from masklab.errors import MaskLabError
 from masklab.models.encoder import MaskedLM
+from masklab.models.stacked import encoding_by_hand
 from masklab.models.stacked.by_hand import ByHand
 
 FORMS = {
@@ -55,13 +57,59 @@ def test_states_and_gradients_are_autograds(form, dropout, at, times):
             torch.testing.assert_close(gradients[name], gradient, atol=bound, rtol=0, msg=name)
 
 
-def test_an_evaluation_is_the_models_own():
-    model = made("absolute", 0.2)
-    ids = torch.randint(5, 50, (6, 17))
-    model.eval()
-    wanted = model.encode(ids, LENGTHS)
-    model.by_hand = ByHand(model)
-    assert torch.equal(model.encode(ids, LENGTHS), wanted)
+@pytest.mark.parametrize("at", PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize("form", FORMS)
+def test_states_that_no_gradient_is_wanted_of(form, at, monkeypatch):
+    """Those of the model without dropout, within 1e-5; scores of tokens are made of them."""
+    model, ids = made(form, 0.2).eval(), torch.randint(5, 50, (6, 17), generator=torch.Generator().manual_seed(2))
+    real = True if at is not None else (torch.arange(17) < LENGTHS[:, None])[..., None]
+    with torch.no_grad():
+        wanted, scores = model.encode(ids, LENGTHS, at=at), model(ids, LENGTHS, at=at).logits
+    assert encoding_by_hand(model) is model and model.by_hand is not None
+    asked, ask = [], ByHand.ask
+    monkeypatch.setattr(ByHand, "ask", lambda *given: asked.append(1) or ask(*given))
+    for context in (torch.no_grad, torch.inference_mode):
+        with context():
+            found = model.encode(ids, LENGTHS, at=at)
+            torch.testing.assert_close(found * real, wanted * real, atol=1e-5, rtol=0)
+            if at is not None:
+                torch.testing.assert_close(model(ids, LENGTHS, at=at).logits, scores, atol=1e-5, rtol=0)
+    assert len(asked) == (2 if at is None else 4)
+    with torch.no_grad():  # it reads weights as they are now
+        model.blocks[0].ffn_in.weight.mul_(0.5)
+        other = model.encode(ids, LENGTHS, at=at)
+        assert not torch.allclose(other * real, found * real, atol=1e-3)
+        model.by_hand = None
+        torch.testing.assert_close(other * real, model.encode(ids, LENGTHS, at=at) * real, atol=1e-5, rtol=0)
+
+
+def test_in_bf16_they_are_those_of_fp32_but_for_rounding():
+    model, ids = made("absolute", 0.0).eval(), torch.randint(5, 50, (6, 17))
+    encoding_by_hand(model)
+    with torch.no_grad():
+        wanted = model.encode(ids, LENGTHS, at=PLACES["some"])
+        with torch.autocast("cpu", torch.bfloat16):
+            found = model.encode(ids, LENGTHS, at=PLACES["some"])
+    assert 0 < float((found.float() - wanted).abs().max()) < 0.1
+
+
+def test_what_by_hand_does_not_know_the_model_computes_itself(monkeypatch):
+    """Other layers, places where tokens stand, a gradient without dropout, no token at all."""
+    model, ids = encoding_by_hand(made("absolute", 0.2)).eval(), torch.randint(5, 50, (6, 17))
+    monkeypatch.setattr(ByHand, "ask", None)
+    with torch.no_grad():
+        model.encode(ids, LENGTHS, layer=1)
+        model.encode(ids, LENGTHS, positions=torch.arange(17).expand(6, -1))
+        assert model(ids, LENGTHS, at=PLACES["some"], hidden=1).hidden.shape == (5, 48)
+        assert model.encode(ids, LENGTHS, at=torch.zeros(0, dtype=torch.int64)).shape == (0, 48)
+    assert model.encode(ids, LENGTHS).requires_grad
+
+
+def test_some_models_are_left_as_they_are():
+    sizes = {"layers": 1, "hidden": 16, "heads": 2, "max_positions": 8}
+    lstm = MaskedLM(Encoder(kind="lstm", positions="none", norm="pre", **sizes), 50)
+    assert encoding_by_hand(lstm).by_hand is None
+    assert encoding_by_hand(MaskedLM(Encoder(**sizes), 50).to("meta")).by_hand is None
 
 
 def test_a_copy_of_the_model_encodes_by_itself():
@@ -76,6 +124,8 @@ def test_rows_longer_than_the_positions_are_an_error(form):
     model.by_hand = ByHand(model)
     with pytest.raises(IndexError, match="rows have 31 tokens, positions end at 30"):
         model.encode(torch.full((2, 31), 7), torch.tensor([31, 4]))
+    with torch.no_grad(), pytest.raises(MaskLabError, match="sequence of 31 tokens: max_positions is 30"):
+        model.eval().encode(torch.full((2, 31), 7), torch.tensor([31, 4]))
 
 
 def test_no_place_at_all():

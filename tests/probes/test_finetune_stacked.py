@@ -9,12 +9,12 @@ from checked_run import run
 from masklab.config.schema import FinetuneProbe
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.stacked import products as stacked_products
-from masklab.probes import Context
+from masklab.probes import Context, run_all
 from masklab.probes.finetune import settled
 from masklab.probes.goals import Classification
 from masklab.probes.recipe import Course, EarlyStopping
 from masklab.probes.single import OneByOne
-from masklab.probes.stacked import STACK, Together, stack_size
+from masklab.probes.stacked import STACK, Start, Together, stack_size
 from masklab.probes.task_tokens import restricted
 from masklab.tasks.encoding import Split
 from masklab.tokenizers import PAD
@@ -40,6 +40,12 @@ def courses(size=150, seeds=(1, 2, 3), **changes):
     values = {"lr": 2e-3, "batch_size": 16, "epochs": 6, "evaluate_every": 7, "patience": 2, "warmup": 0.2}
     probe = FinetuneProbe(kind="finetune", tasks=["t"], **(values | changes))
     return [Course(probe, 1, "p", "t", size, seed, TRAIN.lengths[:size]) for seed in seeds]
+
+
+def side_by_side(pretrained, listed):
+    """The outcomes of courses that all begin with one model, in one stack."""
+    start = Start(pretrained, Classification(2), TRAIN, VALID, TEST)
+    return Together(listed[0].probe).finetune(listed, [start] * len(listed))
 
 
 @pytest.fixture
@@ -80,7 +86,7 @@ def test_runs_side_by_side_are_the_runs_alone(make_checkpoint, evaluations, posi
     alone = OneByOne(copy.deepcopy(pretrained), Classification(2), probe).finetune(listed, TRAIN, VALID, TEST)
     wanted = sorted(evaluations)
     evaluations.clear()
-    together = Together(pretrained, Classification(2), probe).finetune(listed, TRAIN, VALID, TEST)
+    together = side_by_side(pretrained, listed)
     assert sorted(evaluations) == pytest.approx(wanted, abs=0.02)
     assert len(set(wanted)) > 6 and max(wanted) > 0.65  # they learn, and differ
     assert len(wanted) < 4 * 6 and not all(single.capped for single in alone)  # and some leave early
@@ -96,7 +102,7 @@ def test_a_restricted_vocabulary_changes_nothing(make_checkpoint, evaluations):
     whole = OneByOne(copy.deepcopy(pretrained), Classification(2), listed[0].probe).finetune(listed, TRAIN, VALID, TEST)
     wanted = list(evaluations)
     evaluations.clear()
-    model, splits = restricted(pretrained, [TRAIN, VALID, TEST])
+    (model,), splits = restricted([pretrained], [TRAIN, VALID, TEST])
     assert len(model.embeddings.word) == 37 < len(pretrained.embeddings.word)
     for given, found in zip((TRAIN, VALID, TEST), splits, strict=True):
         assert torch.equal(model.embeddings.word[found.ids], pretrained.embeddings.word[given.ids])
@@ -104,6 +110,71 @@ def test_a_restricted_vocabulary_changes_nothing(make_checkpoint, evaluations):
     assert evaluations == pytest.approx(wanted) and len(set(wanted)) > 4
     for a, b in zip(whole, few, strict=True):
         assert (a.predictions == b.predictions).all() and a.best_step == b.best_step
+
+
+@pytest.mark.parametrize("positions", ["absolute", "disentangled"])
+def test_courses_of_other_checkpoints_and_tasks_are_those_alone_too(make_checkpoint, evaluations, positions):
+    """From two checkpoints, on two tasks of one size whose rows differ in length: those that stop early leave the
+    others, whichever they are."""
+    models = [load_checkpoint(make_checkpoint(positions, seed=seed)) for seed in (1, 2)]
+    short = dataclasses.replace(TRAIN, ids=TRAIN.ids[:, :9], lengths=TRAIN.lengths.clip(max=9))
+    splits = [(TRAIN, VALID, TEST), (short, TEST, split(50, 4))]
+    listed = courses(seeds=(1, 2), max_steps=30, evaluate_every=5, patience=1, weight_decay=0.01)
+    starts = [Start(model, Classification(2), *parts) for parts in splits for model in models for _ in listed]
+    places = [replace_lengths(course, start.train) for start, course in zip(starts, listed * 4, strict=True)]
+    probe = listed[0].probe
+    alone = [Together(probe).finetune([course], [start])[0] for course, start in zip(places, starts, strict=True)]
+    wanted = sorted(evaluations)
+    evaluations.clear()
+    together = Together(probe).finetune(places, starts)
+    assert sorted(evaluations) == pytest.approx(wanted, abs=0.02) and len(wanted) < 8 * 6
+    assert [len(each.predictions) for each in together] == [80] * 4 + [50] * 4
+    assert len({each.predictions.tobytes() for each in alone}) > 4  # they differ
+    for found, single in zip(together, alone, strict=True):
+        assert (found.best_step, found.capped) == (single.best_step, single.capped)
+        assert found.best_value == pytest.approx(single.best_value, abs=0.02)
+        assert (found.predictions == single.predictions).mean() > 0.97
+
+
+def replace_lengths(course, train):
+    return dataclasses.replace(course, lengths=train.lengths[: course.size])
+
+
+def test_checkpoints_and_tasks_of_one_size_share_stacks(make_checkpoint, write_task, monkeypatch):
+    """The rows of each are those of a measurement of its own, and a task of another size is apart."""
+    rng = np.random.default_rng(0)
+    words = ["cat", "dog", "bird"]
+
+    def rows(count, wanted):
+        texts = [f"the {words[rng.integers(3)]} sees the {words[rng.integers(3)]}" for _ in range(count)]
+        return [(text, None, int(wanted in text)) for text in texts]
+
+    tasks = {"a": write_task("a", rows(64, "cat"), 2), "few": write_task("few", rows(40, "dog"), 2)}
+    tasks |= {"b": write_task("b", rows(64, "bird"), 2)}
+    probe = courses(epochs=2, lr=3e-3, seeds=(1, 2))[0].probe.model_copy(update={"seeds": [1, 2]})
+    contexts = [Context(probe=probe, checkpoint=make_checkpoint("absolute", seed=k), tasks=tasks) for k in (1, 2)]
+    (apart,) = zip(*[run_all([context]) for context in contexts], strict=True)
+    sizes, finetune = [], Together.finetune
+    monkeypatch.setattr(Together, "finetune", lambda *given: sizes.append(len(given[1])) or finetune(*given))
+    together = run_all(contexts)
+    assert sizes == [4, STACK]
+    assert [[key(row) for row in found] for found in together] == [[key(row) for row in found] for found in apart]
+    assert [row["task"] for row in together[0] if row.get("metric") == "accuracy"] == ["a"] * 2 + ["few"] * 2 + [
+        "b"
+    ] * 2
+    for found, alone in zip(together, apart, strict=True):
+        values, wanted = ([row["value"] for row in rows if "value" in row] for rows in (found, alone))
+        assert values == pytest.approx(wanted, abs=0.05)
+    assert together[0] != together[1]
+    monkeypatch.setattr("masklab.probes.finetune.WIDEST", 1)  # models too wide to be held side by side
+    sizes.clear()
+    assert len(run_all(contexts)) == 2 and sizes == [2, 4, 2, 4]
+
+
+def key(row):
+    return {name: value for name, value in row.items() if name not in ("value", "predictions")} | {
+        "targets": row["targets"].tolist() if "targets" in row else None
+    }
 
 
 def noted(monkeypatch, name, rounded):
@@ -129,13 +200,13 @@ def test_in_bf16_as_much_is_learned(make_checkpoint, positions, monkeypatch):
     for precision in ("fp32", "bf16"):
         listed = courses(precision=precision, epochs=12, patience=20)
         probe = listed[0].probe
-        alone = [Together(pretrained, Classification(2), probe).finetune([each], TRAIN, VALID, TEST) for each in listed]
+        alone = [side_by_side(pretrained, [each]) for each in listed]
         assert bool(rounded) == (precision == "bf16")
         one_by_one = OneByOne(copy.deepcopy(pretrained), Classification(2), probe)
         single = one_by_one.finetune(listed, TRAIN, VALID, TEST)
         weights[precision] = one_by_one.flat.values
         values[precision] = [np.mean([each.best_value for (each,) in alone]), np.mean([e.best_value for e in single])]
-        together = Together(pretrained, Classification(2), probe).finetune(listed, TRAIN, VALID, TEST)
+        together = side_by_side(pretrained, listed)
         assert [each.best_value for each in together] == pytest.approx([e.best_value for (e,) in alone], abs=0.02)
     assert values["bf16"] == pytest.approx(values["fp32"], abs=0.03) and min(values["fp32"]) > 0.8
     assert not torch.equal(weights["bf16"], weights["fp32"])

@@ -225,6 +225,11 @@ def cross_entropy(logits, targets):
     return losses, logs
 
 
+def log_sums(logits):
+    """The logarithms of the sums of exponentials of every row of logits [N, V], [N]."""
+    return cross_entropy(logits, torch.zeros(len(logits), dtype=torch.int64))[1]
+
+
 def cross_entropy_backward(given, logits, targets, logs):
     """Gradient of the logits, given that of the losses [N]."""
     found = torch.empty_like(logits)

@@ -61,7 +61,7 @@ class MaskedLM(nn.Module):
             raise MaskLabError(f"encoder: {problem}")
         self.config, self.vocab_size, self.latent_size = config, vocab_size, latent
         self.one_path = False  # whether the blocks see every batch in one form, as compiled ones want
-        self.by_hand = None  # a `stacked.by_hand.ByHand` that encodes in its place in training
+        self.by_hand = None  # a `stacked.by_hand.ByHand` that encodes in its place: `stacked.encoding_by_hand`
         self.embeddings = Embeddings(config, vocab_size)
         self.relative = None
         if config.positions == "disentangled":
@@ -221,6 +221,9 @@ class MaskedLM(nn.Module):
         for layer in (upto, keep):
             if layer is not None and not 0 <= layer <= self.config.layers:
                 raise MaskLabError(f"layer {layer}: the encoder has layers 0 to {self.config.layers}")
+        if keep is None and self._is_asked(upto, at, positions):
+            self._check_length(ids)
+            return None, self.by_hand.ask(ids, lengths, at)
         batch = self._batch(ids, lengths, positions)
         relative = self._relative(batch)
         queries = None if at is None or upto == 0 else plan_queries(at, batch, self.one_path)
@@ -239,10 +242,19 @@ class MaskedLM(nn.Module):
                 kept = x if keep == upto else kept.index_select(0, at)
         return kept, x
 
+    def _is_asked(self, upto: int, at, positions) -> bool:
+        """Whether `by_hand` gives states that no gradient is wanted of: it knows the last layer's alone."""
+        if self.by_hand is None or self.training or torch.is_grad_enabled():
+            return False
+        return upto == self.config.layers and positions is None and (at is None or len(at) > 0)
+
+    def _check_length(self, ids) -> None:
+        if ids.shape[1] > self.config.max_positions:
+            raise MaskLabError(f"sequence of {ids.shape[1]} tokens: max_positions is {self.config.max_positions}")
+
     def _batch(self, ids, lengths, positions=None) -> Batch:
         size, length = ids.shape
-        if length > self.config.max_positions:
-            raise MaskLabError(f"sequence of {length} tokens: max_positions is {self.config.max_positions}")
+        self._check_length(ids)
         span = length if positions is None else self.config.max_positions
         looked_at = lengths.device.type == "cpu" and not (self.one_path or torch.compiler.is_compiling())
         if looked_at and bool((lengths == length).all()):

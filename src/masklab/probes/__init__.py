@@ -8,13 +8,15 @@ that returns score rows without the keys the caller knows (recipe, replicate, st
 probe): `task`, `metric`, `value` and `n` always, the other columns of
 `masklab.scores.schema` where they apply. Where the value of a row comes from items
 answered one by one, a row with the key `predictions` is their record
-(`masklab.scores.items`; `outcomes` makes both). It reads the checkpoint folder and
+(`masklab.scores.items`; `outcomes` makes both). A module of ours may have a
+`measure_all(contexts)`, which measures several checkpoints at once. It reads the checkpoint folder and
 the task folders of the context, writes nothing outside `state_folder`, and draws
 random numbers only at addresses below (`seed`, `name`), so that its rows depend on
 the context alone.
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,6 +104,15 @@ class Context:
                 f" {' or '.join(kinds)}"
             )
         return folder, info
+
+
+def run_all(contexts: list[Context]) -> list[list[dict]]:
+    """`run` of each of several checkpoints of one replicate of a recipe, at once where the kind has a `measure_all`."""
+    kind = kinds.find("probes", contexts[0].probe.kind)
+    module = None if kind.file else sys.modules[kind.function().__module__]
+    if hasattr(module, "measure_all"):
+        return module.measure_all(contexts)
+    return [run(context) for context in contexts]
 
 
 def run(context: Context) -> list[dict]:

@@ -9,7 +9,7 @@ from masklab.config.located import shown
 from masklab.files import sha256, write_table
 from masklab.jobs import state
 from masklab.jobs.progress import Progress
-from masklab.probes import Context, run
+from masklab.probes import Context, run_all
 from masklab.scores.items import items_path, records_to_table
 from masklab.scores.schema import rows_to_table
 
@@ -44,8 +44,8 @@ def measure_checkpoints(
         device = "cuda" if torch.cuda.is_available() else "cpu"
 
     def rows():
-        for step, folder in checkpoints:
-            context = Context(
+        contexts = [
+            Context(
                 probe=probe,
                 checkpoint=Path(folder),
                 tasks=tasks,
@@ -58,7 +58,10 @@ def measure_checkpoints(
                 tokens=tokens,
                 conditionals=conditionals,
             )
-            for row in run(context):
+            for step, folder in checkpoints
+        ]
+        for (step, _), found in zip(checkpoints, run_all(contexts), strict=True):
+            for row in found:
                 yield {"recipe": recipe, "replicate": replicate, "step": step, "probe": name, **row}
 
     file = kinds.find("probes", probe.kind).file

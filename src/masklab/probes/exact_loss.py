@@ -15,6 +15,7 @@ from masklab.errors import MaskLabError
 from masklab.intervals import mean_and_error
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.lookup import is_lookup
+from masklab.models.stacked import encoding_by_hand
 from masklab.models.words import is_words, load_words
 from masklab.probes.outcomes import of_items
 from masklab.symbols import FIRST
@@ -38,7 +39,7 @@ def measure(context) -> list[dict]:
     elif is_words(context.checkpoint):
         gaps, parameters = unigram_divergences(load_words(context.checkpoint), stored, context.probe.batch_size), 0
     else:
-        model = load_checkpoint(context.checkpoint, context.device).eval()
+        model = encoding_by_hand(load_checkpoint(context.checkpoint, context.device)).eval()
         parameters = sum(parameter.numel() for parameter in model.parameters())
         gaps = divergences(model, store, stored, context.probe.batch_size, context.device, context.progress)
     rows, entropies = np.asarray(stored.rows), np.asarray(stored.entropies)

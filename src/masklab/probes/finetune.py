@@ -10,6 +10,9 @@ evaluation keeps its final model. Unlike transformers' Trainer the last step is 
 seed s draws its head, batches and dropout at (the replicate's seed, probe, task, s): equal for every recipe, so that
 recipes are compared in pairs.
 
+Checkpoints of one replicate of a recipe are measured at once (`measure_all`): small models are fine-tuned side by side
+(`stacked`), whichever of these checkpoints they begin with and whichever of the probe's tasks of one size they learn.
+
 With a `grid` every combination of its values is run with every seed, and the rows are those of the combination with
 the best median over seeds on the validation split; `chosen_lr` and the like say which. With `rank` the effective rank
 of the last layer is measured on the test split: rows of that layer, as
@@ -21,7 +24,7 @@ Words without a network are not fine-tuned: see `regression`.
 import itertools
 import logging
 import statistics
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -30,7 +33,7 @@ from masklab.errors import MaskLabError
 from masklab.files import fingerprint, sha256
 from masklab.models import products
 from masklab.models.checkpoint import load_checkpoint
-from masklab.models.stacked import supports
+from masklab.models.stacked import WIDEST, supports
 from masklab.models.words import is_words
 from masklab.probes import regression
 from masklab.probes.goals import Classification, goal_of
@@ -55,31 +58,53 @@ def measure(context) -> list[dict]:
     `answer_spans`). `split` is `test`; where the test split has a column `domain`, the metrics are measured per domain
     and `split` is the domain's name.
     """
-    if is_words(context.checkpoint):
-        return regression.measure(context)
-    pretrained = load_checkpoint(context.checkpoint, context.device)
-    context = settled(context, pretrained.config)
-    probe = context.probe
-    weights = context.identity
-    searched = [replace(context, probe=probe.model_copy(update=values)) for values in combinations(probe.grid)]
-    tasks = {name: [_Task(c, name, weights) for c in searched] for name in context.tasks}
-    total = sum(len(runs[0].sizes) for runs in tasks.values()) * len(probe.seeds) * len(searched)
-    rows, done = [], 0
-    for name, runs in tasks.items():
-        for size in runs[0].sizes:
-            outcomes = []
-            for task in runs:
-                results = []
-                for group in task.groups(size, pretrained):
-                    results += task.results(size, group, pretrained)
-                    done += len(group)
-                    context.progress(done, total, name)
-                outcomes.append(results)
-                if len(runs) > 1:
-                    task.unload()
-            rows += chosen(outcomes, combinations(probe.grid))
-        for task in runs:
-            task.unload()
+    (rows,) = measure_all([context])
+    return rows
+
+
+def measure_all(contexts) -> list[list[dict]]:
+    """`measure` of each of several checkpoints of one replicate of a recipe: of all at once where models are narrow."""
+    if is_words(contexts[0].checkpoint):
+        return [regression.measure(context) for context in contexts]
+    found = []
+    while len(found) < len(contexts):
+        found += _first_of(contexts[len(found) :])
+    return found
+
+
+def _first_of(contexts) -> list[list[dict]]:
+    """Rows of the first of these checkpoints, or of all of them."""
+    models = [load_checkpoint(contexts[0].checkpoint, contexts[0].device)]
+    if supports(models[0].config) and models[0].config.hidden <= WIDEST:
+        models += [load_checkpoint(context.checkpoint, context.device) for context in contexts[1:]]
+    context = settled(contexts[0], models[0].config)
+    contexts = [replace(each, probe=context.probe) for each in contexts[: len(models)]]
+    grid = [context.probe.model_copy(update=values) for values in combinations(context.probe.grid)]
+    tasks = [_Task(context, name) for name in context.tasks]
+    total = sum(len(task.sizes) for task in tasks) * len(context.probe.seeds) * len(grid) * len(models)
+    weights = [None if each.state_folder is None else each.identity for each in contexts]
+    work = _Work(context.progress, total)
+    for task in sorted(tasks, key=lambda task: task.sizes):  # those of one size are neighbours
+        splits, content = task.encoded(context, models[0])
+        of_task = [
+            _One(replace(each, probe=probe), number, model, identity, task, splits, size, seed)
+            for number, (each, model, identity) in enumerate(zip(contexts, models, weights, strict=True))
+            for probe in grid
+            for size in task.sizes
+            for seed in probe.seeds
+        ]
+        if task.stacks(context, models[0]):
+            for one in sorted(of_task, key=lambda one: (one.size, grid.index(one.context.probe))):
+                work.side_by_side(one)
+        else:
+            for _, ones in itertools.groupby(of_task, lambda one: (one.number, grid.index(one.context.probe))):
+                work.one_by_one([*ones], content)
+    work.stack()
+    rows = [[] for _ in models]
+    for number, task in itertools.product(range(len(models)), tasks):
+        for size in task.sizes:
+            tried = [[work.found[number, id(probe), task.name, size, seed] for seed in probe.seeds] for probe in grid]
+            rows[number] += chosen(tried, combinations(context.probe.grid))
     return rows
 
 
@@ -114,106 +139,157 @@ def chosen(outcomes: list[list[dict]], values: list[dict]) -> list[dict]:
 
 
 class _Task:
-    """The fine-tunings of one checkpoint on one task."""
+    """A task of the probe, as the checkpoints of one recipe read it."""
 
-    def __init__(self, context, name, weights):
-        self.context, self.name = context, name
+    def __init__(self, context, name):
+        self.name = name
         self.folder, self.facts = context.task(name, "labels", "ratings", "spans")
         self.goal = goal_of(self.facts, context.probe)
         self.sizes = context.training_sizes(name)
-        self.identity = None
-        if context.state_folder is not None:
-            settings = context.probe.model_dump(exclude={"tasks", "seeds", "sizes", "steps", "split", "grid"})
-            data = [sha256(self.folder / f"{split}.parquet") for split in SPLITS]
-            self.identity = [settings, data, self.facts, weights, context.seed, context.name, name]
-        self.unload()
+        self.files = [self.folder / f"{split}.parquet" for split in SPLITS]
+        self.data = None if context.state_folder is None else [sha256(file) for file in self.files]
 
-    def groups(self, size, pretrained) -> list[list[int]]:
-        """Seeds of the fine-tunings that run side by side."""
-        seeds = self.context.probe.seeds
-        if self._kept(size, seeds):
-            return [seeds]
-        self._load(pretrained)
-        return [seeds[at : at + self.together] for at in range(0, len(seeds), self.together)]
+    def stacks(self, context, model) -> bool:
+        """Whether its fine-tunings run side by side."""
+        plain = isinstance(self.goal, Classification) and context.probe.rank is None
+        return plain and context.device == "cpu" and supports(model.config)
 
-    def results(self, size, seeds, pretrained) -> list[dict]:
-        """{"rows": score rows, "value": best validation value} of each of a group's fine-tunings.
-
-        A group with a missing record is run as a whole: beside others a run may differ from itself in the last bit.
-        """
-        if found := self._kept(size, seeds):
-            return found
-        self._load(pretrained)
-        results = self._finetune(size, seeds)
-        if self.identity is not None:
-            for seed, result in zip(seeds, results, strict=True):
-                keep(result, self._record(size, seed))
-        return results
-
-    def _kept(self, size, seeds) -> list[dict] | None:
-        """The records of all these seeds, None if one is missing or broken."""
-        found = [None if self.identity is None else kept(self._record(size, seed)) for seed in seeds]
-        return None if None in found else found
-
-    def _record(self, size, seed):
-        """Where the result of one fine-tuning is kept: its name is the fingerprint of everything it depends on."""
-        return Path(self.context.state_folder) / f"{fingerprint([*self.identity, size, seed])}.json"
-
-    def _load(self, pretrained):
-        """Encode the splits and lay out the model, unless that is done."""
-        if self.trainer is not None:
-            return
-        context, probe = self.context, self.context.probe
+    def encoded(self, context, model):
+        """Its splits, and which tokens of the test split count in ranks."""
+        probe = context.probe
         has_tokenizer = (Path(context.checkpoint) / "tokenizer.json").is_file()
         tokenizer = load_tokenizer(context.checkpoint) if has_tokenizer else None
-        max_length = min(probe.max_length, pretrained.config.max_positions)
-        files = [self.folder / f"{split}.parquet" for split in SPLITS]
+        max_length = min(probe.max_length, model.config.max_positions)
         if self.facts["kind"] == "spans":
             if tokenizer is None:
                 raise MaskLabError(f"{context.checkpoint}: no tokenizer; the task {self.name!r} holds texts")
             shape = max_length, probe.stride, probe.max_question, context.device
-            splits = [encode_windows(file, tokenizer, *shape) for file in files]
+            splits = [encode_windows(file, tokenizer, *shape) for file in self.files]
         else:
-            known = context.device, pretrained.vocab_size
-            splits = [encode_split(file, tokenizer, max_length, *known) for file in files]
+            known = context.device, model.vocab_size
+            splits = [encode_split(file, tokenizer, max_length, *known) for file in self.files]
         test = splits[-1].ids.cpu().numpy()
-        content = (test >= len(SPECIALS)) | (test == UNK)
-        model, self.splits = restricted(pretrained, splits)
-        stacks = isinstance(self.goal, Classification) and probe.rank is None
-        if stacks and context.device == "cpu" and supports(model.config):
-            from masklab.probes.stacked import Together, stack_size  # numba, which they need, takes half a second
+        return splits, (test >= len(SPECIALS)) | (test == UNK)
 
-            self.trainer = Together(model, self.goal, probe)
-            self.together = stack_size(model.config, probe.batch_size, int(splits[0].lengths.max()))
-        else:
-            self.trainer = OneByOne(model, self.goal, probe, context.device, content)
-            self.together = 1
 
-    def unload(self):
-        """Let go of what was loaded."""
-        self.splits = self.trainer = self.together = None
+@dataclass(frozen=True)
+class _One:
+    """One fine-tuning. number: of the checkpoint; identity: what it is; context: its own, with one probe of a grid."""
 
-    def _finetune(self, size, seeds) -> list[dict]:
-        context, (train, valid, test) = self.context, self.splits
-        rows = train.rows(size)
-        courses = [
-            Course(context.probe, context.seed, context.name, self.name, rows, seed, train.lengths[:rows])
-            for seed in seeds
-        ]
-        outcomes = self.trainer.finetune(courses, train, valid, test)
-        return [
-            {"rows": self._rows(size, seed, outcome), "value": outcome.best_value}
-            for seed, outcome in zip(seeds, outcomes, strict=True)
-        ]
+    context: object
+    number: int
+    model: object
+    identity: str | None
+    task: _Task
+    splits: list
+    size: int
+    seed: int
 
-    def _rows(self, size, seed, outcome) -> list[dict]:
+    @property
+    def place(self):
+        return self.number, id(self.context.probe), self.task.name, self.size, self.seed
+
+    @property
+    def course(self):
+        context, train = self.context, self.splits[0]
+        rows = train.rows(self.size)
+        return Course(context.probe, context.seed, context.name, self.task.name, rows, self.seed, train.lengths[:rows])
+
+    @property
+    def record(self) -> Path | None:
+        """Where its result is kept: the name is the fingerprint of everything it depends on."""
+        context, task = self.context, self.task
+        if context.state_folder is None:
+            return None
+        settings = context.probe.model_dump(exclude={"tasks", "seeds", "sizes", "steps", "split", "grid"})
+        address = [settings, task.data, task.facts, self.identity, context.seed, context.name, task.name]
+        return Path(context.state_folder) / f"{fingerprint([*address, self.size, self.seed])}.json"
+
+    def rows(self, outcome) -> list[dict]:
+        """Its score rows and items."""
         _, valid, test = self.splits
-        shared = {"task": self.name, "train_size": size, "seed": seed}
-        of_goal = self.goal.rows((test, outcome.predictions), (valid, outcome.validation))
+        shared = {"task": self.task.name, "train_size": self.size, "seed": self.seed}
+        of_goal = self.task.goal.rows((test, outcome.predictions), (valid, outcome.validation))
         of_goal.append({"split": "test", "metric": "best_step", "value": float(outcome.best_step), "n": len(valid)})
         of_goal.append({"split": "test", "metric": "capped", "value": float(outcome.capped), "n": len(valid)})
         rows = [{**shared, **row} for row in of_goal]
         if outcome.ranks is not None:
-            last = {"split": "test", "layer": self.trainer.model.encoder.config.layers, "n": len(test)}
+            last = {"split": "test", "layer": self.model.config.layers, "n": len(test)}
             rows += [{**shared, **last, "metric": name, "value": value} for name, value in outcome.ranks.items()]
         return rows
+
+
+class _Work:
+    """Fine-tunings as they are done. found: {"rows": score rows, "value": best validation value} of each, by place."""
+
+    def __init__(self, progress, total):
+        self.progress, self.total = progress, total
+        self.found, self.waiting, self.of = {}, [], None
+
+    def side_by_side(self, one) -> None:
+        """Have it run in a stack with others that take the same updates."""
+        from masklab.probes.stacked import stack_size  # numba, which it needs, takes half a second
+
+        probe = one.context.probe
+        most = stack_size(one.model.config, probe.batch_size, int(one.splits[0].lengths.max()))
+        of = id(probe), one.size, one.task.goal.classes, most
+        if of != self.of:
+            self.stack()
+        self.of = of
+        self.waiting.append(one)
+        if len(self.waiting) == most:
+            self.stack()
+
+    def stack(self) -> None:
+        """Run those that wait, as one stack.
+
+        A stack with a missing record is run as a whole: beside others a run may differ from itself in the last bit.
+        """
+        ones, self.waiting = self.waiting, []
+        if not ones or self._kept(ones):
+            return
+        from masklab.probes.stacked import Start, Together
+
+        # of each task and of each checkpoint once, whoever asks for them
+        tasks, models = {id(one.splits): one.splits for one in ones}, {id(one.model): one.model for one in ones}
+        few, restricted_splits = restricted(models.values(), [split for splits in tasks.values() for split in splits])
+        models = dict(zip(models, few, strict=True))
+        parts = zip(*[iter(restricted_splits)] * len(SPLITS), strict=True)
+        tasks = dict(zip(tasks, parts, strict=True))
+        starts = [Start(models[id(one.model)], one.task.goal, *tasks[id(one.splits)]) for one in ones]
+        outcomes = Together(ones[0].context.probe).finetune([one.course for one in ones], starts)
+        self._done(ones, outcomes)
+
+    def one_by_one(self, ones, content) -> None:
+        """Run those of one checkpoint and one task in turn."""
+        trainer = None
+        for one in ones:
+            if self._kept([one]):
+                continue
+            if trainer is None:
+                (model,), splits = restricted([one.model], one.splits)
+                trainer = OneByOne(model, one.task.goal, one.context.probe, one.context.device, content)
+            self._done([one], trainer.finetune([one.course], *splits))
+
+    def _kept(self, ones) -> bool:
+        """Whether the records of all of them are there, and whole; then these are what was found."""
+        records = [one.record for one in ones]
+        results = [None if record is None else kept(record) for record in records]
+        if None in results:
+            return False
+        self._found(ones, results)
+        return True
+
+    def _done(self, ones, outcomes) -> None:
+        results = [
+            {"rows": one.rows(outcome), "value": outcome.best_value}
+            for one, outcome in zip(ones, outcomes, strict=True)
+        ]
+        for one, result in zip(ones, results, strict=True):
+            if one.record is not None:
+                keep(result, one.record)
+        self._found(ones, results)
+
+    def _found(self, ones, results) -> None:
+        self.found |= {one.place: result for one, result in zip(ones, results, strict=True)}
+        self.progress(len(self.found), self.total, ones[-1].task.name)

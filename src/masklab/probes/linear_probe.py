@@ -21,6 +21,7 @@ from masklab.errors import MaskLabError
 from masklab.files import fingerprint, sha256
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.lookup import is_lookup, load_lookup
+from masklab.models.stacked import encoding_by_hand
 from masklab.models.words import Words, is_words, load_words
 from masklab.probes.bags import word_tables
 from masklab.probes.goals import domains
@@ -65,7 +66,7 @@ def _source(context):
             raise MaskLabError(f"probes.{context.name}.pooling: a lookup table has no [CLS]; use concat or mean")
         law = load_lookup(context.checkpoint)
         return LookupSource(law, pooling), law.symbols + FIRST, context.probe.max_length
-    model = load_checkpoint(context.checkpoint, context.device)
+    model = encoding_by_hand(load_checkpoint(context.checkpoint, context.device))
     return EncoderSource(model, pooling), model.vocab_size, min(context.probe.max_length, model.config.max_positions)
 
 

@@ -27,6 +27,7 @@ from masklab.files import read_json
 from masklab.intervals import mean_and_error
 from masklab.masking import mask_batch
 from masklab.models.checkpoint import load_checkpoint
+from masklab.models.stacked import encoding_by_hand
 from masklab.models.words import is_words, load_words
 from masklab.probes import exact_loss
 from masklab.probes.outcomes import of_items
@@ -47,7 +48,7 @@ def measure(context) -> list[dict]:
     if getattr(law, "whole", False) and meta["splits"]["test"]["truncated"]:
         law = None
     words = load_words(context.checkpoint) if is_words(context.checkpoint) else None
-    model = None if words else load_checkpoint(context.checkpoint, context.device).eval()
+    model = None if words else encoding_by_hand(load_checkpoint(context.checkpoint, context.device)).eval()
     rows = spread(context, store, masking, "test")
     losses, floors, groups = [], [], []
     for start in range(0, len(rows), probe.batch_size):

@@ -26,6 +26,7 @@ import torch
 from masklab.errors import MaskLabError
 from masklab.files import read_table
 from masklab.models.checkpoint import load_checkpoint
+from masklab.models.stacked import encoding_by_hand
 from masklab.models.words import is_words, load_words
 from masklab.probes.outcomes import of_items
 from masklab.tasks.encoding import content_ends, content_ids
@@ -64,7 +65,7 @@ def measure(context) -> list[dict]:
         good, bad = np.split(unigram_scores(load_words(context.checkpoint), ids), 2)
         outcomes = [(good > bad) + (good == bad) / 2] * 2
     else:
-        model = load_checkpoint(context.checkpoint, context.device)
+        model = encoding_by_hand(load_checkpoint(context.checkpoint, context.device))
         scores = _scores(model, ids, sentences, context.probe.batch_tokens, context.device, context.progress)
         good, bad = np.split(scores, 2, axis=1)
         outcomes = good >= bad
@@ -187,9 +188,18 @@ def _log_probabilities(model, batch, column, row, token, device):
     logits = output.logits.float()
     row, token = torch.as_tensor(row, device=device), torch.as_tensor(token, device=device)
     chosen = logits[row, token]
-    normaliser = logits.logsumexp(-1)
+    normaliser = _log_sums(logits)
     vocabulary = (chosen - normaliser[row]).double().cpu().numpy()
     if output.latent is None:
         return vocabulary, vocabulary
     wide = torch.logaddexp(normaliser, output.latent.float().logsumexp(-1))
     return vocabulary, (chosen - wide[row]).double().cpu().numpy()
+
+
+def _log_sums(logits):
+    """The logarithms of the sums of exponentials of every row of logits [N, V], [N]."""
+    if logits.device.type != "cpu":
+        return logits.logsumexp(-1)
+    from masklab.kernels.token_loss import log_sums  # numba takes half a second
+
+    return log_sums(logits.contiguous())

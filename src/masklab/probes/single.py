@@ -3,10 +3,11 @@
 import numpy as np
 import torch
 
-from masklab.models.stacked import supports
+from masklab.models.stacked import encoding_by_hand
 from masklab.optim.flat import FlatParameters
 from masklab.probes.goals import EVALUATION_TOKENS
 from masklab.probes.recipe import EarlyStopping, Outcome
+from masklab.rng import seed_default
 from masklab.spectrum import Gram, ranks
 from masklab.tasks.encoding import fitting, sorted_batches
 
@@ -23,10 +24,7 @@ class OneByOne:
         self.flat = FlatParameters(self.model.used_parameters().values())
         self.start = self.flat.values.clone()
         self.low, self.device = getattr(probe, "precision", "fp32") == "bf16", torch.device(device)
-        if self.device.type == "cpu" and supports(pretrained.config):
-            from masklab.models.stacked.by_hand import ByHand  # numba, which it needs, takes half a second
-
-            pretrained.by_hand = ByHand(pretrained)
+        encoding_by_hand(pretrained)
 
     def finetune(self, courses, train, valid, test, watch=None):
         """The `Outcome` of each course; the last one's best weights are left in `flat`.
@@ -43,7 +41,7 @@ class OneByOne:
         capped = True
         self.model.train()
         for step, rows in enumerate(course.batches()):
-            torch.manual_seed(course.dropout_seed(step))
+            seed_default(course.dropout_seed(step), self.device)
             with self.autocast():
                 loss = self.goal.loss(self.model, *train.batch(rows))
             loss.backward()

@@ -1,4 +1,5 @@
-"""Fine-tuning several courses of one training-set size at once, each as it would run alone.
+"""Fine-tuning several courses of one training-set size at once, from one checkpoint or several, on one task or several,
+each as it would run alone.
 
 On CPUs, for the encoders of `models.stacked.supports`. Milliseconds of CPU per update of one course, batches of 32
 rows of 16 tokens (equal lengths, or sentences of 5 to 27), 2 layers, dropout 0.1, 1 thread of an AMD EPYC (Zen 5):
@@ -14,6 +15,9 @@ tokens). The hand-written gradient always gains; a stack gains where operations 
 Hence `stack_size`.
 """
 
+import itertools
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from torch.nn import functional as F
@@ -25,7 +29,7 @@ from masklab.models.stacked.products import affine, affine_gradients, input_grad
 from masklab.models.stacked.ragged import Ragged
 from masklab.probes.goals import EVALUATION_TOKENS, answers
 from masklab.probes.recipe import EarlyStopping, Outcome
-from masklab.tasks.encoding import sorted_batches
+from masklab.tasks.encoding import Split, sorted_batches
 
 STACK = 8  # courses side by side, at most
 SHORT = 2**17  # numbers in a batch of hidden states that are worth stacking
@@ -76,32 +80,47 @@ class StackedClassifier:
         return [*sites(self.config, size, length, self.first), (size, 1, self.config.hidden)]
 
 
+@dataclass(frozen=True)
+class Start:
+    """What a course begins with and what it is fine-tuned on.
+
+    Those that run side by side have models of one shape and goals of as many classes.
+    """
+
+    pretrained: object
+    goal: object
+    train: Split
+    valid: Split
+    test: Split
+
+
 class Together:
-    """Fine-tunes courses of one task side by side, each from the pre-trained weights."""
+    """Fine-tunes courses side by side, each from its `Start`."""
 
-    def __init__(self, pretrained, goal, probe):
-        self.config, self.goal, self.probe = pretrained.config, goal, probe
-        self.start = goal.model(pretrained, probe)
-        self.low = probe.precision == "bf16"
+    def __init__(self, probe):
+        self.probe, self.low = probe, probe.precision == "bf16"
 
-    def finetune(self, courses, train, valid, test):
-        """The `Outcome` of each course.
+    def finetune(self, courses, starts):
+        """The `Outcome` of each course, which has the start of its place.
 
-        The courses have one size, so they take the same number of updates and are evaluated at the same ones.
+        The courses have one size, so they take the same number of updates and are evaluated at the same ones. Those of
+        one task should be neighbours: then they are evaluated together.
         """
-        parameters = self._parameters(courses)
-        model = StackedClassifier(parameters, self.config, self.probe.pooling)
+        self.config, self.classes = starts[0].pretrained.config, starts[0].goal.classes
+        parameters = self._parameters(courses, starts)
+        model = self._model(parameters)
         best, best_step = parameters.values.clone(), [0] * len(courses)
         stopping = [EarlyStopping(self.probe.patience, self.probe.threshold) for _ in courses]
         capped = [True] * len(courses)
         running, batches = list(range(len(courses))), [course.batches() for course in courses]
         for step in range(courses[0].steps):
-            self._update(model, step, [courses[run] for run in running], [next(batches[run]) for run in running], train)
+            of_step = [(courses[run], starts[run].train, next(batches[run])) for run in running]
+            self._update(model, step, *zip(*of_step, strict=True))
             if not courses[0].is_evaluated_after(step + 1):
                 continue
-            going = []
-            for at, (run, predicted) in enumerate(zip(running, self._predictions(model, valid), strict=True)):
-                value = self.goal.value(valid, predicted, self.probe.select)
+            going, splits = [], [starts[run].valid for run in running]
+            for at, (run, predicted) in enumerate(zip(running, self._predictions(model, splits), strict=True)):
+                value = starts[run].goal.value(starts[run].valid, predicted, self.probe.select)
                 counts_patience = courses[run].counts_patience_after(step + 1)
                 improved, stop = stopping[run].update(value, counts_patience)
                 if improved:
@@ -115,33 +134,38 @@ class Together:
                 if not running:
                     break
                 parameters.keep(going)
-                model = StackedClassifier(parameters, self.config, self.probe.pooling)
-        parameters = self._parameters(courses)
+                model = self._model(parameters)
+        parameters = self._parameters(courses, starts)
         parameters.values.copy_(best)
-        predictions = self._predictions(StackedClassifier(parameters, self.config, self.probe.pooling), test)
+        predictions = self._predictions(self._model(parameters), [start.test for start in starts])
         values = [stopper.best for stopper in stopping]
         return [Outcome(*result) for result in zip(predictions, best_step, values, capped, strict=True)]
 
-    def _parameters(self, courses):
-        names = self.start.used_parameters()
-        parameters = StackedParameters(names, len(courses), table="encoder.embeddings.word")
-        for copy, course in enumerate(courses):
-            self.start.reset_head(course.head_generator())
-            for name in names:
-                if not name.startswith("encoder."):
-                    parameters[name][copy] = names[name].detach()
+    def _model(self, parameters):
+        return StackedClassifier(parameters, self.config, self.probe.pooling)
+
+    def _parameters(self, courses, starts):
+        """Those that the courses begin with, heads drawn anew."""
+        parameters = None
+        for copy, (course, start) in enumerate(zip(courses, starts, strict=True)):
+            classifier = start.goal.model(start.pretrained, self.probe)
+            classifier.reset_head(course.head_generator())
+            names = classifier.used_parameters()
+            if parameters is None:
+                parameters = StackedParameters(names, len(courses), table="encoder.embeddings.word")
+            for name, own in names.items():
+                parameters[name][copy] = own.detach()
         return parameters
 
-    def _update(self, model, step, courses, rows, train):
+    def _update(self, model, step, courses, splits, rows):
         size, counts = max(map(len, rows)), [len(chosen) for chosen in rows]
         # a copy whose batch is smaller repeats a row, which then has no weight
         table = np.stack([np.append(chosen, np.repeat(chosen[:1], size - len(chosen))) for chosen in rows])
         real = torch.arange(size) < torch.tensor(counts)[:, None]
-        ids, lengths, labels = train.batch(table.ravel())
-        ids, lengths, labels = ids.view(*table.shape, -1), lengths.view(table.shape), labels.view(table.shape)
+        ids, lengths, labels = _batch(splits, table)
         keep = None
         if self.config.dropout:
-            longest = [int(train.lengths[chosen].max()) for chosen in rows]
+            longest = [int(split.lengths[chosen].max()) for split, chosen in zip(splits, rows, strict=True)]
             shapes = [model.sites(*shape) for shape in zip(counts, longest, strict=True)]
             keep = keeps([course.dropout_seed(step) for course in courses], shapes, self.config.dropout)
         with torch.inference_mode(), low(self.low):
@@ -152,10 +176,20 @@ class Together:
             clip, decay = self.probe.clip, self.probe.weight_decay
             model.parameters.step(courses[0].rate(step), decay, clip, betas=self.probe.betas, eps=self.probe.eps)
 
+    def _predictions(self, model, splits) -> list:
+        """Of every copy, on a split of its own."""
+        found = []
+        for split, start, stop in _alike(splits):
+            whole = stop - start == len(splits)
+            part = model if whole else self._model(model.parameters.part(start, stop))
+            found += [*self._predicted(part, split)]
+        return found
+
     @torch.inference_mode()
-    def _predictions(self, model, split):
+    def _predicted(self, model, split):
+        """Of every copy on one split, [S, N]."""
         copies = len(model.parameters)
-        logits = torch.empty(copies, len(split), self.goal.classes)
+        logits = torch.empty(copies, len(split), self.classes)
         for rows in sorted_batches(split.lengths, EVALUATION_TOKENS["cpu"] // copies):
             ids, lengths, _ = split.batch(rows)
             with low(self.low):
@@ -163,3 +197,26 @@ class Together:
                     ids.expand(copies, -1, -1), lengths.expand(copies, -1)
                 )
         return answers(logits).numpy()
+
+
+def _alike(splits):
+    """(split, first, behind the last) of neighbours that have the same split."""
+    start = 0
+    for _, same in itertools.groupby(splits, id):
+        stop = start + len(list(same))
+        yield splits[start], start, stop
+        start = stop
+
+
+def _batch(splits, table):
+    """Rows `table` [S, B] of each copy's split: ids [S, B, T], lengths [S, B], labels [S, B]."""
+    parts = []
+    for split, start, stop in _alike(splits):
+        shape = stop - start, table.shape[1]
+        ids, lengths, labels = split.batch(table[start:stop].ravel())
+        parts.append((ids.view(*shape, -1), lengths.view(shape), labels.view(shape)))
+    if len(parts) == 1:
+        return parts[0]
+    longest = max(ids.shape[2] for ids, _, _ in parts)
+    parts = [(F.pad(ids, (0, longest - ids.shape[2])), *others) for ids, *others in parts]
+    return [torch.cat(part) for part in zip(*parts, strict=True)]

@@ -17,7 +17,7 @@ from masklab.objectives.batch import Batch
 from masklab.objectives.returned import maskable_by, output_of, worth_of
 from masklab.objectives.terms import Terms
 from masklab.optim import flat as optim
-from masklab.rng import generator, seed_at
+from masklab.rng import generator, seed_at, seed_default
 from masklab.tokens import TokenStore
 from masklab.training.ahead import Ahead, pays
 from masklab.training.arithmetic import settle
@@ -114,12 +114,8 @@ class Learner:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.low_precision)
 
     def _seed(self, *address) -> None:
-        """Seed torch's own generator, from which dropout is drawn."""
-        seed = seed_at(*self.run.address, *address)
-        if self.device.type == "cpu":  # torch.manual_seed writes down a stack trace for every kind of GPU, every time
-            torch.default_generator.manual_seed(seed)
-        else:
-            torch.manual_seed(seed)
+        """Seed what dropout is drawn from."""
+        seed_default(seed_at(*self.run.address, *address), self.device)
 
     def loss_of(self, batch: Batch):
         """Summed weighted loss and summed terms of one micro-batch (teacher signals included)."""

@@ -33,3 +33,15 @@ def supports_masked(config, precision: str = "fp32") -> bool:
     apart = config.decoder is not None and (config.positions == "disentangled" or config.decoder.attention != "self")
     rounds = config.norm == "post" and config.embedding_norm
     return not apart and (precision == "fp32" or rounds) and supports(config)
+
+
+def encoding_by_hand(model):
+    """The model, which from now on encodes by compiled code where there is some of it: on a CPU, if it `supports` it.
+
+    Its parameters must stay where they are.
+    """
+    if supports(model.config) and model.embeddings.word.device.type == "cpu":
+        from masklab.models.stacked.by_hand import ByHand  # numba, which it needs, takes half a second
+
+        model.by_hand = ByHand(model)
+    return model

@@ -1,4 +1,5 @@
-"""An encoder whose gradient is written by hand in a model that autograd trains, whatever reads its states.
+"""The encoder of one model by compiled code: in a model that autograd trains, whatever reads its states, with its
+gradient written by hand; in one that is only asked, without.
 
 B rows, T length, K tokens that are asked for, H width
 """
@@ -15,15 +16,18 @@ from masklab.models.stacked.ragged import Ragged
 
 
 class Views:
-    """The parameters of one model, wherever they lie, as a stack of one; gradients in tensors of its own."""
+    """The parameters of one model, wherever they lie, as a stack of one; gradients in tensors of its own.
+
+    trained: False for a model that is only asked: what is there of gradients takes no memory and holds no numbers.
+    """
 
     low = None
 
-    def __init__(self, named):
+    def __init__(self, named, trained: bool = True):
         self.shapes = {name: parameter.shape for name, parameter in named.items()}
-        self.width = self.shapes[WORD][1]
+        self.width, device = self.shapes[WORD][1], None if trained else "meta"
         self._own = {name: parameter.detach()[None] for name, parameter in named.items()}
-        self.gradients = {name: torch.zeros_like(own[0]) for name, own in self._own.items()}
+        self.gradients = {name: torch.zeros_like(own[0], device=device) for name, own in self._own.items()}
         self.values, self.gradient = self[WORD].flatten(1), self.gradient_of(WORD).flatten(1)
 
     def __getitem__(self, name: str):
@@ -46,10 +50,10 @@ class Views:
 
 
 class ByHand:
-    """`MaskedLM.encode` of a model in training on a CPU, of an architecture that `models.stacked.supports`.
+    """`MaskedLM.encode` of a model on a CPU, of an architecture that `models.stacked.supports`.
 
-    Its parameters must stay where they are. Dropout is drawn from torch's default generator, as the model draws it.
-    Gradients are for `backward()`: what `torch.autograd.grad` returns is written over by the next one.
+    Its parameters must stay where they are. In training dropout is drawn from torch's default generator, as the model
+    draws it. Gradients are for `backward()`: what `torch.autograd.grad` returns is written over by the next one.
     """
 
     def __init__(self, model):
@@ -57,6 +61,7 @@ class ByHand:
         unused = ("head.", "latent.", "decoder.")
         self.named = {name: own for name, own in model.named_parameters() if not name.startswith(unused)}
         self._free = []  # encoders whose gradient nobody is going to ask for
+        self._asked = None
 
     def __deepcopy__(self, memo):
         """None: a copy of the model, whose parameters lie elsewhere, encodes by itself."""
@@ -65,11 +70,21 @@ class ByHand:
         """Hidden states of the last layer [B T, H], or [K, H] at the flat positions `at`."""
         return _Encode.apply(self, ids, lengths, at, *self.named.values())
 
+    @torch.no_grad()
+    def ask(self, ids, lengths, at=None):
+        """The same without dropout, and without a gradient."""
+        if self._asked is None:
+            self._asked = Views(self.named, trained=False)
+        encoder = StackedEncoder(self._asked, self.config, first=False, prefix="")  # what it remembers goes with it
+        ragged, masked = self._places(ids, lengths, at)
+        with low(torch.is_autocast_enabled("cpu")):
+            states = encoder.forward(ids[None].long(), ragged, masked=masked)
+        return self._in_own_order(states, masked, at)
+
     def forward(self, ids, lengths, at):
         """(states, what `backward` is told)."""
-        size, length = ids.shape
-        ragged, p = Ragged.of(lengths[None], length), self.config.dropout
-        masked = None if at is None else Masked([at.numpy()], [length], ragged)
+        (size, length), p = ids.shape, self.config.dropout
+        ragged, masked = self._places(ids, lengths, at)
         shapes = sites(self.config, size, length, False)
         if masked is not None:
             shapes = masked_sites(self.config, size, length, masked.queries[0], len(at))
@@ -78,9 +93,15 @@ class ByHand:
         rounds = torch.is_autocast_enabled("cpu")
         with low(rounds):
             states = encoder.forward(ids[None].long(), ragged, keep, masked)
-        if masked is not None:
-            states = masked.in_own_order(states)[:, : len(at)]
-        return states[0], (encoder, masked, rounds)
+        return self._in_own_order(states, masked, at), (encoder, masked, rounds)
+
+    def _places(self, ids, lengths, at):
+        """Where the tokens lie, and where those that are asked for do."""
+        ragged = Ragged.of(lengths[None], ids.shape[1])
+        return ragged, None if at is None else Masked([at.numpy()], [ids.shape[1]], ragged)
+
+    def _in_own_order(self, states, masked, at):
+        return states[0] if masked is None else masked.in_own_order(states)[0, : len(at)]
 
     def backward(self, g, told):
         """Gradients of `named`, given that of the states."""
