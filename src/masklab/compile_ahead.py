@@ -41,9 +41,19 @@ def training() -> None:
     """Products of matrices and what lies between them: kernels are compiled when they are imported."""
     import torch
 
-    from masklab.kernels import adamw, attend, bits, distance_bias, embed, matmul, token_divergence, token_loss
+    from masklab.kernels import (
+        adamw,
+        attend,
+        bits,
+        distance_bias,
+        embed,
+        matmul,
+        recurrent,
+        token_divergence,
+        token_loss,
+    )
 
-    del adamw, attend, distance_bias, embed, matmul, token_divergence, token_loss
+    del adamw, attend, distance_bias, embed, matmul, recurrent, token_divergence, token_loss
     bits.draw_seeded(1, torch.empty(1, dtype=torch.int64))
 
 

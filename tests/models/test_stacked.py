@@ -52,13 +52,17 @@ def batch(shapes):
 @pytest.mark.parametrize("shapes", [SHAPES, SHAPES[:1], [SHAPES[0]] * 3], ids=["different", "one", "equal"])
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("p", [0.0, 0.2])
-@pytest.mark.parametrize("positions", ["absolute", "disentangled", "relative", "absolute by libraries"])
+@pytest.mark.parametrize(
+    "positions", ["absolute", "disentangled", "relative", "absolute by libraries", "lstm", "lstm by libraries"]
+)
 def test_every_copy_has_the_states_and_gradients_of_its_model_alone(positions, shapes, first, p, monkeypatch):
     if positions.endswith("by libraries"):
         monkeypatch.setattr("masklab.models.stacked.products.faster_compiled", lambda _: False)
-        positions = "absolute"
-    norm = "pre" if len(shapes) == 1 else "post"
-    config = CONFIG.model_copy(update={"dropout": p, "positions": positions, "norm": norm})
+        positions = positions.partition(" ")[0]
+    kind, norm = "transformer", "pre" if len(shapes) == 1 else "post"
+    if positions == "lstm":
+        kind, positions, norm = "lstm", "none", "pre"
+    config = CONFIG.model_copy(update={"kind": kind, "dropout": p, "positions": positions, "norm": norm})
     alone = models(config)[: len(shapes)]
     parameters, together = stacked(alone, config, first)
     ids, lengths = batch(shapes)
@@ -140,5 +144,6 @@ def test_which_encoders_are_supported():
     assert supports(CONFIG)
     for keys in ({"positions": "disentangled"}, {"positions": "none", "norm": "pre"}, {"decoder": Decoder()}):
         assert supports(CONFIG.model_copy(update=keys))
-    for keys in ({"kind": "lstm"}, {"attention_dropout": 0.2}, {"dropout": 0.995}):
+    assert supports(CONFIG.model_copy(update={"kind": "lstm", "positions": "none", "norm": "pre"}))
+    for keys in ({"kind": "words"}, {"attention_dropout": 0.2}, {"dropout": 0.995}):
         assert not supports(CONFIG.model_copy(update=keys))

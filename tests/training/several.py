@@ -28,6 +28,8 @@ FORMS = {
     "relative alone": RELATIVE | {"absolute": False},
     "none": {"positions": "none", "intermediate": 48},
     "linear head": {"head": "linear"},
+    "lstm": {"kind": "lstm", "norm": "pre"},
+    "lstm, odd widths": {"kind": "lstm", "norm": "pre", "positions": "none", "hidden": 44, "embedding_norm": False},
     "linear head, untied": {"norm": "pre", "embedding_norm": False, "tied_head": False, "head": "linear"},
     "autoencoder": RELATIVE | {"decoder": {"layers": 2}},
     "autoencoder, all of it": RELATIVE | {"decoder": {"layers": 1, "relative": True}},

@@ -19,7 +19,7 @@ LIBRARIES = (
 PACKAGE = "masklab"
 MODULES = (
     "jobs.gpus", "jobs.lacking", "jobs.progress", "jobs.stacks", "jobs.state", "jobs.store", "jobs.underway",
-    "kernels.attend", "kernels.token_loss",
+    "kernels.attend", "kernels.recurrent", "kernels.token_loss",
     "training.launch", "training.lookup_run", "training.together", "probes.checkpoints", "report.cells",
     "report.figure_files", "scores.load", "studies", "tasks.encoding",
 )  # fmt: skip

@@ -11,15 +11,16 @@ tokens.
 
 from masklab.config.schema import Encoder
 
-KNOWN = ("positions", "layers", "hidden", "heads", "intermediate", "max_positions", "dropout", "init_range", "absolute")
-KNOWN += ("relative_buckets", "relative_distance", "norm", "embedding_norm", "norm_eps", "tied_head", "head", "decoder")
+KNOWN = ("kind", "positions", "layers", "hidden", "heads", "intermediate", "max_positions", "dropout", "init_range")
+KNOWN += ("absolute", "relative_buckets", "relative_distance", "norm", "embedding_norm", "norm_eps", "tied_head")
+KNOWN += ("head", "decoder")
 WORD = "embeddings.word"  # the parameter that a stack has as its table
 WIDEST = 128  # hidden width up to which copies gain by being side by side
 
 
 def supports(config) -> bool:
     """Whether the encoder can be fine-tuned here: keys beyond `KNOWN` must have their defaults."""
-    if not isinstance(config, Encoder) or config.dropout > 0.99:
+    if not isinstance(config, Encoder) or config.kind not in ("transformer", "lstm") or config.dropout > 0.99:
         return False
     others = {name: field for name, field in Encoder.model_fields.items() if name not in KNOWN}
     return all(getattr(config, name) == field.default for name, field in others.items())

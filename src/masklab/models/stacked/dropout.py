@@ -14,12 +14,15 @@ def sites(config, size: int, length: int, first: bool) -> list[tuple]:
 
     Embeddings [B, T, H]; per block, where positions are disentangled, embeddings of distances [2 T - 1, H];
     attention weights [n, B, queries, max(T, 16)], output and feed-forward [B, queries, H], with one query in the
-    last block where only the first position is asked for (`first`).
+    last block where only the first position is asked for (`first`). Of an LSTM's block its output alone.
     """
     shapes = [(size, length, config.hidden)]
     for layer in range(config.layers):
         queries = 1 if first and layer == config.layers - 1 else length
         state = (size, queries, config.hidden)
+        if config.kind == "lstm":
+            shapes.append(state)
+            continue
         if config.positions == "disentangled":
             shapes.append((2 * length - 1, config.hidden))
         shapes += [(config.heads, size, queries, max(length, 16)), state, state]
@@ -29,6 +32,8 @@ def sites(config, size: int, length: int, first: bool) -> list[tuple]:
 def masked_sites(config, size: int, length: int, queries: int, tokens: int) -> list[tuple]:
     """The same of a model that is asked for `tokens` masked tokens, by `queries` of each row in the last block."""
     shapes = sites(config, size, length, False)
+    if config.kind == "lstm":
+        return [*shapes[:-1], (1, tokens, config.hidden)]
     return [*shapes[:-3], (config.heads, size, queries, max(length, 16)), *[(1, tokens, config.hidden)] * 2]
 
 
