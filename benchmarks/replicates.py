@@ -3,6 +3,7 @@
     python benchmarks/replicates.py                             # 5 of 2 layers x 64, as the default run's encoders are
     python benchmarks/replicates.py --layers 4 --hidden 128
     python benchmarks/replicates.py --positions disentangled --copies 3
+    python benchmarks/replicates.py --lstm --layers 1 --batch 128 --length 10
 
 Every replicate has its own weights, batches, masks and dropout. They train on sequences as long as lines of real
 English text, cut to `--length`, with 15 % of the tokens masked, dropout 0.1 and gradients clipped to norm 1; making
@@ -52,6 +53,7 @@ def main():
     parser.add_argument("--hidden", type=int, default=64, help="(default: %(default)s)")
     parser.add_argument("--heads", type=int, default=2, help="(default: %(default)s)")
     parser.add_argument("--positions", default="absolute", help="(default: %(default)s)")
+    parser.add_argument("--lstm", action="store_true", help="of LSTMs")
     parser.add_argument("--copies", type=int, default=5, help="(default: %(default)s)")
     parser.add_argument("--batch", type=int, default=32, help="sequences (default: %(default)s)")
     parser.add_argument("--length", type=int, default=40, help="longest sequence (default: %(default)s)")
@@ -64,9 +66,9 @@ def main():
     gc.set_threshold(50_000)
     gc.collect()
     gc.freeze()
-    encoder = Encoder(
-        positions=args.positions, layers=args.layers, hidden=args.hidden, heads=args.heads, max_positions=args.length
-    )
+    shape = {"layers": args.layers, "hidden": args.hidden, "heads": args.heads, "max_positions": args.length}
+    kind = {"kind": "lstm", "norm": "pre"} if args.lstm else {}
+    encoder = Encoder(positions=args.positions, **shape, **kind)
     optimiser = {"lr": 1e-3, "warmup": 0.0}
     model = Model(
         corpus="c", tokenizer="t", encoder="e", objective="o", steps=10**6, batch_size=args.batch, optimiser=optimiser
@@ -103,11 +105,11 @@ def main():
         )
     one, several = (statistics.median(values) for values in seconds.values())
     ratios = [b / a for a, b in zip(*seconds.values(), strict=True)]
+    of = f"{args.layers} x {args.hidden} ({encoder.kind}, positions {args.positions})"
     print(
-        f"{args.copies} replicates of {args.layers} x {args.hidden} ({args.positions}), batch {args.batch}, at most"
-        f" {args.length} tokens, vocabulary {args.vocab}: an update of one alone {1e3 * one / args.updates:.1f} ms, of"
-        f" all together {1e3 * several / args.updates:.1f} ms; rounds {min(ratios):.2f} to {max(ratios):.2f}; weights"
-        f" differ by {apart:.0e} at most"
+        f"{args.copies} replicates of {of}, batch {args.batch}, at most {args.length} tokens, vocabulary {args.vocab}:"
+        f" an update of one alone {1e3 * one / args.updates:.1f} ms, of all together {1e3 * several / args.updates:.1f}"
+        f" ms; rounds {min(ratios):.2f} to {max(ratios):.2f}; weights differ by {apart:.0e} at most"
     )
     print(f"all together / one after the other: {several / one / args.copies:.3f}")
     print(f"ratio: {several / one:.2f}")

@@ -121,7 +121,8 @@ def test_in_bf16_they_are_asked_in_bf16(english, tmp_path):
 
 
 def test_what_cannot_be_stacked_is_asked_alone():
-    lstm = MaskedLM(Encoder(kind="lstm", norm="pre", positions="none", layers=1, hidden=16, max_positions=32), 50)
-    for model in (None, lstm, torch.nn.Linear(2, 2)):
+    shape = {"layers": 1, "hidden": 16, "heads": 2, "max_positions": 32}
+    other = MaskedLM(Encoder(positions="absolute", attention_dropout=0.2, **shape), 50)
+    for model in (None, other, torch.nn.Linear(2, 2)):
         assert Teachers.of([Teacher(model)]) is None
     assert Teachers.of([None]) is None
