@@ -9,7 +9,9 @@ from masklab.config.schema import Encoder
 from masklab.errors import MaskLabError
 from masklab.models.encoder import MaskedLM
 from masklab.models.stacked import encoding_by_hand
-from masklab.models.stacked.by_hand import ByHand
+from masklab.models.stacked.by_hand import ByHand, Views
+from masklab.models.stacked.encoder import StackedEncoder
+from masklab.models.stacked.ragged import Ragged
 
 FORMS = {
     "absolute": {"positions": "absolute"},
@@ -86,12 +88,22 @@ def test_states_that_no_gradient_is_wanted_of(form, at, monkeypatch):
 
 def test_in_bf16_they_are_those_of_fp32_but_for_rounding():
     model, ids = made("absolute", 0.0).eval(), torch.randint(5, 50, (6, 17))
-    encoding_by_hand(model)
+    by_hand = encoding_by_hand(model).by_hand
     with torch.no_grad():
         wanted = model.encode(ids, LENGTHS, at=PLACES["some"])
         with torch.autocast("cpu", torch.bfloat16):
-            found = model.encode(ids, LENGTHS, at=PLACES["some"])
+            found = by_hand.ask(ids, LENGTHS, PLACES["some"])
     assert 0 < float((found.float() - wanted).abs().max()) < 0.1
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nothing_is_remembered_of_a_layer_that_is_only_asked(form):
+    model = made(form, 0.0).eval()
+    encoder = StackedEncoder(Views(dict(model.named_parameters()), trained=False), model.config, False, prefix="")
+    encoder.forward(torch.randint(5, 50, (1, 6, 17)), Ragged.of(LENGTHS[None], 17))
+    for block in encoder.blocks.blocks:
+        parts = [block, *(part for part in vars(block).values() if hasattr(part, "forward"))]
+        assert len(parts) >= 3 and all(part.saved is None for part in parts)
 
 
 def test_what_by_hand_does_not_know_the_model_computes_itself(monkeypatch):

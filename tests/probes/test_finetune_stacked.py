@@ -153,10 +153,10 @@ def test_checkpoints_and_tasks_of_one_size_share_stacks(make_checkpoint, write_t
     tasks |= {"b": write_task("b", rows(64, "bird"), 2)}
     probe = courses(epochs=2, lr=3e-3, seeds=(1, 2))[0].probe.model_copy(update={"seeds": [1, 2]})
     contexts = [Context(probe=probe, checkpoint=make_checkpoint("absolute", seed=k), tasks=tasks) for k in (1, 2)]
-    (apart,) = zip(*[run_all([context]) for context in contexts], strict=True)
+    (apart,) = zip(*[run_all(probe, [context]) for context in contexts], strict=True)
     sizes, finetune = [], Together.finetune
     monkeypatch.setattr(Together, "finetune", lambda *given: sizes.append(len(given[1])) or finetune(*given))
-    together = run_all(contexts)
+    together = run_all(probe, contexts)
     assert sizes == [4, STACK]
     assert [[key(row) for row in found] for found in together] == [[key(row) for row in found] for found in apart]
     assert [row["task"] for row in together[0] if row.get("metric") == "accuracy"] == ["a"] * 2 + ["few"] * 2 + [
@@ -168,7 +168,21 @@ def test_checkpoints_and_tasks_of_one_size_share_stacks(make_checkpoint, write_t
     assert together[0] != together[1]
     monkeypatch.setattr("masklab.probes.finetune.WIDEST", 1)  # models too wide to be held side by side
     sizes.clear()
-    assert len(run_all(contexts)) == 2 and sizes == [2, 4, 2, 4]
+    assert len(run_all(probe, contexts)) == 2 and sizes == [2, 4, 2, 4]
+
+
+@pytest.mark.parametrize("how", [{"grid": {"lr": [1e-3, 4e-3]}}, {"sizes": [24, 48]}, {"rank": 0.9}], ids=str)
+def test_checkpoints_together_whatever_the_probe_asks_for(make_checkpoint, write_task, how):
+    """Several combinations and sizes; ranks, for which each is fine-tuned by itself."""
+    rows = [(f"the {'cat' if i % 2 else 'dog'} sees the {'bird' if i % 3 else 'fish'}", None, i % 2) for i in range(48)]
+    tasks = {name: write_task(name, rows, 2) for name in ("a", "b")}
+    probe = courses(epochs=2, lr=3e-3)[0].probe.model_copy(update={"seeds": [1, 2]} | how)
+    contexts = [Context(probe=probe, checkpoint=make_checkpoint("absolute", seed=k), tasks=tasks) for k in (1, 2)]
+    (apart,) = zip(*[run_all(probe, [context]) for context in contexts], strict=True)
+    for found, alone in zip(run_all(probe, iter(contexts)), apart, strict=True):
+        assert [key(row) for row in found] == [key(row) for row in alone]
+        values, wanted = ([row["value"] for row in rows if "value" in row] for rows in (found, alone))
+        assert values == pytest.approx(wanted, abs=0.05)
 
 
 def key(row):

@@ -42,7 +42,7 @@ def onednn_is_exact() -> bool:
 def library() -> str:
     """Who makes fp32 products of a weight on this machine's CPU, by name: stands in the manifest of a run.
 
-    Those of an LSTM, and all under `compile: true`, are made by torch's library whatever this says.
+    Those of an LSTM in the ordinary loop, and all under `compile: true`, are made by torch's library all the same.
     """
     return "MaskLab" if faster_compiled(torch.float32) else "MKL" if torch.backends.mkl.is_available() else "BLAS"
 

@@ -106,9 +106,10 @@ class Context:
         return folder, info
 
 
-def run_all(contexts: list[Context]) -> list[list[dict]]:
-    """`run` of each of several checkpoints of one replicate of a recipe, at once where the kind has a `measure_all`."""
-    kind = kinds.find("probes", contexts[0].probe.kind)
+def run_all(probe, contexts: Iterable[Context]) -> list[list[dict]]:
+    """`run` of several checkpoints of one replicate of a recipe, in turn or, where the kind has a `measure_all`, as it
+    does it. contexts: of this probe, each taken when its turn comes."""
+    kind = kinds.find("probes", probe.kind)
     module = None if kind.file else sys.modules[kind.function().__module__]
     if hasattr(module, "measure_all"):
         return module.measure_all(contexts)

@@ -44,7 +44,7 @@ def measure_checkpoints(
         device = "cuda" if torch.cuda.is_available() else "cpu"
 
     def rows():
-        contexts = [
+        contexts = (
             Context(
                 probe=probe,
                 checkpoint=Path(folder),
@@ -59,8 +59,8 @@ def measure_checkpoints(
                 conditionals=conditionals,
             )
             for step, folder in checkpoints
-        ]
-        for (step, _), found in zip(checkpoints, run_all(contexts), strict=True):
+        )
+        for (step, _), found in zip(checkpoints, run_all(probe, contexts), strict=True):
             for row in found:
                 yield {"recipe": recipe, "replicate": replicate, "step": step, "probe": name, **row}
 

@@ -11,7 +11,9 @@ seed s draws its head, batches and dropout at (the replicate's seed, probe, task
 recipes are compared in pairs.
 
 Checkpoints of one replicate of a recipe are measured at once (`measure_all`): small models are fine-tuned side by side
-(`stacked`), whichever of these checkpoints they begin with and whichever of the probe's tasks of one size they learn.
+(`stacked`), whichever of these checkpoints they begin with and, where a probe has one size and no grid, whichever of
+its tasks with as many rows they learn. Beside another task a fine-tuning may differ from itself in the last bit: the
+norm of its gradient is a sum over the tokens of both.
 
 With a `grid` every combination of its values is run with every seed, and the rows are those of the combination with
 the best median over seeds on the validation split; `chosen_lr` and the like say which. With `rank` the effective rank
@@ -64,21 +66,20 @@ def measure(context) -> list[dict]:
 
 def measure_all(contexts) -> list[list[dict]]:
     """`measure` of each of several checkpoints of one replicate of a recipe: of all at once where models are narrow."""
-    if is_words(contexts[0].checkpoint):
-        return [regression.measure(context) for context in contexts]
-    found = []
-    while len(found) < len(contexts):
-        found += _first_of(contexts[len(found) :])
+    contexts, found = iter(contexts), []
+    for context in contexts:
+        found += [regression.measure(context)] if is_words(context.checkpoint) else _measured(context, contexts)
     return found
 
 
-def _first_of(contexts) -> list[list[dict]]:
-    """Rows of the first of these checkpoints, or of all of them."""
-    models = [load_checkpoint(contexts[0].checkpoint, contexts[0].device)]
+def _measured(first, others) -> list[list[dict]]:
+    """Rows of the first checkpoint, and of all others that are taken."""
+    contexts, models = [first], [load_checkpoint(first.checkpoint, first.device)]
     if supports(models[0].config) and models[0].config.hidden <= WIDEST:
+        contexts += others
         models += [load_checkpoint(context.checkpoint, context.device) for context in contexts[1:]]
     context = settled(contexts[0], models[0].config)
-    contexts = [replace(each, probe=context.probe) for each in contexts[: len(models)]]
+    contexts = [replace(each, probe=context.probe) for each in contexts]
     grid = [context.probe.model_copy(update=values) for values in combinations(context.probe.grid)]
     tasks = [_Task(context, name) for name in context.tasks]
     total = sum(len(task.sizes) for task in tasks) * len(context.probe.seeds) * len(grid) * len(models)

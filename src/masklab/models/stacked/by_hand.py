@@ -24,7 +24,7 @@ class Views:
     low = None
 
     def __init__(self, named, trained: bool = True):
-        self.shapes = {name: parameter.shape for name, parameter in named.items()}
+        self.trained, self.shapes = trained, {name: parameter.shape for name, parameter in named.items()}
         self.width, device = self.shapes[WORD][1], None if trained else "meta"
         self._own = {name: parameter.detach()[None] for name, parameter in named.items()}
         self.gradients = {name: torch.zeros_like(own[0], device=device) for name, own in self._own.items()}
@@ -75,7 +75,7 @@ class ByHand:
         """The same without dropout, and without a gradient."""
         if self._asked is None:
             self._asked = Views(self.named, trained=False)
-        encoder = StackedEncoder(self._asked, self.config, first=False, prefix="")  # what it remembers goes with it
+        encoder = StackedEncoder(self._asked, self.config, first=False, prefix="")
         ragged, masked = self._places(ids, lengths, at)
         with low(torch.is_autocast_enabled("cpu")):
             states = encoder.forward(ids[None].long(), ragged, masked=masked)

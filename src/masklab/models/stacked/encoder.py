@@ -104,10 +104,11 @@ class Blocks:
     def forward(self, x, ragged, keep, relative=None, masked=None):
         """x [S, P, H], fp32 -> the same or, at chosen tokens, [S, B, H] or [S, K, H]; keep: an iterator."""
         x = x if self.parameters.low is None else x.to(DTYPE)
-        for block in self.blocks[:-1]:
-            x = block.forward(x, ragged, keep, relative)
         self.chosen = First(ragged) if self.first else masked
-        x = self.blocks[-1].forward(x, ragged, keep, relative, self.chosen)
+        for block in self.blocks:
+            x = block.forward(x, ragged, keep, relative, self.chosen if block is self.blocks[-1] else None)
+            if not self.parameters.trained:
+                block.forget()
         rows = masked.own if masked else ragged.counts
         return x if self.final_norm is None else self.final_norm.forward(x, counts=rows)
 
@@ -185,6 +186,10 @@ class Block:
             return self.ffn_norm.forward(z, read, self.ffn_out[1], kept, rows)
         z.add_(self.ffn_out[1][:, None])
         return (z if kept is None else drop_(z, kept, rows)).add_(stream)
+
+    def forget(self) -> None:
+        """Let go of what a gradient would need."""
+        self.saved = self.attention.saved = self.attention_norm.saved = self.ffn_norm.saved = None
 
     def backward(self, g):
         """Gradient of x, given that of the result."""

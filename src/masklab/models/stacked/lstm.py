@@ -33,6 +33,10 @@ class LstmBlock:
         self.saved = y, before, told, ragged, chosen
         return self.output_norm.forward(hidden, residual, None, rows_of(next(keep)), rows)
 
+    def forget(self) -> None:
+        """Let go of what a gradient would need."""
+        self.saved = self.input_norm.saved = self.output_norm.saved = None
+
     def backward(self, g):
         """Gradient of x, given that of the result."""
         (y, before, told, ragged, chosen), self.saved = self.saved, None  # memory for what comes next
