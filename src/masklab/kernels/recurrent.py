@@ -41,6 +41,20 @@ def _tanh(x):
 
 
 @compiled
+def _begin(weights, width, laid, counts, first, last, room, numbers):
+    """Lay out weights [4 h, h], `high` rows for each gate, make `numbers` numbers of `room` zeros, and return how many
+    steps the longest of some rows has."""
+    high, longest = wide_of(width), 0
+    for k in range(4):
+        read(weights + 4 * k * width * width, width, False, laid + 4 * k * high * high, width, width)
+    for j in range(0, numbers, LANES):
+        store(room, j, filled(ZERO))
+    for row in range(first, last):
+        longest = max(longest, number_of(counts, row))
+    return longest
+
+
+@compiled
 def _place(start, count, t, behind):
     """Where the token of step t of a row lies."""
     return start + (count - 1 - t if behind else t)
@@ -53,7 +67,7 @@ def forward(p):
     starts, counts = whole(p, 5), whole(p, 6)
     hidden, before, cells, squashed = whole(p, 11), whole(p, 12), whole(p, 13), whole(p, 14)
     high = wide_of(width)
-    room = np.zeros(high * (8 * high + 4 * GROUP + 4 + 3 * GROUP), np.float32)
+    room = np.zeros(high * (8 * high + 7 * GROUP + 4), np.float32)
     turned_weights = room.ctypes.data  # [h, 4 high]
     laid = turned_weights + 16 * high * high  # [4 high, high]
     sums = laid + 16 * high * high  # [GROUP, 4 high]
@@ -67,17 +81,9 @@ def forward(p):
             break
         behind, copy, group = tile % 2, tile // 2 // groups, tile // 2 % groups
         gates, weights, step = whole(p, 7 + behind), whole(p, 9 + behind), whole(p, 15 + behind)
-        for k in range(4):
-            block = laid + 4 * k * high * high
-            read(weights + 4 * (copy * step + k * width * width), width, False, block, width, width)
-        turned(laid, turned_weights, 4 * high, high)
         first, last = copy * size + group * GROUP, copy * size + min(size, (group + 1) * GROUP)
-        longest = 0
-        for row in range(first, last):
-            longest = max(longest, number_of(counts, row))
-        for j in range(0, GROUP * high, LANES):
-            store(states, j, filled(ZERO))
-            store(memory, j, filled(ZERO))
+        longest = _begin(weights + 4 * copy * step, width, laid, counts, first, last, states, 2 * GROUP * high)
+        turned(laid, turned_weights, 4 * high, high)
         for t in range(longest):
             product(states, high, 1, turned_weights, 4 * high, sums, 4 * high, last - first, 4 * high, width)
             for row in range(first, last):
@@ -116,32 +122,22 @@ def backward(p):
     starts, counts = whole(p, 5), whole(p, 6)
     given, cells, squashed = whole(p, 11), whole(p, 12), whole(p, 13)
     high = wide_of(width)
-    room = np.zeros(high * (4 * high + 4 * GROUP + 4 + 2 * GROUP + 3), np.float32)
+    room = np.zeros(high * (4 * high + 6 * GROUP + 7), np.float32)
     laid = room.ctypes.data  # weights [4 high, high]
-    slopes = laid + 16 * high * high  # [GROUP, 4 high]
-    own = slopes + 16 * GROUP * high  # [4, high]
-    states = own + 16 * high  # gradients of states and cells, [GROUP, high]
+    states = laid + 16 * high * high  # gradients of states and cells, [GROUP, high]
     memory = states + 4 * GROUP * high
-    g, last_cell = memory + 4 * GROUP * high, memory + 4 * GROUP * high + 4 * high
-    top = last_cell + 4 * high
+    slopes = memory + 4 * GROUP * high  # [GROUP, 4 high]
+    own = slopes + 16 * GROUP * high  # [4, high]
+    g = own + 16 * high
+    last_cell, top = g + 4 * high, g + 8 * high
     while True:
         tile = next_tile(p)
         if tile >= whole(p, TILES):
             break
         behind, copy, group = tile % 2, tile // 2 // groups, tile // 2 % groups
         gates, weights, step = whole(p, 7 + behind), whole(p, 9 + behind), whole(p, 14 + behind)
-        for k in range(4):
-            block = laid + 4 * k * high * high
-            read(weights + 4 * (copy * step + k * width * width), width, False, block, width, width)
         first, last = copy * size + group * GROUP, copy * size + min(size, (group + 1) * GROUP)
-        longest = 0
-        for row in range(first, last):
-            longest = max(longest, number_of(counts, row))
-        for j in range(0, GROUP * high, LANES):
-            store(states, j, filled(ZERO))
-            store(memory, j, filled(ZERO))
-        for j in range(0, 4 * GROUP * high, LANES):
-            store(slopes, j, filled(ZERO))
+        longest = _begin(weights + 4 * copy * step, width, laid, counts, first, last, states, 6 * GROUP * high)
         for t in range(longest - 1, -1, -1):
             for row in range(first, last):
                 count = number_of(counts, row)

@@ -221,7 +221,7 @@ class MaskedLM(nn.Module):
         for layer in (upto, keep):
             if layer is not None and not 0 <= layer <= self.config.layers:
                 raise MaskLabError(f"layer {layer}: the encoder has layers 0 to {self.config.layers}")
-        if keep is None and self._is_asked(upto, at, positions):
+        if self._is_asked(upto, at, keep, positions):
             self._check_length(ids)
             return None, self.by_hand.ask(ids, lengths, at)
         batch = self._batch(ids, lengths, positions)
@@ -242,11 +242,12 @@ class MaskedLM(nn.Module):
                 kept = x if keep == upto else kept.index_select(0, at)
         return kept, x
 
-    def _is_asked(self, upto: int, at, positions) -> bool:
+    def _is_asked(self, upto: int, at, keep, positions) -> bool:
         """Whether `by_hand` gives states that no gradient is wanted of: it knows the last layer's alone."""
         if self.by_hand is None or self.training or torch.is_grad_enabled():
             return False
-        return upto == self.config.layers and positions is None and (at is None or len(at) > 0)
+        last = upto == self.config.layers and keep is None
+        return last and positions is None and (at is None or len(at) > 0)
 
     def _check_length(self, ids) -> None:
         if ids.shape[1] > self.config.max_positions:

@@ -8,11 +8,11 @@ that returns score rows without the keys the caller knows (recipe, replicate, st
 probe): `task`, `metric`, `value` and `n` always, the other columns of
 `masklab.scores.schema` where they apply. Where the value of a row comes from items
 answered one by one, a row with the key `predictions` is their record
-(`masklab.scores.items`; `outcomes` makes both). A module of ours may have a
-`measure_all(contexts)`, which measures several checkpoints at once. It reads the checkpoint folder and
+(`masklab.scores.items`; `outcomes` makes both). It reads the checkpoint folder and
 the task folders of the context, writes nothing outside `state_folder`, and draws
 random numbers only at addresses below (`seed`, `name`), so that its rows depend on
-the context alone.
+the context alone. Beside it a module of ours may have `measure_all(contexts)`, which
+measures several checkpoints of one replicate at once and returns the rows of each.
 """
 
 import re

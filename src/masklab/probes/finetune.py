@@ -88,23 +88,24 @@ def _measured(first, others) -> list[list[dict]]:
     for task in sorted(tasks, key=lambda task: task.sizes):  # those of one size are neighbours
         splits, content = task.encoded(context, models[0])
         of_task = [
-            _One(replace(each, probe=probe), number, model, identity, task, splits, size, seed)
+            _FineTuning(replace(each, probe=probe), number, combination, model, identity, task, splits, size, seed)
             for number, (each, model, identity) in enumerate(zip(contexts, models, weights, strict=True))
-            for probe in grid
+            for combination, probe in enumerate(grid)
             for size in task.sizes
             for seed in probe.seeds
         ]
         if task.stacks(context, models[0]):
-            for one in sorted(of_task, key=lambda one: (one.size, grid.index(one.context.probe))):
+            for one in sorted(of_task, key=lambda one: (one.size, one.combination)):
                 work.side_by_side(one)
         else:
-            for _, ones in itertools.groupby(of_task, lambda one: (one.number, grid.index(one.context.probe))):
+            for _, ones in itertools.groupby(of_task, lambda one: (one.number, one.combination)):
                 work.one_by_one([*ones], content)
     work.stack()
     rows = [[] for _ in models]
     for number, task in itertools.product(range(len(models)), tasks):
         for size in task.sizes:
-            tried = [[work.found[number, id(probe), task.name, size, seed] for seed in probe.seeds] for probe in grid]
+            places = [[(number, at, task.name, size, seed) for seed in context.probe.seeds] for at in range(len(grid))]
+            tried = [[work.found[place] for place in each] for each in places]
             rows[number] += chosen(tried, combinations(context.probe.grid))
     return rows
 
@@ -174,11 +175,13 @@ class _Task:
 
 
 @dataclass(frozen=True)
-class _One:
-    """One fine-tuning. number: of the checkpoint; identity: what it is; context: its own, with one probe of a grid."""
+class _FineTuning:
+    """One fine-tuning. number: of the checkpoint; identity: what that is; combination: number of the grid's values that
+    the probe of its own context has."""
 
     context: object
     number: int
+    combination: int
     model: object
     identity: str | None
     task: _Task
@@ -188,7 +191,7 @@ class _One:
 
     @property
     def place(self):
-        return self.number, id(self.context.probe), self.task.name, self.size, self.seed
+        return self.number, self.combination, self.task.name, self.size, self.seed
 
     @property
     def course(self):
@@ -233,7 +236,7 @@ class _Work:
 
         probe = one.context.probe
         most = stack_size(one.model.config, probe.batch_size, int(one.splits[0].lengths.max()))
-        of = id(probe), one.size, one.task.goal.classes, most
+        of = one.combination, one.size, one.task.goal.classes, most
         if of != self.of:
             self.stack()
         self.of = of

@@ -79,7 +79,7 @@ class ByHand:
         ragged, masked = self._places(ids, lengths, at)
         with low(torch.is_autocast_enabled("cpu")):
             states = encoder.forward(ids[None].long(), ragged, masked=masked)
-        return self._in_own_order(states, masked, at)
+        return _in_own_order(states, masked, at)
 
     def forward(self, ids, lengths, at):
         """(states, what `backward` is told)."""
@@ -93,15 +93,12 @@ class ByHand:
         rounds = torch.is_autocast_enabled("cpu")
         with low(rounds):
             states = encoder.forward(ids[None].long(), ragged, keep, masked)
-        return self._in_own_order(states, masked, at), (encoder, masked, rounds)
+        return _in_own_order(states, masked, at), (encoder, masked, rounds)
 
     def _places(self, ids, lengths, at):
         """Where the tokens lie, and where those that are asked for do."""
         ragged = Ragged.of(lengths[None], ids.shape[1])
         return ragged, None if at is None else Masked([at.numpy()], [ids.shape[1]], ragged)
-
-    def _in_own_order(self, states, masked, at):
-        return states[0] if masked is None else masked.in_own_order(states)[0, : len(at)]
 
     def backward(self, g, told):
         """Gradients of `named`, given that of the states."""
@@ -118,6 +115,11 @@ class ByHand:
 
     def _made(self):
         return StackedEncoder(Views(self.named), self.config, first=False, prefix="")
+
+
+def _in_own_order(states, masked, at):
+    """States of a stack of one as the model has them, where some tokens are asked for in their own order."""
+    return states[0] if masked is None else masked.in_own_order(states)[0, : len(at)]
 
 
 class _Encode(torch.autograd.Function):

@@ -95,10 +95,12 @@ class Blocks:
 
     def __init__(self, parameters, config, prefix: str, first: bool = False):
         self.parameters, self.first = parameters, first
-        kind = Block
+        made = Block
         if config.kind == "lstm":
-            from masklab.models.stacked.lstm import LstmBlock as kind  # its loops are compiled when they are imported
-        self.blocks = [kind(parameters, f"{prefix}blocks.{i}", config) for i in range(config.layers)]
+            from masklab.models.stacked.lstm import LstmBlock  # it imports `Norm` from here
+
+            made = LstmBlock
+        self.blocks = [made(parameters, f"{prefix}blocks.{i}", config) for i in range(config.layers)]
         self.final_norm = Norm(parameters, f"{prefix}final_norm", config.eps) if config.norm == "pre" else None
 
     def forward(self, x, ragged, keep, relative=None, masked=None):
