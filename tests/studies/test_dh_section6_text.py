@@ -104,13 +104,21 @@ def test_the_table_has_correlations_with_intervals_and_distances(config, results
     values = table[table["label"] == "pre-trained"].set_index("row")["value"]
     assert values[f"{WORD}: correlation"] == pytest.approx(0.02, abs=0.01)
     assert values["accuracy"] == pytest.approx(0.8, abs=0.01)
+    assert [f"untrained.{name}" for name in results.view.members] == sorted(
+        {recipe for _, recipe in item.needs(results.view)} - {*results.view.members}
+    )
 
 
 def test_the_paper_s_sentences(config, results):
     found = test_claims(claims_of(STUDY, config.studies[STUDY], results.view), results).set_index("claim")
     verdict = found["verdict"]
     assert verdict["low-word"] == verdict["low-long-phrase"] == "supported" and verdict["low-example"] == "contradicted"
-    assert verdict["remains-word"] == verdict["higher"] == "supported"
+    assert verdict["remains-word"] == verdict["remains-word-learned"] == verdict["higher"] == "supported"
+    alike = synthetic.results(
+        config, STUDY, lambda cell: measured(cell | {"null": None}) if cell["metric"] == "pearson" else measured(cell)
+    )
+    found_alike = test_claims(claims_of(STUDY, config.studies[STUDY], alike.view), alike).set_index("claim")["verdict"]
+    assert found_alike["remains-word"] == "supported" and found_alike["remains-word-learned"] != "supported"
     assert found["value"]["higher"] == pytest.approx(R[EXAMPLE] - R[WORD], abs=0.01)
     chance = synthetic.results(config, STUDY, lambda cell: 0.5 if cell["metric"] == "accuracy" else measured(cell))
     untested = test_claims(claims_of(STUDY, config.studies[STUDY], chance.view), chance)
@@ -120,7 +128,7 @@ def test_the_paper_s_sentences(config, results):
 def test_levels_are_those_that_the_probe_has(config):
     words = View.of(config_of(there=None, back=None), STUDY)
     names = {claim.name for claim in claims_of(STUDY, config.studies[STUDY], words)}
-    assert names == {"low-word", "remains-word"}
+    assert names == {"low-word", "remains-word", "remains-word-learned"}
     study = config.studies[STUDY].model_copy(update={"probes": {}})
     bare = View.of(config.model_copy(update={"studies": {STUDY: study}}), STUDY)
     with pytest.raises(MaskLabError, match="needs a `paraphrased` probe"):

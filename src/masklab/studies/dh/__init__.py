@@ -35,7 +35,7 @@ TABLES = {
     for name in ("2", "3a", "3b", "5a", "5b", "7")
 } | {
     "replaced": Item("masklab.studies.dh.section6_figures:table", section6.numbers, nulls=False),
-    "phrases": Item("masklab.studies.dh.section6_figures:table", section6_text.numbers, nulls=False),
+    "phrases": Item("masklab.studies.dh.section6_figures:table", section6_text.numbers),
     "stopping": Item("masklab.studies.dh.tables:stopping", ends, nulls=False),
 }
 

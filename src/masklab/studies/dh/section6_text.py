@@ -7,7 +7,7 @@ from masklab.claims.claim import Claim
 from masklab.claims.effects import Sum, difference
 from masklab.errors import MaskLabError
 from masklab.phrases import COURSE, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, split
-from masklab.scores.reading import Reading
+from masklab.scores.reading import Reading, nulls_of
 from masklab.scores.view import View
 from masklab.studies.dh.section6 import LOW
 
@@ -92,6 +92,11 @@ def claims(view: View) -> list[Claim]:
             allowed.append(Claim(f"low-{name}{tag}", SECTION, "phrases", f"{low} {said}", effect, "below 0", **known))
             last = reading.of(recipe, sizes="largest")
             allowed.append(Claim(f"remains-{name}{tag}", SECTION, "phrases", f"{remains} {said}", last, **known))
+            null = nulls_of(last, view).get("untrained")
+            if null is not None:  # any network answers like inputs alike
+                since = f"{remains} {said} (it is higher than that of initial weights)"
+                more = difference(last, null)
+                allowed.append(Claim(f"remains-{name}-learned{tag}", SECTION, "phrases", since, more, **known))
         if len(own) > 1:
             first, *_, last = own
             effect = difference(own[last], own[first])
