@@ -4,15 +4,12 @@ A file per such job in a folder that lives as long as that Snakemake; jobs find 
 before the job starts, so it names siblings that this very run needs and whose inputs are ready, and nothing else.
 """
 
-import atexit
 import json
 import os
-import shutil
-import tempfile
 from pathlib import Path
 
 from masklab.files import read_json, write_json
-from masklab.jobs import saved
+from masklab.jobs import saved, temporary
 
 VARIABLE = "MASKLAB_STACKS"
 STATE = "state.safetensors"  # in the state folder of a replicate, and in that of several
@@ -21,9 +18,7 @@ TOGETHER = "together"  # folder beside those of the replicates: what one of thei
 
 def begin() -> None:
     """Make the folder of this Snakemake."""
-    folder = tempfile.mkdtemp(prefix="masklab-stacks-")  # readable by its owner alone
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    os.environ[VARIABLE] = folder
+    os.environ[VARIABLE] = str(temporary.folder("stacks"))
 
 
 def run() -> str:

@@ -30,7 +30,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from masklab.inside_libc import can_end_with, end_with
-from masklab.jobs import preloaded
+from masklab.jobs import preloaded, temporary
 
 VARIABLE = "MASKLAB_WARM"
 _server = None  # the warm process that this one has started
@@ -46,9 +46,7 @@ def start(threads: int) -> None:
     global _server
     if os.environ.get(VARIABLE) == "0" or not (hasattr(os, "pidfd_open") and can_end_with()):
         return
-    folder = tempfile.mkdtemp(prefix="masklab-")  # readable by its owner alone
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = str(Path(folder, str(threads)))
+    path = str(temporary.folder("warm") / str(threads))
     environment = os.environ | _counts(threads)
     environment["JE_ARROW_MALLOC_CONF"] = "background_thread:false"  # the one thread that imports would start
     _server = subprocess.Popen(
