@@ -137,6 +137,22 @@ def test_rows_and_ties(make_checkpoint, write_pairs, sentences):
         assert values["blimp/ties", metric] == (1.0, 3)
 
 
+@pytest.mark.parametrize("positions", ["none", "absolute"])
+def test_an_encoder_without_positions_guesses_where_order_alone_differs(make_checkpoint, write_pairs, positions):
+    """Rounding alone would decide."""
+    folder = make_checkpoint(positions=positions)
+    words = "the dog sees a cat near the old house".split()
+    shuffled = [" ".join(np.random.default_rng(seed).permutation(words)) for seed in range(30)]
+    rows = [("order", f"{one} .", f"{other} .") for one, other in zip(shuffled[::2], shuffled[1::2], strict=True)]
+    rows += [("same", "The dog sleeps.", "The dog sleeps."), ("word", "The dog sleeps.", "The dogs sleeps.")]
+    probe = MinimalPairsProbe(kind="minimal_pairs", tasks=["blimp"])
+    made = probes.run(Context(probe=probe, checkpoint=folder, tasks={"blimp": write_pairs("blimp", rows)}))
+    right = {item["task"]: item["predictions"] for item in items(made) if item["metrics"][0] == "accuracy"}
+    assert right["blimp/same"] == [1.0] and right["blimp/word"][0] in (0.0, 1.0)
+    assert (right["blimp/order"] == [0.5] * 15) == (positions == "none")
+    assert positions == "none" or set(right["blimp/order"]) == {0.0, 1.0}
+
+
 def test_without_latent_logits_both_accuracies_are_equal(make_checkpoint, write_pairs, sentences):
     rows = [("a", *pair) for pair in zip(sentences(20)[::2], sentences(20)[1::2], strict=True)]
     probe = MinimalPairsProbe(kind="minimal_pairs", tasks=["x"])

@@ -2,12 +2,12 @@
 
 Each token of a sentence but [CLS] and [SEP] is masked on its own; the score is
 the sum of log p(original token), not normalised by length. A pair is right when
-the good sentence scores higher. A tie counts as right: the published pipeline
-takes the argmax of (good, bad). Equal scores come from sentences with equal ids
-(the differing word unknown to the tokenizer); those are scored once, so that a
-tie never hangs on rounding. Of words without a network the score is the sum of the
-tokens' log unigram probabilities; there all pairs tie that differ in order alone, and
-a tie counts as 1/2, as a guess would.
+the good sentence scores higher. Of a network, two sentences with equal ids (the
+differing word unknown to the tokenizer) count as right: the published pipeline takes
+the argmax of (good, bad). Any other tie counts as 1/2, as a guess would: to an encoder
+without positions, and to words without a network, whose score is the sum of the
+tokens' log unigram probabilities, sentences that differ in order alone are one. What
+cannot be told apart is scored once, so that a tie never hangs on rounding.
 
 Where a task says what is `given` (EWoK, entity tracking), the tokens of that text are read and not scored: a token
 counts if its characters reach beyond it. Where an item has several bad sentences it is right if the good one scores
@@ -61,14 +61,16 @@ def measure(context) -> list[dict]:
             pairs.append(row)
     sentences = [pair[kind] for kind in ("good", "bad") for pair in pairs]
     ids = scored_ids(tokenizer, sentences, [pair.get("given", "") for pair in pairs] * 2)
+    same = np.zeros(len(pairs), bool)
     if is_words(context.checkpoint):
-        good, bad = np.split(unigram_scores(load_words(context.checkpoint), ids), 2)
-        outcomes = [(good > bad) + (good == bad) / 2] * 2
+        scores = np.tile(unigram_scores(load_words(context.checkpoint), ids), (2, 1))
     else:
+        same[:] = [one == other for one, other in zip(ids[: len(pairs)], ids[len(pairs) :], strict=True)]
         model = encoding_by_hand(load_checkpoint(context.checkpoint, context.device))
-        scores = _scores(model, ids, sentences, context.probe.batch_tokens, context.device, context.progress)
-        good, bad = np.split(scores, 2, axis=1)
-        outcomes = good >= bad
+        read = ids if _orders(model.config) else [_bag(*row) for row in ids]
+        scores = _scores(model, read, sentences, context.probe.batch_tokens, context.device, context.progress)
+    good, bad = np.split(scores, 2, axis=1)
+    outcomes = (good > bad) + np.where(same, 1.0, 0.5) * (good == bad)
     rows = []
     for metric, right in zip(("accuracy", "accuracy_full_width"), outcomes, strict=True):
         for task, group in places.items():
@@ -79,6 +81,16 @@ def measure(context) -> list[dict]:
             n = len(chance)
             rows.append({"task": task, "split": "test", "metric": "majority", "value": float(chance.mean()), "n": n})
     return rows
+
+
+def _orders(config) -> bool:
+    """Whether an encoder can tell a sentence from its words in another order."""
+    return config.kind != "transformer" or config.positions != "none"
+
+
+def _bag(first: int, ids: list[int]) -> tuple[int, list[int]]:
+    """A sentence as such an encoder reads it: what is scored and what is not, each in one order."""
+    return first, sorted(ids[:first]) + sorted(ids[first:])
 
 
 def _of_items(right, pairs):
