@@ -290,7 +290,18 @@ def test_the_last_checkpoint_is_that_of_all_that_was_measured(runs):
         write_parquet(frame, runs / root / "scores.parquet")
     text = told(compare("results", "two"))
     assert "3 of 4 measurements are equal" in text and "None of them is at the last checkpoint" in text
-    assert "At the last checkpoint" not in text
+    assert "last checkpoint that both measured (step)" not in text
+
+
+def test_of_runs_of_other_lengths_the_last_checkpoint_of_both_is_compared(runs):
+    """One run went on to 20 updates, the other to 30: what is printed is of 10, and says so."""
+    for root, frame, last in (("results", scores(), 20), ("results/two", scores(GAINS), 30)):
+        later = frame.assign(step=last, value=0.9)
+        write_parquet(pd.concat([frame.assign(step=10), later], ignore_index=True), runs / root / "scores.parquet")
+    text = told(compare("results", "two"))
+    at = text[text.index("last checkpoint that both measured (step)") :].splitlines()
+    head, row = at[1].split(), at[2].split()
+    assert head[:2] == ["recipe", "step"] and row[1] == "10" and "0.9000" not in text
 
 
 @pytest.mark.parametrize("table", ["facts", "claims"])

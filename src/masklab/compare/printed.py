@@ -66,12 +66,14 @@ def _scores(frame):
     clear = int(changed["clear"].sum())
     text += f"; {_clearly(len(changed), clear)}."
     if last.empty:
-        return f"{text} None of them is at the last checkpoint of a recipe; --output writes all of them"
-    text += " At the last checkpoint of each recipe:\n"
+        none = "None of them is at the last checkpoint of a recipe that both measured"
+        return f"{text} {none}; --output writes all of them"
+    text += " At each recipe's last checkpoint that both measured (step):\n"
     last = last.assign(size=last["difference"].abs()).sort_values(["clear", "size"], ascending=False, kind="stable")
     rows = pd.DataFrame(
         {
             "recipe": last["recipe"],
+            "step": last["step"],
             "task": last["task"],
             "split": last["split"],
             "size": [size or "" for size in last["train_size"]],
