@@ -391,6 +391,11 @@ ADDED = "rows without the keys recipe, replicate, step, probe, which are added t
         ("probes", "dict(value=1.0)", f"'k' of probes must return {ROWS}{{'value': 1.0}})"),
         ("probes", "[dict(value=1.0), 'value']", f"{ROWS}a row: 'value')"),
         ("probes", "[dict(metric='share', value=1.5)]", "share of 0 to 1, as its settings say (got value: 1.5)"),
+        (
+            "probes",
+            "[dict(metric='majority', value=0.5), dict(metric='shares', value=0.5)]",
+            "'k' of probes must return metrics that the `ranges` of its settings name, share (got metric: 'shares')",
+        ),
         ("probes", "[dict(recipe='other', step=9)]", f"'k' of probes must return {ADDED}keys: ['recipe', 'step'])"),
     ],
 )
@@ -470,14 +475,14 @@ def test_what_a_function_of_ones_own_returns_may_come_one_by_one():
     assert probes.run(SimpleNamespace(probe=SimpleNamespace(kind="k"))) == [{"n": 1}, {"n": 2}]
 
 
-def test_of_a_metric_without_a_range_the_schema_of_scores_judges():
-    """No range of our own making is said of what is no number."""
+def test_of_a_probe_without_ranges_the_schema_of_scores_judges():
+    """Any metric is taken, and of what is no number no range of our own making is said."""
     Path("code/mine.py").write_text(
         "from masklab.config import kinds\n"
         "kinds.probe('k', None)(lambda context: [{'metric': 'free', 'value': float('nan')}])\n"
     )
     kinds.load(["code/mine.py"])
-    assert probes.run(SimpleNamespace(probe=SimpleNamespace(kind="k", ranges={"share": (0, 1)})))[0]["metric"] == "free"
+    assert probes.run(SimpleNamespace(probe=SimpleNamespace(kind="k")))[0]["metric"] == "free"
 
 
 def test_claims_are_made_of_what_they_read():

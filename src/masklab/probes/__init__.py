@@ -39,6 +39,7 @@ PARTS = (
     "tokenizer.json",
 )
 KNOWN = ("recipe", "replicate", "step", "probe")  # columns of scores that the caller adds
+LEVELS = ("majority", "majority_f1")  # metrics that stand beside others: what always giving one answer scores
 
 
 def _silent(done: int, total: int, note: str = "") -> None:
@@ -132,6 +133,8 @@ def run(context: Context) -> list[dict]:
         if taken := [key for key in KNOWN if key in row]:
             raise kind.refused(f"rows without the keys {', '.join(KNOWN)}, which are added to them", taken, "keys")
         metric, value = row.get("metric"), row.get("value")
+        if ranges and isinstance(metric, str) and metric not in ranges and metric not in LEVELS:
+            raise kind.refused(f"metrics that the `ranges` of its settings name, {', '.join(ranges)}", metric, "metric")
         if metric not in ranges or not isinstance(value, int | float):  # which the schema of scores judges
             continue
         least, most = ranges[metric]
