@@ -1,5 +1,6 @@
-# Two commands do everything on a fresh machine with Python 3.11 or newer:
+# Five commands, for a fresh machine with Python 3.11 or newer:
 #   make                 set up .venv, then run the default workflow
+#   make setup           set up .venv, and nothing else
 #   make test            set up .venv, then run every check, and every test but those of the workflow as a whole
 #   make test-workflow   the rest: the real workflow, run in temporary folders
 #   make test-newest     the tests with the newest versions that pyproject.toml allows, in an environment of its own

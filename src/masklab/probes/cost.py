@@ -3,7 +3,7 @@
 Rows: task = the corpus, split "train", n = updates; metrics `seconds` (as measured, whatever else the machine did),
 `tokens` (read by the model before any leave the encoder) and `flops` (of the model's matrix products, forward and
 backward: the share of the whole run's, which its manifest says, that these tokens are). And what was had for it, split
-"valid": `valid_loss`, in nats per predicted token, under the recipe's own objective and masks.
+"valid": `valid_loss`, the cross-entropy of tokens hidden as in training, in nats per token, whatever the objective.
 """
 
 import math
