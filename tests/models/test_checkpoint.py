@@ -246,7 +246,10 @@ def test_broken_files(tmp_path):
         load_checkpoint(tmp_path / "m")
     weights.unlink()
     (tmp_path / "m" / "pytorch_model.bin").write_bytes(b"")
-    with pytest.raises(MaskLabError, match="safetensors files only"):
+    with pytest.raises(MaskLabError, match=r"safetensors files only\)$"):
+        load_checkpoint(tmp_path / "m")
+    (tmp_path / "manifest.json").write_text("{}")  # of a run: Snakemake will not miss the weights
+    with pytest.raises(MaskLabError, match=rf"only\); remove {tmp_path} and run again, which makes it anew$"):
         load_checkpoint(tmp_path / "m")
     save_file(tensors, weights)
     save_file({"weight": torch.zeros(2, 16)}, tmp_path / "m" / "latent.safetensors")

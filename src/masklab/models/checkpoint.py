@@ -160,8 +160,14 @@ def _decoder(path: Path) -> Decoder:
 
 def _read(path: Path) -> dict[str, torch.Tensor]:
     if not path.exists():
-        raise MaskLabError(f"{path}: no such file (weights are read from safetensors files only)")
+        raise MaskLabError(f"{path}: no such file (weights are read from safetensors files only){_cure(path)}")
     try:
         return load_file(path)
     except SafetensorError as error:
-        raise MaskLabError(f"{path}: not a safetensors file ({error})") from None
+        raise MaskLabError(f"{path}: not a safetensors file ({error}){_cure(path)}") from None
+
+
+def _cure(path: Path) -> str:
+    """What to do where a model of a run has lost its weights: nobody misses them while its manifest is there."""
+    model = path.parent.parent
+    return f"; remove {model} and run again, which makes it anew" if (model / "manifest.json").exists() else ""

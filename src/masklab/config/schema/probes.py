@@ -40,7 +40,7 @@ class TrainingProbe(CheckpointProbe):
     """A probe that trains classifiers on labelled tasks."""
 
     nulls: ClassVar = NETWORKS + TOKENS
-    tasks: list[str]
+    tasks: list[str] = Field(min_length=1)
     seeds: list[int] = Field([1, 2, 3, 4, 5], min_length=1, description="One classifier each.")
     sizes: list[Count] | None = Field(
         None, min_length=1, description="Training-set sizes: so many first rows of the training split. None: all rows."
@@ -59,7 +59,7 @@ class MinimalPairsProbe(CheckpointProbe):
 
     nulls: ClassVar = NETWORKS + TOKENS
     kind: Literal["minimal_pairs"]
-    tasks: list[str]
+    tasks: list[str] = Field(min_length=1)
     steps: list[int] | Literal["all", "last"] = Field("all", description="Checkpoints to measure.")
     batch_tokens: Count = Field(16384, description="Tokens per forward pass.")
 
