@@ -332,6 +332,16 @@ def test_margins_are_of_known_metrics():
         claims_of("mae", config.studies["mae"], View.of(config, "mae"))
 
 
+def test_the_comparison_stands_in_the_readme(tmp_path):
+    """It is the answer in numbers; other tables are linked."""
+    config = config_of(figures=[], tables=["comparison", "table1"], claims=[])
+    results(tmp_path, config)
+    write(tmp_path, outline(config))
+    readme = (tmp_path / "README.md").read_text()
+    text = {name: (tmp_path / f"tables/mae/{name}.md").read_text().strip() for name in ("comparison", "table1")}
+    assert f"#### Comparison\n\n{text['comparison']}\n" in readme and text["table1"] not in readme
+
+
 def test_titles_and_commands():
     assert [title(name) for name in ("figure3a", "figure5_embedded", "table1_full_width", "losses")] == [
         "Figure 3a", "Figure 5, embedded", "Table 1, full width", "Losses",

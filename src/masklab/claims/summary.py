@@ -30,11 +30,14 @@ def counts(verdicts) -> dict[str, int]:
 def headlines(frame: pd.DataFrame) -> pd.DataFrame:
     """The claims that stand for a study, which is a frame of `claims.verdict.COLUMNS`.
 
-    Those that are marked and, where none of these is decided, the clearest of the others.
+    Those that are marked and, where none of these is decided, the clearest of the others; of a study with few claims,
+    where there are none of either, all.
     """
     marked = frame[frame["headline"]]
-    decided = marked["verdict"].isin(DECIDED).any()
-    return marked if decided else pd.concat([marked, _clearest(frame[~frame["headline"]], bool(len(marked)))])
+    if marked["verdict"].isin(DECIDED).any():
+        return marked
+    found = pd.concat([marked, _clearest(frame[~frame["headline"]], bool(len(marked)))])
+    return frame if found.empty and len(frame) <= MOST else found
 
 
 def _clearest(frame, decided_only):

@@ -190,6 +190,8 @@ def number(text) -> str:
         return f"; write {text.replace(',', '')}"
     if re.fullmatch(r"\d+(\.\d+)?\s*%", text):
         return f"; write {float(text.rstrip('% ')) / 100:g}"
+    if re.fullmatch(r"\d(\.\d+)?[eE]\+?\d{1,2}", text) and float(text).is_integer():
+        return f"; write {int(float(text))}"
     return ""
 
 

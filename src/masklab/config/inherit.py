@@ -2,10 +2,11 @@
 
 import difflib
 import fnmatch
+from typing import get_args
 
 from masklab.config.located import Mapping, Sequence, flat, overlay, place_of, spelt, wrong
 from masklab.config.names import name_problem
-from masklab.config.schema import SECTIONS
+from masklab.config.schema import SECTIONS, Optimiser
 
 # What an entry is that says no kind; entries of other sections must say one, or have none.
 DEFAULT_KINDS = {"tokenizers": "unigram", "embeddings": "cbow", "encoders": "transformer", "optimisers": "adamw"}
@@ -258,6 +259,7 @@ class _Section:
         """The entry with the settings of the optimiser that it names or is like."""
         value, path = entry.get("optimiser"), (*path, "optimiser")
         if isinstance(value, str):
+            self._is_no_kind(value, place_of(entry, "optimiser"), path)
             value = Mapping({"like": value}, {"like": place_of(entry, "optimiser")})
         elif isinstance(value, dict) and "like" in value:
             path = (*path, "like")
@@ -267,6 +269,13 @@ class _Section:
         entry = Mapping(entry)
         entry["optimiser"] = self.optimisers.over(base, without(value, "like"))
         return entry
+
+    def _is_no_kind(self, name, place, path):
+        """A kind of optimisers in the place of an entry's name is refused."""
+        if name in get_args(Optimiser.model_fields["kind"].annotation) and name not in self.optimisers.entries:
+            raise wrong(
+                place, path, f"no entry {name!r} among optimisers; for one of that kind, write {{kind: {name}}}"
+            )
 
 
 def without(entry, key) -> Mapping:

@@ -18,6 +18,7 @@ from masklab.scores.kept import kept_rows
 
 COLUMNS = Path(__file__).parents[3] / "docs/columns.md"
 WORDS = "state/pages.json"  # study -> the title and the question that a page showed last
+SHOWN = "comparison"  # the table that README.md has in full: of a question of a user's own the answer in numbers
 ENDS = {
     "figures": {"pdf": "PDF", "png": "PNG", "csv": "CSV", "parquet": "Parquet"},
     "tables": {"md": "Markdown", "html": "HTML", "csv": "CSV", "parquet": "Parquet"},
@@ -140,7 +141,8 @@ def _part(root, section, study, name, said, options, outdated):
         part["image"] = thumbnail(root / "figures" / study / f"{name}.png")
     else:
         text = root / "tables" / study / f"{name}.md"
-        part["html"] = html(text.read_text(encoding="utf-8")) if text.is_file() else ""
+        whole = text.read_text(encoding="utf-8") if text.is_file() else ""
+        part |= {"html": html(whole), "text": whole.strip() if name == SHOWN else ""}
     return part
 
 
