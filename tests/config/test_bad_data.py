@@ -162,6 +162,7 @@ MISTAKES = {
         {"train.parquet": parquet(sentence=[b"a b", b"c d"], label=[0, 1])}, train="train.parquet"
     ),
     "digits without end": labels({"train.jsonl": lines([*ROWS, {"sentence": "a b", "label": "1" * 1001}])}),
+    "semicolons": labels({"train.csv": "sentence;label\nIt runs.;1\nIt sees it.;0\n"}, train="train.csv"),
     "no header": labels({"train.tsv": "gj04\t1\t\tOur friends go .\n"}, train="train.tsv"),
     "header alone": labels({"train.tsv": "sentence\tlabel\n"}, train="train.tsv"),
     "columns": labels({"train.tsv": "a b\t1\tx\n"}, train="train.tsv", columns=["sentence", "label"]),

@@ -282,6 +282,8 @@ def _check_there(where, column, file, found, task):
         there = choices(column, found.columns, "columns", 30)
         if BLIMP in found.columns:
             there = "; the file looks like minimal pairs (kind: pair-files)" + listed(found.columns, what="columns")
+        elif len(found.columns) == 1 and (other := next((c for c in ";\t|" if c in str(found.columns[0])), None)):
+            there = f"; its cells seem to be separated by {other!r}: .csv is read with commas, .tsv with tabs"
         elif any(_is_value(name) for name in found.columns) and task.columns is None:
             there = "; the first line looks like data: name the columns with `columns:`"
         raise MaskLabError(f"{where}: {file}: no column {column!r}{there}")
