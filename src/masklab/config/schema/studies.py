@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from masklab.config.schema.base import Count, Entity, Positive, Share
 
@@ -73,6 +73,14 @@ class Study(Entity):
         description="Pre-training losses that differ by at most this share of the entropy count as equal; a smaller"
         " difference of theirs is `negligible`.",
     )
+
+    @field_validator("panels")
+    @classmethod
+    def _once(cls, panels):
+        for title, panel in panels.items():
+            if twice := next((name for name in panel if isinstance(panel, list) and panel.count(name) > 1), None):
+                raise ValueError(f"panel {title!r} names {twice!r} twice")
+        return panels
 
     @property
     def members(self) -> dict[str, list[str]]:
