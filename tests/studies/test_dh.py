@@ -35,9 +35,6 @@ from masklab.studies.dh.select import (
 from masklab.tasks import build
 
 RAW = plain(layered(["presets/evening.yaml"]))
-OTHERS = [study for study in RAW["studies"] if study != "dh"]
-
-
 SIZES = RAW["probes"]["dh-single"]["sizes"]
 SHARES = np.arange(1, len(SIZES) + 1) / len(SIZES)  # of what is gained at the largest size
 MEAN, SMALL = SHARES.mean(), SIZES[: -(-len(SIZES) // 2)]
