@@ -3,7 +3,8 @@
 import shutil
 from pathlib import Path
 
-from masklab.files import write_json
+from masklab.errors import MaskLabError
+from masklab.files import read_json, write_json
 
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 
@@ -14,3 +15,12 @@ def write_companions(folder, metadata: dict | None, tokenizer_folder=None) -> No
     if tokenizer_folder is not None:
         for name in TOKENIZER_FILES:
             shutil.copyfile(Path(tokenizer_folder) / name, folder / name)
+
+
+def of_recipe(checkpoint, key: str):
+    """What the record of a checkpoint says of its recipe; MaskLabError where it does not, as of a model of others."""
+    path = Path(checkpoint) / "masklab.json"
+    try:
+        return read_json(path)["config"]["model"][key]
+    except KeyError as error:
+        raise MaskLabError(f"{path}: no {error.args[0]!r}: not a model of this workbench") from None
