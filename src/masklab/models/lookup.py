@@ -20,7 +20,7 @@ def is_lookup(checkpoint) -> bool:
 
 
 def save_lookup(folder, facts: dict, tokenizer_folder=None, metadata: dict | None = None) -> None:
-    """Write the lookup table of the corpus with these `facts` (`corpora.symbols.read_header`), atomically."""
+    """Write the lookup table of the corpus with these `facts` (`masklab.symbols.read_header`), atomically."""
     with atomic_folder(folder) as temporary:
         write_json(facts, temporary / FACTS, lasting=False)
         write_companions(temporary, metadata, tokenizer_folder)
