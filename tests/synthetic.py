@@ -6,16 +6,20 @@
 task, split, train_size, step, last (the recipe's last step), layer, metric. None, or no `level`: the default below.
 """
 
+import copy
+
 import numpy as np
 
 from masklab import phrases
-from masklab.config import checkpoints, probe_steps
+from masklab.claims import verdict
+from masklab.config import checkpoints, load, overlay, probe_steps
 from masklab.config.measured import study_pairs
 from masklab.config.replicates import measured_replicates
 from masklab.scores.reading import RANKS
 from masklab.scores.results import Results
 from masklab.scores.schema import LIMITS, rows_to_frame
 from masklab.scores.view import View
+from masklab.studies import claims_of, find
 
 DOMAINS = ("A-D1", "B-D1", "A-D2", "B-D2")
 PHENOMENA = ("agreement", "binding", "ellipsis")
@@ -51,6 +55,29 @@ def results(config, study: str, level=None, noise=0.003, learned=True, seed=7, r
     view = View.of(config, study)
     frame = rows_to_frame(rows(config, view, level, noise, seed, replicates))
     return Results(view, frame, models=manifests(view, learned, replicates))
+
+
+def config_of(raw: dict, study: str, change: dict | None = None, **keys):
+    """A config with one of its studies alone, after a change of any section, and with other `keys` of the study."""
+    changed = overlay(copy.deepcopy(raw), {"extends": [], **(change or {})})
+    return load(changed | {"studies": {study: changed["studies"][study] | keys}})
+
+
+def shown(study: str, config, results, section: str, name: str):
+    """(figure, data) of a figure, the frame of a table; what is shown needs of a part of the view what it needs of all.
+
+    section: "figures" or "tables".
+    """
+    item = find(study, config.studies[study], section, name)
+    part = item.part(results.view)
+    assert item.needs(part) == item.needs(results.view)
+    return item.draw(results) if section == "figures" else item.function()(results, item.choose(results.view))
+
+
+def claims(study: str, config, results):
+    """The claims of a study, by name, tested."""
+    listed = claims_of(study, config.studies[study], results.view)
+    return verdict.test_claims(listed, results).set_index("claim")
 
 
 def manifests(view, learned=True, replicates=None) -> dict:

@@ -7,7 +7,7 @@ import torch
 from masklab.spectrum import Gram, effective_rank, entropy_rank, interpolated_rank, outside, ranks, subspace
 
 
-def by_svd(matrix, threshold):
+def by_svd(matrix, threshold=0.9):
     energy = np.linalg.svd(matrix, compute_uv=False) ** 2
     return int(np.argmax(np.cumsum(energy) / energy.sum() >= threshold)) + 1
 

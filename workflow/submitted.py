@@ -10,6 +10,8 @@ import json
 import os
 import zlib
 
+from masklab.jobs.changes import changes
+
 VARIABLE = "MASKLAB_SUBMITTED"
 CODE = "MASKLAB_SUBMITTED_CODE"
 
@@ -44,12 +46,7 @@ def _left(variable):
     return None if packed is None else json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
-def change(then, now, where: str = "") -> str | None:
+def change(then, now) -> str | None:
     """`key: old value when submitted, new value now` of the first difference of two JSON-able values, or None."""
-    if isinstance(then, dict) and isinstance(now, dict):
-        for key in [*then, *(key for key in now if key not in then)]:
-            difference = change(then.get(key), now.get(key), f"{where}.{key}".lstrip("."))
-            if difference:
-                return difference
-        return None
-    return None if then == now else f"{where or 'config'}: {then!r} when submitted, {now!r} now"
+    found = (f"{key or 'config'}: {old!r} when submitted, {new!r} now" for key, old, new in changes(then, now))
+    return next(found, None)

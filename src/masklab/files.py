@@ -45,7 +45,7 @@ def atomic(path, lasting: bool = True):
 
 
 @contextlib.contextmanager
-def atomic_folder(path, lasting: bool = True):
+def atomic_folder(path):
     """Like `atomic` for a folder: yield an empty sibling folder that replaces `path` on success.
 
     Of a link the folder that it leads to is replaced, beside which the sibling lies; the link stays.
@@ -60,16 +60,14 @@ def atomic_folder(path, lasting: bool = True):
         for file in temporary.rglob("*"):
             if file.is_file() and not file.is_symlink():
                 _permit(file, mode)
-        if lasting:
-            settle(*temporary.rglob("*"), temporary)
+        settle(*temporary.rglob("*"), temporary)
         if path.exists():
             shutil.rmtree(path)
         os.replace(temporary, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-    if lasting:
-        settle(path.parent)
+    settle(path.parent)
 
 
 def settle(*paths) -> None:

@@ -31,11 +31,11 @@ def generator(seed: int, *address: str | int):
     return np.random.default_rng(seed_at(seed, *address))
 
 
-def torch_generator(seed: int, *address: str | int, device="cpu"):
-    """torch generator of the stream at `address`."""
+def torch_generator(seed: int, *address: str | int):
+    """torch generator, on the CPU, of the stream at `address`."""
     import torch
 
-    return torch.Generator(device=device).manual_seed(seed_at(seed, *address))
+    return torch.Generator("cpu").manual_seed(seed_at(seed, *address))
 
 
 def seed_default(seed: int, device) -> None:

@@ -108,7 +108,7 @@ def _cut(ids, counts, most):
 
 
 def write_symbol_tokens(symbols, vocab_size: int, max_length: int, folder, split: str, facts=None) -> dict:
-    """Token arrays of an Arrow column of symbols (`corpora.symbols`): id = symbol + 5, by array operations alone.
+    """Token arrays of an Arrow column of symbols (`masklab.symbols`): id = symbol + 5, by array operations alone.
 
     Rows are cut to max_length - 2 tokens, as those of text. `facts` of the corpus are kept in meta.json, which then
     knows the law of the tokens. Returns the split's counts.

@@ -82,7 +82,6 @@ def both(one, top):
 SIZES = {"kind": "finetune", "tasks": ["mine"], "sizes": [10, 5000]}
 CSV = "sentence,label\n" + '"a film\n\nof two and many more words",0\na film of a word or two,1\n' * 1500
 SST = "sentence\tlabel\nIt runs all the way home.\t1\nIt sees all of the house.\t0\n"
-PAIRS = {"kind": "minimal_pairs", "tasks": ["mine"]}
 STS = "index\tgenre\tsentence1\tsentence2\tscore\n1\tx\ta b\tc d\t3.2\n"
 LONG = {"a.txt": WORDS * 40}
 MISTAKES = {

@@ -42,3 +42,20 @@ def test_the_presets_fit_a_machine_of_16_gb(monkeypatch):
     monkeypatch.setattr(fit, "_host", lambda: 16e9)
     for preset in Path(__file__).parents[2].glob("presets/*.yaml"):
         assert fit.too_large(read(preset)) == []
+
+
+@pytest.mark.parametrize(
+    ("program", "largest"),
+    [
+        ("printf '40960\\n81920\\n'", 81920 * 2**20),
+        ("echo '[N/A]'", float("inf")),
+        ("echo 'no driver'; exit 9", float("inf")),
+        (None, 0),
+    ],
+)
+def test_a_gpu_counts_as_far_as_its_driver_says(program, largest, tmp_path, monkeypatch):
+    if program:
+        (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{program}\n")
+        (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert fit._gpu() == largest

@@ -1,10 +1,13 @@
 """The encoder against transformers' classes, and its shortcuts against the long way round."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch.nn import functional as F
 from transformers import AutoModelForMaskedLM
 
+import padded
 from masklab.config.schema import Encoder
 from masklab.errors import MaskLabError
 from masklab.models import encoder
@@ -14,6 +17,7 @@ from masklab.models.encoder import MaskedLM
 
 V = 57
 SMALL = {"layers": 3, "hidden": 24, "heads": 3, "intermediate": 40, "max_positions": 16}
+batch = partial(padded.batch, V)
 
 
 def build(positions, latent=0, scale=0.3, **overrides):
@@ -25,13 +29,6 @@ def build(positions, latent=0, scale=0.3, **overrides):
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=scale)
     return model
-
-
-def batch(lengths, seed=0):
-    lengths = torch.tensor(lengths)
-    real = torch.arange(int(lengths.max())) < lengths[:, None]
-    ids = torch.randint(5, V, real.shape, generator=torch.Generator().manual_seed(seed))
-    return ids.masked_fill(~real, 3), lengths, real
 
 
 LENGTHS = {"even": [9, 9, 9], "uneven": [9, 2, 5, 7], "longest": [16, 3], "one": [1, 1]}
@@ -187,19 +184,6 @@ def test_parameters_of_deberta_base():
     with torch.device("meta"):
         model = MaskedLM(Encoder(), 25_000)
     assert sum(parameter.numel() for parameter in model.parameters()) == 119_815_336
-
-
-@pytest.mark.parametrize("positions", ["disentangled", "absolute"])
-def test_dropout_is_on_in_training_only(positions):
-    model = build(positions)
-    ids, lengths, _ = batch([9, 9])
-    torch.manual_seed(1)
-    first, second = model(ids, lengths).logits, model(ids, lengths).logits
-    torch.manual_seed(1)
-    again = model(ids, lengths).logits
-    assert torch.equal(first, again) and not torch.allclose(first, second)
-    model.eval()
-    assert torch.equal(model(ids, lengths).logits, model(ids, lengths).logits)
 
 
 @pytest.mark.parametrize("positions", ["disentangled", "absolute"])

@@ -3,11 +3,13 @@
 import itertools
 import json
 import math
+from functools import partial
 
 import pytest
 import torch
 from torch.nn import functional as F
 
+import padded
 from masklab.config.schema import Encoder
 from masklab.errors import MaskLabError
 from masklab.models import attention, encoder, modeling_masklab, relative
@@ -29,6 +31,7 @@ KINDS += [{"kind": "lstm", "norm": "pre", "positions": positions} for positions 
 FORMS = [kind | {"embedding_norm": normed} for kind, normed in itertools.product(KINDS, (True, False))]
 LINEAR = [kind | {"embedding_norm": True, "head": "linear"} for kind in (KINDS[0], KINDS[3], KINDS[6], KINDS[-1])]
 FORMS += [*LINEAR, KINDS[1] | {"embedding_norm": False, "head": "linear"}]
+batch = partial(padded.batch, V)
 
 
 def name(form):
@@ -43,13 +46,6 @@ def build(form, **overrides):
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.2)
     return model
-
-
-def batch(lengths=(17, 2, 9, 17), seed=0):
-    lengths = torch.tensor(lengths)
-    real = torch.arange(int(lengths.max())) < lengths[:, None]
-    ids = torch.randint(5, V, real.shape, generator=torch.Generator().manual_seed(seed))
-    return ids.masked_fill(~real, 3), lengths, real
 
 
 def reference(model):
@@ -232,10 +228,11 @@ def test_ways_of_attention_agree(form, lengths, given, monkeypatch):
     torch.testing.assert_close(logits, results[0][0], atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("lengths", [(17, 2, 9, 17), (9, 9)], ids=["padded", "even"])
 @pytest.mark.parametrize("form", KINDS, ids=name)
-def test_dropout_is_on_in_training_only(form):
+def test_dropout_is_on_in_training_only(form, lengths):
     model = build(form, dropout=0.3)
-    ids, lengths, _ = batch()
+    ids, lengths, _ = batch(lengths)
     torch.manual_seed(1)
     first, second = model(ids, lengths).logits, model(ids, lengths).logits
     torch.manual_seed(1)

@@ -25,6 +25,7 @@ from masklab.probes.folder import folder_ranks, read_own
 from masklab.rng import generator
 from masklab.tokenizers import CLS, MASK, SEP
 from masklab.tokens import TokenStore, write_symbol_tokens
+from test_spectrum import by_svd
 
 SIZES = {"layers": 2, "hidden": 24, "heads": 2, "max_positions": 40, "init_range": 0.3}
 FORMS = {"bert": {"positions": "absolute"}, "pre": {"positions": "relative", "norm": "pre", "decoder": {"layers": 1}}}
@@ -34,11 +35,6 @@ def folder(english, path, form):
     model = MaskedLM(Encoder(**SIZES | FORMS[form]), 500, generator=torch.Generator().manual_seed(1)).eval()
     save_checkpoint(model, path, tokenizer_folder=english / "tokenizer", metadata={})
     return model
-
-
-def by_svd(matrix, threshold=0.9):
-    energy = np.linalg.svd(matrix, compute_uv=False) ** 2
-    return int(np.argmax(np.cumsum(energy) / energy.sum() >= threshold)) + 1
 
 
 def word_inputs(ids, lengths, shown):

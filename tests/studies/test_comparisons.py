@@ -36,9 +36,7 @@ def config_of(**changes):
 
 def judged(level, **changes):
     config = config_of(**changes)
-    study = config.studies["mine"]
-    results = synthetic.results(config, "mine", level)
-    return test_claims(claims_of("mine", study, results.view), results).set_index("claim")
+    return synthetic.claims("mine", config, synthetic.results(config, "mine", level))
 
 
 def scored(both, mlm):

@@ -1,5 +1,7 @@
 """The wing of `dh`: its recipes by their facts, its figures and tables from scores, its claims."""
 
+from functools import partial
+
 import numpy as np
 import pyarrow.compute as pc
 import pytest
@@ -7,7 +9,6 @@ from scipy import stats
 
 import synthetic
 from drawn import all_is_in_view, nothing_overlaps
-from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
 from masklab.report.cells import TIDY, markdown
@@ -35,23 +36,16 @@ from masklab.studies.dh.select import (
 from masklab.tasks import build
 
 RAW = plain(layered(["presets/evening.yaml"]))
-OTHERS = [study for study in RAW["studies"] if study != "dh"]
-
-
 SIZES = RAW["probes"]["dh-single"]["sizes"]
 SHARES = np.arange(1, len(SIZES) + 1) / len(SIZES)  # of what is gained at the largest size
 MEAN, SMALL = SHARES.mean(), SIZES[: -(-len(SIZES) // 2)]
 COUNT = RAW["studies"]["dh"]["replicates"] = 3
+config_of = partial(synthetic.config_of, RAW, "dh")
+shown, claims = partial(synthetic.shown, "dh"), partial(synthetic.claims, "dh")
 
 
 def slope(values, at):
     return np.polyfit(np.log2(at), values, 1)[0]
-
-
-def config_of(change=None):
-    raw = overlay(RAW, {"extends": [], **(change or {})})
-    raw["studies"] = {"dh": raw["studies"]["dh"]}
-    return load(raw)
 
 
 @pytest.fixture(scope="module")
@@ -77,18 +71,6 @@ def paper(cell):
 @pytest.fixture(scope="module")
 def results(config):
     return synthetic.results(config, "dh", paper)
-
-
-def shown(config, results, section, name):
-    item = find("dh", config.studies["dh"], section, name)
-    if section == "figures":
-        return item.draw(results)
-    return item.function()(results, item.choose(results.view))
-
-
-def claims(config, results):
-    found = test_claims(claims_of("dh", config.studies["dh"], results.view), results)
-    return found.set_index("claim")
 
 
 def test_roles_come_from_facts(config):

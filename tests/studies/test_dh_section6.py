@@ -6,7 +6,6 @@ import pytest
 
 import synthetic
 from drawn import all_is_in_view, nothing_overlaps
-from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, plain
 from masklab.errors import MaskLabError
 from masklab.phrases import OTHERS, SYNONYMS
@@ -47,7 +46,7 @@ def results(config):
 
 
 def claims(config, results):
-    found = test_claims(claims_of("dh", config.studies["dh"], results.view), results).set_index("claim")
+    found = synthetic.claims("dh", config, results)
     return found[found.index.str.startswith("replaced-")]
 
 

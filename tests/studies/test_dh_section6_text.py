@@ -7,7 +7,6 @@ import pytest
 
 import synthetic
 from drawn import all_is_in_view, nothing_overlaps
-from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
 from masklab.phrases import EXAMPLE, LEVELS, WORD
@@ -110,18 +109,18 @@ def test_the_table_has_correlations_with_intervals_and_distances(config, results
 
 
 def test_the_paper_s_sentences(config, results):
-    found = test_claims(claims_of(STUDY, config.studies[STUDY], results.view), results).set_index("claim")
+    found = synthetic.claims(STUDY, config, results)
     verdict = found["verdict"]
     assert verdict["low-word"] == verdict["low-long-phrase"] == "supported" and verdict["low-example"] == "contradicted"
     assert verdict["remains-word"] == verdict["remains-word-learned"] == verdict["higher"] == "supported"
     alike = synthetic.results(
         config, STUDY, lambda cell: measured(cell | {"null": None}) if cell["metric"] == "pearson" else measured(cell)
     )
-    found_alike = test_claims(claims_of(STUDY, config.studies[STUDY], alike.view), alike).set_index("claim")["verdict"]
+    found_alike = synthetic.claims(STUDY, config, alike)["verdict"]
     assert found_alike["remains-word"] == "supported" and found_alike["remains-word-learned"] != "supported"
     assert found["value"]["higher"] == pytest.approx(R[EXAMPLE] - R[WORD], abs=0.01)
     chance = synthetic.results(config, STUDY, lambda cell: 0.5 if cell["metric"] == "accuracy" else measured(cell))
-    untested = test_claims(claims_of(STUDY, config.studies[STUDY], chance.view), chance)
+    untested = synthetic.claims(STUDY, config, chance)
     assert set(untested["verdict"]) == {"untested"}
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from functools import partial
 from math import exp, log, log2
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from scipy import stats
 
 import synthetic
 from drawn import all_is_in_view, nothing_overlaps
-from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
 from masklab.report.cells import TIDY, markdown
@@ -56,12 +56,8 @@ for model in RAW["models"].values():
 ELSEWHERE = ("figure6", "figure7", "figure8", "figure_pressed", "figure_cooled", "figure_drift", "figure_swept")
 DRAWN = [name for name in FIGURES if name not in ELSEWHERE]
 FLOOR = 2.0
-
-
-def config_of(change=None, **study):
-    """The default config with this study alone, changed, and with other keys of the study."""
-    raw = overlay(copy.deepcopy(RAW), {"extends": [], **(change or {})})
-    return load(raw | {"studies": {"implicit-bias": raw["studies"]["implicit-bias"] | study}})
+config_of = partial(synthetic.config_of, RAW, "implicit-bias")
+shown, claims = partial(synthetic.shown, "implicit-bias"), partial(synthetic.claims, "implicit-bias")
 
 
 @pytest.fixture(scope="module")
@@ -115,21 +111,6 @@ def results(config):
 @pytest.fixture(scope="module")
 def exact(config):
     return synthetic.results(config, "implicit-bias", world, noise=0)
-
-
-def shown(config, results, section, name):
-    item = find("implicit-bias", config.studies["implicit-bias"], section, name)
-    part = item.part(results.view)
-    assert item.needs(part) == item.needs(results.view)
-    if section == "figures":
-        return item.draw(results)
-    return item.function()(results, item.choose(results.view))
-
-
-def claims(config, results):
-    return test_claims(claims_of("implicit-bias", config.studies["implicit-bias"], results.view), results).set_index(
-        "claim"
-    )
 
 
 def lines(axes):

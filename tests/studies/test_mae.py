@@ -2,6 +2,7 @@
 
 import copy
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ from scipy import stats
 
 import synthetic
 from drawn import all_is_in_view, nothing_overlaps
-from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
 from masklab.report.cells import TIDY, markdown
@@ -38,6 +38,8 @@ LABELS = {"MLM": "mae-mlm", "MAE-LM": "mae-mae", "80/10/10": "mae-80-10-10"}
 LABELS |= {name: f"mae-{name}" for name in ABLATIONS}
 PARTS = ("of it [MASK]s themselves", "of it the tokens beside them")
 WORSE = {"attention": 0.02, "layers": 0.01}  # what MAE-LM loses by other attention in the decoder, by a third layer
+shown, claims = partial(synthetic.shown, "mae"), partial(synthetic.claims, "mae")
+law_shown, law_claims = partial(synthetic.shown, "mae-law"), partial(synthetic.claims, "mae-law")
 
 
 def config_of(change=None, panels=None):
@@ -106,18 +108,6 @@ def results(config):
 @pytest.fixture(scope="module")
 def exact(config):
     return synthetic.results(config, "mae", world, noise=0)
-
-
-def shown(config, results, section, name):
-    item = find("mae", config.studies["mae"], section, name)
-    part = item.part(results.view)
-    assert item.needs(part) == item.needs(results.view)
-    return item.draw(results) if section == "figures" else item.function()(results, item.choose(results.view))
-
-
-def claims(config, results):
-    listed = claims_of("mae", config.studies["mae"], results.view)
-    return test_claims(listed, results).set_index("claim")
 
 
 # --- what is what -------------------------------------------------------------------------
@@ -481,18 +471,9 @@ def laws():
     return load(raw | {"studies": {"mae-law": raw["studies"]["mae-law"]}})
 
 
-def drawn(config, results, section, name):
-    return find("mae-law", config.studies["mae-law"], section, name).draw(results)
-
-
-def law_claims(config, results):
-    listed = claims_of("mae-law", config.studies["mae-law"], results.view)
-    return test_claims(listed, results).set_index("claim")
-
-
 def test_the_rank_of_a_law_is_an_axis(laws):
     results = synthetic.results(laws, "mae-law", lawful, noise=0.001)
-    figure, data = drawn(laws, results, "figures", "figure_law")
+    figure, data = law_shown(laws, results, "figures", "figure_law")
     by = data[data["label"] == "MLM"].set_index(["what", "x"])["value"]
     assert set(data["x"]) == {8, 48}
     assert by["masks", 48] == pytest.approx(20, abs=0.2) and by["initial", 8] == pytest.approx(18, abs=0.2)
@@ -507,13 +488,13 @@ def test_a_row_of_laws_is_over_the_replicates_that_its_models_of_all_laws_have(l
     (high,) = exact.view.panels["rank 48"].values()
     lacking = (exact.scores["recipe"] == high) & (exact.scores["replicate"] > 2)
     fewer = Results(exact.view, exact.scores[~lacking], models=exact.models)
-    _, data = drawn(laws, fewer, "figures", "figure_law")
+    _, data = law_shown(laws, fewer, "figures", "figure_law")
     assert set(data["replicates"]) == {2} and set(data["x"]) == {8, 48}
 
 
 def test_against_the_loss_every_row_says_which_law_it_is_of(laws):
     results = synthetic.results(laws, "mae-law", lawful, noise=0)
-    figure, data = drawn(laws, results, "figures", "figure_loss")
+    figure, data = law_shown(laws, results, "figures", "figure_loss")
     said = [axes.get_ylabel() for axes in figure.axes]
     assert said == [f"rank {k}: {what}" for k in (8, 48) for what in ("rank, centred",) * 2 + ("share outside",)]
     gaps = data[data["what"] == "gap"].set_index("panel")["value"]
@@ -525,7 +506,7 @@ def test_a_panel_s_title_is_no_formula_beside_an_axis(laws, tmp_path):
     study = laws.studies["mae-law"]
     panels = dict(zip([r"$\frac$", "$5 to $6"], study.panels.values(), strict=True))
     named = laws.model_copy(update={"studies": {"mae-law": study.model_copy(update={"panels": panels})}})
-    figure, _ = drawn(named, synthetic.results(named, "mae-law", lawful), "figures", "figure_loss")
+    figure, _ = law_shown(named, synthetic.results(named, "mae-law", lawful), "figures", "figure_loss")
     figure.savefig(tmp_path / "figure.pdf")
     assert figure.axes[0].get_ylabel() == r"\$\frac\$: rank, centred"
 

@@ -1,7 +1,7 @@
 """The wing of `mlsm`: its recipes by their facts, figures and tables from scores of known values, its claims."""
 
-import copy
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,6 @@ from scipy import stats
 
 import synthetic
 from drawn import all_is_in_view, nothing_overlaps
-from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
 from masklab.plan.graph import checkout_paths
@@ -31,12 +30,8 @@ LARGE = {MLM: (0.75, 0.80, 0.8, -0.3), MLSM: (0.65, 0.803, 0.82, -0.28), JOINT: 
          KD: (0.70, 0.78, 0.8, -0.3), KD_MLM: (0.74, 0.79, 0.81, -0.29)}  # fmt: skip
 SMALL = {MLM: (0.68, 0.70, 0.6, -0.5), JOINT: (0.72, 0.73, 0.7, -0.4), KD_MLM: (0.70, 0.71, 0.62, -0.49)}
 RISE = {MLM: 0.04, JOINT: 0.03}  # how much lower the score is before the first update, on a straight line
-
-
-def config_of(change=None, **study):
-    """The default config with this study alone, changed, and with other keys of the study."""
-    raw = overlay(copy.deepcopy(RAW), {"extends": [], **(change or {})})
-    return load(raw | {"studies": {"mlsm": raw["studies"]["mlsm"] | study}})
+config_of = partial(synthetic.config_of, RAW, "mlsm")
+shown, claims = partial(synthetic.shown, "mlsm"), partial(synthetic.claims, "mlsm")
 
 
 @pytest.fixture(scope="module")
@@ -70,18 +65,6 @@ def results(config):
 @pytest.fixture(scope="module")
 def exact(config):
     return synthetic.results(config, "mlsm", world, noise=0)
-
-
-def shown(config, results, section, name):
-    item = find("mlsm", config.studies["mlsm"], section, name)
-    part = item.part(results.view)
-    assert item.needs(part) == item.needs(results.view)
-    return item.draw(results) if section == "figures" else item.function()(results, item.choose(results.view))
-
-
-def claims(config, results):
-    listed = claims_of("mlsm", config.studies["mlsm"], results.view)
-    return test_claims(listed, results).set_index("claim")
 
 
 # --- what is what -------------------------------------------------------------------------

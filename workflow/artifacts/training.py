@@ -4,9 +4,9 @@ from pathlib import Path
 
 from artifacts import Artifact, of_kind
 from masklab import wordnet
-from masklab.config import kinds, split_reference
+from masklab.config import kinds
 from masklab.config.masks import masks_called, masks_of, name_of
-from masklab.config.references import phase
+from masklab.config.references import phase, recipe_of_dictionary
 from masklab.config.replicates import dictionary_of, trained_replicates
 from masklab.config.sources import existing
 from masklab.errors import MaskLabError
@@ -95,7 +95,7 @@ class Dictionary(Artifact):
 
     def inputs(self, dictionary, replicate):
         reference, k = self.config.dictionaries[dictionary].model, int(replicate)
-        model = self.config.models[split_reference(reference, f"dictionaries.{dictionary}.model")[0]]
+        model = self.config.models[recipe_of_dictionary(self.config, dictionary)]
         return {
             "manifest": self.paths.manifest(reference, k),
             "tokens": self.paths.tokens(model.corpus, model.tokenizer, k),
@@ -117,7 +117,7 @@ class MaskedCodes(Codes):
     place, script = "codes/{dictionary}/{masks}/r{replicate}", "masked_codes.py"
 
     def inputs(self, dictionary, masks, replicate):
-        recipe = split_reference(self.config.dictionaries[dictionary].model, f"dictionaries.{dictionary}.model")[0]
+        recipe = recipe_of_dictionary(self.config, dictionary)
         tokenizer = self.paths.tokenizer(self.config.models[recipe].tokenizer, int(replicate))
         own = self._own(dictionary, masks)
         return super().inputs(dictionary, replicate) | {"tokenizer": tokenizer} | ({"sources": own} if own else {})
@@ -145,7 +145,7 @@ class DictionaryPage(Artifact):
     REPLICATE = 1
 
     def inputs(self, dictionary):
-        recipe = split_reference(self.config.dictionaries[dictionary].model, f"dictionaries.{dictionary}.model")[0]
+        recipe = recipe_of_dictionary(self.config, dictionary)
         files = self.paths.inputs("dictionary", dictionary=dictionary, replicate=self.REPLICATE)
         tokenizer = self.paths.tokenizer(self.config.models[recipe].tokenizer, self.REPLICATE)
         files |= {"tokenizer": tokenizer, "dictionary": self.paths.dictionary(dictionary, self.REPLICATE)}
@@ -154,6 +154,6 @@ class DictionaryPage(Artifact):
 
     def settings(self, dictionary):
         wordnet = self.config.dictionaries[dictionary].wordnet
-        trained = trained_replicates(self.config)[self.config.dictionaries[dictionary].model.rpartition("@")[0]]
+        trained = trained_replicates(self.config)[recipe_of_dictionary(self.config, dictionary)]
         settings = {"dictionary": coding(self.config, dictionary), "wordnet": wordnet, "replicates": trained}
         return self.paths.common(self.REPLICATE) | settings

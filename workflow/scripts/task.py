@@ -1,4 +1,4 @@
-"""Build a task from the grammar or from user files."""
+"""Build a task: one that is generated, one of files, or one that labels the sentences of a corpus as another does."""
 
 from pathlib import Path
 

@@ -23,16 +23,17 @@ with job(snakemake):
     state, threads = Path(snakemake.params.state), int(os.environ["RAYON_NUM_THREADS"])
     tokenizer = load_tokenizer(Path(snakemake.input.tokenizer).parent)
     with locked(state):
-        for split in ("train", "valid", "test"):
+        facts = {split: read_header(snakemake.input[split]) for split in ("train", "valid", "test")}
+        for split, of_symbols in facts.items():
             path = snakemake.input[split]
-            if facts := read_header(path):
+            if of_symbols:
                 column, size = pq.read_table(path, columns=[COLUMN])[COLUMN], tokenizer.get_vocab_size()
-                write_symbol_tokens(column, size, max_length, folder, split, facts)
+                write_symbol_tokens(column, size, max_length, folder, split, of_symbols)
             else:
                 mark = fingerprint([max_length, sha256(snakemake.input.tokenizer), contents(path)])
                 progress = Progress(f"tokens {split}", "sequences", folder=state)
                 write_tokens(TextFile(path), tokenizer, max_length, state / "arrays", split, progress, threads, mark)
-        if not facts:
+        if not all(facts.values()):
             move(state / "arrays", folder)
         settle(*snakemake.output)
         done(state)

@@ -1,10 +1,9 @@
 """Models that cannot fit the memory of this machine, from a lower bound of what their training takes."""
 
 import os
-import shutil
-import subprocess
 
 from masklab.config.places import noted
+from masklab.jobs import nvidia
 
 FLOAT = 4  # bytes; weights and what the optimiser keeps are in single precision
 GPU = 300e9  # bytes that no GPU has more of: what those of a cluster have is not known here
@@ -65,12 +64,9 @@ def _swap() -> int:
 
 
 def _gpu() -> float:
-    """Bytes of the largest GPU of this machine."""
-    command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
-    if not shutil.which(command[0]):
-        return 0.0
+    """Bytes of the largest GPU of this machine; infinite where its driver does not say."""
+    sizes = nvidia.said("memory.total")
     try:
-        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout
-        return max(float(line) * 2**20 for line in said.split("\n") if line.strip())
-    except (OSError, subprocess.SubprocessError, ValueError):
+        return float("inf") if sizes is None else max((float(size) * 2**20 for size in sizes), default=0.0)
+    except ValueError:  # [N/A]
         return float("inf")

@@ -78,10 +78,11 @@ def _problem(at, fault, entity, value, path) -> Problem:
         return Problem(place, unknown(at[-1], kinds.known("terms")))
     if kind == "extra_forbidden":
         names, within = _fields(entity, at[:-1], value)
-        kind = within["kind"] if isinstance(within.get("kind"), str) else None
+        entry_kind = within["kind"] if isinstance(within.get("kind"), str) else None
         top = len(at) == 1 and bool(path) and path[0] in SECTIONS
         section = path[0] if path else ""
-        message = hints.unknown_in(at[-1], entity, names, section, top, kind, place_of(within, "kind") is not None)
+        stated = place_of(within, "kind") is not None
+        message = hints.unknown_in(at[-1], entity, names, section, top, entry_kind, stated)
         return Problem(place, message)
     if kind == "value_error":  # of a check of our own, which may name a key of the mapping that it looked at
         message = in_one_line(context["error"])

@@ -61,6 +61,11 @@ def split_reference(reference: str, where: str) -> tuple[str, int]:
     return match[1], int(match[2])
 
 
+def recipe_of_dictionary(config, dictionary: str) -> str:
+    """The recipe whose hidden states a dictionary is learned from."""
+    return split_reference(config.dictionaries[dictionary].model, f"dictionaries.{dictionary}.model")[0]
+
+
 def resolved(config, entity) -> dict:
     """JSON-able settings of a corpus or task, with the law it names in place of the name."""
     settings, law = entity.model_dump(mode="json"), named_law(entity)

@@ -6,7 +6,7 @@ and tasks have where their entry says `redraw: true`; tokenizers, causal models,
 anything that they are made from has.
 """
 
-from masklab.config.references import LAWS, named_law, split_reference, study_models
+from masklab.config.references import LAWS, named_law, recipe_of_dictionary, split_reference, study_models
 from masklab.rng import replicate_seed
 
 NAME = r"r[1-9]\d*"  # of a replicate's folder; no entry may be called so
@@ -90,8 +90,7 @@ def sources_of(config, recipe: str) -> list[str]:
     links = {key: getattr(model, key) for key in ("init", "teacher")}
     recipes = [split_reference(link, f"models.{recipe}.{key}")[0] for key, link in links.items() if link]
     if dictionary:
-        reference = config.dictionaries[dictionary].model
-        recipes.append(split_reference(reference, f"dictionaries.{dictionary}.model")[0])
+        recipes.append(recipe_of_dictionary(config, dictionary))
     return recipes
 
 

@@ -8,7 +8,7 @@ SPLITS = ("train", "valid", "test")
 def generate(config, name: str, seed: int, **work) -> dict:
     """Tables `train`, `valid` and `test` of corpus `name`: pyarrow, column `text`, for files also `source`.
 
-    Symbolic corpora have the column `symbols` instead (`corpora.symbols`). `work`: what only some kinds take: the
+    Symbolic corpora have the column `symbols` instead (`masklab.symbols`). `work`: what only some kinds take: the
     folder of a causal model; the `law_seed` that a shared law is drawn under where `seed` is that of one replicate; the
     folder of its state, with which text is not a table, but a reader of record batches, since it may not fit in memory.
     """

@@ -7,10 +7,10 @@ other's. A job of Slurm's own has its GPUs, and nothing is chosen here.
 
 import contextlib
 import os
-import subprocess
 import tempfile
 from pathlib import Path
 
+from masklab.jobs import nvidia
 from masklab.jobs.locks import lock
 from masklab.jobs.queued import is_own
 
@@ -44,13 +44,7 @@ def visible() -> list[str]:
     given = os.environ.get(VISIBLE)
     if given is not None:
         return [name.strip() for name in given.split(",") if name.strip() and name.strip() != "-1"]
-    try:
-        shown = subprocess.run(
-            ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"], capture_output=True, text=True, timeout=60
-        )
-    except (OSError, subprocess.SubprocessError):
-        return []
-    return shown.stdout.split() if shown.returncode == 0 else []
+    return nvidia.said("index", timeout=60) or []  # a job that waits for it need not go without
 
 
 def least_used(gpus: list[str], count: int, folder: Path) -> tuple[list, list[str]]:

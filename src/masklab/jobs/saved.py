@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from masklab.files import atomic, temporary_name
+from masklab.jobs.changes import changes, shown
 
 log = logging.getLogger("masklab")
-LONGEST = 60  # characters of a value that a line shows
 
 
 @dataclass
@@ -82,7 +82,7 @@ def load(path, made_of: dict, usable=None) -> Saved | None:
             continue
         saved, fault = _read(file)
         if saved is not None:
-            fault = difference(saved.facts["made_of"], made_of)
+            fault = _difference(saved.facts["made_of"], made_of)
             fault = f"another config or input ({fault})" if fault else usable and usable(saved.facts)
         if not fault:
             if faults:
@@ -119,20 +119,9 @@ def _digest(text: str, tensors: dict) -> str:
     return digest.hexdigest()
 
 
-def difference(then, now, where: str = "") -> str | None:
-    """`key: old value before, new value now` of the first difference of two JSON-able values, or None."""
-    if isinstance(then, dict) and isinstance(now, dict):
-        for key in [*then, *(key for key in now if key not in then)]:
-            found = difference(then.get(key), now.get(key), f"{where}.{key}".lstrip("."))
-            if found:
-                return found
-        return None
-    return None if then == now else f"{where}: {_shown(then)} before, {_shown(now)} now"
-
-
-def _shown(value):
-    text = repr(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+def _difference(then, now) -> str | None:
+    """The first difference in words, or None."""
+    return next((f"{key}: {shown(old)} before, {shown(new)} now" for key, old, new in changes(then, now)), None)
 
 
 # --- texts -------------------------------------------------------------------------

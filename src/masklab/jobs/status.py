@@ -60,7 +60,7 @@ def status(results: Path) -> dict:
     rows = {}
     for path in _each(results, f"{underway.FOLDER}/*.json"):
         if (said := underway.read(path)) is not None and (said["active"] or not _is_over(said, path.parents[2])):
-            rows[_place(results, said["log"])] = _begun(said, slurm)
+            rows[_place(said["log"])] = _begun(said, slurm)
     for path in _each(results, f"state/**/{STATUS}"):
         if (far := _said(path, FAR)) is None:
             continue  # it ended just now
@@ -77,9 +77,9 @@ def status(results: Path) -> dict:
             row["eta_seconds"] = far.get("eta_seconds")
     for run in runs:
         for job in run["failed"]:
-            rows.setdefault(_place(results, job["log"]), {"is": "failed", "why": job["why"], "log": job["log"]})
+            rows.setdefault(_place(job["log"]), {"is": "failed", "why": job["why"], "log": job["log"]})
     known = {row.get("slurm_job") for row in rows.values()}
-    names = {job["slurm_job"]: _place(results, job["log"]) for run in runs for job in run["begun"]}
+    names = {job["slurm_job"]: _place(job["log"]) for run in runs for job in run["begun"]}
     for number, job in slurm.items():
         if number not in known:
             waits = job["state"] in ("PENDING", "CONFIGURING")
@@ -112,7 +112,7 @@ def _each(results, pattern):
     return sorted({*results.glob(pattern), *results.glob(f"*/{pattern}")})
 
 
-def _place(results, log) -> str:
+def _place(log) -> str:
     """The name of the job with this log: where its log lies."""
     folder, place = underway.split_log(log)
     return "/".join([*folder.parts[1:], place])

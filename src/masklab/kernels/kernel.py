@@ -21,7 +21,7 @@ from masklab.kernels.pointers import pointer
 
 FAST = {"contract", "reassoc", "nsz", "arcp"}  # sums in any order: that of the compiled code, always the same
 MOST = 48  # arguments of a kernel
-COUNTER, TILES = 0, 1  # the first of them
+TILES = 1  # place of their number; at 0 stands the number of the next tile, from 2 on what `launch` was given
 _mine = threading.local()
 _written = {}  # by kernel and number of its arguments: what writes them
 

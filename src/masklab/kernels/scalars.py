@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 from masklab.kernels.pointers import low_bits, pointer
 
-NUMBER, WORD, HALF = ir.FloatType(), ir.IntType(32), ir.IntType(16)
+NUMBER, WORD = ir.FloatType(), ir.IntType(32)
 exact = numba.njit(forceinline=True, error_model="numpy", fastmath={"contract"})  # sums keep their order
 single = np.float32
 

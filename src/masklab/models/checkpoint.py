@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save_file
 from masklab.config.schema import Decoder
 from masklab.errors import MaskLabError
 from masklab.files import atomic_folder, read_json, write_json
+from masklab.models.companions import write_companions
 from masklab.models.encoder import MaskedLM
 from masklab.models.huggingface import export_config, import_config
 from masklab.models.weights import export_weights, import_weights, plain_copy, word_names
@@ -25,7 +26,6 @@ from masklab.models.weights import export_weights, import_weights, plain_copy, w
 DECODER = ("decoder.", "head.")
 FOREIGN = "adopted.json"  # in folders of models of transformers that have no place in our encoder
 MOST = 12  # checkpoints that a message names
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 MODELING = "masklab.models.modeling_masklab"  # a file to copy: it imports transformers and is never imported
 
 
@@ -71,10 +71,7 @@ def save_checkpoint(
         if "auto_map" in config:
             shutil.copyfile(importlib.util.find_spec(MODELING).origin, temporary / "modeling_masklab.py")
         write_json(config, temporary / "config.json", lasting=False)
-        write_json(metadata, temporary / "masklab.json", lasting=False)
-        if tokenizer_folder is not None:
-            for name in TOKENIZER_FILES:
-                shutil.copyfile(Path(tokenizer_folder) / name, temporary / name)
+        write_companions(temporary, metadata, tokenizer_folder)
 
 
 def _append_latent(config, weights, latent):

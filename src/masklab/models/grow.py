@@ -16,7 +16,8 @@ from masklab.config.growth import growth_problem
 from masklab.errors import MaskLabError
 from masklab.files import atomic_folder, read_json
 from masklab.models.adopt import adopt, is_foreign
-from masklab.models.checkpoint import TOKENIZER_FILES, load_checkpoint, save_checkpoint
+from masklab.models.checkpoint import load_checkpoint, save_checkpoint
+from masklab.models.companions import TOKENIZER_FILES
 from masklab.models.encoder import MaskedLM
 
 KEPT = {"head.bias", "latent.bias"}  # no axis of features

@@ -5,11 +5,11 @@ entropy by construction. It has no weights: the folder holds the facts of the co
 made, and the tokenizer.
 """
 
-import shutil
 from pathlib import Path
 
 from masklab.errors import MaskLabError
 from masklab.files import atomic_folder, read_json, write_json
+from masklab.models.companions import write_companions
 
 FACTS = "lookup.json"
 
@@ -20,15 +20,10 @@ def is_lookup(checkpoint) -> bool:
 
 
 def save_lookup(folder, facts: dict, tokenizer_folder=None, metadata: dict | None = None) -> None:
-    """Write the lookup table of the corpus with these `facts` (`corpora.symbols.read_header`), atomically."""
-    from masklab.models.checkpoint import TOKENIZER_FILES
-
+    """Write the lookup table of the corpus with these `facts` (`masklab.symbols.read_header`), atomically."""
     with atomic_folder(folder) as temporary:
         write_json(facts, temporary / FACTS, lasting=False)
-        write_json(metadata or {}, temporary / "masklab.json", lasting=False)
-        if tokenizer_folder is not None:
-            for name in TOKENIZER_FILES:
-                shutil.copyfile(Path(tokenizer_folder) / name, temporary / name)
+        write_companions(temporary, metadata, tokenizer_folder)
 
 
 def load_lookup(folder):

@@ -7,7 +7,6 @@ these it is, and the tokenizer.
 """
 
 import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +15,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from masklab.errors import MaskLabError
-from masklab.files import atomic_folder, write_json
+from masklab.files import atomic_folder
+from masklab.models.companions import write_companions
 
 FILE = "words.safetensors"
 
@@ -49,16 +49,11 @@ def is_words(checkpoint) -> bool:
 
 def save_words(folder, words: Words, tokenizer_folder=None, metadata: dict | None = None) -> None:
     """Write the folder, atomically."""
-    from masklab.models.checkpoint import TOKENIZER_FILES
-
     with atomic_folder(folder) as temporary:
         # one entry of metadata: safetensors writes several in any order, and equal words would differ in their bytes
         settings = {"order": words.order, "max_positions": words.max_positions, "units": words.units}
         save_file({"probabilities": words.probabilities}, temporary / FILE, {"words": json.dumps(settings)})
-        write_json(metadata or {}, temporary / "masklab.json", lasting=False)
-        if tokenizer_folder is not None:
-            for name in TOKENIZER_FILES:
-                shutil.copyfile(Path(tokenizer_folder) / name, temporary / name)
+        write_companions(temporary, metadata, tokenizer_folder)
 
 
 def load_words(folder) -> Words:

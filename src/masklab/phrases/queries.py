@@ -12,7 +12,6 @@ from masklab.tokenizers import CLS, MASK, SEP, UNK
 
 HOLE = "[MASK]"
 PHRASES = {NOUN: "{} [MASK]", VERB: "[MASK] {}", ADJECTIVE: "[MASK] is {}"}
-SENTENCES = ("with", "means")
 
 
 def filled(template: str, *features: str) -> str:

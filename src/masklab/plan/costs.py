@@ -14,6 +14,7 @@ from masklab.config.adopted import shape
 from masklab.config.autoencoder import READ_PREDICTIONS
 from masklab.config.growth import sized
 from masklab.config.masks import masks_called
+from masklab.config.references import recipe_of_dictionary
 from masklab.config.replicates import split_instance, trained_replicates
 from masklab.config.schema import Encoder, LabelFiles, Masking
 from masklab.config.units import units
@@ -264,7 +265,7 @@ class Costs:
 
     def source(self, dictionary: str) -> tuple[Encoder, float, int]:
         """Encoder, vocabulary, tokens of the corpus and mean length behind a dictionary."""
-        source = self.config.models[self.config.dictionaries[dictionary].model.rpartition("@")[0]]
+        source = self.config.models[recipe_of_dictionary(self.config, dictionary)]
         length = max(1, round(self.sizes.length(source.corpus, source.tokenizer)))
         return self.config.encoders[source.encoder], self.tokens_of(source.corpus, source.tokenizer), length
 

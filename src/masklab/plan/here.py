@@ -1,8 +1,8 @@
 """What computes on this machine, as an entry of the plan's assumptions."""
 
-import shutil
-import subprocess
 from functools import cache
+
+from masklab.jobs import nvidia
 
 
 def device_here(config, devices: dict) -> tuple[str, str]:
@@ -24,11 +24,5 @@ def device_here(config, devices: dict) -> tuple[str, str]:
 @cache
 def gpu() -> str:
     """Name of the first GPU of this machine; "": it has none."""
-    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    if not shutil.which(command[0]):
-        return ""
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.split("\n")
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return said[0].strip()
+    names = nvidia.said("name")
+    return names[0] if names else ""

@@ -33,6 +33,7 @@ WIDTHS, PRECISIONS = (64, 128, 256), ("fp32", "bf16")
 LAYERS, VOCABULARY, BATCH, LENGTH = 2, 1000, 64, 24  # about as the default run has them
 UPDATES, ENOUGH = 3, 1.0  # timed after a first one: so many, or for so many seconds if that is more
 COPIES = 5  # replicates side by side
+SEQUENCES = 640  # of the corpus that updates draw from
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,10 +144,10 @@ def _update(folder, timed) -> float:
     return statistics.median(found)
 
 
-def _write_tokens(folder, length, sequences=640) -> None:
+def _write_tokens(folder, length) -> None:
     """Tokens of sequences of one length."""
-    ids = np.random.default_rng(1).integers(len(SPECIALS), VOCABULARY, sequences * (length - 2))
+    ids = np.random.default_rng(1).integers(len(SPECIALS), VOCABULARY, SEQUENCES * (length - 2))
     for split in ("train", "valid"):
         np.save(folder / f"{split}.ids.npy", ids.astype(np.uint16))
-        np.save(folder / f"{split}.offsets.npy", np.arange(sequences + 1) * (length - 2))
+        np.save(folder / f"{split}.offsets.npy", np.arange(SEQUENCES + 1) * (length - 2))
     write_json({"vocab_size": VOCABULARY, "max_length": length}, folder / "meta.json")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from masklab.errors import MaskLabError
 from masklab.files import read_json
+from masklab.jobs.changes import changes, shown
 from masklab.jobs.progress import duration
 from masklab.jobs.provenance import input_mark, versions
 from masklab.plan.graph import Job
@@ -166,7 +167,8 @@ class _Records:
             return [("output", f"stopped before it ended, after {record['attempts']} attempts")]
         then = record.get("vouched", record)
         now = json.loads(json.dumps(self.paths.settings(job.rule, **job.names)))  # as the record keeps it
-        differing += _listed("config", [f"{key}: {old} -> {new}" for key, old, new in changes(then["config"], now)])
+        edited = changes(then["config"], now)
+        differing += _listed("config", [f"{key or 'config'}: {shown(old)} -> {shown(new)}" for key, old, new in edited])
         differing += _listed("code", _changed_names(then["code"], self.paths.code(job.rule, **job.names).modules))
         differing += _listed("input", self._inputs(job, then["inputs"]))
         new = versions()
@@ -191,17 +193,3 @@ def _changed_names(before, now):
     changed = [name for name, mark in now.items() if before.get(name, mark) != mark]
     changed += [f"{name}: new" for name in now if name not in before]
     return changed + [f"{name}: no longer used" for name in before if name not in now]
-
-
-def changes(then, now, where: str = ""):
-    """(key, old, new) of every difference between two JSON-able values, as deep as mappings go."""
-    if isinstance(then, dict) and isinstance(now, dict):
-        for key in [*then, *(key for key in now if key not in then)]:
-            yield from changes(then.get(key), now.get(key), f"{where}.{key}".lstrip("."))
-    elif then != now:
-        yield where or "config", _short(then), _short(now)
-
-
-def _short(value):
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

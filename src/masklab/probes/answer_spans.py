@@ -9,6 +9,7 @@ from torch import nn
 
 from masklab.probes import squad_metric
 from masklab.probes.goals import EVALUATION_TOKENS
+from masklab.probes.headed import Headed
 from masklab.probes.outcomes import of_items
 from masklab.probes.windows import Windows
 from masklab.tasks.encoding import fitting, sorted_batches
@@ -16,25 +17,16 @@ from masklab.tasks.encoding import fitting, sorted_batches
 NEVER = -1e4  # score of a position where no answer can be
 
 
-class SpanModel(nn.Module):
+class SpanModel(Headed):
     """An encoder with two linear heads on its last states: of the first token of an answer, and of the last."""
 
     def __init__(self, encoder):
-        super().__init__()
-        self.encoder = encoder
+        super().__init__(encoder)
         self.ends = nn.Linear(encoder.config.hidden, 2)
 
-    def used_parameters(self) -> dict[str, nn.Parameter]:
-        """Every parameter but those of heads and decoder of the language model, by name."""
-        unused = ("encoder.head.", "encoder.latent.", "encoder.decoder.")
-        return {name: parameter for name, parameter in self.named_parameters() if not name.startswith(unused)}
-
-    def reset_head(self, generator) -> None:
-        """Draw the head anew: weights normal(0, init_range), biases 0."""
-        with torch.no_grad():
-            drawn = torch.empty(self.ends.weight.shape)
-            self.ends.weight.copy_(drawn.normal_(0, self.encoder.config.init_range, generator=generator))
-            self.ends.bias.zero_()
+    @property
+    def fresh(self):
+        return (self.ends,)
 
     def forward(self, ids, lengths, first):
         """Scores [B, T, 2] of begin and end; far below all others where neither can be.

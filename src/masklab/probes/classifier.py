@@ -5,9 +5,10 @@ import torch.nn.functional as F
 from torch import nn
 
 from masklab.models.dropout import dropout
+from masklab.probes.headed import Headed
 
 
-class Classifier(nn.Module):
+class Classifier(Headed):
     """Encoder and classification head, as DebertaForSequenceClassification / BertForSequenceClassification.
 
     Absolute positions (BERT): dense-tanh pooler; disentangled (DeBERTa): dense-gelu. Then dropout, linear.
@@ -16,27 +17,17 @@ class Classifier(nn.Module):
     """
 
     def __init__(self, encoder, classes: int, pooling: str = "cls"):
-        super().__init__()
-        width = encoder.config.hidden
-        self.encoder, self.pooling = encoder, pooling
+        super().__init__(encoder)
+        width, self.pooling = encoder.config.hidden, pooling
         self.dense = nn.Linear(width, width)
         self.classifier = nn.Linear(width, classes)
         # one that was made elsewhere says what its own classifiers have
         gelu = getattr(encoder, "gelu", encoder.config.positions != "absolute")
         self.activation = F.gelu if gelu else torch.tanh
 
-    def used_parameters(self) -> dict[str, nn.Parameter]:
-        """Every parameter but those of heads and decoder of the language model, by name."""
-        unused = ("encoder.head.", "encoder.latent.", "encoder.decoder.")
-        return {name: parameter for name, parameter in self.named_parameters() if not name.startswith(unused)}
-
-    def reset_head(self, generator) -> None:
-        """Draw the head anew: weights normal(0, init_range), biases 0."""
-        with torch.no_grad():
-            for layer in (self.dense, self.classifier):
-                drawn = torch.empty(layer.weight.shape).normal_(0, self.encoder.config.init_range, generator=generator)
-                layer.weight.copy_(drawn)
-                layer.bias.zero_()
+    @property
+    def fresh(self):
+        return self.dense, self.classifier
 
     def forward(self, ids, lengths):
         """Logits [B, classes] of padded ids [B, T]; lengths [B]."""

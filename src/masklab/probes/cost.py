@@ -12,6 +12,7 @@ from pathlib import Path
 
 from masklab.errors import MaskLabError
 from masklab.files import read_json, read_table
+from masklab.models.companions import of_recipe
 
 
 def measure(context) -> list[dict]:
@@ -27,20 +28,11 @@ def measure(context) -> list[dict]:
     facts = read_json(folder.parent / "manifest.json")["facts"]
     tokens = math.fsum(count for row in upto if not math.isnan(count := row["tokens"])) if step else 0.0
     flops = tokens * facts["flops"] / facts["tokens"] if tokens else 0.0
-    shared = {"task": _corpus(context), "split": "train", "n": step}
+    # where its tokens are not at hand, its own record says of which corpus it is
+    corpus = context.corpus if context.tokens is not None else of_recipe(folder, "corpus")
+    shared = {"task": corpus, "split": "train", "n": step}
     values = {"seconds": upto[-1]["seconds"] if step else 0.0, "tokens": tokens, "flops": flops}
     found = [{**shared, "metric": metric, "value": value} for metric, value in values.items()]
     if upto and not math.isnan(loss := upto[-1]["valid_loss"]):
         found.append({**shared, "split": "valid", "metric": "valid_loss", "value": loss})
     return found
-
-
-def _corpus(context) -> str:
-    """The name of the corpus: by its tokens, or by the checkpoint's own record where these are not at hand."""
-    if context.tokens is not None:
-        return context.corpus
-    path = Path(context.checkpoint) / "masklab.json"
-    try:
-        return read_json(path)["config"]["model"]["corpus"]
-    except KeyError as error:
-        raise MaskLabError(f"{path}: no {error.args[0]!r}: not a model of this workbench") from None

@@ -1,4 +1,7 @@
-"""Fine-tuning on labels, ratings and answer spans: one loop for every task (BabyLM 2023's recipe).
+"""Fine-tuning on labels, ratings and answer spans (BabyLM 2023's recipe).
+
+Two loops do the same: `single` for whatever a task asks, one course after the other; `stacked` for labels on a CPU,
+courses of narrow models side by side.
 
 A fresh head on [CLS] (Hugging Face's for the architecture) or on the mean of all tokens, AdamW, warm-up, linear
 decay to 0, dropout on. The validation split is measured every `evaluate_every` steps and after the last; the best

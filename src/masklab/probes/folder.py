@@ -39,6 +39,14 @@ class Reader:
     pad_id: int
     spans: Callable
 
+    def padded(self, rows) -> tuple[torch.Tensor, torch.Tensor]:
+        """(ids [B, T], lengths [B]) of rows of ids, as `states` takes them."""
+        lengths = torch.tensor([len(row) for row in rows])
+        ids = torch.full((len(rows), int(lengths.max())), self.pad_id)
+        for row, place in zip(rows, ids, strict=True):
+            place[: len(row)] = torch.tensor(row)
+        return ids, lengths
+
 
 def folder_ranks(
     folder,
@@ -68,11 +76,7 @@ def folder_ranks(
     Raises:
         MaskLabError: a file that cannot be read, a model that is no such encoder, a text without lines.
     """
-    if not Path(folder).is_dir():
-        raise MaskLabError(f"{folder}: {'not a folder' if Path(folder).exists() else 'no such folder'}")
-    masking = Masking(rate=rate, count="rounded")
-    is_ours = (Path(folder) / "masklab.json").is_file()
-    reader = (read_own if is_ours else read_foreign)(folder, length, device, untrained=untrained)
+    reader, masking = reader_of(folder, length, device, untrained), Masking(rate=rate, count="rounded")
     rngs = [generator(seed, "rank", purpose) for purpose in ("masks", "words")]
     batches = line_batches(text, reader, fitting(BATCH_TOKENS, device), lines, progress)
     grams = state_grams(reader.states, batches, masking, 0, *rngs, reader.mask_id, specials)
@@ -86,18 +90,28 @@ def line_batches(path, reader: Reader, tokens: int, lines: int | None, progress=
     source = islice(read_texts(path), lines)
     done = 0
     while chunk := list(islice(source, CHUNK)):
-        rows = sorted((row for row in reader.encode(chunk) if len(row) > 2), key=len)
-        while rows:
-            size = max(1, tokens // len(rows[-1]))
-            part, rows = rows[-size:], rows[:-size]
-            lengths = torch.tensor([len(row) for row in part])
-            ids = torch.full((len(part), int(lengths.max())), reader.pad_id)
-            for row, place in zip(part, ids, strict=True):
-                place[: len(row)] = torch.tensor(row)
-            yield ids, lengths
+        for rows in in_batches((row for row in reader.encode(chunk) if len(row) > 2), tokens):
+            yield reader.padded(rows)
         done += len(chunk)
         if progress:
             progress(done, lines or done)
+
+
+def in_batches(rows, tokens: int, length=len) -> Iterator[list]:
+    """Rows in batches of `tokens` padded tokens at most, or of one row, the longest first; length: tokens of a row."""
+    rows = sorted(rows, key=length)
+    while rows:
+        size = max(1, tokens // length(rows[-1]))
+        yield rows[-size:]
+        rows = rows[:-size]
+
+
+def reader_of(folder, length: int, device="cpu", untrained: bool = False) -> Reader:
+    """Any encoder, made here or elsewhere; MaskLabError if it cannot be read, or if there is no such folder."""
+    if not Path(folder).is_dir():
+        raise MaskLabError(f"{folder}: {'not a folder' if Path(folder).exists() else 'no such folder'}")
+    is_ours = (Path(folder) / "masklab.json").is_file()
+    return (read_own if is_ours else read_foreign)(folder, length, device, untrained)
 
 
 def read_own(folder, length: int, device="cpu", untrained: bool = False) -> Reader:

@@ -27,6 +27,7 @@ from masklab.files import read_json
 from masklab.intervals import mean_and_error
 from masklab.masking import mask_batch
 from masklab.models.checkpoint import load_checkpoint
+from masklab.models.companions import of_recipe
 from masklab.models.stacked import encoding_by_hand
 from masklab.models.words import is_words, load_words
 from masklab.probes import exact_loss
@@ -96,11 +97,7 @@ def sequence_values(values, groups) -> np.ndarray:
 
 def training_masking(checkpoint) -> Masking:
     """The masking a checkpoint was trained with, from its masklab.json."""
-    path = Path(checkpoint) / "masklab.json"
-    try:
-        return Masking(**read_json(path)["config"]["model"]["masking"])
-    except KeyError as error:
-        raise MaskLabError(f"{path}: no {error.args[0]!r}: not a model of this workbench") from None
+    return Masking(**of_recipe(checkpoint, "masking"))
 
 
 @torch.inference_mode()

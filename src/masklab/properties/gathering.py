@@ -1,7 +1,5 @@
 """Words and hidden states to look at: of token arrays and one of our models, or of a text and any encoder."""
 
-from pathlib import Path
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,7 +7,7 @@ from torch import Tensor
 from masklab import rng
 from masklab.errors import MaskLabError
 from masklab.lines import read_texts
-from masklab.probes.folder import BATCH_TOKENS, read_foreign, read_own
+from masklab.probes.folder import BATCH_TOKENS, in_batches, reader_of
 from masklab.properties.coded_words import with_marks, words_of_pieces, words_of_text
 from masklab.sparse.lasso import unit_rows
 from masklab.sparse.looked import TOKENS
@@ -62,16 +60,12 @@ def of_text(
     Raises:
         MaskLabError: what cannot be read, a layer that the encoder does not have, a text without lines.
     """
-    if not Path(folder).is_dir():
-        raise MaskLabError(f"{folder}: {'not a folder' if Path(folder).exists() else 'no such folder'}")
-    reader = (read_own if (Path(folder) / "masklab.json").is_file() else read_foreign)(
-        folder, length, device, untrained
-    )
+    reader = reader_of(folder, length, device, untrained)
     words, parts, done, used = [], [], 0, layer
     for chunk in _chunks(text):
         rows = [(ids, spans, line) for (ids, spans), line in zip(reader.spans(chunk), chunk, strict=True)]
         rows = [row for row in rows if len(row[0]) > 2]
-        for batch in _batches(rows, fitting(BATCH_TOKENS, device)):
+        for batch in in_batches(rows, fitting(BATCH_TOKENS, device), length=lambda row: len(row[0])):
             states, used = _states(folder, reader, [ids for ids, _, _ in batch], layer)
             for (ids, spans, line), own in zip(batch, states, strict=True):
                 said, kept = words_of_text(line, spans[1 : len(ids) - 1])
@@ -99,21 +93,10 @@ def _chunks(path):
         yield chunk
 
 
-def _batches(rows, tokens):
-    rows = sorted(rows, key=lambda row: len(row[0]))
-    while rows:
-        size = max(1, tokens // len(rows[-1][0]))
-        yield rows[-size:]
-        rows = rows[:-size]
-
-
 @torch.no_grad()
 def _states(folder, reader, rows, layer) -> tuple[list[Tensor], int]:
     """Unit states of one layer at the inner tokens of each row, and which layer."""
-    lengths = torch.tensor([len(row) for row in rows])
-    ids = torch.full((len(rows), int(lengths.max())), reader.pad_id)
-    for row, place in zip(rows, ids, strict=True):
-        place[: len(row)] = torch.tensor(row)
+    ids, lengths = reader.padded(rows)
     number, states = 0, None
     for number, states in enumerate(reader.states(ids, lengths)):  # noqa: B007
         if number == layer:

@@ -216,12 +216,12 @@ def cost_axis(axes, costs, name: str) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 10 ** max(power, 0):g}"))
 
 
-def size_axis(axes, parameters, room: float = 0.22, marked: float | None = None) -> None:
-    """A log axis of parameter counts; ticks at models drawn that lie `room` of its span apart, first at `marked`."""
+def size_axis(axes, parameters, marked: float | None = None) -> None:
+    """A log axis of parameter counts; ticks at models drawn that lie 0.22 of its span apart, first at `marked`."""
     values = np.unique(np.asarray(parameters, float))
     axes.set_xscale("log")
     axes.set_xlabel(f"Parameters{LOG}")
-    span, kept = _apart(values, room, marked)
+    span, kept = _apart(values, 0.22, marked)
     axes.set_xticks(kept, [count(value) for value in kept])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlim(values[0] / math.exp(0.06 * span), values[-1] * math.exp(0.06 * span))

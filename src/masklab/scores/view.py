@@ -121,18 +121,6 @@ class View:
         recipes = self.members if panel is None else list(dict.fromkeys(self.panels[panel].values()))
         return [name for name in recipes if _fits(self.recipes[name], where)]
 
-    def one(self, where: Mapping | Callable, described: str, panel: str | None = None) -> str:
-        """The recipe that `find` finds; MaskLabError, calling it `described`, if there is none or several."""
-        recipes = self.find(where, panel)
-        if len(recipes) == 1:
-            return recipes[0]
-        inside = f" in panel {panel!r}" if panel else ""
-        if not recipes:
-            raise MaskLabError(f"the study has no recipe that is {described}{inside}")
-        raise MaskLabError(
-            f"the study has {len(recipes)} recipes that are {described}{inside} ({', '.join(recipes)}); leave one"
-        )
-
     def find_tasks(self, where: Mapping | Callable) -> list[str]:
         """Tasks of the study whose facts are as `where` says, in order."""
         return [name for name, facts in self.tasks.items() if _fits(facts, where)]

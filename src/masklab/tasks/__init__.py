@@ -1,4 +1,4 @@
-"""Tasks: labelled or paired sentences in one format, from files or from the grammar.
+"""Tasks in one format: labels, ratings, answer spans and pairs of sentences, generated or from files.
 
 A kind is a function that builds it, registered in `masklab.config.kinds`.
 """
@@ -15,7 +15,7 @@ def build(config, name: str, seed: int, **work) -> tuple[dict, dict]:
     """Task `name` as ({split: frame}, facts), the facts being the content of task.json.
 
     Labels: splits train, valid, test; columns text_a, text_b (missing for single sentences), label 0..n-1.
-    Symbolic tasks have `symbols` (see `corpora.symbols`) instead of texts, and are Arrow tables; where symbols spell
+    Symbolic tasks have `symbols` (see `masklab.symbols`) instead of texts, and are Arrow tables; where symbols spell
     something, such as synsets, `units` (list<uint16>) says what.
     `work`: other artifacts that a task is made from, such as another task's folder; the `law_seed` that a shared law
     is drawn under where `seed` is that of one replicate.

@@ -190,11 +190,11 @@ class Alone(Learner):
         super().__init__(run, ranks)
         self.stack = Stack([self])
 
-    def gradients(self, step: int) -> dict:
+    def gradients(self, step: int) -> Numbers:
         (row,) = self.stack.gradients(step)
         return row
 
-    def apply(self, row: dict) -> None:
+    def apply(self, row: Numbers) -> None:
         self.stack.apply([row])
 
 

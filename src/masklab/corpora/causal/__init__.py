@@ -23,7 +23,7 @@ EXAMPLES = 8
 
 
 def generate(config, name: str, seed: int, model=None, device="cpu", state_folder=None, named=None) -> dict:
-    """Tables of a `CausalCorpus`: the column `symbols` (see `corpora.symbols`).
+    """Tables of a `CausalCorpus`: the column `symbols` (see `masklab.symbols`).
 
     model: folder or hub id of the causal model where `config.causal` is the name of an entry; named: how the header
     names it, so that the corpus is the same in every run. state_folder: where finished parts are kept, so that a killed

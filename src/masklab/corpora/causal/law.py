@@ -10,6 +10,7 @@ import torch
 
 from masklab.corpora.causal.loading import found, load, weights_of
 from masklab.corpora.causal.restricted_model import Restricted, Rules
+from masklab.corpora.given import checked
 from masklab.errors import MaskLabError
 
 TOGETHER = 32  # sentences whose beginnings are read together
@@ -135,14 +136,7 @@ class Law:
         return self._ends_well(cases).view(len(words), self.symbols)
 
     def _checked(self, sequences, lengths):
-        sequences = np.asarray(sequences, np.int64)
-        lengths = np.full(len(sequences), sequences.shape[1]) if lengths is None else np.asarray(lengths, np.int64)
-        if sequences.size and not 0 <= sequences.min() <= sequences.max() < self.symbols:
-            raise MaskLabError(f"symbols of a sequence: must be 0 to {self.symbols - 1}")
-        longest = min(sequences.shape[1], self.rules.length)
-        if len(lengths) and not 1 <= lengths.min() <= lengths.max() <= longest:
-            raise MaskLabError(f"lengths of sequences: must be 1 to {longest}")
-        return sequences, lengths
+        return checked(sequences, lengths, self.symbols, self.rules.length)
 
 
 def _cache(layers):

@@ -11,7 +11,7 @@ MEASURED = 4096  # test sentences that the entropy in the header is measured on
 
 
 def generate(config, name: str, seed: int, law_seed: int | None = None) -> dict:
-    """Tables of an `HmmCorpus`: the column `symbols` (see `corpora.symbols`).
+    """Tables of an `HmmCorpus`: the column `symbols` (see `masklab.symbols`).
 
     The header holds the resolved config and the seed of the matrices (`law_seed`, or `seed`), from which
     `law.of_header` makes the law, and `mlm_entropy`: the mean entropy of a word given all others, in nats, on the

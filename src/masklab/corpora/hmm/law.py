@@ -8,6 +8,7 @@ that T words cost O(T k^2) with k the states of a block.
 import numpy as np
 
 from masklab.config.schema import HiddenMarkov
+from masklab.corpora.given import checked
 from masklab.corpora.hmm.model import Model, draw_model
 from masklab.errors import MaskLabError
 from masklab.intervals import mean_and_error
@@ -48,7 +49,7 @@ class Law:
     def mlm_entropy(self, sequences, lengths=None) -> tuple[float, float]:
         """Mean entropy of Pr(x_t | x_-t) over all words of the sentences, in nats, and its standard error."""
         values, groups = [], []
-        sequences, lengths = _checked(sequences, lengths, self.symbols)
+        sequences, lengths = checked(sequences, lengths, self.symbols)
         for start in range(0, len(sequences), CHUNK):
             part = slice(start, start + CHUNK)
             p = self.conditionals(sequences[part], lengths[part])
@@ -60,7 +61,7 @@ class Law:
 
     def _by_block(self, sequences, lengths):
         """Yield (rows [n], block, words [T, n] within the block, inside [T, n] bool) of sentences of one block."""
-        sequences, lengths = _checked(sequences, lengths, self.symbols)
+        sequences, lengths = checked(sequences, lengths, self.symbols)
         v = self.model.emission.shape[2]
         inside = np.arange(sequences.shape[1]) < lengths[:, None]
         blocks = sequences // v
@@ -95,18 +96,6 @@ class Law:
             state = (after[t + 1] * emitted[t + 1]) @ transition.T
             after[t] = state / state.max(1, keepdims=True)
         return before.swapaxes(0, 1), after.swapaxes(0, 1), emitted.swapaxes(0, 1)
-
-
-def _checked(sequences, lengths, symbols):
-    sequences = np.asarray(sequences, np.int64)
-    lengths = np.full(len(sequences), sequences.shape[1]) if lengths is None else np.asarray(lengths, np.int64)
-    if sequences.size and not 0 <= sequences.min() <= sequences.max() < symbols:
-        raise MaskLabError(
-            f"symbols of a sequence: must be 0 to {symbols - 1} (got {sequences.min()} to {sequences.max()})"
-        )
-    if len(lengths) and not 1 <= lengths.min() <= lengths.max() <= sequences.shape[1]:
-        raise MaskLabError(f"lengths of sequences: must be 1 to {sequences.shape[1]}")
-    return sequences, lengths
 
 
 def of_header(header: dict) -> Law:

@@ -12,7 +12,7 @@ CHUNK = 4096  # sequences per chain drawn together
 
 
 def generate(config, name: str, seed: int, law_seed: int | None = None) -> dict:
-    """Tables of a `MarkovCorpus`: columns `symbols` (see `corpora.symbols`) and `chain` (0 is the first).
+    """Tables of a `MarkovCorpus`: columns `symbols` (see `masklab.symbols`) and `chain` (0 is the first).
 
     Exactly as many sequences of every chain (released code; the paper draws the chain of each), one after the other
     by turns. The header holds the resolved config and the seed of the chains (`law_seed`, or `seed`), from which

@@ -9,7 +9,7 @@ MEASURED = 4096  # test sentences that the entropy in the header is measured on
 
 
 def generate(config, name: str, seed: int, law_seed: int | None = None) -> dict:
-    """Tables of a `PcfgCorpus`, column `symbols` (see `corpora.symbols`).
+    """Tables of a `PcfgCorpus`, column `symbols` (see `masklab.symbols`).
 
     Sentences are independent draws at an address without the corpus's name. The header holds the resolved config and
     the seed of the grammar (`law_seed`, or `seed`), from which `law.of_header` makes the law; for a grammar from a

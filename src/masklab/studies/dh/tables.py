@@ -1,4 +1,4 @@
-"""The numbers behind Figures 2, 3, 5 and 7, pre-training losses beside their floors, and what ended fine-tunings."""
+"""The scores behind Figures 2, 3, 5 and 7, and what ended fine-tunings."""
 
 import pandas as pd
 
