@@ -235,6 +235,8 @@ def opened(files=(), values=(), data: bool = True) -> Paths:
     config = read(*files, values=values, also=[drawing.check_names])
     paths = Paths(config)
     paths.check()
+    if taken := [folder for folder in ("results", paths.root) if Path(folder).exists() and not Path(folder).is_dir()]:
+        raise MaskLabError(f"{taken[0]}: a file lies where the folder of results goes; move it away")
     if data:
         paths.notices = check_data(config) + notices(config) + studies.notices(config) + too_large(config, partitions)
         paths.notices = ([] if files else not_read()) + paths.notices

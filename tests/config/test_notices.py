@@ -20,6 +20,7 @@ from masklab.config.notices import not_read, notices
 from masklab.config.schema.tasks import Phenomenon, Recipe
 from masklab.corpora.english.labelled_tasks import RECIPES
 from masklab.corpora.english.pairs import PHENOMENA
+from masklab.errors import MaskLabError
 from masklab.plan.graph import opened
 from masklab.tasks.glue import FORMS
 
@@ -276,3 +277,15 @@ def test_a_config_beside_the_user_that_nobody_has_named(tmp_path, monkeypatch):
     (tmp_path / "config.yaml").unlink()
     (tmp_path / "config.yaml").symlink_to(DEFAULT)
     assert not_read() == []
+
+
+@pytest.mark.parametrize("place", ["results", "results/mine"])
+def test_a_file_in_the_place_of_the_results_is_refused(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my.yaml").write_text("run: mine\n")
+    Path(place).parent.mkdir(exist_ok=True)
+    Path(place).touch()
+    with pytest.raises(MaskLabError, match=f"^{place}: a file lies where the folder of results goes; move it away$"):
+        opened(["my.yaml"])
+    Path(place).unlink()
+    opened(["my.yaml"])
