@@ -101,6 +101,21 @@ def test_a_failure_is_told_last_whole_and_once(begun, tmp_path):
     assert f"probe 3 (rule probe)\n  Slurm says: NODE_FAIL\n{last}" in whole
 
 
+def test_a_job_that_was_told_to_stop_has_not_failed(begun):
+    run, stream = begun
+    for number, why in (
+        (1, "a: stopped by signal 2 at step 7; its state is saved, run again to resume"),
+        (2, "broken"),
+    ):
+        run.begins(number, f"pre-training {number}", "pretrain", f"results/logs/{number}.log")
+        run.fails(number, why, [])
+    assert "0% 1 failed 1 interrupted" in run.far()
+    run.closes()
+    said = stream.getvalue()
+    assert "1 of 3 jobs failed, 1 of 3 jobs interrupted, 0 are done" in said
+    assert "interrupted: pre-training 1: a: stopped by signal 2" in said
+
+
 def test_a_failure_that_ends_the_run_is_said_once(begun):
     run, stream = begun
     run.begins(1, "pre-training a r1", "pretrain", "results/logs/models/a/r1.log")

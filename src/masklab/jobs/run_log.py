@@ -28,6 +28,7 @@ SOON = 5.0  # seconds after which a failure is said where nothing else happens: 
 TAIL = 15  # lines of a log that stand in for the message of a job that left none
 ROOM = 1 << 16  # bytes of free disk below which a job may have had no room for a word
 SUBMISSION = re.compile(r"\n\s*sbatch (call|script):.*", re.S)  # a hundred kilobytes
+STOPPED = "stopped by signal"  # what a job says that saved its state and left because it was told to
 SLURM = re.compile(r"SLURM-job '\d+' failed, SLURM status is: '(\w+)'.*", re.S)
 
 
@@ -152,7 +153,8 @@ class RunLog:
             line = in_a_line(why)
             self.said[line] = self.said.get(line, 0) + 1
             if self.said[line] == 1:
-                self.unsaid.append((time.time(), f"failed: {job.name}: {line}"))
+                (end,) = ends_of([why])
+                self.unsaid.append((time.time(), f"{end}: {job.name}: {line}"))
 
     def again(self, number: int) -> None:
         """A job that has failed will be tried again."""
@@ -171,7 +173,9 @@ class RunLog:
             self._leave()
             took = duration(self.ended - self.began)
             if self.failed:
-                self._write(f"\n{len(self.failed):,} of {self.total:,} jobs failed, {self.done:,} are done ({took}):")
+                ends = ends_of(why for _, why in self.failed.values())
+                said = ", ".join(f"{count:,} of {self.total:,} jobs {end}" for end, count in ends.items())
+                self._write(f"\n{said}, {self.done:,} are done ({took}):")
                 for why, jobs in _by_reason(self.failed.values()).items():
                     first, others = jobs[0], jobs[1:]
                     more = f" and {len(others):,} more that say the same" if others else ""
@@ -190,7 +194,8 @@ class RunLog:
         """How far the run and the jobs that run are, in a line."""
         with self.lock:
             counts = [f"{self.done:,} of {self.total:,} jobs", f"{100 * self.done / max(self.total, 1):.0f}%"]
-            counts += [f"{len(self.failed):,} failed"] if self.failed else []
+            ends = ends_of(why for _, why in self.failed.values())
+            counts += [f"{count:,} {end}" for end, count in ends.items()]
             left = self.remaining.seconds({number: job.began for number, job in self.running.items()})
             counts += [f"ETA {duration(left)}"] if left is not None else []
             jobs = sorted((job for job in self.running.values() if job.log), key=lambda job: job.began)
@@ -281,6 +286,11 @@ def _silent(log) -> str:
 def in_a_line(why: str) -> str:
     """A failure in one line: its message."""
     return why.splitlines()[-1 if why.startswith("Traceback") else 0]
+
+
+def ends_of(reasons) -> dict[str, int]:
+    """How many jobs failed, and how many were interrupted, by why each of them ended; neither: not there."""
+    return dict(sorted(Counter("interrupted" if STOPPED in why else "failed" for why in reasons).items()))
 
 
 def _by_reason(failed) -> dict[str, list[Job]]:

@@ -14,7 +14,7 @@ from masklab.jobs import store, underway
 from masklab.jobs.locks import lock
 from masklab.jobs.progress import STATUS, duration
 from masklab.jobs.queued import queued
-from masklab.jobs.run_log import RUN, in_a_line
+from masklab.jobs.run_log import RUN, STOPPED, ends_of, in_a_line
 from masklab.jobs.stacks import TOGETHER
 
 HEADER = ("job", "is", "done", "loss", "tokens/s", "ETA", "since")
@@ -24,7 +24,6 @@ REPORT = "stopped.json"  # beside a status file: why training stopped itself
 # What is read of the file of a run, and of a status file.
 OF_RUN = {"pid", "host", "began", "time", "ended", "total", "done", "begun", "failed", "waiting", "eta_seconds"}
 FAR = {"pid", "time", "unit", "done", "total"}
-STOPPED = "stopped by signal"  # what a job says that saved its state and left because it was told to
 
 
 def running(folder: Path) -> bool:
@@ -185,7 +184,7 @@ def table(results: Path) -> str:
 
 def _spoken(run) -> str:
     done = f"{run['folder']}: {run['done']:,} of {run['total']:,} jobs done"
-    done += f", {len(run['failed']):,} failed" if run["failed"] else ""
+    done += "".join(f", {count:,} {end}" for end, count in ends_of(job["why"] for job in run["failed"]).items())
     if run["lives"]:
         left = run["eta_seconds"]
         return f"{done}, running for {duration(time.time() - run['began'])}" + (
