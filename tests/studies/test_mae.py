@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from functools import partial
 
 import numpy as np
@@ -442,6 +443,10 @@ def test_models_that_learned_nothing_decide_nothing(config):
 
     found = claims(config, synthetic.results(config, "mae", level, learned=False))
     assert set(found["verdict"]) == {"untested"}
+    above = (
+        r"no recipe learned more than word frequencies \(the loss of MLM is [\d.e-]+ nats above theirs in its worst re"
+    )
+    assert re.match(above, found["why"]["deficient-mlm"])
     found = claims(config, synthetic.results(config, "mae", level))  # the language was learned, the tasks were not
     tasks = [name for name in found.index if name.startswith(("better", "faster", "delta", "reset", "cross", "rank-"))]
     tasks = [name for name in tasks if name != "rank-centred"]  # of the pre-trained states

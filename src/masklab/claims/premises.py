@@ -129,8 +129,8 @@ def unlearned_language(claim: Claim, results: Results) -> str | None:
     if not gains or max(gains.values()) > 0:
         return None
     best = max(gains, key=gains.get)
-    best_in_words = f"{results.view.label(best)}, {-gains[best]:.3g} nats above them in its worst replicate"
-    return f"no recipe learned more than word frequencies (best: {best_in_words})"
+    best_in_words = f"the loss of {results.view.label(best)} is {-gains[best]:.3g} nats above theirs"
+    return f"no recipe learned more than word frequencies ({best_in_words} in its worst replicate)"
 
 
 def untrained(claim: Claim, results: Results) -> str | None:
