@@ -166,7 +166,7 @@ def test_too_long_a_sentence_and_wrong_tasks_are_named(make_checkpoint, write_pa
     folder = make_checkpoint()
     long = "The cat sees the dog and " * 8
     task = write_pairs("x", [("a", long + "sleeps.", long + "sleep.")])
-    with pytest.raises(MaskLabError, match=r"'The cat sees.* tokens; the model takes 32"):
+    with pytest.raises(MaskLabError, match=r"'The cat sees.* model takes 32 \(`max_positions` of its encoder\)$"):
         run(Context(probe=probe, checkpoint=folder, tasks={"x": task}))
     labels = write_task("y", [("a", None, 0)], classes=2)
     with pytest.raises(MaskLabError, match="'y' holds labels; a minimal_pairs probe needs pairs"):
