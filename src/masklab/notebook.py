@@ -149,7 +149,7 @@ WITHOUT_TEXT = ("prediction", "cost", "replaced")
 def _needs_no_text(kind):
     """None, the tokens of a probe that reads no corpus; MaskLabError for one that does."""
     if kind.entity().reads_tokens and kind.name not in WITHOUT_TEXT:
-        raise MaskLabError(f"measure: a probe of kind {kind.name} reads text: give text=, a file of one sequence a line")
+        raise MaskLabError(f"measure: probes of kind {kind.name} read text: give text=, a file of one sequence a line")
 
 
 def _tasks(task, work: Path, seed: int) -> dict[str, Path]:
