@@ -114,7 +114,7 @@ METRICS = {
     "tokens": "tokens that pre-training read",
     "flops": "floating-point operations of pre-training",
     "valid_loss": "plain cross-entropy of hidden tokens of the validation split, whatever the recipe's objective, in"
-    " nats per token; they are hidden as in its training, and predicted by the decoder of a masked autoencoder",
+    " nats per token; they are hidden as in its training (of a masked autoencoder, its decoder predicts them)",
     "exact_untuned, f1_untuned": "the same at a threshold of 0 for unanswerable questions, in place of the one chosen",
     "chosen_l2": "the penalty on squared weights that was chosen for a classifier of words",
     "chosen_lr, chosen_batch_size, chosen_epochs, chosen_warmup": "what a probe's `grid` chose on the validation rows",
