@@ -6,7 +6,7 @@ import pandas as pd
 
 from masklab.errors import MaskLabError
 from masklab.files import read_json
-from masklab.plan.why import changes
+from masklab.jobs.changes import changes, shown
 from masklab.rng import replicate_seed
 
 # rule -> (section of the config, key of the entry in the job's config, wildcard that names it)
@@ -32,7 +32,7 @@ def config_changes(found, facts) -> tuple[pd.DataFrame, tuple[list[str], list[st
     """
     before, after = (_declared(own, table) for own, table in zip(found, facts, strict=True))
     rows = [
-        (entry, key, old, new)
+        (entry, key or "config", shown(old), shown(new))
         for entry in before
         if entry in after
         for key, old, new in changes(before[entry], after[entry])

@@ -82,7 +82,7 @@ def load(path, made_of: dict, usable=None) -> Saved | None:
             continue
         saved, fault = _read(file)
         if saved is not None:
-            fault = _difference(saved.facts["made_of"], made_of)
+            fault = difference(saved.facts["made_of"], made_of)
             fault = f"another config or input ({fault})" if fault else usable and usable(saved.facts)
         if not fault:
             if faults:
@@ -119,8 +119,8 @@ def _digest(text: str, tensors: dict) -> str:
     return digest.hexdigest()
 
 
-def _difference(then, now) -> str | None:
-    """The first difference in words, or None."""
+def difference(then, now) -> str | None:
+    """`key: old value before, new value now` of the first difference of two JSON-able values, or None."""
     return next((f"{key}: {shown(old)} before, {shown(new)} now" for key, old, new in changes(then, now)), None)
 
 
