@@ -1,8 +1,8 @@
 # Five commands, for a fresh machine with Python 3.11 or newer:
 #   make                 set up .venv, then run the default workflow
 #   make setup           set up .venv, and nothing else
-#   make test            set up .venv, then run every check, and every test but those of the workflow as a whole
-#   make test-workflow   the rest: the real workflow, run in temporary folders
+#   make test            set up .venv, then run every check, and every test but the slow ones
+#   make test-workflow   the rest: the real workflow, run in temporary folders, and other tests that take long
 #   make test-newest     the tests with the newest versions that pyproject.toml allows, in an environment of its own
 # PYTHON chooses the interpreter, VENV the environment, TORCH_INDEX a wheel index for torch
 # (e.g. https://download.pytorch.org/whl/cpu for the smaller CPU build).
@@ -19,10 +19,10 @@ test: $(VENV)/.done
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow/rules
 	$(BIN)/snakemake --lint
-	$(BIN)/pytest -n 2 --dist loadfile -m "not workflow"
+	$(BIN)/pytest -n 2 --dist loadfile -m "not workflow and not slow"
 
 test-workflow: $(VENV)/.done
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m workflow
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "workflow or slow"
 
 test-newest:
 	rm -rf $(VENV)-newest

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 AHEAD = "import sys; from masklab import compile_ahead; sys.exit(compile_ahead.main())"
 JOBS = """
 import torch
@@ -36,6 +38,7 @@ def compiled(folder) -> set[str]:
     return {file.name for file in folder.rglob("*.nbc")}
 
 
+@pytest.mark.slow
 def test_jobs_compile_nothing_more(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", AHEAD], env=environment, check=True)

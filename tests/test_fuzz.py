@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.slow
 def test_damaged_files_are_refused_in_a_line_or_read_as_they_should_be():
     command = [sys.executable, str(Path(__file__).with_name("fuzz.py")), "--inputs", "400", "--seed", "5"]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -71,6 +71,7 @@ def test_what_is_false(verdict, bounds, truth, wrong):
     assert false(verdict, truth, bounds, 0.02) == wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drawn", DRAWN)
 def test_false_verdicts_of_the_study_at_most_at_the_stated_level(evening, drawn):
     """Of 39 claims on accuracy in ten studies; the interval of each is about 0 or what else is true in 19 of 20."""

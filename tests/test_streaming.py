@@ -173,6 +173,7 @@ def contents(folder):
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.[pn][ap][ry]*"))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["lines", "packed, each once"])
 def test_reading_goes_on_after_kill_9(files, tmp_path, case):
     rows = [text for i in range(3) for text in lines(f"p{i}", 200)]
@@ -316,6 +317,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_text(files, tmp_path):
     """60 MB of text take under 300 MiB, and 120 MB of it at most 60 MiB more."""
     texts = [line for line in lines("m", 2000) if len(line.split()) > 5]

@@ -326,6 +326,7 @@ def simulated(replicates, items_, effect, seed, count=60, draws=100):
     return claim_row(BETTER, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicates", [3, 5, 10])
 def test_a_thousand_studies_without_an_effect(replicates):
     """False verdicts, either way, at most at the stated level of 5 % (and what chance allows on it)."""

@@ -250,6 +250,7 @@ def saved_step(file) -> int:
         return 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["absolute", "autoencoder"])
 def test_twenty_kills_and_the_same_weights(english, tmp_path, form):
     """SIGKILL at 20 random moments of the job that trains three, or of the jobs that take what it made."""
