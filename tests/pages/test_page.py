@@ -13,6 +13,7 @@ from PIL import Image
 
 import synthetic
 from masklab.claims.claim_files import write_claims
+from masklab.claims.summary import headlines
 from masklab.claims.verdict import test_claims
 from masklab.config import layered, load, plain
 from masklab.errors import MaskLabError
@@ -324,6 +325,15 @@ def test_headlines_are_checked_like_other_claims():
     config = config_of(headline=["no-such"])
     with pytest.raises(MaskLabError, match=r"config: studies\.mae\.headline: 'no-such' is no claim that it tests"):
         claims_of("mae", config.studies["mae"], View.of(config, "mae"))
+
+
+@pytest.mark.parametrize(("count", "shown"), [(2, 2), (3, 3), (4, 0)])
+def test_of_few_claims_none_of_which_is_decided_all_stand_first(count, shown):
+    config = config_of()
+    found = synthetic.results(config, "mae", learned=False)
+    claims = test_claims(claims_of("mae", config.studies["mae"], found.view), found)
+    assert set(claims["verdict"]) == {"untested"}
+    assert len(headlines(claims[~claims["headline"]].head(count))) == shown
 
 
 def test_margins_are_of_known_metrics():
