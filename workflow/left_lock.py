@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import inside_snakemake
-from masklab.jobs.locks import lock
+from masklab.jobs.locks import holder_ended, lock
 
 RUNS = Path(".masklab/runs")  # a file of each run in this folder
 CLUSTER = "-cluster"  # ends the name of that of a run whose jobs outlive it
@@ -43,13 +43,8 @@ def _others() -> tuple[list[Path], bool]:
     """(files of runs that have ended without removing them, whether another may be at work)."""
     killed, alive = [], False
     for path in RUNS.glob("*"):
-        try:
-            with open(path, "r+") as file:
-                ended = lock(file)  # False: there are no locks here, and nobody knows
-        except FileNotFoundError:  # it has just ended
+        if (ended := holder_ended(path)) is None:  # it has just ended by itself
             continue
-        except OSError:
-            ended = False
         killed += [path] * ended
         alive = alive or not ended
     return killed, alive

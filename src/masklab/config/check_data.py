@@ -282,11 +282,16 @@ def _check_there(where, column, file, found, task):
         there = choices(column, found.columns, "columns", 30)
         if BLIMP in found.columns:
             there = "; the file looks like minimal pairs (kind: pair-files)" + listed(found.columns, what="columns")
-        elif len(found.columns) == 1 and (other := next((c for c in ";\t|" if c in str(found.columns[0])), None)):
+        elif format_of(file) in (".csv", ".tsv") and (other := _other_separator(found.columns)):
             there = f"; its cells seem to be separated by {other!r}: .csv is read with commas, .tsv with tabs"
         elif any(_is_value(name) for name in found.columns) and task.columns is None:
             there = "; the first line looks like data: name the columns with `columns:`"
         raise MaskLabError(f"{where}: {file}: no column {column!r}{there}")
+
+
+def _other_separator(columns) -> str | None:
+    """What separates the cells of a table that seems to have one column; None: it has several, or one."""
+    return next((mark for mark in ";,\t|" if len(columns) == 1 and mark in str(columns[0])), None)
 
 
 def _is_value(name) -> bool:

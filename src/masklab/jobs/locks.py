@@ -17,3 +17,14 @@ def lock(file, shared: bool = False, wait: bool = False) -> bool:
             raise
         return False
     return True
+
+
+def holder_ended(path) -> bool | None:
+    """Whether the process that held a file's lock has ended. False: it has not, or nobody knows; None: no such file."""
+    try:
+        with open(path, "r+") as file:
+            return lock(file)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return False

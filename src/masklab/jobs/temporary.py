@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from masklab.jobs.locks import lock
+from masklab.jobs.locks import holder_ended, lock
 
 PREFIX = "masklab-"
 HELD = "held"  # the file; it is locked before it gets this name
@@ -31,10 +31,5 @@ def folder(purpose: str) -> Path:
 def _sweep() -> None:
     """Remove the folders of processes that have ended without doing so."""
     for file in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{HELD}"):
-        try:
-            with open(file, "r+") as opened:
-                ended = lock(opened)
-        except OSError:  # its process is at work, it has just gone, or it is another user's
-            continue
-        if ended:
+        if holder_ended(file):  # and is not another user's
             shutil.rmtree(file.parent, ignore_errors=True)

@@ -20,13 +20,11 @@ NEVER = -1e4  # score of a position where no answer can be
 class SpanModel(Headed):
     """An encoder with two linear heads on its last states: of the first token of an answer, and of the last."""
 
+    HEAD = ("ends",)
+
     def __init__(self, encoder):
         super().__init__(encoder)
         self.ends = nn.Linear(encoder.config.hidden, 2)
-
-    @property
-    def fresh(self):
-        return (self.ends,)
 
     def forward(self, ids, lengths, first):
         """Scores [B, T, 2] of begin and end; far below all others where neither can be.

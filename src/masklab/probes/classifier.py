@@ -16,6 +16,8 @@ class Classifier(Headed):
     last hidden states of all tokens of the sequence, special ones included and padding left out.
     """
 
+    HEAD = ("dense", "classifier")
+
     def __init__(self, encoder, classes: int, pooling: str = "cls"):
         super().__init__(encoder)
         width, self.pooling = encoder.config.hidden, pooling
@@ -24,10 +26,6 @@ class Classifier(Headed):
         # one that was made elsewhere says what its own classifiers have
         gelu = getattr(encoder, "gelu", encoder.config.positions != "absolute")
         self.activation = F.gelu if gelu else torch.tanh
-
-    @property
-    def fresh(self):
-        return self.dense, self.classifier
 
     def forward(self, ids, lengths):
         """Logits [B, classes] of padded ids [B, T]; lengths [B]."""
