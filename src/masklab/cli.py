@@ -10,6 +10,27 @@ from masklab.errors import MaskLabError
 
 
 def main(arguments=None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        COMMANDS[options.command](options)
+    except MaskLabError as error:
+        print(error.said, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # e.g. `masklab check | head`
+        sys.stderr.close()
+    except (OSError, MemoryError, RuntimeError) as error:
+        from masklab.jobs.lacking import lacking
+
+        if (said := lacking(error)) is None:
+            raise
+        print(MaskLabError(said).said, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser():
     parser = argparse.ArgumentParser(prog="masklab", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser("check", help="check a config and say what it declares")
@@ -101,24 +122,7 @@ def main(arguments=None) -> int:
     )
     new = commands.add_parser("new", help="a folder with a study of your own that runs: config, Python file, README")
     new.add_argument("folder", help="a new or an empty folder")
-    options = parser.parse_args(arguments)
-    try:
-        COMMANDS[options.command](options)
-    except MaskLabError as error:
-        print(error.said, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # e.g. `masklab check | head`
-        sys.stderr.close()
-    except (OSError, MemoryError, RuntimeError) as error:
-        from masklab.jobs.lacking import lacking
-
-        if (said := lacking(error)) is None:
-            raise
-        print(MaskLabError(said).said, file=sys.stderr)
-        return 1
-    return 0
+    return parser
 
 
 def _values(parser):

@@ -38,11 +38,7 @@ def job(snakemake):
         underway = Underway(snakemake.rule, dict(snakemake.wildcards), snakemake.log[0])
         params = dict(snakemake.params)
         config = params.get("config")
-        changed = ", ".join(dict.fromkeys([*params["code"].changed, *edited(params["code"])]))
-        changed = f"code changed while this job waited: {changed}" if changed else None
-        if isinstance(config, dict) and "changed" in config:
-            changed = f"config changed while this job waited: {config['changed']}"
-        if changed:
+        if changed := changed_since(params["code"], config):
             raise MaskLabError(f"the {changed}; nothing was made; run the same command again")
         if params["code"].files:
             from masklab.config import kinds
@@ -98,6 +94,14 @@ def blame(error, file) -> str | None:
         with contextlib.suppress(OSError), open(file, "a", encoding="utf-8") as opened:
             traceback.print_exception(error, file=opened)
     return said
+
+
+def changed_since(code, config) -> str | None:
+    """What of a job's config or code is no longer what it was when this run began; None: all is as it was."""
+    if isinstance(config, dict) and "changed" in config:
+        return f"config changed while this job waited: {config['changed']}"
+    parts = dict.fromkeys([*code.changed, *edited(code)])
+    return f"code changed while this job waited: {', '.join(parts)}" if parts else None
 
 
 def edited(noted) -> list[str]:

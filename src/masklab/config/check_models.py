@@ -18,20 +18,7 @@ def check_model(config, name, model):
     known(config.encoders, model.encoder, f"{where}.encoder")
     known(config.objectives, model.objective, f"{where}.objective")
     encoder, objective = config.encoders[model.encoder], config.objectives[model.objective]
-    if config.tokenizers[model.tokenizer].max_length > encoder.max_positions:
-        longest, most = config.tokenizers[model.tokenizer].max_length, encoder.max_positions
-        raise Misfit(
-            f"config: {where}.tokenizer: max_length ({longest}) of tokenizer {model.tokenizer!r} is above max_positions"
-            f" ({most}) of encoder {model.encoder!r}",
-            {
-                f"tokenizers.{model.tokenizer}.max_length": f"{longest} is above max_positions ({most}) of encoder"
-                f" {model.encoder!r} in {where}",
-                f"encoders.{model.encoder}.max_positions": f"{most} is below max_length ({longest}) of tokenizer"
-                f" {model.tokenizer!r} in {where}",
-                f"{where}.encoder": f"max_positions ({most}) of {model.encoder!r} is below max_length ({longest}) of"
-                f" its tokenizer {model.tokenizer!r}",
-            },
-        )
+    _check_length(config, model, encoder, where)
     for key in ("init", "teacher"):
         if (reference := getattr(model, key)) is not None:
             known_checkpoint(config, reference, f"{where}.{key}")
@@ -50,6 +37,37 @@ def check_model(config, name, model):
         raise MaskLabError(f"config: {where}.masking: mask + random must be at most 1")
     if problem := _hides_nothing(config, model, objective):
         raise MaskLabError(f"config: {where}.masking.rate: {problem}")
+    _check_sequences(config, model, where)
+    _check_processes(model, where)
+    _check_checkpoints(model, where)
+    if model.shuffle and model.init is None:
+        raise MaskLabError(f"config: {where}.shuffle: needs weights to shuffle, given as init: model@step")
+    if model.embeddings is not None:
+        _check_vectors(config, model, encoder, where)
+    if model.init is not None:
+        _check_start(config, model, where)
+
+
+def _check_length(config, model, encoder, where):
+    """The encoder has a position for every token that the tokenizer lets through."""
+    if config.tokenizers[model.tokenizer].max_length > encoder.max_positions:
+        longest, most = config.tokenizers[model.tokenizer].max_length, encoder.max_positions
+        raise Misfit(
+            f"config: {where}.tokenizer: max_length ({longest}) of tokenizer {model.tokenizer!r} is above max_positions"
+            f" ({most}) of encoder {model.encoder!r}",
+            {
+                f"tokenizers.{model.tokenizer}.max_length": f"{longest} is above max_positions ({most}) of encoder"
+                f" {model.encoder!r} in {where}",
+                f"encoders.{model.encoder}.max_positions": f"{most} is below max_length ({longest}) of tokenizer"
+                f" {model.tokenizer!r} in {where}",
+                f"{where}.encoder": f"max_positions ({most}) of {model.encoder!r} is below max_length ({longest}) of"
+                f" its tokenizer {model.tokenizer!r}",
+            },
+        )
+
+
+def _check_sequences(config, model, where):
+    """The corpus has a sequence for every row of a batch."""
     sequences = stated_sequences(config, config.corpora[model.corpus])
     if sequences and model.steps and model.batch_size > sequences:
         fewer = f"{sequences} are fewer than batch_size ({model.batch_size}) of {where}"
@@ -58,6 +76,10 @@ def check_model(config, name, model):
             f" {model.corpus!r}",
             {f"corpora.{model.corpus}.{key}": fewer for key in ("sentences", "sequences")},
         )
+
+
+def _check_processes(model, where):
+    """Every process has rows, and every node processes."""
     if model.micro_batch is None and model.processes > model.batch_size:
         raise Misfit(
             f"config: {where}.processes: {model.processes} is more than batch_size ({model.batch_size})",
@@ -73,6 +95,10 @@ def check_model(config, name, model):
             f"config: {where}.nodes: {model.processes} processes cannot be shared out among {model.nodes} nodes;"
             " processes must be a multiple of nodes"
         )
+
+
+def _check_checkpoints(model, where):
+    """No checkpoint lies after the last step."""
     late = [step for step in model.checkpoints if step > model.steps]
     if late:
         example = [step for step in (model.steps // 5, model.steps) if step]
@@ -83,42 +109,46 @@ def check_model(config, name, model):
                 f" such as {example}, or [] for five of them"
             },
         )
-    if model.shuffle and model.init is None:
-        raise MaskLabError(f"config: {where}.shuffle: needs weights to shuffle, given as init: model@step")
-    if model.embeddings is not None:
-        known(config.embeddings, model.embeddings, f"{where}.embeddings")
-        vectors = config.embeddings[model.embeddings]
-        if vectors.size != encoder.hidden:
-            raise Misfit(
-                f"config: {where}.embeddings: size ({vectors.size}) of {model.embeddings!r} must be hidden"
-                f" ({encoder.hidden}) of encoder {model.encoder!r}",
-                {
-                    f"embeddings.{model.embeddings}.size": f"{vectors.size} must be hidden ({encoder.hidden}) of"
-                    f" encoder {model.encoder!r} in {where}",
-                    f"encoders.{model.encoder}.hidden": f"{encoder.hidden} must be size ({vectors.size}) of embeddings"
-                    f" {model.embeddings!r} in {where}",
-                },
-            )
-        if vectors.tokenizer != model.tokenizer:
-            raise Misfit(
-                f"config: {where}.embeddings: tokenizer of {model.embeddings!r} ({vectors.tokenizer!r}) must be the"
-                f" model's ({model.tokenizer!r})",
-                {
-                    f"embeddings.{model.embeddings}.tokenizer": f"{vectors.tokenizer!r} must be the tokenizer of"
-                    f" {where} ({model.tokenizer!r})"
-                },
-            )
-    if model.init is not None:
-        teacher = known_checkpoint(config, model.init, f"{where}.init")
-        declared = teacher.encoder in config.encoders and teacher.tokenizer in config.tokenizers  # else said of it
-        if declared and (teacher.encoder, teacher.tokenizer) != (model.encoder, model.tokenizer):
-            differs = "encoder" if teacher.encoder != model.encoder else "tokenizer"
-            theirs, own = getattr(teacher, differs), getattr(model, differs)
-            raise Misfit(
-                f"config: {where}.init: {model.init} must have the same encoder and tokenizer; its {differs} is"
-                f" {theirs!r}, not {own!r}",
-                {f"{where}.{differs}": f"{own!r}, but {model.init}, from which it starts, has {theirs!r}"},
-            )
+
+
+def _check_vectors(config, model, encoder, where):
+    """The vectors that embeddings start from are of the encoder's width and the recipe's tokenizer."""
+    known(config.embeddings, model.embeddings, f"{where}.embeddings")
+    vectors = config.embeddings[model.embeddings]
+    if vectors.size != encoder.hidden:
+        raise Misfit(
+            f"config: {where}.embeddings: size ({vectors.size}) of {model.embeddings!r} must be hidden"
+            f" ({encoder.hidden}) of encoder {model.encoder!r}",
+            {
+                f"embeddings.{model.embeddings}.size": f"{vectors.size} must be hidden ({encoder.hidden}) of"
+                f" encoder {model.encoder!r} in {where}",
+                f"encoders.{model.encoder}.hidden": f"{encoder.hidden} must be size ({vectors.size}) of embeddings"
+                f" {model.embeddings!r} in {where}",
+            },
+        )
+    if vectors.tokenizer != model.tokenizer:
+        raise Misfit(
+            f"config: {where}.embeddings: tokenizer of {model.embeddings!r} ({vectors.tokenizer!r}) must be the"
+            f" model's ({model.tokenizer!r})",
+            {
+                f"embeddings.{model.embeddings}.tokenizer": f"{vectors.tokenizer!r} must be the tokenizer of"
+                f" {where} ({model.tokenizer!r})"
+            },
+        )
+
+
+def _check_start(config, model, where):
+    """The model that a recipe starts from has its encoder and tokenizer."""
+    teacher = known_checkpoint(config, model.init, f"{where}.init")
+    declared = teacher.encoder in config.encoders and teacher.tokenizer in config.tokenizers  # else said of it
+    if declared and (teacher.encoder, teacher.tokenizer) != (model.encoder, model.tokenizer):
+        differs = "encoder" if teacher.encoder != model.encoder else "tokenizer"
+        theirs, own = getattr(teacher, differs), getattr(model, differs)
+        raise Misfit(
+            f"config: {where}.init: {model.init} must have the same encoder and tokenizer; its {differs} is"
+            f" {theirs!r}, not {own!r}",
+            {f"{where}.{differs}": f"{own!r}, but {model.init}, from which it starts, has {theirs!r}"},
+        )
 
 
 def _hides_nothing(config, model, objective) -> str | None:

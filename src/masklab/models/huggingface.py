@@ -106,45 +106,10 @@ def import_config(values: dict, source) -> tuple[Encoder, int]:
     kind = values.get("model_type")
     if kind not in [*CLASS]:  # a list: of a wrong file it may be anything
         raise MaskLabError(f"{source}: model_type is {kind!r}, allowed: {', '.join(CLASS)}")
-    for key, allowed in REQUIRED[kind].items():
-        value = values.get(key, DEFAULTS.get(key, allowed))
-        if key == "pos_att_type":
-            value = value.split("|") if isinstance(value, str) else value
-            value = sorted(value, key=str) if isinstance(value, list) else value
-        if value != allowed:
-            raise MaskLabError(f"{source}: {key} is {value!r}, allowed: {allowed!r}")
-    for key in (*SIZES, "max_position_embeddings"):
-        if type(values.get(key)) is not int or values[key] < 1:
-            raise MaskLabError(f"{source}: {key} is {values.get(key)!r}, allowed: a positive integer")
-    if kind == "deberta":
-        longest, width = values["max_position_embeddings"], values["hidden_size"]
-        pairs = [("embedding_size", width, "hidden_size", width)]
-        relative = values.get("max_relative_positions", -1)
-        if type(relative) is not int or relative > 0:
-            pairs.append(("max_relative_positions", -1, "max_position_embeddings", longest))
-        for key, default, other, allowed in pairs:
-            if values.get(key, default) != allowed:
-                raise MaskLabError(f"{source}: {key} is {values.get(key, default)!r}, allowed: {other}'s {allowed!r}")
-    numbers = {}
-    for key, default, allowed in (
-        ("hidden_dropout_prob", 0.1, "0 to 1"),
-        ("attention_probs_dropout_prob", 0.1, "0 to 1"),
-        ("layer_norm_eps", EPS.get(kind, 1e-12), "above 0"),
-    ):
-        value = numbers[key] = values.get(key, default)
-        if type(value) not in (int, float) or not 0 <= value <= 1 or (value == 0 and allowed != "0 to 1"):
-            raise MaskLabError(f"{source}: {key} is {value!r}, allowed: {allowed}")
-    dropout, attention_dropout, eps = numbers.values()
-    if kind == "masklab":
-        values = ASSUMED | values
-        if missing := [key for key in SWITCHES if key not in values]:
-            raise MaskLabError(f"{source}: {missing[0]} is missing")
-        switches = {key: values[key] for key in SWITCHES}
-    else:
-        pre = kind in ("esm", "roberta-prelayernorm")
-        before = kind != "esm" or bool(values.get("emb_layer_norm_before"))
-        switches = {"positions": "disentangled" if kind == "deberta" else "absolute",
-                    "norm": "pre" if pre else "post", "embedding_norm": before}  # fmt: skip
+    _check_function(values, kind, source)
+    _check_sizes(values, kind, source)
+    dropout, attention_dropout, eps = _numbers(values, kind, source)
+    switches = _switches(values, kind, source)
     wide = values["intermediate_size"]
     switches |= {
         "tied_head": values.get("tie_word_embeddings", True),
@@ -165,6 +130,60 @@ def import_config(values: dict, source) -> tuple[Encoder, int]:
     if problem := config.problem():
         raise MaskLabError(f"{source}: {problem}")
     return config if eps == config.eps else config.model_copy(update={"norm_eps": eps}), values["vocab_size"]
+
+
+def _check_function(values, kind, source):
+    """The model computes what our encoder can."""
+    for key, allowed in REQUIRED[kind].items():
+        value = values.get(key, DEFAULTS.get(key, allowed))
+        if key == "pos_att_type":
+            value = value.split("|") if isinstance(value, str) else value
+            value = sorted(value, key=str) if isinstance(value, list) else value
+        if value != allowed:
+            raise MaskLabError(f"{source}: {key} is {value!r}, allowed: {allowed!r}")
+
+
+def _check_sizes(values, kind, source):
+    """Sizes are there, and those that DeBERTa names twice agree."""
+    for key in (*SIZES, "max_position_embeddings"):
+        if type(values.get(key)) is not int or values[key] < 1:
+            raise MaskLabError(f"{source}: {key} is {values.get(key)!r}, allowed: a positive integer")
+    if kind == "deberta":
+        longest, width = values["max_position_embeddings"], values["hidden_size"]
+        pairs = [("embedding_size", width, "hidden_size", width)]
+        relative = values.get("max_relative_positions", -1)
+        if type(relative) is not int or relative > 0:
+            pairs.append(("max_relative_positions", -1, "max_position_embeddings", longest))
+        for key, default, other, allowed in pairs:
+            if values.get(key, default) != allowed:
+                raise MaskLabError(f"{source}: {key} is {values.get(key, default)!r}, allowed: {other}'s {allowed!r}")
+
+
+def _numbers(values, kind, source):
+    """(dropout, that of attention, epsilon of layer norms)."""
+    numbers = {}
+    for key, default, allowed in (
+        ("hidden_dropout_prob", 0.1, "0 to 1"),
+        ("attention_probs_dropout_prob", 0.1, "0 to 1"),
+        ("layer_norm_eps", EPS.get(kind, 1e-12), "above 0"),
+    ):
+        value = numbers[key] = values.get(key, default)
+        if type(value) not in (int, float) or not 0 <= value <= 1 or (value == 0 and allowed != "0 to 1"):
+            raise MaskLabError(f"{source}: {key} is {value!r}, allowed: {allowed}")
+    return numbers.values()
+
+
+def _switches(values, kind, source) -> dict:
+    """What tells one architecture from another, by the key of our encoder."""
+    if kind == "masklab":
+        values = ASSUMED | values
+        if missing := [key for key in SWITCHES if key not in values]:
+            raise MaskLabError(f"{source}: {missing[0]} is missing")
+        return {key: values[key] for key in SWITCHES}
+    pre = kind in ("esm", "roberta-prelayernorm")
+    before = kind != "esm" or bool(values.get("emb_layer_norm_before"))
+    return {"positions": "disentangled" if kind == "deberta" else "absolute",
+            "norm": "pre" if pre else "post", "embedding_norm": before}  # fmt: skip
 
 
 def pad_id(values: dict) -> int:
