@@ -191,7 +191,7 @@ def _tasks(task, work: Path, seed: int) -> dict[str, Path]:
 
 def _stands_alone(name: str, settings) -> None:
     """MaskLabError for settings that name entries of a config, of which there is none here."""
-    from masklab.config.references import named_law
+    from masklab.config.references import OF_CORPUS, named_law
 
     law = named_law(settings)
     if law and isinstance(law[1], str):
@@ -199,10 +199,9 @@ def _stands_alone(name: str, settings) -> None:
             f"tasks.{name}.{law[0]}: {law[1]!r} names an entry of a config; write the law's own keys in its place, or"
             " give the task's folder of a run"
         )
-    if settings.kind == "restricted-labels":
+    if settings.kind in OF_CORPUS:
         raise MaskLabError(
-            f"tasks.{name}: restricted-labels are made of a task and a corpus of a config; give the task's folder of a"
-            " run"
+            f"tasks.{name}: {settings.kind} is made of a corpus of a config; give the task's folder of a run"
         )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from artifacts import Artifact, of_kind
 from artifacts.training import WHOLE, files_of_model
 from masklab.config import kinds, resolved
-from masklab.config.references import law_entry, named_law
+from masklab.config.references import OF_CORPUS, law_entry, named_law
 from masklab.config.replicates import has_redrawn_law, split_instance
 from masklab.config.sources import existing
 
@@ -155,10 +155,11 @@ class Task(Drawn):
     section, key = "tasks", "task"
 
     def inputs(self, task):
-        """Besides user files: another task, and a corpus whose words it keeps."""
+        """Besides user files: a corpus whose words or law it takes, and another task whose texts."""
         name, replicate = split_instance(task)
         entry, files = self.config.tasks[name], self.sources(name)
         if entry.kind == "restricted-labels":
             files["task"] = self.paths.task(entry.task, replicate)
+        if entry.kind in OF_CORPUS:
             files["corpus"] = self.paths.folder("corpora", entry.corpus, replicate) + "/test.parquet"
         return files

@@ -1,4 +1,4 @@
-"""Build a task: one that is generated, one of files, or one that labels the sentences of a corpus as another does."""
+"""Build a task: one that is generated, one of files, or one of the words of a corpus, or of its law."""
 
 from pathlib import Path
 
@@ -13,5 +13,7 @@ with job(snakemake):
     files = dict(snakemake.input.items())
     work = {"law_seed": params["law_seed"]} if "law_seed" in params else {}
     if "task" in files:
-        work |= {"task": Path(files["task"]).parent, "corpus": Path(files["corpus"])}
+        work["task"] = Path(files["task"]).parent
+    if "corpus" in files:
+        work["corpus"] = Path(files["corpus"])
     write_task(Path(snakemake.output.facts).parent, *build(task, name, params["seed"], **work))

@@ -2,14 +2,14 @@
 
 from masklab.config.declared import known
 from masklab.config.inherit import listed
-from masklab.config.references import LAWS, law_entry, named_law, stated_rows
+from masklab.config.references import LAWS, OF_CORPUS, law_entry, named_law, stated_rows
 from masklab.errors import MaskLabError
 
 # What rows of a kind of task hold; a user's kind may hold any of these.
 HOLDS = {"english-pairs": "pairs", "pair-files": "pairs", "babylm-pairs": "pairs", "english-ratings": "ratings"}
 HOLDS |= {"english-spans": "spans", "squad": "spans"}
 HOLDS |= dict.fromkeys(
-    ("english-labels", "label-files", "babylm-labels", "patterns", "hmm", "pcfg", "restricted-labels"), "labels"
+    ("english-labels", "label-files", "babylm-labels", "patterns", "hmm", "pcfg", *OF_CORPUS), "labels"
 )
 # What a kind of probe measures.
 MEASURES = {
@@ -42,16 +42,30 @@ def check_task(config, name, task):
         check_lengths(f"tasks.{name}", task)
     if task.kind == "hmm" and task.position > task.length:
         raise MaskLabError(f"config: tasks.{name}.position: {task.position} is after the last word ({task.length})")
-    if task.kind != "restricted-labels":
-        return
+    if task.kind in OF_CORPUS:
+        _check_corpus(config, name, task)
+    if task.kind == "restricted-labels":
+        _check_texts(config, name, task)
+    if task.kind == "next-word" and task.position > (longest := config.corpora[task.corpus].length):
+        raise MaskLabError(
+            f"config: tasks.{name}.position: {task.position} is after the last word of {task.corpus!r} ({longest})"
+        )
+
+
+def _check_corpus(config, name, task):
+    """The corpus of a task is drawn from a causal model."""
     known(config.corpora, task.corpus, f"tasks.{name}.corpus")
-    known(config.tasks, task.task, f"tasks.{name}.task")
     if config.corpora[task.corpus].kind != "causal":
         fitting = [other for other, corpus in config.corpora.items() if corpus.kind == "causal"]
         raise MaskLabError(
             f"config: tasks.{name}.corpus: {task.corpus!r} is not of kind 'causal'"
             + listed(fitting, what="of this kind")
         )
+
+
+def _check_texts(config, name, task):
+    """The task whose words are restricted holds labelled texts."""
+    known(config.tasks, task.task, f"tasks.{name}.task")
     if config.tasks[task.task].kind not in TEXTS or holds(config.tasks[task.task]) != "labels":
         fitting = [other for other, own in config.tasks.items() if own.kind in TEXTS and holds(own) == "labels"]
         raise MaskLabError(

@@ -148,6 +148,7 @@ OURS: dict[str, dict[str, Kind]] = {
         patterns=("PatternsTask", "masklab.tasks.patterns:patterns"),
         hmm=("HmmTask", "masklab.tasks.hidden:hidden_states"),
         pcfg=("PcfgTask", "masklab.tasks.nonterminals:nonterminals"),
+        next_word=("NextWord", "masklab.tasks.next_word:next_words"),
         restricted_labels=("RestrictedLabels", "masklab.tasks.restricted_labels:restricted_labels"),
     ),
     "probes": _ours(

@@ -6,6 +6,7 @@ from masklab.errors import MaskLabError
 
 # Key of a corpus or task -> section of the law it names: chains, a grammar, a hidden Markov model.
 LAWS = {"chains": "chains", "grammar": "grammars", "hmm": "hmms"}
+OF_CORPUS = ("next-word", "restricted-labels")  # kinds of tasks whose symbols are a causal corpus's, which they name
 
 
 def named_law(entity) -> tuple | None:
@@ -34,7 +35,7 @@ def words_of(law) -> int:
 
 def symbols_of(config, entity) -> tuple | None:
     """What the symbols of a corpus or task stand for: equal where they are the same; None for text."""
-    if entity.kind == "restricted-labels":
+    if entity.kind in OF_CORPUS:
         entity = config.corpora[entity.corpus]
     return entity.language if entity.kind == "causal" else named_law(entity)
 

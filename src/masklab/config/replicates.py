@@ -6,7 +6,7 @@ and tasks have where their entry says `redraw: true`; tokenizers, causal models,
 anything that they are made from has.
 """
 
-from masklab.config.references import LAWS, named_law, recipe_of_dictionary, split_reference, study_models
+from masklab.config.references import LAWS, OF_CORPUS, named_law, recipe_of_dictionary, split_reference, study_models
 from masklab.rng import replicate_seed
 
 NAME = r"r[1-9]\d*"  # of a replicate's folder; no entry may be called so
@@ -44,7 +44,7 @@ def _sources(config, section, entry):
     """(section, name) of the entries that an entry is made from, laws left out."""
     if section == "tokenizers" and entry.kind == "folder":
         return
-    if section in ("tokenizers", "causal_models") or entry.kind == "restricted-labels":
+    if section in ("tokenizers", "causal_models") or (section == "tasks" and entry.kind in OF_CORPUS):
         yield "corpora", entry.corpus
     if section == "causal_models":
         yield "tokenizers", entry.tokenizer

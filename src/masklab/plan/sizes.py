@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from masklab.config.references import law_entry, named_law, stated_sequences, words_of
+from masklab.config.references import OF_CORPUS, law_entry, named_law, stated_sequences, words_of
 from masklab.config.schema import BabylmLabels, GlueTask, LabelFiles, PairFiles, RestrictedLabels, SquadTask
 from masklab.plan.text_sizes import benchmark_sizes, corpus_size, pairs, task_size
 
@@ -155,8 +155,8 @@ class Sizes:
         if tokenizer and isinstance(entry, LabelFiles) and (found := task_size(entry, "train")):
             frame = 2 if entry.text_b is None else 3
             return min(longest, found[1] * self.tokens_per_word(tokenizer) + frame)
-        if isinstance(entry, RestrictedLabels):
-            return min(longest, (entry.length or self.config.corpora[entry.corpus].length) + 2)
+        if entry.kind in OF_CORPUS:
+            return min(longest, (count_of(entry, "length") or self.config.corpora[entry.corpus].length) + 2)
         if (length := count_of(entry, "length")) is not None:
             return min(longest, length * self._spelling(entry) + 2)
         if isinstance(entry, SquadTask):

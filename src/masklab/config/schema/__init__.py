@@ -49,6 +49,7 @@ from masklab.config.schema.tasks import (
     GlueTask,
     HmmTask,
     LabelFiles,
+    NextWord,
     PairFiles,
     PatternsTask,
     PcfgTask,

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from masklab.config.schema.base import Count, Entity, Share
+from masklab.config.schema.base import Count, Drawn, Entity, Share
 
 Decay = Annotated[float, Field(ge=0, lt=1)]  # of a running mean, which at 1 would never move
 
@@ -52,7 +52,7 @@ class Optimiser(Entity):
     )
 
 
-class CausalModel(Entity):
+class CausalModel(Drawn):
     """A small causal language model trained on a corpus of text, for causal corpora: the offline stand-in for OPT."""
 
     corpus: str

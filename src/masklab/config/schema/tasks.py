@@ -253,6 +253,21 @@ class PcfgTask(Drawn):
     seed: int = Field(1, ge=0)
 
 
+class NextWord(Drawn):
+    """Which word does the causal model of a corpus expect at a place of a sentence, given the words before it?"""
+
+    kind: Literal["next-word"]
+    corpus: str = Field(description="Entry of `corpora` of kind `causal` that the sentences are like.")
+    position: int = Field(
+        ge=2,
+        description="k, counted from 1: the label is the most probable k-th word, given those before it; no sentence has fewer words.",
+    )
+    train: Count = Field(10_000, description="Training sentences.")
+    valid: Count = Field(1000, description="Validation sentences.")
+    test: Count = Field(1000, description="Test sentences.")
+    seed: int = Field(1, ge=0, description="Seed of the sentences.")
+
+
 class RestrictedLabels(Drawn):
     """A labelled task of texts in the words of a causal corpus, for models that read the corpus."""
 

@@ -60,8 +60,8 @@ def _names(view, kind) -> dict[str, str]:
     """Task -> how claims call it, from its facts: pcfg-a, hmm-6, causal-sst2."""
     if kind == PCFG:
         return {task: f"{PCFG}-{letter}" for letter, task in letters(view).items()}
-    key = "position" if kind == HMM else "task"
-    return {task: f"{kind}-{view.tasks[task][key]}" for task in tasks(view, kind)}
+    facts = {task: view.tasks[task] for task in tasks(view, kind)}
+    return {task: f"{kind}-{of['position'] if 'position' in of else of['task']}" for task, of in facts.items()}
 
 
 def _figures(view, kind, numbers) -> dict[str, str]:

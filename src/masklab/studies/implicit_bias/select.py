@@ -2,8 +2,10 @@
 
 Corpora count by their kind. Their *sizes* are the recipes trained from scratch by AdamW on nothing but masked tokens,
 one a sentence, from small to large. Tasks are told apart by how long a span of a grammar's sentence they ask about, by
-the position of the hidden Markov model's state, or by whose labels they have.
+the position of the hidden Markov model's state or of the causal model's word, or by whose labels they have.
 """
+
+import math
 
 from masklab.errors import MaskLabError
 from masklab.scores.reading import Reading
@@ -11,7 +13,8 @@ from masklab.scores.view import View
 
 PCFG, HMM, CAUSAL = "pcfg", "hmm", "causal"
 CORPORA = {PCFG: "PCFG", HMM: "HMM", CAUSAL: "Causal LM"}
-LABELLED = {PCFG: "pcfg", HMM: "hmm", CAUSAL: "restricted-labels"}  # kind of corpus -> kind of its tasks
+# kind of corpus -> kinds of its tasks
+LABELLED = {PCFG: ("pcfg",), HMM: ("hmm",), CAUSAL: ("next-word", "restricted-labels")}
 PLAIN, ADVERSARIAL, LOOKUP = "plain MLM", "adversarial", "lookup table"
 FREE = {"checkpoints"}  # facts in which recipes may differ and yet be trained alike
 
@@ -184,11 +187,10 @@ def pressed(view: View, kind: str) -> list[str]:
 def tasks(view: View, kind: str) -> list[str]:
     """Tasks that linear probes measure: of spans from long to short, of positions from left to right."""
     probed = {task for facts in view.probes.values() if facts["kind"] == "linear_probe" for task in facts["tasks"]}
-    own = [name for name in view.find_tasks({"kind": LABELLED[kind]}) if name in probed]
-    if kind == CAUSAL:
-        return own
-    key = {PCFG: lambda name: -view.tasks[name]["span"], HMM: lambda name: view.tasks[name]["position"]}[kind]
-    return sorted(own, key=key)
+    own = [name for of in LABELLED[kind] for name in view.find_tasks({"kind": of}) if name in probed]
+    if kind == PCFG:
+        return sorted(own, key=lambda name: -view.tasks[name]["span"])
+    return sorted(own, key=lambda name: view.tasks[name].get("position", math.inf))
 
 
 def said(view: View, task: str) -> str:
@@ -196,6 +198,8 @@ def said(view: View, task: str) -> str:
     facts = view.tasks[task]
     if "span" in facts:
         return f"span of {facts['span']} word{'s' if facts['span'] > 1 else ''}"
+    if facts["kind"] == "next-word":
+        return f"expected word {facts['position']}"
     return f"position {facts['position']}" if "position" in facts else facts["task"]
 
 
