@@ -19,10 +19,10 @@ TASKS = {"mrpc": "f1", "cola": "mcc", "stsb": "spearman", "rte": "accuracy"}
 SHARES = {"majority": 0.68, "majority_f1": 0.81}
 
 
-def results(values: dict, task="rte", nulls=None, kind="finetune", steps=(9,)) -> Results:
+def results(values: dict, task="rte", nulls=None, kind="finetune", steps=(9,), given=()) -> Results:
     """Scores of recipes on one task: name -> value by replicate; nulls: kind -> the same, for every recipe.
 
-    steps: the checkpoints, at all of which a recipe scores the same.
+    steps: the checkpoints, at all of which a recipe scores the same. given: recipes that were made elsewhere.
     """
     nulls, metric = nulls or {}, TASKS[task]
     rows = []
@@ -39,7 +39,7 @@ def results(values: dict, task="rte", nulls=None, kind="finetune", steps=(9,)) -
     view = View(
         "s",
         panels={"all": {name.upper(): name for name in values}},
-        recipes={name: facts for name in (*values, *nulls)},
+        recipes={name: facts | ({"encoder.kind": "folder"} if name in given else {}) for name in (*values, *nulls)},
         nulls={name: {kind: kind for kind in nulls} for name in values},
         tasks={
             task: {"metric": metric, "kind": "label-files" if kind == "finetune" else "pair-files", "redrawn": False}
@@ -117,6 +117,28 @@ def test_fewer_than_three_replicates_make_nothing_bold(count):
     text = markdown(found)
     assert "best" not in set(found["mark"]) and "Nothing is bold with fewer than 3 replicates." in text
     assert ("One replicate, no interval." in text) == (count == 1) and ("±" in text) == (count == 2)
+
+
+def test_models_in_which_nothing_is_drawn_are_one_replicate():
+    """However often they are measured: no interval, and nothing bold; beside a model that is trained, a known number."""
+    values = {"a": [0.75] * 3, "b": [0.70] * 3}
+    found = table(values, given="ab")
+    assert found.set_index("label")["replicates"][["A", "B"]].tolist() == [1, 1] and "best" not in set(found["mark"])
+    text = markdown(found)
+    assert "| 0.750 | 0.700 |" in text and "One replicate, no interval." in text and "±" not in text
+    assert table(values).set_index("label")["mark"]["A"] == "best"  # of models that were trained
+    found = table(values | {"a": [0.75, 0.76, 0.75]}, given="b")
+    assert found.set_index("label")["mark"]["A"] == "best" and "| 0.700 |" in (text := markdown(found))
+    assert "over 3 replicates" in text
+    drawn = table({"a": [0.75, 0.77, 0.75], "b": [0.70, 0.71, 0.70]}, given="ab").set_index("label")
+    assert drawn["replicates"]["A"] == 3 and drawn["mark"]["A"] == "best"  # by the probe, for each replicate
+
+
+def test_one_replicate_is_said_to_show_nothing():
+    text = markdown(table({"a": [0.60], "b": [0.90]}))
+    assert "(< majority): below what always giving one answer scores." in text and "interval too" not in text
+    text = markdown(table({"a": [0.70], "b": [0.90]}, nulls={"bag-of-words": [0.74]}))
+    assert "†: no better than some null of its row." in text and "not shown" not in text
 
 
 def test_a_cell_that_is_not_shown_to_be_above_a_null_says_so():

@@ -129,9 +129,9 @@ def test_roles_come_from_facts(config):
     assert list(algorithms(view).values()) == ["ib-pcfg-l", "ib-pcfg-adversarial", "ib-pcfg-lookup"]
     assert twin(view, "ib-pcfg-s-15", "masking.") == "ib-pcfg-s"
     assert letters(view) == {"a": "ib-pcfg-a", "b": "ib-pcfg-b", "c": "ib-pcfg-c"}
-    assert places(view, "hmm")["sizes"] == ["ib-hmm-6"] and places(view, "causal")["more sizes"] == ["ib-sentiment"]
-    assert [said(view, task) for task in ("ib-pcfg-b", "ib-hmm-6", "ib-sentiment")] == [
-        "span of 4 words", "position 6", "sentiment",
+    assert places(view, "hmm")["sizes"] == ["ib-hmm-6"] and places(view, "causal")["more sizes"] == ["ib-causal-6"]
+    assert [said(view, task) for task in ("ib-pcfg-b", "ib-hmm-6", "ib-causal-4")] == [
+        "span of 4 words", "position 6", "expected word 4",
     ]  # fmt: skip
 
 

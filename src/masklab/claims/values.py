@@ -38,7 +38,7 @@ def values(effect, results: Results) -> Values:
     parts = [part.at(replicates) for part in parts]
     with np.errstate(all="ignore"):
         data = _FORMS[type(effect)](effect, parts)
-    return Values(tuple(replicates), data[:, None])
+    return Values(tuple(replicates), data[:, None], given=all(part.is_one for part in parts))
 
 
 def effect_estimate(effect, results: Results, parts: int = 1, replicates=None) -> Estimate:
@@ -51,7 +51,7 @@ def effect_estimate(effect, results: Results, parts: int = 1, replicates=None) -
     measured = values(effect, results)
     if not measured.replicates:
         return MISSING
-    measured = measured if replicates is None else measured.at(replicates)
+    measured = (measured if replicates is None else measured.at(replicates)).evidence
     if isinstance(effect, Reading):  # one number, here and in tables and figures
         return results.uncut(measured.scalar, effect, parts)
     return estimate(measured.scalar, rounding(effect, results), _scale(effect), parts=parts)

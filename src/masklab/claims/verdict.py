@@ -117,6 +117,8 @@ def _judged(claim, results, effect) -> tuple[str, str]:
     if not effect.replicates:
         return "not a number in every replicate", "untested"
     if effect.replicates < FEWEST:
+        if len(values(claim.effect, results).replicates) > 1 and values(claim.effect, results).is_one:
+            return "nothing is drawn in its recipes: all replicates are one", "inconclusive"
         return f"{_count(effect.replicates)}; nothing is decided by fewer than {FEWEST}", "inconclusive"
     small = results.view.below_margin
     return decided(effect, claim.bounds(results), claim.least_in(results), small)

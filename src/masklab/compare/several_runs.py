@@ -28,7 +28,6 @@ from masklab.studies import claims_of, headed
 SAME = 0.5  # share of equal measurements from which two replicates are one
 # Metrics that the machine, the data or the settings of a probe decide, whatever was drawn.
 GIVEN = r"seconds|tokens|flops|parameters|majority|majority_f1|rank_counted|floor|floor_se|best_step|capped|chosen_\w+"
-GIVEN_MODELS = ("lookup", "words", "folder")  # kinds of encoders in which nothing is drawn
 
 
 def together(config, study: str, roots) -> pd.DataFrame:
@@ -178,7 +177,7 @@ def _check_different(runs, view):
 
     It has its seed; or, where a run keeps no manifests, most of what chance decides is equal.
     """
-    drawn = [name for name, facts in view.recipes.items() if facts["encoder.kind"] not in GIVEN_MODELS]
+    drawn = [name for name in view.recipes if not view.is_given(name)]
     for one, two in combinations(runs, 2):
         if one.seeds and two.seeds:
             same = bool(one.seeds & two.seeds)

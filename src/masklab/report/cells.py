@@ -31,21 +31,33 @@ COARSE = {*(rank.replace("_", " ") for rank in RANKS), "trace", "trace embedded"
 OF_STATES = {*(rank.replace("_", " ") for rank in RANKS), "outside", "outside beside"}  # metrics of tokens' states
 APART = "difference"  # the mark of a cell that is a difference of two others
 NULL = "null: "  # how the labels of columns of nulls begin
-# Marks of cells that are no result -> what is said of them under the table.
+# Marks of cells that are no result -> what is said of them under the table: of several replicates, and of one.
 MARKS = {
-    "unlearned": "†: not shown to be better than every null of its row (95 % interval of the difference within"
-    " replicates).",
-    "= majority": "(= majority): what always giving one answer scores, in every replicate.",
-    "< majority": "(< majority): below what always giving one answer scores, by that interval too.",
-    "= chance": "(= chance): what guessing scores, in every replicate.",
-    "< chance": "(< chance): below what guessing scores, by that interval too.",
+    "unlearned": (
+        "†: not shown to be better than every null of its row (95 % interval of the difference within replicates).",
+        "†: no better than some null of its row. Without †: better than all of them, which one replicate does not show"
+        " to be more than chance.",
+    ),
+    "= majority": (
+        "(= majority): what always giving one answer scores, in every replicate.",
+        "(= majority): what always giving one answer scores.",
+    ),
+    "< majority": (
+        "(< majority): below what always giving one answer scores, by that interval too.",
+        "(< majority): below what always giving one answer scores.",
+    ),
+    "= chance": ("(= chance): what guessing scores, in every replicate.", "(= chance): what guessing scores."),
+    "< chance": (
+        "(< chance): below what guessing scores, by that interval too.",
+        "(< chance): below what guessing scores.",
+    ),
 }
 
 
 def cell(results: Results, reading: Reading, panel: str, row: str, label: str, metric: str, shared=None) -> dict:
     """A row of `TIDY` for one reading; an empty cell where it was not measured. shared: over these replicates alone."""
     own, steps = results.values(reading), results.rows(reading)["step"]
-    mean = results.estimated((own.at(shared) if shared and own.replicates else own).scalar, reading)
+    mean = results.estimated((own.at(shared) if shared and own.replicates else own).evidence.scalar, reading)
     step = int(steps.max()) if len(steps) else 0
     return filled(mean, panel, row, reading.recipe, label, metric, step, results.items_behind(reading, shared))
 
@@ -142,7 +154,10 @@ def note(frame: pd.DataFrame) -> str:
     if measured.empty:
         return ""
     marks, labels = set(frame["mark"]), set(frame["label"])
-    said = [f"{notes.interval(measured['replicates'], measured['items'].any()).capitalize()}."]
+    varied = measured[measured["half"].notna()]  # a model in which nothing is drawn has one replicate beside several
+    models = measured[~measured["label"].str.startswith(NULL)]
+    counts = (models if varied.empty else varied)["replicates"]
+    said = [f"{notes.interval(counts, measured['items'].any()).capitalize()}."]
     if any(_uneven(each, _digits(each)) for each in measured.itertuples()):
         ranked = measured["metric"].isin({"pearson", "spearman"}).any()
         why = ", or of a correlation with ratings, which has it on Fisher's scale" if ranked else ""
@@ -164,7 +179,7 @@ def note(frame: pd.DataFrame) -> str:
             )
         if measured.loc[measured["recipe"] != "", "majority"].isna().any():
             said.append("Only scores of tasks are bold or marked, losses, ranks and traces are not.")
-    said += [text for mark, text in MARKS.items() if mark in marks]
+    said += [texts[int(measured["replicates"].max() < 2)] for mark, texts in MARKS.items() if mark in marks]
     if APART in marks:
         said.append("A − B: the difference within replicates; an interval without 0 tells the two apart.")
     if any(label.startswith(NULL) for label in labels):

@@ -96,17 +96,17 @@ def _measured(reading: Reading, view: View) -> bool:
 
 
 def losses(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
-    """Panel -> loss, floor, gap, the gap's share of the floor -> label -> reading of the pre-trained recipes."""
+    """Panel -> loss, floor, gap, the gap's share of the floor -> label -> reading of the recipes of the panels."""
     readings = {}
     for title, members in view.panels.items():
         for label, recipe in members.items():
-            if view.fact(recipe, "steps") and view.measured_by(recipe, ["loss"]):
+            if view.measured_by(recipe, ["loss"]):
                 own = {metric: Reading(recipe, metric) for metric in ("loss", "floor", "gap")}
                 own["gap, share of the floor"] = Reading(recipe, "gap", form="share of the floor")
                 for name, reading in own.items():
                     readings.setdefault(title, {}).setdefault(name, {})[label] = reading
     if not readings:
-        raise MaskLabError("no loss probe of the study measures a trained recipe")
+        raise MaskLabError("no loss probe of the study measures a recipe of its panels")
     return readings
 
 

@@ -5,6 +5,7 @@ cells of a row together, so that intervals of single cells say less than those o
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -147,7 +148,7 @@ def best_of(values: dict[str, Values], sign: int = 1) -> str | None:
     """
     if len(values) < 2:
         return None
-    values = {label: Values(own.replicates, sign * own.data, own.x) for label, own in values.items()}
+    values = {label: replace(own, data=sign * own.data) for label, own in values.items()}
     first = max(values, key=lambda label: values[label].scalar[:, 0].mean())
     others = (difference(values[first], own) for label, own in values.items() if label != first)
     shown = all(apart is not None and apart.replicates >= FEWEST and apart.low > 0 for apart in others)

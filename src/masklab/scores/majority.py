@@ -47,7 +47,7 @@ def majority(results, reading: Reading) -> Values | None:
     kinds = set(results.index.columns["kind"][results.index.picked(reading)])
     weights = counts if kinds == {"minimal_pairs"} else None
     data = np.average([part.at(shared).data for part in parts], 0, weights)
-    return Values(tuple(shared), data, parts[0].x)
+    return Values(tuple(shared), data, parts[0].x, given=True)
 
 
 def _of_task(results, reading, task) -> Values | None:

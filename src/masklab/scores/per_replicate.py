@@ -1,6 +1,6 @@
 """Values of a reading, replicate by replicate: a number or a curve, with what resampled items make of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,12 +11,14 @@ from masklab.scores.estimate import Estimate, estimate
 class Values:
     """A reading's values: data [R, P, 1 + B] of R replicates, P points of a curve (one of a number), B resamplings.
 
-    replicates: their numbers; x: [P] what the curve is over, None of a number.
+    replicates: their numbers; x: [P] what the curve is over, None of a number. given: of models in which nothing is
+    drawn, made elsewhere or no network, or of no model.
     """
 
     replicates: tuple[int, ...]
     data: np.ndarray
     x: np.ndarray | None = None
+    given: bool = False
 
     @property
     def scalar(self) -> np.ndarray:
@@ -28,7 +30,18 @@ class Values:
     def at(self, replicates) -> "Values":
         """Those of some replicates, in their order."""
         rows = [self.replicates.index(r) for r in replicates]
-        return Values(tuple(replicates), self.data[rows], self.x)
+        return replace(self, replicates=tuple(replicates), data=self.data[rows])
+
+    @property
+    def is_one(self) -> bool:
+        """Whether all replicates are one: of a given model, for which no probe or task drew anything either."""
+        same = np.broadcast_to(self.data[:1], self.data.shape)
+        return self.given and np.array_equal(self.data, same, equal_nan=True)
+
+    @property
+    def evidence(self) -> "Values":
+        """What intervals are made of: a single replicate, where all are one."""
+        return self.at(self.replicates[:1]) if self.is_one else self
 
 
 NOTHING = Values((), np.empty((0, 1, 1)))
@@ -39,13 +52,17 @@ def at_same(one: Values, other: Values) -> tuple[Values, Values]:
     if one.x is None or other.x is None or np.array_equal(one.x, other.x):
         return one, other
     shared = np.intersect1d(one.x, other.x)
-    return tuple(Values(each.replicates, each.data[:, np.isin(each.x, shared)], shared) for each in (one, other))
+    return tuple(replace(each, data=each.data[:, np.isin(each.x, shared)], x=shared) for each in (one, other))
 
 
 def difference(left: Values, right: Values) -> Estimate | None:
     """Mean and interval of the differences of two numbers within the replicates that both have; None without any."""
     shared = [r for r in left.replicates if r in right.replicates]
-    return estimate(left.at(shared).scalar - right.at(shared).scalar) if shared else None
+    if not shared:
+        return None
+    left, right = left.at(shared), right.at(shared)
+    apart = left.scalar - right.scalar
+    return estimate(apart[:1] if left.is_one and right.is_one else apart)
 
 
 def reduced(curve: Values, reading) -> np.ndarray:

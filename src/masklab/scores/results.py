@@ -58,7 +58,7 @@ class Results:
         that of any other metric with limits is cut to them. (So is Matthews's, a correlation too: small test sets give
         it a value of 1, which Fisher's scale does not have.)
         """
-        return self.estimated(self.values(reading).scalar, reading)
+        return self.estimated(self.values(reading).evidence.scalar, reading)
 
     def estimated(self, values, reading: Reading) -> Estimate:
         """Mean and interval of values [R, 1 + B] of what a reading measures."""
@@ -130,7 +130,7 @@ class Results:
         """
         measured = self.values(reading)
         measured = measured.at(replicates) if measured.replicates and replicates is not None else measured
-        rows = []
+        measured, rows = measured.evidence, []
         for point in range(measured.data.shape[1]) if len(measured.replicates) else ():
             mean = self.estimated(measured.data[:, point], reading)
             if math.isfinite(mean.value):
@@ -269,14 +269,14 @@ class Results:
         measured = self._gathered(rows, reading)
         if reading.form == "log":
             with np.errstate(invalid="ignore", divide="ignore"):
-                measured = Values(measured.replicates, np.log(measured.data), measured.x)
+                measured = replace(measured, data=np.log(measured.data))
         elif reading.form == "share of the floor":
             plain = {"metric": "floor", "form": "value", "probe": "loss", "named": None, "tasks": (), "reduce": None}
             floor = self.values(reading.of(reading.recipe, **plain))
             both = [r for r in measured.replicates if r in floor.replicates]
             measured, floor = at_same(measured.at(both), floor.at(both))
-            measured = Values(measured.replicates, measured.data / floor.data, measured.x)
-        return measured if reading.reduce is None else Values(measured.replicates, reduced(measured, reading))
+            measured = replace(measured, data=measured.data / floor.data)
+        return measured if reading.reduce is None else replace(measured, data=reduced(measured, reading), x=None)
 
     def _gathered(self, rows, reading) -> Values:
         """Rows as [replicates, points, cells, seeds], averaged over seeds, then cells; where one is missing, NaN.
@@ -302,4 +302,5 @@ class Results:
         weights = self.index.weights(reading, rows, c)
         alike = np.ptp(weights) < 1e-12  # as a rule: the plain mean, to the last bit
         mean = inner.mean(2) if alike else np.einsum("c,rpcb->rpb", weights, inner)
-        return Values(tuple(int(value) for value in replicates), mean, x if axis else None)
+        given = self.view.is_given(reading.recipe)
+        return Values(tuple(int(value) for value in replicates), mean, x if axis else None, given)

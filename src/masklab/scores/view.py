@@ -14,6 +14,8 @@ from masklab.config.replicates import measured_replicates
 from masklab.errors import MaskLabError
 from masklab.scores.facts import NAMES, base, probe_facts, recipe_facts, task_facts
 
+GIVEN = ("lookup", "words", "folder")  # kinds of encoders in which nothing is drawn
+
 
 @dataclass(frozen=True)
 class View:
@@ -167,6 +169,10 @@ class View:
     def fact(self, recipe: str, key: str):
         """A fact of a recipe; None if it has none of that key."""
         return self.recipes[recipe].get(key)
+
+    def is_given(self, recipe: str) -> bool:
+        """Whether nothing is drawn in a recipe: it is made elsewhere, or no network."""
+        return self.fact(recipe, "encoder.kind") in GIVEN
 
     def first_phase(self, recipe: str) -> str | None:
         """The recipe of the study whose weights a recipe goes on from, on the same corpus; None if there is none."""
