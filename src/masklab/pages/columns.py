@@ -87,7 +87,8 @@ METRICS = {
     "accuracy": "share of right answers; of minimal pairs, of those whose grammatical half is the likelier",
     "accuracy_full_width": "the same with the softmax over vocabulary and latent logits together",
     "mcc": "Matthews correlation of answers and labels",
-    "f1": "F1 of class 1 of two classes, else the mean over classes; of answers in texts, word by word",
+    "f1": "F1 of class 1 of two classes (`positive` in task.json), else the mean over classes; of"
+    " answers in texts, word by word",
     "exact": "share of answers in texts that are right to the letter",
     "pearson": "correlation of predicted and true ratings",
     "spearman": "correlation of their ranks",
