@@ -224,17 +224,68 @@ def test_scores_that_nobody_has_gathered_are_those_of_the_probes_files(runs):
 
 
 @pytest.mark.parametrize(
-    ("changed", "clear", "said"),
+    ("changed", "clear", "shared", "said"),
     [
-        (1, 0, "1 differs, not clearly: no 95 % interval over replicates leaves out 0"),
-        (1, 1, "1 differs, clearly (*): its 95 % interval over replicates leaves out 0"),
-        (2, 1, "2 differ, 1 of them clearly (*): the 95 % interval over replicates leaves out 0"),
-        (40, 9, "40 differ, 9 of them clearly (*): the 95 % interval over replicates leaves out 0; by luck alone about"
-                " 2 would"),
+        (1, 0, [], "1 differs, not clearly: no 95 % interval over replicates leaves out 0"),
+        (1, 1, [], "1 differs, clearly (*): its 95 % interval over replicates leaves out 0"),
+        (2, 1, [], "2 differ, 1 of them clearly (*): the 95 % interval over replicates leaves out 0"),
+        (40, 9, [], "40 differ, 9 of them clearly (*): the 95 % interval over replicates leaves out 0; by luck alone"
+                    " about 2 would"),
+        (40, 9, ["c", "t"], "40 differ, 9 of them clearly (*): the 95 % interval over replicates leaves out 0; all"
+                            " replicates of a run share c, t (no `redraw`), and another run may have others: of that"
+                            " luck the intervals say nothing"),
+        (40, 9, None, "40 differ, 9 of them clearly (*): the 95 % interval over replicates leaves out 0"),
     ],
 )  # fmt: skip
-def test_how_many_differ_in_words(changed, clear, said):
-    assert _clearly(changed, clear) == said
+def test_how_many_differ_in_words(changed, clear, shared, said):
+    assert _clearly(changed, clear, shared) == said
+
+
+def test_what_replicates_share_is_said_where_the_seeds_of_runs_differ(runs):
+    """Of a corpus of their own it may be the law; what the config no longer declares is left out."""
+    scored, after = runs / "results/scores.parquet", runs / "results/two"
+    before = read_table(scored).to_pandas().assign(value=0.1)
+    write_parquet(before.assign(value=before["value"] + 0.01 * before["replicate"]), scored)
+    records = {
+        "corpora/c": {},
+        "corpora/own/r1": {},
+        "corpora/half/r1": {"law_seed": 2},
+        "tasks/t": {},
+        "tasks/gone": {},
+    }
+    for place, config in records.items():
+        section, name = place.split("/", 1)
+        record = {"rule": section, "wildcards": {section: name}, "config": config, "finished": True}
+        write_json(record, after / f"made/{place}.json")
+    facts = read_table(after / "facts.parquet").to_pandas()
+    named = [row for name in ("c", "half", "own") for row in fact_rows("corpus", name, {"kind": "text"})]
+    named += fact_rows("task", "t", {"kind": "x"})
+    write_parquet(pd.DataFrame([*facts.to_dict("records"), *named], columns=FACT), after / "facts.parquet")
+    assert compare("results", "two").shared == [], "as the seeds agree, so do data"
+    record = read_json(after / "made/models/m/r1.json")
+    write_json(record | {"config": record["config"] | {"seed": 2}}, after / "made/models/m/r1.json")
+    (after / "made/models/gone/r1.json").unlink()
+    found = compare("results", "two")
+    assert found.shared == ["c", "t", "the law of half"]
+    assert "all replicates of a run share c, t, the law of half (no `redraw`)" in told(found)
+    (after / "made").rename(after / "nothing")
+    assert compare("results", "two").shared is None
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_what_is_alike_in_all_replicates_has_no_interval(runs, paired):
+    """As a floor of a corpus that all of them share: however far apart the runs are, that says nothing of luck."""
+    for root, gain in (("results", 0.0), ("results/two", 0.3)):
+        frame = scores((gain,) * 3, recipes=("m",), noise=0.0)
+        write_parquet(
+            pd.concat([frame, scores(GAINS).assign(task="u", value=0.5 + gain)]), runs / root / "scores.parquet"
+        )
+    if not paired:
+        (runs / "results/two/made").rename(runs / "results/two/nothing")
+    found = compare("results", "two")
+    assert not found.scores["equal"].any() and not found.scores["clear"].any()
+    text = told(found)
+    assert "3 differ, none clearly" in text and "+0.3000 [replicates alike]" in text and "*" not in text
 
 
 def test_claims_of_which_the_csv_alone_was_kept_are_compared(runs):

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import bootstrap, t
 
 from masklab.cli import main
-from masklab.compare.several_runs import _check_different, leaves_out, takes_on_trust, together, told
+from masklab.compare.several_runs import _check_different, leaves_out, shares_data, takes_on_trust, together, told
 from masklab.config import read
 from masklab.errors import MaskLabError
 from masklab.files import write_json, write_parquet, write_table
@@ -228,6 +228,17 @@ def test_the_command_takes_the_config_that_declares_the_study(tmp_path, config, 
     assert (pd.read_csv(tmp_path / "out/together.csv")["replicates"] == 5).any()
     assert main(["compare", *runs, "--together", "mlsn", "--configfile", file]) == 1
     assert "mlsn: no study of this config" in capsys.readouterr().err
+
+
+def test_a_law_that_replicates_share_is_noted(tmp_path):
+    """Corpora of their own are of one language then, and another run may have another."""
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "corpora: {ib-pcfg: {redraw: true}}\ngrammars: {ib: {redraw: false}}\n"
+        "studies: {pair: {panels: {a: [ib-pcfg-s, ib-pcfg-m]}, probes: {ib-loss: all}}}\n",
+        encoding="utf-8",
+    )
+    assert "share the law of ib-pcfg (no `redraw`), and" in shares_data(read(file), "pair")
 
 
 def test_a_study_without_claims_is_said(tmp_path, capsys, monkeypatch):

@@ -139,6 +139,7 @@ MISTAKES = {
     ),
     "validation as test": labels({}, where={"test": {"sentense": "a"}}),
     "one label": labels({"train.jsonl": lines(ROWS[:1] * 9)}),
+    "positive": labels({}, metric="f1", positive=2),
     "too long a sentence": both(
         pairs({"pairs.jsonl": lines([*[PAIR] * 1500, PAIR | {"sentence_bad": "the cat " * 40}])}),
         {

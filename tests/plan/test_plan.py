@@ -13,6 +13,7 @@ from masklab.files import write_json
 from masklab.models.flops import forward_flops, training_flops
 from masklab.plan import make_plan, read_assumptions
 from masklab.plan.costs import Device
+from masklab.plan.graph import graph, opened
 from masklab.plan.table import actual, table
 
 RAW = {
@@ -400,3 +401,21 @@ def test_a_plan_of_a_file_laid_over_another(tmp_path):
     (tmp_path / "top.yaml").write_text("extends: low.yaml\nmodels:\n  first: {steps: 60, checkpoints: [10, 50]}\n")
     config = read(tmp_path / "top.yaml")
     assert config.models["first"].steps == 60 and math.isclose(make_plan(config).total()["tokens"], 22 * 8 * 80)
+
+
+def test_a_study_by_its_name_runs_no_probe_that_it_does_not_show(tmp_path):
+    """docs/targets.md says so, and that `scores` runs every probe."""
+    file = tmp_path / "my.yaml"
+    asked = dict.fromkeys(("minimal-pairs", "more"), "all")
+    study = {"panels": {"all": ["strict-phase1", "strict-mlm"]}, "probes": asked, "tables": ["comparison"]}
+    probes = {"more": {"kind": "loss"}}
+    file.write_text(yaml.safe_dump({"probes": probes, "studies": {"*": None, "mine": study}}))
+    paths = opened([str(file)])
+    run = {}
+    for target, files in (
+        ("mine", paths.target("mine")),
+        ("scores", paths.outputs("scores")),
+        ("all", paths.everything()),
+    ):
+        run[target] = {job.names["probe"] for job in graph(paths, files).values() if job.rule == "probe"}
+    assert run == {"mine": {"minimal-pairs"}, "scores": {"minimal-pairs", "more"}, "all": {"minimal-pairs", "more"}}

@@ -17,7 +17,7 @@ from masklab.report.notes import letter_of
 from masklab.scores.estimate import estimate
 from masklab.scores.results import Results
 from masklab.scores.view import View
-from masklab.studies import find, items
+from masklab.studies import comparisons, find, items
 
 RAW = overlay(plain(layered()), {"extends": [], "studies": {"mlsm": {"replicates": 3}}})
 
@@ -171,6 +171,38 @@ def test_of_two_probes_on_one_task_nobody_says_which_is_meant(kind, section, nam
         needed()
     if kind == "finetune":
         assert needed(sizes=[50])  # a score is the mean over training sizes
+
+
+def test_a_mean_over_training_sizes_is_said_to_be_one():
+    """Of the rows that are one, where others are measured at one size; no null and no difference counts as a row."""
+
+    def noted(**probes):
+        raw = overlay(copy.deepcopy(RAW), {"extends": []})
+        for name, sizes in probes.items():
+            raw["probes"][name] = {"kind": "finetune", "tasks": [name], "sizes": sizes}
+        study = {
+            "panels": {"p": ["strict-phase1", "strict-mlm"]},
+            "probes": dict.fromkeys(probes, "all"),
+            "replicates": 3,
+        }
+        config = load(raw | {"studies": {"mine": study | {"tables": ["comparison"], "claims": "all"}}})
+        item, results = find("mine", config.studies["mine"], "tables", "comparison"), synthetic.results(config, "mine")
+        table = item.function()(results, item.choose(results.view))
+        return markdown(table), [claim.text for claim in comparisons.claims(results.view)]
+
+    text, claims = noted(sentiment=[50, 400])
+    assert "Mean over training sizes 50 and 400. " in text
+    assert [claim.partition("better than ")[2] for claim in claims] == [
+        "strict-phase1 on sentiment, the mean over training sizes 50 and 400"
+    ]
+    text, claims = noted(sentiment=[50, 100], acceptability=[50], entailment=[10, 50, 100], paraphrase=None)
+    assert (
+        "Mean over training sizes 50 and 100 (sentiment). Mean over training sizes 10, 50 and 100 (entailment). "
+        in text
+    )
+    assert [claim.endswith(" and 100") for claim in claims] == [True, False, True, False]
+    text, claims = noted(sentiment=[50], acceptability=None)
+    assert "training size" not in text and not any("training size" in claim for claim in claims)
 
 
 def of_tasks(labels):

@@ -143,6 +143,38 @@ def test_labels_become_numbers_in_sorted_order(tmp_path, written, expected):
     assert build(labels(path, path), "t", 1)[0]["train"]["label"].tolist() == expected
 
 
+@pytest.mark.parametrize(("positive", "expected"), [(None, ["ham", "spam"]), ("spam", ["ham", "spam"]),
+                                                    ("ham", ["spam", "ham"])])  # fmt: skip
+def test_the_label_that_f1_looks_for_is_class_1(tmp_path, positive, expected):
+    path = write(tmp_path / "a.jsonl", [{"sentence": "x", "label": label} for label in ("spam", "ham", "ham")])
+    splits, facts = build(labels(path, path, metric="f1", positive=positive), "t", 1)
+    assert facts["names"] == expected and facts["positive"] == expected[1]
+    for split in SPLITS:
+        assert [expected[number] for number in splits[split]["label"]] == ["spam", "ham", "ham"]
+    assert "positive" not in build(labels(path, path), "t", 1)[1], "without F1 nothing is looked for"
+
+
+@pytest.mark.parametrize(("written", "positive"), [([0, 1], "0"), (["0", "1"], 0), ([False, True], False)])
+def test_a_positive_number_is_one_however_it_is_written(tmp_path, written, positive):
+    path = write(tmp_path / "a.jsonl", [{"sentence": "x", "label": label} for label in written])
+    assert build(labels(path, path, metric="f1", positive=positive), "t", 1)[1]["names"] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("written", "positive", "said"),
+    [
+        (["ham", "spam"], "Spam", "no label 'Spam'; labels: ham, spam"),
+        (["no", "yes"], True, "no label True; labels: no, yes; write a word in quotes"),
+        (["a", "b", "c"], "a", "F1 looks for one class of two, and there are 3 labels"),
+    ],
+)
+def test_a_positive_that_cannot_be_looked_for(tmp_path, written, positive, said):
+    path = write(tmp_path / "a.jsonl", [{"sentence": "x", "label": label} for label in written])
+    with pytest.raises(MaskLabError) as caught:
+        build(labels(path, path, metric="f1", positive=positive), "t", 1)
+    assert str(caught.value) == f"tasks.t.positive: {path}: {said}"
+
+
 @pytest.mark.parametrize("as_text", [False, True])
 def test_labels_of_many_digits_stay_apart(tmp_path, as_text):
     """Beyond what a float tells apart, and beyond what it holds."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from masklab.compare.entries import config_changes, entries, seeds_agree
+from masklab.compare.entries import config_changes, entries, seeds_agree, shared
 from masklab.compare.scores import NUMBERS, WORDS, check_columns, score_changes
 from masklab.errors import MaskLabError, in_one_line
 from masklab.files import read_table, write_csv
@@ -24,6 +24,8 @@ class Comparison:
     config: entry, key, before, after. facts: noun, name, key, before, after (means over replicates of numbers).
     alike: how many facts both have that do not differ. scores: see `score_changes`; rows that are equal too. claims:
     study, claim, text, and `SHOWN` of both runs.
+    shared: what all replicates of a run share though the seeds of the runs differ, so that they may differ in it by
+    luck; empty where replicates are paired, None where nobody knows, without records.
     only: table -> (what only the first run has, what only the second has). lacking: table -> the runs that lack it;
     `config`: those that keep no records of their jobs, so that nothing is known of their configs and seeds.
     """
@@ -34,6 +36,7 @@ class Comparison:
     alike: int
     scores: pd.DataFrame | None
     claims: pd.DataFrame | None
+    shared: list[str] | None
     only: dict[str, tuple[list[str], list[str]]]
     lacking: dict[str, list[str]]
 
@@ -74,8 +77,9 @@ def compare(first: str, second: str, results="results") -> Comparison:
     compared = {"facts": None, "alike": 0, "scores": None, "claims": None}
     if all(table is not None for table in facts):
         compared["facts"], compared["alike"] = _fact_changes(*facts)
+    paired = seeds_agree(*made)
     if all(table is not None for table in scores):
-        compared["scores"], apart = score_changes(*scores, shared_seeds=seeds_agree(*made))
+        compared["scores"], apart = score_changes(*scores, shared_seeds=paired)
         only |= apart
     if all(table is not None for table in claims):
         compared["claims"], only["claims"] = _claim_changes(*claims)
@@ -83,7 +87,9 @@ def compare(first: str, second: str, results="results") -> Comparison:
     lacking |= {
         name: [run for run, table in zip((first, second), pair, strict=True) if table is None] for name, pair in tables
     }
-    return Comparison((first, second), config, **compared, only=only, lacking=lacking)
+    common = set() if paired else set().union(*map(shared, roots, facts))
+    known = None if lacking["config"] else sorted(common)
+    return Comparison((first, second), config, **compared, shared=known, only=only, lacking=lacking)
 
 
 def run_folder(name: str, results="results") -> Path:

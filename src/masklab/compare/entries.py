@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from masklab.config.replicates import split_instance
 from masklab.errors import MaskLabError
 from masklab.files import read_json
 from masklab.jobs.changes import changes, shown
@@ -21,6 +22,7 @@ SECTIONS = {
 }
 RESOLVED = ("steps", "tasks")  # of a probe: which of them depends on the recipe
 ROOT = "root"  # among the seeds of a run: that of its config
+DRAWN = ("corpora", "causal_models", "tasks")  # sections whose entries replicates share or have for themselves
 NOUNS = {"models": "recipe", "corpora": "corpus", "tasks": "task", "probes": "probe"}
 
 
@@ -56,6 +58,29 @@ def seeds_agree(before: dict, after: dict) -> bool:
     one, two = (found.get("seed", {}) for found in (before, after))
     shared = one.keys() & two.keys()
     return bool(shared) and all(one[k] == two[k] for k in shared)
+
+
+def shared(root: Path, facts) -> set[str]:
+    """What all replicates of a run share, by the records of its jobs: "c", or of a corpus of their own "the law of c".
+
+    facts: the run's table of facts or None, which says what its config declares: records stay.
+    """
+    found = {}
+    for section in DRAWN:
+        folder = root / "made" / section
+        for file in folder.rglob("*.json"):
+            name, replicate = split_instance(file.relative_to(folder).with_suffix("").as_posix())
+            if replicate is None or _has_shared_law(file):
+                found[f"{section}.{name}"] = name if replicate is None else f"the law of {name}"
+    return set(_declared(found, facts).values())
+
+
+def _has_shared_law(file: Path) -> bool:
+    """Whether a record says that its replicate was drawn from a law that is drawn once for all."""
+    try:
+        return "law_seed" in read_json(file)["config"]
+    except (MaskLabError, KeyError, TypeError):
+        return False
 
 
 def entries(root: Path) -> dict[str, dict]:

@@ -5,6 +5,7 @@ from functools import partial
 import pandas as pd
 
 from masklab.claims.claim_files import counted
+from masklab.compare.scores import has_width
 
 LINES = 40  # of one table
 WIDTH = 60  # characters of a cell
@@ -21,7 +22,11 @@ def told(comparison) -> str:
         for name, names in ((first, one), (second, two)):
             if names:
                 parts.append(f"{what} only in {name}: {named(names)}")
-    tells = {"facts": partial(_facts, comparison.alike), "scores": _scores, "claims": _claims}
+    tells = {
+        "facts": partial(_facts, comparison.alike),
+        "scores": partial(_scores, comparison.shared),
+        "claims": _claims,
+    }
     for name, tell in tells.items():
         frame = getattr(comparison, name)
         parts.append(_lacking(name, comparison.lacking[name]) if frame is None else tell(frame))
@@ -51,7 +56,7 @@ def _facts(alike, frame):
     return f"facts: {len(frame)} {'differs' if len(frame) == 1 else 'differ'}\n" + _lines(frame)
 
 
-def _scores(frame):
+def _scores(shared, frame):
     if frame.empty:
         return "scores: the runs measured nothing in common"
     results = frame[~(frame["metric"].isin(COST) | frame["metric"].str.endswith(SPREAD))]
@@ -64,7 +69,7 @@ def _scores(frame):
     latest = frame.groupby(["recipe", "probe"])["step"].transform("max")
     last = changed[changed["step"] == latest[changed.index]]
     clear = int(changed["clear"].sum())
-    text += f"; {_clearly(len(changed), clear)}."
+    text += f"; {_clearly(len(changed), clear, shared)}."
     if last.empty:
         none = "None of them is at the last checkpoint of a recipe that both measured"
         return f"{text} {none}; --output writes all of them"
@@ -89,21 +94,32 @@ def _scores(frame):
     return text + _lines(rows.loc[:, [name for name in rows if (rows[name].astype(str) != "").any()]])
 
 
-def _clearly(changed: int, clear: int) -> str:
-    """How many measurements differ, and how many of these by more than replicates do."""
+def _clearly(changed: int, clear: int, shared: list[str] | None) -> str:
+    """How many measurements differ, and how many of these by more than replicates do; what luck has to do with it.
+
+    shared: as `Comparison` has it.
+    """
     interval = "95 % interval over replicates"
-    if changed == 1 and clear:
-        return f"1 differs, clearly (*): its {interval} leaves out 0"
     if not clear:
         none = "1 differs, not" if changed == 1 else f"{changed:,} differ, none"
         return f"{none} clearly: no {interval} leaves out 0"
-    luck = f"; by luck alone about {changed // 20:,} would" if changed >= 20 else ""
+    luck = f"; by luck alone about {changed // 20:,} would" if changed >= 20 and shared == [] else ""
+    luck = f"; {sharing(shared)}: of that luck the intervals say nothing" if shared else luck
+    if changed == 1:
+        return f"1 differs, clearly (*): its {interval} leaves out 0{luck}"
     return f"{changed:,} differ, {clear:,} of them clearly (*): the {interval} leaves out 0{luck}"
+
+
+def sharing(names: list[str]) -> str:
+    """That two runs of other seeds may differ in what all replicates of each share."""
+    return f"all replicates of a run share {named(names)} (no `redraw`), and another run may have others"
 
 
 def _interval(row):
     if pd.isna(row.low):
         return f"{row.difference:+.4f} [one replicate]"
+    if not has_width(row.low, row.high):
+        return f"{row.difference:+.4f} [replicates alike]"
     return f"{row.difference:+.4f} [{row.low:+.4f}, {row.high:+.4f}]{' *' if row.clear else ''}"
 
 

@@ -10,6 +10,7 @@ from masklab.errors import MaskLabError
 from masklab.scores.estimate import LEVEL, Estimate, estimate
 
 KEY = ["recipe", "probe", "task", "split", "metric", "step", "train_size", "at", "layer"]
+NO_WIDTH = 1e-9  # of an interval up to here the ends are one, but for rounding
 WORDS, NUMBERS = KEY[:5], [*KEY[5:], "replicate", "seed", "value"]
 
 
@@ -32,8 +33,8 @@ def score_changes(before, after, shared_seeds: bool = True):
 
     before, after: means over replicates, each the mean over its probe's seeds; low, high: the 95 % interval of the
     difference over replicates. Where the runs share their seeds, replicate k of one is paired with replicate k of the
-    other; else the interval is Welch's. clear: the interval leaves out 0. Second: what is counted -> (what only the
-    first run has, what only the second has): recipes, and measurements of recipes that both measured.
+    other; else the interval is Welch's. clear: the interval has a width and leaves out 0. Second: what is counted ->
+    (what only the first run has, what only the second has): recipes, and measurements of recipes that both measured.
     """
     one, two = (_per_replicate(frame) for frame in (before, after))
     rows = []
@@ -42,12 +43,17 @@ def score_changes(before, after, shared_seeds: bool = True):
         rows.append((*key, *_difference(one[key], two[key], shared_seeds)))
     columns = [*KEY, "before", "after", "difference", "low", "high", "replicates", "equal"]
     frame = pd.DataFrame(rows, columns=columns)
-    frame["clear"] = (frame["low"] > 0) | (frame["high"] < 0)
+    frame["clear"] = has_width(frame["low"], frame["high"]) & ((frame["low"] > 0) | (frame["high"] < 0))
     recipes = [{key[0] for key in values} for values in (one, two)]
     shared = recipes[0] & recipes[1]
     measured = [{_named(key) for key in values if key[0] in shared} for values in (one, two)]
     named = {"recipes measured": recipes, "measurements": measured}
     return frame, {what: tuple(sorted(a - b) for a, b in (names, names[::-1])) for what, names in named.items()}
+
+
+def has_width(low, high):
+    """Whether an interval says how far replicates lie apart; not where all have one value, as of what they share."""
+    return high - low > NO_WIDTH
 
 
 def _named(key) -> str:

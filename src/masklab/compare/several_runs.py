@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from masklab.claims.summary import counted
 from masklab.claims.verdict import test_claims
-from masklab.compare.printed import named, valued
+from masklab.compare.printed import named, sharing, valued
 from masklab.compare.scores import KEY, NUMBERS, WORDS, check_columns
 from masklab.config.measured import replicates_of, study_pairs
-from masklab.config.replicates import NAME
+from masklab.config.references import named_law
+from masklab.config.replicates import NAME, has_redrawn_law, is_redrawn
 from masklab.config.units import units
 from masklab.errors import MaskLabError
 from masklab.files import read_json, read_table
@@ -68,14 +69,18 @@ def together(config, study: str, roots) -> pd.DataFrame:
 def shares_data(config, study: str) -> str:
     """A line on what all replicates of a run share, so that those of each are a group; "" if that is nothing."""
     view = View.of(config, study)
-    shared = {facts["corpus"] for facts in view.recipes.values() if not facts.get("corpus.redrawn")}
-    shared |= {name for name, facts in view.tasks.items() if not facts["redrawn"]}
-    if not shared:
+    read = [("corpora", facts["corpus"]) for facts in view.recipes.values()] + [("tasks", name) for name in view.tasks]
+    if not (shared := {what for section, name in read if (what := _shared(config, section, name))}):
         return ""
-    return (
-        f"note: all replicates of a run share {', '.join(sorted(shared))} (no `redraw`), and another run may have"
-        " others: intervals over all of them cover less than 95 %"
-    )
+    return f"note: {sharing(sorted(shared))}: intervals over all of them cover less than 95 %"
+
+
+def _shared(config, section: str, name: str) -> str | None:
+    """What of a corpus or a task all replicates share: it, as the config calls it, or its law alone; None: nothing."""
+    if not is_redrawn(config, section, name):
+        return name
+    entry = getattr(config, section)[name]
+    return f"the law of {name}" if named_law(entry) and not has_redrawn_law(config, entry) else None
 
 
 def leaves_out(config, study: str, roots) -> str:

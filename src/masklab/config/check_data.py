@@ -221,6 +221,11 @@ def _check_labels(config, where, task):
         raise MaskLabError(
             f"config: {where}.train: {task.train}: every row has the label {known.pop()!r}; a task needs at least two"
         )
+    if whole["train"]:
+        try:
+            data.classes(known, task.positive)
+        except MaskLabError as error:
+            raise MaskLabError(f"config: {where}.positive: {task.train}: {error}") from None
     for split in ("valid", "test"):
         for number, label in labels.get(split, {}).items():
             if whole["train"] and label not in known:

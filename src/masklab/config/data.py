@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from masklab.errors import MaskLabError, in_one_line
+from masklab.errors import MaskLabError, in_one_line, listed
 from masklab.lines import ARCHIVES, COMPRESSED, READ_ERRORS, format_of, open_bytes, parsed
 
 HEAD = 1 << 16  # bytes of a file that are looked at
@@ -223,6 +223,23 @@ def mixed(labels: dict) -> str | None:
     if other is None:
         return None
     return f"row {other}: label {labels[other]!r}; row {first} has {labels[first]!r}: all must be numbers, or all words"
+
+
+def classes(labels, positive=None) -> list:
+    """Labels in the order of their classes: sorted; `positive`, if one is named, is the second of two.
+
+    Raises:
+        MaskLabError: it is none of the labels, or there are more than two.
+    """
+    names = sorted(set(labels))
+    if positive is None:
+        return names
+    if len(names) > 2:
+        raise MaskLabError(f"F1 looks for one class of two, and there are {len(names)} labels")
+    if (wanted := label_of(positive)) not in names:
+        quotes = "; write a word in quotes" if isinstance(positive, bool) else ""
+        raise MaskLabError(f"no label {positive!r}; labels: {listed(names)}{quotes}")
+    return sorted(names, key=lambda name: name == wanted)
 
 
 def is_kept(row, where: dict) -> bool:

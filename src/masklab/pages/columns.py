@@ -78,6 +78,7 @@ CELLS_MEAN = {
     "replicates": "replicates behind it",
     "items": "whether the interval covers the choice of test items too",
     "n": "test items behind it",
+    "sizes": "training sizes that the value is the mean over, where there are several: `50, 200`",
     "majority": "what always giving one answer scores; empty where that is not known",
     "mark": "`best` of its row by a paired interval; why it is no result: `unlearned` (not shown to be better than"
     " every null; † in the table for people), `= majority`, `< majority`, `= chance`, `< chance`; `difference`: of two"
@@ -87,7 +88,8 @@ METRICS = {
     "accuracy": "share of right answers; of minimal pairs, of those whose grammatical half is the likelier",
     "accuracy_full_width": "the same with the softmax over vocabulary and latent logits together",
     "mcc": "Matthews correlation of answers and labels",
-    "f1": "F1 of class 1 of two classes, else the mean over classes; of answers in texts, word by word",
+    "f1": "F1 of class 1 of two classes (`positive` in task.json), else the mean over classes; of"
+    " answers in texts, word by word",
     "exact": "share of answers in texts that are right to the letter",
     "pearson": "correlation of predicted and true ratings",
     "spearman": "correlation of their ranks",

@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from masklab.files import atomic, write_csv, write_parquet
@@ -13,7 +14,7 @@ from masklab.scores.reading import FEWEST, RANKS, Reading
 from masklab.scores.results import Results
 
 TIDY = ["panel", "row", "recipe", "label", "step", "metric", "value", "half", "low", "high", "replicates", "items", "n",
-        "majority", "mark"]  # fmt: skip
+        "sizes", "majority", "mark"]  # fmt: skip
 TYPES = {"step": "int64", "value": "float64", "half": "float64", "low": "float64", "high": "float64",
          "replicates": "int64", "items": "bool", "n": "int64", "majority": "float64", "mark": "str"}  # fmt: skip
 NAMES = {
@@ -59,21 +60,30 @@ def cell(results: Results, reading: Reading, panel: str, row: str, label: str, m
     own, steps = results.values(reading), results.rows(reading)["step"]
     mean = results.estimated((own.at(shared) if shared and own.replicates else own).evidence.scalar, reading)
     step = int(steps.max()) if len(steps) else 0
-    return filled(mean, panel, row, reading.recipe, label, metric, step, results.items_behind(reading, shared))
+    made = filled(mean, panel, row, reading.recipe, label, metric, step, results.items_behind(reading, shared))
+    return made | {"sizes": _averaged(results, reading)}
+
+
+def _averaged(results: Results, reading: Reading) -> str:
+    """Training sizes that a reading is the mean over, as `TIDY` has them; "" where each of its tasks has but one."""
+    rows = results.rows(reading)
+    several = rows.groupby("task")["train_size"].transform("nunique") > 1
+    return ", ".join(str(size) for size in np.unique(rows.loc[several, "train_size"])) if reading.over is None else ""
 
 
 def filled(mean: Estimate, panel, row, recipe, label, metric, step=0, n=0) -> dict:
     """A row of `TIDY` from an estimate."""
     return {"panel": panel, "row": row, "recipe": recipe, "label": label, "step": step, "metric": metric,
             "value": mean.value, "half": mean.half, "low": mean.low, "high": mean.high, "replicates": mean.replicates,
-            "items": mean.items, "n": n, "majority": math.nan, "mark": ""}  # fmt: skip
+            "items": mean.items, "n": n, "sizes": "", "majority": math.nan, "mark": ""}  # fmt: skip
 
 
 def tidy(rows: list[dict]) -> pd.DataFrame:
     """Rows as a frame with the columns and types of `TIDY`.
 
-    half: half the width of the interval; low, high: its ends, within what the metric can be. majority: what always
-    giving one answer scores. mark: "best" or why a cell is no result (`masklab.report.rows`).
+    half: half the width of the interval; low, high: its ends, within what the metric can be. sizes: training sizes that
+    the value is the mean over, where there are several: "50, 200". majority: what always giving one answer scores.
+    mark: "best" or why a cell is no result (`masklab.report.rows`).
     """
     return pd.DataFrame(rows, columns=TIDY).astype(TYPES)
 
@@ -168,6 +178,7 @@ def note(frame: pd.DataFrame) -> str:
         of_states = set(measured.loc[measured["n"] > 0, "metric"]) <= OF_STATES
         counted = "tokens (after fine-tuning: test items)" if of_states else "test items"
         said.append(f"n: {counted} behind a value of one replicate{_least_of(measured)}.")
+    said += _means_over_sizes(measured)
     if measured["majority"].notna().any():
         if measured["replicates"].max() < FEWEST:
             said.append(f"Nothing is bold with fewer than {FEWEST} replicates.")
@@ -194,6 +205,17 @@ def note(frame: pd.DataFrame) -> str:
     if "score" in set(frame["metric"]):
         said.append("Score: the mean over tasks of different metrics, each in its own.")
     return " ".join(said)
+
+
+def _means_over_sizes(measured) -> list[str]:
+    """Over which training sizes cells are the mean, and in which rows, if these are not all."""
+    of_recipes = measured[measured["recipe"] != ""]
+    said = []
+    for sizes, own in of_recipes[of_recipes["sizes"] != ""].groupby("sizes", sort=False):
+        rows = list(dict.fromkeys(own["row"]))
+        where = "" if len(own) == len(of_recipes) else f" ({', '.join(map(escaped, rows))})"
+        said.append(f"Mean over {notes.training_sizes(map(int, sizes.split(', ')))}{where}.")
+    return said
 
 
 def _least_of(measured) -> str:

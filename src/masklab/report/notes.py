@@ -23,6 +23,12 @@ def interval(counts, items: bool = False, mean: str = "mean ± half the width of
     return f"{mean} over {over}{' and test items' if items else ''}"
 
 
+def training_sizes(sizes) -> str:
+    """What a mean is over, in words: "training sizes 50, 200 and 1,000"."""
+    *others, last = (f"{size:,}" for size in sorted(sizes))
+    return f"training sizes {', '.join(others)} and {last}"
+
+
 def amount(counts, what: str) -> str:
     """Numbers with what they count: "300 test items", "100 to 300 test items"; "" without any."""
     counts = sorted({int(count) for count in counts if count})

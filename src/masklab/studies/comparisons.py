@@ -4,7 +4,8 @@ from masklab.claims.claim import Claim
 from masklab.claims.effects import difference
 from masklab.config import kinds
 from masklab.report.generic import groups, pairs
-from masklab.scores.reading import Reading
+from masklab.report.notes import training_sizes
+from masklab.scores.reading import TASK_PROBES, Reading
 from masklab.scores.view import View
 
 
@@ -21,10 +22,18 @@ def claims(view: View) -> list[Claim]:
                 if all(_measured_once(reading, view) for reading in readings):
                     on, of = (f"{name}, by {probe}", f"-by-{probe}") if probe else (name, "")
                     words = f"{view.label(other, title)} does better than {view.label(first, title)} on {on}"
+                    words += _over_sizes(readings[0], view)
                     key = f"{other}-over-{first}-on-{name}{of}"
                     ordered = readings[::-1] if readings[0].less_is_better(view) else readings
                     found.setdefault(key, Claim(key, title, "", words, difference(*ordered)))
     return list(found.values())
+
+
+def _over_sizes(reading: Reading, view: View) -> str:
+    """Over which training sizes a reading is the mean, as a sentence ends; "" where none of our probes has several."""
+    ours = [facts for name in reading.probes(view) if (facts := view.probes[name])["kind"] in TASK_PROBES]
+    several = [sizes for facts in ours if len(sizes := facts.get("sizes") or ()) > 1]
+    return f", the mean over {training_sizes({size for sizes in several for size in sizes})}" if several else ""
 
 
 def _own(view) -> list[str]:

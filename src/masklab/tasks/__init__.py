@@ -68,6 +68,10 @@ def pair_facts(frame) -> dict:
 
 
 def label_facts(splits, names, pair: bool, metric: str) -> dict:
-    """task.json of a labels task; `names[i]` is what label i is called in the files."""
+    """task.json of a labels task; `names[i]` is what label i is called in the files.
+
+    Where the metric is F1 and there are two labels, `positive` is the one that it looks for, that of class 1.
+    """
     rows = {split: len(frame) for split, frame in splits.items()}
-    return {"kind": "labels", "labels": len(names), "names": names, "pair": pair, "metric": metric, "rows": rows}
+    facts = {"kind": "labels", "labels": len(names), "names": names, "pair": pair, "metric": metric, "rows": rows}
+    return facts | ({"positive": names[1]} if metric == "f1" and len(names) == 2 else {})

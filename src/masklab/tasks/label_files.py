@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from masklab.config.data import flat, is_kept, label_of, mixed, not_text, template_parts
+from masklab.config.data import classes, flat, is_kept, label_of, mixed, not_text, template_parts
 from masklab.errors import MaskLabError, in_one_line, listed
 from masklab.lines import COMPRESSED, READ_ERRORS, format_of, open_bytes, read_blocks, read_json_lines
 from masklab.rng import generator
@@ -18,7 +18,7 @@ FORMATS = (".jsonl", ".json", ".tsv", ".csv", ".parquet")
 
 
 def label_files(config, name, seed):
-    """Build a labels task; the training labels, sorted, become 0..n-1."""
+    """Build a labels task; the training labels become 0..n-1, sorted but for `positive`, which is 1."""
     files = {"train": config.train, "valid": config.valid, "test": config.test or config.valid}
     splits, values, places = {}, {}, {}
     for split, file in files.items():
@@ -31,9 +31,14 @@ def label_files(config, name, seed):
         splits[split] = pd.DataFrame(texts).reset_index(drop=True).astype("string")
     if wrong := mixed(dict(zip(places["train"] + 1, values["train"], strict=True))):
         raise MaskLabError(f"{files['train']}: {wrong}")
-    names = sorted(set(values["train"]))
-    if len(names) < 2:
-        raise MaskLabError(f"{files['train']}: every row has the label {names[0]!r}; a task needs at least two")
+    if len({*values["train"]}) < 2:
+        raise MaskLabError(
+            f"{files['train']}: every row has the label {values['train'][0]!r}; a task needs at least two"
+        )
+    try:
+        names = classes(values["train"], config.positive)
+    except MaskLabError as error:
+        raise MaskLabError(f"tasks.{name}.positive: {files['train']}: {error}") from None
     numbers = {value: number for number, value in enumerate(names)}
     for split, frame in splits.items():
         for row, value in zip(places[split], values[split], strict=True):

@@ -81,19 +81,35 @@ class LabelFiles(Drawn):
         "sentence", description="Column of the (first) sentence, or a template such as 'Question: {question}'."
     )
     text_b: str | None = Field(None, description="Column or template of the second sentence. None: single sentences.")
-    label: str = "label"
+    label: str = Field(
+        "label",
+        description="Column of the labels, words or whole numbers. In their order (of words, the alphabet's) they are the classes 0, 1 and so on.",
+    )
     columns: list[str] | None = Field(None, description="Column names of files without a header line.")
     where: dict[Literal["train", "valid", "test"], dict[str, Cell | list[Cell]]] = Field(
         {},
         description="Rows that a split keeps: those with this value, or one of these, in each column named. One file can so be read whole for one purpose and in part for another: MSGS selects on all rows of its validation file and is scored on those with `{test: {condition: test}}`.",
     )
-    metric: Literal["accuracy", "mcc", "f1"] = "accuracy"
+    metric: Literal["accuracy", "mcc", "f1"] = Field(
+        "accuracy",
+        description="Metric reported and drawn. `f1`: of two classes F1 of class 1, the later label (of `ham` and `spam` the latter) unless `positive` names the other; of more the mean over classes.",
+    )
+    positive: Cell | None = Field(
+        None,
+        description="With `metric: f1` and two labels: the one that F1 looks for, which becomes class 1; task.json names it. None: the later one.",
+    )
     limit: Count | None = Field(None, description="At most this many training rows, drawn at random. None: all.")
     limit_held_out: Count | None = Field(
         None,
         description="At most this many rows of the validation split, drawn at random, and as many of the test split; the same ones where they are one file. None: all.",
     )
     seed: int = Field(1, ge=0)
+
+    @model_validator(mode="after")
+    def _looked_for(self):
+        if self.positive is not None and self.metric != "f1":
+            raise ValueError(f"positive: the label that F1 looks for; metric is {self.metric}, and must be f1 for it")
+        return self
 
 
 class BabylmLabels(LabelFiles):
