@@ -86,13 +86,13 @@ def test_fewer_than_three_replicates_decide_nothing():
 
 def test_models_in_which_nothing_is_drawn_decide_nothing(monkeypatch):
     """Three replicates of models made elsewhere are one; of trained ones that agree by chance they are three."""
-    alike = {"a": [0.9] * 3, "b": [0.7] * 3}
-    assert one(BETTER, results(alike))["verdict"] == "supported"
+    alike, better = {"a": [0.9] * 3, "b": [0.7] * 3}, replace(BETTER, learned=False)
+    assert one(better, results(alike))["verdict"] == "supported"
     monkeypatch.setitem(FACTS, "encoder.kind", "folder")
-    found = one(BETTER, results(alike))
+    found = one(better, results(alike))
     assert found["verdict"] == "inconclusive" and found["replicates"] == 1 and np.isnan(found["p"])
     assert found["why"] == "nothing is drawn in its recipes: all replicates are one"
-    varied = one(BETTER, results({"a": [0.9, 0.91, 0.9], "b": [0.7, 0.72, 0.7]}))  # by a probe that draws examples
+    varied = one(better, results({"a": [0.9, 0.91, 0.9], "b": [0.7, 0.72, 0.7]}))  # by a probe that draws examples
     assert varied["verdict"] == "supported" and varied["replicates"] == 3
 
 

@@ -120,7 +120,7 @@ def test_fewer_than_three_replicates_make_nothing_bold(count):
 
 
 def test_models_in_which_nothing_is_drawn_are_one_replicate():
-    """However often they are measured: no interval, and nothing bold; beside a model that is trained, a known number."""
+    """However often they are measured: no interval, nothing bold; beside a model that is trained, a known number."""
     values = {"a": [0.75] * 3, "b": [0.70] * 3}
     found = table(values, given="ab")
     assert found.set_index("label")["replicates"][["A", "B"]].tolist() == [1, 1] and "best" not in set(found["mark"])
