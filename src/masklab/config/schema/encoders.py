@@ -64,7 +64,9 @@ class Encoder(Entity):
         description="`transform`: between the last layer's states and the output matrix are a dense layer, gelu and layer norm (BERT); `linear`: logits are the states times the output matrix, plus a bias, so that the rank of logits is bound by that of states.",
     )
     layers: Count = 12
-    hidden: Count = Field(768, description="Width; a multiple of `heads`. An LSTM takes an even one, half for each direction.")
+    hidden: Count = Field(
+        768, description="Width; a multiple of `heads`. An LSTM takes an even one, half for each direction."
+    )
     heads: Count = Field(12, description="Attention heads; an LSTM has none.")
     intermediate: Count | None = Field(None, description="Width of the feed-forward layer; None: 4 x hidden.")
     max_positions: Count = Field(512, description="Longest sequence; also the clip of disentangled positions.")
