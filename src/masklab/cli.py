@@ -191,6 +191,7 @@ def _tasks(options):
 def _corpus(options):
     import json
 
+    from masklab.corpora.markov.told import told
     from masklab.symbols import read_header
 
     if (file := Path(options.file)).is_dir():
@@ -198,6 +199,7 @@ def _corpus(options):
     header = read_header(options.file)
     if header is None:
         raise MaskLabError(f"{options.file}: no corpus of symbols")
+    header = told(header) if header.get("kind") == "markov" else header
     # the words one by one and the rules of a grammar's file are long; how many words there are is enough
     header["words"] = len(header.pop("names"))
     header.pop("rules", None)
