@@ -87,7 +87,7 @@ def _parser():
     plan.add_argument("--actual", action="store_true", help="after a run: seconds planned and used, by rule")
     commands.add_parser("speed", help="how fast this machine's CPU trains, as a file for `plan --assume`")
     why = commands.add_parser("why", help="what changed since an artifact was made, so that it is to be made again")
-    why.add_argument("artifact", help="a file of the results, or a target such as mlsm_figure3")
+    why.add_argument("artifact", help="a file of the results, or a target such as mlsm_figure3, mlsm, all")
     why.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as given to snakemake (config.yaml)")
     _values(why)
     compare = commands.add_parser("compare", help="what differs between two runs: config, facts, scores, claims")
