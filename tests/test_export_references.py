@@ -1,9 +1,13 @@
-"""What `masklab export` says of folders that are no checkpoint."""
+"""What `masklab export`, and other commands, say of folders that are no checkpoint of a network."""
 
+import numpy as np
 import pytest
 
+from masklab.cli import main
 from masklab.errors import MaskLabError
 from masklab.export import export
+from masklab.models.lookup import save_lookup
+from masklab.models.words import Words, save_words
 
 
 @pytest.mark.parametrize(
@@ -24,3 +28,23 @@ def test_of_a_folder_of_a_recipe_the_checkpoints_in_it_are_named(folder, has, tm
     with pytest.raises(MaskLabError, match=r"n: no finished model in results/models/n/r1; recipes there: m$"):
         export("n", "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("kind", ["words", "lookup"])
+@pytest.mark.parametrize(
+    "command",
+    [["rank", "--text", "lines.txt"], ["dictionary", "--text", "lines.txt"], ["grow", "--output", "out"], ["export"]],
+    ids=lambda command: command[0],
+)
+def test_a_model_without_a_network_is_said_to_be_one(kind, command, english, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lines.txt").write_text("the cat sees a dog\n")
+    tokenizer = {"tokenizer_folder": english / "tokenizer", "metadata": {"model": "m", "step": 0, "config": {}}}
+    if kind == "words":
+        save_words("m", Words(np.full(500, 1 / 500), False, 40), **tokenizer)
+    else:
+        save_lookup("m", {}, **tokenizer)
+    name, *options = command
+    assert main([name, "m", *options, *(["out"] if name == "export" else [])]) == 1
+    said = "masklab: m: holds no weights; a model without a network cannot be loaded\n"
+    assert capsys.readouterr().err == said and not (tmp_path / "out").exists()

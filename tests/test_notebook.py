@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 import masklab
 from masklab.claims.verdict import COLUMNS as CLAIMS
-from masklab.config.schema import Encoder
+from masklab.config.schema import Decoder, Encoder, Mae
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import save_checkpoint
 from masklab.models.encoder import MaskedLM
@@ -135,6 +135,65 @@ def test_probes_measure_any_checkpoint(where, ours, bert, english, tmp_path, mon
     assert rank["task"].unique().tolist() == ["lines"] and set(rank["layer"]) == {0, 1, 2}
     loss = masklab.measure(folder, "loss", text=tmp_path / "lines.txt")
     assert 3 < loss.loc[loss["metric"] == "loss", "value"].item() < 30
+
+
+@pytest.fixture
+def autoencoder(english, tmp_path):
+    """Writes a checkpoint of a masked autoencoder, as a run leaves it; returns its folder."""
+
+    def write(kept=True, decoder=True, mask=1.0, **how):
+        encoder = Encoder(**SIZES, positions="absolute", decoder=Decoder(layers=1))
+        model = MaskedLM(encoder, 500, generator=torch.Generator().manual_seed(1))
+        config = {
+            "replicate": 1,
+            "model": {"masking": {"mask": mask, "random": 0.1 if mask < 1 else 0}},
+            "encoder": encoder.model_dump(mode="json", exclude=None if decoder else {"decoder"}),
+            "objective": {"mae": Mae(**how).model_dump(mode="json")},
+        }
+        metadata, folder = {"model": "mae", "step": 4, "config": config}, tmp_path / "mae/r1/step-4"
+        save_checkpoint(model, folder, tokenizer_folder=english / "tokenizer", metadata=metadata, keep_decoder=kept)
+        return folder
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        {"kept": False, "delta": 0, "aligned": True},
+        {"delta": 0.5, "aligned": True},
+        {"delta": 0, "aligned": False},
+        {"kept": False, "decoder": False, "delta": 0, "aligned": True},  # grown without the decoder
+    ],
+)
+def test_predictions_that_a_decoder_makes_are_refused_as_a_run_refuses_them(made, autoencoder, tmp_path):
+    folder = autoencoder(**made)
+    (tmp_path / "lines.txt").write_text("the cat sees a dog\n" * 5)
+    pairs = {"kind": "english-pairs", "pairs": 2}
+    through = (
+        "reads predictions, which 'mae' makes through its decoder: set models.mae.keep_decoder, and this only with"
+    )
+    for probe, given in {
+        "minimal_pairs": {"task": pairs},
+        "loss": {"text": tmp_path / "lines.txt"},
+        "prediction": {"sentence": "the cat [MASK] ."},
+    }.items():
+        with pytest.raises(MaskLabError, match=re.escape(f"{folder}: a {probe} probe {through}")):
+            masklab.measure(folder, probe, **given)
+    for model in (folder, masklab.load_model(folder)):
+        with pytest.raises(MaskLabError, match=re.escape(f"fill_mask {through}")):
+            masklab.fill_mask(model, "the cat [MASK] .")
+    assert len(masklab.measure(folder, "rank", text=tmp_path / "lines.txt"))  # which reads hidden states
+
+
+def test_predictions_that_a_kept_decoder_makes_are_measured(autoencoder, tmp_path):
+    folder = autoencoder(delta=0, aligned=True, reset=True, mask=0.8)
+    assert len(masklab.measure(folder, "minimal_pairs", task={"kind": "english-pairs", "pairs": 2}))
+    assert len(masklab.fill_mask(folder, "the cat [MASK] .")) == 5
+    (tmp_path / "lines.txt").write_text("the cat sees a dog\n" * 5)
+    with pytest.raises(MaskLabError, match=r"a loss probe does not reset; set probes\.loss\.masks: one"):
+        masklab.measure(folder, "loss", text=tmp_path / "lines.txt")
+    assert len(masklab.measure(folder, "loss", text=tmp_path / "lines.txt", masks="one"))
 
 
 def test_what_a_checkpoint_cost_is_known_without_a_text(ours, tmp_path):

@@ -87,7 +87,7 @@ def _parser():
     plan.add_argument("--actual", action="store_true", help="after a run: seconds planned and used, by rule")
     commands.add_parser("speed", help="how fast this machine's CPU trains, as a file for `plan --assume`")
     why = commands.add_parser("why", help="what changed since an artifact was made, so that it is to be made again")
-    why.add_argument("artifact", help="a file of the results, or a target such as mlsm_figure3")
+    why.add_argument("artifact", help="a file of the results, or a target such as mlsm_figure3, mlsm, all")
     why.add_argument("--configfile", nargs="+", default=[], metavar="FILE", help="as given to snakemake (config.yaml)")
     _values(why)
     compare = commands.add_parser("compare", help="what differs between two runs: config, facts, scores, claims")
@@ -191,6 +191,7 @@ def _tasks(options):
 def _corpus(options):
     import json
 
+    from masklab.corpora.markov.told import told
     from masklab.symbols import read_header
 
     if (file := Path(options.file)).is_dir():
@@ -198,6 +199,7 @@ def _corpus(options):
     header = read_header(options.file)
     if header is None:
         raise MaskLabError(f"{options.file}: no corpus of symbols")
+    header = told(header) if header.get("kind") == "markov" else header
     # the words one by one and the rules of a grammar's file are long; how many words there are is enough
     header["words"] = len(header.pop("names"))
     header.pop("rules", None)

@@ -20,6 +20,7 @@ from masklab.errors import MaskLabError
 from masklab.files import atomic_folder, read_json, read_table
 from masklab.markdown import escaped
 from masklab.masking import maskable
+from masklab.models.weightless import check_network
 from masklab.scores.facts import base
 from masklab.scores.schema import KEY
 from masklab.texts import TextFile
@@ -72,6 +73,7 @@ def _steps(reference: str, results: Path) -> tuple[list[Path], Path | None]:
     if not manifest.is_file():
         from masklab.models.checkpoint import check_holds_checkpoint, checkpoints_in
 
+        check_network(given)
         if checkpoints_in(given):  # the folder of a recipe, or of a replicate
             check_holds_checkpoint(given)
         models = results / "models"
@@ -85,8 +87,9 @@ def _steps(reference: str, results: Path) -> tuple[list[Path], Path | None]:
 
 
 def _check(step: Path, full_width: bool) -> None:
+    check_network(step)
     if not (step / "model.safetensors").is_file():
-        raise MaskLabError(f"{step}: holds no weights; a model without a network cannot be loaded by others")
+        raise MaskLabError(f"{step}: holds no weights")
     made = read_json(step / "masklab.json") if (step / "masklab.json").is_file() else {}
     if "adopted" in made or not {"model", "step", "config"} <= {*made}:  # one grown from a folder says just that
         raise MaskLabError(f"{step}: was made elsewhere; export is of models that were trained here")

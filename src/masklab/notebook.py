@@ -40,6 +40,7 @@ def load_model(checkpoint, device="cpu"):
     with _ours(checkpoint) as folder:
         model = load_checkpoint(folder, device).eval()
         model.tokenizer = read_tokenizer(folder) if (folder / "tokenizer.json").is_file() else None
+        model.made = _autoencoder(folder)
     return model
 
 
@@ -61,16 +62,20 @@ def fill_mask(model, text: str, top: int = 5):
     """What a model predicts for the one [MASK] of a text: a frame of `token` and `probability`, the likeliest first.
 
     model: as `load_model` gives it, or a checkpoint's folder; top: rows. The probabilities are over the vocabulary.
-    Raises MaskLabError for a text without exactly one [MASK], or longer than the model reads, and for no rows.
+    Raises MaskLabError for a text without exactly one [MASK], or longer than the model reads, for no rows, and for a
+    masked autoencoder whose predictions cannot be read.
     """
     import pandas as pd
 
+    from masklab.config.autoencoder import prediction_problem
     from masklab.probes.prediction import masked_ids, predict, shown
 
     _check_text(text)
     if _whole("top", top) < 1:
         raise MaskLabError(f"top: {top}: must be at least 1")
     model = _loaded(model)
+    if (made := getattr(model, "made", None)) and (problem := prediction_problem("fill_mask", *made)):
+        raise MaskLabError(problem)
     tokens, _ = predict(model, masked_ids(model.tokenizer, text), _device_of(model))
     best = (-tokens).argsort(kind="stable")[:top]
     return pd.DataFrame({"token": [shown(model.tokenizer, token) for token in best], "probability": tokens[best]})
@@ -115,9 +120,11 @@ def measure(checkpoint, probe, task=None, text=None, *, seed: int = 1, device="a
         seed: of all that the probe draws; device: auto, cpu or cuda; settings: the probe's, as in a config.
 
     Raises:
-        MaskLabError: what is wrong with the folder, a setting, the task or the text, in one line.
+        MaskLabError: what is wrong with the folder, a setting, the task or the text, in one line; a masked autoencoder
+            whose predictions cannot be read, by the rule of the workflow.
     """
     from masklab.config import kinds
+    from masklab.config.autoencoder import probe_problem
     from masklab.config.problems import problems
     from masklab.probes import Context, run
     from masklab.scores.schema import rows_to_frame
@@ -129,6 +136,8 @@ def measure(checkpoint, probe, task=None, text=None, *, seed: int = 1, device="a
         tasks = _tasks(task, Path(work) / "tasks", seed)
         stated = {"kind": probe, **({"tasks": list(tasks)} if tasks else {}), **settings}
         entity = _checked(kind.entity(), stated, ("probes", probe), problems)
+        if problem := probe_problem(entity, probe, *_autoencoder(folder)):
+            raise MaskLabError(f"{checkpoint}: {problem}")
         context = Context(
             probe=entity,
             checkpoint=folder,
@@ -234,12 +243,33 @@ def _tokens(text, folder, work: Path) -> Path:
 
 def _named(checkpoint) -> dict:
     """What score rows call a checkpoint: recipe, replicate and step, of one made elsewhere its folder's name."""
-    from masklab.files import read_json
-
     path = _folder(checkpoint).resolve()
-    made = read_json(path / "masklab.json") if (path / "masklab.json").is_file() else {}
+    made = _record(path)
     replicate = (made.get("config") or {}).get("replicate", 1)
     return {"recipe": made.get("model") or path.name, "replicate": replicate, "step": made.get("step") or 0}
+
+
+def _record(folder: Path) -> dict:
+    """How the model of a folder was made, {} where nothing says it."""
+    from masklab.files import read_json
+
+    return read_json(folder / "masklab.json") if (folder / "masklab.json").is_file() else {}
+
+
+def _autoencoder(folder: Path):
+    """(recipe, what its predictions depend on) of a checkpoint, as its own record says."""
+    from masklab.config.autoencoder import Autoencoder
+    from masklab.config.schema import Decoder, Mae, Masking
+
+    made = _record(folder)
+    config = {"encoder": {}, "objective": {}, "model": {}} | (made.get("config") or {})
+    decoder, how = config["encoder"].get("decoder"), config["objective"].get("mae")
+    return made.get("model") or folder.name, Autoencoder(
+        (folder / "decoder.safetensors").is_file(),
+        decoder and Decoder.model_construct(**decoder),
+        how and Mae.model_construct(**how),
+        Masking.model_construct(**config["model"].get("masking") or {}).mask,
+    )
 
 
 # --- results ---------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
@@ -9,7 +10,7 @@ import yaml
 from masklab.cli import main
 from masklab.config import kinds, layered, plain, read
 from masklab.config.document import READING, keys
-from masklab.config.schema import KINDED, SECTIONS
+from masklab.config.schema import KINDED, SECTIONS, Encoder
 from masklab.corpora.english.labelled_tasks import RECIPES
 from masklab.studies.listing import names
 
@@ -26,6 +27,15 @@ def test_the_page_is_in_step():
     for section in KINDED:
         for kind in kinds.OURS[section]:
             assert f"`{section}.<name>` of kind `{kind}`" in written
+
+
+@pytest.mark.parametrize("key", ["norm", "positions"])
+def test_the_page_says_what_an_lstm_takes(key):
+    field, other = Encoder.model_fields[key], {"norm": "pre", "positions": "none"}
+    values = get_args(field.annotation)
+    taken = [value for value in values if not Encoder(kind="lstm", **other | {key: value}).problem()]
+    assert "An LSTM takes " + " or ".join(f"`{value}`" for value in taken) in field.description
+    assert f"`{key}: {taken[0]}`" in Encoder.model_fields["kind"].description
 
 
 @pytest.fixture

@@ -237,14 +237,12 @@ corpora:
   b: {kind: english, sentences: 20}
   .base: {kind: text, files: [y]}
   .other: {kind: pcfg, grammar: g}
-  c: {like: .base, kind: hmm, hmm: h}
 encoders: {e: {kind: lstm, norm: pre}, f: {kind: transformer, heads: 2}}
 """)
     found = laid("my.yaml")
     assert found["corpora"] == {
         "a": {"kind": "text", "files": ["x"]},
         "b": {"kind": "english", "sentences": 20},  # what it was like is of another kind now
-        "c": {"kind": "hmm", "hmm": "h"},
     }
     assert found["encoders"] == {
         "e": {"kind": "lstm", "norm": "pre"},
@@ -252,6 +250,41 @@ encoders: {e: {kind: lstm, norm: pre}, f: {kind: transformer, heads: 2}}
     }
     write("extends: low.yaml\ncorpora: {a: {like: .text}, .text: {kind: text, files: [z]}}")
     assert laid("my.yaml")["corpora"]["a"] == {"kind": "text", "files": ["z"]}  # a kind may come by `like` too
+
+
+def test_one_that_is_like_another_keeps_its_keys_whatever_the_kinds_where_these_share_them(write):
+    write("""\
+extends: []
+encoders:
+  base: {layers: 2, hidden: 8}
+  cell: {like: base, kind: lstm, norm: pre}
+optimisers:
+  fast: {lr: 0.1, warmup: 0.5}
+  plain: {like: fast, kind: sgd}
+models:
+  a: {optimiser: plain}
+  b: {optimiser: {like: fast, kind: sgd, lr: 0.2}}
+""")
+    found = laid("my.yaml")
+    assert found["encoders"]["cell"] == {"kind": "lstm", "layers": 2, "hidden": 8, "norm": "pre"}
+    plain = {"kind": "sgd", "lr": 0.1, "warmup": 0.5}
+    assert [model["optimiser"] for model in found["models"].values()] == [plain, plain | {"lr": 0.2}]
+
+
+@pytest.mark.parametrize(
+    ("section", "base", "kind"),
+    [
+        ("corpora", "kind: english", "text"),
+        ("probes", "kind: finetune", "rank"),
+        ("tokenizers", "vocab_size: 9", "bpe"),
+    ],
+)
+def test_like_of_another_kind_is_refused_where_kinds_have_keys_of_their_own(write, section, base, kind):
+    write(f"extends: []\n{section}:\n  .a: {{{base}}}\n  b: {{like: .a}}", "low.yaml")
+    write(f"extends: low.yaml\n{section}:\n  c: {{like: b, kind: {kind}}}")
+    other = base.removeprefix("kind: ") if "kind" in base else "unigram"
+    said = f"my.yaml:3: {section}.c.like: 'b' is of kind {other}, of whose keys an entry of kind {kind} takes none;"
+    assert said_of("my.yaml").startswith(said)
 
 
 def test_default_kinds_are_the_schemas():

@@ -1,16 +1,21 @@
 """The exact law against enumeration of every sequence, and the floor against its definition."""
 
 import itertools
+import json
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from masklab import symbols
+from masklab.cli import main
 from masklab.config.schema import Chains, MarkovCorpus, Masking
 from masklab.corpora import generate, laws
 from masklab.corpora.markov.chains import draw_chains, walk
+from masklab.corpora.markov.features import draw_features
 from masklab.corpora.markov.floor import floor
 from masklab.corpora.markov.law import HIDDEN, Channel, Law
+from masklab.corpora.markov.told import expected_symbols
 from masklab.errors import MaskLabError
 from masklab.intervals import mean_and_error
 from masklab.rng import generator
@@ -52,6 +57,41 @@ def test_sequence_probabilities_equal_enumeration(config, distributional):
     sequences = np.array(list(table))
     found = law_of(config, distributional).log_probability(sequences)
     assert np.abs(np.exp(found) - np.array(list(table.values()))).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("chains", "distributional", "bound"),
+    [
+        ({"chains": 1}, True, ""),
+        ({}, False, ""),  # forms tell the two chains
+        ({}, True, "_at_most"),
+        ({"chains": 3}, False, "_at_most"),
+        ({"edges": "released", "copies": 1}, False, ""),
+        ({"edges": "released", "copies": 2}, False, "_at_most"),
+    ],
+)
+def test_masklab_corpus_calls_a_bound_of_the_entropy_one(tmp_path, capsys, chains, distributional, bound):
+    config = PAPER.model_copy(update=chains)
+    corpus = MarkovCorpus(
+        kind="markov", chains=config, distributional=distributional, sequences=2, valid=1, test=1, length=3
+    )
+    pq.write_table(generate(corpus, "c", 1)["train"], tmp_path / "train.parquet")
+    assert main(["corpus", str(tmp_path / "train.parquet")]) == 0
+    said = json.loads(capsys.readouterr().out)
+    p = np.array([*enumerated(config, distributional, 3).values()])
+    entropy, told = -(p * np.log(p)).sum(), said[f"entropy{bound}"]
+    assert told > entropy + 1e-3 if bound else told == pytest.approx(entropy, abs=1e-12)
+    assert said[f"entropy_per_symbol{bound}"] == pytest.approx(told / 3)
+    assert [key for key in said if key.startswith("entropy")] == [f"entropy{bound}", f"entropy_per_symbol{bound}"]
+
+
+def test_the_mean_number_of_symbols_is_that_of_drawn_sequences():
+    config = Chains(synsets=5, main=0.7, features="multi", seed=2)
+    corpus = MarkovCorpus(kind="markov", chains=config, distributional=0.5, sequences=5000, valid=1, test=1, length=4)
+    _, counts = symbols.rows(generate(corpus, "c", 1)["train"][symbols.COLUMN])
+    expected = expected_symbols(draw_chains(config, 1), draw_features(config, 1), 4, 0.5)
+    mean, error = mean_and_error(counts, np.arange(len(counts)))
+    assert abs(expected - mean) < 4 * error and abs(expected - 4 * draw_features(config, 1).lengths.mean()) > 8 * error
 
 
 def brute(table, seen, target, channel, symbols):

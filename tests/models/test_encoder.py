@@ -180,6 +180,12 @@ def test_initial_weights_follow_the_generator():
     assert torch.all(first["embeddings.word"][3] == 0)
 
 
+def test_an_encoder_of_one_feature_has_initial_weights():
+    """What `masklab check` lets pass; half a feature for each direction is asked of LSTMs alone."""
+    model = MaskedLM(Encoder(layers=1, hidden=1, heads=1), 10)
+    assert all(parameter.isfinite().all() for parameter in model.parameters())
+
+
 def test_parameters_of_deberta_base():
     with torch.device("meta"):
         model = MaskedLM(Encoder(), 25_000)

@@ -142,6 +142,34 @@ def test_what_no_rule_makes_or_the_config_does_not_declare(made):
         why(made, "results/models/third/r1/manifest.json")
 
 
+def test_a_target_of_many_artifacts(made):
+    """A study, whose scores these are since it draws nothing, or all of them."""
+    assert why(made, "b").startswith("b: made from this very input, nothing to do")
+    said = why(paths_of(models={"second": {"log_every": 7}}, tasks={"p": {"test": 6}}), "b")
+    assert said.startswith("b: 1 of 2 artifacts to be made, or made again\n") and "task p" in blocks(said)
+    assert why(made, "a") == why(made, SCORES) and why(made, "scores") == why(made, "results/scores.parquet")
+    assert "never made: facts" in why(made, "all")
+
+
+def test_what_no_target_is_called(made):
+    with pytest.raises(MaskLabError, match="scors: no rule makes it; did you mean 'scores'"):
+        why(made, "scors")
+    with pytest.raises(MaskLabError, match="c: no rule makes it; studies: a, b; a figure or table of one is <study>_"):
+        why(made, "c")
+
+
+def test_a_file_of_another_run_is_said_to_be_one(made):
+    other = checkout_paths(load(copy.deepcopy(RAW) | {"run": "mine"}))
+    with pytest.raises(MaskLabError, match="results/models/first/r1: another run made it, that of results/ itself;"):
+        why(other, "results/models/first/r1")
+    Path("results/mine/made").mkdir(parents=True)
+    with pytest.raises(
+        MaskLabError, match=r"scores\.parquet: another run made it, that of results/mine; name its config"
+    ):
+        why(made, "results/mine/scores.parquet")
+    assert why(other, "results/mine/scores.parquet").startswith("results/mine/scores.parquet: never made")
+
+
 def test_a_folder_is_known_by_what_lies_in_it(made):
     """Of a task its task.json, of a checkpoint any file: what is there is not said to be missing."""
     step = Path("results/models/first/r1/step-50/config.json")

@@ -103,7 +103,7 @@ def test_an_encoder_made_elsewhere(english, text, tmp_path):
         tmp_path / "m"
     )
     words, states, layer = of_text(tmp_path / "m", text, None, 2000)
-    assert layer == 2 and sum(len(each.of) for each in words) == len(states) >= 2000
+    assert layer == 2 and sum(len(each.of) for each in words) == len(states) == 2000
     model = transformers.AutoModel.from_pretrained(tmp_path / "m").eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "m")
     lines = [line for line in text.read_text().splitlines() if line]
@@ -135,6 +135,14 @@ def test_what_is_stored_in_half_precision_is_computed_in_single(english, text, t
         tokenizer.save_pretrained(tmp_path / name)
         found.append(of_text(tmp_path / name, text, None, 100)[1])
     torch.testing.assert_close(*found, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("tokens", [1, 10, 3000])
+def test_no_more_tokens_are_looked_at_than_are_asked_for(ours, text, tokens):
+    words, states, _ = of_text(ours, text, None, tokens)
+    more, all_states, _ = of_text(ours, text, None, 10**9)
+    assert sum(len(each.of) for each in words) == len(states) == tokens < len(all_states)
+    assert sum(len(each.of) for each in more) == len(all_states)
 
 
 def test_a_tokenizer_that_puts_no_special_tokens_around_a_text(english, text, tmp_path):
@@ -284,7 +292,8 @@ def test_a_page_with_wordnet(english, ours, wordnet, tmp_path):
     ("more", "said"),
     [
         (["--atoms", "0"], "--atoms: 0: must be above 0"),
-        (["--atoms", "9000"], "too few for 9000 atoms"),
+        (["--atoms", "900000", "--tokens", "900000"], "tokens are too few for 900000 atoms"),
+        (["--atoms", "1001"], "--tokens: 1000: must be at least --atoms (1001)"),
         (["--layer", "7"], "no layer 7; it has 0 (the embeddings) to 2"),
         (["--wordnet", "nowhere"], "nowhere: no WordNet database there"),
         (["--text", "nowhere.txt"], "nowhere.txt: no such file"),
@@ -292,7 +301,7 @@ def test_a_page_with_wordnet(english, ours, wordnet, tmp_path):
 )
 def test_mistakes_are_one_line(ours, text, tmp_path, capsys, more, said):
     output = tmp_path / "out"
-    assert main(["dictionary", str(ours), "--text", str(text), "--output", str(output), "--tokens", "500", *more]) == 1
+    assert main(["dictionary", str(ours), "--text", str(text), "--output", str(output), "--tokens", "1000", *more]) == 1
     error = [line for line in capsys.readouterr().err.splitlines() if line.startswith("masklab:")]
     assert len(error) == 1 and said in error[0] and not list(output.glob("*"))
 

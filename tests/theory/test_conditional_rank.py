@@ -57,6 +57,7 @@ def test_a_chain_has_the_rank_that_is_claimed_of_it(symbols, log_rank, length):
     logs = np.log(everything)
     assert numpy_rank(logs - logs.mean(1, keepdims=True)) == config.conditional_rank == 2 * log_rank + 2
     assert conditional_ranks(everything) == {"log": 2 * log_rank + 2, "plain": numpy_rank(everything)}
+    assert numpy_rank(logs) == 2 * log_rank + 3  # as docs/config.md says of them as they are
     # one less where both neighbours are there, and log_rank + 1 of first words and of last ones
     one = symbols ** (length - 1)  # contexts of a place
     ranks = [numpy_rank(each - each.mean(1, keepdims=True)) for each in (logs[:one], logs[one:-one], logs[-one:])]

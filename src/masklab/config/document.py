@@ -55,8 +55,9 @@ studies:
 ```
 
 Families are written out before a file is laid over others, so that `small-wide-16: {steps: 500}` changes one member. An
-entry that says another `kind` than the one below it, or than the one it is like, replaces it. `"dh-*": null` removes
-all that match. `code:` names Python files, relative to the config, that add kinds ([a study of your
+entry that says another `kind` than the one below it replaces it. One that says another than the one it is like keeps
+the keys of that one among encoders and optimisers, and is refused where kinds have keys of their own. `"dh-*": null`
+removes all that match. `code:` names Python files, relative to the config, that add kinds ([a study of your
 own](your-own-study.md)):
 
 ```yaml

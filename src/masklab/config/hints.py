@@ -5,7 +5,7 @@ from typing import get_args, get_origin
 
 from masklab.config import kinds
 from masklab.config.inherit import meant
-from masklab.config.schema import KINDED, SECTIONS, TOKENIZERS, Config, Entity, Model, Settings, Study
+from masklab.config.schema import KINDED, OWN_KEYS, SECTIONS, TOKENIZERS, Config, Entity, Model, Settings, Study
 
 MOST = 12  # names of a list
 KEYS = 40  # keys of a list
@@ -123,7 +123,7 @@ def unknown_in(key, entity, names, section: str, top: bool, kind: str | None, st
 
 def _has(section: str, key: str) -> bool:
     """Whether entries of a section have a key, those of one of its kinds at least."""
-    if section in KINDED or section == "tokenizers":
+    if section in OWN_KEYS:
         return bool(_kinds_with(section, key))
     return key in get_args(Config.model_fields[section].annotation)[1].model_fields
 

@@ -1,4 +1,7 @@
-"""Entries laid over each other: mapping by mapping; a kind that changes replaces, null removes, `like` inherits."""
+"""Entries laid over each other: mapping by mapping; a kind that changes replaces, null removes, `like` inherits.
+
+`like` inherits whatever the kinds are where one class has the keys of all of them, as of encoders and optimisers.
+"""
 
 import difflib
 import fnmatch
@@ -6,7 +9,7 @@ from typing import get_args
 
 from masklab.config.located import Mapping, Sequence, flat, overlay, place_of, spelt, wrong
 from masklab.config.names import name_problem
-from masklab.config.schema import SECTIONS, Optimiser
+from masklab.config.schema import OWN_KEYS, SECTIONS, Optimiser
 
 # What an entry is that says no kind; entries of other sections must say one, or have none.
 DEFAULT_KINDS = {"tokenizers": "unigram", "embeddings": "cbow", "encoders": "transformer", "optimisers": "adamw"}
@@ -81,6 +84,7 @@ def lay_entries(section: str, below: Mapping, top: Mapping, optimisers) -> Mappi
             merged.places[old] = place_of(top, name)  # where it was removed
     for name, entry in top.items():
         if entry is not None:
+            _check_like(section, name, entry, _Both(top, below))
             laid = lay_entry(section, merged.get(name), entry, _Both(top, below), below, optimisers)
             merged.put(name, laid, place_of(top, name))
     return merged
@@ -106,6 +110,19 @@ def _check_nulls(name, study, under) -> None:
                 raise wrong(place, path, f"names no {names}")
             if under is None and "like" not in study:
                 raise wrong(place, path, f"null removes a {noun} of the files below, which have no such study")
+
+
+def _check_like(section, name, entry, entries) -> None:
+    """An entry that says a kind, and what it is like, takes something from that."""
+    like, kind = (entry.get("like"), entry.get("kind")) if isinstance(entry, dict) else (None, None)
+    base = entries.get(like) if isinstance(like, str) else None
+    if section not in OWN_KEYS or kind is None or not isinstance(base, dict):
+        return
+    if (other := kind_of(section, base, entries)) not in (kind, None):
+        message = (
+            f"{like!r} is of kind {other}, of whose keys an entry of kind {kind} takes none; leave out like or kind"
+        )
+        raise wrong(place_of(entry, "like"), (section, name, "like"), message)
 
 
 class _Both:
@@ -247,11 +264,11 @@ class _Section:
         return self.resolve(like, chain)
 
     def over(self, base, entry):
-        """Own keys over those of the base, unless they are of another kind."""
+        """Own keys over those of the base, but for one of a kind whose keys are others since a file replaced it."""
         if not isinstance(base, dict):
             return entry
-        kind = kind_of(self.section, base, {})
-        if entry.get("kind") is not None and kind is not None and entry["kind"] != kind:
+        kind = entry.get("kind")
+        if self.section in OWN_KEYS and kind is not None and kind_of(self.section, base, {}) not in (kind, None):
             return entry
         return over(base, entry, self.optimisers and self.optimisers.entries)
 

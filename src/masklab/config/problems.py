@@ -31,7 +31,8 @@ def problems(error: ValidationError, entity: type[Entity], value: dict, path: tu
         by_point.setdefault(point, []).append((at, fault))
     listed = []
     for point, faults in by_point.items():
-        within = [(at, fault) for at, fault in faults if at != point]  # in the branch that the value's shape chose
+        # in the branch that the value's shape chose
+        within = [(at, fault) for at, fault in faults if at != point or fault["type"] in _LENGTHS]
         if within or len(faults) == 1:
             listed += [_problem(at, fault, entity, value, path) for at, fault in within or faults]
         else:
@@ -137,6 +138,7 @@ def _problem(at, fault, entity, value, path) -> Problem:
     return Problem(place, message + got(fault["input"]))
 
 
+_LENGTHS = ("too_short", "too_long")
 _BOUNDS = {
     "greater_than": ("gt", "above"),
     "greater_than_equal": ("ge", "at least"),

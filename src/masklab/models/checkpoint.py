@@ -21,6 +21,7 @@ from masklab.files import atomic_folder, read_json, write_json
 from masklab.models.companions import write_companions
 from masklab.models.encoder import MaskedLM
 from masklab.models.huggingface import export_config, import_config
+from masklab.models.weightless import check_network
 from masklab.models.weights import export_weights, import_weights, plain_copy, word_names
 
 DECODER = ("decoder.", "head.")
@@ -90,6 +91,7 @@ def check_holds_checkpoint(folder) -> None:
     """MaskLabError for a folder without a config and weights; it names the checkpoints that lie in it."""
     folder = Path(folder)
     if not (folder / "config.json").is_file() and not any(folder.glob("*.safetensors")):
+        check_network(folder)
         steps = checkpoints_in(folder)
         hint = f"; it has {', '.join(steps[:MOST])}" if steps else ""
         hint += f" and {len(steps) - MOST} more" if len(steps) > MOST else ""
@@ -111,9 +113,11 @@ def load_checkpoint(folder, device="cpu") -> MaskedLM:
     ours, adopted as it was, it is a `masklab.models.foreign.ForeignMaskedLM`.
 
     Raises:
-        MaskLabError: a file is missing or broken, or config.json describes an encoder we do not have.
+        MaskLabError: a file is missing or broken, config.json describes an encoder we do not have, or the model has no
+            network.
     """
     folder = Path(folder)
+    check_network(folder)
     if (folder / FOREIGN).is_file():
         from masklab.models.foreign import load_foreign
 

@@ -90,8 +90,8 @@ class MaskedLM(nn.Module):
             if lstm or parameter.dim() == 2:
                 if not parameter.is_meta:
                     draw, stream = torch.empty(parameter.shape), torch_generator(seed, name)
-                    bound = (self.config.hidden // 2) ** -0.5
                     if lstm:
+                        bound = (self.config.hidden // 2) ** -0.5
                         draw.uniform_(-bound, bound, generator=stream)
                     else:
                         draw.normal_(0, self.config.init_range, generator=stream)

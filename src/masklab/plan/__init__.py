@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from masklab.config import overlay
-from masklab.config.inherit import meant
 from masklab.errors import MaskLabError
 from masklab.plan.costs import Cost, Costs, Device
-from masklab.plan.graph import LOCAL, Job, checkout_paths, graph
+from masklab.plan.graph import LOCAL, Job, checkout_paths, graph, instead, named
 from masklab.plan.here import device_here
 
 ASSUMPTIONS = Path(__file__).with_name("assumptions.yaml")
@@ -159,7 +158,8 @@ def make_plan(config, device: str | None = None, studies=None, assumptions: dict
     if device not in assumptions["devices"]:
         raise MaskLabError(f"plan: no device {device!r}; known: {', '.join(assumptions['devices'])}")
     paths = checkout_paths(config)
-    asked = {name: _files(paths, name) for name in studies or config.studies}
+    known = named(paths)
+    asked = {name: _files(paths, name, known) for name in studies or config.studies}
     targets = [path for files in asked.values() for path in files]
     if not studies:
         targets = [*paths.everything(), paths.result("scores.parquet")]
@@ -175,15 +175,10 @@ def make_plan(config, device: str | None = None, studies=None, assumptions: dict
     return Plan(jobs, planned, machine, assumptions, of_study, costs.sizes.guessed, stands)
 
 
-def _files(paths, name) -> list[str]:
-    """What is made for a study, for a figure, table or the claims of one, or for `dictionaries`: names of targets."""
-    studies = paths.config.studies
-    if name in studies:
-        return paths.target(name)
-    if name == "dictionaries":
-        return [paths.outputs("dictionary_page", dictionary=each)[0] for each in paths.config.dictionaries]
-    targets = {f"{study}_{item}": files for study in studies for item, files in paths.items(study).items()}
+def _files(paths, name, targets) -> list[str]:
+    """What is made for one of `targets`, by its name."""
     if name not in targets:
-        close = meant(name, [*studies, *targets]) or f"; studies: {', '.join(studies)}"
-        raise MaskLabError(f"plan: no study, and no figure or table of one, is called {name!r}{close}")
+        raise MaskLabError(
+            f"plan: no study, and no figure or table of one, is called {name!r}{instead(paths, name, targets)}"
+        )
     return targets[name]

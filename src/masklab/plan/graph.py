@@ -4,6 +4,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from masklab.config.inherit import meant
 from masklab.errors import MaskLabError
 
 LOCAL = (
@@ -57,6 +58,21 @@ def _workflow():
 
             return paths
     raise MaskLabError("workflow/paths.py not found; run it in a checkout")
+
+
+def named(paths) -> dict[str, list[str]]:
+    """Targets that have a name -> their files: studies, their figures, tables and claims, what a run gathers."""
+    studies, claims = paths.config.studies, ["claims"] if paths.inputs("claims")["claims"] else []
+    found = {rule: paths.outputs(rule) for rule in (*claims, "scores", "facts", "pages")} | {"all": paths.everything()}
+    pages = [paths.outputs("dictionary_page", dictionary=name)[0] for name in paths.config.dictionaries]
+    items = {f"{study}_{item}": files for study in studies for item, files in paths.items(study).items()}
+    return found | {"dictionaries": pages} | items | {study: paths.target(study) for study in studies}
+
+
+def instead(paths, name: str, targets) -> str:
+    """What may have been meant by the name of no target, or which there are, as the end of a message."""
+    studies = ", ".join(paths.config.studies) or "none"
+    return meant(name, targets) or f"; studies: {studies}; a figure or table of one is <study>_<name>"
 
 
 def graph(paths, targets: list[str]) -> dict[tuple, Job]:

@@ -10,7 +10,7 @@ from masklab.files import read_json
 from masklab.jobs.changes import changes, shown
 from masklab.jobs.progress import duration
 from masklab.jobs.provenance import input_mark, versions
-from masklab.plan.graph import Job
+from masklab.plan.graph import Job, instead, named
 
 CAUSES = 6  # jobs whose differences are told
 NAMED = 4  # differences of one kind that are named
@@ -21,25 +21,44 @@ KNOWN_BY = ("manifest.json", "task.json", "meta.json")  # what folders of result
 
 
 def why(paths, asked: str) -> str:
-    """The answer in words, at most a page; `asked`: a file or folder of the results, or a target's short name.
+    """The answer in words, at most a page; `asked`: a file or folder of the results, or a target by its name.
 
     Raises:
-        MaskLabError: no rule makes it, or the config does not declare what it is made from.
+        MaskLabError: no rule makes it, the config does not declare what it is made from, or another run made it.
     """
-    path = _path(paths, asked)
-    try:
-        return _answer(path, _Records(paths))
-    except KeyError as error:
-        raise MaskLabError(f"{path}: {error.args[0]!r} is not declared in this config") from None
-
-
-def _path(paths, asked):
-    items = {study: paths.items(study) for study in paths.config.studies}
-    short = {f"{study}_{name}": files[0] for study in items for name, files in items[study].items()}
     if not asked:
         raise MaskLabError("why: no file is named; give one of the results, or a target such as mlsm_figure3")
-    path = short.get(asked) or os.path.relpath(asked)
-    return _inside(path) if Path(path).is_dir() else path
+    targets = named(paths)
+    said, files = (asked, targets[asked]) if asked in targets else _files(paths, asked, targets)
+    records = _Records(paths)
+    try:
+        made = list({records.maker(file).key: file for file in reversed(files)}.values())[
+            ::-1
+        ]  # each by its first file
+        return _answer(made[0] if len(made) == 1 else said, made, records)
+    except KeyError as error:
+        raise MaskLabError(f"{said}: {error.args[0]!r} is not declared in this config") from None
+
+
+def _files(paths, asked, targets) -> tuple[str, list[str]]:
+    """A file or folder as it is called in results, and the file that it is known by."""
+    path = os.path.relpath(asked)
+    if "/" not in path and not Path(path).exists():
+        raise MaskLabError(f"{asked}: no rule makes it{instead(paths, asked, targets)}")
+    _check_run(paths, path)
+    path = _inside(path) if Path(path).is_dir() else path
+    return path, [path]
+
+
+def _check_run(paths, path) -> None:
+    """MaskLabError for a file of another run than the config's."""
+    root, *below = Path(path).parts
+    if root != "results" or (paths.config.run and below[:1] == [paths.config.run]):
+        return
+    run = below[0] if len(below) > 1 and Path(root, below[0], "made").is_dir() else ""
+    if run != paths.config.run:
+        other = f"results/{run}" if run else "results/ itself"
+        raise MaskLabError(f"{path}: another run made it, that of {other}; name its config: --configfile <its files>")
 
 
 def _inside(folder) -> str:
@@ -49,16 +68,12 @@ def _inside(folder) -> str:
     return f"{folder}/{(there or KNOWN_BY)[0]}"
 
 
-def _answer(path, records):
-    job = records.maker(path)
-    if not records.is_stale(path):
-        versions = [f"  {kind:9}{text}" for kind, text in records.differences(path)]
-        return "\n".join(
-            [f"{path}: made from this very input, nothing to do", f"  {records.made_when(job)}", *versions]
-        )
-    changed, unmade = _causes(path, records)
-    how = "to be made again" if Path(path).exists() else "not there" if records.record(job) else "never made"
-    lines = [f"{path}: {how}"]
+def _answer(asked, files, records):
+    stale = [file for file in files if records.is_stale(file)]
+    if not stale:
+        return "\n".join([f"{asked}: made from this very input, nothing to do", *_of_one(files, records)])
+    changed, unmade = _causes(stale, records)
+    lines = [f"{asked}: {_how(stale, files, records)}"]
     for file, users in changed[:CAUSES]:
         lines += ["", records.made_when(records.maker(file))]
         lines += [f"  {kind:9}{text}" for kind, text in records.differences(file)]
@@ -70,12 +85,28 @@ def _answer(path, records):
     return "\n".join(lines)
 
 
-def _causes(path, records):
-    """The jobs at and below a stale file that are not as their records say, nearest first.
+def _of_one(files, records):
+    """When the one artifact that is asked for was made, and by what versions; of several nothing."""
+    if len(files) > 1:
+        return []
+    versions = [f"  {kind:9}{text}" for kind, text in records.differences(files[0])]
+    return [f"  {records.made_when(records.maker(files[0]))}", *versions]
+
+
+def _how(stale, files, records) -> str:
+    """How it stands with artifacts of which some, or the one, are to be made."""
+    if len(files) > 1:
+        return f"{len(stale)} of {len(files)} artifacts to be made, or made again"
+    there = Path(stale[0]).exists()
+    return "to be made again" if there else "not there" if records.record(records.maker(stale[0])) else "never made"
+
+
+def _causes(stale, records):
+    """The jobs at and below stale files that are not as their records say, nearest first.
 
     Returns [(a file of the job, who needs it, up to the first)] of those that were made, and names of those never made.
     """
-    changed, unmade, waiting, seen = [], [], [(path, [])], set()
+    changed, unmade, waiting, seen = [], [], [(file, []) for file in stale], set()
     while waiting:
         file, users = waiting.pop(0)
         job = records.maker(file)

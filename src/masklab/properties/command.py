@@ -28,6 +28,8 @@ def make(folder, text, output, layer, atoms, penalty, tokens, iterations, wordne
     for name, value in numbers.items():
         if not value > 0:  # nor is a nan
             raise MaskLabError(f"--{name}: {value}: must be above 0")
+    if tokens < atoms:
+        raise MaskLabError(f"--tokens: {tokens}: must be at least --atoms ({atoms})")
     output = Path(output)
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise MaskLabError(f"{output}: exists; --output names a new or an empty folder")

@@ -1,5 +1,7 @@
 """Words and hidden states to look at: of token arrays and one of our models, or of a text and any encoder."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -15,7 +17,7 @@ from masklab.sparse.states import hidden_states
 from masklab.tasks.encoding import fitting
 
 LENGTH = 512  # tokens that lines are cut to, or fewer where the encoder reads fewer
-CHUNK = 128  # lines read together; so many, at most, are read beyond the tokens asked for
+CHUNK = 128  # lines read together
 
 
 def of_arrays(model, store, tokenizer, layer: int, tokens: int = TOKENS, seed: int = 1, device="cpu"):
@@ -52,7 +54,7 @@ def of_text(
     progress=None,
     untrained: bool = False,
 ):
-    """(words of each line, unit states of all their tokens [n, d], layer) of the first lines of a file.
+    """(words of each line, unit states of all their tokens [n, d], layer) of the first `tokens` tokens of a file.
 
     folder: a Hugging Face folder of an encoder, made here or elsewhere. layer: None: the last one.
     untrained: the states are those of the same architecture with initial weights.
@@ -63,23 +65,33 @@ def of_text(
     reader = reader_of(folder, length, device, untrained)
     words, parts, done, used = [], [], 0, layer
     for chunk in _chunks(text):
-        rows = [(ids, spans, line) for (ids, spans), line in zip(reader.spans(chunk), chunk, strict=True)]
-        rows = [row for row in rows if len(row[0]) > 2]
+        rows = _rows(reader, chunk, tokens - done)
         for batch in in_batches(rows, fitting(BATCH_TOKENS, device), length=lambda row: len(row[0])):
             states, used = _states(folder, reader, [ids for ids, _, _ in batch], layer)
-            for (ids, spans, line), own in zip(batch, states, strict=True):
-                said, kept = words_of_text(line, spans[1 : len(ids) - 1])
-                if kept.any():
-                    words.append(said)
-                    parts.append(own[torch.from_numpy(kept)])
-                    done += int(kept.sum())
+            for (_, said, kept), own in zip(batch, states, strict=True):
+                words.append(said)
+                parts.append(own[torch.from_numpy(kept)])
+                done += len(said.of)
             if progress:
-                progress(min(done, tokens), tokens)
-        if done >= tokens:
+                progress(done, tokens)
+        if done == tokens:
             break
     if not parts:
         raise MaskLabError(f"{text}: no text")
     return words, torch.cat(parts), used
+
+
+def _rows(reader, lines, most: int) -> list:
+    """(ids, words, which tokens are kept [inner tokens] bool) of the lines that hold the first `most` kept tokens."""
+    rows = []
+    for (ids, spans), line in zip(reader.spans(lines), lines, strict=True):
+        said, kept = words_of_text(line, spans[1 : len(ids) - 1])
+        kept &= kept.cumsum() <= most
+        if kept.any():
+            said = replace(said, of=said.of[: kept.sum()])
+            rows.append((ids, said, kept))
+            most -= len(said.of)
+    return rows
 
 
 def _chunks(path):

@@ -134,9 +134,11 @@ class Config(Settings):
         return self._read.raw
 
 
-# Every part of the config that maps names to entries; those whose entries are of kinds that a user can add to.
+# Every part of the config that maps names to entries; those whose entries are of kinds that a user can add to; those
+# whose kinds have a class of keys each.
 SECTIONS = tuple(name for name, field in Config.model_fields.items() if field.default == {})
 KINDED = ("corpora", "tasks", "probes")
+OWN_KEYS = (*KINDED, "tokenizers")
 TOKENIZERS = {
     "unigram": UnigramTokenizer,
     "bpe": BPETokenizer,

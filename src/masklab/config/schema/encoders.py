@@ -31,7 +31,7 @@ class Encoder(Entity):
 
     kind: Literal["transformer", "lstm", "lookup", "words", "folder"] = Field(
         "transformer",
-        description="`folder`: a model made elsewhere, which a recipe with `folder` stands for; `lstm`: bidirectional LSTM layers with residuals in the place of attention and feed-forward; `lookup`: no network but the table of the corpus's exact conditionals (steps: 0), every other key unused; `words`: no network, a token is its one-hot vector and a masked one is predicted by how often each token occurs in training (steps: 0), every key but `order`, `units` and `max_positions` unused.",
+        description="`folder`: a model made elsewhere, which a recipe with `folder` stands for; `lstm`: bidirectional LSTM layers with residuals in the place of attention and feed-forward, under `norm: pre` and `positions: absolute` or `none` alone; `lookup`: no network but the table of the corpus's exact conditionals (steps: 0), every other key unused; `words`: no network, a token is its one-hot vector and a masked one is predicted by how often each token occurs in training (steps: 0), every key but `order`, `units` and `max_positions` unused.",
     )
     folder: str | None = Field(None, description="For `folder`: the Hugging Face folder.")
     order: bool = Field(
@@ -43,7 +43,7 @@ class Encoder(Entity):
     )
     positions: Literal["disentangled", "absolute", "relative", "none"] = Field(
         "disentangled",
-        description="`disentangled`: DeBERTa's relative positions; `absolute`: BERT's; `relative`: a bias per head and bucket of distances, shared by all layers (MAE-LM), next to absolute positions; `none`.",
+        description="`disentangled`: DeBERTa's relative positions; `absolute`: BERT's; `relative`: a bias per head and bucket of distances, shared by all layers (MAE-LM), next to absolute positions; `none`. An LSTM takes `absolute` or `none`.",
     )
     absolute: bool = Field(
         True, description="With `positions: relative`: absolute positions too; false: the bias alone."
@@ -52,7 +52,7 @@ class Encoder(Entity):
     relative_distance: Count = Field(128, description="Distances from about here on share the last bucket.")
     norm: Literal["post", "pre"] = Field(
         "post",
-        description="Layer norm after each residual sum (BERT, DeBERTa), or before each sublayer and at the end.",
+        description="Layer norm after each residual sum (BERT, DeBERTa), or before each sublayer and at the end. An LSTM takes `pre`, under which a layer is LN(x + LSTM(LN(x))), a layer norm before it and one after the sum, with another at the end.",
     )
     embedding_norm: bool = Field(True, description="Layer norm on the embeddings.")
     norm_eps: float | None = Field(
@@ -64,7 +64,9 @@ class Encoder(Entity):
         description="`transform`: between the last layer's states and the output matrix are a dense layer, gelu and layer norm (BERT); `linear`: logits are the states times the output matrix, plus a bias, so that the rank of logits is bound by that of states.",
     )
     layers: Count = 12
-    hidden: Count = Field(768, description="Width; a multiple of `heads`.")
+    hidden: Count = Field(
+        768, description="Width; a multiple of `heads`. An LSTM takes an even one, half for each direction."
+    )
     heads: Count = Field(12, description="Attention heads; an LSTM has none.")
     intermediate: Count | None = Field(None, description="Width of the feed-forward layer; None: 4 x hidden.")
     max_positions: Count = Field(512, description="Longest sequence; also the clip of disentangled positions.")

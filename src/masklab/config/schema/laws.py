@@ -55,7 +55,7 @@ class HiddenMarkov(Drawn):
     )
     log_rank: Count | None = Field(
         None,
-        description="The words are a Markov chain themselves (as many states as symbols, one block) whose matrix of log probabilities is, but for what rows and columns are shifted by, of this rank r, and in which all words are equally frequent: the log conditionals of a masked word are then of rank 2 r + 2.",
+        description="The words are a Markov chain themselves (as many states as symbols, one block) whose matrix of log probabilities is, but for what rows and columns are shifted by, of this rank r, and in which all words are equally frequent: the log conditionals of a masked word, less the mean of each of their rows, are then of rank 2 r + 2 (as they are, of 2 r + 3).",
     )
     contrast: float = Field(
         2.0,

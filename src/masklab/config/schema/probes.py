@@ -11,6 +11,7 @@ NETWORKS = ("untrained", "shuffled")
 TOKENS = ("one-hot", "bag-of-words")
 UNITS = "bag-of-units"  # read by regression in the place of fine-tuning alone
 WORDS = (*TOKENS, UNITS)
+Steps = Annotated[list[int], Field(min_length=1)] | Literal["all", "last"]
 
 
 class CheckpointProbe(Entity):
@@ -21,7 +22,7 @@ class CheckpointProbe(Entity):
     # Whether it reads the tokens of the model's corpus, beside tasks.
     reads_tokens: ClassVar[bool] = False
 
-    steps: list[int] | Literal["all", "last"] = Field("last", description="Checkpoints to measure.")
+    steps: Steps = Field("last", description="Checkpoints to measure.")
     split: list[Literal["step", "task"]] = Field(
         [], description="One job per model, or also per step and per task (for clusters)."
     )
@@ -60,7 +61,7 @@ class MinimalPairsProbe(CheckpointProbe):
     nulls: ClassVar = NETWORKS + TOKENS
     kind: Literal["minimal_pairs"]
     tasks: list[str] = Field(min_length=1)
-    steps: list[int] | Literal["all", "last"] = Field("all", description="Checkpoints to measure.")
+    steps: Steps = Field("all", description="Checkpoints to measure.")
     batch_tokens: Count = Field(16384, description="Tokens per forward pass.")
 
 
