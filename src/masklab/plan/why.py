@@ -32,9 +32,8 @@ def why(paths, asked: str) -> str:
     said, files = (asked, targets[asked]) if asked in targets else _files(paths, asked, targets)
     records = _Records(paths)
     try:
-        made = list({records.maker(file).key: file for file in reversed(files)}.values())[
-            ::-1
-        ]  # each by its first file
+        first = {records.maker(file).key: file for file in reversed(files)}  # job -> its first file
+        made = [*reversed(first.values())]
         return _answer(made[0] if len(made) == 1 else said, made, records)
     except KeyError as error:
         raise MaskLabError(f"{said}: {error.args[0]!r} is not declared in this config") from None
