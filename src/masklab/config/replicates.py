@@ -1,9 +1,9 @@
 """Replicates: what is drawn anew for each of them, how many there are, and under which seed each is drawn.
 
 An *instance* is one draw of an entry, written as it lies on disk: `<name>` where all replicates share it, `<name>/r2`
-where replicate 2 has its own. Models, embeddings, dictionaries, codes and probes always have their own. Laws, corpora
-and tasks have where their entry says `redraw: true`; tokenizers, causal models, corpora and tasks also have where
-anything that they are made from has.
+where replicate 2 has its own. Models, embeddings, dictionaries, codes and probes always have their own. Laws, corpora,
+causal models and tasks have where their entry says `redraw: true`; these and tokenizers also have where anything that
+they are made from has.
 """
 
 from masklab.config.references import LAWS, OF_CORPUS, named_law, recipe_of_dictionary, split_reference, study_models

@@ -170,7 +170,7 @@ def _numbers(values, kind, source):
         value = numbers[key] = values.get(key, default)
         if type(value) not in (int, float) or not 0 <= value <= 1 or (value == 0 and allowed != "0 to 1"):
             raise MaskLabError(f"{source}: {key} is {value!r}, allowed: {allowed}")
-    return numbers.values()
+    return tuple(numbers.values())
 
 
 def _switches(values, kind, source) -> dict:

@@ -75,3 +75,10 @@ def label_facts(splits, names, pair: bool, metric: str) -> dict:
     rows = {split: len(frame) for split, frame in splits.items()}
     facts = {"kind": "labels", "labels": len(names), "names": names, "pair": pair, "metric": metric, "rows": rows}
     return facts | ({"positive": names[1]} if metric == "f1" and len(names) == 2 else {})
+
+
+def majorities(splits) -> dict[str, float]:
+    """Split -> share of its most frequent label, of Arrow tables of a labels task."""
+    import numpy as np
+
+    return {split: float(np.bincount(table["label"]).max() / len(table)) for split, table in splits.items()}

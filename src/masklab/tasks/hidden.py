@@ -14,7 +14,7 @@ from masklab.corpora.hmm.law import Law
 from masklab.corpora.hmm.model import draw_model
 from masklab.errors import MaskLabError
 from masklab.rng import generator
-from masklab.tasks import label_facts
+from masklab.tasks import label_facts, majorities
 
 CHUNK = 8192  # sentences labelled together
 
@@ -39,8 +39,7 @@ def hidden_states(config: HmmTask, name: str, seed: int, law_seed: int | None = 
         table = pa.table({symbols.COLUMN: symbols.column(words, [config.length] * count), "label": labels})
         splits[split] = symbols.with_header(table, [f"w{symbol}" for symbol in range(model.symbols)])
     facts = label_facts(splits, list(range(model.states)), False, "accuracy")
-    majority = {split: float(np.bincount(table["label"]).max() / len(table)) for split, table in splits.items()}
-    return splits, facts | {"best": best, "majority": majority}
+    return splits, facts | {"best": best, "majority": majorities(splits)}
 
 
 def most_likely(law, words, position: int) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ from masklab.corpora.causal.law import of_header
 from masklab.corpora.causal.sample import sample
 from masklab.errors import MaskLabError
 from masklab.rng import torch_generator
-from masklab.tasks import label_facts
+from masklab.tasks import label_facts, majorities
 
 CHUNK = 1024  # sentences drawn, and read, together
 RARE = 1000  # draws for each sentence that is long enough, after which it is an error that there are none
@@ -29,7 +29,8 @@ def next_words(config: NextWord, name: str, seed: int, corpus):
     probable one are no labels; that a sentence may end is none either. task.json has, per split, `majority`: the share
     of the most frequent label, and `chance`: the mean probability of the expected word.
     """
-    law, names = of_header(symbols.read_header(corpus)), symbols.read_header(corpus)["names"]
+    header = symbols.read_header(corpus)
+    law, names = of_header(header), header["names"]
     splits, expected, chance = {}, {}, {}
     for split, count in (("train", config.train), ("valid", config.valid), ("test", config.test)):
         rng = torch_generator(seed, "causal", "task", config.seed, split)
@@ -42,9 +43,8 @@ def next_words(config: NextWord, name: str, seed: int, corpus):
         column = np.searchsorted(labels, expected[split]).astype(np.int64)
         splits[split] = symbols.with_header(table.append_column("label", pa.array(column)), names)
     facts = label_facts(splits, [names[label] for label in labels], False, "accuracy")
-    majority = {split: float(np.bincount(table["label"]).max() / len(table)) for split, table in splits.items()}
     return splits, facts | {
-        "majority": majority,
+        "majority": majorities(splits),
         "chance": {split: float(each.mean()) for split, each in chance.items()},
     }
 

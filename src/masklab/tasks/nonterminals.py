@@ -14,7 +14,7 @@ from masklab.corpora.pcfg.rules import draw_rules
 from masklab.corpora.pcfg.sample import sample
 from masklab.corpora.pcfg.span_scores import span_scores
 from masklab.errors import MaskLabError
-from masklab.tasks import label_facts
+from masklab.tasks import label_facts, majorities
 
 ROUNDS = 100  # draws of sentences before giving up
 
@@ -51,12 +51,11 @@ def nonterminals(config, name: str, seed: int, law_seed: int | None = None):
                 f" {config.span} words"
             )
         splits[split] = symbols.with_header(pa.concat_tables(parts), law.rules.words)
-    counts = {split: np.bincount(table["label"].to_numpy()) for split, table in splits.items()}
     facts = label_facts(splits, law.rules.names, False, "accuracy") | {
         "span": config.span,
         "reading": config.reading,
-        "seen": int((counts["train"] > 0).sum()),
-        "majority": {split: float(count.max() / count.sum()) for split, count in counts.items()},
+        "seen": len(np.unique(splits["train"]["label"])),
+        "majority": majorities(splits),
         "unlabelled": 1 - kept / drawn,
     }
     return splits, facts
