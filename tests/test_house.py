@@ -7,30 +7,19 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src"
-# From the ground up. Rooms of one line may not import each other.
-FLOORS = [
-    ["cpu"],
-    ["errors", "inside_libc", "inside_torch", "intervals", "markdown"],
-    ["files", "rng", "lines", "texts", "wordnet", "wordwise", "kernels"],
-    ["jobs"],
-    ["config"],
-    ["scores"],
-    ["tokenizers", "theory", "spectrum", "token_writer"],
-    ["subwords", "foreign_tokenizers", "embeddings", "symbols", "masking", "batches", "optim"],
-    ["tokens", "sparse"],
-    ["corpora"],
-    ["conditionals", "models"],
-    ["tasks", "curvature"],
-    ["objectives", "phrases"],
-    ["training"],
-    ["probes"],
-    ["claims", "report"],
-    ["studies"],
-    ["own", "pages", "plan", "notebook", "export", "new"],
-    ["compare", "compile_ahead", "properties"],
-    ["cli", "template"],
-]
-HEIGHT = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def floors() -> list[list[str]]:
+    """Rooms of the table in ARCHITECTURE.md, a row a floor, from the ground up; none imports one of its row."""
+    rows = []
+    for line in (SOURCE.parent / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines():
+        if cell := re.match(r"\| ((?:`[^`]+`(?:, )?)+) \|", line):
+            places = [place.removeprefix("src/masklab/") for place in re.findall("`([^`]+)`", cell[1])]
+            rows.append([Path(place).stem for place in places if (SOURCE / "masklab" / place).exists()])
+    return [row for row in reversed(rows) if row]
+
+
+HEIGHT = {room: height for height, rooms in enumerate(floors()) for room in rooms}
 
 
 def modules():
@@ -59,7 +48,7 @@ def test_imports_go_down(module, path):
     own = room(module)
     if own in ("", "__init__"):
         return
-    assert own in HEIGHT, f"{own}: give the room its floor in FLOORS"
+    assert own in HEIGHT, f"{own}: give the room its row in ARCHITECTURE.md"
     for other in {room(name) for name in imported(path) if name.startswith("masklab.")} - {own}:
         assert HEIGHT[other] < HEIGHT[own], f"{module} imports {other}, which is not below {own}"
 

@@ -184,25 +184,41 @@ def test_a_mean_over_training_sizes_is_said_to_be_one():
             "panels": {"p": ["strict-phase1", "strict-mlm"]},
             "probes": dict.fromkeys(probes, "all"),
             "replicates": 3,
+            "tables": ["comparison"],
+            "figures": ["bars", "curves"],
+            "claims": "all",
         }
-        config = load(raw | {"studies": {"mine": study | {"tables": ["comparison"], "claims": "all"}}})
-        item, results = find("mine", config.studies["mine"], "tables", "comparison"), synthetic.results(config, "mine")
-        table = item.function()(results, item.choose(results.view))
-        return markdown(table), [claim.text for claim in comparisons.claims(results.view)]
+        config = load(raw | {"studies": {"mine": study}})
+        results, made = synthetic.results(config, "mine"), {}
+        for section, name in (("tables", "comparison"), ("figures", "bars"), ("figures", "curves")):
+            item = find("mine", config.studies["mine"], section, name)
+            made[name] = item.function()(results, item.choose(results.view))
+        told = []
+        for figure, data in (made["bars"], made["curves"]):
+            foot = " ".join(figure.legends[-1].get_title().get_text().split())
+            told.append([part for part in foot.split("; ") if "training size" in part])
+            assert set(data["sizes"]) == set(made["comparison"].query("recipe != ''")["sizes"])
+        assert told[0] == told[1]
+        return markdown(made["comparison"]), told[0], [claim.text for claim in comparisons.claims(results.view)]
 
-    text, claims = noted(sentiment=[50, 400])
+    text, told, claims = noted(sentiment=[50, 400])
     assert "Mean over training sizes 50 and 400. " in text
+    assert told == ["mean over training sizes 50 and 400"]
     assert [claim.partition("better than ")[2] for claim in claims] == [
         "strict-phase1 on sentiment, the mean over training sizes 50 and 400"
     ]
-    text, claims = noted(sentiment=[50, 100], acceptability=[50], entailment=[10, 50, 100], paraphrase=None)
+    text, told, claims = noted(sentiment=[50, 100], acceptability=[50], entailment=[10, 50, 100], paraphrase=None)
     assert (
         "Mean over training sizes 50 and 100 (sentiment). Mean over training sizes 10, 50 and 100 (entailment). "
         in text
     )
+    assert told == [
+        "mean over training sizes 50 and 100 (sentiment)",
+        "mean over training sizes 10, 50 and 100 (entailment)",
+    ]
     assert [claim.endswith(" and 100") for claim in claims] == [True, False, True, False]
-    text, claims = noted(sentiment=[50], acceptability=None)
-    assert "training size" not in text and not any("training size" in claim for claim in claims)
+    text, told, claims = noted(sentiment=[50], acceptability=None)
+    assert not any("training size" in said for said in (text, *told, *claims))
 
 
 def of_tasks(labels):

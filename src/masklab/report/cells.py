@@ -61,14 +61,16 @@ def cell(results: Results, reading: Reading, panel: str, row: str, label: str, m
     mean = results.estimated((own.at(shared) if shared and own.replicates else own).evidence.scalar, reading)
     step = int(steps.max()) if len(steps) else 0
     made = filled(mean, panel, row, reading.recipe, label, metric, step, results.items_behind(reading, shared))
-    return made | {"sizes": _averaged(results, reading)}
+    return made | {"sizes": averaged(results, reading)}
 
 
-def _averaged(results: Results, reading: Reading) -> str:
+def averaged(results: Results, reading: Reading) -> str:
     """Training sizes that a reading is the mean over, as `TIDY` has them; "" where each of its tasks has but one."""
+    if reading.over == "train_size":
+        return ""
     rows = results.rows(reading)
     several = rows.groupby("task")["train_size"].transform("nunique") > 1
-    return ", ".join(str(size) for size in np.unique(rows.loc[several, "train_size"])) if reading.over is None else ""
+    return ", ".join(str(size) for size in np.unique(rows.loc[several, "train_size"]))
 
 
 def filled(mean: Estimate, panel, row, recipe, label, metric, step=0, n=0) -> dict:
@@ -178,7 +180,9 @@ def note(frame: pd.DataFrame) -> str:
         of_states = set(measured.loc[measured["n"] > 0, "metric"]) <= OF_STATES
         counted = "tokens (after fine-tuning: test items)" if of_states else "test items"
         said.append(f"n: {counted} behind a value of one replicate{_least_of(measured)}.")
-    said += _means_over_sizes(measured)
+    of_recipes = measured[measured["recipe"] != ""]
+    pairs = zip(of_recipes["row"].map(escaped), of_recipes["sizes"], strict=True)
+    said += [f"{mean[0].upper()}{mean[1:]}." for mean in notes.means_over_sizes(pairs)]
     if measured["majority"].notna().any():
         if measured["replicates"].max() < FEWEST:
             said.append(f"Nothing is bold with fewer than {FEWEST} replicates.")
@@ -205,17 +209,6 @@ def note(frame: pd.DataFrame) -> str:
     if "score" in set(frame["metric"]):
         said.append("Score: the mean over tasks of different metrics, each in its own.")
     return " ".join(said)
-
-
-def _means_over_sizes(measured) -> list[str]:
-    """Over which training sizes cells are the mean, and in which rows, if these are not all."""
-    of_recipes = measured[measured["recipe"] != ""]
-    said = []
-    for sizes, own in of_recipes[of_recipes["sizes"] != ""].groupby("sizes", sort=False):
-        rows = list(dict.fromkeys(own["row"]))
-        where = "" if len(own) == len(of_recipes) else f" ({', '.join(map(escaped, rows))})"
-        said.append(f"Mean over {notes.training_sizes(map(int, sizes.split(', ')))}{where}.")
-    return said
 
 
 def _least_of(measured) -> str:

@@ -3,8 +3,8 @@
 import pandas as pd
 from matplotlib.patheffects import withStroke
 
-from masklab.report import levels, style
-from masklab.report.cells import tidy
+from masklab.report import levels, notes, style
+from masklab.report.cells import averaged, tidy
 from masklab.report.marks import APART, interval_key, kind_of, measured, note, score_limits, step_axis, unit, write_note
 from masklab.report.marks import curves as marks_curves
 from masklab.report.rows import differences, row_cells
@@ -59,6 +59,7 @@ def bars(results, chosen):
                         x, frame["low"], frame["high"], color="0.25", linewidth=1.1, zorder=3, path_effects=HALO
                     )
                 about = {"panel": panel, "row": row, "label": label, "recipe": reading.recipe, "metric": own}
+                about["sizes"] = averaged(results, reading)
                 data.append(frame.assign(**about, **drawn[-1].columns()))
         tilted = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if tilts else {}
         axes.set_xticks(range(len(lines)), map(style.plain, names), **tilted)
@@ -75,8 +76,10 @@ def bars(results, chosen):
     handles |= interval_key(data, "bar") | levels.keys(drawn)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=2.4)
     counts = {n for frame in data for n in frame["n"]}
-    write_note(figure, note(data) if len(counts) == 1 else f"{note(data, '')}; n: test items")
-    return figure, pd.concat(data, ignore_index=True)
+    said = note(data) if len(counts) == 1 else f"{note(data, '')}; n: test items"
+    data = pd.concat(data, ignore_index=True)
+    write_note(figure, _with_means(said, data, "row"))
+    return figure, data
 
 
 def curves(results, chosen):
@@ -103,7 +106,8 @@ def curves(results, chosen):
         axes.set_ylabel(style.plain(measured(results, readings.values())))
         title = name if len(chosen) == 1 else f"{panel}: {name}"
         style.panel_title(axes, title, index if len(cells) > 1 else None)
-        drawn.append((frame.assign(panel=panel, set=name), own))
+        sizes = {label: averaged(results, reading) for label, reading in readings.items()}
+        drawn.append((frame.assign(panel=panel, set=name, sizes=frame["label"].map(sizes)), own))
         sets.setdefault(name, []).append((axes, readings, *drawn[-1]))
     for members in sets.values():
         every = [reading for _, readings, *_ in members for reading in readings.values()]
@@ -114,5 +118,11 @@ def curves(results, chosen):
     data = [frame for frame, _ in drawn]
     handles |= interval_key(data, *kinds) | levels.keys(own for _, own in drawn)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    write_note(figure, note(data, beside=moved))
-    return figure, pd.concat(data, ignore_index=True).rename(columns={"x": "step"})
+    said, data = note(data, beside=moved), pd.concat(data, ignore_index=True)
+    write_note(figure, _with_means(said, data, "set"))
+    return figure, data.rename(columns={"x": "step"})
+
+
+def _with_means(said, data, column) -> str:
+    """What is said below a figure, with the training sizes that its values are means over, told by this column."""
+    return "; ".join([said, *notes.means_over_sizes(zip(data[column].map(style.plain), data["sizes"], strict=True))])

@@ -29,6 +29,19 @@ def training_sizes(sizes) -> str:
     return f"training sizes {', '.join(others)} and {last}"
 
 
+def means_over_sizes(rows) -> list[str]:
+    """Over which training sizes values are the mean, and in which rows, if these are not all.
+
+    rows: (row, its training sizes as the column `sizes` has them, "" where there is but one), any number of each.
+    """
+    rows, said = list(dict.fromkeys(rows)), []
+    for sizes in dict.fromkeys(sizes for _, sizes in rows if sizes):
+        own = [row for row, those in rows if those == sizes]
+        where = "" if len(own) == len(rows) else f" ({', '.join(own)})"
+        said.append(f"mean over {training_sizes(map(int, sizes.split(', ')))}{where}")
+    return said
+
+
 def amount(counts, what: str) -> str:
     """Numbers with what they count: "300 test items", "100 to 300 test items"; "" without any."""
     counts = sorted({int(count) for count in counts if count})
