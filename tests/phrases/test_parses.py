@@ -86,6 +86,16 @@ def test_words_are_found_in_the_text_they_were_parsed_from():
     assert places(lost, "it's odd") == ("its odd", [(0, 3), (4, 7)]) and key_of("it's odd") == key_of("its odd")
 
 
+def test_capitals_are_those_of_the_text():
+    """SST-2 has none; the treebank that its parses come from does, and a model would read words it never met."""
+    tree = parse("(3 (2 Mr.) (3 (2 Bean) (3 (2 's) (3 (2 İzmir) (2 Ü)))))")
+    for text in ("mr. bean 's İzmir ü", "MR. Bean's İzmir Ü"):
+        said, at = places(tree, text)
+        assert said == text and [said[begin:end].lower() for begin, end in at] == ["mr.", "bean", "'s", "i̇zmir", "ü"]
+    assert places(tree, "( mr. ) bean 's İzmir ü")[0] == "Mr. Bean 's İzmir Ü"  # the text has a capital
+    assert places(parse("(S (A It) (B (C is) (D Odd)))"), "it ( is ) odd") == ("it is odd", [(0, 2), (3, 5), (6, 9)])
+
+
 def test_of_several_parses_the_one_whose_words_lie_in_the_text_is_taken():
     its, it_s = "(S (PRP$ its) (JJ odd))", "(S (PRP it) (VBZ 's) (JJ odd))"
     trees = keyed(map(parse, ["(S (UH Yes) (. .))", "(S (UH Yes) (. ?))", its, it_s, "(S (: --))"]))

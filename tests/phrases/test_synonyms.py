@@ -10,11 +10,13 @@ SENSES = [
     ("v", "begin start commence"), ("v", "watch guard"), ("a", "big large"), ("a", "strange odd funny"),
     ("a", "dear beloved"), ("v", "wash bath"), ("v", "swim bathe"), ("v", "own have"), ("v", "exist be"),
     ("v", "act do"), ("v", "travel go"), ("v", "prejudice bias"), ("v", "transmit radio"), ("n", "snapshot photo"),
+    ("v", "place put"), ("n", "cop policeman"), ("n", "person human"), ("n", "age years"), ("n", "age years year"),
+    ("v", "happen come"), ("v", "display show"), ("n", "ways means"), ("v", "batter beat"), ("n", "inch in"),
 ]  # fmt: skip
 VERBS = (
     "saw seen see, understood understand, began begun beginning begin, ran running run, scatted scatting scat,"
     " had has having have, am are been being is was were be, did does doing done do, gone went go,"
-    " biased biases biasing biassed biasses biassing bias"
+    " biased biases biasing biassed biasses biassing bias, came come, shown show, beaten beat"
 )
 IRREGULAR = {
     "noun": "children child\nwomen woman\n",
@@ -57,7 +59,8 @@ def synonyms(folder):
         ("snapshots", "NNS", ["photos"]),
         ("prejudices", "VBZ", []),  # biases or biasses: nobody knows
         ("has", "VBZ", ["owns"]),
-        ("is", None, ["exists"]),
+        ("is", "VBZ", ["exists"]),
+        ("is", None, []),  # of a closed class
         ("saw", "VBD", ["watched", "understood"]),  # a sense after the other
         ("watch", "NN", []),  # of another part of speech
         ("watch", "VB", ["see", "guard"]),
@@ -66,6 +69,20 @@ def synonyms(folder):
         ("Movie", "NN", ["Film", "Picture"]),
         ("KIDS", "NNS", ["CHILDREN"]),
         ("Film", "NNP", []),
+        ("placed", "VBD", ["put"]),  # which no list has
+        ("placed", "VBN", ["put"]),
+        ("cops", "NNS", ["policemen"]),
+        ("persons", "NNS", ["humans"]),
+        ("happened", "VBD", ["came"]),
+        ("happened", "VBN", ["come"]),
+        ("displayed", "VBD", ["showed"]),  # the list has the participle alone
+        ("displayed", "VBN", ["shown"]),
+        ("battered", "VBD", ["beat"]),
+        ("battered", "VBN", ["beaten"]),
+        ("exist", "VBP", []),  # am or are
+        ("years", None, ["age", "age"]),  # `years` is a word of WordNet's, and `year` no synonym of it
+        ("year", "NN", ["age"]),
+        ("in", None, []),
         ("film", "DT", []),
         ("2nd", "JJ", []),
         ("unheard", "JJ", []),

@@ -171,10 +171,13 @@ def fitting(trees: list[Tree], text: str) -> tuple[Tree, str, list[tuple[int, in
 
 
 def places(tree: Tree, text: str) -> tuple[str, list[tuple[int, int]]]:
-    """(text, (begin, end) of the characters of each word); of the words joined by spaces if they do not lie in it."""
-    found, at = [], 0
-    for word in tree.words:
-        begin = text.find(word, at)
+    """(text, (begin, end) of the characters of each word); of the words joined by spaces if they do not lie in it.
+
+    Capitals are the text's, either way: GLUE's SST-2 has none, the treebank has.
+    """
+    found, at, small = [], 0, _small(text)
+    for word in map(_small, tree.words):
+        begin = small.find(word, at)
         if begin < 0 or text[at:begin].strip():
             break
         at = begin + len(word)
@@ -182,7 +185,13 @@ def places(tree: Tree, text: str) -> tuple[str, list[tuple[int, int]]]:
     if len(found) == len(tree.words) and not text[at:].strip():
         return text, found
     found, at = [], 0
-    for word in tree.words:
+    words = tree.words if text != text.lower() else [_small(word) for word in tree.words]
+    for word in words:
         found.append((at, at + len(word)))
         at += len(word) + 1
-    return " ".join(tree.words), found
+    return " ".join(words), found
+
+
+def _small(text: str) -> str:
+    """A text in small letters, of the same length."""
+    return "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
