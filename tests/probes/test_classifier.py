@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch.nn import functional as F
 from transformers import BertForSequenceClassification, DebertaForSequenceClassification
 
 from masklab.models.checkpoint import load_checkpoint
@@ -30,6 +31,13 @@ def test_equals_the_transformers_classifier(make_checkpoint, positions):
         wanted = theirs(input_ids=ids, attention_mask=mask.long()).logits
         assert wanted.std() > 0.05
         torch.testing.assert_close(ours(ids, lengths), wanted, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("positions", ["absolute", "relative", "disentangled"])
+def test_the_activation_that_is_asked_for_else_that_of_the_architecture(make_checkpoint, positions):
+    encoder, own = load_checkpoint(make_checkpoint(positions)), F.gelu if positions != "absolute" else torch.tanh
+    heads = [Classifier(encoder, 2, "cls", activation).activation for activation in (None, "tanh", "gelu")]
+    assert heads == [own, torch.tanh, F.gelu]
 
 
 def test_fresh_head_has_the_encoders_initialisation(make_checkpoint):

@@ -62,18 +62,18 @@ def evaluations(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "positions, pooling, p, keys",
+    "positions, pooling, activation, p, keys",
     [
-        ("absolute", "cls", 0.0, {}),
-        ("absolute", "cls", 0.1, {}),
-        ("absolute", "mean", 0.1, {}),
-        ("disentangled", "cls", 0.1, {}),
-        ("disentangled", "mean", 0.0, {}),
-        ("relative", "cls", 0.1, {"relative_buckets": 8, "relative_distance": 12, "norm": "pre"}),
-        ("none", "mean", 0.1, {"norm": "pre", "embedding_norm": False, "tied_head": False, "head": "linear"}),
+        ("absolute", "cls", None, 0.0, {}),
+        ("absolute", "cls", None, 0.1, {}),
+        ("absolute", "mean", "gelu", 0.1, {}),
+        ("disentangled", "cls", None, 0.1, {}),
+        ("disentangled", "mean", None, 0.0, {}),
+        ("relative", "cls", "tanh", 0.1, {"relative_buckets": 8, "relative_distance": 12, "norm": "pre"}),
+        ("none", "mean", None, 0.1, {"norm": "pre", "embedding_norm": False, "tied_head": False, "head": "linear"}),
     ],
 )
-def test_runs_side_by_side_are_the_runs_alone(make_checkpoint, evaluations, positions, pooling, p, keys):
+def test_runs_side_by_side_are_the_runs_alone(make_checkpoint, evaluations, positions, pooling, activation, p, keys):
     pretrained = load_checkpoint(make_checkpoint(positions, **keys))
     pretrained.config = pretrained.config.model_copy(update={"dropout": p})
     for module in pretrained.modules():
@@ -81,7 +81,7 @@ def test_runs_side_by_side_are_the_runs_alone(make_checkpoint, evaluations, posi
     # few updates: in the long run the last bits of float32 grow until a prediction flips
     how = {"batches": "length" if positions == "disentangled" else "random"}  # both ways
     how |= {"weight_decay": 0.01, "max_steps": 30, "evaluate_every": 5, "patience": 1}
-    listed = courses(pooling=pooling, seeds=(1, 2, 3, 4), **how)
+    listed = courses(pooling=pooling, activation=activation, seeds=(1, 2, 3, 4), **how)
     probe = listed[0].probe
     alone = OneByOne(copy.deepcopy(pretrained), Classification(2), probe).finetune(listed, TRAIN, VALID, TEST)
     wanted = sorted(evaluations)

@@ -96,7 +96,7 @@ GOALS = {
 def test_fine_tuning(name, precision, model, gpu):
     """The update of each goal, and what the model says of other rows."""
     goal, labels = GOALS[name]
-    probe = SimpleNamespace(pooling="mean", clip=1.0, weight_decay=0.1, betas=(0.9, 0.999), eps=1e-8)
+    probe = SimpleNamespace(pooling="mean", activation=None, clip=1.0, weight_decay=0.1, betas=(0.9, 0.999), eps=1e-8)
     autocast = Autocast if precision == "bf16" else contextlib.nullcontext  # as `OneByOne.autocast` gives on CUDA
     with gpu() as to:
         split = split_of(to, labels)

@@ -8,24 +8,30 @@ from masklab.models.dropout import dropout
 from masklab.probes.headed import Headed
 
 
+def activation_of(encoder) -> str:
+    """What an encoder's own classifiers have: tanh with absolute positions (BERT), gelu with others (DeBERTa).
+
+    Of one that was made elsewhere its architecture decides.
+    """
+    return "gelu" if getattr(encoder, "gelu", encoder.config.positions != "absolute") else "tanh"
+
+
 class Classifier(Headed):
     """Encoder and classification head, as DebertaForSequenceClassification / BertForSequenceClassification.
 
-    Absolute positions (BERT): dense-tanh pooler; disentangled (DeBERTa): dense-gelu. Then dropout, linear.
-    pooling: what the pooler reads: `cls`, the last hidden state of [CLS] (as there), or `mean`, the mean of the
-    last hidden states of all tokens of the sequence, special ones included and padding left out.
+    Dense, activation, dropout, linear. pooling: what the first reads: `cls`, the last hidden state of [CLS] (as there),
+    or `mean`, the mean of the last hidden states of all tokens of the sequence, special ones included and padding left
+    out. activation: tanh or gelu; None: as `activation_of` says.
     """
 
     HEAD = ("dense", "classifier")
 
-    def __init__(self, encoder, classes: int, pooling: str = "cls"):
+    def __init__(self, encoder, classes: int, pooling: str = "cls", activation: str | None = None):
         super().__init__(encoder)
         width, self.pooling = encoder.config.hidden, pooling
         self.dense = nn.Linear(width, width)
         self.classifier = nn.Linear(width, classes)
-        # one that was made elsewhere says what its own classifiers have
-        gelu = getattr(encoder, "gelu", encoder.config.positions != "absolute")
-        self.activation = F.gelu if gelu else torch.tanh
+        self.activation = {"gelu": F.gelu, "tanh": torch.tanh}[activation or activation_of(encoder)]
 
     def forward(self, ids, lengths):
         """Logits [B, classes] of padded ids [B, T]; lengths [B]."""

@@ -55,7 +55,7 @@ class Classification:
     metric: str = "accuracy"
 
     def model(self, pretrained, probe):
-        return Classifier(pretrained, self.classes, probe.pooling)
+        return Classifier(pretrained, self.classes, probe.pooling, probe.activation)
 
     def loss(self, model, ids, lengths, labels):
         return F.cross_entropy(model(ids, lengths), labels)
@@ -90,7 +90,7 @@ class Regression:
     metric: str = "spearman"
 
     def model(self, pretrained, probe):
-        return Classifier(pretrained, 1, probe.pooling)
+        return Classifier(pretrained, 1, probe.pooling, probe.activation)
 
     def loss(self, model, ids, lengths, labels):
         wanted = (labels - self.low) / (self.high - self.low)

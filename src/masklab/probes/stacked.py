@@ -27,6 +27,7 @@ from masklab.models.stacked.encoder import StackedEncoder
 from masklab.models.stacked.parameters import StackedParameters
 from masklab.models.stacked.products import affine, affine_gradients, input_gradient, low
 from masklab.models.stacked.ragged import Ragged
+from masklab.probes.classifier import activation_of
 from masklab.probes.goals import EVALUATION_TOKENS, answers
 from masklab.probes.recipe import EarlyStopping, Outcome
 from masklab.tasks.encoding import Split, sorted_batches
@@ -43,8 +44,8 @@ def stack_size(config, batch_size: int, longest: int) -> int:
 class StackedClassifier:
     """`Classifier` of every copy, with a hand-written gradient."""
 
-    def __init__(self, parameters, config, pooling: str):
-        self.parameters, self.config, self.first = parameters, config, pooling == "cls"
+    def __init__(self, parameters, config, pooling: str, activation: str):
+        self.parameters, self.config, self.first, self.tanh = parameters, config, pooling == "cls", activation == "tanh"
         self.encoder = StackedEncoder(parameters, config, self.first)
 
     def forward(self, ids, lengths, keep=None):
@@ -57,7 +58,7 @@ class StackedClassifier:
             self.weights = (within / lengths[..., None]).to(states.dtype)[..., None]  # [S, B, T, 1]
             states = (states.view(*ids.shape, -1) * self.weights).sum(2)
         inner = affine(states, *self.parameters.pair("dense"))
-        active = torch.tanh(inner) if self.config.positions == "absolute" else F.gelu(inner)
+        active = torch.tanh(inner) if self.tanh else F.gelu(inner)
         kept = None if keep is None else mask(keep[-1], (ids.shape[1], 1, self.config.hidden)).flatten(1, 2)
         pooled = active if kept is None else active * kept
         self.saved = states, inner, active, kept, pooled
@@ -69,8 +70,7 @@ class StackedClassifier:
         affine_gradients(g, pooled, *self.parameters.gradient_pair("classifier"))
         g = input_gradient(g, self.parameters["classifier.weight"])
         g = g if kept is None else g * kept
-        absolute = self.config.positions == "absolute"
-        g = torch.ops.aten.tanh_backward(g, active) if absolute else torch.ops.aten.gelu_backward(g, inner)
+        g = torch.ops.aten.tanh_backward(g, active) if self.tanh else torch.ops.aten.gelu_backward(g, inner)
         affine_gradients(g, states, *self.parameters.gradient_pair("dense"))
         g = input_gradient(g, self.parameters["dense.weight"])
         self.encoder.backward(g if self.first else (g[:, :, None] * self.weights).flatten(1, 2))
@@ -106,7 +106,9 @@ class Together:
         The courses have one size, so they take the same number of updates and are evaluated at the same ones. Those of
         one task should be neighbours: then they are evaluated together.
         """
-        self.config, self.classes = starts[0].pretrained.config, starts[0].goal.classes
+        pretrained = starts[0].pretrained
+        self.config, self.classes = pretrained.config, starts[0].goal.classes
+        self.activation = self.probe.activation or activation_of(pretrained)
         parameters = self._parameters(courses, starts)
         model = self._model(parameters)
         best, best_step = parameters.values.clone(), [0] * len(courses)
@@ -142,7 +144,7 @@ class Together:
         return [Outcome(*result) for result in zip(predictions, best_step, values, capped, strict=True)]
 
     def _model(self, parameters):
-        return StackedClassifier(parameters, self.config, self.probe.pooling)
+        return StackedClassifier(parameters, self.config, self.probe.pooling, self.activation)
 
     def _parameters(self, courses, starts):
         """Those that the courses begin with, heads drawn anew."""

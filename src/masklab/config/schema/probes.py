@@ -74,6 +74,10 @@ class Finetuning(TrainingProbe):
     pooling: Literal["cls", "mean"] = Field(
         "cls", description="What the head reads: the state of [CLS], or the mean over all tokens, specials included."
     )
+    activation: Literal["tanh", "gelu"] | None = Field(
+        None,
+        description="Within the head. null: tanh for encoders with absolute positions, as BERT's and RoBERTa's classifiers have it, gelu for others, as DeBERTa's; of adopted models as their architecture has it.",
+    )
     batches: Literal["length", "random"] = Field(
         "random",
         description="`random`: any rows, as transformers' Trainer draws them; `length`: rows of a batch are of like length, which saves padding. Where length tells of the label, `length` can learn much less.",
