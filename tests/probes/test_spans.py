@@ -1,6 +1,7 @@
 """Answer extraction: windows hold the answer, the best span is the best one, and a model learns the task."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from masklab.config.schema import FinetuneProbe
 from masklab.errors import MaskLabError
 from masklab.models.checkpoint import load_checkpoint
 from masklab.probes import Context
-from masklab.probes.answer_spans import NEVER, SpanModel, best_spans
+from masklab.probes.answer_spans import NEVER, Answers, Extraction, SpanModel, best_spans
 from masklab.probes.finetune import measure
 from masklab.probes.windows import encode_windows
 from masklab.tasks.encoding import content_ids, joined
@@ -127,6 +128,26 @@ def test_no_answer_begins_in_the_question_or_the_padding(make_checkpoint):
     allowed = (model(ids, lengths, first) > NEVER).all(-1)
     assert allowed[0].nonzero()[:, 0].tolist() == [0, *range(4, 11)]
     assert allowed[1].nonzero()[:, 0].tolist() == [0, 6, 7]
+
+
+def test_where_every_question_has_an_answer_each_is_answered():
+    """SQuAD 1.1's script knows no threshold: a doubt costs nothing there."""
+
+    def split(*answers):
+        return SimpleNamespace(answers=list(answers), answerable=np.array([bool(own) for own in answers]))
+
+    def means(test, valid):
+        given = Answers(["a cat", "dog"], np.array([2.0, -1.0]))  # in doubt about the first
+        return {
+            row["metric"]: row["value"]
+            for row in Extraction("f1").rows((test, given), (valid, given))
+            if "value" in row
+        }
+
+    have, lack = split(["cat"], ["dog"]), split([], ["dog"])
+    assert means(have, have)["exact"] == means(have, have)["exact_untuned"] == 1
+    assert means(lack, lack)["exact"] == means(lack, lack)["exact_untuned"] == 1  # none given where none is there
+    assert means(have, lack)["exact"] == means(have, lack)["f1_untuned"] == 0.5
 
 
 def test_learns_to_extract_answers_and_to_give_none(make_checkpoint, task):

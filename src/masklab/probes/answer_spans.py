@@ -86,15 +86,18 @@ class Extraction:
     def rows(self, test, valid) -> list[dict]:
         """exact and f1 with the threshold that is best on the validation split, and with threshold 0.
 
+        Where all questions of both splits have an answer (SQuAD 1.1), every one is answered, as its script has it.
         `majority` and `majority_f1` are those of giving no answer to any question.
         """
         (windows, answers), (valid_windows, valid_answers) = test, valid
+        all_have_one = np.all(windows.answerable) and np.all(valid_windows.answerable)
         rows, tuned = [], self._scores(valid_windows, valid_answers)
         for metric, scores in self._scores(windows, answers).items():
             _, threshold = squad_metric.best_threshold(
                 tuned[metric], valid_windows.answerable, valid_answers.doubts, valid_answers.texts
             )
             for name, at in ((metric, threshold), (f"{metric}_untuned", 0.0)):
+                at = np.inf if all_have_one else at
                 values = squad_metric.thresholded(scores, windows.answerable, answers.doubts, at)
                 rows += of_items(values, name, split="test")
         return rows + of_items(~windows.answerable, "majority", "majority_f1", split="test")

@@ -23,6 +23,7 @@ from masklab.tokenizers import load_tokenizer
 SPLITS = ("train", "valid", "test")
 STRENGTHS = (100.0, 10.0, 1.0, 0.1, 0.01)  # lambda of lambda / 2 |w|^2 + sum of the losses of the rows
 UPDATES = 1000  # at most, of a logistic regression
+SLOPE = 1e-8  # of the mean loss at its end: at scikit-learn's 1e-4 one answer in twenty is still another
 
 
 def measure(context) -> list[dict]:
@@ -56,7 +57,7 @@ def _record(context, name, folder, facts, size):
     """Where the rows of one size are kept: a name made of all that they depend on; None: nowhere."""
     if context.state_folder is None:
         return None
-    settings = [context.probe.select, context.probe.max_length, STRENGTHS]
+    settings = [context.probe.select, context.probe.max_length, STRENGTHS, SLOPE]
     data = [sha256(folder / f"{split}.parquet") for split in SPLITS]
     return Path(context.state_folder) / f"{fingerprint([settings, data, facts, context.identity, name, size])}.json"
 
@@ -96,7 +97,7 @@ def _classifier(x, labels, strength):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it then stands as it is after UPDATES
-        return LogisticRegression(C=1 / strength, max_iter=UPDATES).fit(x, labels).predict
+        return LogisticRegression(C=1 / strength, max_iter=UPDATES, tol=SLOPE).fit(x, labels).predict
 
 
 def _ridge(x, labels, strength):
