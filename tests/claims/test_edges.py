@@ -1,16 +1,18 @@
 """What rounding, unequal curves and unequal replicates must not decide; and the least of several numbers."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from masklab.claims.claim import Claim
-from masklab.claims.effects import Correlation, Crossing, Growth, Least, Ratio, Slope, Sum, difference
+from masklab.claims.effects import Correlation, Crossing, Growth, Least, Ratio, Reach, Slope, Sum, Within, difference
 from masklab.claims.premises import friedman
 from masklab.claims.values import effect_estimate, points, values
 from masklab.claims.verdict import test_claims as verdicts
+from masklab.claims.written import with_interval
 from masklab.scores.estimate import estimate, least, two_sided
 from masklab.scores.reading import Reading
 from masklab.scores.results import Results
@@ -174,3 +176,47 @@ def test_what_cannot_be_claimed_is_refused_when_it_is_said(wrong, said):
     fields = {"name": "c", "section": "1", "figure": "", "text": "t", "effect": Reading("m", "accuracy")} | wrong
     with pytest.raises(ValueError, match=re.escape(f"claim 'c': {said}")):
         Claim(**fields)
+
+
+CURVE = Reading("a", "accuracy", ("t",), step="all", over="step")
+NUMBER = Reading("b", "accuracy", ("t",))
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: replace(CURVE, reduce="mean"), "reduce must be one of slope, roughness, None (got 'mean')"),
+        (lambda: replace(NUMBER, reduce="slope"), "a slope is one of a curve; say what it is over"),
+        (lambda: replace(NUMBER, seeds="max"), "seeds must be one of mean, median (got 'max')"),
+        (lambda: replace(NUMBER, form="logit"), "form must be one of value, log, share of the floor (got 'logit')"),
+        (lambda: replace(NUMBER, sizes="smal"), "sizes must be one of all, small, large, largest, a whole number (got"),
+        (lambda: replace(NUMBER, step="lats"), "since converged, a whole number (got 'lats')"),
+        (lambda: replace(NUMBER, layers=True), "shallow, a whole number, None (got True)"),
+        (lambda: Correlation((CURVE,), (CURVE,), "rho"), "statistic must be one of correlation, R2 (got 'rho')"),
+        (lambda: Within((NUMBER,), (NUMBER,), statistic="r"), "one of slope, partial correlation (got 'r')"),
+        (lambda: difference(CURVE, NUMBER), "of numbers or of curves, not of both"),
+        (lambda: Ratio(NUMBER, CURVE), "of numbers or of curves, not of both"),
+        (lambda: Slope((NUMBER, NUMBER), (1.0,), "x"), "a number for each of its ys (got 1 for 2)"),
+        (lambda: Slope((CURVE,), (1.0,), "x"), "made of numbers"),
+        (lambda: Crossing(NUMBER, None, NUMBER, 80), "crossing: curve must be a reading over steps (got Reading"),
+        (lambda: Crossing(CURVE, NUMBER, NUMBER, NUMBER), "crossing: cost must be a reading over steps (got Reading"),
+        (lambda: Crossing(CURVE, None, NUMBER, NUMBER), "whole must be a number of updates"),
+        (lambda: Crossing(CURVE, CURVE, NUMBER, 80), "whole must be a reading (got 80)"),
+        (lambda: Crossing(CURVE, None, CURVE, 80), "the level of a crossing is made of numbers"),
+        (lambda: Reach(CURVE, 0.5), "reach: curve must be a reading over training sizes"),
+        (lambda: Claim("c", "", "", "it", CURVE), "claim 'c': an effect must be a number, and this is a curve"),
+        (lambda: Claim("c", "", "", "it", difference(CURVE, CURVE)), "claim 'c': an effect must be a number"),
+        (lambda: Claim("c", "", "", "it", NUMBER, given=NUMBER), "claim 'c': given must be a tuple of effects (got Re"),
+    ],
+)
+def test_what_no_number_can_be_made_of_is_refused_where_it_is_written(made, said):
+    """A misspelt word would else pass for another, and the rest would end in a traceback once all is measured."""
+    with pytest.raises(ValueError) as error:
+        made()
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_small_number_is_written_with_the_digits_that_tell_it_from_none():
+    assert with_interval(0.0124, -0.003, 0.0278) == "+0.012 [-0.003, +0.028]"
+    assert with_interval(-6.7e-05, -0.00025, 0.0001) == "-0.00007 [-0.00025, +0.00010]"
+    assert with_interval(0.0) == "+0.000" and with_interval(-3e-7) == "-0.00000030"

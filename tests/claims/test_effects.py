@@ -371,11 +371,14 @@ def test_words():
     seconds = Reading("a", "seconds", step="all", over="step")
     crossing = Crossing(A.of("a", step="all", over="step"), seconds, B, Reading("b", "seconds"), 0.5)
     assert crossing.words(VIEW) == "share of B's seconds after which A reaches B's accuracy on t - 0.5"
-    assert Crossing(A, None, B, 80).words(VIEW) == "share of 80 updates after which A reaches B's accuracy on t"
+    assert (
+        Crossing(replace(A, over="step"), None, B, 80).words(VIEW)
+        == "share of 80 updates after which A reaches B's accuracy on t"
+    )
 
 
 def test_units():
     units = {Sum(((1.0, A),)): "accuracy", Ratio(A, B): "share", Least((A,)): "accuracy", Growth((A,)): "accuracy",
              Slope((A,), (0,), "x"): "accuracy per x", Correlation((A,), (B,)): "correlation",
-             Correlation((A,), (B,), "R2"): "R2", Crossing(A, None, B, 80): "share"}  # fmt: skip
+             Correlation((A,), (B,), "R2"): "R2", Crossing(replace(A, over="step"), None, B, 80): "share"}  # fmt: skip
     assert {effect: effect.unit(VIEW) for effect in units} == units

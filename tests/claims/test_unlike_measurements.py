@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from masklab.claims.claim import Claim, loss_of
-from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Reach, Sum, difference
+from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Ratio, Reach, Slope, Sum, difference
 from masklab.claims.values import effect_estimate, values
 from masklab.claims.verdict import test_claims as verdicts
 from masklab.scores.reading import Reading
@@ -117,6 +117,10 @@ def test_recipes_measured_at_other_sizes_are_not_compared():
         said["verdict"] == "untested"
         and said["why"] == "A and B were not measured on the same tasks and training sizes"
     )
+    a, b = read("a"), read("b")
+    curve = read("b", step="all", over="step")
+    for effect in (Ratio(a, b), Slope((a, b), (1.0, 2.0), "x"), Crossing(curve, None, a, 400)):
+        assert said_of(effect, results(numbers))["why"].endswith("not measured on the same tasks and training sizes")
     same = difference(read("a"), read("b", sizes=1000))
     assert said_of(same, results(numbers))["verdict"] == "contradicted"
 

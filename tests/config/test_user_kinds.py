@@ -221,6 +221,10 @@ ENTITY, NULLS = "class S(own.Entity):\n    n: int = 3\n", "untrained, shuffled, 
          "4: 'e' of tasks: redraw means the same in all tasks, and cannot be 'x' by default; call another..."),
         ("class S(own.Entity):\n    tasks: list | None = None\nown.probe('p', S)(len)",
          "4: 'p' of probes: tasks means the same in all probes, and cannot be None by default; call another..."),
+        ("class S(own.Entity):\n    x: own.Count = 5.5\nown.probe('p', S)(len)",
+         "4: 'p' of probes: x cannot be 5.5 by default: it should be a valid integer, got a number with..."),
+        ("class S(own.Entity):\n    x: own.Share = 3.0\nown.task('e', S)(len)",
+         "4: 'e' of tasks: x cannot be 3.0 by default: it should be less than or equal to 1"),
         ("class S(own.Entity):\n    ranges: own.ClassVar = {'a': (1, 0)}\nown.probe('p', S)(len)",
          "4: 'p' of probes: its settings must say `ranges: own.ClassVar = {'metric': (least, most), ...}`"),
         ("class S(own.Entity):\n    lower: own.ClassVar = 'a'\nown.probe('p', S)(len)",
@@ -361,7 +365,7 @@ def test_what_fails_in_a_users_file_is_said_with_its_line(code, message, monkeyp
 
 TABLES = "a dictionary of train, valid, test: Arrow tables with a column text, or symbols (got "
 TASK = "two dictionaries: pandas or Arrow tables by split, and facts, `kind` among them (got "
-ROWS = "a list of rows, each a dictionary of task, metric, value, n, ... (got "
+ROWS = "a list of rows, each a dictionary of task, split, metric, value, n, ... (got "
 ADDED = "rows without the keys recipe, replicate, step, probe, which are added to them (got "
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from masklab.claims.effects import Growth, Least, Lowest, Matched, Sum, every_effect
+from masklab.claims.effects import Growth, Least, Lowest, Matched, Sum, every_effect, is_curve
 from masklab.config import kinds
 from masklab.scores.reading import RANKS, Reading, leaves, needs, nulls_of
 from masklab.scores.view import View
@@ -75,6 +75,8 @@ class Claim:
         is_number = isinstance(self.margin, int | float) and not isinstance(self.margin, bool)
         if self.margin is not None and not (is_number and 0 < self.margin < float("inf")):
             return f"margin must be a number above 0, or None for the study's (got {self.margin!r})"
+        if not isinstance(self.given, tuple):
+            return f"given must be a tuple of effects (got {self.given!r})"
         for effect in (self.effect, *self.given):
             if not (isinstance(effect, Reading) or hasattr(effect, "readings")):
                 kinds = "own.Reading, own.difference(...), own.Sum, ..."
@@ -85,6 +87,8 @@ class Claim:
                 return f"an effect must be made of tuples, not of lists (got {effect!r})"
             if not all(each.readings() for each in every_effect(effect)):
                 return f"an effect must be made of at least one reading (got {effect!r})"
+            if is_curve(effect):
+                return f"an effect must be a number, and this is a curve: say how to `reduce` it (got {effect!r})"
         return None
 
     def needs(self, view: View) -> list[tuple[str, str]]:

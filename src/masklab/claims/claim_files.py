@@ -7,6 +7,7 @@ import pandas as pd
 from masklab.claims.power import MOST
 from masklab.claims.summary import MEANING, counted, counts, effect, headlines, in_general, reasons, region
 from masklab.claims.verdict import COLUMNS
+from masklab.claims.written import with_interval
 from masklab.errors import MaskLabError
 from masklab.files import atomic, read_table, write_csv, write_parquet
 from masklab.markdown import escaped
@@ -94,9 +95,8 @@ def _table(title, rows) -> str:
 
 
 def _line(row, shown):
-    value = "–" if pd.isna(row.value) else f"{row.value:+.3f}"
-    if not pd.isna(row.low):
-        value += f" [{row.low:+.3f}, {row.high:+.3f}]" + (" (i)" if row.items else "")
+    value = "–" if pd.isna(row.value) else with_interval(row.value, row.low, row.high)
+    value += " (i)" if row.items and not pd.isna(row.low) else ""
     verdict = _verdict(row) + (f": {row.why}" if row.why else "")
     needs = f"more than {MOST}" if row.needed > MOST else f"{row.needed}"
     seeds = f"; seeds make {row.of_seeds:.0%}" if row.of_seeds >= 0.5 else ""

@@ -6,6 +6,7 @@ Effects nest: a difference of two slopes is a `Sum` of two `Slope`s.
 from dataclasses import dataclass
 from typing import Literal
 
+from masklab.scores.allowed_words import check_words
 from masklab.scores.reading import Reading, leaves
 from masklab.scores.view import View
 
@@ -38,6 +39,23 @@ def every_part(effect) -> list:
     return list(dict.fromkeys(each for part in effect.parts for each in every_part(part)))
 
 
+def is_curve(part) -> bool:
+    """Whether a reading or an effect is a curve, and no number."""
+    return getattr(part, "is_curve", False)
+
+
+def _check_numbers(what: str, parts) -> None:
+    """ValueError: one of them is a curve."""
+    if any(map(is_curve, parts)):
+        raise ValueError(f"{what} is made of numbers, and a reading over something is a curve: say how to `reduce` it")
+
+
+def _check_alike(what: str, parts) -> None:
+    """ValueError: some of them are curves, and others are numbers."""
+    if len({is_curve(part) for part in parts}) > 1:
+        raise ValueError(f"{what} is of numbers or of curves, not of both: say how to `reduce` the curves")
+
+
 @dataclass(frozen=True)
 class Sum:
     """The sum of (weight, part) `terms`, less `threshold`.
@@ -48,6 +66,13 @@ class Sum:
     terms: tuple[tuple[float, object], ...]
     threshold: float = 0.0
     level: bool = False
+
+    def __post_init__(self):
+        _check_alike("a sum or difference", self.readings())
+
+    @property
+    def is_curve(self) -> bool:
+        return any(map(is_curve, self.readings()))
 
     def readings(self) -> list:
         return [part for _, part in self.terms]
@@ -68,6 +93,13 @@ class Ratio:
     top: object
     bottom: object
     threshold: float = 0.0
+
+    def __post_init__(self):
+        _check_alike("a ratio", self.readings())
+
+    @property
+    def is_curve(self) -> bool:
+        return any(map(is_curve, self.readings()))
 
     def readings(self) -> list:
         return [self.top, self.bottom]
@@ -202,6 +234,11 @@ class Slope:
     xs: tuple[float, ...]
     of: str
 
+    def __post_init__(self):
+        _check_numbers("a slope", self.ys)
+        if len(self.ys) != len(self.xs):
+            raise ValueError(f"a slope needs a number for each of its ys (got {len(self.xs)} for {len(self.ys)})")
+
     def readings(self) -> list:
         return list(self.ys)
 
@@ -233,6 +270,7 @@ class Correlation:
     sign: int = 1
 
     def __post_init__(self):
+        check_words(self, "correlation")
         if self.threshold and self.statistic != "R2":
             raise ValueError("a threshold is one of R2")
 
@@ -267,6 +305,9 @@ class Within:
     points: int = 4
     statistic: Literal["slope", "partial correlation"] = "slope"
     equal_loss: bool = False
+
+    def __post_init__(self):
+        check_words(self, "what is computed over replicates")
 
     def readings(self) -> list:
         return [*self.ys, *self.xs, *self.givens]
@@ -327,6 +368,15 @@ class Crossing:
     threshold: float = 0.0
     start: Reading | None = None
 
+    def __post_init__(self):
+        for what, part in {"curve": self.curve, "cost": self.cost or self.curve}.items():
+            if not (is_curve(part) and part.over == "step"):
+                raise ValueError(f"crossing: {what} must be a reading over steps (got {part!r})")
+        if isinstance(self.whole, Reading) != (self.cost is not None):
+            wanted = "a number of updates, as the cost is counted in updates" if self.cost is None else "a reading"
+            raise ValueError(f"crossing: whole must be {wanted} (got {self.whole!r})")
+        _check_numbers("the level of a crossing", [self.level])
+
     def readings(self) -> list:
         paid = [] if self.cost is None else [self.cost, self.whole]
         return [self.curve, self.level, *paid, *([] if self.start is None else [self.start])]
@@ -356,6 +406,10 @@ class Reach:
 
     curve: Reading
     level: float
+
+    def __post_init__(self):
+        if not (self.curve.over == "train_size" and is_curve(self.curve)):
+            raise ValueError(f"reach: curve must be a reading over training sizes (got {self.curve!r})")
 
     def readings(self) -> list:
         return [self.curve]

@@ -9,8 +9,22 @@ from dataclasses import replace
 import numpy as np
 
 from masklab.claims.claim import Claim, gap_of, loss_of
-from masklab.claims.effects import Correlation, Growth, Matched, Mediated, Ratio, Sum, Within, every_effect, every_part
+from masklab.claims.effects import (
+    Correlation,
+    Crossing,
+    Growth,
+    Lowest,
+    Matched,
+    Mediated,
+    Ratio,
+    Slope,
+    Sum,
+    Within,
+    every_effect,
+    every_part,
+)
 from masklab.claims.values import effect_estimate, points, values
+from masklab.claims.written import with_interval
 from masklab.scores.estimate import Estimate
 from masklab.scores.per_replicate import difference
 from masklab.scores.reading import CONVERGED, FEWEST, Reading, leaves
@@ -41,7 +55,7 @@ def unlike(claim: Claim, results: Results) -> str | None:
     """What is compared was measured on the same tasks, splits and training sizes."""
     for effect in every_effect(claim.effect):
         alike: dict[Reading, list[Reading]] = {}
-        for part in effect.readings() if isinstance(effect, Sum | Ratio) else ():
+        for part in _compared(effect):
             if isinstance(part, Reading):
                 alike.setdefault(replace(part, recipe="", step="last"), []).append(part)
         for first, *others in alike.values():
@@ -50,6 +64,13 @@ def unlike(claim: Claim, results: Results) -> str | None:
                     both = " and ".join(results.view.label(part.recipe) for part in (first, other))
                     return f"{both} were not measured on the same tasks and training sizes"
     return None
+
+
+def _compared(effect) -> list:
+    """Parts of an effect that it sets beside each other."""
+    if isinstance(effect, Crossing):
+        return [replace(effect.curve, over=None), *leaves(effect.level)]
+    return effect.readings() if isinstance(effect, Sum | Ratio | Slope | Growth | Lowest) else []
 
 
 def few_points(claim: Claim, results: Results) -> str | None:
@@ -329,5 +350,5 @@ def _is_above(estimated: Estimate, one: bool) -> bool:
 
 
 def _said(estimated: Estimate) -> str:
-    interval = "" if estimated.replicates < 2 else f" [{estimated.low:+.3f}, {estimated.high:+.3f}]"
-    return f"{estimated.value:+.3f}{interval}"
+    ends = (estimated.low, estimated.high) if estimated.replicates > 1 else ()
+    return with_interval(estimated.value, *ends)

@@ -5,6 +5,7 @@ import re
 import pandas as pd
 
 from masklab.claims.verdict import DECIDED, VERDICTS
+from masklab.claims.written import with_interval
 
 MEANING = {
     "supported": "the whole interval of the effect lies where the sentence says that it should",
@@ -83,8 +84,7 @@ def effect(row) -> str:
     """ "-0.009 [-0.032, +0.014] accuracy" of a claim; empty if it has none."""
     if pd.isna(row.value):
         return ""
-    interval = "" if pd.isna(row.low) else f" [{row.low:+.3f}, {row.high:+.3f}]"
-    return f"{row.value:+.3f}{interval} {row.unit}".rstrip()
+    return f"{with_interval(row.value, row.low, row.high)}{' (i)' if row.items else ''} {row.unit}".rstrip()
 
 
 def region(row) -> str:

@@ -1,7 +1,7 @@
 """What a user's file registers is what it must be: said at the line that registers it, before any job needs it."""
 
 import inspect
-from typing import get_args
+from typing import Annotated, get_args
 
 from masklab.errors import MaskLabError
 
@@ -38,8 +38,9 @@ def check_takes(what: str, make, names: tuple[str, ...], whole: bool = True) -> 
 
 
 def check_settings(section: str, name: str, settings) -> None:
-    """MaskLabError where a class of settings is none, or has a key of every entry of its section as something else."""
-    from pydantic import BaseModel, TypeAdapter, ValidationError
+    """MaskLabError where a class of settings is none, or has a key of every entry of its section as something else,
+    or a default that its own key could not have."""
+    from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
 
     from masklab.config import schema
     from masklab.config.schema.studies import Null
@@ -64,6 +65,17 @@ def check_settings(section: str, name: str, settings) -> None:
                 f"{name!r} of {section}: {key} means the same in all {section}, and cannot be {default!r} by default;"
                 " call another setting otherwise"
             ) from None
+    for key, field in settings.model_fields.items():
+        default = field.get_default(call_default_factory=True)
+        try:
+            if not field.is_required():
+                form = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+                TypeAdapter(form).validate_python(default)
+        except (PydanticUserError, PydanticUndefinedAnnotation):  # refused where the settings are built
+            return
+        except ValidationError as error:
+            said = error.errors()[0]["msg"].replace("Input should be", "it should be")
+            raise MaskLabError(f"{name!r} of {section}: {key} cannot be {default!r} by default: {said}") from None
     if section == "probes":
         _check_nulls(name, settings, get_args(Null))
         _check_ranges(name, settings)

@@ -123,7 +123,7 @@ def run(context: Context) -> list[dict]:
     made = kind.function()(context)
     if not kind.file:
         return made
-    wanted = "a list of rows, each a dictionary of task, metric, value, n, ..."
+    wanted = "a list of rows, each a dictionary of task, split, metric, value, n, ..."
     if not isinstance(made, Iterable) or isinstance(made, str | Mapping):
         raise kind.refused(wanted, made)
     rows, ranges = list(made), getattr(context.probe, "ranges", {})

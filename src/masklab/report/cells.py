@@ -166,9 +166,9 @@ def note(frame: pd.DataFrame) -> str:
     if measured.empty:
         return ""
     marks, labels = set(frame["mark"]), set(frame["label"])
-    varied = measured[measured["half"].notna()]  # a model in which nothing is drawn has one replicate beside several
     models = measured[~measured["label"].str.startswith(NULL)]
-    counts = (models if varied.empty else varied)["replicates"]
+    varied = models[models["half"].notna()]  # a model in which nothing is drawn has one replicate beside several
+    counts = next((each for each in (varied, models, measured) if len(each)), measured)["replicates"]
     said = [f"{notes.interval(counts, measured['items'].any()).capitalize()}."]
     if any(_uneven(each, _digits(each)) for each in measured.itertuples()):
         ranked = measured["metric"].isin({"pearson", "spearman"}).any()
@@ -184,7 +184,7 @@ def note(frame: pd.DataFrame) -> str:
     pairs = zip(of_recipes["row"].map(escaped), of_recipes["sizes"], strict=True)
     said += [f"{mean[0].upper()}{mean[1:]}." for mean in notes.means_over_sizes(pairs)]
     if measured["majority"].notna().any():
-        if measured["replicates"].max() < FEWEST:
+        if counts.max() < FEWEST:
             said.append(f"Nothing is bold with fewer than {FEWEST} replicates.")
         else:
             none = "" if "best" in marks else " (here none is)"
@@ -194,7 +194,8 @@ def note(frame: pd.DataFrame) -> str:
             )
         if measured.loc[measured["recipe"] != "", "majority"].isna().any():
             said.append("Only scores of tasks are bold or marked, losses, ranks and traces are not.")
-    said += [texts[int(measured["replicates"].max() < 2)] for mark, texts in MARKS.items() if mark in marks]
+    most = measured.groupby("mark")["replicates"].max()
+    said += [texts[int(most[mark] < 2)] for mark, texts in MARKS.items() if mark in most]
     if APART in marks:
         said.append("A − B: the difference within replicates; an interval without 0 tells the two apart.")
     if any(label.startswith(NULL) for label in labels):

@@ -12,6 +12,7 @@ from typing import Literal
 from masklab.config.inherit import choices
 from masklab.config.probe_metrics import METRICS, RANKS, RATINGS, lower_of, metrics_of
 from masklab.errors import MaskLabError
+from masklab.scores.allowed_words import check_words
 from masklab.scores.facts import base
 from masklab.scores.view import View
 
@@ -72,6 +73,14 @@ class Reading:
         for key in ("tasks", "splits"):
             if not isinstance(names := getattr(self, key), tuple):  # of a word each letter would be a name
                 raise ValueError(f"reading of {self.recipe!r}: {key} must be a tuple of names (got {names!r})")
+        check_words(self, f"reading of {self.recipe!r}")
+        if self.reduce is not None and self.over is None:
+            raise ValueError(f"reading of {self.recipe!r}: a {self.reduce} is one of a curve; say what it is over")
+
+    @property
+    def is_curve(self) -> bool:
+        """Whether it is a curve, and no number."""
+        return self.over is not None and self.reduce is None
 
     def of(self, recipe: str, **changes) -> "Reading":
         """The same reading of another recipe."""
