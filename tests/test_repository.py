@@ -1,5 +1,6 @@
-"""Files that others' tools read: the citation, the entry of the workflow catalogue, the forms of issues."""
+"""Files that others' tools read: the citation, the workflow catalogue's entry, forms of issues, tables of documents."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import masklab
 
 ROOT = Path(__file__).parents[1]
 FORMS = sorted(path for path in (ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
+DOCUMENTS = sorted(path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PEOPLE = ({"name"}, {"family-names", "given-names"})
 
 
@@ -65,3 +67,14 @@ def test_the_readme_is_short_and_the_changelog_begins_with_what_is_new():
     text = (ROOT / "CHANGELOG.md").read_text()
     sections = [line.removeprefix("### ") for line in text.splitlines() if line.startswith("### ")]
     assert "\n## Unreleased\n" in text and set(sections) <= {"Added", "Changed", "Deprecated", "Removed", "Fixed"}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=str)
+def test_every_row_of_a_table_has_the_cells_of_its_head(path):
+    """Else it is read as running text, or loses its last cells."""
+    text = re.sub(r"^```.*?^```", "", (ROOT / path).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    lines = [re.sub(r"`[^`]*`|\\\|", "", line) for line in text.splitlines()]
+    cells = [line.count("|") if line.startswith("|") else 0 for line in lines]
+    for before, count, line in zip([0, *cells], cells, lines, strict=False):
+        assert not before or not count or before == count, line
+        assert before or not count or re.fullmatch(r"\|(\s*:?-+:?\s*\|)+", lines[lines.index(line) + 1]), line

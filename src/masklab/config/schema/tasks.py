@@ -259,7 +259,7 @@ class PcfgTask(Drawn):
     )
     reading: Literal["marginal", "inside", "outside"] = Field(
         "marginal",
-        description="Pr(s | first words), up to a factor: `marginal`: their probability given s x the probability of s at the left edge; `inside`: without the latter (the authors' code); `outside`: given the whole sentence.",
+        description="Pr(s given the first words), up to a factor: `marginal`: their probability given s x the probability of s at the left edge; `inside`: without the latter (the authors' code); `outside`: given the whole sentence.",
     )
     train: Count = Field(80_000, description="Training sentences (paper: 100,000 in all).")
     valid: Count = Field(10_000, description="Validation sentences.")
