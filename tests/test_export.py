@@ -285,7 +285,7 @@ def test_latent_logits_stand_behind_the_vocabulary_where_asked_for(english, tiny
         ("nosuch@40", "nosuch@40: no finished model in .*; recipes there: phase1, phase2"),
         ("phase2@30", "phase2@30: no step '30'; phase2 keeps 20, 40"),
         ("phase2@", "phase2@: no step ''; phase2 keeps 20, 40"),
-        ("phase2/r2@40", "no finished model in .*phase2/r2; recipes"),
+        ("phase2/r2@40", "phase2/r2@40: no finished replicate r2; there are r1"),
     ],
 )
 def test_what_cannot_be_exported_is_a_line(reference, said, results, tmp_path):
