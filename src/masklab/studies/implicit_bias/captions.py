@@ -8,8 +8,8 @@ FIGURES = {
     " large one, which leaves what it computes as it is, beside the large one as trained.",
     "figure5": "Accuracy against the trace of the Hessian, a point per size; parameters beside those off"
     " the lowest loss and beside the smallest and the largest at it."
-    " r: the correlation of both over the sizes at equal loss, of which it needs three, in each replicate, the mean over"
-    " these. The line is the regression of the means drawn, and may run the other way.",
+    " r: the correlation of both over the sizes at equal loss, of which it needs three, in each replicate, and its mean"
+    " over these. The line is the regression of the means drawn, and may run the other way.",
     "figure5_embedded": "Figure 5 with the traces of models grown to one width.",
     "figure6": "Two solutions of equal loss for balanced brackets, computed: neurons, flatness, and what transfers.",
     "figure7": "Sentences of the generated grammar with their trees.",

@@ -83,7 +83,7 @@ def _negative(effect: Sum) -> Sum:
 
 
 def _over_sizes(view, own, reading) -> Growth:
-    """What a line over the logarithm of the blocks' weights, through all sizes at equal loss, grows by from first to last."""
+    """What a line over the logarithm of the blocks' weights, through all sizes at one loss, grows by, end to end."""
     return Growth(tuple(map(reading, own)), tuple(log(weights(view.recipes[size])) for size in own))
 
 
