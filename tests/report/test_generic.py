@@ -11,8 +11,8 @@ import synthetic
 from drawn import all_is_in_view, nothing_overlaps
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
-from masklab.report import generic, style
-from masklab.report.cells import TIDY, markdown
+from masklab.report import compare, generic, style
+from masklab.report.cells import TIDY, filled, markdown, tidy
 from masklab.report.notes import letter_of
 from masklab.scores.estimate import estimate
 from masklab.scores.results import Results
@@ -287,3 +287,16 @@ def test_what_a_config_calls_things_stands_in_figures_as_it_is(name, said, tmp_p
     (legend,) = figure.legends
     assert [text.get_text().replace(r"\$", "$") for text in legend.get_texts()][:2] == [said, "other"]
     assert set(data["label"]) == {said, "other"} and set(data["panel"]) == {said, "second"}
+
+
+def test_a_table_of_losses_has_no_rows_of_floors_that_nobody_knows(monkeypatch):
+    """Of a panel: in another one, of a corpus with a law, they are known."""
+    rows = [
+        filled(estimate(np.array(values)), panel, row, "m", "M", row)
+        for panel, row, values in [
+            ("text", "loss", [3.0, 3.1]), ("text", "floor", []), ("law", "loss", [1.0, 1.2]), ("law", "floor", [0.9])
+        ]
+    ]  # fmt: skip
+    monkeypatch.setattr(compare, "table_of", lambda results, chosen: tidy(rows))
+    frame = compare.losses(None, None)
+    assert list(zip(frame["panel"], frame["row"], strict=True)) == [("text", "loss"), ("law", "loss"), ("law", "floor")]

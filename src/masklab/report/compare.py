@@ -7,7 +7,7 @@ from masklab.report import levels, notes, style
 from masklab.report.cells import averaged, tidy
 from masklab.report.marks import APART, interval_key, kind_of, measured, note, score_limits, step_axis, unit, write_note
 from masklab.report.marks import curves as marks_curves
-from masklab.report.rows import differences, row_cells
+from masklab.report.rows import differences, row_cells, table_of
 
 MOST = 3  # differences of a panel that are shown: more columns are no table
 MARK = 4  # points that a mark needs at either side
@@ -24,6 +24,12 @@ def comparison(results, chosen) -> pd.DataFrame:
             apart = differences(results, readings, panel, row) if several else []
             cells += [*own[: len(readings)], *apart, *own[len(readings) :]]
     return tidy(cells)
+
+
+def losses(results, chosen) -> pd.DataFrame:
+    """Losses with their floors and gaps, without the rows of a panel in which no floor is known."""
+    frame = table_of(results, chosen)
+    return frame[frame.groupby(["panel", "row"])["value"].transform("count") > 0].reset_index(drop=True)
 
 
 def bars(results, chosen):

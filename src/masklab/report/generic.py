@@ -154,7 +154,7 @@ TABLES = {
         " and what the nulls score.",
     ),
     "losses": Item(
-        "masklab.report.rows:table_of",
+        "masklab.report.compare:losses",
         losses,
         nulls=False,
         caption="Loss of each pre-trained model in nats per token, the least possible loss where it is known, and the"
