@@ -139,13 +139,14 @@ def _alphabet(tokenizer, lines) -> list[str]:
 
 def _check_room(pieces, vocab_size):
     if len(pieces) + len(SPECIALS) > vocab_size:
-        raise _too_small(vocab_size)
+        raise _too_small(vocab_size, len(pieces))
 
 
-def _too_small(vocab_size):
+def _too_small(vocab_size, pieces=None):
+    needed = "" if pieces is None else f", which takes {len(SPECIALS) + pieces}"
     return MaskLabError(
         f"tokenizer: vocab_size: {vocab_size} is too small: it must hold {len(SPECIALS)} special tokens and"
-        " every character of the corpus"
+        f" every character of the corpus{needed}"
     )
 
 

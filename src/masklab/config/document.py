@@ -28,7 +28,8 @@ studies:
   mlsm: {panels: {strict-small: null}} # and so it does with a panel, probe or set of a study
 ```
 
-It is laid over config.yaml, mapping by mapping; a list replaces the one below it, and so does a panel of a study.
+It is laid over config.yaml, mapping by mapping; a list replaces the one below it, and so does a panel of a study (of
+`code` alone the files of all layers count).
 `extends:` names the files that lie below instead, the lowest first: `default` (config.yaml) or paths, relative to the
 file that says them. `extends: []` stands alone. `snakemake --configfile a.yaml b.yaml` lays b over a, `--config seed=2`
 comes on top. Keys within entries keep null as a value.
