@@ -8,7 +8,7 @@ import pytest
 
 from masklab.markdown import escaped, html
 
-MARKS = [*"_*`[]()<>&#|~\\!-+=.:1 ax\"'", "__", "http://x.y"]
+MARKS = [*"$_*`[]()<>&#|~\\!-+=.:1 ax\"'", "__", "http://x.y"]
 
 
 def shown(text):
@@ -22,11 +22,12 @@ def in_a_cell(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["__init__", "___x__ y", "a_b", "a__b", "*a*", "1. a", "- a", "[a](b)", "a | b", "~~a~~"]
+    "text", ["__init__", "___x__ y", "a_b", "a__b", "*a*", "1. a", "- a", "[a](b)", "a | b", "~~a~~", "$x_1$"]
 )
 def test_what_names_hold_is_shown_as_it_stands(text):
     assert entities.unescape(shown(text)) == entities.unescape(in_a_cell(text)) == text
     assert "<" not in shown(text) + in_a_cell(text)
+    assert "$" not in escaped(text).replace("\\$", "")  # a formula on GitHub
 
 
 def test_and_so_is_whatever_a_config_may_hold():

@@ -3,8 +3,9 @@
 import functools
 import re
 
-# Marks that mean something in the middle of a line; `_` within a word and brackets without a link mean nothing.
-SPECIAL = re.compile(r"([\\`*|~]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:]))")
+# Marks that mean something in the middle of a line, `$` on GitHub alone; `_` within a word and brackets without a link
+# mean nothing.
+SPECIAL = re.compile(r"([\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:]))")
 ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 FIRST = re.compile(r"^(#+(?=\s|$)|[-+=](?=\s|$|[-=])|\d+(?=[.)](?:\s|$)))")  # and at its beginning
 
