@@ -92,6 +92,7 @@ def test_models_in_which_nothing_is_drawn_decide_nothing(monkeypatch):
     found = one(better, results(alike))
     assert found["verdict"] == "inconclusive" and found["replicates"] == 1 and np.isnan(found["p"])
     assert found["why"] == "nothing is drawn in its recipes: all replicates are one"
+    assert one(BETTER, results(alike))["why"] == found["why"]  # both are above their nulls, as far as one can be
     varied = one(better, results({"a": [0.9, 0.91, 0.9], "b": [0.7, 0.72, 0.7]}))  # by a probe that draws examples
     assert varied["verdict"] == "supported" and varied["replicates"] == 3
 

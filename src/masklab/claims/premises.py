@@ -341,7 +341,7 @@ def _recipes(claim) -> list[str]:
 
 def _by_one(claim, results) -> bool:
     """Whether a single replicate may show a premise: where the claim itself is not decided, for want of replicates."""
-    return len(values(claim.effect, results).replicates) < FEWEST
+    return len(values(claim.effect, results).evidence.replicates) < FEWEST
 
 
 def _is_above(estimated: Estimate, one: bool) -> bool:
