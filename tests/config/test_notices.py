@@ -88,6 +88,15 @@ def test_a_study_whose_patterns_match_nothing(tmp_path, monkeypatch):
     ]
 
 
+def test_nulls_that_no_probe_of_the_study_measures(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = "panels: {a: [strict-mlm]}, probes: {minimal-pairs: all}"
+    text = f"studies:\n  mine:\n    {{{study}, nulls: [untrained, bag-of-units, majority]}}\n"
+    said = "my.yaml:3: studies.mine.nulls: no probe of the study measures a null 'bag-of-units'"
+    assert notes_of(text, tmp_path) == [said]
+    assert notes_of(text.replace("bag-of-units", "shuffled"), tmp_path) == []
+
+
 def test_patterns_of_a_panel_or_probe_that_match_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     panels = '    panels: {a: [strict-mlm], b: ["nope-*"]}\n'

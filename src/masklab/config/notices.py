@@ -8,6 +8,7 @@ from masklab.config.idle import idle
 from masklab.config.inherit import PARTS, is_pattern, matching
 from masklab.config.layers import DEFAULT
 from masklab.config.located import find, place_of
+from masklab.config.nulls import null_measurements, null_recipes
 from masklab.config.places import noted
 from masklab.config.references import checkpoints, study_models
 
@@ -19,6 +20,7 @@ def notices(config) -> list[str]:
     return [
         *_left_out(config),
         *_empty(config),
+        *_without_nulls(config),
         *_overruled(config),
         *_cut(config),
         *_unread(config),
@@ -66,6 +68,20 @@ def _empty(config):
                 elif listed and place and place.file not in ours:
                     yield f"{place}: {where}: is left out: no {noun} matches its patterns"
         yield from unmatched(f"studies.{name}.extra", (raw.get(name) or {}).get("extra"), "recipe")
+
+
+def _without_nulls(config):
+    """Kinds of nulls that a user's study asks for and none of its probes measures."""
+    raw = config.raw.get("studies") or {}
+    for name, study in config.studies.items():
+        place = place_of(raw.get(name) or {}, "nulls")
+        if place is None or place.file in _ours():
+            continue
+        measured = {null for listed in null_measurements(config, name).values() for null in listed}
+        kinds = {kind for own in null_recipes(config, name).values() for kind, null in own.items() if null in measured}
+        for kind in dict.fromkeys(study.nulls):
+            if kind not in {*kinds, "majority"}:
+                yield f"{place}: studies.{name}.nulls: no probe of the study measures a null {kind!r}"
 
 
 def _overruled(config):
