@@ -75,6 +75,6 @@ def test_every_row_of_a_table_has_the_cells_of_its_head(path):
     text = re.sub(r"^```.*?^```", "", (ROOT / path).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     lines = [re.sub(r"`[^`]*`|\\\|", "", line) for line in text.splitlines()]
     cells = [line.count("|") if line.startswith("|") else 0 for line in lines]
-    for before, count, line in zip([0, *cells], cells, lines, strict=False):
+    for before, count, line, below in zip([0, *cells], cells, lines, [*lines[1:], ""], strict=False):
         assert not before or not count or before == count, line
-        assert before or not count or re.fullmatch(r"\|(\s*:?-+:?\s*\|)+", lines[lines.index(line) + 1]), line
+        assert before or not count or re.fullmatch(r"\|(\s*:?-+:?\s*\|)+", below), line

@@ -77,8 +77,9 @@ def _steps(reference: str, results: Path) -> tuple[list[Path], Path | None]:
         if checkpoints_in(given):  # the folder of a recipe, or of a replicate
             check_holds_checkpoint(given)
         models = results / "models"
-        if finished := sorted(path.parent.name for path in folder.parent.glob("r*/manifest.json")):
-            raise MaskLabError(f"{reference}: no finished replicate r{replicate or 1}; there are {', '.join(finished)}")
+        if finished := sorted(int(path.parent.name[1:]) for path in folder.parent.glob("r*/manifest.json")):
+            there = ", ".join(f"r{number}" for number in finished)
+            raise MaskLabError(f"{reference}: no finished replicate r{replicate or 1}; there are {there}")
         recipes = sorted(path.name for path in models.iterdir() if path.is_dir()) if models.is_dir() else []
         there = ", ".join(recipes) or "none"
         raise MaskLabError(f"{reference}: no finished model in {folder}; recipes there: {there}")

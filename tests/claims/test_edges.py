@@ -185,13 +185,16 @@ NUMBER = Reading("b", "accuracy", ("t",))
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (lambda: replace(CURVE, reduce="mean"), "reduce must be one of slope, roughness, None (got 'mean')"),
+        (lambda: replace(CURVE, reduce="mean"), "reduce must be one of slope, roughness, or None (got 'mean')"),
         (lambda: replace(NUMBER, reduce="slope"), "a slope is one of a curve; say what it is over"),
         (lambda: replace(NUMBER, seeds="max"), "seeds must be one of mean, median (got 'max')"),
         (lambda: replace(NUMBER, form="logit"), "form must be one of value, log, share of the floor (got 'logit')"),
-        (lambda: replace(NUMBER, sizes="smal"), "sizes must be one of all, small, large, largest, a whole number (got"),
-        (lambda: replace(NUMBER, step="lats"), "since converged, a whole number (got 'lats')"),
-        (lambda: replace(NUMBER, layers=True), "shallow, a whole number, None (got True)"),
+        (
+            lambda: replace(NUMBER, sizes="smal"),
+            "must be a whole number, or one of all, small, large, largest (got",
+        ),
+        (lambda: replace(NUMBER, step="lats"), "since converged (got 'lats')"),
+        (lambda: replace(NUMBER, layers=True), "shallow, or None (got True)"),
         (lambda: Correlation((CURVE,), (CURVE,), "rho"), "statistic must be one of correlation, R2 (got 'rho')"),
         (lambda: Within((NUMBER,), (NUMBER,), statistic="r"), "one of slope, partial correlation (got 'r')"),
         (lambda: difference(CURVE, NUMBER), "of numbers or of curves, not of both"),
@@ -219,4 +222,6 @@ def test_what_no_number_can_be_made_of_is_refused_where_it_is_written(made, said
 def test_a_small_number_is_written_with_the_digits_that_tell_it_from_none():
     assert with_interval(0.0124, -0.003, 0.0278) == "+0.012 [-0.003, +0.028]"
     assert with_interval(-6.7e-05, -0.00025, 0.0001) == "-0.00007 [-0.00025, +0.00010]"
+    assert with_interval(0.5, 0.4, 0.6, items=True) == "+0.500 [+0.400, +0.600] (i)"
+    assert with_interval(0.5, items=True) == "+0.500"
     assert with_interval(0.0) == "+0.000" and with_interval(-3e-7) == "-0.00000030"

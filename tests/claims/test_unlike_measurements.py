@@ -6,7 +6,20 @@ import numpy as np
 import pytest
 
 from masklab.claims.claim import Claim, loss_of
-from masklab.claims.effects import Correlation, Crossing, Growth, Least, Median, Ratio, Reach, Slope, Sum, difference
+from masklab.claims.effects import (
+    Correlation,
+    Crossing,
+    Growth,
+    Least,
+    Lowest,
+    Median,
+    Ratio,
+    Reach,
+    Slope,
+    Sum,
+    difference,
+)
+from masklab.claims.premises import unlike
 from masklab.claims.values import effect_estimate, values
 from masklab.claims.verdict import test_claims as verdicts
 from masklab.scores.reading import Reading
@@ -119,8 +132,10 @@ def test_recipes_measured_at_other_sizes_are_not_compared():
     )
     a, b = read("a"), read("b")
     curve = read("b", step="all", over="step")
-    for effect in (Ratio(a, b), Slope((a, b), (1.0, 2.0), "x"), Crossing(curve, None, a, 400)):
-        assert said_of(effect, results(numbers))["why"].endswith("not measured on the same tasks and training sizes")
+    slope, crossing = Slope((a, b), (1.0, 2.0), "x"), Crossing(curve, None, a, 400)
+    for effect in (Ratio(a, b), slope, crossing, Growth((a, b)), difference(a, Lowest((a, b)))):
+        claim = Claim("c", "", "", "it", effect)
+        assert "not measured on the same tasks" in unlike(claim, results(numbers)), effect
     same = difference(read("a"), read("b", sizes=1000))
     assert said_of(same, results(numbers))["verdict"] == "contradicted"
 

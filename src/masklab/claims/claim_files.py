@@ -95,8 +95,7 @@ def _table(title, rows) -> str:
 
 
 def _line(row, shown):
-    value = "–" if pd.isna(row.value) else with_interval(row.value, row.low, row.high)
-    value += " (i)" if row.items and not pd.isna(row.low) else ""
+    value = "–" if pd.isna(row.value) else with_interval(row.value, row.low, row.high, row.items)
     verdict = _verdict(row) + (f": {row.why}" if row.why else "")
     needs = f"more than {MOST}" if row.needed > MOST else f"{row.needed}"
     seeds = f"; seeds make {row.of_seeds:.0%}" if row.of_seeds >= 0.5 else ""

@@ -41,7 +41,9 @@ def every_part(effect) -> list:
 
 def is_curve(part) -> bool:
     """Whether a reading or an effect is a curve, and no number."""
-    return getattr(part, "is_curve", False)
+    if isinstance(part, Reading):
+        return part.over is not None and part.reduce is None
+    return isinstance(part, Sum | Ratio) and any(map(is_curve, part.readings()))
 
 
 def _check_numbers(what: str, parts) -> None:
@@ -70,10 +72,6 @@ class Sum:
     def __post_init__(self):
         _check_alike("a sum or difference", self.readings())
 
-    @property
-    def is_curve(self) -> bool:
-        return any(map(is_curve, self.readings()))
-
     def readings(self) -> list:
         return [part for _, part in self.terms]
 
@@ -96,10 +94,6 @@ class Ratio:
 
     def __post_init__(self):
         _check_alike("a ratio", self.readings())
-
-    @property
-    def is_curve(self) -> bool:
-        return any(map(is_curve, self.readings()))
 
     def readings(self) -> list:
         return [self.top, self.bottom]

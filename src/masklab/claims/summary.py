@@ -84,7 +84,7 @@ def effect(row) -> str:
     """ "-0.009 [-0.032, +0.014] accuracy" of a claim; empty if it has none."""
     if pd.isna(row.value):
         return ""
-    return f"{with_interval(row.value, row.low, row.high)}{' (i)' if row.items else ''} {row.unit}".rstrip()
+    return f"{with_interval(row.value, row.low, row.high, row.items)} {row.unit}".rstrip()
 
 
 def region(row) -> str:

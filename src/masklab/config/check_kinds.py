@@ -43,6 +43,7 @@ def check_settings(section: str, name: str, settings) -> None:
     from pydantic import BaseModel, PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
 
     from masklab.config import schema
+    from masklab.config.annotations import allowed
     from masklab.config.schema.studies import Null
 
     base, called = (schema.Weight, "own.Weight") if section == "terms" else (BaseModel, "own.Entity")
@@ -67,15 +68,16 @@ def check_settings(section: str, name: str, settings) -> None:
             ) from None
     for key, field in settings.model_fields.items():
         default = field.get_default(call_default_factory=True)
+        form = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
         try:
             if not field.is_required():
-                form = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
                 TypeAdapter(form).validate_python(default)
         except (PydanticUserError, PydanticUndefinedAnnotation):  # refused where the settings are built
-            return
-        except ValidationError as error:
-            said = error.errors()[0]["msg"].replace("Input should be", "it should be")
-            raise MaskLabError(f"{name!r} of {section}: {key} cannot be {default!r} by default: {said}") from None
+            continue
+        except ValidationError:
+            raise MaskLabError(
+                f"{name!r} of {section}: {key} must be {allowed(form)}, and cannot be {default!r} by default"
+            ) from None
     if section == "probes":
         _check_nulls(name, settings, get_args(Null))
         _check_ranges(name, settings)

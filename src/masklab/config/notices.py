@@ -72,10 +72,10 @@ def _empty(config):
 
 def _without_nulls(config):
     """Kinds of nulls that a user's study asks for and none of its probes measures."""
-    raw = config.raw.get("studies") or {}
+    raw, ours = config.raw.get("studies") or {}, _ours()
     for name, study in config.studies.items():
         place = place_of(raw.get(name) or {}, "nulls")
-        if place is None or place.file in _ours():
+        if place is None or place.file in ours:
             continue
         measured = {null for listed in null_measurements(config, name).values() for null in listed}
         kinds = {kind for own in null_recipes(config, name).values() for kind, null in own.items() if null in measured}

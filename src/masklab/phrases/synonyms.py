@@ -20,12 +20,12 @@ ONE_FORM = """
 beset bet bid broadcast burst cast cost cut forecast hit hurt knit let offset outbid preset put quit read recast reread
 reset rid set shed shut slit split spread sublet thrust typecast undercut upset wed wet
 """  # verbs whose past and participle are the lemma
-OWN = {("VBD", verb): verb for verb in [*ONE_FORM.split(), "beat"]} | {("VBN", verb): verb for verb in ONE_FORM.split()}
-OWN |= {("VBN", verb): verb for verb in ("become", "come", "outrun", "overcome", "overrun", "rerun", "run")}
-OWN |= {
+KNOWN = {(tag, verb): verb for tag in ("VBD", "VBN") for verb in ONE_FORM.split()} | {("VBD", "beat"): "beat"}
+KNOWN |= {("VBN", verb): verb for verb in ("become", "come", "outrun", "overcome", "overrun", "rerun", "run")}
+KNOWN |= {
     ("NNS", noun): f"{noun}s" for noun in ("epoch", "eunuch", "loch", "matriarch", "monarch", "patriarch", "stomach")
 }
-OLD = {"addrest", "blest", "bypast", "curst", "dove", "snuck", "wrought"}
+UNUSUAL = {"addrest", "blest", "bypast", "curst", "dove", "snuck", "wrought"}
 NO_DEGREES = {"far", "many", "much", "little", "less", "wrong"}
 NO_MAN = {"brahman", "caiman", "cayman", "desman", "dolman", "german", "hetman", "human", "norman", "ottoman", "roman",
           "shaman", "talisman"}  # fmt: skip
@@ -68,7 +68,7 @@ class Synonyms:
         """A lemma in the form that a tag says, by the words above, by WordNet's lists or by rule; "" or None: none."""
         if tag in PLAIN:
             return "" if (lemma, tag) == ("be", "VBP") else lemma  # am, are
-        form = OWN.get((tag, lemma)) or self._irregular_form(lemma, tag, PARTS[tag[0]])
+        form = KNOWN.get((tag, lemma)) or self._irregular_form(lemma, tag, PARTS[tag[0]])
         return _regular(lemma, tag) if form is None else form
 
     def _forms(self, lemma, part) -> set:
@@ -77,7 +77,7 @@ class Synonyms:
 
     def _irregular_form(self, lemma, tag, part):
         """The one form of WordNet's list that a tag can mean; "" where it could be several; None: the list has none."""
-        listed = [form for form in self.irregular[part].get(lemma, ()) if form not in OLD]
+        listed = [form for form in self.irregular[part].get(lemma, ()) if form not in UNUSUAL]
         if part == "a" and (lemma in NO_DEGREES or lemma in self.degrees):
             return ""
         ends = {"VBG": "ing", "JJR": "er", "JJS": "est"}.get(tag)

@@ -96,8 +96,8 @@ class Extraction:
             _, threshold = squad_metric.best_threshold(
                 tuned[metric], valid_windows.answerable, valid_answers.doubts, valid_answers.texts
             )
-            for name, at in ((metric, threshold), (f"{metric}_untuned", 0.0)):
-                at = np.inf if all_have_one else at
+            tuned_or_not = {metric: threshold, f"{metric}_untuned": 0.0}
+            for name, at in (dict.fromkeys(tuned_or_not, np.inf) if all_have_one else tuned_or_not).items():
                 values = squad_metric.thresholded(scores, windows.answerable, answers.doubts, at)
                 rows += of_items(values, name, split="test")
         return rows + of_items(~windows.answerable, "majority", "majority_f1", split="test")

@@ -23,7 +23,7 @@ from masklab.tokenizers import load_tokenizer
 SPLITS = ("train", "valid", "test")
 STRENGTHS = (100.0, 10.0, 1.0, 0.1, 0.01)  # lambda of lambda / 2 |w|^2 + sum of the losses of the rows
 UPDATES = 1000  # at most, of a logistic regression
-SLOPE = 1e-8  # of the mean loss at its end: at scikit-learn's 1e-4 one answer in twenty is still another
+SLOPE = 1e-8  # of the mean loss at its end: at scikit-learn's 1e-4 some answers are still others
 
 
 def measure(context) -> list[dict]:

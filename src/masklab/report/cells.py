@@ -168,7 +168,7 @@ def note(frame: pd.DataFrame) -> str:
     marks, labels = set(frame["mark"]), set(frame["label"])
     models = measured[~measured["label"].str.startswith(NULL)]
     varied = models[models["half"].notna()]  # a model in which nothing is drawn has one replicate beside several
-    counts = next((each for each in (varied, models, measured) if len(each)), measured)["replicates"]
+    counts = next(each for each in (varied, models, measured) if len(each))["replicates"]
     said = [f"{notes.interval(counts, measured['items'].any()).capitalize()}."]
     if any(_uneven(each, _digits(each)) for each in measured.itertuples()):
         ranked = measured["metric"].isin({"pearson", "spearman"}).any()

@@ -2,11 +2,10 @@
 
 import functools
 import numbers
-import types
 from dataclasses import fields
-from typing import Literal, Union, get_args, get_origin
+from typing import Literal, get_args, get_origin
 
-SAID = {numbers.Integral: "a whole number", types.NoneType: "None"}
+from masklab.config.annotations import allowed, parts
 
 
 def check_words(part, called: str) -> None:
@@ -15,25 +14,21 @@ def check_words(part, called: str) -> None:
     Raises:
         ValueError: in one line, beginning with `called`: the field, what is allowed, and what it is.
     """
-    for name, words, others in _fields(type(part)):
+    for name, options in _fields(type(part)).items():
         value = getattr(part, name)
-        if value not in words and (isinstance(value, bool) or not isinstance(value, others)):
-            listed = ", ".join([*words, *(SAID[kind] for kind in others)])
-            raise ValueError(f"{called}: {name} must be one of {listed} (got {value!r})")
+        if not any(_fits(value, option) for option in options):
+            wanted = allowed(type(part).__dataclass_fields__[name].type).replace("null", "None")
+            raise ValueError(f"{called}: {name} must be {wanted} (got {value!r})")
 
 
 @functools.cache
-def _fields(kind) -> list[tuple[str, list[str], tuple[type, ...]]]:
-    """(field, words, other types) of what a class allows where it allows words."""
-    found = ((field.name, *_allowed(field.type)) for field in fields(kind))
-    return [(name, words, tuple(others)) for name, words, others in found if words]
+def _fields(kind) -> dict[str, tuple]:
+    """Field -> the types that it can be, of those that have words among them."""
+    options = {field.name: parts(field.type) or (field.type,) for field in fields(kind)}
+    return {name: own for name, own in options.items() if any(get_origin(option) is Literal for option in own)}
 
 
-def _allowed(annotation) -> tuple[list[str], list[type]]:
-    """(words, other types) that an annotation allows."""
-    if get_origin(annotation) is Literal:
-        return list(get_args(annotation)), []
-    if get_origin(annotation) in (Union, types.UnionType):
-        parts = [_allowed(part) for part in get_args(annotation)]
-        return [word for words, _ in parts for word in words], [kind for _, kinds in parts for kind in kinds]
-    return [], [numbers.Integral if annotation is int else annotation]
+def _fits(value, option) -> bool:
+    if get_origin(option) is Literal:
+        return value in get_args(option)
+    return isinstance(value, numbers.Integral if option is int else option) and not isinstance(value, bool)

@@ -77,11 +77,6 @@ class Reading:
         if self.reduce is not None and self.over is None:
             raise ValueError(f"reading of {self.recipe!r}: a {self.reduce} is one of a curve; say what it is over")
 
-    @property
-    def is_curve(self) -> bool:
-        """Whether it is a curve, and no number."""
-        return self.over is not None and self.reduce is None
-
     def of(self, recipe: str, **changes) -> "Reading":
         """The same reading of another recipe."""
         return replace(self, recipe=recipe, **changes)
