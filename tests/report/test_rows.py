@@ -130,6 +130,10 @@ def test_models_in_which_nothing_is_drawn_are_one_replicate():
     found = table(values | {"a": [0.75, 0.76, 0.75]}, given="b")
     assert found.set_index("label")["mark"]["A"] == "best" and "| 0.700 |" in (text := markdown(found))
     assert "over 3 replicates" in text
+    beside = table({"a": [0.75] * 3, "b": [0.6] * 3}, given="ab", nulls={"untrained": [0.69, 0.70, 0.71]})
+    text = markdown(beside)  # the nulls alone have intervals, of which the notes do not speak
+    assert text.count("±") == 1 and "One replicate, no interval." in text and "Nothing is bold with fewer" in text
+    assert "(< majority): below what always giving one answer scores." in text and "that interval" not in text
     drawn = table({"a": [0.75, 0.77, 0.75], "b": [0.70, 0.71, 0.70]}, given="ab").set_index("label")
     assert drawn["replicates"]["A"] == 3 and drawn["mark"]["A"] == "best"  # by the probe, for each replicate
 
