@@ -34,6 +34,7 @@ MODULES = {
         "not thousand and not power and not disk",
     ],
     "claims/effects.py": ["claims/test_effects.py"],
+    "claims/effect_words.py": ["claims/test_effects.py", "claims/test_edges.py"],
     "claims/values.py": ["claims/test_effects.py"],
     "claims/power.py": ["claims/test_power.py", "-k", "t_test or given or promised"],
     "sparse/lasso.py": ["sparse/test_lasso.py", "-k", "not brute and not optimality and not spams"],
@@ -221,7 +222,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "lists of numbers without nulls are never copied"
         ),
     },
-    "claims/effects.py": {
+    "claims/effect_words.py": {
         "common = ', '.join((words[0][key] for key in shared if words[1][key]))": "what is shared is the same in all",
     },
 }

@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 
 from masklab.claims.claim import Claim
+from masklab.claims.effect_words import with_interval
 from masklab.claims.effects import Correlation, Crossing, Growth, Least, Ratio, Reach, Slope, Sum, Within, difference
 from masklab.claims.premises import friedman
 from masklab.claims.values import effect_estimate, points, values
 from masklab.claims.verdict import test_claims as verdicts
-from masklab.claims.written import with_interval
 from masklab.scores.estimate import estimate, least, two_sided
 from masklab.scores.reading import Reading
 from masklab.scores.results import Results

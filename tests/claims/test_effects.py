@@ -366,6 +366,7 @@ def test_words():
     assert Correlation((A,), (A.of("a", step=10),), "R2", 0.5).words(VIEW) == (
         "R2 of A, accuracy on t with A, accuracy on t, step 10 - 0.5"
     )
+    assert Ratio(A, B, -0.2).words(VIEW).startswith("A / B - 1 + 0.2")
     both = Correlation((A, B), (difference(A, B), B))
     assert both.words(VIEW) == "correlation of accuracy on t with A - B: accuracy on t, B: accuracy on t"
     seconds = Reading("a", "seconds", step="all", over="step")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from masklab.claims.effect_words import with_interval
 from masklab.claims.power import MOST
 from masklab.claims.summary import MEANING, counted, counts, effect, headlines, in_general, reasons, region
 from masklab.claims.verdict import COLUMNS
-from masklab.claims.written import with_interval
 from masklab.errors import MaskLabError
 from masklab.files import atomic, read_table, write_csv, write_parquet
 from masklab.markdown import escaped

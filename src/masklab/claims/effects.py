@@ -6,6 +6,7 @@ Effects nest: a difference of two slopes is a `Sum` of two `Slope`s.
 from dataclasses import dataclass
 from typing import Literal
 
+from masklab.claims import effect_words
 from masklab.scores.allowed_words import check_words
 from masklab.scores.reading import Reading, leaves
 from masklab.scores.view import View
@@ -76,12 +77,12 @@ class Sum:
         return [part for _, part in self.terms]
 
     def words(self, view: View) -> str:
-        words, common = _apart(self.readings(), view)
-        signed = _signed((weight, text) for (weight, _), text in zip(self.terms, words, strict=True))
-        return f"{signed}{_minus(self.threshold)}{common}"
+        words, common = effect_words.apart(self.readings(), view)
+        signed = effect_words.signed((weight, text) for (weight, _), text in zip(self.terms, words, strict=True))
+        return f"{signed}{effect_words.minus(self.threshold)}{common}"
 
     def unit(self, view: View) -> str:
-        return _unit(self.terms[0][1], view)
+        return self.terms[0][1].unit(view)
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,8 @@ class Ratio:
         return [self.top, self.bottom]
 
     def words(self, view: View) -> str:
-        (top, bottom), common = _apart(self.readings(), view)
-        return f"{top} / {bottom} - 1{_minus(self.threshold)}{common}"
+        (top, bottom), common = effect_words.apart(self.readings(), view)
+        return f"{top} / {bottom} - 1{effect_words.minus(self.threshold)}{common}"
 
     def unit(self, view: View) -> str:
         return "share"
@@ -119,10 +120,10 @@ class Least:
         return list(self.parts)
 
     def words(self, view: View) -> str:
-        return f"least of {_several(self.parts, view)}"
+        return f"least of {effect_words.several(self.parts, view)}"
 
     def unit(self, view: View) -> str:
-        return _unit(self.parts[0], view)
+        return self.parts[0].unit(view)
 
 
 @dataclass(frozen=True)
@@ -135,10 +136,10 @@ class Lowest:
         return list(self.parts)
 
     def words(self, view: View) -> str:
-        return f"lowest of {_several(self.parts, view)}"
+        return f"lowest of {effect_words.several(self.parts, view)}"
 
     def unit(self, view: View) -> str:
-        return _unit(self.parts[0], view)
+        return self.parts[0].unit(view)
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ class Growth:
         return difference(self.parts[-1], self.parts[0]).words(view) + fitted
 
     def unit(self, view: View) -> str:
-        return _unit(self.parts[0], view)
+        return self.parts[0].unit(view)
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ class Matched:
         return f"between {' and '.join(ends)} at the loss of {other} - {other}: {rest}"
 
     def unit(self, view: View) -> str:
-        return _unit(self.course[0][0], view)
+        return self.course[0][0].unit(view)
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,7 @@ class Median(Least):
     """The median of several parts, in each replicate: above 0 if most of them are."""
 
     def words(self, view: View) -> str:
-        return f"median of {_several(self.parts, view)}"
+        return f"median of {effect_words.several(self.parts, view)}"
 
 
 @dataclass(frozen=True)
@@ -237,10 +238,10 @@ class Slope:
         return list(self.ys)
 
     def words(self, view: View) -> str:
-        return f"slope in {self.of} of {_common(self.ys, view)}"
+        return f"slope in {self.of} of {effect_words.common(self.ys, view)}"
 
     def unit(self, view: View) -> str:
-        return f"{_unit(self.ys[0], view)} per {self.of}"
+        return f"{self.ys[0].unit(view)} per {self.of}"
 
 
 @dataclass(frozen=True)
@@ -272,9 +273,9 @@ class Correlation:
         return [*self.ys, *self.xs]
 
     def words(self, view: View) -> str:
-        less = _minus(self.threshold)
+        less = effect_words.minus(self.threshold)
         which = f"{'- ' if self.sign < 0 else ''}{self.statistic}"
-        return f"{which} of {_common(self.ys, view)} with {_common(self.xs, view)}{less}"
+        return f"{which} of {effect_words.common(self.ys, view)} with {effect_words.common(self.xs, view)}{less}"
 
     def unit(self, view: View) -> str:
         return self.statistic
@@ -307,15 +308,15 @@ class Within:
         return [*self.ys, *self.xs, *self.givens]
 
     def words(self, view: View) -> str:
-        given = f", given {_common(self.givens, view)}" if self.givens else ""
+        given = f", given {effect_words.common(self.givens, view)}" if self.givens else ""
         each = "in" if self.statistic == "slope" else "with"
-        both = f"{_common(self.ys, view)} {each} {_common(self.xs, view)}"
+        both = f"{effect_words.common(self.ys, view)} {each} {effect_words.common(self.xs, view)}"
         return f"{self.statistic} over replicates of {both}{given}"
 
     def unit(self, view: View) -> str:
         if self.statistic != "slope":
             return self.statistic
-        return f"{_unit(self.ys[0], view)} per {_unit(self.xs[0], view)}"
+        return f"{self.ys[0].unit(view)} per {self.xs[0].unit(view)}"
 
 
 @dataclass(frozen=True)
@@ -342,7 +343,7 @@ class Mediated:
         return f"({difference(self.left, self.right).words(view)}) x {self.within.words(view)}"
 
     def unit(self, view: View) -> str:
-        return _unit(self.within.ys[0], view)
+        return self.within.ys[0].unit(view)
 
 
 @dataclass(frozen=True)
@@ -383,7 +384,8 @@ class Crossing:
         levels = [each.parts(view) for each in leaves(self.level)]
         whose = " or ".join(f"{level['recipe']}'s" for level in levels) + (", the lower," if len(levels) > 1 else "")
         at = f"{whose} " + ", ".join(part for part in (levels[0]["what"], levels[0]["panel"]) if part)
-        return f"share of {of} after which {view.label(self.curve.recipe)} reaches {at}{_minus(self.threshold)}"
+        curve, less = view.label(self.curve.recipe), effect_words.minus(self.threshold)
+        return f"share of {of} after which {curve} reaches {at}{less}"
 
     def unit(self, view: View) -> str:
         return "share"
@@ -413,47 +415,3 @@ class Reach:
 
     def unit(self, view: View) -> str:
         return "doublings"
-
-
-def _unit(part, view):
-    return part.unit(view)
-
-
-def _minus(threshold):
-    return f" - {threshold:g}" if threshold else ""
-
-
-def _apart(parts, view) -> tuple[list[str], str]:
-    """What each of several parts has of its own, in words; and what all share, as the end of a sentence about them."""
-    if not all(isinstance(part, Reading) for part in parts):
-        return [f"({part.words(view)})" for part in parts], ""
-    words = [part.parts(view) for part in parts]
-    shared = [key for key in words[0] if len({own[key] for own in words}) == 1] if len(words) > 1 else []
-    it = "it" if "step" in shared else "last checkpoint"
-    details = [", ".join(text for key, text in own.items() if key not in shared and text) or it for own in words]
-    common = ", ".join(words[0][key] for key in shared if words[0][key])
-    return details, f": {common}" if common else ""
-
-
-def _several(parts, view) -> str:
-    """Parts in words; of four or more only the first and the last."""
-    words = [f"({part.words(view)})" for part in parts]
-    return ", ".join(words) if len(words) < 4 else f"{len(words)}: {words[0]}, ..., {words[-1]}"
-
-
-def _signed(terms) -> str:
-    terms_in_words = []
-    for weight, text in terms:
-        sign = "- " if weight < 0 else "+ " if terms_in_words else ""
-        scale = "" if abs(weight) == 1 else f"{abs(weight):g} × "
-        terms_in_words.append(f"{sign}{scale}{text}")
-    return " ".join(terms_in_words)
-
-
-def _common(parts, view) -> str:
-    """What parts have in common, if they are readings: "accuracy on b, PCFG"."""
-    if not all(isinstance(part, Reading) for part in parts):
-        return ", ".join(part.words(view) for part in parts)
-    words = [part.parts(view) for part in parts]
-    shared = [words[0][key] for key in words[0] if words[0][key] and len({own[key] for own in words}) == 1]
-    return ", ".join(shared)

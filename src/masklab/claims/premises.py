@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from masklab.claims.claim import Claim, gap_of, loss_of
+from masklab.claims.effect_words import with_interval
 from masklab.claims.effects import (
     Correlation,
     Crossing,
@@ -24,7 +25,6 @@ from masklab.claims.effects import (
     every_part,
 )
 from masklab.claims.values import effect_estimate, points, values
-from masklab.claims.written import with_interval
 from masklab.scores.estimate import Estimate
 from masklab.scores.per_replicate import difference
 from masklab.scores.reading import CONVERGED, FEWEST, Reading, leaves

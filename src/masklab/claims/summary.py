@@ -4,8 +4,8 @@ import re
 
 import pandas as pd
 
+from masklab.claims.effect_words import with_interval
 from masklab.claims.verdict import DECIDED, VERDICTS
-from masklab.claims.written import with_interval
 
 MEANING = {
     "supported": "the whole interval of the effect lies where the sentence says that it should",
