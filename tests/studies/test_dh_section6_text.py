@@ -51,12 +51,16 @@ def test_the_figure_has_a_curve_for_every_level(config, results):
     assert set(data.loc[data["axis"] == "training examples", "x"]) == set(probe.sizes)
     assert set(data.loc[data["axis"] == "updates of fine-tuning", "x"]) == set(probe.updates)
     for level in LEVELS:
-        assert np.allclose(data.loc[data["level"] == level, "value"], R[level], atol=0.01)
+        of_level = data[data["level"] == level].groupby("label")["value"]
+        assert of_level.apply(lambda value, r=R[level]: np.allclose(value, r, atol=0.01)).to_dict() == {
+            "pre-trained": True, "pre-trained, initial weights": False,
+        }  # fmt: skip
+        assert np.allclose(of_level.get_group("pre-trained, initial weights"), 0, atol=0.01)
     assert [axes.get_xlabel() for axes in figure.axes] == [
         "Updates of fine-tuning (log scale)", "Training examples (log scale)",
     ]  # fmt: skip
     drawn = [line for axes in figure.axes for line in axes.get_lines() if not line.get_label().startswith("_")]
-    assert len(drawn) == 2 * len(LEVELS)
+    assert len(drawn) == 2 * 2 * len(LEVELS)  # two axes, and initial weights beside the recipe
     nothing_overlaps(figure)
     all_is_in_view(figure)
 

@@ -27,7 +27,7 @@ FIGURES |= {
     "figure_dose": Item("masklab.studies.dh.figures:dose", dose_curves, nulls=False),
     "figure_replaced": Item("masklab.studies.dh.section6_figures:replaced", section6.curves, nulls=False),
     "figure_replaced_course": Item("masklab.studies.dh.section6_figures:course", section6.courses, nulls=False),
-    "figure_phrases": Item("masklab.studies.dh.section6_figures:text", section6_text.curves, nulls=False),
+    "figure_phrases": Item("masklab.studies.dh.section6_figures:text", section6_text.curves),
     "figure_course": Item("masklab.studies.dh.figures:course", course, nulls=False),
 }
 TABLES = {

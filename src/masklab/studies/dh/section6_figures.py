@@ -14,7 +14,7 @@ from masklab.phrases import EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, is_drawn
 from masklab.report import style
 from masklab.report.marks import examples_axis, interval_key, note, plain_log, scale_of, write_note
 from masklab.report.rows import table_of
-from masklab.scores.reading import task_names
+from masklab.scores.reading import nulls_of, task_names
 from masklab.studies.dh.figures import LOOKS, MAJORITY, STRONG, _side_by_side
 from masklab.studies.dh.section6 import LOW, PARTS, STARTS
 
@@ -27,6 +27,7 @@ LEVEL_LOOKS = {
     MEANS: {"color": "#0072B2", "marker": "D", "linestyle": (0, (4, 1.6))},
     EXAMPLE: {"color": "0.2", "marker": "P", "linestyle": (0, (1, 1.2))},
 }
+HOLLOW = {"fillstyle": "none", "linestyle": (0, (1, 2)), "alpha": 0.7}  # initial weights
 OF_TEXT = "D_f0: distance of what is predicted at the queries' masks, before fine-tuning; D_f: change of the prediction"
 SAID = "D_f0: distance before fine-tuning, at `a [MASK]` and `b [MASK]`; D_f: change of the prediction, b in place of a"
 WHICH = "drawn: the same features for all starting points; else the most salient ones of each classifier"
@@ -105,43 +106,50 @@ def table(results, chosen) -> pd.DataFrame:
 
 
 def text(results, chosen):
-    """Figure 4: a row per recipe and task, over the updates of fine-tuning and over training examples."""
-    parts, called = [], {recipe: label for label, recipe in results.view.labelled().items()}
-    tasks = task_names(task for _, task in chosen)
-    for (recipe, task), levels in chosen.items():
-        shared = results.shared(reading for readings in levels.values() for reading in readings if reading is not None)
-        for level, readings in levels.items():
-            for axis, reading in zip(AXES, readings, strict=True):
-                if reading is not None and results.values(reading).replicates:
-                    said = {"recipe": recipe, "label": called[recipe], "task": task, "level": level, "axis": axis}
-                    parts.append(results.summary(reading, shared).assign(**said))
-    if not parts:
+    """Figure 4: a row per recipe and task, over the updates of fine-tuning and over training examples.
+
+    Beside the curve of each level, hollow, stands that of initial weights, fine-tuned alike.
+    """
+    called = {recipe: label for label, recipe in results.view.labelled().items()}
+    cells = {key: _both(results, *key, called[key[0]], levels) for key, levels in chosen.items()}
+    if not any(map(len, cells.values())):
         raise MaskLabError("scores: no features were replaced")
-    data = pd.concat(parts, ignore_index=True)
+    tasks = task_names(task for _, task in chosen)
+    looks = {name: look | {"alpha": 1.0} for name, look in LEVEL_LOOKS.items()}
+    looks |= {_hollow(name): look | HOLLOW for name, look in LEVEL_LOOKS.items()}
+    data = pd.concat(cells.values(), ignore_index=True)
     axes_there = [axis for axis in AXES if axis in set(data["axis"])]
     figure, grid = style.grid(len(chosen), len(axes_there), 2.2 * len(chosen), sharey=True)
-    for row, (recipe, task) in zip(grid, chosen, strict=True):
+    for row, ((recipe, task), cell) in zip(grid, cells.items(), strict=True):
         for axes, axis in zip(row, axes_there, strict=True):
-            cell = data[(data["recipe"] == recipe) & (data["task"] == task) & (data["axis"] == axis)]
-            _draw(axes, cell.rename(columns={"level": "start"}), LEVEL_LOOKS)
-            examples_axis(axes, sizes := sorted(cell["x"].unique()))
+            there = cell[cell["axis"] == axis] if len(cell) else data[:0]
+            _draw(axes, there, looks)
+            examples_axis(axes, sizes := sorted(there["x"].unique()))
             axes.set_xlabel(f"{axis[0].upper()}{axis[1:]}{scale_of(sizes)}")
         of = style.plain(f"{called[recipe]}, {tasks[task]}")
         row[0].set_ylabel(f"{of}\nCorrelation of $D_f$ with $D_{{f_0}}$")
-    _finish(figure, grid, data.rename(columns={"level": "start"}), LEVEL_LOOKS, OF_TEXT)
-    order = [
-        "recipe",
-        "label",
-        "task",
-        "level",
-        "axis",
-        "x",
-        "value",
-        "low",
-        "high",
-        "spread",
-        "replicates",
-        "items",
-        "n",
-    ]
-    return figure, data[order]
+    _finish(figure, grid, data, looks, OF_TEXT)
+    order = "recipe label task level axis x value low high spread replicates items n"
+    return figure, data[order.split()]
+
+
+def _both(results, recipe, task, label, levels) -> pd.DataFrame:
+    """Points of one recipe on one task, and those of its initial weights; each over the replicates all its curves have.
+
+    `recipe` and `label` say which of the two a point is of, `start` which curve it belongs to.
+    """
+    own = {(level, axis): of for level, both in levels.items() for axis, of in zip(AXES, both, strict=True) if of}
+    initial = {key: nulls_of(reading, results.view).get("untrained") for key, reading in own.items()}
+    parts = []
+    for readings, said, curve in ((own, label, str), (initial, f"{label}, initial weights", _hollow)):
+        there = {key: reading for key, reading in readings.items() if reading is not None}
+        shared = results.shared(there.values())
+        for (level, axis), reading in there.items():
+            if results.values(reading).replicates:
+                columns = {"recipe": reading.recipe, "label": said, "task": task, "level": level, "axis": axis}
+                parts.append(results.summary(reading, shared).assign(start=curve(level), **columns))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def _hollow(level: str) -> str:
+    return f"{level}, initial weights"
