@@ -302,6 +302,21 @@ def test_what_is_left_follows_the_plan_and_the_pace_so_far(monkeypatch):
     assert early.seconds({}) is None and late.seconds({}) == pytest.approx(100 * 20 / 2, rel=0.01), "without a plan"
 
 
+def test_jobs_that_are_far_shorter_say_nothing_of_long_ones_of_their_rule(monkeypatch):
+    """Initial weights, planned to take no time, are made by the rule of pre-training, and took a hundred times that."""
+    planned = {number: 0.05 for number in range(5)} | {number: 600.0 for number in range(5, 15)}
+    monkeypatch.setattr(remaining, "JOBS", dict.fromkeys(planned, "pretrain"))
+    monkeypatch.setattr(remaining, "EXPECTED", planned)
+    run = remaining.Remaining(time.time() - 25)
+    for number in range(5):
+        run.finished(number, 5.0)
+    assert run.seconds({}) == pytest.approx(10 * 605, rel=0.01)
+    for number in range(5, 8):
+        run.finished(number, 1200.0)
+    run.began -= 3600
+    assert run.seconds({}) == pytest.approx(7 * 1200, rel=0.01), "of jobs as long as these the pace is known"
+
+
 def test_another_process_plans_the_jobs(tmp_path):
     from masklab.config import plain, read
 

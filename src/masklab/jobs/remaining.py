@@ -1,8 +1,9 @@
 """How long the rest of a run will take: what `masklab plan` expects of each job, corrected by the jobs that have ended.
 
-Jobs of a rule of which some have ended are taken to be as much slower or faster than planned as those. Another job
-takes as many seconds more than planned as jobs have so far: the queue of a cluster, or the start on a busy machine.
-Without a plan another job takes as long as the mean of all so far.
+Jobs of a rule of which some have ended are taken to be as much slower or faster than planned as those, if these were
+not far shorter (initial weights are made by the rule of pre-training, and take a second or two in place of none).
+Another job takes as many seconds more than planned as jobs have so far: the queue of a cluster, or the start on a busy
+machine. Without a plan another job takes as long as the mean of all so far.
 """
 
 import json
@@ -17,6 +18,7 @@ JOBS: dict[int, str] = {}  # number of each job of this run that makes something
 EXPECTED: dict[int, float] = {}  # number of a job -> planned seconds
 FEW = 10  # jobs of which nothing is planned
 SOME = 3  # jobs of a rule from which its pace is taken
+LIKE = 10  # times the planned seconds of a job by which those of one that is far shorter are fewer
 EARLY = 10.0  # seconds before which nothing is said
 _asked = None
 
@@ -42,23 +44,23 @@ class Remaining:
         if len(known) < (1 if EXPECTED else SOME) or now - self.began < EARLY:
             return None
         more = sum(self.used[number] - expects[number] for number in known) / len(known)
-        pace = {rule: self._pace(rule, known, expects) for rule in {JOBS[number] for number in expects}}
+        ended = {rule: [number for number in known if JOBS[number] == rule] for rule in set(JOBS.values())}
         left = {}
         for number, expected in expects.items():
             if number not in self.used:
-                times = pace[JOBS[number]]
+                times = self._pace(ended[JOBS[number]], expects, expected)
                 wanted = max(expected / 5, expected + more) if times is None else times * expected
                 left[number] = max(0.0, wanted - max(0.0, now - running.get(number, now)))
         busy = sum(self.used.values()) + sum(now - began for began in running.values())
         at_once = max(1.0, busy / (now - self.began))
         return max(sum(left.values()) / at_once, max((left.get(number, 0.0) for number in running), default=0.0))
 
-    def _pace(self, rule, known, expects):
-        """How many times as long as planned the jobs of a rule take; None before some have ended."""
-        ended = [number for number in known if JOBS[number] == rule]
-        if len(ended) < SOME:
+    def _pace(self, ended, expects, expected):
+        """How many times as long as planned ended jobs of a rule took that are not far shorter; None of too few."""
+        alike = [number for number in ended if expects[number] * LIKE >= expected]
+        if len(alike) < SOME:
             return None
-        return sum(self.used[number] for number in ended) / sum(expects[number] for number in ended)
+        return sum(self.used[number] for number in alike) / sum(expects[number] for number in alike)
 
 
 def expect(jobs: dict[int, tuple[str, dict]], config: dict, device: str) -> None:
