@@ -35,7 +35,8 @@ def results(config):
 
 
 def test_a_study_without_a_wing_has_the_generic_items():
-    assert set(items("figures", None)) == {"bars", "curves"} and set(items("tables", None)) == {"comparison", "losses"}
+    assert set(items("figures", None)) == {"bars", "curves", "size_curves", "loss_curves"}
+    assert set(items("tables", None)) == {"comparison", "losses"}
 
 
 @pytest.mark.parametrize("name", ("bars", "curves"))

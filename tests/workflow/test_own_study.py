@@ -111,7 +111,7 @@ SMALL = {
 }
 
 
-def test_any_recipes_and_tasks_give_a_table_and_two_figures(tmp_path):
+def test_any_recipes_and_tasks_give_a_table_and_figures(tmp_path):
     (tmp_path / "widths.yaml").write_text(blocks("yaml")[1])
     (tmp_path / "small.yaml").write_text(yaml.safe_dump(SMALL | {"extends": "widths.yaml"}))
     snakemake(tmp_path, "small.yaml", "widths")
@@ -125,6 +125,8 @@ def test_any_recipes_and_tasks_give_a_table_and_two_figures(tmp_path):
     bars = pd.read_parquet(results / "figures/widths/bars.parquet")
     curves = pd.read_parquet(results / "figures/widths/curves.parquet")
     assert set(bars["label"]) == {"narrow", "wide"} and set(curves["step"]) == {10, 20, 30}
+    losses = pd.read_parquet(results / "figures/widths/loss_curves.parquet")
+    assert set(losses["step"]) == {10, 20, 30} and losses["value"].between(0, 10).all() and losses["floor"].isna().all()
     assert (
         "Mean ± half the width of the 95 % interval over 3 replicates"
         in (results / "tables/widths/comparison.md").read_text()

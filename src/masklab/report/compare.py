@@ -1,15 +1,32 @@
 """Drawing of the table and figures that suit any study (`masklab.report.generic`)."""
 
+import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from masklab.report import levels, notes, style
 from masklab.report.cells import averaged, tidy
-from masklab.report.marks import APART, interval_key, kind_of, measured, note, score_limits, step_axis, unit, write_note
+from masklab.report.levels import Levels
+from masklab.report.marks import (
+    APART,
+    examples_axis,
+    geometric,
+    interval_key,
+    kind_of,
+    measured,
+    note,
+    scale_of,
+    score_limits,
+    step_axis,
+    unit,
+    write_note,
+)
 from masklab.report.marks import curves as marks_curves
 from masklab.report.rows import differences, row_cells, table_of
 
 MOST = 3  # differences of a panel that are shown: more columns are no table
+EQUAL = 1e-6  # nats up to which least possible losses are one
 MARK = 4  # points that a mark needs at either side
 HALO = [withStroke(linewidth=2.6, foreground="white")]  # intervals are seen on dark bars too
 
@@ -93,6 +110,26 @@ def curves(results, chosen):
 
     Each panel has bands or bars as its own curves allow.
     """
+    return _panels(results, chosen, "step", _updates)
+
+
+def size_curves(results, chosen):
+    """The same over training examples."""
+    return _panels(results, chosen, "train_size", _examples)
+
+
+def loss_curves(results, chosen):
+    """Losses over updates, one panel per panel of the study, with the least possible loss where it is known."""
+    losses = {panel: {"loss": lines["loss"]} for panel, lines in chosen.items()}
+    return _panels(results, losses, "step", _updates, {panel: lines["floor"] for panel, lines in chosen.items()})
+
+
+def _panels(results, chosen, x, finish, floors=None):
+    """(figure, data) of panel -> name -> label -> curve.
+
+    x: what the data call the axis; finish: (axes, x, share of the axis that marks need at its ends) -> None, what is
+    done to that axis; floors: panel -> label -> the least that its losses can be.
+    """
     cells = [(panel, name, readings) for panel, lines in chosen.items() for name, readings in lines.items()]
     across = min(len(cells), 3)
     down = -(-len(cells) // across)
@@ -105,28 +142,71 @@ def curves(results, chosen):
         moved = moved or (kind == "bar" and len(readings) > 1)
         frame, own = marks_curves(axes, results, readings, looks, kind)
         handles |= {line.get_label(): line for line in axes.get_lines() if line.get_label() in readings}
-        step_axis(axes, frame["x"])
-        share = min(0.4, (APART * (len(readings) - 1) / 2 * (kind == "bar") + MARK) / wide)  # of the axis, at an end
-        right = frame["x"].max() * max(1.06, 1 / (1 - share)) or 1
-        axes.set_xlim(min(0, frame["x"].min() - share * right), right)
-        axes.set_ylabel(style.plain(measured(results, readings.values())))
-        title = name if len(chosen) == 1 else f"{panel}: {name}"
+        finish(axes, frame["x"], min(0.4, (APART * (len(readings) - 1) / 2 * (kind == "bar") + MARK) / wide))
+        axes.set_ylabel(
+            "loss (nats per token)" if floors is not None else style.plain(measured(results, readings.values()))
+        )
+        title = panel if floors is not None else name if len(chosen) == 1 else f"{panel}: {name}"
         style.panel_title(axes, title, index if len(cells) > 1 else None)
         sizes = {label: averaged(results, reading) for label, reading in readings.items()}
-        drawn.append((frame.assign(panel=panel, set=name, sizes=frame["label"].map(sizes)), own))
-        sets.setdefault(name, []).append((axes, readings, *drawn[-1]))
+        frame = frame.assign(panel=panel, set=name, sizes=frame["label"].map(sizes))
+        at = [own]
+        if floors is not None:
+            least = _floors(results, readings, floors[panel])
+            frame["floor"], at = frame["label"].map(least), [own, *(Levels(value) for value in least.values())]
+            handles |= _draw_floors(axes, least, looks)
+        drawn.append((frame, own))
+        sets.setdefault(name, []).append((axes, readings, frame, at))
     for members in sets.values():
         every = [reading for _, readings, *_ in members for reading in readings.values()]
         for axes, *_ in members:
-            score_limits(axes, results, every, [frame for *_, frame, _ in members], [own for *_, own in members])
+            at = [each for *_, own in members for each in own]
+            score_limits(axes, results, every, [frame for _, _, frame, _ in members], at)
     for axes in grid.ravel()[len(cells) :]:
         axes.remove()
     data = [frame for frame, _ in drawn]
     handles |= interval_key(data, *kinds) | levels.keys(own for _, own in drawn)
     style.legend_below(figure, list(handles.values()), list(handles), handlelength=3)
-    said, data = note(data, beside=moved), pd.concat(data, ignore_index=True)
+    what = "test items" if floors is None else "test tokens"
+    said, data = note(data, what, beside=moved), pd.concat(data, ignore_index=True)
     write_note(figure, _with_means(said, data, "set"))
-    return figure, data.rename(columns={"x": "step"})
+    return figure, data.rename(columns={"x": x})
+
+
+def _updates(axes, steps, share: float) -> None:
+    """Updates from 0, of which nulls have none."""
+    step_axis(axes, steps)
+    right = steps.max() * max(1.06, 1 / (1 - share)) or 1
+    axes.set_xlim(min(0, steps.min() - share * right), right)
+
+
+def _examples(axes, sizes, share: float) -> None:
+    """Numbers of training examples, with room at both ends."""
+    sizes = np.unique(sizes)
+    examples_axis(axes, sizes)
+    axes.set_xlabel(f"Training examples{scale_of(sizes)}")
+    scale = np.log if geometric(sizes) else np.asarray
+    low, high = scale(sizes[[0, -1]])
+    room = (high - low or 1.0) * max(0.05, share / (1 - 2 * share))
+    axes.set_xlim(*(np.exp if geometric(sizes) else np.asarray)([low - room, high + room]))
+
+
+def _floors(results, losses, floors) -> dict[str, float]:
+    """Label -> the least possible loss, if it is known: the mean over the replicates that all losses have."""
+    shared = results.shared(losses.values())
+    known = {label: results.values(reading) for label, reading in floors.items() if label in losses}
+    kept = {label: own.at([r for r in shared or own.replicates if r in own.replicates]) for label, own in known.items()}
+    return {label: float(own.scalar[:, 0].mean()) for label, own in kept.items() if own.replicates}
+
+
+def _draw_floors(axes, floors: dict[str, float], looks) -> dict:
+    """A line at the least possible loss, of recipes that have different ones a line each in its colour; the key."""
+    if not floors:
+        return {}
+    one = np.ptp(list(floors.values())) < EQUAL
+    for label, level in list(floors.items())[: 1 if one else None]:
+        axes.axhline(level, zorder=1, label="_floor", **style.FLOOR | ({} if one else {"color": looks[label]["color"]}))
+    return {"least possible loss": Line2D([], [], **style.FLOOR)}
 
 
 def _with_means(said, data, column) -> str:

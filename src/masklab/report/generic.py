@@ -1,17 +1,20 @@
-"""The tables and the two figures that suit any study: its recipes beside each other, on its tasks, with their nulls.
+"""The tables and figures that suit any study: its recipes beside each other, on its tasks, with their nulls.
 
 `comparison` has a row per task and per set of tasks, and the difference of each recipe to the first of its panel;
 `bars` shows the same, `curves` the means over a set of tasks (or over each task, where the study has no sets) against
-the updates; `losses` has the pre-training losses, beside their floors where these are known. Light: the drawing is
-`masklab.report.compare`.
+the updates of pre-training, `size_curves` against the training examples; `losses` has the pre-training losses, beside
+their floors where these are known, `loss_curves` against the updates. Light: the drawing is `masklab.report.compare`.
 """
 
 import itertools
 
 from masklab.errors import MaskLabError
 from masklab.report.item import Item
+from masklab.scores.facts import base
 from masklab.scores.reading import TASK_PROBES, Reading
 from masklab.scores.view import View
+
+NO_LOSS = "no loss probe of the study measures a recipe of its panels"
 
 
 def rows(view: View) -> dict[str, tuple[str, ...]]:
@@ -73,6 +76,48 @@ def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
     return readings
 
 
+def size_curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
+    """Panel -> set of tasks, without those that are not measured at several training sizes -> label -> curve."""
+    sized = _sized(view)
+    readings = {}
+    for title, members in view.panels.items():
+        for name, tasks in groups(view).items():
+            kept = tuple(task for task in tasks if base(task) in sized)
+            for label, recipe in members.items():
+                reading = Reading(recipe, tasks=kept, over="train_size")
+                if kept and _measured(reading, view):
+                    readings.setdefault(title, {}).setdefault(name, {})[label] = reading
+    if not readings:
+        raise MaskLabError(
+            "no probe of the study measures a recipe of its panels at several training sizes; give a probe of kind"
+            " finetune or linear_probe `sizes` with two or more"
+        )
+    return readings
+
+
+def _sized(view) -> set[str]:
+    """Tasks that probes of the study measure at several training sizes."""
+    sizes: dict[str, set] = {}
+    for facts in view.probes.values():
+        for task in facts["tasks"] if facts["kind"] in TASK_PROBES else ():
+            sizes.setdefault(task, set()).update(facts.get("sizes") or ())
+    return {task for task, several in sizes.items() if len(several) > 1}
+
+
+def loss_curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
+    """Panel -> loss, and floor where a probe measures it -> label -> its curve over updates, or the number."""
+    readings = {}
+    for title, members in view.panels.items():
+        for label, recipe in members.items():
+            loss = Reading(recipe, "loss", step="all", over="step")
+            if loss.measured(view):
+                readings.setdefault(title, {}).setdefault("loss", {})[label] = loss
+                readings[title].setdefault("floor", {})[label] = Reading(recipe, "floor")
+    if not readings:
+        raise MaskLabError(NO_LOSS)
+    return readings
+
+
 def _measured(reading: Reading, view: View) -> bool:
     """Whether a reading is measured; MaskLabError where two probes measure it: their mean would be the score of none.
 
@@ -106,7 +151,7 @@ def losses(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
                 for name, reading in own.items():
                     readings.setdefault(title, {}).setdefault(name, {})[label] = reading
     if not readings:
-        raise MaskLabError("no loss probe of the study measures a recipe of its panels")
+        raise MaskLabError(NO_LOSS)
     return readings
 
 
@@ -144,6 +189,19 @@ FIGURES = {
         curves,
         caption="Each recipe's score at each checkpoint of its pre-training, beside the majority or chance and the best"
         " null.",
+    ),
+    "size_curves": Item(
+        "masklab.report.compare:size_curves",
+        size_curves,
+        caption="Each recipe's score against the number of training examples of the task, beside the majority or chance"
+        " and, at each number, the best null.",
+    ),
+    "loss_curves": Item(
+        "masklab.report.compare:loss_curves",
+        loss_curves,
+        caption="Each recipe's loss on test tokens at each checkpoint of its pre-training, in nats per token, beside"
+        " the best null and, where it is known, the least possible loss. Losses under different tokenizers, or on"
+        " different corpora, do not compare.",
     ),
 }
 TABLES = {

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from masklab.report import style
-from masklab.report.rows import MAJORITY, best_of_kinds, called, mean_of, sign_of
+from masklab.report.rows import MAJORITY, at_shared, best_of_kinds, called, mean_of, sign_of
 from masklab.scores.results import Results
 
 
@@ -54,6 +54,20 @@ def together(several) -> Levels:
     null = max(nulls, key=lambda each: each.sign * each.null, default=Levels())
     majority = max(majorities, key=lambda each: each.sign * each.majority, default=Levels())
     return Levels(majority.majority, majority.called, null.null, null.kind, null.sign)
+
+
+def by_size(results: Results, readings, shared=None) -> dict[float, Levels]:
+    """Training size -> the best null of several curves over sizes there, without the majority, the same at each."""
+    readings, found = list(readings), {}
+    sign = sign_of(results, readings)
+    for reading in readings:
+        for kind, own in results.nulls(reading).items() if reading.over == "train_size" else ():
+            own = at_shared(own, shared)
+            for x, mean in zip(own.x, own.data[:, :, 0].mean(0), strict=True) if own and own.x is not None else ():
+                known = found.get(float(x))
+                if math.isfinite(mean) and (known is None or sign * mean > sign * known.null):
+                    found[float(x)] = Levels(null=float(mean), kind=kind, sign=sign)
+    return dict(sorted(found.items()))
 
 
 def draw(axes, own: Levels, span: tuple[float, float] | None = None) -> None:

@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -58,6 +59,8 @@ def curves(
 ) -> tuple[pd.DataFrame, levels.Levels]:
     """Curves by label with their intervals, the majority and the best null as lines, room for all of it.
 
+    Of curves over training sizes the best null is one at each size, and the line is bent.
+
     All are over the replicates that all readings have, where there are such: each may have a language of its own.
     Returns (the data drawn, those levels). readings: label -> curve; looks: label -> style; kind: how intervals are
     drawn, "band" or "bar", those of one place side by side; None: as `kind_of` says. shared: over these replicates, of
@@ -70,9 +73,15 @@ def curves(
         curve(axes, frame, looks[label] | {"label": label}, how, (number, len(readings)))
         frames.append(frame.assign(label=label, recipe=reading.recipe))
     own = levels.levels(results, readings.values(), shared)
-    levels.draw(axes, own)
-    score_limits(axes, results, readings.values(), frames, [own])
-    return pd.concat(frames, ignore_index=True).assign(**own.columns()), own
+    data = pd.concat(frames, ignore_index=True).assign(**own.columns())
+    if nulls := levels.by_size(results, readings.values(), shared):
+        own = replace(own, kind=", ".join(dict.fromkeys(each.kind for each in nulls.values())))
+        for column in ("null", "null_kind"):
+            data[column] = [nulls[x].columns()[column] if x in nulls else data[column][0] for x in data["x"]]
+        axes.plot(list(nulls), [each.null for each in nulls.values()], zorder=1, label="_level", **style.NULL)
+    levels.draw(axes, replace(own, null=math.nan) if nulls else own)
+    score_limits(axes, results, readings.values(), frames, [own, *nulls.values()])
+    return data, own
 
 
 def curve(axes, frame, look, kind: str, place: tuple[int, int], x="x"):

@@ -51,7 +51,7 @@ def row_cells(results: Results, readings: dict[str, Reading], panel: str, row: s
     best = best_of(values | beside, sign_of(results, readings.values())) if scored else None
     cells = []
     for label, reading in readings.items():
-        majority = _within(results.majority(reading), shared) if scored else None
+        majority = at_shared(results.majority(reading), shared) if scored else None
         level = math.nan if majority is None else mean_of(majority)
         shown = "best" if label == best else marks.get(label, "")
         made = cell(results, reading, panel, row, label, metric, shared)
@@ -97,7 +97,7 @@ def _null(results, own: Values, reading) -> Estimate:
     return Estimate(made.value, math.nan, math.nan, replicates=made.replicates) if made.half < EQUAL else made
 
 
-def _within(own: Values | None, shared) -> Values | None:
+def at_shared(own: Values | None, shared) -> Values | None:
     """Values over the shared replicates alone; as they are where nothing is shared, None where none of them is."""
     if own is None or shared is None:
         return own
@@ -117,7 +117,7 @@ def best_of_kinds(results: Results, readings, shared=None) -> dict[str, Values]:
             nulls[called(results, reading)] = majority
         sign = sign_of(results, [reading])
         for kind, own in nulls.items():
-            if (own := _within(own, shared)) is None:
+            if (own := at_shared(own, shared)) is None:
                 continue
             if kind not in kinds or sign * mean_of(own) > sign * mean_of(kinds[kind]):
                 kinds[kind] = own

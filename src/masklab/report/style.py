@@ -51,6 +51,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h")
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (4, 1.2, 1, 1.2)), (0, (3, 1)), (0, (6, 1, 1, 1, 1, 1)))
 HATCHES = ("", "////", "\\\\\\\\", "....", "xxxx", "----", "||||", "oooo")  # of bars, which have no markers
 NULL = {"color": "0.45", "linestyle": (0, (4, 2)), "linewidth": 0.9}  # what nothing learned gives
+FLOOR = {"color": "0.0", "linestyle": (0, (6, 1.4, 1, 1.4)), "linewidth": 0.8}  # the least that a loss can be
 MAJORITY = {"color": "0.25", "linestyle": (0, (1, 1.6)), "linewidth": 1.1}  # what always giving one answer scores
 
 

@@ -1,0 +1,120 @@
+"""Curves of any study over training examples, and of its losses: each beside its null and its floor."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import synthetic
+from drawn import all_is_in_view, nothing_overlaps
+from masklab.config import layered, load, overlay, plain
+from masklab.errors import MaskLabError
+from masklab.scores.results import Results
+from masklab.scores.view import View
+from masklab.studies import find
+
+RAW = plain(layered())
+SIZES = [50, 100, 400]
+OWN, NULL = {50: 0.60, 100: 0.68, 400: 0.80}, {50: 0.52, 100: 0.59, 400: 0.64}
+FLOORS = {"one": 2.0, "two": 2.1}
+
+
+def config_of(**changes):
+    raw = overlay(copy.deepcopy(RAW), {"extends": []})
+    raw["probes"] |= {
+        "tuned": {"kind": "finetune", "tasks": ["sentiment", "acceptability"], "sizes": SIZES},
+        "lost": {"kind": "loss", "steps": "all"},
+    }
+    raw["models"] |= {"one": {"like": "strict-phase1", "checkpoints": [500, 1000, 1500]}}
+    raw["models"] |= {"two": {"like": "one", "optimiser": {"lr": 1.0e-4}}}
+    study = {
+        "replicates": 3,
+        "nulls": ["untrained", "majority"],
+        "panels": {"p": {"One": "one", "Two": "two"}},
+        "probes": {"tuned": "all", "lost": "all", "minimal-pairs": "all"},
+    }
+    return load(raw | {"studies": {"mine": study | changes}})
+
+
+def level(cell):
+    if cell["metric"] in ("accuracy", "mcc") and cell["kind"] == "finetune":
+        return (NULL if cell["null"] else OWN)[cell["train_size"]]
+    return FLOORS.get(cell["recipe"], 2.0) if cell["metric"] == "floor" else None
+
+
+def drawn(name, config, change=lambda scores: scores):
+    results = synthetic.results(config, "mine", level)
+    results = Results(results.view, change(results.scores), models=results.models)
+    figure, data = find("mine", config.studies["mine"], "figures", name).draw(results)
+    nothing_overlaps(figure)
+    all_is_in_view(figure)
+    return figure, data
+
+
+def test_scores_over_training_examples_beside_the_best_null_of_each_number():
+    figure, data = drawn("size_curves", config_of())
+    assert set(data["set"]) == {"sentiment", "acceptability"}, "minimal pairs have no training examples"
+    for (_, label), curve in data.groupby(["set", "label"]):
+        assert list(curve["train_size"]) == SIZES and label in ("One", "Two")
+        assert np.allclose(curve["value"], [OWN[size] for size in SIZES], atol=0.02)
+        assert np.allclose(curve["null"], [NULL[size] for size in SIZES], atol=0.02)
+        assert (curve["majority"] == 0.5).all() and set(curve["null_kind"]) == {"untrained"}
+    for axes, name in zip(figure.axes, ("sentiment", "acceptability"), strict=True):
+        lines = [line for line in axes.get_lines() if line.get_label() == "_level"]
+        (bent,) = (line for line in lines if len(set(line.get_ydata())) > 2)
+        assert list(bent.get_xdata()) == SIZES and axes.get_xlabel() == "Training examples (log scale)"
+        expected = data[(data["set"] == name) & (data["label"] == "One")]["null"]
+        assert np.allclose(bent.get_ydata(), expected)
+    keys = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "best null (untrained)" in keys and "majority" in keys
+
+
+def test_the_best_null_of_a_size_is_that_of_the_best_recipe_there():
+    def better(scores):
+        rows = (scores["recipe"] == "untrained.one") & (scores["train_size"] == 100) & (scores["metric"] != "majority")
+        return scores.assign(value=scores["value"].where(~rows, 0.66))
+
+    config = config_of()
+    nulls = View.of(config, "mine").nulls
+    assert {nulls[name]["untrained"] for name in ("one", "two")} == {"untrained.one"}, "one network, one null"
+    _, data = drawn("size_curves", config, better)
+    assert set(data.loc[data["train_size"] == 100, "null"].round(9)) == {0.66}
+
+
+def test_no_probe_with_several_sizes_is_said_before_anything_runs():
+    config = config_of(probes={"minimal-pairs": "all"})
+    with pytest.raises(MaskLabError, match="at several training sizes; give a probe of kind finetune"):
+        find("mine", config.studies["mine"], "figures", "size_curves").needs(View.of(config, "mine"))
+
+
+def test_losses_over_updates_beside_the_least_possible():
+    figure, data = drawn("loss_curves", config_of())
+    assert set(data["step"]) == {500, 1000, 1500} and set(data["panel"]) == {"p"}
+    floors = data.groupby("recipe")["floor"].unique()
+    assert {recipe: list(floor.round(9)) for recipe, floor in floors.items()} == {
+        recipe: [pytest.approx(floor, abs=0.01)] for recipe, floor in FLOORS.items()
+    }
+    (axes,) = figure.axes
+    lines = {line.get_ydata()[0]: line.get_color() for line in axes.get_lines() if line.get_label() == "_floor"}
+    curves = {line.get_label(): line.get_color() for line in axes.get_lines()}
+    assert sorted(lines) == pytest.approx(sorted(data["floor"].unique())), "each in view, in the colour of its curve"
+    assert [lines[floor] for floor in sorted(lines)] == [curves["One"], curves["Two"]]
+    assert axes.get_ylabel() == "loss (nats per token)" and axes.get_ylim()[0] < min(lines)
+    assert "least possible loss" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_one_least_loss_is_one_line_and_one_that_nobody_knows_none():
+    def alike(scores):
+        return scores.assign(value=scores["value"].where(scores["metric"] != "floor", 2.0))
+
+    figure, _ = drawn("loss_curves", config_of(), alike)
+    assert len([line for line in figure.axes[0].get_lines() if line.get_label() == "_floor"]) == 1
+    figure, data = drawn("loss_curves", config_of(), lambda scores: scores[~scores["metric"].isin(["floor", "gap"])])
+    assert data["floor"].isna().all() and not [x for x in figure.axes[0].get_lines() if x.get_label() == "_floor"]
+    assert "least possible loss" not in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_no_loss_is_said_before_anything_runs():
+    config = config_of(probes={"minimal-pairs": "all"})
+    with pytest.raises(MaskLabError, match="no loss probe of the study measures a recipe of its panels"):
+        find("mine", config.studies["mine"], "figures", "loss_curves").needs(View.of(config, "mine"))
