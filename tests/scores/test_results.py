@@ -449,3 +449,24 @@ def test_the_saturation_is_reached_at_its_limit(found):
     assert found.saturated({}) == [] and found.saturated({"a": 0.25}) == ["a"]
     exact = Results(view(saturation=0.25), found.scores)
     assert exact.saturated({1: 0.5, 2: 0.75, 3: 0.7500001}) == [1, 2]
+
+
+def test_what_is_the_same_by_necessity_is_still_measured_in_each_replicate():
+    """A bag of words has .5 on words that it never saw: in three languages it is three replicates, in one it is one."""
+
+    def measured(seen):
+        at = {"recipe": "n", "step": 0, "probe": "p", "task": "t", "metric": "mcc", "n": 100}
+        return Results(
+            view(recipes={"a": {}, "b": {}, "n": {"encoder.kind": "words"}}),
+            rows_to_frame([
+                at | {"replicate": replicate, "split": split, "value": value}
+                for replicate, value_seen in enumerate(seen, 1)
+                for split, value in (("test", value_seen), ("away", 0.5))
+            ]),
+        )  # fmt: skip
+
+    away = Reading("n", tasks=("t",), splits=("away",))
+    (row,) = measured((0.70, 0.74, 0.72)).summary(away).to_dict("records")
+    assert (row["replicates"], row["value"], row["low"], row["high"]) == (3, 0.5, 0.5, 0.5)
+    (row,) = measured((0.7, 0.7, 0.7)).summary(away).to_dict("records")
+    assert row["replicates"] == 1 and np.isnan(row["low"])

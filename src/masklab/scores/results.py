@@ -42,6 +42,7 @@ class Results:
         self.index = Rows(view, self.scores, self._converged)
         self.resampling = Resampling(view, self.scores, items, draws, seed)
         self._known: dict[Reading, Values] = {}
+        self._drawn: dict[str, set[tuple[str, str]]] = {}  # of given recipes: what differs between replicates
 
     # --- values ------------------------------------------------------------------------
 
@@ -302,5 +303,22 @@ class Results:
         weights = self.index.weights(reading, rows, c)
         alike = np.ptp(weights) < 1e-12  # as a rule: the plain mean, to the last bit
         mean = inner.mean(2) if alike else np.einsum("c,rpcb->rpb", weights, inner)
-        given = self.view.is_given(reading.recipe)
+        given = self._nothing_drawn(reading.recipe, rows)
         return Values(tuple(int(value) for value in replicates), mean, x if axis else None, given)
+
+    def _nothing_drawn(self, recipe, rows) -> bool:
+        """Whether nothing was drawn for a recipe, nor by what measured these rows of it.
+
+        All that a probe says of a task is then the same in every replicate. One number may be so by chance, or since
+        it can be no other: what a bag of words scores on words that it never saw, in a language of each replicate.
+        """
+        if not self.view.is_given(recipe):
+            return False
+        if recipe not in self._drawn:
+            own = self.index.columns["recipe"] == recipe
+            frame = self.scores[own].assign(base=self.index.columns["base"][own])
+            same = [name for name in frame if name not in ("replicate", "value", "n")]
+            varies = frame.groupby(same, dropna=False)["value"].transform("nunique") > 1
+            self._drawn[recipe] = set(zip(frame["probe"][varies], frame["base"][varies], strict=True))
+        columns = self.index.columns
+        return self._drawn[recipe].isdisjoint(zip(columns["probe"][rows], columns["base"][rows], strict=True))
