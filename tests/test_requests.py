@@ -178,6 +178,23 @@ def test_a_job_that_would_fail_again_is_not_submitted_again(tmp_path, monkeypatc
     assert job._attempt == 6
 
 
+def test_a_job_of_an_array_says_by_its_own_number_that_it_would_fail_again(tmp_path, monkeypatch):
+    """Snakemake knows it as `<array>_<task>`; its SLURM_JOB_ID is another number."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("SLURM_JOB_ID", "9"), ("SLURM_ARRAY_JOB_ID", "7"), ("SLURM_ARRAY_TASK_ID", "2")):
+        monkeypatch.setenv(name, value)
+    job = SimpleNamespace(log=["results/logs/models/a/r1.log"])
+    underway.Underway("pretrain", {"recipe": "a"}, job.log[0]).failed("error: the loss has exploded", recurs=True)
+    assert watch.recurs(job, "7_2") and not watch.recurs(job, "7_1")
+
+
+def test_every_job_of_an_array_that_waits_is_known_to_the_queue(site):
+    """By itself squeue writes those that wait as one, and each would count as lost after two minutes."""
+    squeue = '#!/bin/sh\ncase " $* " in *" -r "*) printf "7_1\\n7_2\\n";; *) echo "7_[1-2]";; esac\n'
+    (site / "commands/squeue").write_text(squeue)
+    assert queued.numbers() == {"7_1", "7_2"}
+
+
 def test_jobs_are_kept_in_mind_while_the_controller_does_not_answer():
     """The executor would forget them all, and Snakemake would wait for ever."""
     executor = Waits()
