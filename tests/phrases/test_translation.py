@@ -61,6 +61,18 @@ def test_texts_translated_together_are_those_translated_alone(pair):
         assert [score for score, _ in alone] == pytest.approx([score for score, _ in candidates], abs=1e-4)
 
 
+def test_forced_tokens_count_as_improbable_as_they_are(pair):
+    """Also where a model's own settings have what is forced made certain, as those of Marian's do."""
+    _, back = pair
+    prefixes = [back.ids(prefix) for prefix in PREFIXES]
+    found = back.translate(TEXTS, prefixes, 5)
+    back.model.generation_config.renormalize_logits = True
+    try:
+        assert back.translate(TEXTS, prefixes, 5) == found
+    finally:
+        back.model.generation_config.renormalize_logits = None
+
+
 def test_a_paraphrase_stands_behind_what_stood_before(pair):
     before, phrases = ["the film is", "", "a very"], ["very great", "the movie", "film"]
     found = paraphrases(*pair, before, phrases)

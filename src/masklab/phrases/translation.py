@@ -73,7 +73,8 @@ class Translator:
         """The best `returned` translations of each text, by beam search: (score, tokens without special ones).
 
         prefixes: tokens that each translation begins with, of each text; special ones among them are kept. A score is
-        the mean logarithm of the probability of all tokens, forced ones included, which all candidates of a text share.
+        the mean logarithm of the probability of all tokens, forced ones included, which all candidates of a text share;
+        where the model's own settings have a `length_penalty`, the sum over the number of tokens to that power.
         """
         found: list = [None] * len(texts)
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
@@ -96,7 +97,7 @@ class Translator:
             input_ids=given["input_ids"], attention_mask=given["attention_mask"], num_beams=max(BEAMS, returned),
             num_return_sequences=returned, max_new_tokens=min(MOST, self._most()), do_sample=False,
             logits_processor=LogitsProcessorList([Forced(forced, first)]), return_dict_in_generate=True,
-            output_scores=True,
+            output_scores=True, renormalize_logits=False,  # Marian's: forced tokens would count as certain
         )  # fmt: skip
         special = set(self.tokenizer.all_special_ids)
         rows = out.sequences[:, first:].tolist()
