@@ -63,6 +63,19 @@ def test_no_request_is_above_what_the_partition_has(site):
     assert of(node_mem_mb="2200").asks("conditionals")["mem_mb"](exact, 1) == 2200
 
 
+def test_of_several_partitions_that_slurm_may_choose_from_the_least_counts(site, monkeypatch, capsys):
+    """`sbatch -p cpu,gpu` takes whichever has room first."""
+    monkeypatch.setitem(SITE, "slurm_partition", "cpu,gpu")
+    requests = of("cpu")
+    assert requests.asks("pretrain")["slurm_partition"] == "cpu,gpu"
+    assert requests.asks("pretrain")["runtime"](None, 1) == 120 and requests.node("cpu,gpu") == 3000
+    requests.warn()
+    assert capsys.readouterr().err == ""
+    of("cpu", slurm_partition="gpu,fast").warn()
+    assert "no partition fast; sinfo lists cpu, gpu" in capsys.readouterr().err
+    assert requests.node("fast") == math.inf and requests.node(None) == math.inf
+
+
 def test_a_corpus_that_a_causal_model_draws_asks_for_what_computes(site):
     requests, needed = of(), {}
     asks = requests.asks("corpus", requests.sort_of_corpus)
