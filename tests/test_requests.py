@@ -208,6 +208,22 @@ def test_every_job_of_an_array_that_waits_is_known_to_the_queue(site):
     assert queued.numbers() == {"7_1", "7_2"}
 
 
+def test_jobs_of_a_run_that_was_killed_are_named_before_others_are_submitted_beside_them(site):
+    def says(*rows):
+        lines = "".join(f"echo '{number}|{state}|None|{where}|{comment}'\n" for number, state, where, comment in rows)
+        (site / "commands/squeue").write_text(f"#!/bin/sh\n{lines}")
+        return watch.at_work()
+
+    job = "rule_pretrain_wildcards_a_1"
+    assert says() is None
+    assert says((7, "COMPLETING", site, job), (8, "RUNNING", site / "other", job), (9, "RUNNING", site, "mine")) is None
+    assert says((7, "RUNNING", site, job), (8, "PENDING", site, "rule_corpus_wildcards_c")) == (
+        "masklab: Slurm has jobs of a run here that was killed: 7 (pretrain a_1), 8 (corpus c); wait for their end, or"
+        " `scancel 7 8`, and give the same command again"
+    )
+    assert ", 3 (pretrain a_1) and 2 more; wait" in says(*((number, "PENDING", site, job) for number in range(1, 6)))
+
+
 def test_jobs_are_kept_in_mind_while_the_controller_does_not_answer():
     """The executor would forget them all, and Snakemake would wait for ever."""
     executor = Waits()
