@@ -1,7 +1,9 @@
 """After the work of a job nothing can fail it: a record, a state or a store that cannot be written is a warning."""
 
 import logging
+import os
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -189,6 +191,25 @@ def test_so_is_code_of_masklab_itself_that_was_edited_since_the_run_began(monkey
         assert _job.edited(noted) == [] and _job.edited(other) == found
     code.leave_time()
     assert not code.written_since(noted.modules)
+
+
+def test_code_of_masklab_that_keeps_its_older_time_is_looked_at_too(tmp_path, monkeypatch):
+    """`rsync -a` and `mv` do so."""
+    from masklab.jobs import code
+
+    file = tmp_path / "src/masklab/rng.py"
+    file.parent.mkdir(parents=True)
+    monkeypatch.setattr(code, "__file__", str(tmp_path / "src/masklab/jobs/code.py"))
+    file.write_text("one")
+    time.sleep(0.05)
+    code.leave_time()
+    assert not code.written_since(["masklab.rng"])
+    time.sleep(0.05)
+    new = file.with_name("new")
+    new.write_text("two")
+    os.utime(new, (1e9, 1e9))
+    new.rename(file)
+    assert code.written_since(["masklab.rng"])
 
 
 def test_users_files_of_one_name_are_not_taken_for_each_other(tmp_path):

@@ -180,3 +180,13 @@ except BaseException as error:
 """
     done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
     assert "lower models.m.micro_batch" in done.stdout, done.stdout + done.stderr
+
+
+def test_threads_that_cannot_be_started_in_the_words_of_every_library():
+    for error in (
+        RuntimeError("can't start new thread"),
+        pa.ArrowException("Unknown error: Failed to launch worker thread: Resource temporarily unavailable"),
+        BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)),
+    ):
+        said = lacking(error)
+        assert said.startswith("no further thread can be started (") and "ulimit -u" in said and "\n" not in said

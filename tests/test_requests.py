@@ -63,6 +63,19 @@ def test_no_request_is_above_what_the_partition_has(site):
     assert of(node_mem_mb="2200").asks("conditionals")["mem_mb"](exact, 1) == 2200
 
 
+def test_of_several_partitions_that_slurm_may_choose_from_the_least_counts(site, monkeypatch, capsys):
+    """`sbatch -p cpu,gpu` takes whichever has room first."""
+    monkeypatch.setitem(SITE, "slurm_partition", "cpu,gpu")
+    requests = of("cpu")
+    assert requests.asks("pretrain")["slurm_partition"] == "cpu,gpu"
+    assert requests.asks("pretrain")["runtime"](None, 1) == 120 and requests.node("cpu,gpu") == 3000
+    requests.warn()
+    assert capsys.readouterr().err == ""
+    of("cpu", slurm_partition="gpu,fast").warn()
+    assert "no partition fast; sinfo lists cpu, gpu" in capsys.readouterr().err
+    assert requests.node("fast") == math.inf and requests.node(None) == math.inf
+
+
 def test_a_corpus_that_a_causal_model_draws_asks_for_what_computes(site):
     requests, needed = of(), {}
     asks = requests.asks("corpus", requests.sort_of_corpus)
@@ -176,6 +189,39 @@ def test_a_job_that_would_fail_again_is_not_submitted_again(tmp_path, monkeypatc
     assert job._attempt == 1, "another attempt said so"
     executor.report_job_error(submitted)
     assert job._attempt == 6
+
+
+def test_a_job_of_an_array_says_by_its_own_number_that_it_would_fail_again(tmp_path, monkeypatch):
+    """Snakemake knows it as `<array>_<task>`; its SLURM_JOB_ID is another number."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("SLURM_JOB_ID", "9"), ("SLURM_ARRAY_JOB_ID", "7"), ("SLURM_ARRAY_TASK_ID", "2")):
+        monkeypatch.setenv(name, value)
+    job = SimpleNamespace(log=["results/logs/models/a/r1.log"])
+    underway.Underway("pretrain", {"recipe": "a"}, job.log[0]).failed("error: the loss has exploded", recurs=True)
+    assert watch.recurs(job, "7_2") and not watch.recurs(job, "7_1")
+
+
+def test_every_job_of_an_array_that_waits_is_known_to_the_queue(site):
+    """By itself squeue writes those that wait as one, and each would count as lost after two minutes."""
+    squeue = '#!/bin/sh\ncase " $* " in *" -r "*) printf "7_1\\n7_2\\n";; *) echo "7_[1-2]";; esac\n'
+    (site / "commands/squeue").write_text(squeue)
+    assert queued.numbers() == {"7_1", "7_2"}
+
+
+def test_jobs_of_a_run_that_was_killed_are_named_before_others_are_submitted_beside_them(site):
+    def says(*rows):
+        lines = "".join(f"echo '{number}|{state}|None|{where}|{comment}'\n" for number, state, where, comment in rows)
+        (site / "commands/squeue").write_text(f"#!/bin/sh\n{lines}")
+        return watch.at_work()
+
+    job = "rule_pretrain_wildcards_a_1"
+    assert says() is None
+    assert says((7, "COMPLETING", site, job), (8, "RUNNING", site / "other", job), (9, "RUNNING", site, "mine")) is None
+    assert says((7, "RUNNING", site, job), (8, "PENDING", site, "rule_corpus_wildcards_c")) == (
+        "masklab: Slurm has jobs of a run here that was killed: 7 (pretrain a_1), 8 (corpus c); wait for their end, or"
+        " `scancel 7 8`, and give the same command again"
+    )
+    assert ", 3 (pretrain a_1) and 2 more; wait" in says(*((number, "PENDING", site, job) for number in range(1, 6)))
 
 
 def test_jobs_are_kept_in_mind_while_the_controller_does_not_answer():

@@ -1,12 +1,15 @@
 """States that can be trusted: whatever happens to a file, what is loaded is what was saved, or nothing."""
 
+import errno
 import os
 
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from masklab.jobs import saved
+from masklab.jobs.lacking import lacking
 
 MADE_OF = {"config": {"model": {"lr": 0.1}}, "inputs": {"tokens": "1f"}}
 
@@ -60,6 +63,29 @@ def test_two_broken_states_are_one_line(path, caplog):
     assert saved.load(path, MADE_OF) is None
     (line,) = caplog.messages
     assert line.endswith("; beginning anew") and str(path) in line and str(saved.previous(path)) in line
+
+
+LATER = [
+    RuntimeError("unable to mmap 240000216 bytes from file <state.safetensors>: Cannot allocate memory (12)"),
+    OSError(errno.EMFILE, os.strerror(errno.EMFILE)),
+    OSError(errno.ESTALE, os.strerror(errno.ESTALE)),
+    SafetensorError(f"Error while reading: {os.strerror(errno.EACCES)} (os error 13)"),
+]
+
+
+@pytest.mark.parametrize("error", LATER, ids=lambda error: type(error).__name__ + str(error)[-20:])
+def test_a_state_that_the_machine_cannot_read_now_is_not_passed_over(path, monkeypatch, error):
+    """The job would begin anew, and what it has would be thrown away."""
+
+    def fails(*arguments):
+        raise error
+
+    monkeypatch.setattr("safetensors.safe_open", fails)
+    with pytest.raises(type(error)) as caught:
+        saved.load(path, MADE_OF)
+    assert lacking(caught.value)
+    error = OSError(errno.EIO, os.strerror(errno.EIO))  # a disk that cannot read it: the one before it may be whole
+    assert saved.load(path, MADE_OF) is None
 
 
 def test_another_config_is_named(path, caplog):

@@ -35,6 +35,17 @@ def partitions() -> dict[str, tuple[int, float]]:
     return found
 
 
+def most(names: str | None) -> tuple[float, float]:
+    """MB and minutes that each of the partitions `a,b` has, where Slurm may choose; infinite where sinfo lists none."""
+    known = [partitions()[name] for name in named(names) if name in partitions()]
+    return tuple(min((each[at] for each in known), default=float("inf")) for at in (0, 1))
+
+
+def named(names: str | None) -> list[str]:
+    """The partitions of `a,b`."""
+    return names.split(",") if names else []
+
+
 def minutes(limit: str) -> float:
     """Minutes of a time limit as sinfo writes it: `infinite`, `[days-]hours:minutes:seconds`, `minutes:seconds`."""
     if not limit[:1].isdigit():
@@ -100,7 +111,7 @@ class Cluster:
 
         def asked(wildcards, attempt):
             name = sort(wildcards) if sort else rule
-            _, limit = partitions().get(self.partition(name), (0, float("inf")))
+            _, limit = most(self.partition(name))
             return int(min(MINUTES.get(name, 60) * attempt, 2 * MINUTES.get(name, 720), limit))
 
         return asked
@@ -124,7 +135,7 @@ class Cluster:
         """MB of a node, from `node_mem_mb` of the profile or from sinfo; infinite where neither says."""
         if int(self.site.get("node_mem_mb", 0)):
             return int(self.site["node_mem_mb"])
-        return partitions().get(partition, (float("inf"), 0))[0]
+        return most(partition)[0]
 
     @functools.cache  # noqa: B019 - as long as the workflow lives
     def _needed(self, rule, *names):
@@ -163,7 +174,8 @@ class Cluster:
 
     def warn(self) -> None:
         """Say which partitions of the profile the cluster does not have."""
-        names = {self.site.get("slurm_partition"), self.site.get("gpu_partition") if self.on_gpu else None} - {None}
+        asked = self.site.get("slurm_partition"), self.site.get("gpu_partition") if self.on_gpu else None
+        names = {name for each in asked for name in named(each)}
         if self.submits and partitions() and (missing := sorted(names - set(partitions()))):
             known = ", ".join(partitions())
             print(f"masklab: warning: slurm/profile.yaml: no partition {', '.join(missing)}; sinfo lists {known}",

@@ -3,6 +3,7 @@
 import atexit
 import functools
 import re
+import sys
 from pathlib import Path
 
 from artifacts import Artifact, data, drawing, measuring, pages, training
@@ -233,6 +234,7 @@ def opened(files=(), values=(), data: bool = True) -> Paths:
     Raises MaskLabError: mistakes with file, line and key, one a line.
     """
     config = read(*files, values=values, also=[drawing.check_names])
+    _check_encoding(config)
     paths = Paths(config)
     paths.check()
     if taken := [folder for folder in ("results", paths.root) if Path(folder).exists() and not Path(folder).is_dir()]:
@@ -241,6 +243,21 @@ def opened(files=(), values=(), data: bool = True) -> Paths:
         paths.notices = check_data(config) + notices(config) + studies.notices(config) + too_large(config, partitions)
         paths.notices = ([] if files else not_read()) + paths.notices
     return paths
+
+
+def _check_encoding(config) -> None:
+    """MaskLabError where a name of an entry, and with it of files, is one thing to Python and another to libraries.
+
+    Python goes by the locale. Arrow, safetensors and tokenizers write and look for UTF-8.
+    """
+    encoding = sys.getfilesystemencoding()
+    sections = [section for section in config.raw.values() if isinstance(section, dict)]
+    for name in (config.run, *(name for section in sections for name in section)):
+        if encoding.lower() != "utf-8" and not str(name or "").isascii():
+            raise MaskLabError(
+                f"{name}: files of that name are not found again, since this locale's names of files are {encoding};"
+                " set PYTHONUTF8=1"
+            )
 
 
 def notices_of(paths) -> str:

@@ -8,11 +8,13 @@ upgrade has renamed one.
 
 import asyncio
 import time
+from pathlib import Path
 
 import inside_snakemake
 from masklab.jobs import queued, underway
 
 LOOK = 15.0  # seconds between looks at the queue, at most
+NAMED = 3  # jobs that a line names
 LOST = 120.0  # seconds that a queue may know nothing of a job
 
 
@@ -61,6 +63,23 @@ def watch(executor) -> None:
 
     executor.sleep, executor.check_active_jobs = sleep, check_active_jobs
     executor.report_job_error, executor.report_job_success = report_job_error, report_job_success
+
+
+def at_work() -> str | None:
+    """A line that names Slurm's jobs from this folder that wait or run, before any is submitted; None: there are none.
+
+    They are of a Snakemake that was killed. A second job beside one of them cannot begin, is tried again until it can,
+    and as it begins removes what the first has just made, whose state is gone by then.
+    """
+    jobs = {number: job for number, job in queued.queued(Path.cwd()).items() if job["state"] != "COMPLETING"}
+    if not jobs:
+        return None
+    named = [f"{number} ({job['comment'].replace('_wildcards_', ' ')})" for number, job in list(jobs.items())[:NAMED]]
+    more = f" and {len(jobs) - NAMED} more" if len(jobs) > NAMED else ""
+    return (
+        f"masklab: Slurm has jobs of a run here that was killed: {', '.join(named)}{more}; wait for their end, or"
+        f" `scancel {' '.join(jobs)}`, and give the same command again"
+    )
 
 
 def recurs(job, number: str) -> bool:

@@ -65,3 +65,17 @@ def test_names_in_any_script(name, tmp_path):
     path.write_text(f"models:\n  {name}: {{like: strict-mlm}}\nrun: {name}\n", encoding="utf-8")
     config = read(path)
     assert config.models[name].steps == 400 and config.run == name
+
+
+def test_names_that_a_locale_writes_otherwise_than_libraries_do(tmp_path, monkeypatch):
+    """Under ISO-8859-1 a corpus of such a name was read and, its parts not being found again, had no sequences."""
+    monkeypatch.chdir(tmp_path)
+    Path("my.yaml").write_text("models: {größer: {like: strict-mlm}}\n", encoding="utf-8")
+    opened(["my.yaml"])
+    monkeypatch.setattr("sys.getfilesystemencoding", lambda: "iso8859-1")
+    with pytest.raises(
+        MaskLabError, match=r"^größer: .* this locale's names of files are iso8859-1; set PYTHONUTF8=1$"
+    ):
+        opened(["my.yaml"])
+    Path("my.yaml").write_text("models: {larger: {like: strict-mlm}}\n")
+    opened(["my.yaml"])

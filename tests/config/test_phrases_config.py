@@ -1,11 +1,13 @@
 """What a probe of paraphrases lacks on this machine: one line with file, line and key."""
 
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
 import small_wordnet
+from masklab.config import check_phrases
 from masklab.config.sources import below
 from masklab.errors import MaskLabError
 from masklab.plan.graph import opened
@@ -51,6 +53,20 @@ def said(tmp_path, monkeypatch):
 def test_what_is_missing_is_one_line(said, keys, message):
     found = said(**keys)
     assert found and "\n" not in found and found.startswith(message), found
+
+
+@pytest.mark.parametrize(("kind", "package"), [("fsmt", "sacremoses"), ("marian", "sentencepiece")])
+def test_a_package_that_a_tokenizer_needs_is_asked_for_before_any_job(said, monkeypatch, kind, package):
+    """The paper's own translation models, facebook/wmt19-en-de and -de-en, are of FSMT."""
+    Path("model/config.json").write_text(json.dumps({"model_type": kind}))
+    monkeypatch.setattr(check_phrases, "find_spec", lambda name: None if name == package else True)
+    found = said(there="model", back="model")
+    assert found == (
+        f"my.yaml:8: probes.mine.there: model: its tokenizer needs {package}, which is not installed;"
+        f" pip install {package}"
+    )
+    monkeypatch.setattr(check_phrases, "find_spec", lambda name: True)
+    assert said(there="model", back="model") is None
 
 
 def test_what_is_there_is_read(said, tmp_path):

@@ -1,7 +1,9 @@
 import bz2
+import errno
 import gzip
 import json
 import lzma
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -217,6 +219,27 @@ def test_too_few_sequences(tmp_path):
     path = write(tmp_path / "a.txt", LINES)
     with pytest.raises(MaskLabError, match=r"corpora\.c: 60 sequences are left; valid \(50\) and test \(10\)"):
         generate(corpus(path, valid=50, test=10), "c", 1)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.EMFILE, os.strerror(errno.EMFILE)),
+     pa.ArrowException("Unknown error: Failed to launch worker thread: Resource temporarily unavailable")],
+    ids=["files", "threads"],
+)  # fmt: skip
+def test_a_part_that_cannot_be_read_now_is_not_left_out(tmp_path, monkeypatch, error):
+    """What has been read lies on disk: without its second file the corpus would be made, and nobody would know."""
+    files = [write(tmp_path / "a.txt", LINES), write(tmp_path / "b.txt", LINES)]
+    read = pa.ipc.open_file
+
+    def open_file(path, **how):
+        if path.name == "read.1.0.arrow" and path.exists():
+            raise error
+        return read(path, **how)
+
+    monkeypatch.setattr(pa.ipc, "open_file", open_file)
+    with pytest.raises(type(error)):
+        generate(corpus(*files), "c", 1)
 
 
 def test_an_empty_file_adds_nothing(tmp_path):

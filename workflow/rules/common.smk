@@ -21,7 +21,7 @@ from paths import Paths, instances, notices_of, opened, pattern
 from refresh import refresh
 from shared_work import install
 from submitted import recall, recall_code, remember, remember_code
-from watch import watch
+from watch import at_work, watch
 
 # The files of --configfile and the values of --config are read by the library, which knows `extends`, families and so
 # on; without a file it reads config.yaml. Jobs are started with the same ones and read them again.

@@ -4,6 +4,7 @@ Where something is missing a config is read all the same, with a note, and a run
 before its first job.
 """
 
+import json
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from masklab.config.data import JSON, head
 from masklab.config.sources import expand
 from masklab.errors import MaskLabError
 from masklab.lines import format_of
+
+# Packages that transformers cuts texts with, of translation models whose tokenizer is no file of its own.
+CUT_BY = {"fsmt": "sacremoses", **dict.fromkeys(("marian", "m2m_100", "plbart"), "sentencepiece")}
 
 
 def lacking(config, probes=None) -> list[str]:
@@ -43,9 +47,20 @@ def _check(where: str, probe) -> None:
     for key in ("there", "back"):
         if (model := getattr(probe, key)) is not None:
             try:
-                found(model)
+                _check_model(model)
             except MaskLabError as error:
                 raise MaskLabError(f"{where}.{key}: {error}") from None
+
+
+def _check_model(model: str) -> None:
+    file = found(model) / "config.json"
+    try:
+        kind = json.loads(file.read_text(encoding="utf-8")).get("model_type")
+    except (OSError, ValueError, AttributeError):  # the probe says what is wrong with it
+        return
+    package = CUT_BY.get(kind) if isinstance(kind, str) else None
+    if package and find_spec(package) is None:
+        raise MaskLabError(f"{model}: its tokenizer needs {package}, which is not installed; pip install {package}")
 
 
 def _check_parses(where, pattern):

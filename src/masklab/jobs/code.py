@@ -212,12 +212,15 @@ def leave_time() -> None:
 
 
 def written_since(parts) -> bool:
-    """Whether a file of MaskLab's that one of these parts is of was written to, or removed, since the run began."""
+    """Whether a file of MaskLab's that one of these parts is of was written to, or removed, since the run began.
+
+    One that keeps the time of its own writing (`rsync -a`, `mv`) has been put there later than that.
+    """
     began = float(os.environ.get(BEGAN, "inf"))
     sources = Sources(Path(__file__).parents[2], Path())
     for module in {part.partition(":")[0] for part in parts if part.partition(".")[0] == "masklab"}:
         file = sources._file(module)
-        if file is None or file.stat().st_mtime >= began:
+        if file is None or max(file.stat().st_mtime, file.stat().st_ctime) >= began:
             return began < float("inf")
     return False
 

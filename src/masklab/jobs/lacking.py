@@ -17,6 +17,8 @@ OTHER = (
 # Libraries written in Rust and C++ raise their own errors, with the system's words in them.
 SAID = {os.strerror(number): number for number in (*ROOM, *OTHER)}
 MEMORY = ("can't allocate memory", "cannot allocate memory", "out of memory", "std::bad_alloc", "status_alloc_failed")
+# In the words of Python, of Arrow and of the system, which may have no room for another one's stack.
+THREADS = ("can't start new thread", "failed to launch worker thread", os.strerror(errno.EAGAIN).lower())
 OF_GPU = ("cuda", "cublas", "cudnn", "nccl")  # a library that says so has run out of a GPU's memory
 # In the words of torch, where a tensor is put on a GPU.
 NO_GPU = ("compiled with cuda enabled", "found no nvidia driver", "no cuda gpus are available", "driver on your system")
@@ -44,6 +46,9 @@ def lacking(error: BaseException, rule: str = "", **wildcards) -> str | None:
         said = _first(error).split(". Of the allocated memory")[0]  # torch goes on with its own settings
         advice = f"lower {key}, or {more}" if key else more
         return f"out of memory{where} ({said}); {advice}; run the same command again to resume"
+    if any(words in str(error).lower() for words in THREADS):
+        more = "raise the limits of processes and of memory (ulimit -u, ulimit -v), or run fewer jobs at once (--cores)"
+        return f"no further thread can be started ({_first(error)}); {more}; run the same command again to resume"
     if isinstance(error, RuntimeError | AssertionError) and any(words in str(error).lower() for words in NO_GPU):
         return f"device: cuda, but torch finds no GPU that it can use here ({_first(error)}); set device: auto or cpu"
     if _is_of_compiler(error):
@@ -58,6 +63,12 @@ def lacking(error: BaseException, rule: str = "", **wildcards) -> str | None:
         said = _first(error) if not file else os.strerror(number)
         return f"{where}{said}: the disk is full, or a quota; make room and run the same command again to go on"
     return f"{where}{os.strerror(number) if file else _first(error)}"
+
+
+def passes(error: BaseException) -> bool:
+    """Whether an error in reading a file is the machine's, so that the file may be read tomorrow: memory, threads, open
+    files, rights, a stale handle. What a disk cannot read (EIO) is lost."""
+    return lacking(error) is not None and _number(error) != errno.EIO
 
 
 def _is_of_memory(error):

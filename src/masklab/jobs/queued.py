@@ -19,11 +19,17 @@ def is_own() -> bool:
     return number is not None and number != os.environ.get(WITHIN)
 
 
+def own() -> str | None:
+    """Number of the Slurm job that this process is part of, as `squeue -r` and Snakemake write it; None without one."""
+    array, task = (os.environ.get(f"SLURM_ARRAY_{name}_ID") for name in ("JOB", "TASK"))
+    return f"{array}_{task}" if array and task else os.environ.get("SLURM_JOB_ID")
+
+
 def queued(folder: Path) -> dict[str, dict]:
     """Number of each Slurm job of this user from `folder` -> `state`, `reason` and `comment`; none without Slurm."""
     try:
         shown = subprocess.run(
-            ["squeue", "--me", "-h", "-o", FIELDS], capture_output=True, text=True, check=True, timeout=20
+            ["squeue", "--me", "-h", "-r", "-o", FIELDS], capture_output=True, text=True, check=True, timeout=20
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return {}
@@ -36,11 +42,13 @@ def queued(folder: Path) -> dict[str, dict]:
 
 
 def numbers() -> set[str] | None:
-    """Numbers of all of this user's jobs that Slurm knows, those that have ended too; None where it does not answer."""
+    """Numbers of all of this user's jobs that Slurm knows, those that have ended too; None where it does not answer.
+
+    `-r`: each job of an array that waits has a number of its own, `4_1`, in place of `4_[1-9]`.
+    """
+    command = ["squeue", "--me", "-h", "-r", "-t", "all", "-o", "%i"]
     try:
-        shown = subprocess.run(
-            ["squeue", "--me", "-h", "-t", "all", "-o", "%i"], capture_output=True, text=True, check=True, timeout=20
-        ).stdout
+        shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout
     except (OSError, subprocess.SubprocessError):
         return None
     return set(shown.split())

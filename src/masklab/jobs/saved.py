@@ -13,6 +13,7 @@ from pathlib import Path
 
 from masklab.files import atomic, temporary_name
 from masklab.jobs.changes import changes, shown
+from masklab.jobs.lacking import passes
 
 log = logging.getLogger("masklab")
 
@@ -74,7 +75,8 @@ def attempt(path, tensors: dict, made_of: dict, before: bool = True, **facts) ->
 def load(path, made_of: dict, usable=None) -> Saved | None:
     """The newest state at `path` that is whole and was made of the same; None, and a line why, if there is none.
 
-    usable(facts): None, or why a state cannot be gone on from.
+    usable(facts): None, or why a state cannot be gone on from. An error that is the machine's (memory, rights, open
+    files) is raised as it is: the state may be whole.
     """
     made_of, faults = json.loads(json.dumps(made_of)), []
     for file in (Path(path), previous(path)):
@@ -106,6 +108,8 @@ def _read(path) -> tuple[Saved | None, str]:
             return None, "its checksum is wrong"
         return Saved(json.loads(metadata["facts"]), tensors), ""
     except (SafetensorError, OSError, KeyError, ValueError, TypeError, RuntimeError) as error:
+        if passes(error):  # taken for broken it would be thrown away
+            raise
         return None, f"not a whole state ({' '.join(str(error).split()) or type(error).__name__})"
 
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from masklab.files import fingerprint
+from masklab.jobs import queued
 from masklab.jobs.locks import lock
 
 FOLDER = "state/jobs"
@@ -94,7 +95,7 @@ class Underway:
         lock(self.file, shared=True, wait=True)  # two of one job may run for a moment, and `state.locked` decides
         self.said = {
             "rule": rule, "wildcards": wildcards, "log": str(log), "began": time.time(), "pid": os.getpid(),
-            "host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID"),
+            "host": socket.gethostname(), "slurm_job": queued.own(),
         }  # fmt: skip
         self._write()
 

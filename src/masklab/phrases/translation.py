@@ -61,16 +61,20 @@ class Translator:
         if missing := [name for name in sorted(found["missing_keys"]) if not _is_computed(read, name)]:
             raise MaskLabError(f"{model}: has no weights for {missing[0]} of its {type(read).__name__}")
         self.model, self.device = read.eval().to(device), device
+        self.reversed = _reversed(self.tokenizer)
 
     def ids(self, text: str) -> list[int]:
         """Tokens of a text of the target language, without special ones."""
+        if self.reversed is not None:
+            return self.reversed(text, add_special_tokens=False)["input_ids"]
         return self.tokenizer(text_target=text, add_special_tokens=False)["input_ids"]
 
     def translate(self, texts, prefixes=None, returned: int = 1) -> list[list[tuple[float, list[int]]]]:
         """The best `returned` translations of each text, by beam search: (score, tokens without special ones).
 
         prefixes: tokens that each translation begins with, of each text; special ones among them are kept. A score is
-        the mean logarithm of the probability of all tokens, forced ones included, which all candidates of a text share.
+        the mean logarithm of the probability of all tokens, forced ones included, which all candidates of a text share;
+        where the model's own settings have a `length_penalty`, the sum over the number of tokens to that power.
         """
         found: list = [None] * len(texts)
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
@@ -93,7 +97,7 @@ class Translator:
             input_ids=given["input_ids"], attention_mask=given["attention_mask"], num_beams=max(BEAMS, returned),
             num_return_sequences=returned, max_new_tokens=min(MOST, self._most()), do_sample=False,
             logits_processor=LogitsProcessorList([Forced(forced, first)]), return_dict_in_generate=True,
-            output_scores=True,
+            output_scores=True, renormalize_logits=False,  # Marian's: forced tokens would count as certain
         )  # fmt: skip
         special = set(self.tokenizer.all_special_ids)
         rows = out.sequences[:, first:].tolist()
@@ -117,6 +121,19 @@ class Translator:
     def text(self, tokens) -> str:
         """What tokens of the target language say."""
         return self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=True).strip()
+
+
+def _reversed(tokenizer):
+    """The tokenizer of the other direction where one reads any text as of its source language, else None.
+
+    transformers' of FSMT (facebook/wmt19-*) does: it knows no target mode, and so cuts `it's` by the rules of the other
+    language and looks its pieces up in the other vocabulary, where the two differ.
+    """
+    if type(tokenizer).__name__ != "FSMTTokenizer":
+        return None
+    files = {"src_vocab_file": tokenizer.tgt_vocab_file, "tgt_vocab_file": tokenizer.src_vocab_file}
+    langs, lower = [tokenizer.tgt_lang, tokenizer.src_lang], tokenizer.do_lower_case
+    return type(tokenizer)(langs=langs, merges_file=tokenizer.merges_file, do_lower_case=lower, **files)
 
 
 def _is_computed(model, name: str) -> bool:

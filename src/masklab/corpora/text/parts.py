@@ -19,6 +19,7 @@ from masklab.corpora.text.formats import blocks
 from masklab.corpora.text.packing import Packer, filtered
 from masklab.files import atomic, sha256
 from masklab.jobs import saved
+from masklab.jobs.lacking import passes
 from masklab.lines import Place
 
 log = logging.getLogger("masklab")
@@ -69,7 +70,9 @@ class Parts:
         try:
             with pa.ipc.open_file(path) as source:
                 facts = json.loads(source.schema.metadata[KEY])
-        except (OSError, pa.ArrowException, TypeError, KeyError, ValueError):
+        except (OSError, pa.ArrowException, TypeError, KeyError, ValueError) as error:
+            if passes(error):  # taken for one that is not there, it and those behind it would be missing in the corpus
+                raise
             return None
         return Part(path, facts) if facts.get("mark") == self.mark else None
 
