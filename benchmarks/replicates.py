@@ -2,6 +2,7 @@
 
     python benchmarks/replicates.py                             # 5 of 2 layers x 64, as the default run's encoders are
     python benchmarks/replicates.py --layers 4 --hidden 128
+    python benchmarks/replicates.py --precision bf16            # both in bf16; the ordinary loop under autocast
     python benchmarks/replicates.py --positions disentangled --copies 3
     python benchmarks/replicates.py --lstm --layers 1 --batch 128 --length 10
 
@@ -53,6 +54,7 @@ def main():
     parser.add_argument("--hidden", type=int, default=64, help="(default: %(default)s)")
     parser.add_argument("--heads", type=int, default=2, help="(default: %(default)s)")
     parser.add_argument("--positions", default="absolute", help="(default: %(default)s)")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="(default: %(default)s)")
     parser.add_argument("--lstm", action="store_true", help="of LSTMs")
     parser.add_argument("--copies", type=int, default=5, help="(default: %(default)s)")
     parser.add_argument("--batch", type=int, default=32, help="sequences (default: %(default)s)")
@@ -69,10 +71,9 @@ def main():
     shape = {"layers": args.layers, "hidden": args.hidden, "heads": args.heads, "max_positions": args.length}
     kind = {"kind": "lstm", "norm": "pre"} if args.lstm else {}
     encoder = Encoder(positions=args.positions, **shape, **kind)
+    made_of = {"corpus": "c", "tokenizer": "t", "encoder": "e", "objective": "o", "precision": args.precision}
     optimiser = {"lr": 1e-3, "warmup": 0.0}
-    model = Model(
-        corpus="c", tokenizer="t", encoder="e", objective="o", steps=10**6, batch_size=args.batch, optimiser=optimiser
-    )
+    model = Model(**made_of, steps=10**6, batch_size=args.batch, optimiser=optimiser)
     print(f"{platform.processor() or platform.machine()}, torch {torch.__version__}, one thread")
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -99,13 +100,13 @@ def main():
                 latest = ", ".join(f"{name} {1e3 * v[-1] / args.updates:.1f} ms" for name, v in seconds.items())
                 print(f"  round {number}: an update {latest}", flush=True)
         apart = max(
-            float((a - b).abs().max())
+            float((a - b).detach().abs().max())
             for one, other in zip(alone, stack.learners, strict=True)
             for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True)
         )
     one, several = (statistics.median(values) for values in seconds.values())
     ratios = [b / a for a, b in zip(*seconds.values(), strict=True)]
-    of = f"{args.layers} x {args.hidden} ({encoder.kind}, positions {args.positions})"
+    of = f"{args.layers} x {args.hidden} ({encoder.kind}, positions {args.positions}, {args.precision})"
     print(
         f"{args.copies} replicates of {of}, batch {args.batch}, at most {args.length} tokens, vocabulary {args.vocab}:"
         f" an update of one alone {1e3 * one / args.updates:.1f} ms, of all together {1e3 * several / args.updates:.1f}"

@@ -108,7 +108,8 @@ def test_an_update_reads_the_weights_of_the_last_one(english, tiny_encoder, tmp_
     ("has_bf16", "hidden", "kind", "expected"),
     [
         (True, 128, "transformer", "bf16"),
-        (True, 64, "transformer", "fp32"),
+        (True, 48, "transformer", "bf16"),
+        (True, 32, "transformer", "fp32"),
         (True, 128, "lstm", "fp32"),
         (False, 128, "transformer", "fp32"),
     ],
