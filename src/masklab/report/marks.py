@@ -267,7 +267,8 @@ def examples_axis(axes, sizes) -> None:
         axes.xaxis.set_minor_locator(NullLocator())
     every = -(-len(sizes) // 6) or 1  # of axes in which nothing was measured
     axes.xaxis.set_major_locator(FixedLocator(sizes[::-1][::every][::-1]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if x >= 10_000 else f"{x:,.0f}"))
+    short = sizes.max(initial=0) >= 10_000  # all alike: 4k, 16k
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / 1000:g}k" if short and x >= 1000 else f"{x:,.0f}"))
 
 
 def scale_of(sizes) -> str:
