@@ -154,6 +154,18 @@ def test_nulls_of_other_replicates_show_nothing():
     )
 
 
+def test_nulls_that_were_not_measured_whole_show_nothing():
+    """Their gain is no number, of which no reader could make anything."""
+    numbers = {("a", 400, size): [0.9, 0.91, 0.92] for size in (100, 200)}
+    numbers |= {("b", 400, size): [0.8, 0.81, 0.83] for size in (100, 200)}
+    numbers |= {("null", 400, 100): [0.5, 0.51, 0.5], ("null", 400, 200): [None, None, None, 0.5]}
+    found = results(numbers, nulls={name: {"untrained": "null"} for name in "ab"})
+    gap = difference(*(Reading(name, "accuracy", ("t",)) for name in "ab"))
+    said = verdicts([Claim("c", "1", "F", "t", gap)], found).iloc[0]
+    assert said["verdict"] == "untested" and "nan" not in said["why"]
+    assert said["why"].startswith("no replicate has both it and its nulls: A: accuracy")
+
+
 M = Reading("m", "accuracy")
 EFFECT = "an effect must be a reading or made of some (own.Reading, own.difference(...), own.Sum, ..."
 

@@ -4,6 +4,7 @@ A model that learned no more than its null decides nothing, and a sentence about
 others. Each function returns why the premise fails, or None.
 """
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -288,10 +289,10 @@ def _by_panel(group, view) -> list[list[Reading]]:
 
 
 def _gains(reading, results) -> list[tuple[str, Estimate]]:
-    """(null, gain over it) of every null of a reading; none if it shares no replicate with one of them."""
+    """(null, gain over it) of every null of a reading; none if one of them was not measured whole where it was."""
     own = results.values(reading)
     gains = [(kind, results.gain(reading, own, null)) for kind, null in results.nulls(reading).items()]
-    return [] if any(gain is None for _, gain in gains) else gains
+    return [] if any(gain is None or math.isnan(gain.value) for _, gain in gains) else gains
 
 
 def unequal_losses(claim: Claim, results: Results) -> str | None:
