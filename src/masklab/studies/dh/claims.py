@@ -166,7 +166,8 @@ def _sample_efficiency(c):
 
 def _vocabulary_shift(c):
     s, none, some = "5.3.2 vocabulary shifts", ("single", NONE), ("single", SOME)
-    helps = "the distributional property in Eq. 1 can help the generalization when there are vocabulary shifts"
+    helps = "the distributional property in Eq. 1 can help the generalization when there are vocabulary shifts to some"
+    helps += " extent"
     without = "the w/o DH model does not generalize to B-D1 and B-D2 at all"
     generalizes = "the w/ DH model can generalize from domain A-D1 to the test set in B-D1 and B-D2"
     diminishes = "the generalization diminishes as the amount of fine-tuning data increases"
