@@ -37,12 +37,16 @@ class Example:
 
 @dataclass(frozen=True)
 class Feature:
-    """What is replaced: of an example, a node of one of its texts, by `new`."""
+    """What is replaced: of an example, a node of one of its texts, by `new`.
+
+    kind: noun, verb or adjective, where the tree does not say it.
+    """
 
     example: Example
     text: Text
     node: object
     new: str
+    kind: str | None = None
 
     @property
     def old(self) -> str:
@@ -50,7 +54,7 @@ class Feature:
 
     @property
     def category(self) -> str:
-        return self.text.tree.category(self.node)
+        return self.kind or self.text.tree.category(self.node)
 
     @cached_property
     def texts(self) -> tuple:

@@ -3,7 +3,7 @@
 Parses are in the brackets of the Penn Treebank, one after the other in a text file, or in the fields of json lines or
 the columns of a TSV whose names end in `parse` (MNLI's `sentence1_parse`, `premise_parse`). Trees whose labels are no
 syntactic categories (the sentiments of the Stanford Sentiment Treebank) have phrases too, which count as nouns where a
-category is asked.
+category is asked; of single words `synonyms` knows better.
 """
 
 import re
@@ -18,6 +18,7 @@ ESCAPED = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{",
 ESCAPED |= {r"\/": "/", r"\*": "*"}
 PRONOUNS = {"he", "him", "she", "her", "it", "someone", "somebody"}
 NOUN, VERB, ADJECTIVE = "noun", "verb", "adjective"
+KINDS = {"N": NOUN, "V": VERB, "J": ADJECTIVE}  # by the first letter of a tag or label of the Penn Treebank
 SHORT = 4  # words of the longest short phrase
 BINARY = "binary_parse"  # of json lines: without categories
 
@@ -54,8 +55,7 @@ class Tree:
                 if any(character.isalnum() for word in self.words[node.begin : node.end] for character in word)
                 else None
             )
-        kinds = {"N": NOUN, "V": VERB, "J": ADJECTIVE}
-        return ADJECTIVE if node.label == "ADJP" else kinds.get(node.label[:1])
+        return ADJECTIVE if node.label == "ADJP" else KINDS.get(node.label[:1])
 
     @cached_property
     def candidates(self) -> list[Node]:

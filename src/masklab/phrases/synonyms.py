@@ -42,11 +42,11 @@ class Synonyms:
     def of(self, word: str, tag: str | None = None) -> list[str]:
         """Forms that may stand in a word's place, one for each sense that has them, in WordNet's order.
 
-        tag: of the Penn Treebank, of a noun, verb or adjective; None: what the word is most often, by WordNet's counts,
-        and nothing of a word of the closed classes (`in` is no inch). No other form of the word is its synonym.
+        tag: of the Penn Treebank, of a noun, verb or adjective; None: as `tag` gives it, and nothing of a word of the
+        closed classes (`in` is no inch). No other form of the word is its synonym.
         """
         low = word.lower()
-        tag = self._tag(low) if tag is None else tag
+        tag = self.tag(word) if tag is None else tag
         part = PARTS.get((tag or "")[:1])
         if part is None or not low.isalpha() or tag.startswith("NNP"):
             return []
@@ -92,8 +92,12 @@ class Synonyms:
                 forms = []
         return (forms[0] if len(forms) == 1 else "") if forms else None
 
-    def _tag(self, low):
-        """The tag that a word most likely has: of the part of speech in which WordNet's texts have it most often."""
+    def tag(self, word: str) -> str | None:
+        """The tag that a word most likely has: of the part of speech in which WordNet's texts have it most often.
+
+        None of words of the closed classes, of adverbs, and of those that WordNet does not know.
+        """
+        low = word.lower()
         if low in CLOSED:
             return None
         counts: dict[str, int] = {}

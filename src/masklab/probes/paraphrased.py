@@ -29,8 +29,8 @@ from masklab.models.checkpoint import load_checkpoint
 from masklab.phrases import COURSE, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, split
 from masklab.phrases.distances import template_distances, total_variation
 from masklab.phrases.examples import Feature, Text, read_examples
+from masklab.phrases.parses import KINDS, keyed, read_trees
 from masklab.phrases.parses import SHORT as FEW
-from masklab.phrases.parses import keyed, read_trees
 from masklab.phrases.queries import PHRASES, filled, query_ids, sentence_query, verbaliser_ids
 from masklab.phrases.saliency import probabilities, saliency
 from masklab.phrases.synonyms import Synonyms
@@ -175,9 +175,10 @@ def features(examples, classifier, reader, sources, address) -> dict[str, list[F
         words = _most_salient(texts, pairs, classifier, reader, lambda node: len(node) == 1)
         found_words = []
         for example, text, node in words:
-            tag = node.label if text.tree.labelled else None
+            tag = node.label if text.tree.labelled else sources.synonyms.tag(text.part(node))
             if options := sources.synonyms.of(text.part(node), tag):
-                found_words.append(Feature(example, text, node, options[int(rng.integers(len(options)))]))
+                new = options[int(rng.integers(len(options)))]
+                found_words.append(Feature(example, text, node, new, None if text.tree.labelled else KINDS[tag[0]]))
         chosen[WORD] = found_words
     if sources.pair is not None:
         short = _most_salient(texts, pairs, classifier, reader, lambda node: len(node) <= FEW)
