@@ -212,7 +212,7 @@ def _paraphrased(probe):
             for seed in probe.seeds:
                 shared = {"task": task, "train_size": size, "seed": seed}
                 yield from ({**shared, "metric": metric} for metric in ("accuracy", "majority"))
-                for level in phrases.LEVELS:
+                for level in (*phrases.LEVELS, *([phrases.DRAWN_WORD] if probe.drawn else [])):
                     for metric in ("pearson", "pearson_low", "pearson_high", "tv_pretrained", "tv_finetuned"):
                         yield {**shared, "split": level, "metric": metric}
                     for updates in probe.updates:

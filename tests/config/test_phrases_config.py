@@ -47,6 +47,10 @@ def said(tmp_path, monkeypatch):
         ({"there": "nobody/nothing", "back": "model"}, "my.yaml:8: probes.mine.there: 'nobody/nothing' is no folder"),
         ({"there": "model", "back": "nltk"}, "my.yaml:9: probes.mine.back: 'nltk' holds no config.json"),
         ({"there": "model"}, "my.yaml:2: probes.mine.back: a phrase is translated there and back"),
+        (
+            {"there": "model", "back": "model", "drawn": True},
+            "my.yaml:10: probes.mine.drawn: words are replaced by synonyms of WordNet; name its folder under `wordnet`",
+        ),
         ({}, "my.yaml:2: probes.mine.wordnet: nothing to replace features by; name a WordNet, or models"),
     ],
 )

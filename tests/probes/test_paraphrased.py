@@ -20,7 +20,7 @@ from masklab.errors import MaskLabError
 from masklab.files import read_table, write_json
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
-from masklab.phrases import COURSE, EXAMPLE, LEVELS, LONG, MEANS, SHORT, WITH, WORD, split
+from masklab.phrases import COURSE, DRAWN_WORD, EXAMPLE, LEVELS, LONG, MEANS, SHORT, WITH, WORD, split
 from masklab.phrases.distances import total_variation
 from masklab.phrases.examples import Feature, Text, read_examples
 from masklab.phrases.parses import key_of, keyed, parse, places, read_trees
@@ -146,6 +146,23 @@ def test_distances_of_words_are_those_of_the_paper_s_queries(labelled, world, gi
         assert record["predictions"][row["n"] - 1] == pytest.approx(row["value"], abs=1e-5)
         assert old.endswith("s") == new.endswith("s")  # of one inflection
     assert len(kinds) > 1, "more than nouns"
+
+
+def test_drawn_words_are_the_same_for_every_classifier(world, given):
+    """Of each text one that has a synonym, by chance: two classifiers, which mind other words, share all of them."""
+    words = {"there": None, "back": None, "verbalisers": None, "sizes": [60]}
+    replaced = {}
+    for lr in (3e-3, 1e-4):
+        rows = probes.run(given(drawn=True, lr=lr, **words))
+        for level in (WORD, DRAWN_WORD):
+            replaced[lr, level] = [row["metric"] for row in rows if row["split"] == split(level, "replaced")]
+        (record,) = [row for row in items(rows) if row["split"] == DRAWN_WORD]
+        replaced[lr, "before"] = record["targets"]
+    assert replaced[3e-3, DRAWN_WORD] == replaced[1e-4, DRAWN_WORD] and len(replaced[3e-3, DRAWN_WORD]) == 5
+    assert replaced[3e-3, "before"] == replaced[1e-4, "before"], "of the pre-trained model, which is one"
+    assert replaced[3e-3, WORD] != replaced[1e-4, WORD] and replaced[3e-3, WORD] != replaced[3e-3, DRAWN_WORD]
+    places = {shown.partition(" [")[0].count(" ") for shown in replaced[3e-3, DRAWN_WORD]}
+    assert len(places) > 1, "not always the first word, say"
 
 
 def test_distances_of_sentences_are_of_the_text_with_the_longest_phrase_replaced(world, given, rows):

@@ -9,7 +9,7 @@ import synthetic
 from drawn import all_is_in_view, nothing_overlaps
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
-from masklab.phrases import EXAMPLE, LEVELS, WORD
+from masklab.phrases import DRAWN_WORD, EXAMPLE, LEVELS, WORD
 from masklab.report.cells import TIDY
 from masklab.scores.results import Results
 from masklab.scores.view import View
@@ -19,7 +19,9 @@ from masklab.studies.dh import section6_text
 RAW = plain(layered(["presets/phrases.yaml"]))
 STUDY = "dh-text"
 MODELS = {"there": "en-de", "back": "de-en", "verbalisers": ["terrible", "great"]}
+ALL = (WORD, DRAWN_WORD, *LEVELS[1:])
 R = {level: 0.02 + 0.04 * number for number, level in enumerate(LEVELS)}  # .02 of words, .22 of examples
+R[DRAWN_WORD] = R[WORD]
 
 
 def config_of(**changes):
@@ -47,10 +49,10 @@ def results(config):
 def test_the_figure_has_a_curve_for_every_level(config, results):
     figure, data = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(results)
     probe = config.probes["dh-phrases"]
-    assert set(data["level"]) == set(LEVELS) and len(figure.axes) == 2
+    assert set(data["level"]) == set(ALL) and len(figure.axes) == 2
     assert set(data.loc[data["axis"] == "training examples", "x"]) == set(probe.sizes)
     assert set(data.loc[data["axis"] == "updates of fine-tuning", "x"]) == set(probe.updates)
-    for level in LEVELS:
+    for level in ALL:
         of_level = data[data["level"] == level].groupby("label")["value"]
         assert of_level.apply(lambda value, r=R[level]: np.allclose(value, r, atol=0.01)).to_dict() == {
             "pre-trained": True, "pre-trained, initial weights": False,
@@ -60,7 +62,7 @@ def test_the_figure_has_a_curve_for_every_level(config, results):
         "Updates of fine-tuning (log scale)", "Training examples (log scale)",
     ]  # fmt: skip
     drawn = [line for axes in figure.axes for line in axes.get_lines() if not line.get_label().startswith("_")]
-    assert len(drawn) == 2 * 2 * len(LEVELS)  # two axes, and initial weights beside the recipe
+    assert len(drawn) == 2 * 2 * len(ALL)  # two axes, and initial weights beside the recipe
     nothing_overlaps(figure)
     all_is_in_view(figure)
 
@@ -97,13 +99,13 @@ def test_curves_of_a_panel_are_over_the_replicates_that_all_of_them_have(config,
     fewer = scores[~(scores["split"].str.startswith(WORD) & (scores["replicate"] == last))]
     assert last > 1
     _, data = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(Results(results.view, fewer))
-    assert set(data["replicates"]) == {last - 1} and set(data["level"]) == set(LEVELS)
+    assert set(data["replicates"]) == {last - 1} and set(data["level"]) == set(ALL)
 
 
 def test_the_table_has_correlations_with_intervals_and_distances(config, results):
     item = find(STUDY, config.studies[STUDY], "tables", "phrases")
     table = item.function()(results, item.choose(results.view))
-    assert list(table.columns) == TIDY and len(set(table["row"])) == 5 * len(LEVELS) + 1
+    assert list(table.columns) == TIDY and len(set(table["row"])) == 5 * len(ALL) + 1
     values = table[table["label"] == "pre-trained"].set_index("row")["value"]
     assert values[f"{WORD}: correlation"] == pytest.approx(0.02, abs=0.01)
     assert values["accuracy"] == pytest.approx(0.8, abs=0.01)
@@ -131,7 +133,10 @@ def test_the_paper_s_sentences(config, results):
 def test_levels_are_those_that_the_probe_has(config):
     words = View.of(config_of(there=None, back=None), STUDY)
     names = {claim.name for claim in claims_of(STUDY, config.studies[STUDY], words)}
-    assert names == {"low-word", "remains-word", "remains-word-learned"}
+    drawn = {"low-word-drawn", "remains-word-drawn", "remains-word-drawn-learned"}
+    assert names == {"low-word", "remains-word", "remains-word-learned"} | drawn
+    few = View.of(config_of(there=None, back=None, drawn=False), STUDY)
+    assert {claim.name for claim in claims_of(STUDY, config.studies[STUDY], few)} == names - drawn
     study = config.studies[STUDY].model_copy(update={"probes": {}})
     bare = View.of(config.model_copy(update={"studies": {STUDY: study}}), STUDY)
     with pytest.raises(MaskLabError, match="needs a `paraphrased` probe"):

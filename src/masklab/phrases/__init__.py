@@ -7,7 +7,8 @@ SYNONYMS, OTHERS, LAW, COURSE = "synonyms", "others", "law", "course"
 WORD, SHORT, LONG = "word", "short phrase", "long phrase"
 WITH, MEANS, EXAMPLE = "sentence, with", "sentence, means", "example"
 DRAWN = " drawn"  # how the levels of features that were drawn end
-LEVELS = (WORD, SHORT, LONG, WITH, MEANS, EXAMPLE)  # of features of text
+DRAWN_WORD = WORD + DRAWN
+LEVELS = (WORD, SHORT, LONG, WITH, MEANS, EXAMPLE)  # of features of text, as in the paper
 
 
 def level(synsets: int, drawn: bool = False) -> str:

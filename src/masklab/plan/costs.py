@@ -375,7 +375,7 @@ class Costs:
             max((self.sizes.task_length(task, probe.max_length, model.tokenizer) for task in tasks), default=0)
         )
         levels = len(getattr(probe, "spans", LEVELS))
-        replaced = levels * (1 + getattr(probe, "drawn", False))
+        replaced = levels * (1 + probe.drawn) if hasattr(probe, "spans") else levels + probe.drawn
         passes = levels * length + 2 * replaced * len(probe.sizes or [1]) * (1 + len(probe.updates))
         rows = len(tasks) * len(probe.seeds) * probe.examples * passes
         each = forward_flops(encoder, 0, 1, length, length if probe.pooling == "mean" else 1) * rows

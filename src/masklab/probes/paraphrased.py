@@ -3,7 +3,8 @@
 Of each text of a test example that has a parse: the most salient word by a synonym of WordNet (`phrases.synonyms`), the
 most salient phrase of up to four words and the longest phrase by translation there and back (`phrases.translation`).
 Salient is what the model minds that was fine-tuned on the most rows; its replacements serve all sizes and all points of
-fine-tuning. As in the released code, a sentence and an example are those with the longest phrase replaced.
+fine-tuning. With `drawn` a word of each text that is drawn is replaced as well, the same one for every model. As in the
+released code, a sentence and an example are those with the longest phrase replaced.
 
 Before fine-tuning: total variation at the mask of the paper's queries (`phrases.queries`), over the vocabulary, of
 examples between the verbalisers. After: between the predictions for the example. Both are of the text as the task has
@@ -26,7 +27,7 @@ from masklab.errors import MaskLabError
 from masklab.files import sha256
 from masklab.jobs.provenance import input_mark
 from masklab.models.checkpoint import load_checkpoint
-from masklab.phrases import COURSE, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, split
+from masklab.phrases import COURSE, DRAWN_WORD, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, split
 from masklab.phrases.distances import template_distances, total_variation
 from masklab.phrases.examples import Feature, Text, read_examples
 from masklab.phrases.parses import KINDS, keyed, read_trees
@@ -114,7 +115,9 @@ def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, 
         for updates, classifier in classifiers(context, name, facts, splits, size, seed):
             first = levels is None
             if first:
-                chosen = features(examples, classifier, reader, sources, (context.seed, context.name, name))
+                chosen = features(
+                    examples, classifier, reader, sources, (context.seed, context.name, name), probe.drawn
+                )
                 levels = measured_before(model, chosen, reader, probe, answers)
             if updates is None:
                 given = reader.answers(classifier, [example.texts for example in examples]).argmax(1)
@@ -166,25 +169,42 @@ class Reader:
         return [(text.side, *span) for span in zip(begins.tolist(), np.maximum(behind, last).tolist(), strict=True)]
 
 
-def features(examples, classifier, reader, sources, address) -> dict[str, list[Feature]]:
-    """Level -> the features that are replaced."""
+def features(examples, classifier, reader, sources, address, drawn=False) -> dict[str, list[Feature]]:
+    """Level -> the features that are replaced; drawn: words that are drawn, too, the same for every classifier."""
     texts = [(example, text) for example in examples for text in example.parsed]
     pairs = reader.pairs([example.texts for example, _ in texts])
-    rng, chosen = generator(*address, "synonyms"), {}
+    chosen: dict[str, list[Feature]] = {}
     if sources.synonyms is not None:
+        rng = generator(*address, "synonyms")
         words = _most_salient(texts, pairs, classifier, reader, lambda node: len(node) == 1)
-        found_words = []
-        for example, text, node in words:
-            tag = node.label if text.tree.labelled else sources.synonyms.tag(text.part(node))
-            if options := sources.synonyms.of(text.part(node), tag):
-                new = options[int(rng.integers(len(options)))]
-                found_words.append(Feature(example, text, node, new, None if text.tree.labelled else KINDS[tag[0]]))
-        chosen[WORD] = found_words
+        given = (_reworded(*word, sources.synonyms, rng) for word in words)
+        chosen[WORD] = [feature for feature in given if feature is not None]
+        if drawn:
+            chosen[DRAWN_WORD] = _drawn(texts, sources.synonyms, generator(*address, "drawn"))
     if sources.pair is not None:
         short = _most_salient(texts, pairs, classifier, reader, lambda node: len(node) <= FEW)
         long = [(example, text, node) for example, text in texts if (node := text.tree.longest()) is not None]
         chosen |= {SHORT: _translated(short, sources.pair), LONG: _translated(long, sources.pair)}
     return {level: of for level, of in chosen.items() if len(of) >= LEAST}
+
+
+def _reworded(example, text, node, synonyms, rng) -> Feature | None:
+    """A word with one of its synonyms in its place; None where it has none."""
+    labelled, word = text.tree.labelled, text.part(node)
+    tag = node.label if labelled else synonyms.tag(word)
+    options = synonyms.of(word, tag)
+    kind = None if labelled or tag is None else KINDS[tag[0]]
+    return Feature(example, text, node, options[int(rng.integers(len(options)))], kind) if options else None
+
+
+def _drawn(texts, synonyms, rng) -> list[Feature]:
+    """Of each text that has such a word, one that has synonyms, whatever a classifier minds."""
+    features = []
+    for example, text in texts:
+        words = [node for node in text.tree.candidates if len(node) == 1]
+        reworded = (_reworded(example, text, words[at], synonyms, rng) for at in rng.permutation(len(words)))
+        features += [next((feature for feature in reworded if feature is not None), None)]
+    return [feature for feature in features if feature is not None]
 
 
 def _most_salient(texts, pairs, classifier, reader, allowed):

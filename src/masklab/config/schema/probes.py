@@ -201,6 +201,10 @@ class ParaphrasedProbe(Finetuning):
         description="Translation model, a folder or a name in Hugging Face's cache (paper: facebook/wmt19-en-de), by whose translations, back by `back`, phrases are paraphrased. None: no phrases and sentences.",
     )
     back: str | None = Field(None, description="The model that translates back (paper: facebook/wmt19-de-en).")
+    drawn: bool = Field(
+        False,
+        description="In each text a word that is drawn of those that have synonyms is replaced as well, the same one for every model, so that models can be compared. Needs `wordnet`.",
+    )
     examples: Count = Field(1000, description="Test examples, the first ones that have a parse.")
     query: str = Field(
         "{a} It was [MASK] .",
@@ -220,6 +224,8 @@ class ParaphrasedProbe(Finetuning):
             raise ValueError(f"{'there' if self.there is None else 'back'}: a phrase is translated there and back")
         if self.wordnet is None and self.there is None:
             raise ValueError("wordnet: nothing to replace features by; name a WordNet, or models `there` and `back`")
+        if self.wordnet is None and self.drawn:
+            raise ValueError("drawn: words are replaced by synonyms of WordNet; name its folder under `wordnet`")
         return self
 
 

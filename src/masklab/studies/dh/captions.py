@@ -19,7 +19,8 @@ FIGURES = {
     "figure3b": f"Fine-tuning examples, {SOME}: {CURVES}. {DOMAINS}.",
     "figure_phrases": "Section 6 on text: how the change of the fine-tuned prediction goes with"
     f" {BEFORE}, for features of each level, over the updates of fine-tuning on the largest set and over the number of"
-    " its examples. Hollow: initial weights that are fine-tuned alike; each classifier has salient words of its own.",
+    " its examples. Hollow: initial weights that are fine-tuned alike. Each classifier has"
+    " salient words of its own; drawn ones are the same for all.",
     "figure5a": f"Features of several tokens from one alphabet; fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
     "figure5b": f"Features of several tokens from two alphabets; fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
     "figure6": f"Figures 2, 3a and 3b together. {DOMAINS}.",

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from masklab.errors import MaskLabError
-from masklab.phrases import EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, is_drawn
+from masklab.phrases import DRAWN_WORD, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, is_drawn
 from masklab.report import style
 from masklab.report.marks import examples_axis, interval_key, note, plain_log, scale_of, write_note
 from masklab.report.rows import table_of
@@ -21,6 +21,7 @@ from masklab.studies.dh.section6 import LOW, PARTS, STARTS
 AXES = ("updates of fine-tuning", "training examples")
 LEVEL_LOOKS = {
     WORD: {"color": "#D55E00", "marker": "o", "linestyle": "-"},
+    DRAWN_WORD: {"color": "#CC79A7", "marker": "s", "linestyle": "-"},
     SHORT: {"color": "#E69F00", "marker": "s", "linestyle": "-"},
     LONG: {"color": "#009E73", "marker": "^", "linestyle": "-"},
     WITH: {"color": "#56B4E9", "marker": "v", "linestyle": (0, (4, 1.6))},

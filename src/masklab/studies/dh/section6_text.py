@@ -6,7 +6,7 @@ A study has it for any recipe that such a probe measures: a model pre-trained he
 from masklab.claims.claim import Claim
 from masklab.claims.effects import Sum, difference
 from masklab.errors import MaskLabError
-from masklab.phrases import COURSE, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, split
+from masklab.phrases import COURSE, DRAWN_WORD, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, is_drawn, split
 from masklab.scores.reading import Reading, nulls_of
 from masklab.scores.view import View
 from masklab.studies.dh.section6 import LOW
@@ -17,7 +17,7 @@ TEST = "test"
 
 def levels_of(probe: dict) -> tuple[str, ...]:
     """Levels that a probe measures, by its facts."""
-    words = (WORD,) if probe["wordnet"] else ()
+    words = (WORD, *((DRAWN_WORD,) if probe["drawn"] else ())) if probe["wordnet"] else ()
     phrases = (SHORT, LONG, WITH, MEANS) if probe["there"] else ()
     return (*words, *phrases, *((EXAMPLE,) if phrases and probe["verbalisers"] else ()))
 
@@ -97,8 +97,8 @@ def claims(view: View) -> list[Claim]:
                 since = f"{remains} {said} (it is higher than that of initial weights)"
                 more = difference(last, null)
                 allowed.append(Claim(f"remains-{name}-learned{tag}", SECTION, "phrases", since, more, **known))
-        if len(own) > 1:
-            first, *_, last = own
+        if len(salient := [level for level in own if not is_drawn(level)]) > 1:
+            first, *_, last = salient
             effect = difference(own[last], own[first])
             allowed.append(Claim(f"higher{tag}", SECTION, "phrases", f"{higher} ({last}, {first})", effect, **known))
     return allowed
