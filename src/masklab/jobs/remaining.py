@@ -58,9 +58,8 @@ class Remaining:
     def _pace(self, ended, expects, expected):
         """How many times as long as planned ended jobs of a rule took that are not far shorter; None of too few."""
         alike = [number for number in ended if expects[number] * LIKE >= expected]
-        if len(alike) < SOME:
-            return None
-        return sum(self.used[number] for number in alike) / sum(expects[number] for number in alike)
+        planned = sum(expects[number] for number in alike)
+        return sum(self.used[number] for number in alike) / planned if len(alike) >= SOME and planned else None
 
 
 def expect(jobs: dict[int, tuple[str, dict]], config: dict, device: str) -> None:

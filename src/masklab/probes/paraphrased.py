@@ -203,8 +203,9 @@ def _drawn(texts, synonyms, rng) -> list[Feature]:
     for example, text in texts:
         words = [node for node in text.tree.candidates if len(node) == 1]
         reworded = (_reworded(example, text, words[at], synonyms, rng) for at in rng.permutation(len(words)))
-        features += [next((feature for feature in reworded if feature is not None), None)]
-    return [feature for feature in features if feature is not None]
+        if (feature := next(filter(None, reworded), None)) is not None:
+            features.append(feature)
+    return features
 
 
 def _most_salient(texts, pairs, classifier, reader, allowed):

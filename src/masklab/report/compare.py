@@ -150,10 +150,10 @@ def _panels(results, chosen, x, finish, floors=None):
         style.panel_title(axes, title, index if len(cells) > 1 else None)
         sizes = {label: averaged(results, reading) for label, reading in readings.items()}
         frame = frame.assign(panel=panel, set=name, sizes=frame["label"].map(sizes))
-        at = [own]
+        at = [own, *map(Levels, frame["null"].unique())]  # one at each training size
         if floors is not None:
             least = _floors(results, readings, floors[panel])
-            frame["floor"], at = frame["label"].map(least), [own, *(Levels(value) for value in least.values())]
+            frame["floor"], at = frame["label"].map(least), [*at, *map(Levels, least.values())]
             handles |= _draw_floors(axes, least, looks)
         drawn.append((frame, own))
         sets.setdefault(name, []).append((axes, readings, frame, at))
@@ -174,7 +174,7 @@ def _panels(results, chosen, x, finish, floors=None):
 
 
 def _updates(axes, steps, share: float) -> None:
-    """Updates from 0, of which nulls have none."""
+    """An axis of updates, from 0."""
     step_axis(axes, steps)
     right = steps.max() * max(1.06, 1 / (1 - share)) or 1
     axes.set_xlim(min(0, steps.min() - share * right), right)
