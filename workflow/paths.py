@@ -250,10 +250,11 @@ def _check_encoding(config) -> None:
 
     Python goes by the locale. Arrow, safetensors and tokenizers write and look for UTF-8.
     """
-    encoding = sys.getfilesystemencoding()
+    if (encoding := sys.getfilesystemencoding()).lower() == "utf-8":
+        return
     sections = [section for section in config.raw.values() if isinstance(section, dict)]
     for name in (config.run, *(name for section in sections for name in section)):
-        if encoding.lower() != "utf-8" and not str(name or "").isascii():
+        if not str(name or "").isascii():
             raise MaskLabError(
                 f"{name}: files of that name are not found again, since this locale's names of files are {encoding};"
                 " set PYTHONUTF8=1"

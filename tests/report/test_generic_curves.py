@@ -19,14 +19,16 @@ OWN, NULL = {50: 0.60, 100: 0.68, 400: 0.80}, {50: 0.52, 100: 0.59, 400: 0.97}  
 FLOORS = {"one": 2.0, "two": 2.1}
 
 
-def config_of(**changes):
+def config_of(two=None, **changes):
+    """two: what the second recipe has of its own; changes: of the study."""
     raw = overlay(copy.deepcopy(RAW), {"extends": []})
+    raw["encoders"] |= {"wide": {"like": "tiny", "hidden": 96}}
     raw["probes"] |= {
         "tuned": {"kind": "finetune", "tasks": ["sentiment", "acceptability"], "sizes": SIZES},
         "lost": {"kind": "loss", "steps": "all"},
     }
     raw["models"] |= {"one": {"like": "strict-phase1", "checkpoints": [500, 1000, 1500]}}
-    raw["models"] |= {"two": {"like": "one", "optimiser": {"lr": 1.0e-4}}}
+    raw["models"] |= {"two": {"like": "one", "optimiser": {"lr": 1.0e-4}} | (two or {})}
     study = {
         "replicates": 3,
         "nulls": ["untrained", "majority"],
@@ -72,14 +74,18 @@ def test_scores_over_training_examples_beside_the_best_null_of_each_number():
 
 def test_the_best_null_of_a_size_is_that_of_the_best_recipe_there():
     def better(scores):
-        rows = (scores["recipe"] == "untrained.one") & (scores["train_size"] == 100) & (scores["metric"] != "majority")
-        return scores.assign(value=scores["value"].where(~rows, 0.66))
+        """The null of one recipe is better at 100 examples, that of the other at 400."""
+        for null, size, value in (("untrained.one", 100, 0.66), ("untrained.two", 400, 0.99)):
+            rows = (scores["recipe"] == null) & (scores["train_size"] == size) & (scores["metric"] != "majority")
+            scores = scores.assign(value=scores["value"].where(~rows, value))
+        return scores
 
-    config = config_of()
+    config = config_of(two={"encoder": "wide"})
     nulls = View.of(config, "mine").nulls
-    assert {nulls[name]["untrained"] for name in ("one", "two")} == {"untrained.one"}, "one network, one null"
+    assert [nulls[name]["untrained"] for name in ("one", "two")] == ["untrained.one", "untrained.two"]
     _, data = drawn("size_curves", config, better)
-    assert set(data.loc[data["train_size"] == 100, "null"].round(9)) == {0.66}
+    best = {size: set(own.round(9)) for size, own in data.groupby("train_size")["null"]}
+    assert best[100] == {0.66} and best[400] == {0.99}
 
 
 def test_no_probe_with_several_sizes_is_said_before_anything_runs():

@@ -21,7 +21,7 @@ from masklab.config.units import units
 from masklab.errors import MaskLabError
 from masklab.models.flops import count_parameters, mean_masks, pretraining_flops, training_flops
 from masklab.models.flops import forward_flops as encoder_flops
-from masklab.phrases import LEVELS
+from masklab.phrases import LEVELS, WORD
 from masklab.plan.sizes import Sizes, count_of
 from masklab.sparse.looked import ITERATIONS, SIZES, TOKENS
 from masklab.training.side_by_side import stacks
@@ -375,7 +375,7 @@ class Costs:
             max((self.sizes.task_length(task, probe.max_length, model.tokenizer) for task in tasks), default=0)
         )
         levels = len(getattr(probe, "spans", LEVELS))
-        replaced = levels * (1 + probe.drawn) if hasattr(probe, "spans") else levels + probe.drawn
+        replaced = levels + probe.drawn * len(getattr(probe, "spans", (WORD,)))  # of text words alone are drawn
         passes = levels * length + 2 * replaced * len(probe.sizes or [1]) * (1 + len(probe.updates))
         rows = len(tasks) * len(probe.seeds) * probe.examples * passes
         each = forward_flops(encoder, 0, 1, length, length if probe.pooling == "mean" else 1) * rows

@@ -18,7 +18,7 @@ from masklab.training.run import Run
 
 log = logging.getLogger("masklab")
 
-NARROWEST = 48  # three quarters of the time on a Zen 4, for one model as for five side by side
+NARROWEST = 48  # five side by side take .74 of the time in it on a Zen 4 (benchmarks/replicates.py)
 FILE = "arithmetic.json"  # in the run's state folder
 
 

@@ -116,8 +116,7 @@ def text(results, chosen):
     if not any(map(len, cells.values())):
         raise MaskLabError("scores: no features were replaced")
     tasks = task_names(task for _, task in chosen)
-    looks = {name: look | {"alpha": 1.0} for name, look in LEVEL_LOOKS.items()}
-    looks |= {_hollow(name): look | HOLLOW for name, look in LEVEL_LOOKS.items()}
+    looks = LEVEL_LOOKS | {_hollow(name): look | HOLLOW for name, look in LEVEL_LOOKS.items()}
     data = pd.concat(cells.values(), ignore_index=True)
     axes_there = [axis for axis in AXES if axis in set(data["axis"])]
     figure, grid = style.grid(len(chosen), len(axes_there), 2.2 * len(chosen), sharey=True)
