@@ -112,6 +112,14 @@ def test_models_that_learned_nothing_decide_nothing():
     assert unlearned["verdict"] == "untested" and "word frequencies" in unlearned["why"]
 
 
+def test_why_nothing_was_learned_says_over_how_many_sizes():
+    flat = {"a": [0.52, 0.49, 0.50, 0.51], "b": [0.48, 0.50, 0.49, 0.5]}
+    once = results(flat)
+    both = pd.concat([once.scores.assign(train_size=size) for size in (10, 100)])
+    assert "training sizes" not in one(BETTER, once)["why"]
+    assert "mean over 2 training sizes: +0.005 [" in one(BETTER, Results(once.view, both, models=once.models))["why"]
+
+
 def test_the_strongest_null_counts():
     values = {"a": [0.81, 0.83, 0.82], "b": [0.71, 0.70, 0.72], "null": [0.86, 0.87, 0.85]}
     found = one(BETTER, results(values, nulls=("majority", "bag-of-words")))

@@ -73,6 +73,18 @@ def test_forced_tokens_count_as_improbable_as_they_are(pair):
         back.model.generation_config.renormalize_logits = None
 
 
+def test_what_a_model_never_says_twice_can_be_forced_twice(pair):
+    _, back = pair
+    prefix = back.ids("the film the film the film")
+    back.model.generation_config.no_repeat_ngram_size = 2
+    try:
+        ((*candidates,),) = back.translate(TEXTS[:1], [prefix], 5)
+    finally:
+        back.model.generation_config.no_repeat_ngram_size = None
+    assert len(candidates) == 5 and all(tokens[:6] == prefix for _, tokens in candidates)
+    assert all(score > -100 for score, _ in candidates)
+
+
 def test_a_paraphrase_stands_behind_what_stood_before(pair):
     before, phrases = ["the film is", "", "a very"], ["very great", "the movie", "film"]
     found = paraphrases(*pair, before, phrases)

@@ -72,6 +72,16 @@ def test_a_small_plan_by_hand():
     assert tuned.flops == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize(("hidden", "auto"), [(64, "fp32"), (256, "bf16")])
+def test_the_machine_takes_the_precision_that_is_faster_for_the_width(hidden, auto):
+    seconds, raw = {}, copy.deepcopy(RAW)
+    raw["encoders"]["e"]["hidden"] = hidden
+    for precision in ("fp32", "bf16", "auto"):
+        raw["models"]["first"]["precision"] = precision
+        seconds[precision] = make_plan(load(raw), "cpu").costs["pretrain", "first", "1"].seconds
+    assert seconds["auto"] == seconds[auto]
+
+
 def test_fine_tuning_is_planned_in_its_precision():
     seconds = {}
     for precision in ("fp32", "bf16", "auto"):

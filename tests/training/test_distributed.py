@@ -16,9 +16,10 @@ from runs import make_run, start_ranks
 
 from masklab.config import kinds
 from masklab.config.schema import Objective
-from masklab.errors import MaskLabError
+from masklab.errors import MaskLabError, Passing
 from masklab.files import read_json
 from masklab.jobs.lacking import lacking
+from masklab.models import products
 from masklab.training.distributed import Ranks, joined
 from masklab.training.learner import Learner
 from masklab.training.loop import Trainer, train
@@ -132,17 +133,47 @@ def test_only_the_process_that_saves_says_that_a_state_is_due(rank, says):
 
 
 def test_a_process_without_room_for_what_the_others_send_has_not_lost_them(monkeypatch):
-    errors = iter(["NCCL error: unhandled cuda error\nLast error: Cuda failure 2 'out of memory'", "Connection closed"])
+    said = "NCCL error: unhandled cuda error\nLast error: Cuda failure 2 'out of memory'"
+    with pytest.raises(RuntimeError) as caught:
+        _failing(monkeypatch, torch.distributed.DistBackendError(said)).sum_(torch.zeros(1))
+    assert lacking(caught.value).startswith("out of memory on the GPU (NCCL error: unhandled cuda error)")
+
+
+def _failing(monkeypatch, error):
+    """A process of two, whose sums fail with this error."""
 
     def fails(tensor):
-        raise RuntimeError(next(errors))
+        raise error
 
     monkeypatch.setattr(torch.distributed, "all_reduce", fails)
-    with pytest.raises(RuntimeError) as caught:
-        Ranks(0, 2).sum_(torch.zeros(1))
-    assert lacking(caught.value).startswith("out of memory on the GPU (NCCL error: unhandled cuda error)")
-    with pytest.raises(MaskLabError, match="lost the others"):
-        Ranks(0, 2).sum_(torch.zeros(1))
+    return Ranks(0, 2)
+
+
+GLOO = "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.2]:9. This may ..."
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError(GLOO), torch.distributed.DistNetworkError("Connection closed by peer [10.0.0.2]:9")]
+)
+def test_another_process_that_is_gone_is_one_line_and_may_be_tried_again(monkeypatch, error):
+    with pytest.raises(Passing, match=r"process 0 of 2: lost the others \(Connection closed by peer \[10.0.0.2\]:9\)"):
+        _failing(monkeypatch, error).sum_(torch.zeros(1))
+
+
+def test_a_mistake_in_what_is_summed_is_not_a_lost_process(monkeypatch):
+    """It would come again in every attempt: the job must not be started anew for it."""
+    with pytest.raises(RuntimeError, match="contiguous"):
+        _failing(monkeypatch, RuntimeError("Tensors must be contiguous")).sum_(torch.zeros(1))
+
+
+def test_all_processes_take_the_precision_of_the_first(english, tiny_encoder, tmp_path, monkeypatch):
+    """Of nodes of unlike hardware each would choose its own, and their gradients would not be those of one model."""
+    has, told = iter(["bf16", "fp32"]), []
+    monkeypatch.setattr(products, "precision", lambda *_: next(has))
+    monkeypatch.setattr(Ranks, "tell", lambda self, values: told.append(values) or told[0])
+    run = make_run(english, tiny_encoder, tmp_path, precision="auto", processes=2, **KEYS)
+    assert [Learner(run, Ranks(rank, 2, rank)).arithmetic["precision"] for rank in (0, 1)] == ["bf16", "bf16"]
+    assert told == [["bf16"], ["fp32"]]
 
 
 def test_processes_that_do_not_fit_are_one_line(monkeypatch):

@@ -19,8 +19,10 @@ MOST = 256  # tokens of a translation
 class Forced:
     """A processor of transformers' beam search: row i of a batch begins with `tokens[i]`, after `first` other tokens.
 
-    One number of each row is left as it is. transformers' own `prefix_allowed_tokens_fn` asks for a list of allowed
-    tokens of every beam at every step, the whole vocabulary where nothing is forced.
+    One number of each row is left as it is, or 0 where the model's own settings rule that token out (a word twice under
+    `no_repeat_ngram_size`): all candidates share it, and without it none would be left. transformers' own
+    `prefix_allowed_tokens_fn` asks for a list of allowed tokens of every beam at every step, the whole vocabulary where
+    nothing is forced.
     """
 
     def __init__(self, tokens: list[list[int]], first: int):
@@ -33,7 +35,7 @@ class Forced:
                 own = scores[row * beams : (row + 1) * beams]
                 kept = own[:, tokens[place]].clone()
                 own.fill_(-torch.inf)
-                own[:, tokens[place]] = kept
+                own[:, tokens[place]] = kept.masked_fill(kept.isneginf(), 0.0)
         return scores
 
 

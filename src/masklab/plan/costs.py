@@ -72,9 +72,12 @@ class Device:
     def seconds(self, flops: float, layers: float, width: int, precision: str = "fp32", what: str = "training"):
         """Seconds for `flops` in `layers` calls of a layer (forward and backward together) of this hidden width."""
         entry = self.entry
-        rate = entry["peak"][precision] * entry["share"][precision] * self.at(width, "wider", precision)
-        rate *= entry.get("reached", {}).get(what, 1) * self.threads
+        rate = self.rate(width, precision) * entry.get("reached", {}).get(what, 1) * self.threads
         return flops / rate + layers * entry["layer_seconds"].get(what, entry["layer_seconds"]["training"])
+
+    def rate(self, width: int, precision: str) -> float:
+        """FLOP/s that training at this hidden width reaches, of one thread."""
+        return self.entry["peak"][precision] * self.entry["share"][precision] * self.at(width, "wider", precision)
 
     def at(self, width: int, *keys: str) -> float:
         """A factor of the entry that depends on the hidden width, between those of the widths it says; 1: says none."""
@@ -232,7 +235,7 @@ class Costs:
                 flops += training_flops(encoder, 0, rows, length, length) / every
                 passes += 1 / every
         layers = passes * encoder.layers * math.ceil(entry.batch_size / entry.micro)
-        step = self.device.of(encoder, flops, layers, precision=self._precision(entry)) / entry.processes
+        step = self.device.of(encoder, flops, layers, precision=self._precision(entry, encoder)) / entry.processes
         if self.replicates.get(recipe, 1) > 1 and stacks(entry, encoder, objective):
             step *= self.device.at(encoder.hidden, "side_by_side")  # the job of one does the work of all: their mean
         if self.solves(entry):
@@ -247,10 +250,14 @@ class Costs:
             stored,
         )
 
-    def _precision(self, entry) -> str:
-        """That of a recipe or a probe; where it is left to the machine, bf16 on a GPU."""
+    def _precision(self, entry, encoder) -> str:
+        """That of a recipe or a probe; where it is left to the machine, the faster one for this encoder."""
         asked = getattr(entry, "precision", "fp32")
-        return ("bf16" if self.device.is_gpu else "fp32") if asked == "auto" else asked
+        if asked != "auto":
+            return asked
+        if encoder.kind != "transformer" and not self.device.is_gpu:
+            return "fp32"
+        return max(("fp32", "bf16"), key=lambda precision: self.device.rate(encoder.hidden, precision))
 
     def _causal_model(self, causal):
         entry = self.config.causal_models[causal]
@@ -364,7 +371,7 @@ class Costs:
                 each = 3 * update * probe.batch_size * updates + row * measured
                 layers = encoder.layers * (updates + measured / probe.batch_size / 3)
                 flops += each * len(probe.seeds)
-                how = {"precision": self._precision(probe), "what": "finetune"}
+                how = {"precision": self._precision(probe, encoder), "what": "finetune"}
                 seconds += self.device.of(encoder, each, layers, **how) * len(probe.seeds)
         return seconds, flops
 

@@ -13,6 +13,7 @@ import torch
 from masklab.files import fingerprint, read_json, write_json
 from masklab.jobs import saved
 from masklab.models import products
+from masklab.training.distributed import Ranks
 from masklab.training.record import Record
 from masklab.training.run import Run
 
@@ -22,10 +23,11 @@ NARROWEST = 48  # five side by side take .74 of the time in it on a Zen 4 (bench
 FILE = "arithmetic.json"  # in the run's state folder
 
 
-def settle(run: Run, device: torch.device) -> dict[str, str]:
+def settle(run: Run, device: torch.device, ranks: Ranks | None = None) -> dict[str, str]:
     """`precision`, fp32 or bf16, that `run` began with, or begins with, and `products`: who makes fp32 ones here.
 
-    What a run of another config, or of other inputs, had begun with is not asked.
+    What a run of another config, or of other inputs, had begun with is not asked. Of several processes (`ranks`) the
+    first settles `auto` for all: they may stand on unlike hardware.
     """
     path, state, precision = run.state / FILE, run.state / "state.safetensors", None
     if path.is_file() and (state.is_file() or saved.previous(state).is_file()):
@@ -33,6 +35,8 @@ def settle(run: Run, device: torch.device) -> dict[str, str]:
         precision = kept["precision"] if kept.get("run") == _made_of(run) else None
     if precision is None:
         precision = products.precision(run.model.precision, run.encoder, device, NARROWEST)
+    if ranks and run.model.precision == "auto":
+        (precision,) = ranks.tell([precision])
     return {"precision": precision, "products": products.library() if device.type == "cpu" else "cuBLAS"}
 
 

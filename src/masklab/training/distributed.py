@@ -59,10 +59,14 @@ class Ranks:
     def _others(self):
         try:
             yield
-        except RuntimeError as error:  # also torch's DistBackendError
-            if "out of memory" in str(error).lower():  # of this process's own GPU: its buffers found no room
+        except RuntimeError as error:
+            said = str(error)
+            # nccl's are DistError, gloo's are known by the file that they name: [.../gloo/...:line] reason. advice
+            lost = isinstance(error, torch.distributed.DistError) or "gloo" in said
+            # Where there is no memory, it is this process's own GPU that had no room for the buffers.
+            if not lost or "out of memory" in said.lower():
                 raise
-            reason = str(error).splitlines()[0].split("] ", 1)[-1].split(". ")[0]  # gloo's: [file:line] reason. advice
+            reason = said.splitlines()[0].split("] ", 1)[-1].split(". ")[0]
             raise Passing(f"process {self.rank} of {self.size}: lost the others ({reason})") from None
 
 

@@ -43,7 +43,7 @@ class Learner:
         self.run, self.config, self.ranks = run, run.model, ranks or Ranks()
         several = self.ranks.size > 1 and run.device == "cuda"
         self.device = torch.device(f"cuda:{self.ranks.local}" if several else run.device)
-        self.arithmetic = settle(run, self.device)
+        self.arithmetic = settle(run, self.device, self.ranks)
         self.train_store = TokenStore(run.tokens, "train")
         self.vocab_size = run.vocab_size
         files = {"tokens": run.tokens, "tokenizer": run.tokenizer, "tasks": run.tasks}
