@@ -301,6 +301,15 @@ def test_claims_of_which_the_csv_alone_was_kept_are_compared(runs):
         compare("results", "two")
 
 
+def test_claims_that_nobody_has_gathered_are_those_of_the_studies(runs):
+    """`snakemake <study>` makes the claims of that study alone."""
+    before = compare("results", "two").claims
+    for root in (runs / "results", runs / "results/two"):
+        (root / "claims").mkdir()
+        (root / "claims.parquet").rename(root / "claims/s.parquet")
+    pd.testing.assert_frame_equal(compare("results", "two").claims, before)
+
+
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b'study\n"a,b\n', b"study\na,b\nc,d,e,f\n"], ids=str)
 def test_claims_that_are_no_csv_are_said_in_a_line(content, tmp_path):
     (tmp_path / "claims.csv").write_bytes(content)

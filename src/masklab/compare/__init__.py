@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from masklab.claims.claim_files import gather as gather_claims
 from masklab.compare.entries import config_changes, entries, seeds_agree, shared
 from masklab.compare.scores import NUMBERS, WORDS, check_columns, score_changes
 from masklab.errors import MaskLabError, in_one_line
@@ -105,7 +106,7 @@ def run_folder(name: str, results="results") -> Path:
 
 
 def claims_of_run(root) -> pd.DataFrame | None:
-    """`claims.parquet` of a run's folder, or `claims.csv` where that alone was kept; None: it has neither.
+    """`claims.parquet` of a run's folder, or those of its studies, or `claims.csv` if that alone was kept; else None.
 
     Raises:
         MaskLabError: a table that is none of this version.
@@ -124,10 +125,12 @@ def claims_of_run(root) -> pd.DataFrame | None:
 
 
 def _table(root, name):
-    """A table of a run; scores that nobody has gathered yet from the files of its probes. None: it has none."""
+    """A table of a run; what nobody has gathered yet from the files of probes or of studies. None: it has none."""
     file = root / f"{name}.parquet"
     if file.exists():
         return read_table(file).to_pandas()
+    if name == "claims" and (tested := sorted(root.glob("claims/*.parquet"))):
+        return gather_claims(tested)
     probed = [path for path in sorted(root.glob("scores/*/*/r*/*.parquet")) if not path.stem.endswith(".items")]
     return gather(probed) if name == "scores" and probed else None
 
