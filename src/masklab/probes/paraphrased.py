@@ -3,8 +3,8 @@
 Of each text of a test example that has a parse: the most salient word by a synonym of WordNet (`phrases.synonyms`), the
 most salient phrase of up to four words and the longest phrase by translation there and back (`phrases.translation`).
 Salient is what the model minds that was fine-tuned on the most rows; its replacements serve all sizes and all points of
-fine-tuning. With `drawn` a word of each text that is drawn is replaced as well, the same one for every model. As in the
-released code, a sentence and an example are those with the longest phrase replaced.
+fine-tuning. With `drawn` a word of each text that is drawn is replaced as well, in a replicate the same one for every
+model. As in the released code, a sentence and an example are those with the longest phrase replaced.
 
 Before fine-tuning: total variation at the mask of the paper's queries (`phrases.queries`), over the vocabulary, of
 examples between the verbalisers. After: between the predictions for the example. Both are of the text as the task has
@@ -170,7 +170,8 @@ class Reader:
 
 
 def features(examples, classifier, reader, sources, address, drawn=False) -> dict[str, list[Feature]]:
-    """Level -> the features that are replaced; drawn: words that are drawn, too, the same for every classifier."""
+    """Level -> the features that are replaced; drawn: words that are drawn, too, the same for every model
+    of a replicate."""
     texts = [(example, text) for example in examples for text in example.parsed]
     pairs = reader.pairs([example.texts for example, _ in texts])
     chosen: dict[str, list[Feature]] = {}

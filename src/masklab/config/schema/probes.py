@@ -174,7 +174,7 @@ class ReplacedProbe(Finetuning):
     )
     drawn: bool = Field(
         False,
-        description="In each sequence a feature that is drawn is replaced as well, the same one for every model, so that models can be compared.",
+        description="In each sequence a feature that is drawn is replaced as well, in a replicate the same one for every model, so that models can be compared.",
     )
     share: Share = Field(
         0.5, description="Share of the features that are replaced by their synonym, others by another feature."
@@ -203,7 +203,7 @@ class ParaphrasedProbe(Finetuning):
     back: str | None = Field(None, description="The model that translates back (paper: facebook/wmt19-de-en).")
     drawn: bool = Field(
         False,
-        description="In each text a word that is drawn of those that have synonyms is replaced as well, the same one for every model, so that models can be compared. Needs `wordnet`.",
+        description="In each text a word that is drawn of those that have synonyms is replaced as well, in a replicate the same one for every model, so that models can be compared. Needs `wordnet`.",
     )
     examples: Count = Field(1000, description="Test examples, the first ones that have a parse.")
     query: str = Field(

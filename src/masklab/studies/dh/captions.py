@@ -9,7 +9,7 @@ DOMAINS = (
 HALF, NONE, SOME = "half of them or more from B-D2", "all of them from A-D1", "fewer than half of them from B-D2"
 OWN = (
     "Each classifier has features of its own replaced, those that are the most salient to it, so that columns are about"
-    " unlike features; where they are drawn, they are the same for all."
+    " unlike features; where they are drawn, they are, in a replicate, the same for all."
 )
 BEFORE = "how far the predictions of the pre-trained model lie apart beside the two features"
 FIGURES = {
@@ -20,7 +20,7 @@ FIGURES = {
     "figure_phrases": "Section 6 on text: how the change of the fine-tuned prediction goes with"
     f" {BEFORE}, for features of each level, over the updates of fine-tuning on the largest set and over the number of"
     " its examples. Hollow: initial weights that are fine-tuned alike. Each classifier has"
-    " salient words of its own; drawn ones are the same for all.",
+    " salient words of its own; drawn ones are, in a replicate, the same for all.",
     "figure5a": f"Features of several tokens from one alphabet; fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
     "figure5b": f"Features of several tokens from two alphabets; fine-tuning examples, {HALF}: {CURVES}. {DOMAINS}.",
     "figure6": f"Figures 2, 3a and 3b together. {DOMAINS}.",
