@@ -23,13 +23,13 @@ TESTS = "tests/training/test_on_gpu.py tests/training/test_gpu_updates.py tests/
 COMMANDS = {
     "throughput-128": (190, 150, f"{THROUGHPUT} --rounds 4"),
     "throughput-512": (180, 140, f"{THROUGHPUT} --length 512 --packed --updates 12 --rounds 4"),
-    "tests": (80, 40, f"-m pytest -q -n 4 {TESTS}"),
-    "update-128": (75, 60, "benchmarks/gpu_update.py"),
-    "update-128-combined": (75, 60, "benchmarks/gpu_update.py --inductor combo_kernels"),
-    "update-128-no-cudnn": (60, 50, "benchmarks/gpu_update.py --no-cudnn"),
-    "memory": (30, 20, "benchmarks/memory.py --device cuda --precision bf16"),
+    "tests": (120, 60, f"-m pytest -q -n 4 {TESTS}"),
+    "update-128": (90, 70, "benchmarks/gpu_update.py"),
+    "update-128-combined": (100, 80, "benchmarks/gpu_update.py --inductor combo_kernels"),
+    "update-128-no-cudnn": (75, 60, "benchmarks/gpu_update.py --no-cudnn"),
+    "memory": (45, 30, "benchmarks/memory.py --device cuda --precision bf16"),
     "phase-2": (
-        40, 25, "benchmarks/phase2_overhead.py --device cuda --layers 12 --hidden 768 --vocab 25000 --batch-size 128"
+        60, 35, "benchmarks/phase2_overhead.py --device cuda --layers 12 --hidden 768 --vocab 25000 --batch-size 128"
                 " --steps 12",
     ),
     "throughput-disentangled": (180, 140, f"{THROUGHPUT} --positions disentangled --rounds 2"),
