@@ -10,6 +10,7 @@ is ours / peer.
 """
 
 import argparse
+import gc
 
 import torch
 
@@ -94,6 +95,7 @@ def allocated(make, encoder, args) -> float:
 
 
 def _allocated(make, encoder, args, low: bool) -> float:
+    gc.collect()  # what was measured before goes first: the imports of the first optimiser leave a cycle that holds it
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     model, loss, _ = make(encoder, args, "cuda")

@@ -13,8 +13,9 @@ fused AdamW, no logging, no saving. Both train on the same sequences, as long as
 15 % of the tokens masked, dropout 0.1 and gradients clipped to norm 1. Each works in a process of its own, started by
 this one, and blocks of updates alternate; a block's time includes making its batches. Tokens are real ones:
 padding is not counted. On a CPU the peer is tried in fp32 and in bf16; the peak is the best of many large products,
-measured here. `--gpu` means BERT-base, vocabulary 30,522, bf16, our forward pass compiled; the peer is tried as it is
-and with torch_compile; the peak is the card's (`--peak`, TFLOP/s). The last line is ours / the better peer.
+measured here. `--gpu` means BERT-base on one GPU, vocabulary 30,522, bf16, our forward pass compiled; the peer is tried
+as it is and with torch_compile (DeBERTa in fp32 with TF32: under bf16 autocast it fails); the peak is the card's
+(`--peak`, TFLOP/s). The last line is ours / the better peer.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import gc
 import itertools
 import math
 import multiprocessing
+import os
 import platform
 import statistics
 import tempfile
@@ -123,7 +125,7 @@ class Sequences(Dataset):
 class Peer:
     """Hugging Face's Trainer, asked for blocks of updates."""
 
-    bf16, compiled = True, False
+    bf16, tf32, compiled = True, None, False
 
     def __init__(self, encoder: Encoder, rows, folder, args):
         from tokenizers import Tokenizer, models
@@ -141,11 +143,15 @@ class Peer:
             output_dir=folder, per_device_train_batch_size=args.batch, max_steps=args.updates,
             learning_rate=1e-4, optim="adamw_torch_fused", max_grad_norm=1.0, train_sampling_strategy="group_by_length",
             logging_strategy="no", save_strategy="no", report_to="none", disable_tqdm=True, bf16=self.bf16,
-            use_cpu=not args.gpu, torch_compile=self.compiled, remove_unused_columns=False,
+            tf32=self.tf32, use_cpu=not args.gpu, torch_compile=self.compiled, remove_unused_columns=False,
             dataloader_pin_memory=args.gpu, dataloader_num_workers=8 if args.gpu else 0,
             # else, as this process was itself spawned, each block would begin with eight that import torch
             dataloader_multiprocessing_context="fork" if args.gpu else None,
         )  # fmt: skip
+        if args.gpu and (self.compiled or self.tf32):
+            # transformers has asked for TF32 by torch's new interface alone; torch.compile asks for it by the old one
+            # too, in torch 2.9 and later, and fails where they do not agree
+            torch.set_float32_matmul_precision("high")
         self.data = Sequences(rows)
         self.collator = transformers.DataCollatorForLanguageModeling(
             tokenizer, mlm_probability=0.15, pad_to_multiple_of=8 if args.gpu else None
@@ -183,6 +189,27 @@ class CompiledPeer(Peer):
     """The same in bf16, with torch_compile."""
 
     compiled = True
+
+
+class Tf32Peer(FullPeer):
+    """The same in fp32, whose products a GPU may round to TF32."""
+
+    tf32 = True
+
+
+class CompiledTf32Peer(Tf32Peer):
+    """The same with torch_compile."""
+
+    compiled = True
+
+
+def peers(args) -> dict[str, type]:
+    """Name -> what MaskLab is measured against, by the options. transformers' DeBERTa fails under bf16 autocast."""
+    if not args.gpu:
+        return {"Trainer bf16": Peer, "Trainer fp32": FullPeer}
+    if args.positions == "disentangled":
+        return {"Trainer TF32": Tf32Peer, "Trainer TF32, compiled": CompiledTf32Peer}
+    return {"Trainer bf16": Peer, "Trainer bf16, compiled": CompiledPeer}
 
 
 def work(make, pipe, encoder, args):
@@ -279,6 +306,8 @@ def main():
     args = parser.parse_args()
     args.precision = args.precision or ("bf16" if args.gpu else "fp32")
     if args.gpu:
+        # of several GPUs the Trainer would use all, each with a batch of its own; MaskLab takes the first
+        os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
         args.layers, args.hidden, args.vocab, args.batch = 12, 768, 30522, 256 if args.length <= 128 else 64
     encoder = Encoder(
         positions=args.positions, layers=args.layers, hidden=args.hidden, heads=max(1, args.hidden // 64),
@@ -291,9 +320,8 @@ def main():
         f" dropout {args.dropout}, {args.precision}",
         flush=True,
     )
-    peers = {"Trainer bf16": Peer}
-    peers |= {"Trainer bf16, compiled": CompiledPeer} if args.gpu else {"Trainer fp32": FullPeer}
-    found = measure({"MaskLab": Ours} | peers, encoder, args)
+    theirs = peers(args)
+    found = measure({"MaskLab": Ours} | theirs, encoder, args)
     peak = args.peak * 1e12 if args.gpu else best_product(args.precision, args.threads)
     medians = {name: statistics.median(rates) for name, (rates, _, _) in found.items()}
     mean = int(real_lengths(np.linspace(0, 1, 1001), args.length, args.packed).mean())
@@ -306,12 +334,12 @@ def main():
     if "MaskLab" not in found:
         raise SystemExit("no ratio: MaskLab was not ready in time (--patience)")
     print(f"MaskLab: {medians['MaskLab'] * flops / peak:.1%} of the peak, {peak / 1e12:.3g} TFLOP/s, by our FLOPs")
-    peers = [name for name in peers if name in found]
-    if not peers:
+    theirs = [name for name in theirs if name in found]
+    if not theirs:
         raise SystemExit("no ratio: no peer was ready in time (--patience)")
-    for name in peers:
+    for name in theirs:
         print(f"MaskLab / {name}: {medians['MaskLab'] / medians[name]:.2f}")
-    print(f"ratio: {medians['MaskLab'] / max(medians[name] for name in peers):.2f}")
+    print(f"ratio: {medians['MaskLab'] / max(medians[name] for name in theirs):.2f}")
 
 
 if __name__ == "__main__":

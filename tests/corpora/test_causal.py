@@ -1,6 +1,7 @@
 """Causal corpora: the exact law and the sampler against enumeration of every sentence of tiny models of two classes."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -107,6 +108,17 @@ def test_single_precision_is_exact_to_a_millionth(monkeypatch):
     assert np.abs(law.conditionals(words, lengths) - exact).max() < 1e-6
     rows, columns = np.array([3, 0, 3]), np.array([2, 1, 0])
     assert np.abs(law.conditionals_at(words, lengths, rows, columns) - exact[rows, columns]).max() < 1e-6
+
+
+def test_a_small_gpu_runs_fewer_candidates_together(monkeypatch):
+    """A quarter of its bytes at most, and never more than a large one."""
+    law, size = Law(SimpleNamespace(rules=RULES["eos"], device=torch.device("cuda"))), 6 << 30
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: SimpleNamespace(total_memory=size))
+    layers = [(torch.zeros(1, 2, 2, 8),) * 2] * 2
+    small = law._pairs(layers, 3)
+    size *= 20
+    large = law._pairs(layers, 3)
+    assert large / small == pytest.approx((1 << 33) / (6 << 28), rel=1e-4)
 
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)

@@ -15,6 +15,7 @@ from masklab.errors import MaskLabError
 
 TOGETHER = 32  # sentences whose beginnings are read together
 MEMORY = {"cpu": 1 << 26, "cuda": 1 << 33}  # bytes of caches and logits of the candidates that run together
+SHARE = 4  # of a GPU: not more than one in so many of its bytes
 
 
 class Law:
@@ -104,7 +105,7 @@ class Law:
         """How many candidates run together: the memory is two copies of their caches and three of their logits."""
         cached = sum(2 * keys[0].nbytes // keys.shape[2] * (keys.shape[2] + suffix) for keys, _ in layers)
         logits = suffix * (self.symbols + 1) * layers[0][0].element_size()
-        return max(1, MEMORY[self.restricted.device.type] // (2 * cached + 3 * logits))
+        return max(1, memory(self.restricted.device) // (2 * cached + 3 * logits))
 
     def _tokens(self, words):
         """Token ids of the start and the words, [n, 1 + T]."""
@@ -137,6 +138,12 @@ class Law:
 
     def _checked(self, sequences, lengths):
         return checked(sequences, lengths, self.symbols, self.rules.length)
+
+
+def memory(device: torch.device) -> int:
+    """Bytes of the candidates that run together on a device: a small GPU, which others may use too, holds fewer."""
+    most = MEMORY[device.type]
+    return min(most, torch.cuda.get_device_properties(device).total_memory // SHARE) if device.type == "cuda" else most
 
 
 def _cache(layers):
