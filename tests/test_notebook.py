@@ -108,6 +108,30 @@ def test_a_checkpoint_made_elsewhere_predicts_what_transformers_does(bert):
     torch.testing.assert_close(states, torch.cat(output.hidden_states), atol=1e-5, rtol=1e-4)
 
 
+@torch.no_grad()
+def test_a_sentence_is_as_likely_as_its_tokens_hidden_in_turn_are(bert):
+    """Against transformers, a masked copy at a time."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
+    theirs = transformers.AutoModelForMaskedLM.from_pretrained(bert).eval()
+    sentences = ["the old cat sees a dog today", "cat", "the old cat sees a dog today", ""]
+    wanted = []
+    for text in sentences:
+        (ids,) = tokenizer(text, return_tensors="pt")["input_ids"]
+        total = 0.0
+        for at in range(1, len(ids) - 1):
+            hidden = ids.clone()
+            hidden[at] = tokenizer.mask_token_id
+            total += float(theirs(hidden[None]).logits[0, at].double().log_softmax(-1)[ids[at]])
+        wanted.append((len(ids) - 2, total))
+    found = masklab.pseudo_log_likelihood(bert, sentences)
+    assert list(found.columns) == ["sentence", "tokens", "score"] and found["sentence"].tolist() == sentences
+    assert found["tokens"].tolist() == [tokens for tokens, _ in wanted]
+    assert found["score"].tolist() == pytest.approx([score for _, score in wanted], rel=1e-4, abs=1e-9)
+    assert len(masklab.pseudo_log_likelihood(masklab.load_model(bert), [])) == 0
+    with pytest.raises(MaskLabError, match=r"'the the .*'\.\.\. has 52 tokens; the model takes 40"):
+        masklab.pseudo_log_likelihood(bert, ["the " * 50])
+
+
 @pytest.mark.parametrize("where", ["ours", "elsewhere"])
 def test_probes_measure_any_checkpoint(where, ours, bert, english, tmp_path, monkeypatch):
     folder = ours["bert"] if where == "ours" else bert
@@ -183,6 +207,8 @@ def test_predictions_that_a_decoder_makes_are_refused_as_a_run_refuses_them(made
     for model in (folder, masklab.load_model(folder)):
         with pytest.raises(MaskLabError, match=re.escape(f"fill_mask {through}")):
             masklab.fill_mask(model, "the cat [MASK] .")
+        with pytest.raises(MaskLabError, match=re.escape(f"pseudo_log_likelihood {through}")):
+            masklab.pseudo_log_likelihood(model, ["the cat ."])
     assert len(masklab.measure(folder, "rank", text=tmp_path / "lines.txt"))  # which reads hidden states
 
 

@@ -6,7 +6,7 @@ folder is never run, and no hub is asked. A run is a folder of results: `results
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
@@ -16,7 +16,7 @@ from masklab.errors import MaskLabError
 
 __all__ = [
     "fill_mask", "hidden_states", "load_claims", "load_facts", "load_model", "load_scores", "load_tokenizer", "measure",
-    "read_config",
+    "pseudo_log_likelihood", "read_config",
 ]  # fmt: skip
 
 
@@ -67,18 +67,42 @@ def fill_mask(model, text: str, top: int = 5):
     """
     import pandas as pd
 
-    from masklab.config.autoencoder import prediction_problem
     from masklab.probes.prediction import masked_ids, predict, shown
 
     _check_text(text)
     if _whole("top", top) < 1:
         raise MaskLabError(f"top: {top}: must be at least 1")
-    model = _loaded(model)
-    if (made := getattr(model, "made", None)) and (problem := prediction_problem("fill_mask", *made)):
-        raise MaskLabError(problem)
+    model = _predicting("fill_mask", model)
     tokens, _ = predict(model, masked_ids(model.tokenizer, text), _device_of(model))
     best = (-tokens).argsort(kind="stable")[:top]
     return pd.DataFrame({"token": [shown(model.tokenizer, token) for token in best], "probability": tokens[best]})
+
+
+def pseudo_log_likelihood(model, sentences):
+    """How likely a model finds sentences: a frame of `sentence`, `tokens` and `score`, one row each.
+
+    score: the sum of log p(token | all other tokens) over the tokens, each of which is hidden in turn, in nats (Salazar
+    et al. 2020); of two sentences the probe `minimal_pairs` has the model prefer the one of the higher score. tokens:
+    how many, [CLS] and [SEP] not among them. model: as `load_model` gives it, or a checkpoint's folder.
+
+    Raises:
+        MaskLabError: no sequence of texts, a sentence longer than the model reads, and a masked autoencoder whose
+            predictions cannot be read.
+    """
+    import pandas as pd
+
+    from masklab.probes import minimal_pairs
+    from masklab.tasks.encoding import content_ids
+
+    if isinstance(sentences, str) or not isinstance(sentences, Iterable):
+        raise MaskLabError(f"sentences: must be several texts, as a list (got {sentences!r})")
+    sentences = list(sentences)
+    for text in sentences:
+        _check_text(text)
+    model = _predicting("pseudo_log_likelihood", model)
+    tokens = [len(ids) for ids in content_ids(model.tokenizer, sentences)]
+    scores = minimal_pairs.pseudo_log_likelihood(model, model.tokenizer, sentences, device=_device_of(model))
+    return pd.DataFrame({"sentence": sentences, "tokens": tokens, "score": scores})
 
 
 def hidden_states(model, text: str, layer: int | None = None):
@@ -388,6 +412,16 @@ def _loaded(model):
     model = load_model(model) if isinstance(model, str | os.PathLike) else model
     if getattr(model, "tokenizer", None) is None:
         raise MaskLabError("the model has no tokenizer: load it with masklab.load_model, from a folder that has one")
+    return model
+
+
+def _predicting(what: str, model):
+    """The model, whose predictions can be read; MaskLabError for a masked autoencoder whose cannot, naming `what`."""
+    from masklab.config.autoencoder import prediction_problem
+
+    model = _loaded(model)
+    if (made := getattr(model, "made", None)) and (problem := prediction_problem(what, *made)):
+        raise MaskLabError(problem)
     return model
 
 

@@ -141,8 +141,8 @@ def _scores(model, rows, sentences, batch_tokens, device, progress=None) -> np.n
     if longest > model.config.max_positions:
         text = sentences[next(i for i, (_, ids) in enumerate(rows) if len(ids) == longest - 2)]
         raise MaskLabError(
-            f"minimal pairs: {text[:40]!r}... has {longest} tokens; the model takes {model.config.max_positions}"
-            " (`max_positions` of its encoder)"
+            f"{text[:40]!r}... has {longest} tokens; the model takes {model.config.max_positions} (`max_positions` of"
+            " its encoder)"
         )
     by_length: dict[int, list] = {}
     for (first, *ids), index in unique.items():
