@@ -228,10 +228,10 @@ def test_in_bf16_as_much_is_learned(make_checkpoint, positions, monkeypatch):
 
 def test_auto_is_the_faster_precision(make_checkpoint, tmp_path, monkeypatch):
     narrow = load_checkpoint(make_checkpoint("absolute")).config
-    wide = narrow.model_copy(update={"hidden": 256})
+    wide = narrow.model_copy(update={"hidden": 64})
     (course,) = courses(seeds=(1,), precision="auto")
     context = Context(probe=course.probe, checkpoint=tmp_path)
-    for there, wanted in ((True, {narrow.hidden: "fp32", 256: "bf16"}), (False, {narrow.hidden: "fp32", 256: "fp32"})):
+    for there, wanted in ((True, {narrow.hidden: "fp32", 64: "bf16"}), (False, {narrow.hidden: "fp32", 64: "fp32"})):
         monkeypatch.setattr("masklab.models.products.has_bf16", lambda there=there: there)
         found = {config.hidden: settled(context, config).probe.precision for config in (narrow, wide)}
         assert found == wanted
