@@ -126,9 +126,9 @@ def text(results, chosen):
             _draw(axes, there, looks)
             examples_axis(axes, sizes := sorted(there["x"].unique()))
             axes.set_xlabel(f"{axis[0].upper()}{axis[1:]}{scale_of(sizes)}")
-        of = style.plain(f"{called[recipe]}, {tasks[task]}")
-        row[0].set_ylabel(f"{of}\nCorrelation of $D_f$ with $D_{{f_0}}$")
-    _finish(figure, grid, data, looks, OF_TEXT)
+        of = style.plain(f"{called[recipe]}, {tasks[task]}") + "\n" if len(chosen) > 1 else ""
+        row[0].set_ylabel(f"{of}Correlation of $D_f$ with $D_{{f_0}}$")
+    _finish(figure, grid, data, looks, OF_TEXT + ("; updates: on the largest set" if AXES[0] in axes_there else ""))
     order = "recipe label task level axis x value low high spread replicates items n"
     return figure, data[order.split()]
 
