@@ -274,7 +274,8 @@ def test_captions_of_section_6_say_what_is_compared(config):
     study = config.studies["dh"]
     for section, name in (("figures", "figure_replaced"), ("tables", "replaced")):
         said = caption("dh", study, section, name)
-        assert "about unlike features; where they are drawn, they are, in a replicate, the same for all." in said and "half" not in said
+        unlike = "about unlike features; where they are drawn, they are, in a replicate, the same for all."
+        assert unlike in said and "half" not in said
     assert "n: features, of the replicate that has the fewest" in said
 
 

@@ -63,31 +63,35 @@ def test_the_figure_has_a_curve_for_every_level(config, results):
     ]  # fmt: skip
     drawn = [line for axes in figure.axes for line in axes.get_lines() if not line.get_label().startswith("_")]
     assert len(drawn) == 2 * 2 * len(ALL)  # two axes, and initial weights beside the recipe
+    assert figure.axes[0].get_ylabel().startswith("Correlation")  # of the one recipe on the one task
+    assert "updates: on the largest set" in figure.legends[-1].get_title().get_text().replace("\n", " ")
     nothing_overlaps(figure)
     all_is_in_view(figure)
 
 
+def on_two_tasks(label="pre-trained"):
+    """A config in which a second task is measured at its end alone, with a row of axes for each, and its results."""
+    second = {"like": "dh-phrases", "tasks": ["dh-cola"], "updates": []}
+    cola = {"kind": "glue", "task": "cola", "folder": "data/glue/CoLA"}
+    more = {"probes": {"dh-phrases": MODELS, "dh-second": second}, "tasks": {"dh-cola": cola}}
+    raw = overlay(RAW, {"extends": []} | more)
+    (panel,) = raw["studies"][STUDY]["panels"].values()
+    own = {"probes": {"dh-phrases": "all", "dh-second": "all"}, "panels": {"text": {label: next(iter(panel.values()))}}}
+    raw["studies"] = {STUDY: raw["studies"][STUDY] | own}
+    config = load(raw)
+    return config, synthetic.results(config, STUDY, measured)
+
+
 @pytest.mark.parametrize("said", [r"$\frac$", "$5 to $6"])
 def test_a_label_is_no_formula(said, tmp_path):
-    raw = overlay(RAW, {"extends": [], "probes": {"dh-phrases": MODELS}})
-    (panel,) = raw["studies"][STUDY]["panels"].values()
-    raw["studies"] = {STUDY: raw["studies"][STUDY] | {"panels": {"text": {said: next(iter(panel.values()))}}}}
-    config = load(raw)
-    figure, _ = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(
-        synthetic.results(config, STUDY, measured)
-    )
+    config, results = on_two_tasks(said)
+    figure, _ = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(results)
     figure.savefig(tmp_path / "figure.pdf")
     assert figure.axes[0].get_ylabel().startswith(said.replace("$", r"\$"))
 
 
 def test_a_task_that_is_not_measured_in_the_course_of_fine_tuning_leaves_its_axes_empty():
-    second = {"like": "dh-phrases", "tasks": ["dh-cola"], "updates": []}
-    cola = {"kind": "glue", "task": "cola", "folder": "data/glue/CoLA"}
-    more = {"probes": {"dh-phrases": MODELS, "dh-second": second}, "tasks": {"dh-cola": cola}}
-    raw = overlay(RAW, {"extends": []} | more)
-    raw["studies"] = {STUDY: raw["studies"][STUDY] | {"probes": {"dh-phrases": "all", "dh-second": "all"}}}
-    config = load(raw)
-    results = synthetic.results(config, STUDY, measured)
+    config, results = on_two_tasks()
     figure, data = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(results)
     assert set(data.loc[data["task"] == "dh-cola", "axis"]) == {"training examples"} and len(figure.axes) == 4
     assert [axes.get_ylabel().partition("\n")[0].rpartition(", ")[2] for axes in figure.axes[::2]] == ["sst2", "cola"]
