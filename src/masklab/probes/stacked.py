@@ -25,7 +25,7 @@ from torch.nn import functional as F
 from masklab.models.stacked.dropout import keeps, mask, sites
 from masklab.models.stacked.encoder import StackedEncoder
 from masklab.models.stacked.parameters import StackedParameters
-from masklab.models.stacked.products import affine, affine_gradients, input_gradient, low
+from masklab.models.stacked.products import affine, affine_gradients, input_gradient
 from masklab.models.stacked.ragged import Ragged
 from masklab.probes.classifier import activation_of
 from masklab.probes.goals import EVALUATION_TOKENS, answers
@@ -52,6 +52,7 @@ class StackedClassifier:
         """Logits [S, B, classes] of ids [S, B, T] and lengths [S, B]; keep: dropout of `self.sites`."""
         ragged = Ragged.of(lengths, ids.shape[2])
         states = self.encoder.forward(ids, ragged, keep and keep[:-1])
+        self.kind, states = states.dtype, states.float()  # the head is fp32
         self.weights = None
         if not self.first:
             within = torch.arange(ids.shape[2], device=ids.device) < lengths[..., None]
@@ -73,7 +74,8 @@ class StackedClassifier:
         g = torch.ops.aten.tanh_backward(g, active) if self.tanh else torch.ops.aten.gelu_backward(g, inner)
         affine_gradients(g, states, *self.parameters.gradient_pair("dense"))
         g = input_gradient(g, self.parameters["dense.weight"])
-        self.encoder.backward(g if self.first else (g[:, :, None] * self.weights).flatten(1, 2))
+        g = g if self.first else (g[:, :, None] * self.weights).flatten(1, 2)
+        self.encoder.backward(g.to(self.kind))
 
     def sites(self, size: int, length: int) -> list[tuple]:
         """Shapes of one copy's dropout for a batch of `size` rows of `length` tokens."""
@@ -139,6 +141,8 @@ class Together:
                 model = self._model(parameters)
         parameters = self._parameters(courses, starts)
         parameters.values.copy_(best)
+        parameters.current = False
+        parameters.refresh()
         predictions = self._predictions(self._model(parameters), [start.test for start in starts])
         values = [stopper.best for stopper in stopping]
         return [Outcome(*result) for result in zip(predictions, best_step, values, capped, strict=True)]
@@ -157,6 +161,8 @@ class Together:
                 parameters = StackedParameters(names, len(courses), table="encoder.embeddings.word")
             for name, own in names.items():
                 parameters[name][copy] = own.detach()
+        if self.low:
+            parameters.lower()
         return parameters
 
     def _update(self, model, step, courses, splits, rows):
@@ -170,7 +176,7 @@ class Together:
             longest = [int(split.lengths[chosen].max()) for split, chosen in zip(splits, rows, strict=True)]
             shapes = [model.sites(*shape) for shape in zip(counts, longest, strict=True)]
             keep = keeps([course.dropout_seed(step) for course in courses], shapes, self.config.dropout)
-        with torch.inference_mode(), low(self.low):
+        with torch.inference_mode():
             g = torch.softmax(model.forward(ids, lengths, keep), -1)
             g.scatter_add_(2, labels[..., None], g.new_full((), -1.0).expand(*labels.shape, 1))
             g.mul_((real / torch.tensor(counts)[:, None])[..., None])
@@ -194,10 +200,7 @@ class Together:
         logits = torch.empty(copies, len(split), self.classes)
         for rows in sorted_batches(split.lengths, EVALUATION_TOKENS["cpu"] // copies):
             ids, lengths, _ = split.batch(rows)
-            with low(self.low):
-                logits[:, torch.from_numpy(rows)] = model.forward(
-                    ids.expand(copies, -1, -1), lengths.expand(copies, -1)
-                )
+            logits[:, torch.from_numpy(rows)] = model.forward(ids.expand(copies, -1, -1), lengths.expand(copies, -1))
         return answers(logits).numpy()
 
 
