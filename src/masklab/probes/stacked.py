@@ -34,6 +34,7 @@ from masklab.tasks.encoding import Split, sorted_batches
 
 STACK = 8  # courses side by side, at most
 SHORT = 2**17  # numbers in a batch of hidden states that are worth stacking
+FEWEST = 512  # tokens of each copy in a pass that measures: of fewer, calls cost more than caches gain
 
 
 def stack_size(config, batch_size: int, longest: int) -> int:
@@ -198,7 +199,7 @@ class Together:
         """Of every copy on one split, [S, N]."""
         copies = len(model.parameters)
         logits = torch.empty(copies, len(split), self.classes)
-        for rows in sorted_batches(split.lengths, EVALUATION_TOKENS["cpu"] // copies):
+        for rows in sorted_batches(split.lengths, max(FEWEST, EVALUATION_TOKENS["cpu"] // copies)):
             ids, lengths, _ = split.batch(rows)
             logits[:, torch.from_numpy(rows)] = model.forward(ids.expand(copies, -1, -1), lengths.expand(copies, -1))
         return answers(logits).numpy()
