@@ -72,14 +72,14 @@ def test_a_small_plan_by_hand():
     assert tuned.flops == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize(("hidden", "auto"), [(64, "fp32"), (256, "bf16")])
-def test_the_machine_takes_the_precision_that_is_faster_for_the_width(hidden, auto):
+@pytest.mark.parametrize(("kind", "auto"), [("lstm", "fp32"), ("transformer", "bf16")])
+def test_on_a_cpu_a_wide_transformer_is_planned_in_the_faster_precision_and_an_lstm_is_not(kind, auto):
     seconds, raw = {}, copy.deepcopy(RAW)
-    raw["encoders"]["e"]["hidden"] = hidden
+    raw["encoders"]["e"] |= {"kind": kind, "hidden": 256, "norm": "pre"}
     for precision in ("fp32", "bf16", "auto"):
         raw["models"]["first"]["precision"] = precision
         seconds[precision] = make_plan(load(raw), "cpu").costs["pretrain", "first", "1"].seconds
-    assert seconds["auto"] == seconds[auto]
+    assert seconds["auto"] == seconds[auto] and seconds["bf16"] != seconds["fp32"]
 
 
 def test_fine_tuning_is_planned_in_its_precision():

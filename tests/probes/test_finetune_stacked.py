@@ -222,6 +222,9 @@ def test_in_bf16_as_much_is_learned(make_checkpoint, positions, monkeypatch):
         values[precision] = [np.mean([each.best_value for (each,) in alone]), np.mean([e.best_value for e in single])]
         together = side_by_side(pretrained, listed)
         assert [each.best_value for each in together] == pytest.approx([e.best_value for (e,) in alone], abs=0.02)
+        tested = [(each.predictions == TEST.labels).mean() for each in together]  # by the best weights, not the first
+        assert tested == pytest.approx([(e.predictions == TEST.labels).mean() for e in single], abs=0.05)
+        assert min(tested) > 0.75
     assert values["bf16"] == pytest.approx(values["fp32"], abs=0.03) and min(values["fp32"]) > 0.8
     assert not torch.equal(weights["bf16"], weights["fp32"])
 
