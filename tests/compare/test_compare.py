@@ -170,6 +170,29 @@ def test_what_is_no_result_is_not_counted(runs):
     assert "scores: the runs have nothing in common but what measuring cost" in told(compare("results", "two"))
 
 
+def test_accuracies_of_the_full_width_count_where_they_are_others(runs):
+    """A model without latent logits has one accuracy, written twice; one with them has two."""
+    for root, gains in (("results", (0.0, 0.0, 0.0)), ("results/two", GAINS)):
+        frame = scores(gains)
+        full = frame.assign(metric="accuracy_full_width")
+        other = full.assign(task="latent", value=full["value"] + 0.05)
+        more = [frame, frame.assign(task="latent"), full, other]
+        write_parquet(pd.concat(more, ignore_index=True), runs / root / "scores.parquet")
+    found = compare("results", "two")
+    assert len(found.scores) == 8  # the tables keep all
+    assert "3 of 6 measurements are equal; 3 differ" in told(found)
+
+
+def test_texts_that_were_replaced_are_no_measurements(runs):
+    """They are rows of scores, as examples to look at: each model has others."""
+    for root, text, gains in (("results", "a fine [good] film", (0.0, 0.0, 0.0)), ("results/two", "a bad film", GAINS)):
+        frame = scores(gains)
+        examples = frame.assign(split="word drawn, replaced", metric=text)
+        write_parquet(pd.concat([frame, examples], ignore_index=True), runs / root / "scores.parquet")
+    found = compare("results", "two")
+    assert found.only["measurements"] == ([], []) and set(found.scores["split"]) == {"test"}
+
+
 def test_what_one_run_alone_measured_is_named(runs):
     """Else equal measurements of one task would look like all that there are."""
     more = pd.concat([scores(), scores(recipes=("m",)).assign(task="u", train_size=8)], ignore_index=True)
@@ -231,9 +254,12 @@ def test_scores_that_nobody_has_gathered_are_those_of_the_probes_files(runs):
         (2, 1, [], "2 differ, 1 of them clearly (*): the 95 % interval over replicates leaves out 0"),
         (40, 9, [], "40 differ, 9 of them clearly (*): the 95 % interval over replicates leaves out 0; by luck alone"
                     " about 2 would"),
-        (40, 9, ["c", "t"], "40 differ, 9 of them clearly (*): the 95 % interval over replicates leaves out 0; all"
-                            " replicates of a run share c, t (no `redraw`), and another run may have others: of that"
-                            " luck the intervals say nothing"),
+        (40, 9, ["c", "t"], "40 differ, 9 of them clearly (*): the 95 % interval over replicates leaves out 0; by luck"
+                            " alone about 2 would, or more: all replicates of a run share c, t (no `redraw`), and"
+                            " another run may have others: of that luck the intervals say nothing"),
+        (2, 1, ["c"], "2 differ, 1 of them clearly (*): the 95 % interval over replicates leaves out 0; all replicates"
+                      " of a run share c (no `redraw`), and another run may have others: of that luck the intervals say"
+                      " nothing"),
         (40, 9, None, "40 differ, 9 of them clearly (*): the 95 % interval over replicates leaves out 0"),
     ],
 )  # fmt: skip

@@ -5,7 +5,7 @@ from functools import partial
 import pandas as pd
 
 from masklab.claims.claim_files import counted
-from masklab.compare.scores import has_width
+from masklab.compare.scores import KEY, has_width
 
 LINES = 40  # of one table
 WIDTH = 60  # characters of a cell
@@ -59,7 +59,7 @@ def _facts(alike, frame):
 def _scores(shared, frame):
     if frame.empty:
         return "scores: the runs measured nothing in common"
-    results = frame[~(frame["metric"].isin(COST) | frame["metric"].str.endswith(SPREAD))]
+    results = _once(frame[~(frame["metric"].isin(COST) | frame["metric"].str.endswith(SPREAD))])
     if results.empty:
         return "scores: the runs have nothing in common but what measuring cost"
     text = f"scores: {results['equal'].sum():,} of {len(results):,} measurements are equal"
@@ -94,6 +94,14 @@ def _scores(shared, frame):
     return text + _lines(rows.loc[:, [name for name in rows if (rows[name].astype(str) != "").any()]])
 
 
+def _once(results):
+    """Without accuracies of the full width that repeat the plain ones, as those of models without latent logits do."""
+    plain = results[results["metric"] == "accuracy"].assign(metric="accuracy_full_width")
+    same = [*KEY, "before", "after"]
+    repeated = results[same].merge(plain[same], how="left", indicator=True)["_merge"] == "both"
+    return results[~repeated.to_numpy()]
+
+
 def _clearly(changed: int, clear: int, shared: list[str] | None) -> str:
     """How many measurements differ, and how many of these by more than replicates do; what luck has to do with it.
 
@@ -103,8 +111,9 @@ def _clearly(changed: int, clear: int, shared: list[str] | None) -> str:
     if not clear:
         none = "1 differs, not" if changed == 1 else f"{changed:,} differ, none"
         return f"{none} clearly: no {interval} leaves out 0"
-    luck = f"; by luck alone about {changed // 20:,} would" if changed >= 20 and shared == [] else ""
-    luck = f"; {sharing(shared)}: of that luck the intervals say nothing" if shared else luck
+    luck = f"; by luck alone about {changed // 20:,} would" if changed >= 20 and shared is not None else ""
+    if shared:
+        luck += f"{', or more:' if luck else ';'} {sharing(shared)}: of that luck the intervals say nothing"
     if changed == 1:
         return f"1 differs, clearly (*): its {interval} leaves out 0{luck}"
     return f"{changed:,} differ, {clear:,} of them clearly (*): the {interval} leaves out 0{luck}"

@@ -7,6 +7,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from masklab.errors import MaskLabError
+from masklab.phrases import REPLACED, split
 from masklab.scores.estimate import LEVEL, Estimate, estimate
 
 KEY = ["recipe", "probe", "task", "split", "metric", "step", "train_size", "at", "layer"]
@@ -63,8 +64,9 @@ def _named(key) -> str:
 
 
 def _per_replicate(frame) -> dict[tuple, dict[int, float]]:
-    """What was measured -> replicate -> the mean over seeds."""
+    """What was measured -> replicate -> the mean over seeds; texts that were replaced are examples, no measurements."""
     frame = frame.drop(columns=[name for name in ("study", "n") if name in frame]).drop_duplicates()
+    frame = frame[~frame["split"].str.endswith(split("", REPLACED))]
     means = frame.groupby([*KEY, "replicate"], dropna=False, sort=False)["value"].mean()
     found: dict[tuple, dict[int, float]] = {}
     for (*key, replicate), value in means.items():

@@ -4,6 +4,7 @@ Light: figures and claims name with `split` what a probe of replaced features me
 """
 
 SYNONYMS, OTHERS, LAW, COURSE = "synonyms", "others", "law", "course"
+REPLACED = "replaced"  # the part whose metrics are texts, each with the feature that was replaced: examples to look at
 WORD, SHORT, LONG = "word", "short phrase", "long phrase"
 WITH, MEANS, EXAMPLE = "sentence, with", "sentence, means", "example"
 DRAWN = " drawn"  # how the levels of features that were drawn end
@@ -23,6 +24,6 @@ def is_drawn(level: str) -> bool:
 
 def split(level: str, part: str | None = None) -> str:
     """What was measured of a level: all its features (None), true synonyms or others alone, the `LAW`'s own distance in
-    the model's place, or all features in the `COURSE` of fine-tuning.
+    the model's place, all features in the `COURSE` of fine-tuning, or texts that were `REPLACED`.
     """
     return level if part is None else f"{level}, {part}"

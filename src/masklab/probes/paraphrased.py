@@ -27,7 +27,7 @@ from masklab.errors import MaskLabError
 from masklab.files import sha256
 from masklab.jobs.provenance import input_mark
 from masklab.models.checkpoint import load_checkpoint
-from masklab.phrases import COURSE, DRAWN_WORD, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, split
+from masklab.phrases import COURSE, DRAWN_WORD, EXAMPLE, LONG, MEANS, REPLACED, SHORT, WITH, WORD, split
 from masklab.phrases.distances import template_distances, total_variation
 from masklab.phrases.examples import Feature, Text, read_examples
 from masklab.phrases.parses import KINDS, keyed, read_trees
@@ -45,7 +45,6 @@ from masklab.wordnet import place_of
 
 LEAST = 3  # features that a correlation needs
 SHOWN = 5  # replacements of each level that are kept as text
-REPLACED = "replaced"
 
 
 def measure(context) -> list[dict]:
