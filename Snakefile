@@ -32,7 +32,7 @@ onstart:
     measured = {job.wildcards.probe for job in pending if job.rule.name == "probe"}
     if lacks := lacking(settings, measured):
         sys.exit("\n".join(f"masklab: {noted(line, settings.raw)}" for line in lacks))
-    if not workflow.local_exec and (left := at_work()):
+    if workflow.is_main_process and (left := at_work()):
         sys.exit(left)
     if (
         len(pending) >= 10

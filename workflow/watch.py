@@ -66,10 +66,11 @@ def watch(executor) -> None:
 
 
 def at_work() -> str | None:
-    """A line that names Slurm's jobs from this folder that wait or run, before any is submitted; None: there are none.
+    """A line that names Slurm's jobs from this folder that wait or run, before any job begins; None: there are none.
 
-    They are of a Snakemake that was killed. A second job beside one of them cannot begin, is tried again until it can,
-    and as it begins removes what the first has just made, whose state is gone by then.
+    They are of a Snakemake that was killed. A second job beside one of them, submitted or on this machine, cannot
+    begin, is tried again until it can, and as it begins removes what the first has just made, whose state is gone by
+    then.
     """
     jobs = {number: job for number, job in queued.queued(Path.cwd()).items() if job["state"] != "COMPLETING"}
     if not jobs:

@@ -1,6 +1,7 @@
 """A Snakemake that is killed leaves its lock, and the same command goes on; beside a live one it is refused."""
 
 import errno
+import os
 import signal
 import sys
 import time
@@ -102,3 +103,22 @@ def test_the_same_command_goes_on_after_a_kill(tmp_path):
     assert "the last run here was killed; its lock on this folder is taken away" in (folder / "again").read_text()
     assert "resuming at step" in (folder / "results/logs/models/first/r1.log").read_text()
     assert not list((folder / ".masklab/runs").glob("*")), "one that ends by itself leaves nothing"
+
+
+@pytest.mark.workflow
+def test_beside_jobs_that_slurm_still_runs_a_run_on_this_machine_begins_nothing(tmp_path):
+    """They outlive a Snakemake that was killed, and `snakemake --unlock` takes away the lock that kept others off."""
+    folder, commands = faults.lay_down(tmp_path / "run"), tmp_path / "bin"
+    commands.mkdir()
+    queue, path = commands / "squeue", {"PATH": f"{commands}:{os.environ['PATH']}"}
+    queue.write_text(f"#!/bin/sh\necho '7|RUNNING|None|{folder}|rule_pretrain_wildcards_first_1'\n")
+    queue.chmod(0o755)
+    run = faults.start(folder, TARGET, output=folder / "output", environment=path)
+    assert run.wait() != 0 and not (folder / "results/models").exists()
+    assert (
+        "masklab: Slurm has jobs of a run here that was killed: 7 (pretrain first_1); wait"
+        in (folder / "output").read_text()
+    )
+    queue.write_text("#!/bin/sh\n")
+    again = faults.start(folder, TARGET, output=folder / "again", environment=path)
+    assert again.wait() == 0, (folder / "again").read_text()
