@@ -48,9 +48,9 @@ CLAIMS_MEAN = {
     "comparison": "the effect that was computed, in words",
     "region": "where the effect lies if the sentence is true",
     "margin": "the margin of the regions `equal`, `no more` and `no less`; 0 otherwise",
-    "value": "the effect: its mean over replicates, also of the metrics `pearson` and `spearman`; for a correlation that"
-    " the claim computes over points (checkpoints, sizes, recipes), and for its square, the mean is taken on Fisher's"
-    " scale, as the interval is, and converted back",
+    "value": "the effect: its mean over replicates, also of the metrics `pearson` and `spearman`; for a correlation"
+    " that the claim computes over points (checkpoints, sizes, recipes), and for its square, the mean is taken on"
+    " Fisher's scale, as the interval is, and converted back",
     "low": "lower end of its 95 % interval; empty for one replicate",
     "high": "upper end of its 95 % interval; empty for one replicate",
     "unit": "the unit of the effect",
