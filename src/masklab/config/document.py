@@ -28,14 +28,15 @@ studies:
   mlsm: {panels: {strict-small: null}} # and so it does with a panel, probe or set of a study
 ```
 
-It is laid over config.yaml, mapping by mapping; a list replaces the one below it, and so does a panel of a study (of
-`code` alone the files of all layers count).
-`extends:` names the files that lie below instead, the lowest first: `default` (config.yaml) or paths, relative to the
-file that says them. `extends: []` stands alone. `snakemake --configfile a.yaml b.yaml` lays b over a, `--config seed=2`
-comes on top. Keys within entries keep null as a value.
+Your config is laid over config.yaml, mapping by mapping. A list replaces the list below it, and a panel of a study
+replaces the panel below it; only the lists of `code` are added together. `extends:` names other files to lie below
+yours, the lowest first: `default` (config.yaml) or paths, relative to the file that says them. With `extends: []` your
+file stands alone. `snakemake --configfile a.yaml b.yaml` lays b over a, and `--config seed=2` comes on top. Any other
+key within an entry, set to null, keeps null as its value.
 
 An entry with `for:` stands for many, one for each combination of values. `like:` takes the keys of another entry of its
-section, as it is once all files are laid over each other. A name that begins with a dot is there for `like:` alone:
+section, as that entry is once all files are laid over each other. An entry whose name begins with a dot is made for
+`like:` alone:
 
 ```yaml
 # sizes.yaml
@@ -55,11 +56,11 @@ studies:
   sizes: {panels: {all: ["small-*"]}, probes: {minimal-pairs: all}, sets: {blimp: [blimp]}}   # patterns name many
 ```
 
-Families are written out before a file is laid over others, so that `small-wide-16: {steps: 500}` changes one member. An
-entry that says another `kind` than the one below it replaces it. One that says another than the one it is like keeps
-the keys of that one among encoders and optimisers, and is refused where kinds have keys of their own. `"dh-*": null`
-removes all that match. `code:` names Python files, relative to the config, that add kinds ([a study of your
-own](your-own-study.md)):
+Families (entries with `for:`) are written out before a file is laid over others, so that `small-wide-16: {steps: 500}`
+changes one member. An entry whose `kind` differs from that of the entry below it replaces that entry. An encoder or
+optimiser whose `kind` differs from that of the entry it is `like` keeps that entry's keys; in other sections, where
+kinds have keys of their own, such an entry is refused. `"dh-*": null` removes all entries that match. `code:` names
+Python files, relative to the config, that add kinds ([a study of your own](your-own-study.md)):
 
 ```yaml
 # words.yaml

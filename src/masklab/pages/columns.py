@@ -14,12 +14,12 @@ from masklab.scores.schema import GATHERED
 
 KINDS = {"str": "text", "int64": "whole number", "float64": "number", "bool": "true or false"}
 SCORES_MEAN = {
-    "study": "the study that asks for the score; two studies that ask the same have a row each",
+    "study": "the study that asks for the score; a score that two studies ask for has a row for each",
     "recipe": "the recipe, or the null, that was measured",
     "replicate": "which of its replicates, from 1",
     "step": "the checkpoint: after so many updates",
     "probe": "the probe that measured it",
-    "task": "the task; of minimal pairs `task/phenomenon`; the corpus, where no task is measured",
+    "task": "the task; for minimal pairs `task/phenomenon`; the corpus, where no task is measured",
     "split": "the part of the task or corpus that was scored, such as `test`, or a test domain",
     "train_size": "rows that a classifier was trained or fine-tuned on; 0 where none was",
     "at": "a coordinate that no other column holds, such as the offset of a slice of the loss; empty otherwise",
@@ -27,13 +27,13 @@ SCORES_MEAN = {
     "seed": "the seed of the probe, such as that of fine-tuning; 0 where it has none",
     "metric": "what `value` is: the table below",
     "value": "the score",
-    "n": "test items behind the value; of losses the tokens that were predicted, of predictions the rank",
+    "n": "test items behind the value; for losses the tokens that were predicted, for predictions the rank",
 }
 FACTS_MEAN = {
     "noun": "`recipe`, `corpus`, `task` or `probe`",
     "name": "its name in the config",
-    "replicate": "the replicate that it holds for; 0: of all of them",
-    "key": "what is stated, as a key of the config with dots: `objective.mae.delta`; of finished models also "
+    "replicate": "the replicate that it holds for; 0: all of them",
+    "key": "what is stated, as a key of the config with dots: `objective.mae.delta`; for finished models also "
     "`parameters`, `tokens`, `flops`, `valid_loss.<step>` and `unigram_loss`",
     "value": "the value as JSON",
     "number": "the value where it is a number; empty otherwise",
@@ -48,9 +48,9 @@ CLAIMS_MEAN = {
     "comparison": "the effect that was computed, in words",
     "region": "where the effect lies if the sentence is true",
     "margin": "the margin of the regions `equal`, `no more` and `no less`; 0 otherwise",
-    "value": "the effect: its mean over replicates, of `pearson` and `spearman` too; of a correlation that the claim"
-    " computes over points (checkpoints, sizes, recipes), and of its square, the mean on Fisher's scale, on which its"
-    " interval is made, shown back",
+    "value": "the effect: its mean over replicates, also of the metrics `pearson` and `spearman`; for a correlation"
+    " that the claim computes over points (checkpoints, sizes, recipes), and for its square, the mean is taken on"
+    " Fisher's scale, as the interval is, and converted back",
     "low": "lower end of its 95 % interval; empty for one replicate",
     "high": "upper end of its 95 % interval; empty for one replicate",
     "unit": "the unit of the effect",
@@ -60,9 +60,9 @@ CLAIMS_MEAN = {
     "verdict": "`supported`, `contradicted`, `negligible`, `inconclusive` or `untested`",
     "why": "why it is negligible, inconclusive or untested",
     "corrected": "the verdict after Holm's correction for the number of claims tested",
-    "needed": "replicates that would decide an inconclusive claim with 80 % power; 1001: more than 1000; 0: unsaid",
-    "of_seeds": "share of the variance between replicates that the seeds of its probes make, of an inconclusive claim",
-    "same_effect": "the first claim of the study with this very effect; its own name where it has one of its own",
+    "needed": "replicates that would decide an inconclusive claim with 80 % power; 1001: more than 1000; 0: not given",
+    "of_seeds": "for an inconclusive claim, the share of the variance between replicates that seeds of probes make",
+    "same_effect": "the first claim of the study with the same effect; its own name where no earlier one has it",
 }
 CELLS_MEAN = {
     "panel": "the part of the table",
@@ -80,15 +80,15 @@ CELLS_MEAN = {
     "n": "test items behind it",
     "sizes": "training sizes that the value is the mean over, where there are several: `50, 200`",
     "majority": "what always giving one answer scores; empty where that is not known",
-    "mark": "`best` of its row by a paired interval; why it is no result: `unlearned` (not shown to be better than"
-    " every null; † in the table for people), `= majority`, `< majority`, `= chance`, `< chance`; `difference`: of two"
-    " recipes within replicates",
+    "mark": "`best`: the best of its row by a paired interval; or why it is no result: `unlearned` (not shown to be"
+    " better than every null; † in the table for people), `= majority`, `< majority`, `= chance`, `< chance`; or"
+    " `difference`: between two recipes within replicates",
 }
 METRICS = {
-    "accuracy": "share of right answers; of minimal pairs, of those whose grammatical half is the likelier",
+    "accuracy": "share of right answers; for minimal pairs, of pairs whose grammatical half is the likelier",
     "accuracy_full_width": "the same with the softmax over vocabulary and latent logits together",
     "mcc": "Matthews correlation of answers and labels",
-    "f1": "F1 of class 1 of two classes (`positive` in task.json), else the mean over classes; of"
+    "f1": "F1 of class 1 where there are two classes (`positive` in task.json), else the mean over classes; for"
     " answers in texts, word by word",
     "exact": "share of answers in texts that are right to the letter",
     "pearson": "correlation of predicted and true ratings",
@@ -97,37 +97,37 @@ METRICS = {
     " learned nothing can have",
     "majority_f1": "F1 of always giving the answer that is best for it",
     "best_step": "the update of fine-tuning whose weights were kept",
-    "capped": "1 of a fine-tuning that had made all its updates when it ended, 0 of one that stopped early",
+    "capped": "1 for a fine-tuning that had made all its updates when it ended, 0 for one that stopped early",
     "loss": "cross-entropy of masked tokens, in nats",
     "floor": "the least possible loss under the exact law of the corpus, in nats",
     "gap": "loss less floor, in nats",
     "parameters": "weights of the model",
     "trace": "trace of the Hessian of the loss",
-    "trace_embedded": "the same of the model grown to a given width",
+    "trace_embedded": "the same for the model grown to a given width",
     "rank": "effective rank of hidden states, a whole number",
     "rank_interpolated": "the same on the straight lines between whole numbers",
     "rank_entropy": "exp of the entropy of the squared singular values as shares of their sum",
     "rank_counted": "algebraic rank of the law's log conditionals, counted",
     "rank_centred, rank_interpolated_centred, rank_entropy_centred": "the same with the mean state subtracted first",
     "outside": "share of the squared norm outside the subspace of real tokens",
-    "outside_beside": "the same of the real tokens beside the [MASK]s",
+    "outside_beside": "the same, against the real tokens beside the [MASK]s",
     "mean_share": "share of the mean state in their squared norm",
     "seconds": "time that pre-training took",
     "tokens": "tokens that pre-training read",
     "flops": "floating-point operations of pre-training",
     "valid_loss": "plain cross-entropy of hidden tokens of the validation split, whatever the recipe's objective, in"
-    " nats per token; they are hidden as in its training (of a masked autoencoder, its decoder predicts them)",
+    " nats per token; they are hidden as in its training (for a masked autoencoder, its decoder predicts them)",
     "exact_untuned, f1_untuned": "the same at a threshold of 0 for unanswerable questions, in place of the one chosen",
     "chosen_l2": "the penalty on squared weights that was chosen for a classifier of words",
     "chosen_lr, chosen_batch_size, chosen_epochs, chosen_warmup": "what a probe's `grid` chose on the validation rows",
     "loss_std": "standard deviation of the mean loss over parts of the test sequences",
     "loss_se, floor_se, gap_se, trace_se, trace_embedded_se": "standard error over sequences",
-    "tv_pretrained": "of replaced features: mean total variation of what is predicted beside both before fine-tuning",
-    "tv_finetuned": "of replaced features: mean total variation of the predictions for an example after fine-tuning",
-    "tv_from_law": "of features: mean total variation of what is predicted beside them from the exact conditional",
+    "tv_pretrained": "for replaced features: mean total variation of what is predicted beside both before fine-tuning",
+    "tv_finetuned": "for replaced features: mean total variation of the predictions for an example after fine-tuning",
+    "tv_from_law": "for features: mean total variation between what is predicted beside them and the exact conditional",
     "pearson_low, pearson_high": "the 95 % bootstrap interval of `pearson` over the features of one replicate",
-    "any text with a paraphrase": "of features of text (split `..., replaced`): the change of the prediction",
-    "any word or latent property": "of predictions (split `vocabulary` or `atoms`): its probability; `n` is its rank",
+    "any text with a paraphrase": "for features of text (split `..., replaced`): the change of the prediction",
+    "any word or latent property": "for predictions (split `vocabulary` or `atoms`): its probability; `n` is its rank",
 }
 
 
