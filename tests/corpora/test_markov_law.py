@@ -11,7 +11,7 @@ from masklab import symbols
 from masklab.cli import main
 from masklab.config.schema import Chains, MarkovCorpus, Masking
 from masklab.corpora import generate, laws
-from masklab.corpora.markov.chains import draw_chains, walk
+from masklab.corpora.markov.chains import draw_chains
 from masklab.corpora.markov.features import draw_features
 from masklab.corpora.markov.floor import floor
 from masklab.corpora.markov.law import HIDDEN, Channel, Law
@@ -128,18 +128,6 @@ def test_conditionals_equal_enumeration(config, distributional, channel):
         for value, target in zip(found, np.flatnonzero(targets), strict=True):
             wanted = brute(table, seen, target, channel, law.symbols)
             assert np.abs(value - wanted).max() < 1e-10
-
-
-def test_a_reader_may_be_told_the_chain():
-    """Equal to the law of that chain alone."""
-    law, rng = law_of(RELEASED, True), generator(1, "known")
-    for k, chain in enumerate(draw_chains(RELEASED, 1)):
-        tokens = walk(chain, 20, 6, rng).astype(int) + 3 * rng.integers(2, size=(20, 6))
-        targets = rng.random((20, 6)) < 0.5
-        seen = np.where(targets, HIDDEN, tokens)
-        alone = Law([chain], 3, True).posterior(seen, targets)
-        assert np.abs(law.posterior(seen, targets, chain=np.full(20, k)) - alone).max() < 1e-12
-        assert np.abs(law.posterior(seen, targets) - alone).max() > 0.01
 
 
 def test_batches_of_any_size_give_the_same_conditionals(monkeypatch):
