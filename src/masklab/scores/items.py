@@ -2,9 +2,9 @@
 
 A record is one test set answered by one measurement: its columns are those that tell a score row from another (but
 `at`), the `metrics` of the rows that these outcomes explain, and `targets` and `predictions`, one number each per
-item, in the order of the test set. The value of such a row is `METRICS[metric](targets, predictions)`. Where an
-item's outcome is a number of its own (an exact match, the loss of a sequence, a minimal pair that is right), that is
-the prediction, the target is `OUTCOME`, and every metric is the mean.
+item, in the order of the test set. The value of such a row is its metric of these numbers, of two classes where none
+is above 1. Where an item's outcome is a number of its own (an exact match, the loss of a sequence, a minimal pair that
+is right), that is the prediction, the target is `OUTCOME`, and every metric is the mean.
 
 `resampled` gives a metric of test sets drawn again from the items, many at once.
 """
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from masklab.errors import MaskLabError
 from masklab.files import read_table
-from masklab.scores.metrics import CLASSES, Tally, pearson, ranks, spearman, tally
+from masklab.scores.metrics import CLASSES, Tally, ranks
 from masklab.scores.schema import ARROW
 from masklab.scores.schema import COLUMNS as SCORES
 
@@ -35,34 +35,6 @@ OUTCOME = -1.0  # target of an item whose prediction is its outcome; no class ha
 
 
 # --- metrics -------------------------------------------------------------------
-
-
-def mean(targets, predictions) -> float:
-    """Mean of the predictions."""
-    return float(np.mean(np.asarray(predictions, float)))
-
-
-def _of_classes(function):
-    def metric(targets, predictions) -> float:
-        if _are_outcomes(targets):
-            return mean(targets, predictions)
-        targets, predictions = (np.asarray(values).astype(np.int64) for values in (targets, predictions))
-        classes = 2 if _has_two(targets, predictions) else int(max(targets.max(), predictions.max())) + 1
-        return float(function(tally(targets, predictions, classes)))
-
-    metric.__doc__ = function.__doc__
-    return metric
-
-
-class _Metrics(dict):
-    """Metric -> function of targets [m] and predictions [m]; for any other name the mean of the predictions."""
-
-    def __missing__(self, metric):
-        return mean
-
-
-METRICS = _Metrics({name: _of_classes(function) for name, function in CLASSES.items()})
-METRICS |= {"pearson": pearson, "spearman": spearman}
 
 
 def class_metrics(classes: int, targets, predictions) -> list[str]:
