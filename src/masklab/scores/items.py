@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from masklab.errors import MaskLabError
 from masklab.files import read_table
 from masklab.scores.metrics import CLASSES, Tally, ranks
-from masklab.scores.schema import ARROW
+from masklab.scores.schema import ARROW, check_columns
 from masklab.scores.schema import COLUMNS as SCORES
 
 KEY = [name for name in SCORES if name not in ("at", "metric", "value", "n")]
@@ -162,11 +162,7 @@ def _numbers(lists) -> pa.ListArray:
 
 def check(table: pa.Table, where) -> None:
     """Raise MaskLabError, starting with `where`, at the first column or row that breaks the format."""
-    if table.column_names != list(COLUMNS):
-        wrong = [name for name in table.column_names if name not in COLUMNS]
-        wrong += [name for name in COLUMNS if name not in table.column_names]
-        fault = f"column {wrong[0]!r} is unknown or missing" if wrong else "columns are out of order"
-        raise MaskLabError(f"{where}: {fault}; the columns are {', '.join(COLUMNS)}")
+    check_columns(table, COLUMNS, where)
     for field in SCHEMA:
         kind = table.schema.field(field.name).type
         if not _fits(kind, field.type) and len(table):

@@ -76,13 +76,18 @@ def rows_to_frame(rows: list[dict], study: str | None = None):
     return _frame(rows_to_table(rows), study)
 
 
+def check_columns(table: pa.Table, columns, where) -> None:
+    """Raise MaskLabError, starting with `where`, if a table has other columns, or in another order."""
+    if table.column_names != list(columns):
+        wrong = [name for name in table.column_names if name not in columns]
+        wrong += [name for name in columns if name not in table.column_names]
+        fault = f"column {wrong[0]!r} is unknown or missing" if wrong else "columns are out of order"
+        raise MaskLabError(f"{where}: {fault}; the columns are {', '.join(columns)}")
+
+
 def check(table: pa.Table, where) -> None:
     """Raise MaskLabError, starting with `where`, at the first column or row that breaks the schema."""
-    if table.column_names != list(COLUMNS):
-        wrong = [name for name in table.column_names if name not in COLUMNS]
-        wrong += [name for name in COLUMNS if name not in table.column_names]
-        fault = f"column {wrong[0]!r} is unknown or missing" if wrong else "columns are out of order"
-        raise MaskLabError(f"{where}: {fault}; the columns are {', '.join(COLUMNS)}")
+    check_columns(table, COLUMNS, where)
     for name, dtype in COLUMNS.items():
         kind = table.schema.field(name).type
         fits = kind == ARROW[dtype] or (dtype == "str" and pa.types.is_large_string(kind))
