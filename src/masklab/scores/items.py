@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from masklab.errors import MaskLabError
 from masklab.files import read_table
 from masklab.scores.metrics import CLASSES, Tally, ranks
-from masklab.scores.schema import ARROW, check_columns
+from masklab.scores.schema import ARROW, check_columns, check_keys
 from masklab.scores.schema import COLUMNS as SCORES
 
 KEY = [name for name in SCORES if name not in ("at", "metric", "value", "n")]
@@ -134,11 +134,7 @@ def records_to_table(records: list[dict], where: str = "items") -> pa.Table:
     and any value of the wrong type, raises MaskLabError, starting with `where`.
     """
     for index, record in enumerate(records):
-        unknown = [name for name in record if name not in COLUMNS]
-        missing = [name for name in COLUMNS if name not in record and name not in NOT_APPLICABLE]
-        if unknown or missing:
-            fault = f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
-            raise MaskLabError(f"{where}: row {index}: {fault}; the columns are {', '.join(COLUMNS)}")
+        check_keys(record, COLUMNS, NOT_APPLICABLE, f"{where}: row {index}")
         for name in KEY:
             kind, wanted = (str, "a string") if SCORES[name] == "str" else (Integral, "an integer")
             value = record.get(name, NOT_APPLICABLE.get(name))
