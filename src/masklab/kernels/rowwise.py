@@ -41,6 +41,7 @@ from masklab.kernels.vectors import (
 )
 
 compiled = numba.njit(error_model="numpy", fastmath=FAST, nogil=True)
+inlined = numba.njit(error_model="numpy", fastmath=FAST, nogil=True, forceinline=True)
 BITS = np.int16(0)
 
 
@@ -151,7 +152,7 @@ def _norm_forward(p, low):
     room[0] = ZERO  # numba lets go of an array after its last use, not of its address
 
 
-@compiled
+@inlined  # a process that compiles it would call other machine code than stands in the cache, which rounds otherwise
 def _norm_backward(p, low):
     """What `add_norm_backward` asks for."""
     copies, rows, width, per_copy = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
