@@ -69,7 +69,6 @@ def main():
     parser.add_argument("--inside", type=int, default=16, help="of them by our inside pass")
     parser.add_argument("--numpy", type=int, default=1, help="of them by the NumPy chart")
     parser.add_argument("--rounds", type=int, default=3, help="interleaved; the fastest of each counts")
-    parser.add_argument("--device", help="also measure the form in torch, e.g. on cuda")
     options = parser.parse_args()
     law = Law(draw_rules(Grammar(), 1))
     sentences, lengths = sample(law.rules, options.ours, 1, "benchmark")
@@ -94,28 +93,9 @@ def main():
             far = max(np.abs(out[k, : lengths[k]] - found[k][: lengths[k]]).max() for k in range(min(count, 16)))
             print(f"{name}: {rate:,.1f} conditionals/s, at most {far:.0e} from ours", flush=True)
             assert far < 1e-10
-    if options.device:
-        print(f"torch on {options.device}: {on_device(law, sentences, lengths, out, options):,.0f} conditionals/s")
     for name, rate in best.items():
         print(f"{name}: {rate:,.1f} conditionals/s, ours {best['ours'] / rate:,.0f} times as many")
     print(f"ratio: {best['ours'] / best['NumPy chart, |V| x T times']:.0f}")
-
-
-def on_device(law, sentences, lengths, out, options):
-    """Conditionals per second of the form in torch, by the clock."""
-    import torch
-
-    from masklab.corpora.pcfg.batched_law import BatchedLaw
-
-    batched, best = BatchedLaw(law, options.device), 0.0
-    for _ in range(options.rounds + 1):
-        began = time.perf_counter()
-        found = batched.conditionals(sentences, lengths)
-        if options.device.startswith("cuda"):
-            torch.cuda.synchronize()
-        best = max(best, lengths.sum() / (time.perf_counter() - began))
-    assert np.abs(found.cpu().numpy() - out).max() < 1e-10
-    return best
 
 
 if __name__ == "__main__":

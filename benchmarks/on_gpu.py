@@ -33,7 +33,6 @@ COMMANDS = {
                 " --steps 12",
     ),
     "throughput-disentangled": (180, 140, f"{THROUGHPUT} --positions disentangled --rounds 2"),
-    "conditionals": (200, 120, "benchmarks/exact_conditionals.py --device cuda"),
 }  # fmt: skip
 
 

@@ -39,7 +39,7 @@ from torch.utils.data import Dataset
 from masklab.config.schema import Encoder, Model, Objective
 from masklab.files import write_json
 from masklab.inside_libc import keep_freed_memory
-from masklab.models.flops import flops_per_token
+from masklab.models.flops import training_flops
 from masklab.models.huggingface import export_config
 from masklab.tokenizers import CLS, MASK, PAD, SEP, SPECIALS, UNK
 from masklab.training.run import Run
@@ -325,7 +325,7 @@ def main():
     peak = args.peak * 1e12 if args.gpu else best_product(args.precision, args.threads)
     medians = {name: statistics.median(rates) for name, (rates, _, _) in found.items()}
     mean = int(real_lengths(np.linspace(0, 1, 1001), args.length, args.packed).mean())
-    flops = flops_per_token(encoder, args.vocab, mean, round(0.15 * mean))
+    flops = training_flops(encoder, args.vocab, args.batch, mean, round(0.15 * mean)) / (args.batch * mean)
     for name, (rates, padding, memory) in found.items():
         rounds = ", ".join(f"{x:,.0f}" for x in rates)
         print(f"{name}: {medians[name]:,.0f} tokens/s (rounds: {rounds}; {padding:.1%} of the places are padding)")

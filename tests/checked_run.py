@@ -3,9 +3,10 @@
 import pytest
 
 from masklab import probes
-from masklab.scores.items import KEY, METRICS, records_to_table
+from masklab.scores.items import KEY, records_to_table
 from masklab.scores.items import NOT_APPLICABLE as DEFAULTS
 from masklab.scores.schema import rows_to_table
+from of_items import of_items
 
 HEAD = {"recipe": "a", "replicate": 1, "step": 0, "probe": "p"}
 
@@ -26,7 +27,7 @@ def scores(rows) -> list[dict]:
     for record in items(rows):
         for metric in record["metrics"]:
             value = places[(*(record[name] for name in KEY), metric)]
-            again = METRICS[metric](record["targets"], record["predictions"])
+            again = of_items(metric, record["targets"], record["predictions"])
             assert again == pytest.approx(value, rel=1e-6, abs=1e-6), (record["task"], metric)
     return found
 

@@ -48,7 +48,6 @@ MODULES = {
     "corpora/hmm/law.py": ["corpora/test_hmm.py"],
     "corpora/pcfg/chart.py": ["corpora/test_pcfg_law.py", "-k", "recursive or some_places or refused or memory"],
     "corpora/pcfg/law.py": ["corpora/test_pcfg_law.py", "-k", "recursive or some_places or refused or memory"],
-    "corpora/pcfg/batched_law.py": ["corpora/test_pcfg_batched.py"],
     "curvature/trace.py": ["curvature/test_trace.py", "-k", "hessian and pre or covariance or fair or summed"],
     "curvature/per_example.py": ["curvature/test_per_example.py"],
     "curvature/slices.py": ["curvature/test_slices.py"],

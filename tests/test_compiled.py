@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import hashlib
 import numpy as np
@@ -29,11 +31,31 @@ for array in (block, gradient, vectors, outputs):
 print(found.hexdigest())
 """
 
+KERNELS = """
+import hashlib
+import torch
+from masklab.kernels.rowwise import add_norm, add_norm_backward, gelu, gelu_backward_
 
-def test_compiled_and_cached_code_agree_bit_for_bit(tmp_path):
+found, shape = hashlib.sha256(), (2, 300, 96)
+for dtype in (torch.float32, torch.bfloat16):
+    torch.manual_seed(1)
+    y, residual, g, more, beside = torch.randn(5, *shape).to(dtype)
+    bias, weight, shift = torch.randn(3, 2, 96)
+    z, moments = add_norm(y, weight, shift, 1e-6, residual, bias)
+    into, of_bias = torch.empty(3, 2, 96), torch.empty(2, 96)
+    back = add_norm_backward(g, y, moments, weight, into, more=more, beside=beside)
+    active = gelu(y, bias)
+    for made in (z, moments, *back, into, active, gelu_backward_(g, y, bias, of_bias), of_bias):
+        found.update(made.view(torch.uint8).numpy().tobytes())
+print(found.hexdigest())
+"""
+
+
+@pytest.mark.parametrize("script", [SCRIPT, KERNELS], ids=["loops", "kernels"])
+def test_compiled_and_cached_code_agree_bit_for_bit(tmp_path, script):
     variables = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     found = [
-        subprocess.run([sys.executable, "-c", SCRIPT], env=variables, capture_output=True, text=True, check=True).stdout
+        subprocess.run([sys.executable, "-c", script], env=variables, capture_output=True, text=True, check=True).stdout
         for _ in range(2)
     ]
     assert list(tmp_path.rglob("*.nbc")) and found[0] == found[1]

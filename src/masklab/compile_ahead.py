@@ -49,11 +49,12 @@ def training() -> None:
         embed,
         matmul,
         recurrent,
+        rowwise,
         token_divergence,
         token_loss,
     )
 
-    del adamw, attend, distance_bias, embed, matmul, recurrent, token_divergence, token_loss
+    del adamw, attend, distance_bias, embed, matmul, recurrent, rowwise, token_divergence, token_loss
     bits.draw_seeded(1, torch.empty(1, dtype=torch.int64))
 
 

@@ -140,12 +140,16 @@ def parsed(text: str):
 def read_json_lines(path):
     """Yield (line number from 1, object) of a file with one JSON object a line; blank lines are skipped."""
     for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        try:
-            row = parsed(line)
-        except ValueError as error:
-            raise MaskLabError(f"{path}: line {number}: not valid JSON ({error})") from None
-        if not isinstance(row, dict):
-            raise MaskLabError(f"{path}: line {number}: must be a JSON object")
-        yield number, row
+        if line.strip():
+            yield number, json_object(path, number, line)
+
+
+def json_object(path, number: int, line: str) -> dict:
+    """The JSON object of a line."""
+    try:
+        row = parsed(line)
+    except ValueError as error:
+        raise MaskLabError(f"{path}: line {number}: not valid JSON ({error})") from None
+    if not isinstance(row, dict):
+        raise MaskLabError(f"{path}: line {number}: must be a JSON object")
+    return row

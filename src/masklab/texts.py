@@ -13,6 +13,7 @@ from masklab.errors import MaskLabError, listed
 
 PIECE = 1 << 23  # bytes of text in a piece, more only where one text is longer
 ROWS = 65536  # texts in a piece
+COLUMN = "text"
 FIRST = 16  # texts of a row group whose size is looked at
 
 
@@ -22,16 +23,16 @@ class TextFile:
     MaskLabError if there is no such column or file.
     """
 
-    def __init__(self, path, column: str = "text"):
-        self.path, self.column = Path(path), column
+    def __init__(self, path):
+        self.path = Path(path)
         try:
             self.file = pq.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20)
         except FileNotFoundError:
             raise MaskLabError(f"{path}: no such file") from None
         except (pa.ArrowException, OSError) as error:
             raise MaskLabError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
-        if column not in self.file.schema_arrow.names:
-            raise MaskLabError(f"{path}: no column {column!r}; columns: {listed(self.file.schema_arrow.names)}")
+        if COLUMN not in self.file.schema_arrow.names:
+            raise MaskLabError(f"{path}: no column {COLUMN!r}; columns: {listed(self.file.schema_arrow.names)}")
 
     def __len__(self):
         return self.file.metadata.num_rows
@@ -47,8 +48,8 @@ class TextFile:
             if start >= facts.num_rows:
                 start -= facts.num_rows
                 continue
-            size = rows_together(self.file, group, self.column, PIECE)
-            for batch in self.file.iter_batches(size, row_groups=[group], columns=[self.column]):
+            size = rows_together(self.file, group, COLUMN, PIECE)
+            for batch in self.file.iter_batches(size, row_groups=[group], columns=[COLUMN]):
                 if start < len(batch):
                     yield from cut(batch.column(0).slice(start))
                 start = max(0, start - len(batch))

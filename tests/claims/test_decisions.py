@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from masklab.claims.effects import Correlation, difference
-from masklab.claims.power import MOST, needed
+from masklab.claims.power import MOST, Given, needed
 from masklab.claims.values import effect_estimate
 from masklab.claims.verdict import _corrected, _count, _least_level, _needed, decided
 from masklab.scores.estimate import FISHER, Estimate, estimate, squared
@@ -100,15 +100,15 @@ def test_the_replicates_that_are_needed():
     for data, items in ((values[:, :1], 0.0), (values, values[:, 1:].mean(0).std(ddof=1))):
         for bounds in ((0.0, INF), (-0.03, 0.03), (-INF, 0.015)):
             spread = data[:, 0].std(ddof=1)
-            wanted = needed(data[:, 0].mean(), spread, bounds, items, 3)
+            wanted = needed([Given(data[:, 0].mean(), spread, bounds, items)])
             assert _needed(estimate(data), bounds) == (wanted or MOST + 1)
     assert _needed(estimate([0.01, -0.01, 0.001, -0.001]), (0.0, INF)) == MOST + 1 == 1001
     r = np.array([0.5, 0.7, 0.3])
-    wanted = needed(np.arctanh(r).mean(), np.arctanh(r).std(ddof=1), (np.arctanh(0.2), INF), 0.0, 3)
+    wanted = needed([Given(np.arctanh(r).mean(), np.arctanh(r).std(ddof=1), (np.arctanh(0.2), INF))])
     assert _needed(estimate(r, scale=FISHER), (0.2, INF)) == wanted > 3
     # no difference is too small to count where 0 is no 0 on the scale
     shares = estimate(np.tanh([0.0, 0.4, 0.8]) ** 2 - 0.5, scale=squared(0.5))
-    assert _needed(shares, (0.0, INF)) == needed(0.4, 0.4, (math.atanh(0.5**0.5), INF), 0.0, 3) == 8
+    assert _needed(shares, (0.0, INF)) == needed([Given(0.4, 0.4, (math.atanh(0.5**0.5), INF))]) == 8
 
 
 def test_holms_correction_by_its_definition():

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.power import TTestPower
 
-from masklab.claims.power import MOST, Given, needed, needed_of_least, power, power_of_least
+from masklab.claims.power import MOST, Given, needed, power, power_of_least
 from masklab.claims.verdict import decided
 from masklab.scores.estimate import estimate, least
 
@@ -52,7 +52,9 @@ def test_power_counts_what_is_shown_to_be_negligible(least, effect, count):
     verdicts = [decided(estimate(effect + spread * rng.normal(size=count)), ABOVE, least)[1] for _ in range(1500)]
     share = np.mean([verdict != "inconclusive" for verdict in verdicts])
     assert share == pytest.approx(power(count, effect, spread, ABOVE, least=least), abs=0.05)
-    assert needed(0.0, spread, ABOVE, least=least) < needed(0.0, spread, ABOVE, least=least / 2) <= MOST
+    assert (
+        needed([Given(0.0, spread, ABOVE, least=least)]) < needed([Given(0.0, spread, ABOVE, least=least / 2)]) <= MOST
+    )
     assert power(3, 0.0, 0.0, ABOVE, least=least) == 1 and power(3, least, 0.0, (-math.inf, 0.0), least=least) == 1
 
 
@@ -61,7 +63,7 @@ def test_power_counts_what_is_shown_to_be_negligible(least, effect, count):
     [(0.03, 0.02, ABOVE), (0.02, 0.03, ABOVE), (0.05, 0.03, ABOVE), (0.0, 0.02, EQUAL), (0.05, 0.03, EQUAL)],
 )
 def test_the_replicates_promised_decide_in_four_of_five_experiments(effect, spread, bounds):
-    rng, count = np.random.default_rng(3), needed(effect, spread, bounds)
+    rng, count = np.random.default_rng(3), needed([Given(effect, spread, bounds)])
     assert power(count, effect, spread, bounds) >= 0.8
     assert count == 3 or power(count - 1, effect, spread, bounds) < 0.8
     kept = [decided(estimate(effect + spread * rng.normal(size=count)), bounds)[1] for _ in range(2000)]
@@ -70,14 +72,14 @@ def test_the_replicates_promised_decide_in_four_of_five_experiments(effect, spre
 
 
 def test_what_cannot_be_decided_is_given_no_number():
-    assert needed(0.0, 0.02, ABOVE) is None  # no effect at all
-    assert needed(0.01, 0.02, ABOVE, items=0.02) is None  # the test set is too small, whatever the replicates
-    assert needed(0.02, 1e-9, ABOVE) == 3 and MOST >= 1000
+    assert needed([Given(0.0, 0.02, ABOVE)]) is None  # no effect at all
+    assert needed([Given(0.01, 0.02, ABOVE, items=0.02)]) is None  # the test set is too small, whatever the replicates
+    assert needed([Given(0.02, 1e-9, ABOVE)]) == 3 and MOST >= 1000
 
 
 def test_a_number_without_spread_is_still_one_of_few_items():
-    assert needed(0.01, 0.0, ABOVE, items=0.02) is None and needed(0.01, 0.0, ABOVE) == 3
-    assert needed(0.01, 0.0, ABOVE, items=0.001) == 3
+    assert needed([Given(0.01, 0.0, ABOVE, items=0.02)]) is None and needed([Given(0.01, 0.0, ABOVE)]) == 3
+    assert needed([Given(0.01, 0.0, ABOVE, items=0.001)]) == 3
 
 
 LEASTS = [[0.03, 0.03, 0.03], [0.02, 0.06, 0.1], [-0.03, 0.0, 0.05], [0.0, 0.05, 0.05], [0.01, 0.08, 0.08]]
@@ -101,10 +103,10 @@ def test_power_of_a_least_promises_no_more_than_experiments_keep(effects, bounds
 
 def test_a_least_needs_as_much_as_the_part_that_spreads():
     steady, spread = Given(0.01, 0.004, ABOVE, parts=2), Given(0.02, 0.05, ABOVE, parts=2)
-    alone = [needed_of_least([part]) for part in (steady, spread)]
-    assert alone[0] < 10 < 40 < alone[1] <= needed_of_least([steady, spread]) <= alone[1] + 2
+    alone = [needed([part]) for part in (steady, spread)]
+    assert alone[0] < 10 < 40 < alone[1] <= needed([steady, spread]) <= alone[1] + 2
     below = Given(-0.05, 0.02, ABOVE, parts=2)  # one that is below 0 is enough
-    assert needed_of_least([below, spread]) <= needed_of_least([below]) + 1 < 10
+    assert needed([below, spread]) <= needed([below]) + 1 < 10
 
 
 def test_items_count_in_the_power():
@@ -178,6 +180,6 @@ def test_the_power_given_no_spread():
 @pytest.mark.parametrize("fewest", [2, 3, 5])
 @pytest.mark.parametrize("size", [0.2, 0.5, 0.8, 1.5, 6.0])
 def test_the_fewest_replicates_given_one_by_one(size, fewest):
-    found = needed(size, 1.0, ABOVE, fewest=fewest)
+    found = needed([Given(size, 1.0, ABOVE)], fewest)
     assert power(found, size, 1.0, ABOVE) >= 0.8
     assert found == fewest or (found > fewest and power(found - 1, size, 1.0, ABOVE) < 0.8)

@@ -18,7 +18,7 @@ def said(tmp_path, monkeypatch):
 
     def of(more="", config=SIZES):
         Path("bert").mkdir(exist_ok=True)
-        Path("bert/config.json").write_text(json.dumps(config))
+        Path("bert/config.json").write_text(config if isinstance(config, str) else json.dumps(config))
         Path("my.yaml").write_text(f"models: {{bert: {{folder: bert, corpus: strict}}}}\n{more}")
         try:
             return read("my.yaml")
@@ -39,6 +39,7 @@ def test_its_sequences_may_be_shorter(said):
 
 def test_what_is_no_folder_of_a_model_is_one_line(said):
     assert said(config=[1]).endswith("/bert/config.json: must be a JSON object")
+    assert said(config="[" * 200_000).endswith("/bert/config.json: cannot be read (nested too deeply)")
     for key, value, allowed in (
         ("hidden_size", 0, "a positive integer"),
         ("hidden_dropout_prob", "x", "0 to 1"),

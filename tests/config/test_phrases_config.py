@@ -71,6 +71,8 @@ def test_a_package_that_a_tokenizer_needs_is_asked_for_before_any_job(said, monk
     )
     monkeypatch.setattr(check_phrases, "find_spec", lambda name: True)
     assert said(there="model", back="model") is None
+    Path("model/config.json").write_text("[" * 200_000)
+    assert said(there="model", back="model") is None, "the probe says what is wrong with it"
 
 
 def test_what_is_there_is_read(said, tmp_path):

@@ -6,15 +6,15 @@ from collections import Counter
 import nltk
 import numpy as np
 import pytest
+from recogniser import read, recognises
 
 from masklab.config.schema import EnglishCorpus
 from masklab.corpora.english import generate
 from masklab.corpora.english.compiler import _alternatives, compiled, is_category
 from masklab.corpora.english.grammar import RULES
 from masklab.corpora.english.lexicon import LEXICON
-from masklab.corpora.english.recognise import recognises
 from masklab.corpora.english.sample import MAX_WORDS, phrases, sentences, word_weights
-from masklab.corpora.english.spelling import read, write
+from masklab.corpora.english.spelling import write
 
 IN_LANGUAGE = """She picked a delicious apple.
 The boys near the car are tall.

@@ -4,13 +4,13 @@ import re
 
 import numpy as np
 import pytest
+from recogniser import recognises
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from masklab.corpora.english import word_lists
 from masklab.corpora.english.labelled_tasks import RECIPES, labelled
 from masklab.corpora.english.lexicon import LEXICON
-from masklab.corpora.english.recognise import recognises
 from masklab.errors import MaskLabError
 
 SIZES = {"train": 160, "valid": 61, "test": 80}

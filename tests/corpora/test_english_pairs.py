@@ -3,11 +3,10 @@
 from collections import Counter
 
 import pytest
+from recogniser import read, recognises
 
 from masklab.corpora.english.lexicon import FORMS, LEXICON
 from masklab.corpora.english.pairs import PHENOMENA, minimal_pairs
-from masklab.corpora.english.recognise import recognises
-from masklab.corpora.english.spelling import read
 from masklab.errors import MaskLabError
 
 BLIMP_2023 = {

@@ -11,14 +11,16 @@ from masklab import symbols
 from masklab.cli import main
 from masklab.config.schema import Chains, MarkovCorpus, Masking
 from masklab.corpora import generate, laws
-from masklab.corpora.markov.chains import draw_chains, walk
+from masklab.corpora.markov.chains import draw_chains
 from masklab.corpora.markov.features import draw_features
-from masklab.corpora.markov.floor import floor
+from masklab.corpora.markov.floor import token_floor
 from masklab.corpora.markov.law import HIDDEN, Channel, Law
 from masklab.corpora.markov.told import expected_symbols
 from masklab.errors import MaskLabError
 from masklab.intervals import mean_and_error
+from masklab.masking import mask_batch
 from masklab.rng import generator
+from masklab.tokenizers import CLS, SEP
 
 PAPER = Chains(synsets=3, main=0.7, seed=2)
 RELEASED = Chains(synsets=3, edges="released", copies=2, main=0.7, seed=2)
@@ -130,18 +132,6 @@ def test_conditionals_equal_enumeration(config, distributional, channel):
             assert np.abs(value - wanted).max() < 1e-10
 
 
-def test_a_reader_may_be_told_the_chain():
-    """Equal to the law of that chain alone."""
-    law, rng = law_of(RELEASED, True), generator(1, "known")
-    for k, chain in enumerate(draw_chains(RELEASED, 1)):
-        tokens = walk(chain, 20, 6, rng).astype(int) + 3 * rng.integers(2, size=(20, 6))
-        targets = rng.random((20, 6)) < 0.5
-        seen = np.where(targets, HIDDEN, tokens)
-        alone = Law([chain], 3, True).posterior(seen, targets)
-        assert np.abs(law.posterior(seen, targets, chain=np.full(20, k)) - alone).max() < 1e-12
-        assert np.abs(law.posterior(seen, targets) - alone).max() > 0.01
-
-
 def test_batches_of_any_size_give_the_same_conditionals(monkeypatch):
     import masklab.corpora.markov.law as module
 
@@ -217,6 +207,19 @@ def test_long_sequences_do_not_underflow():
     tokens = symbols.rows(table["symbols"])[0].reshape(8, 2000).astype(int)
     found = law_of(config, False).log_probability(tokens)
     assert np.isfinite(found).all() and (found < -300).all()
+
+
+def floor(law, rows, masking, rng):
+    """Expected MLM loss of the exact posterior under `masking`: (nats per masked token, standard error, tokens).
+
+    rows: [B, T] a sample of sequences, masked as a model's batches are. The error is that of sequences drawn anew.
+    """
+    ids = np.full((len(rows), rows.shape[1] + 2), CLS, np.int64)
+    ids[:, 1:-1], ids[:, -1] = rows + symbols.FIRST, SEP
+    lengths = np.full(len(ids), ids.shape[1])
+    corrupted, masked, columns = mask_batch(ids, lengths, masking, law.symbols + symbols.FIRST, rng)
+    losses = token_floor(law, ids, corrupted, masked, columns, masking)
+    return *mean_and_error(losses, masked), len(losses)
 
 
 @pytest.mark.parametrize("mask,random", [(1.0, 0.0), (0.8, 0.1)])

@@ -162,12 +162,11 @@ def test_lengths_are_kept_and_condition_the_rest():
     assert lengths.max() <= 7
 
 
-def test_sentences_do_not_depend_on_threads():
+def test_each_block_has_a_stream_of_its_own():
     rules = draw_rules(SMALL, 1)
-    one, three = (sample(rules, 2 * BLOCK + 100, 1, "threads", threads=n) for n in (1, 3))
-    assert all((a == b).all() for a, b in zip(one, three, strict=True))
-    assert (one[0][:BLOCK] == sample(rules, BLOCK, 1, "threads")[0]).all()
-    assert not (one[0][:100] == one[0][BLOCK : BLOCK + 100]).all()
+    words, _ = sample(rules, 2 * BLOCK + 100, 1, "blocks")
+    assert (words[:BLOCK] == sample(rules, BLOCK, 1, "blocks")[0]).all()
+    assert not (words[:100] == words[BLOCK : BLOCK + 100]).all()
 
 
 def test_a_corpus_and_its_law():

@@ -9,8 +9,9 @@ from masklab.corpora.pcfg.law import Law
 from masklab.corpora.pcfg.read import parse_rules
 from masklab.corpora.pcfg.rules import draw_rules
 from masklab.corpora.pcfg.sample import sample
-from masklab.corpora.pcfg.span_scores import READINGS, left_prior, span_scores
+from masklab.corpora.pcfg.span_scores import left_prior, span_scores
 
+READINGS = ("marginal", "inside", "outside")
 SMALL = Grammar(levels=[2, 2, 3], words=4, start_rules=2, rules=3, emissions=3, stop=0.4, stop_words=2)
 DEEP = Grammar(levels=[2, 2, 2, 2], words=2, start_rules=1, rules=1, emissions=1, stop=0.5)
 

@@ -193,22 +193,6 @@ def test_parameters_of_deberta_base():
 
 
 @pytest.mark.parametrize("positions", ["disentangled", "absolute"])
-def test_bf16_autocast(positions):
-    model = build(positions, scale=0.1).eval()
-    ids, lengths, real = batch([9, 5])
-    at = real.flatten().nonzero()[::4, 0]
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        output = model(ids, lengths, at).logits
-    truth = model(ids, lengths, at).logits
-    assert (output - truth).abs().mean() < 0.05 * truth.abs().mean()
-    model.train()
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        output = model(ids, lengths, at).logits
-    output.float().square().mean().backward()
-    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
-
-
-@pytest.mark.parametrize("positions", ["disentangled", "absolute"])
 def test_exports_as_one_graph(positions):
     """No branch depends on data when compiling: the whole model is one graph, for `at` and padding."""
     model = build(positions, dropout=0.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from masklab.claims.power import needed
+from masklab.claims.power import Given, needed
 from masklab.scores.estimate import FISHER, estimate, squared, two_sided
 
 
@@ -74,4 +74,4 @@ def test_the_share_of_variance_lies_within_what_it_can_be():
     assert -0.5 <= low.low < low.value < low.high <= 0.5
     bounds = float(low.scale.to(0.0)), np.inf
     assert bounds[0] == pytest.approx(np.arctanh(np.sqrt(0.5)))
-    assert needed(low.centre(), low.spread, bounds, 0.0, 3) > 3
+    assert needed([Given(low.centre(), low.spread, bounds)]) > 3

@@ -8,7 +8,6 @@ from masklab.errors import MaskLabError
 from masklab.files import write_table
 from masklab.scores.items import (
     COLUMNS,
-    METRICS,
     OUTCOME,
     SCHEMA,
     check,
@@ -20,6 +19,7 @@ from masklab.scores.items import (
     resampled,
 )
 from masklab.scores.metrics import CLASSES, pearson, ranks, tally
+from of_items import of_items
 
 
 def record(**changes):
@@ -43,14 +43,14 @@ def test_metrics_by_name():
     targets, predictions = [0, 1, 1, 1], [0, 1, 0, 1]
     wanted = {"accuracy": 0.75, "majority": 0.75, "f1": 0.8, "majority_f1": 6 / 7, "trace": 0.5, "loss": 0.5}
     for metric, value in wanted.items():
-        assert METRICS[metric](targets, predictions) == pytest.approx(value, abs=1e-12)
-    assert METRICS["pearson"]([1, 2, 3], [2, 4, 6.5]) < METRICS["spearman"]([1, 2, 3], [2, 4, 6.5]) == 1
+        assert of_items(metric, targets, predictions) == pytest.approx(value, abs=1e-12)
+    assert of_items("pearson", [1, 2, 3], [2, 4, 6.5]) < of_items("spearman", [1, 2, 3], [2, 4, 6.5]) == 1
     three = [0, 2, 1, 1], [0, 1, 1, 2]
-    assert METRICS["f1"](*three) == CLASSES["f1"](tally(*three, 3))
+    assert of_items("f1", *three) == CLASSES["f1"](tally(*three, 3))
     # an outcome of its own: the mean, under whatever name
     outcomes = [OUTCOME] * 4, [0.25, 1, 0, 0.5]
-    assert {METRICS[metric](*outcomes) for metric in ("f1", "accuracy", "exact", "mcc")} == {0.4375}
-    assert METRICS["accuracy"](np.float32([1, 1]), np.float32([1, 0])) == 0.5
+    assert {of_items(metric, *outcomes) for metric in ("f1", "accuracy", "exact", "mcc")} == {0.4375}
+    assert of_items("accuracy", np.float32([1, 1]), np.float32([1, 0])) == 0.5
 
 
 def test_items_that_do_not_show_the_classes_explain_no_f1():
@@ -82,10 +82,10 @@ def test_resampled_equals_a_loop_over_resampled_items(metric, classes):
             elif metric == "spearman":
                 wanted = pearson(ranks(targets)[rows], ranks(predictions[k])[rows])
             else:
-                wanted = METRICS[metric](targets[rows], predictions[k, rows])
+                wanted = of_items(metric, targets[rows], predictions[k, rows])
             assert found[k, b] == pytest.approx(wanted, abs=1e-12), (k, b)
     whole = resampled(metric, targets, predictions, np.ones((1, m)))[:, 0]
-    assert whole == pytest.approx([METRICS[metric](targets, each) for each in predictions], abs=1e-12)
+    assert whole == pytest.approx([of_items(metric, targets, each) for each in predictions], abs=1e-12)
 
 
 def test_resampled_outcomes_are_weighted_means():

@@ -7,6 +7,7 @@ from masklab.scores.reading import Reading
 from masklab.scores.results import Results
 from masklab.scores.schema import rows_to_frame
 from masklab.scores.view import View
+from of_items import of_items
 
 
 def test_values_hold_the_resamplings_of_their_items():
@@ -17,7 +18,7 @@ def test_values_hold_the_resamplings_of_their_items():
         for replicate in (1, 2):
             at = {"recipe": recipe, "replicate": replicate, "step": 4, "probe": "p", "task": "t", "split": "test"}
             answers[recipe, replicate] = np.where(rng.random(40) < 0.6, targets, rng.integers(0, 3, 40))
-            found = {m: items.METRICS[m](targets, answers[recipe, replicate]) for m in ("accuracy", "f1", "majority")}
+            found = {m: of_items(m, targets, answers[recipe, replicate]) for m in ("accuracy", "f1", "majority")}
             rows += [at | {"metric": m, "value": value, "n": 40} for m, value in found.items()]
             records.append(at | {"metrics": list(found), "targets": targets, "predictions": answers[recipe, replicate]})
     view = View(
@@ -32,7 +33,7 @@ def test_values_hold_the_resamplings_of_their_items():
             own = results.values(Reading(recipe, metric, ("t",))).scalar
             for row, replicate in zip(own, (1, 2), strict=True):
                 given = [np.repeat(np.arange(40), count) for count in counts]
-                drawn = [items.METRICS[metric](targets[g], answers[recipe, replicate][g]) for g in given]
+                drawn = [of_items(metric, targets[g], answers[recipe, replicate][g]) for g in given]
                 np.testing.assert_allclose(row[1:], drawn)
     majority = results.null(Reading("b", "accuracy", ("t",)), "majority").scalar
     np.testing.assert_allclose(majority[0], majority[1])
@@ -45,7 +46,7 @@ def test_a_test_set_that_one_model_alone_answered():
     targets = np.array([0, 1, 1, 0, 1, 1, 1])
     given = np.array([0, 1, 0, 0, 1, 0, 1])
     at = {"recipe": "a", "replicate": 1, "step": 4, "probe": "p", "task": "t", "split": "test"}
-    value = items.METRICS["accuracy"](targets, given)
+    value = of_items("accuracy", targets, given)
     rows = rows_to_frame([at | {"metric": "accuracy", "value": value, "n": 7}])
     table = items.records_to_table([at | {"metrics": ["accuracy"], "targets": targets, "predictions": given}])
     probes = {"p": {"kind": "linear_probe", "tasks": ["t"], "recipes": ["a"]}}

@@ -32,6 +32,11 @@ def view(**more):
     return View("s", **given | more)
 
 
+def estimate(results, reading):
+    """Mean and interval of a number."""
+    return results.estimated(results.values(reading).evidence.scalar, reading)
+
+
 @pytest.fixture(scope="module")
 def rows():
     rng, found = np.random.default_rng(3), []
@@ -191,7 +196,7 @@ def test_items_are_those_of_the_replicate_that_has_the_fewest():
 def test_an_interval_ends_where_its_metric_does():
     at = {"recipe": "a", "step": 1, "probe": "m", "task": "blimp/x", "split": "test", "metric": "accuracy", "n": 9}
     rows = rows_to_frame([at | {"replicate": r, "value": v} for r, v in enumerate((0.4, 1.0, 0.9), 1)])
-    made = Results(view(), rows).estimate(Reading("a", tasks=("blimp/x",)))
+    made = estimate(Results(view(), rows), Reading("a", tasks=("blimp/x",)))
     assert made.high == 1 and 0 <= made.low < made.value == pytest.approx(2.3 / 3)
 
 
@@ -363,7 +368,7 @@ def test_an_interval_goes_no_further_than_the_range_that_a_users_probe_states():
     ends = []
     for ranges in ({}, {"ranges": {"filled": [0, 1]}}):
         view = View("s", panels={"x": {"A": "a"}}, recipes=recipes, probes={"p": facts | ranges})
-        made = Results(view, rows).estimate(Reading("a", "filled", probe="fill"))
+        made = estimate(Results(view, rows), Reading("a", "filled", probe="fill"))
         ends.append((made.low, made.high))
     assert ends[0][1] > 1.2 and ends[1] == (ends[0][0], 1)
 
@@ -373,14 +378,14 @@ def test_correlations_with_ratings_have_fishers_interval():
     values = np.array([0.9, 0.99, 0.5, 0.97])
     rows = rows_to_frame([at | {"replicate": r, "value": v} for r, v in enumerate(values, 1)])
     results, reading = Results(view(), rows), Reading("a", "pearson", tasks=("t",))
-    made, z = results.estimate(reading), np.arctanh(values)
+    made, z = estimate(results, reading), np.arctanh(values)
     half = stats.t.ppf(0.975, 3) * z.std(ddof=1) / 2
     assert made.value == pytest.approx(values.mean()), "the mean is of the correlations as they are"
     assert (made.low, made.high) == pytest.approx(tuple(np.tanh([z.mean() - half, z.mean() + half])))
     plain = results.estimated(values[:, None], reading.of("a", metric="mcc"))
     half = stats.t.ppf(0.975, 3) * values.std(ddof=1) / 2
     assert (plain.low, plain.high) == pytest.approx((values.mean() - half, min(1, values.mean() + half)))
-    logs = results.estimate(reading.of("a", form="log"))
+    logs = estimate(results, reading.of("a", form="log"))
     assert logs.half == pytest.approx(stats.t.ppf(0.975, 3) * np.log(values).std(ddof=1) / 2) and logs.scale is PLAIN
     both = Results(view(tasks={"t": {"metric": "pearson"}, "u": {"metric": "spearman"}}), rows)
     two = both.estimated(values[:, None], Reading("a", tasks=("t", "u")))
@@ -410,7 +415,7 @@ def test_points_that_not_every_replicate_has_are_left_out(rows):
     summary = found.summary(curve)
     assert summary["x"].tolist() == [10, 40] and summary["replicates"].tolist() == [3, 3]
     assert found.gaps("a") == pytest.approx({10: 0.5, 40: 0.1})
-    last = found.estimate(BOTH)
+    last = estimate(found, BOTH)
     assert summary.iloc[1][["value", "low", "high", "spread"]].tolist() == pytest.approx(
         [last.value, last.low, last.high, last.spread]
     )

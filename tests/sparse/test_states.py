@@ -8,7 +8,7 @@ from masklab.models.encoder import MaskedLM
 from masklab.sparse.codes import CodeStore
 from masklab.sparse.dictionary import learn
 from masklab.sparse.lasso import lasso, objective
-from masklab.sparse.states import code_corpus, hidden_states, sample_states
+from masklab.sparse.states import BATCH_TOKENS, code_corpus, hidden_states, sample_states
 from masklab.tokens import TokenStore
 
 LAYER, VOCAB = 2, 50
@@ -43,9 +43,10 @@ def truth(model, store):
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 100, 100_000])
-def test_hidden_states(model, store, truth, batch_tokens):
+def test_hidden_states(model, store, truth, batch_tokens, monkeypatch):
+    monkeypatch.setitem(BATCH_TOKENS, "cpu", batch_tokens)
     found, sizes = torch.full_like(truth, torch.nan), []
-    for positions, states in hidden_states(model, store, np.arange(len(store)), LAYER, batch_tokens):
+    for positions, states in hidden_states(model, store, np.arange(len(store)), LAYER):
         assert found[positions].isnan().all()
         found[positions] = states
         sizes.append(len(positions))
@@ -54,16 +55,16 @@ def test_hidden_states(model, store, truth, batch_tokens):
     assert batch_tokens == 1 or max(sizes) <= batch_tokens
 
 
-def test_sample_first(model, store, truth):
+def test_sample_first(model, store, truth, monkeypatch):
     torch.testing.assert_close(sample_states(model, store, LAYER, 101, "first"), truth[:101], atol=1e-5, rtol=0)
-    everything = sample_states(model, store, LAYER, 10**6, "first", batch_tokens=64)
+    monkeypatch.setitem(BATCH_TOKENS, "cpu", 64)
+    everything = sample_states(model, store, LAYER, 10**6, "first")
     torch.testing.assert_close(everything, truth, atol=1e-5, rtol=0)
 
 
 def test_sample_random(model, store, truth):
-    seen = []
-    sample = sample_states(model, store, LAYER, 150, seed=1, progress=lambda done, total: seen.append((done, total)))
-    assert sample.shape == (150, 32) and seen[-1] == (150, 150)
+    sample = sample_states(model, store, LAYER, 150, seed=1)
+    assert sample.shape == (150, 32)
     # every vector is that of a token; (nearly) no two are the same token's: a few tokens have equal states
     nearest = (sample @ truth.T).max(1)
     assert nearest.values.min() > 1 - 1e-5 and len(nearest.indices.unique()) > 145
@@ -134,14 +135,14 @@ def test_learned_on_hidden_states_as_good_as_spams(model, store, truth):
     assert values[0] < 1.01 * values[1], values
 
 
-def test_codes_of_some_tokens_are_those_of_all_to_the_last_bit(model, store, truth, tmp_path):
+def test_codes_of_some_tokens_are_those_of_all_to_the_last_bit(model, store, truth, tmp_path, monkeypatch):
+    monkeypatch.setitem(BATCH_TOKENS, "cpu", 60)
     dictionary = learn(truth, 48, 0.05, 30, 100, seed=1)
     only = np.random.default_rng(3).random(len(store.ids)) < 0.15
     only[store.offsets[20] : store.offsets[40]] = False  # whole batches without any
 
     def run(folder, **kwargs):
-        sizes = {"chunk_tokens": 200, "batch_tokens": 60}
-        code_corpus(model, store, dictionary, LAYER, 0.05, "exact", folder, "train", **sizes, **kwargs)
+        code_corpus(model, store, dictionary, LAYER, 0.05, "exact", folder, "train", chunk_tokens=200, **kwargs)
         return CodeStore(folder, "train")
 
     calls = []

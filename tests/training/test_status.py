@@ -165,7 +165,7 @@ def test_a_full_disk_stops_no_work(tmp_path, monkeypatch):
 
 
 def test_rate_is_that_of_the_last_seconds():
-    rate = Rate(over=15.0)
+    rate = Rate()
     now = rate.last
     for second in range(1, 121):
         rate.add(1000 if second <= 60 else 250, now + second)

@@ -109,21 +109,11 @@ def _sides(count, one):
     )
 
 
-def needed(
-    effect: float,
-    spread: float,
-    bounds: tuple[float, float],
-    items: float = 0.0,
-    fewest: int = 3,
-    least: float = 0.0,
-    parts: int = 1,
-) -> int | None:
-    """Replicates that decide with probability `POWER` if the truth is as measured; None: more than `MOST`."""
-    return needed_of_least([Given(effect, spread, bounds, items, least, parts)], fewest)
+def needed(several: list[Given], fewest: int = 3) -> int | None:
+    """Replicates that decide about the least of several numbers with probability `POWER` if the truth is as measured.
 
-
-def needed_of_least(several: list[Given], fewest: int = 3) -> int | None:
-    """The same of the least of several numbers; no fewer than it takes (`power_of_least`)."""
+    No fewer than it takes (`power_of_least`), and `fewest` at least. None: more than `MOST`.
+    """
 
     def enough(count):
         return power_of_least(count, several) >= POWER

@@ -51,15 +51,15 @@ def _clearest(frame, decided_only):
     return order.head(2 if decided_only else MOST)[list(frame.columns)]
 
 
-def reasons(frame: pd.DataFrame, verdict: str, most: int = 3) -> list[tuple[str, int]]:
+def reasons(frame: pd.DataFrame, verdict: str) -> list[tuple[str, int]]:
     """The commonest reasons why claims have a verdict, with how many have each; what they say of one claim left out.
 
-    Where there are more than `most`, the last is "others".
+    Where there are more than three, the last is "others".
     """
     said = frame.loc[frame["verdict"] == verdict, "why"].map(in_general)
     found = said[said != ""].value_counts(sort=False).sort_values(ascending=False, kind="stable")
-    listed = [(why, int(count)) for why, count in found.head(most).items()]
-    rest = int(found.iloc[most:].sum())
+    listed = [(why, int(count)) for why, count in found.head(3).items()]
+    rest = int(found.iloc[3:].sum())
     return [*listed, ("others", rest)] if rest else listed
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from masklab.claims.claim import Claim
 from masklab.claims.of_seeds import SeedShares
-from masklab.claims.power import MOST, Given, needed_of_least
+from masklab.claims.power import MOST, Given, needed
 from masklab.claims.premises import failing
 from masklab.claims.values import at_equal_loss, effect_estimate, values
 from masklab.scores.estimate import LEVEL, Estimate, two_sided
@@ -166,7 +166,7 @@ def _least_level(effect, bounds) -> float:
 
 def _needed(effect, bounds, least: float = 0.0) -> int:
     parts = [_given(part, bounds, least) for part in effect.of or (effect,)]
-    return needed_of_least(parts, FEWEST) or MOST + 1
+    return needed(parts, FEWEST) or MOST + 1
 
 
 def _given(effect: Estimate, bounds, least) -> Given:

@@ -7,12 +7,12 @@ is a recipe of no update whose encoder and tokenizer are entries of their own (`
 name is looked up in Hugging Face's cache. Nothing is downloaded.
 """
 
-import json
 import os
 from pathlib import Path
 
 from masklab.config.located import overlay, place_of, wrong
 from masklab.errors import MaskLabError
+from masklab.lines import parsed
 
 PREFIX = "adopted."
 OBJECTIVE = f"{PREFIX}mlm"
@@ -108,7 +108,7 @@ def shape(folder) -> dict:
     """
     file = Path(folder) / "config.json"
     try:
-        values = json.loads(file.read_text(encoding="utf-8"))
+        values = parsed(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise MaskLabError(f"{file}: cannot be read ({error})") from None
     if not isinstance(values, dict):

@@ -4,7 +4,6 @@ Where something is missing a config is read all the same, with a note, and a run
 before its first job.
 """
 
-import json
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from masklab.config.adopted import found
 from masklab.config.data import JSON, head
 from masklab.config.sources import expand
 from masklab.errors import MaskLabError
-from masklab.lines import format_of
+from masklab.lines import format_of, parsed
 
 # Packages that transformers cuts texts with, of translation models whose tokenizer is no file of its own.
 CUT_BY = {"fsmt": "sacremoses", **dict.fromkeys(("marian", "m2m_100", "plbart"), "sentencepiece")}
@@ -55,7 +54,7 @@ def _check(where: str, probe) -> None:
 def _check_model(model: str) -> None:
     file = found(model) / "config.json"
     try:
-        kind = json.loads(file.read_text(encoding="utf-8")).get("model_type")
+        kind = parsed(file.read_text(encoding="utf-8")).get("model_type")
     except (OSError, ValueError, AttributeError):  # the probe says what is wrong with it
         return
     package = CUT_BY.get(kind) if isinstance(kind, str) else None

@@ -40,7 +40,7 @@ def entries(store: Path) -> list[Kept]:
     return sorted(found, key=lambda kept: kept.used)
 
 
-def tidy(store: Path, now: float | None = None, days: float = DAYS, most: int = BYTES) -> list[Path]:
+def tidy(store: Path, now: float | None = None, most: int = BYTES) -> list[Path]:
     """Remove what nobody links and nobody took for some days, or what is too much of it; the entries removed.
 
     It looks once in an hour at most. Nothing that goes wrong is an error: a store is never needed.
@@ -53,7 +53,7 @@ def tidy(store: Path, now: float | None = None, days: float = DAYS, most: int = 
         loose = [kept for kept in entries(store) if not kept.linked]
         size, removed = sum(kept.size for kept in loose), []
         for kept in loose:
-            if now - kept.used > days * 86400 or size > most:
+            if now - kept.used > DAYS * 86400 or size > most:
                 remove(kept.path)
                 removed.append(kept.path)
                 size -= kept.size

@@ -71,16 +71,16 @@ def duration(seconds: float) -> str:
 
 
 class Rate:
-    """Items per second, averaged over about the last `over` seconds."""
+    """Items per second, averaged over about the last 15 seconds."""
 
-    def __init__(self, over: float = 15.0):
-        self.over, self.last = over, time.monotonic()
+    def __init__(self):
+        self.last = time.monotonic()
         self.items = self.seconds = 0.0
 
     def add(self, items: float, now: float) -> None:
         """Count `items` done between the last call and the time `now` (of `time.monotonic`)."""
         passed, self.last = now - self.last, now
-        keep = math.exp(-passed / self.over)
+        keep = math.exp(-passed / 15.0)
         self.items, self.seconds = keep * self.items + items, keep * self.seconds + passed
 
     @property
@@ -89,15 +89,15 @@ class Rate:
 
 
 class Mean:
-    """A running mean in which the last `over` values count most; of fewer, their plain mean."""
+    """A running mean in which the last 50 values count most; of fewer, their plain mean."""
 
-    def __init__(self, over: int = 50):
-        self.over, self.count, self.value = over, 0, 0.0
+    def __init__(self):
+        self.count, self.value = 0, 0.0
 
     def add(self, value: float) -> float:
         """Count a value; returns the mean."""
         self.count += 1
-        self.value += (value - self.value) / min(self.count, self.over)
+        self.value += (value - self.value) / min(self.count, 50)
         return self.value
 
 

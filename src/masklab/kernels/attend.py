@@ -17,7 +17,7 @@ from masklab.kernels.distance_tables import gradients as distant_backward
 from masklab.kernels.distance_tables import scores as distant
 from masklab.kernels.kernel import TILES, kernel, launch, next_tile, number_of, real, whole
 from masklab.kernels.panels import compiled, product, read, turned, wide, wide_of, write
-from masklab.kernels.rowwise import blank_, sum_tiles
+from masklab.kernels.tiles import blank_, sum_tiles
 from masklab.kernels.vectors import (
     LANES,
     add,

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from masklab.kernels.kernel import launch, number_of
 from masklab.kernels.panels import ZERO, compiled, wide
-from masklab.kernels.rowwise import sum_tiles
+from masklab.kernels.tiles import sum_tiles
 from masklab.kernels.vectors import LANES, add, add_product, filled, load, number, store
 
 BLOCK = 4  # queries at once

@@ -11,7 +11,7 @@ import numpy as np
 
 from masklab.kernels.kernel import TILES, kernel, launch, next_tile, number_of, whole
 from masklab.kernels.panels import compiled, product, read, turned, wide_of, write
-from masklab.kernels.rowwise import blank_
+from masklab.kernels.tiles import blank_
 from masklab.kernels.vectors import (
     LANES,
     add,

@@ -3,13 +3,10 @@
 S copies, N rows of each, W width; counts [S]: how many first rows of each copy count, the others become 0, or are left
 alone where a result goes in place of what it is made of
 
-Rows come in tiles of TILE, each of one copy. What is summed over rows (gradients of biases and norms) is summed within
-tiles first and then over these, in their order: the same sums whatever the number of threads or of copies. All is
-computed in fp32; states are read and written in fp32 or bf16. Sums along a row are of vectors, made as written: a
-loop that the compiler turns into vectors or not, as arrays lie in memory, would round otherwise from call to call.
+Rows come in tiles (`tiles.py`). All is computed in fp32; states are read and written in fp32 or bf16. Sums along a row
+are of vectors, made as written: a loop that the compiler turns into vectors or not, as arrays lie in memory, would
+round otherwise from call to call.
 """
-
-import functools
 
 import numba
 import numpy as np
@@ -21,6 +18,7 @@ from masklab.kernels.panels import ZERO, wide_of
 from masklab.kernels.panels import read as block
 from masklab.kernels.panels import write as unblock
 from masklab.kernels.scalars import array_at, erf, exp, read, single, written
+from masklab.kernels.tiles import COUNT, LOW, WHOLE, address_of, blank_tile, bounds, row_of, shape_of, sum_to
 from masklab.kernels.vectors import (
     LANES,
     add,
@@ -42,29 +40,9 @@ from masklab.kernels.vectors import (
     total,
 )
 
-TILE = 32
 compiled = numba.njit(error_model="numpy", fastmath=FAST, nogil=True)
-LOW, WHOLE, BITS, COUNT = np.uint16(0), np.float32(0), np.int16(0), np.int64(0)
-
-
-@compiled
-def _bounds(tile, per_copy, rows, counts):
-    """(copy, first row, end) of a tile among the rows of all copies."""
-    copy = tile // per_copy
-    start = (tile - copy * per_copy) * TILE
-    end = min(counts[copy, 0], start + TILE)
-    return copy, copy * rows + start, copy * rows + end
-
-
-@compiled
-def _blank(tile, per_copy, rows, counts, address, row):
-    """Write zeros to the rows of a tile that do not count; row: bytes of one."""
-    copy = tile // per_copy
-    start = (tile - copy * per_copy) * TILE
-    first = copy * rows + max(counts[copy, 0], start)
-    for r in range(first, copy * rows + min(rows, start + TILE)):
-        blank = array_at(address + r * row, LOW, 1, row // 2)[0]
-        blank[:] = LOW
+inlined = numba.njit(error_model="numpy", fastmath=FAST, nogil=True, forceinline=True)
+BITS = np.int16(0)
 
 
 @compiled
@@ -134,8 +112,8 @@ def _norm_forward(p, low):
         tile = next_tile(p)
         if tile >= whole(p, TILES):
             break
-        copy, start, end = _bounds(tile, per_copy, rows, counts)
-        _blank(tile, per_copy, rows, counts, z, size * width)
+        copy, start, end = bounds(tile, per_copy, rows, counts)
+        blank_tile(tile, per_copy, rows, counts, z, size * width)
         if bias:
             block(bias + 4 * copy * bias_step, width, False, own_bias, 1, width)
         block(weight + 4 * copy * step, width, False, own_weight, 1, width)
@@ -174,7 +152,7 @@ def _norm_forward(p, low):
     room[0] = ZERO  # numba lets go of an array after its last use, not of its address
 
 
-@compiled
+@inlined  # a process that compiles it would call other machine code than stands in the cache, which rounds otherwise
 def _norm_backward(p, low):
     """What `add_norm_backward` asks for."""
     copies, rows, width, per_copy = whole(p, 2), whole(p, 3), whole(p, 4), whole(p, 5)
@@ -191,10 +169,10 @@ def _norm_backward(p, low):
         tile = next_tile(p)
         if tile >= whole(p, TILES):
             break
-        copy, start, end = _bounds(tile, per_copy, rows, counts)
-        _blank(tile, per_copy, rows, counts, ds, size * width)
+        copy, start, end = bounds(tile, per_copy, rows, counts)
+        blank_tile(tile, per_copy, rows, counts, ds, size * width)
         if bits:
-            _blank(tile, per_copy, rows, counts, dy, size * width)
+            blank_tile(tile, per_copy, rows, counts, dy, size * width)
         block(weight + 4 * copy * step, width, False, own_weight, 1, width)
         for c in range(0, 3 * high, LANES):
             store(of_weight, c, filled(ZERO))
@@ -245,8 +223,8 @@ def _gelu_forward(p, like):
         tile = next_tile(p)
         if tile >= whole(p, TILES):
             break
-        copy, start, end = _bounds(tile, per_copy, rows, counts)
-        _blank(tile, per_copy, rows, counts, whole(p, 8), width * x.itemsize)
+        copy, start, end = bounds(tile, per_copy, rows, counts)
+        blank_tile(tile, per_copy, rows, counts, whole(p, 8), width * x.itemsize)
         bias = array_at(bias_at + 4 * copy * step, WHOLE, 1, width)[0]
         for r in range(start, end):
             own, to = x[r], y[r]
@@ -268,7 +246,7 @@ def _gelu_backward(p, like):
         tile = next_tile(p)
         if tile >= whole(p, TILES):
             break
-        copy, start, end = _bounds(tile, per_copy, rows, counts)
+        copy, start, end = bounds(tile, per_copy, rows, counts)
         bias = array_at(bias_at + 4 * copy * step, WHOLE, 1, width)[0]
         of_bias = sums[tile]
         of_bias[:] = single(0)
@@ -282,27 +260,6 @@ def _gelu_backward(p, like):
             for c in range(width):
                 to[c] = written(row[c], to[c])
                 of_bias[c] += row[c]
-
-
-@kernel
-def sum_tiles(p):
-    """Write what parts of tiles [S, tiles, K W] come to, to K addresses: one tile of work for each copy."""
-    tiles, kinds, width = whole(p, 2), whole(p, 3), whole(p, 4)
-    parts = array_at(whole(p, 5), WHOLE, whole(p, TILES) * tiles, kinds * width)
-    while True:
-        copy = next_tile(p)
-        if copy >= whole(p, TILES):
-            break
-        for kind in range(kinds):
-            at, step = whole(p, 6 + 2 * kind), whole(p, 7 + 2 * kind)
-            if not at:
-                continue
-            into = array_at(at + 4 * copy * step, WHOLE, 1, width)[0]
-            into[:] = single(0)
-            for tile in range(copy * tiles, (copy + 1) * tiles):
-                part = parts[tile, kind * width : (kind + 1) * width]
-                for c in range(width):
-                    into[c] += part[c]
 
 
 @kernel
@@ -356,24 +313,11 @@ def drop(p):
         tile = next_tile(p)
         if tile >= whole(p, TILES):
             break
-        copy, start, end = _bounds(tile, per_copy, rows, counts)
+        copy, start, end = bounds(tile, per_copy, rows, counts)
         for r in range(start, end):
             own, bits = x[r], array_at(bits_at(addresses, places, copy, r, rows, width), BITS, 1, width)[0]
             for c in range(width):
                 own[c] = own[c] * worth if bits[c] >= dropped else single(0)
-
-
-@kernel
-def blank(p):
-    """Write zeros to the rows of each copy that do not count."""
-    copies, rows, row, counts = whole(p, 2), whole(p, 3), whole(p, 4), array_at(whole(p, 5), COUNT, whole(p, 2), 1)
-    while True:
-        copy = next_tile(p)
-        if copy >= copies:
-            break
-        for r in range(copy * rows + counts[copy, 0], (copy + 1) * rows):
-            own = array_at(whole(p, 6) + r * row, LOW, 1, row // 2)[0]
-            own[:] = LOW
 
 
 NORM_FORWARD = {torch.float32: norm_forward_whole, torch.bfloat16: norm_forward_low}
@@ -389,9 +333,9 @@ def add_norm(y, weight, shift, eps: float, residual=None, bias=None, keep: Keep 
     weight, shift, bias: [S, W], fp32; keep: of y.
     """
     z, moments = torch.empty_like(y), y.new_empty(*y.shape[:2], 2, dtype=torch.float32)
-    tiles, shape = _shape(y, counts)
+    tiles, shape = shape_of(y, counts)
     residual = None if residual is None else residual.contiguous()
-    given = _address(residual), y.data_ptr(), *_row(bias), *(NOTHING if keep is None else keep.arguments)
+    given = address_of(residual), y.data_ptr(), *row_of(bias), *(NOTHING if keep is None else keep.arguments)
     norm = weight.data_ptr(), shift.data_ptr(), weight.stride(0), float(eps)
     launch(NORM_FORWARD[y.dtype], tiles, *shape, *given, *norm, z.data_ptr(), moments.data_ptr())
     return z, moments
@@ -407,7 +351,7 @@ def add_norm_backward(g, s, moments, weight, into, keep: Keep | None = None, cou
     more, beside = (None if each is None else each.contiguous() for each in (more, beside))
     ds = torch.empty_like(g)
     dy = ds if keep is None else torch.empty_like(g)
-    tiles, shape = _shape(g, counts)
+    tiles, shape = shape_of(g, counts)
     sums = torch.empty(tiles, 3 * g.shape[2])
     given = (
         g.data_ptr(),
@@ -418,74 +362,29 @@ def add_norm_backward(g, s, moments, weight, into, keep: Keep | None = None, cou
         *(NOTHING if keep is None else keep.arguments),
     )
     made = ds.data_ptr(), dy.data_ptr(), sums.data_ptr()
-    launch(NORM_BACKWARD[g.dtype], tiles, *shape, *given, *made, _address(more), _address(beside))
-    _sum(sums, len(g), into)
+    launch(NORM_BACKWARD[g.dtype], tiles, *shape, *given, *made, address_of(more), address_of(beside))
+    sum_to(sums, len(g), into)
     return ds, dy
 
 
 def gelu(x, bias, counts=None):
     """gelu(x + bias) of x [S, N, W], bias [S, W]."""
-    y, (tiles, shape) = torch.empty_like(x), _shape(x, counts)
-    launch(GELU_FORWARD[x.dtype], tiles, *shape, x.data_ptr(), y.data_ptr(), *_row(bias))
+    y, (tiles, shape) = torch.empty_like(x), shape_of(x, counts)
+    launch(GELU_FORWARD[x.dtype], tiles, *shape, x.data_ptr(), y.data_ptr(), *row_of(bias))
     return y
 
 
 def gelu_backward_(g, x, bias, into, counts=None):
     """The gradient of x, in place of that of `gelu`'s result; into: where that of the bias goes, [S, W]."""
-    tiles, shape = _shape(g, counts)
+    tiles, shape = shape_of(g, counts)
     sums = torch.empty(tiles, g.shape[2])
-    launch(GELU_BACKWARD[x.dtype], tiles, *shape, g.data_ptr(), x.data_ptr(), *_row(bias), sums.data_ptr())
-    _sum(sums, len(g), (into,))
+    launch(GELU_BACKWARD[x.dtype], tiles, *shape, g.data_ptr(), x.data_ptr(), *row_of(bias), sums.data_ptr())
+    sum_to(sums, len(g), (into,))
     return g
 
 
 def drop_(x, keep: Keep, counts=None):
     """Dropout of x [S, N, W], fp32, in place."""
-    tiles, shape = _shape(x, counts)
+    tiles, shape = shape_of(x, counts)
     launch(drop, tiles, *shape, x.data_ptr(), *keep.arguments)
     return x
-
-
-def _sum(sums, copies: int, into) -> None:
-    targets = [part for each in into for part in _row(each)]
-    tiles, width = len(sums) // copies, sums.shape[1] // len(into)
-    launch(sum_tiles, copies, tiles, len(into), width, sums.data_ptr(), *targets)
-
-
-def _shape(x, counts):
-    """Tiles of work, and what kernels are told of x [S, N, W]."""
-    copies, rows, width = x.shape
-    per_copy = -(-rows // TILE)
-    return copies * per_copy, (copies, rows, width, per_copy, counted(copies, rows, counts).data_ptr())
-
-
-def blank_(x, counts) -> None:
-    """Write zeros to the rows of x [S, N, W], fp32 or bf16, behind the `counts` of each copy."""
-    copies, rows, width = x.shape
-    ends = counted(copies, rows, counts)
-    launch(blank, copies, copies, rows, width * x.element_size(), ends.data_ptr(), x.data_ptr())
-
-
-def counted(copies: int, rows: int, counts=None) -> torch.Tensor:
-    """How many first rows of each copy count, [S]; counts None: all."""
-    return _every(copies, rows) if counts is None else _these(tuple(counts))
-
-
-# Those of a few updates are kept: thousands, each among the large tensors of its update, would break up free memory.
-@functools.lru_cache(64)
-def _every(copies: int, rows: int) -> torch.Tensor:
-    return torch.full((copies,), rows, device="cpu")
-
-
-@functools.lru_cache(64)
-def _these(counts) -> torch.Tensor:
-    return torch.tensor(counts, device="cpu")
-
-
-def _address(x) -> int:
-    return 0 if x is None else x.data_ptr()
-
-
-def _row(x) -> tuple[int, int]:
-    """Address of the first row of x [S, W], and how far apart two are."""
-    return (0, 0) if x is None else (x.data_ptr(), x.stride(0))

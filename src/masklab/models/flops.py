@@ -95,12 +95,6 @@ def pretraining_flops_per_token(
     return float(counts @ np.array(each, float)) / float(distinct @ counts)
 
 
-def flops_per_token(config: Encoder, vocab_size: int, length: int, masked: int) -> float:
-    """Training FLOPs for each token of the input, of 64 sequences: how many matters to disentangled positions alone,
-    and little."""
-    return training_flops(config, vocab_size, 64, length, masked) / (64 * length)
-
-
 def _stack(config: Encoder, size: int, length: int, asked: int) -> int:
     """All blocks; the last one is asked for `asked` positions of each sequence."""
     inner = _block(config, size, length, length)

@@ -50,7 +50,7 @@ def _compiled(*given) -> bool:
 def _times(x, weight, turned: bool, bias=None):
     """x [N, K] times weight, [M, K] (`turned`) or [K, M], + bias."""
     from masklab.kernels import matmul  # numba, which it is compiled by, takes half a second
-    from masklab.kernels.rowwise import counted
+    from masklab.kernels.tiles import counted
 
     x, weight = (each if each.stride(1) == 1 else each.contiguous() for each in (x, weight))
     y = x.new_empty(len(x), weight.shape[0 if turned else 1])
@@ -74,7 +74,7 @@ def _add_weight_gradient(into, gradient, x) -> None:
         into.addmm_(gradient.t(), x)
         return
     from masklab.kernels import matmul
-    from masklab.kernels.rowwise import counted
+    from masklab.kernels.tiles import counted
 
     gradient, x = (each if each.stride(1) == 1 else each.contiguous() for each in (gradient, x))
     matmul.gradient(gradient[None], x[None], into[None], counted(1, len(x)), more=True)

@@ -20,7 +20,7 @@ LENGTH = 512  # tokens that lines are cut to, or fewer where the encoder reads f
 CHUNK = 128  # lines read together
 
 
-def of_arrays(model, store, tokenizer, layer: int, tokens: int = TOKENS, seed: int = 1, device="cpu"):
+def of_arrays(model, store, tokenizer, layer: int, tokens: int = TOKENS, seed: int = 1):
     """(words of each sequence, unit states of all their tokens [n, d]) of sequences drawn from a `TokenStore`."""
     rows = rng.generator(seed, "properties", "sample").permutation(len(store))
     inner = store.lengths[rows].astype(np.int64) - 2
@@ -36,7 +36,7 @@ def of_arrays(model, store, tokenizer, layer: int, tokens: int = TOKENS, seed: i
     if not words:
         raise MaskLabError("the corpus has no tokens")
     states = None
-    for positions, part in hidden_states(model, store, rows, layer, device=device):
+    for positions, part in hidden_states(model, store, rows, layer):
         row = np.searchsorted(store.offsets, positions, "right") - 1
         if states is None:
             states = torch.empty(int(begin[-1]), part.shape[1])
@@ -49,7 +49,6 @@ def of_text(
     text,
     layer: int | None,
     tokens: int = TOKENS,
-    length: int = LENGTH,
     device="cpu",
     progress=None,
     untrained: bool = False,
@@ -62,7 +61,7 @@ def of_text(
     Raises:
         MaskLabError: what cannot be read, a layer that the encoder does not have, a text without lines.
     """
-    reader = reader_of(folder, length, device, untrained)
+    reader = reader_of(folder, LENGTH, device, untrained)
     words, parts, done, used = [], [], 0, layer
     for chunk in _chunks(text):
         rows = _rows(reader, chunk, tokens - done)

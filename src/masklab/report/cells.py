@@ -113,7 +113,7 @@ def wide(frame: pd.DataFrame) -> pd.DataFrame:
     return lead.assign(**{name: values[column] for name, column in names.items()}).reset_index()
 
 
-def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
+def markdown(frame: pd.DataFrame) -> str:
     """One Markdown table per panel, and a note that says what cells, bold type and marks are.
 
     Titles, rows and labels are a config's own text, and stand there as they are written.
@@ -132,7 +132,7 @@ def markdown(frame: pd.DataFrame, digits: int = 3) -> str:
             "| --- |" + " ---: |" * (len(lead) - 1 + len(names)),
         ]
         for row, cells in panel.groupby("row", sort=False):
-            shown = {each.label: _cell(each, digits) for each in cells.itertuples()}
+            shown = {each.label: _cell(each) for each in cells.itertuples()}
             front = [escaped(row), *([escaped(named(cells["metric"].iloc[0]))] if mixed else [])]
             front += [f"{_fewest(cells['n']):,}" if cells["n"].any() else "–"] if counted else []
             lines.append("| " + " | ".join([*front, *(shown.get(name, "–") for name in names)]) + " |")
@@ -227,12 +227,12 @@ def _majority(metrics) -> str:
     return ", ".join(said)
 
 
-def _cell(each, digits):
+def _cell(each):
     if pd.isna(each.value):
         return "–"
     if each.metric in WHOLE:
         return f"{each.value:,.0f}"
-    digits = _digits(each, digits)
+    digits = _digits(each)
     value, low, high = (_number(number, digits, each.mark == APART) for number in (each.value, each.low, each.high))
     text = f"**{value}**" if each.mark == "best" else value
     if _uneven(each, digits):
@@ -243,8 +243,8 @@ def _cell(each, digits):
     return text + shown
 
 
-def _digits(each, digits=3):
-    return 1 if each.metric in COARSE else digits
+def _digits(each):
+    return 1 if each.metric in COARSE else 3
 
 
 def _number(value, digits, signed=False):

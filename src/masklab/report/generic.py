@@ -50,48 +50,39 @@ def pairs(view: View) -> list[tuple[str, str, str]]:
 
 def comparison(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
     """Panel -> row -> label -> reading, of what is measured."""
-    readings = {}
-    for title, members in view.panels.items():
-        for row, tasks in rows(view).items():
-            for label, recipe in members.items():
-                reading = Reading(recipe, tasks=tasks)
-                if _measured(reading, view):
-                    readings.setdefault(title, {}).setdefault(row, {})[label] = reading
-    if not readings:
-        raise MaskLabError(_lacking(view))
-    return readings
+    if readings := _of_tasks(view, rows(view)):
+        return readings
+    raise MaskLabError(_lacking(view))
 
 
 def curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
     """Panel -> set of tasks -> label -> curve over updates."""
-    readings = {}
-    for title, members in view.panels.items():
-        for name, tasks in groups(view).items():
-            for label, recipe in members.items():
-                reading = Reading(recipe, tasks=tasks, step="all", over="step")
-                if _measured(reading, view):
-                    readings.setdefault(title, {}).setdefault(name, {})[label] = reading
-    if not readings:
-        raise MaskLabError(_lacking(view))
-    return readings
+    if readings := _of_tasks(view, groups(view), step="all", over="step"):
+        return readings
+    raise MaskLabError(_lacking(view))
 
 
 def size_curves(view: View) -> dict[str, dict[str, dict[str, Reading]]]:
     """Panel -> set of tasks, without those that are not measured at several training sizes -> label -> curve."""
     sized = _sized(view)
+    kept = {name: tuple(task for task in tasks if base(task) in sized) for name, tasks in groups(view).items()}
+    if readings := _of_tasks(view, {name: tasks for name, tasks in kept.items() if tasks}, over="train_size"):
+        return readings
+    raise MaskLabError(
+        "no probe of the study measures a recipe of its panels at several training sizes; give a probe of kind"
+        " finetune or linear_probe `sizes` with two or more"
+    )
+
+
+def _of_tasks(view, tasks_of, **how):
+    """Panel -> name in `tasks_of` -> label -> reading of these tasks, of what is measured."""
     readings = {}
     for title, members in view.panels.items():
-        for name, tasks in groups(view).items():
-            kept = tuple(task for task in tasks if base(task) in sized)
+        for name, tasks in tasks_of.items():
             for label, recipe in members.items():
-                reading = Reading(recipe, tasks=kept, over="train_size")
-                if kept and _measured(reading, view):
+                reading = Reading(recipe, tasks=tasks, **how)
+                if _measured(reading, view):
                     readings.setdefault(title, {}).setdefault(name, {})[label] = reading
-    if not readings:
-        raise MaskLabError(
-            "no probe of the study measures a recipe of its panels at several training sizes; give a probe of kind"
-            " finetune or linear_probe `sizes` with two or more"
-        )
     return readings
 
 

@@ -193,13 +193,13 @@ def score_limits(axes, results: Results, readings, frames, at=()) -> None:
     limits(axes, frames, at, **ends)
 
 
-def measured(results: Results, readings, width: int = 24) -> str:
+def measured(results: Results, readings) -> str:
     """What an axis of readings shows: their metric, or of a mean over tasks of several which it is of."""
     metrics = sorted({named(metric.replace("_", " ")) for each in readings for metric in each.metrics(results.view)})
     if unit(results, readings) != "score" or len(metrics) < 2:
         return unit(results, readings)
     metrics = [metric.replace(" ", "\N{NO-BREAK SPACE}") for metric in metrics]
-    return textwrap.fill(f"mean of {', '.join(metrics[:-1])} and {metrics[-1]}", width)
+    return textwrap.fill(f"mean of {', '.join(metrics[:-1])} and {metrics[-1]}", 24)
 
 
 def unit(results: Results, readings) -> str:

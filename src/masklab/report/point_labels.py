@@ -6,7 +6,7 @@ TRIES = 12
 NEAR = 3.5  # points (1/72 inch) from a mark, within which a leader seems to end at it
 
 
-def place_labels(figure, axes, x, y, texts, fontsize=7.0, lines=(), others=(), color="0.15") -> list:
+def place_labels(figure, axes, x, y, texts, lines=(), others=()) -> list:
     """Write `texts[i]` beside data point (x[i], y[i]); returns the texts.
 
     Labels avoid each other, the points, `others` ((x, y), points without a label), and the segments `lines` ((x0, y0),
@@ -32,7 +32,7 @@ def place_labels(figure, axes, x, y, texts, fontsize=7.0, lines=(), others=(), c
     def write(order, free):
         _, _, notes, leaders = textalloc.allocate(
             axes, x[order], y[order], [str(texts[i]) for i in order], **taken, **({} if free else segments),
-            textsize=fontsize, textcolor=color, linecolor="0.3", linewidth=0.6, margin=0.006, min_distance=0.012,
+            textsize=7.0, textcolor="0.15", linecolor="0.3", linewidth=0.6, margin=0.006, min_distance=0.012,
             max_distance=0.18, nbr_candidates=600, parse_math=False,
         )  # fmt: skip
         for leader in leaders:

@@ -55,15 +55,13 @@ FLOOR = {"color": "0.0", "linestyle": (0, (6, 1.4, 1, 1.4)), "linewidth": 0.8}  
 MAJORITY = {"color": "0.25", "linestyle": (0, (1, 1.6)), "linewidth": 1.1}  # what always giving one answer scores
 
 
-def looks(labels, known=None) -> dict[str, dict]:
-    """Label -> colour, marker, line style: `known` ones as they are, the others in order of appearance."""
-    known, chosen = known or {}, {}
-    taken = {look["color"] for look in known.values()}
-    colors = itertools.cycle([color for color in COLORS if color not in taken] or COLORS)
-    spare = zip(colors, itertools.cycle(MARKERS), itertools.cycle(DASHES), strict=False)
-    for label in dict.fromkeys(labels):
-        chosen[label] = known.get(label) or dict(zip(("color", "marker", "linestyle"), next(spare), strict=True))
-    return chosen
+def looks(labels) -> dict[str, dict]:
+    """Label -> colour, marker, line style, in order of appearance."""
+    given = zip(*map(itertools.cycle, (COLORS, MARKERS, DASHES)), strict=True)
+    return {
+        label: dict(zip(("color", "marker", "linestyle"), look, strict=True))
+        for label, look in zip(dict.fromkeys(labels), given, strict=False)
+    }
 
 
 def hatches(count: int) -> list[str]:

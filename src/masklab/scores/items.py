@@ -2,9 +2,9 @@
 
 A record is one test set answered by one measurement: its columns are those that tell a score row from another (but
 `at`), the `metrics` of the rows that these outcomes explain, and `targets` and `predictions`, one number each per
-item, in the order of the test set. The value of such a row is `METRICS[metric](targets, predictions)`. Where an
-item's outcome is a number of its own (an exact match, the loss of a sequence, a minimal pair that is right), that is
-the prediction, the target is `OUTCOME`, and every metric is the mean.
+item, in the order of the test set. The value of such a row is its metric of these numbers, of two classes where none
+is above 1. Where an item's outcome is a number of its own (an exact match, the loss of a sequence, a minimal pair that
+is right), that is the prediction, the target is `OUTCOME`, and every metric is the mean.
 
 `resampled` gives a metric of test sets drawn again from the items, many at once.
 """
@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from masklab.errors import MaskLabError
 from masklab.files import read_table
-from masklab.scores.metrics import CLASSES, Tally, pearson, ranks, spearman, tally
-from masklab.scores.schema import ARROW
+from masklab.scores.metrics import CLASSES, Tally, ranks
+from masklab.scores.schema import ARROW, check_columns, check_keys
 from masklab.scores.schema import COLUMNS as SCORES
 
 KEY = [name for name in SCORES if name not in ("at", "metric", "value", "n")]
@@ -35,34 +35,6 @@ OUTCOME = -1.0  # target of an item whose prediction is its outcome; no class ha
 
 
 # --- metrics -------------------------------------------------------------------
-
-
-def mean(targets, predictions) -> float:
-    """Mean of the predictions."""
-    return float(np.mean(np.asarray(predictions, float)))
-
-
-def _of_classes(function):
-    def metric(targets, predictions) -> float:
-        if _are_outcomes(targets):
-            return mean(targets, predictions)
-        targets, predictions = (np.asarray(values).astype(np.int64) for values in (targets, predictions))
-        classes = 2 if _has_two(targets, predictions) else int(max(targets.max(), predictions.max())) + 1
-        return float(function(tally(targets, predictions, classes)))
-
-    metric.__doc__ = function.__doc__
-    return metric
-
-
-class _Metrics(dict):
-    """Metric -> function of targets [m] and predictions [m]; for any other name the mean of the predictions."""
-
-    def __missing__(self, metric):
-        return mean
-
-
-METRICS = _Metrics({name: _of_classes(function) for name, function in CLASSES.items()})
-METRICS |= {"pearson": pearson, "spearman": spearman}
 
 
 def class_metrics(classes: int, targets, predictions) -> list[str]:
@@ -162,11 +134,7 @@ def records_to_table(records: list[dict], where: str = "items") -> pa.Table:
     and any value of the wrong type, raises MaskLabError, starting with `where`.
     """
     for index, record in enumerate(records):
-        unknown = [name for name in record if name not in COLUMNS]
-        missing = [name for name in COLUMNS if name not in record and name not in NOT_APPLICABLE]
-        if unknown or missing:
-            fault = f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
-            raise MaskLabError(f"{where}: row {index}: {fault}; the columns are {', '.join(COLUMNS)}")
+        check_keys(record, COLUMNS, NOT_APPLICABLE, f"{where}: row {index}")
         for name in KEY:
             kind, wanted = (str, "a string") if SCORES[name] == "str" else (Integral, "an integer")
             value = record.get(name, NOT_APPLICABLE.get(name))
@@ -190,11 +158,7 @@ def _numbers(lists) -> pa.ListArray:
 
 def check(table: pa.Table, where) -> None:
     """Raise MaskLabError, starting with `where`, at the first column or row that breaks the format."""
-    if table.column_names != list(COLUMNS):
-        wrong = [name for name in table.column_names if name not in COLUMNS]
-        wrong += [name for name in COLUMNS if name not in table.column_names]
-        fault = f"column {wrong[0]!r} is unknown or missing" if wrong else "columns are out of order"
-        raise MaskLabError(f"{where}: {fault}; the columns are {', '.join(COLUMNS)}")
+    check_columns(table, COLUMNS, where)
     for field in SCHEMA:
         kind = table.schema.field(field.name).type
         if not _fits(kind, field.type) and len(table):

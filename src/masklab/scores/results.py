@@ -52,17 +52,13 @@ class Results:
             self._known[reading] = self._values(reading)
         return self._known[reading]
 
-    def estimate(self, reading: Reading) -> Estimate:
-        """Mean and interval of a number; `MISSING` if it was not measured.
+    def estimated(self, values, reading: Reading) -> Estimate:
+        """Mean and interval of values [R, 1 + B] of what a reading measures; `MISSING` of no values.
 
         The mean is over replicates as they are. The interval of a correlation with ratings is made on Fisher's scale;
         that of any other metric with limits is cut to them. (So is Matthews's, a correlation too: small test sets give
         it a value of 1, which Fisher's scale does not have.)
         """
-        return self.estimated(self.values(reading).evidence.scalar, reading)
-
-    def estimated(self, values, reading: Reading) -> Estimate:
-        """Mean and interval of values [R, 1 + B] of what a reading measures."""
         made = self.uncut(values, reading)
         return made.within(*self.limits(reading)) if made.replicates else made
 

@@ -55,11 +55,7 @@ def rows_to_table(rows: list[dict], where: str = "scores") -> pa.Table:
     any other missing or unknown column, and any value of the wrong type, raises MaskLabError, starting with `where`.
     """
     for index, row in enumerate(rows):
-        unknown = [name for name in row if name not in COLUMNS]
-        missing = [name for name in COLUMNS if name not in row and name not in NOT_APPLICABLE]
-        if unknown or missing:
-            fault = f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
-            raise MaskLabError(f"{where}: row {index}: {fault}; the columns are {', '.join(COLUMNS)}")
+        check_keys(row, COLUMNS, NOT_APPLICABLE, f"{where}: row {index}")
         for name, value in row.items():
             type_, wanted = _TYPES[COLUMNS[name]]
             if not isinstance(value, type_) or isinstance(value, bool):
@@ -76,13 +72,27 @@ def rows_to_frame(rows: list[dict], study: str | None = None):
     return _frame(rows_to_table(rows), study)
 
 
+def check_keys(row: dict, columns, optional, where) -> None:
+    """Raise MaskLabError, starting with `where`, if a row has a key that is no column, or lacks one."""
+    unknown = [name for name in row if name not in columns]
+    missing = [name for name in columns if name not in row and name not in optional]
+    if unknown or missing:
+        fault = f"unknown column {unknown[0]!r}" if unknown else f"no column {missing[0]!r}"
+        raise MaskLabError(f"{where}: {fault}; the columns are {', '.join(columns)}")
+
+
+def check_columns(table: pa.Table, columns, where) -> None:
+    """Raise MaskLabError, starting with `where`, if a table has other columns, or in another order."""
+    if table.column_names != list(columns):
+        wrong = [name for name in table.column_names if name not in columns]
+        wrong += [name for name in columns if name not in table.column_names]
+        fault = f"column {wrong[0]!r} is unknown or missing" if wrong else "columns are out of order"
+        raise MaskLabError(f"{where}: {fault}; the columns are {', '.join(columns)}")
+
+
 def check(table: pa.Table, where) -> None:
     """Raise MaskLabError, starting with `where`, at the first column or row that breaks the schema."""
-    if table.column_names != list(COLUMNS):
-        wrong = [name for name in table.column_names if name not in COLUMNS]
-        wrong += [name for name in COLUMNS if name not in table.column_names]
-        fault = f"column {wrong[0]!r} is unknown or missing" if wrong else "columns are out of order"
-        raise MaskLabError(f"{where}: {fault}; the columns are {', '.join(COLUMNS)}")
+    check_columns(table, COLUMNS, where)
     for name, dtype in COLUMNS.items():
         kind = table.schema.field(name).type
         fits = kind == ARROW[dtype] or (dtype == "str" and pa.types.is_large_string(kind))

@@ -21,18 +21,15 @@ CHUNK_TOKENS = 65536
 
 
 @torch.no_grad()
-def hidden_states(
-    model, store, rows, layer: int, batch_tokens: int | None = None, device="cpu", only=None
-) -> Iterator[tuple[np.ndarray, Tensor]]:
+def hidden_states(model, store, rows, layer: int, device="cpu", only=None) -> Iterator[tuple[np.ndarray, Tensor]]:
     """Hidden states of `layer` at all tokens but [CLS] and [SEP] of the sequences `rows`, unmasked.
 
     Yields (positions [n] in `store.ids`, unit vectors [n, d] float32 on `device`), shortest sequences first, in
-    batches of at most `batch_tokens` tokens (at least one sequence). `model` is a MaskedLM on `device`, put in eval
+    batches of at most `BATCH_TOKENS` tokens (at least one sequence). `model` is a MaskedLM on `device`, put in eval
     mode; `store` a TokenStore. only: tokens that are asked for, [tokens] bool; batches without any are left out, and
-    the others stay as they are, since the rounding of a state depends on the batch that it is in. batch_tokens: None:
-    those of `BATCH_TOKENS`.
+    the others stay as they are, since the rounding of a state depends on the batch that it is in.
     """
-    batch_tokens = batch_tokens or BATCH_TOKENS[torch.device(device).type]
+    batch_tokens = BATCH_TOKENS[torch.device(device).type]
     model.eval()
     rows = np.asarray(rows)
     rows = rows[np.argsort(store.lengths[rows], kind="stable")]
@@ -53,17 +50,7 @@ def hidden_states(
         yield positions, unit_rows(states.float())
 
 
-def sample_states(
-    model,
-    store,
-    layer: int,
-    tokens: int,
-    draw: str = "random",
-    seed: int = 1,
-    batch_tokens: int | None = None,
-    device="cpu",
-    progress=None,
-) -> Tensor:
+def sample_states(model, store, layer: int, tokens: int, draw: str = "random", seed: int = 1, device="cpu") -> Tensor:
     """Unit hidden states of `tokens` tokens (all, if the corpus has fewer): [n, d] float32 on the CPU.
 
     draw: `random`: whole sequences in random order until there are enough tokens (the stream is addressed by
@@ -80,17 +67,14 @@ def sample_states(
     # where the first token of each sequence goes; tokens keep the order of the drawn sequences
     begin = np.zeros(len(store), np.int64)
     begin[rows] = ends[: len(rows)] - (store.lengths[rows] - 2)
-    result, done = None, 0
-    for positions, states in hidden_states(model, store, rows, layer, batch_tokens, device):
+    result = None
+    for positions, states in hidden_states(model, store, rows, layer, device):
         row = np.searchsorted(store.offsets, positions, "right") - 1
         slots = torch.from_numpy(begin[row] + positions - store.offsets[row])
         if result is None:
             result = torch.empty(n, states.shape[1])
         kept = slots < n
         result[slots[kept]] = states.cpu()[kept]
-        done += int(kept.sum())
-        if progress:
-            progress(done, n)
     if result is None:
         raise MaskLabError("sample: the corpus has no tokens")
     return result
@@ -108,7 +92,6 @@ def code_corpus(
     device="cpu",
     progress=None,
     *,
-    batch_tokens: int | None = None,
     chunk_tokens: int = CHUNK_TOKENS,
     state_folder=None,
     fingerprint: dict | None = None,
@@ -140,7 +123,7 @@ def code_corpus(
                 begin, end = int(store.offsets[first]), int(store.offsets[last])
                 states = torch.zeros(end - begin, len(dictionary.matrix), device=device)
                 rows = np.arange(first, last)
-                for positions, part in hidden_states(model, store, rows, layer, batch_tokens, device, only):
+                for positions, part in hidden_states(model, store, rows, layer, device, only):
                     states[torch.from_numpy(positions - begin).to(device)] = part
                 wanted = None if only is None else torch.from_numpy(only[begin:end]).to(device)
                 codes = lasso(states, dictionary, penalty, solver, only=wanted)

@@ -14,25 +14,20 @@ from masklab.rng import generator
 P, START = 0.3, 1.6  # probability of a 1; a at the beginning, b = logit p / a
 
 
-def trace(a, b, p: float = P):
-    """Tr of the Hessian of the expected cross-entropy at a point of the curve a b = logit p."""
-    return p * (1 - p) * (np.square(a) + np.square(b))
-
-
-def predicted(time, batch: int, p: float = P):
+def predicted(time, batch: int):
     """D / D(0) at time = k lr^2."""
-    return np.exp(-p * (1 - p) * np.asarray(time) / batch)
+    return np.exp(-P * (1 - P) * np.asarray(time) / batch)
 
 
-def simulate(lr: float, batch: int, times, runs: int, rng: np.random.Generator, p: float = P):
+def simulate(lr: float, batch: int, times, runs: int, rng: np.random.Generator):
     """D / D(0) of SGD from a minimiser, at `times` (k lr^2, ascending): mean [n] and standard error [n] over runs."""
     a = np.full(runs, START)
-    b = math.log(p / (1 - p)) / a
+    b = math.log(P / (1 - P)) / a
     first = a[0] ** 2 - b[0] ** 2
     wanted = [round(time / lr**2) for time in times]
     distances = []
     for update in range(1, wanted[-1] + 1):
-        gradient = lr * (1 / (1 + np.exp(-a * b)) - rng.binomial(batch, p, runs) / batch)
+        gradient = lr * (1 / (1 + np.exp(-a * b)) - rng.binomial(batch, P, runs) / batch)
         a, b = a - gradient * b, b - gradient * a
         if update in wanted:
             distances.append((np.square(a) - np.square(b)) / first)

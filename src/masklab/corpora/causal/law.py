@@ -152,14 +152,14 @@ def _cache(layers):
     return DynamicCache(layers)
 
 
-def of_header(header: dict, device=None) -> Law:
+def of_header(header: dict) -> Law:
     """The law of a corpus from its header (`symbols.read_header`), on a GPU where there is one.
 
     MaskLabError if the model is gone, or its weights are not those that the corpus was drawn from.
     """
     settings = dict(header["law"])
     model = found(settings)
-    causal, _ = load(model, device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    causal, _ = load(model, "cuda" if torch.cuda.is_available() else "cpu")
     if weights_of(model, causal) != settings["weights"]:
         raise MaskLabError(f"{model}: its weights are not those that the corpus was drawn from")
     for key in ("model", "weights", "local"):

@@ -1,7 +1,6 @@
-"""A generated English-like language: a feature grammar with a sampler, a recogniser, pairs and tasks.
+"""A generated English-like language: a feature grammar with a sampler, pairs and tasks.
 
-`generate` makes the corpus; see `pairs.minimal_pairs`, `labelled_tasks.labelled` and `recognise.recognises` for what
-can be asked about it.
+`generate` makes the corpus; see `pairs.minimal_pairs` and `labelled_tasks.labelled` for what can be asked about it.
 """
 
 from masklab import rng

@@ -1,7 +1,6 @@
 """The grammar of the English-like language: one set of declarative rules.
 
-The sampler draws from these rules and the recogniser parses with them; there is
-no other description of the language.
+The sampler draws from these rules; there is no other description of the language.
 
 Notation: `Left -> one | other @2`: alternatives with relative weights (1 unless
 given); `{.2 X}` is X with probability .2, else nothing; lower-case words and

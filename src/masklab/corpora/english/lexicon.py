@@ -96,4 +96,3 @@ def _build() -> dict[str, tuple[str, ...]]:
 
 
 LEXICON = _build()
-PROPER = frozenset(word for category, entries in LEXICON.items() if category.startswith("Name") for word in entries)

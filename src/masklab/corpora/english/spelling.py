@@ -1,14 +1,9 @@
-"""From words to text and back: capitals, punctuation, and the article `a`/`an`.
+"""From words to text: capitals, punctuation, and the article `a`/`an`.
 
 The grammar knows one article, `a`; it is written `an` before a vowel letter
-(and before no other word), which the sampler applies and the recogniser checks.
+(and before no other word).
 """
 
-import re
-
-from masklab.corpora.english.lexicon import PROPER
-
-_TOKEN = re.compile(r"[A-Za-z]+(?:'s)?|[.,?]")
 _CONSONANT_SOUND = ("uni", "use")  # vowel letter, consonant sound
 _VOWEL_SOUND = ("honest",)
 
@@ -30,14 +25,3 @@ def write(words: list[str]) -> str:
     for mark in ".,?":
         text = text.replace(f" {mark}", mark)
     return text[:1].upper() + text[1:]
-
-
-def read(sentence: str) -> list[str] | None:
-    """The words of a sentence, `an` as `a`; None where it is not written as `write` would write it."""
-    words = _TOKEN.findall(sentence)
-    if not words:
-        return None
-    if words[0] not in PROPER:
-        words[0] = words[0].lower()
-    words = ["a" if word == "an" else word for word in words]
-    return words if write(words) == sentence else None

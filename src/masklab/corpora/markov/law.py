@@ -76,25 +76,20 @@ class Law:
         ]
         return _log_sum(np.stack(logs)) - np.log(len(self.chains))
 
-    def posterior(self, seen, targets, channel: Channel = Channel(), chain=None) -> np.ndarray:
+    def posterior(self, seen, targets, channel: Channel = Channel()) -> np.ndarray:
         """P(token | everything seen) of the chosen tokens.
 
         seen: [B, T] symbols, `HIDDEN` for [MASK]; targets: [B, T] bool, the chosen ones. Returns [N, symbols], in
-        row-major order of the targets. What is seen at a target counts as that of a chosen token. chain: [B] the
-        number of each sequence's chain where the reader is told; None: it is inferred. MaskLabError if a sequence is
-        impossible.
+        row-major order of the targets. What is seen at a target counts as that of a chosen token. MaskLabError if a
+        sequence is impossible.
         """
         seen, targets = np.asarray(seen), np.asarray(targets, bool)
         length, nodes = seen.shape[1], max(len(chain) for chain in self.chains)
         size = max(1, MEMORY // (length * nodes))
-        # log P(chain), up to a constant that the posterior does not see
-        known = np.zeros((len(self.chains), len(seen)))
-        if chain is not None:
-            known[np.arange(len(self.chains))[:, None] != np.asarray(chain)] = -np.inf
         parts = [np.zeros((0, self.symbols))]
         for at in range(0, len(seen), size):
             part = slice(at, at + size)
-            parts.append(self._posterior(seen[part], targets[part], channel, known[:, part], at))
+            parts.append(self._posterior(seen[part], targets[part], channel, at))
         return np.concatenate(parts)
 
     def conditionals(self, sequences, lengths=None) -> np.ndarray:
@@ -110,7 +105,7 @@ class Law:
         probabilities = self.posterior(sequences, np.ones(sequences.shape, bool), blind)
         return probabilities.reshape(*sequences.shape, self.symbols)
 
-    def _posterior(self, seen, targets, channel, known, start):
+    def _posterior(self, seen, targets, channel, start):
         row, column = np.nonzero(targets)
         weights, synsets = [], []
         likelihoods = self._likelihoods(seen, channel)
@@ -118,7 +113,7 @@ class Law:
             weight, distribution = chain.without(seen % self.synsets, *likelihood, row, column)
             weights.append(weight)
             synsets.append(distribution)
-        weights = np.stack(weights) + known[:, row]
+        weights = np.stack(weights)
         total = _log_sum(weights)
         if not np.isfinite(total).all():
             raise MaskLabError(f"sequence {start + row[np.argmin(total)]}: impossible under the law of its corpus")

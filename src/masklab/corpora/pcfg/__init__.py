@@ -1,8 +1,7 @@
 """Sentences of a probabilistic context-free grammar (Liu, Xie, Li & Ma 2023, section 2 and appendix A.1).
 
 `rules` draws grammars, `read` reads them, `sample` and `trees` draw sentences, `law` knows their exact law (`plan` and
-`chart` are its parts). `batched_law` is the same law in torch, which no job asks for: it shows what a GPU makes of it
-(`benchmarks/exact_conditionals.py --device cuda`).
+`chart` are its parts).
 """
 
 MEASURED = 4096  # test sentences that the entropy in the header is measured on

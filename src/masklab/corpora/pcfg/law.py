@@ -76,40 +76,40 @@ class Law:
         if len(evidence) and not evidence.min() > 0:
             raise MaskLabError(f"sequence {int(np.argmin(evidence))}: impossible under the grammar of its corpus")
 
-    def mlm_entropy(self, sequences, lengths, threads: int = 1) -> dict:
+    def mlm_entropy(self, sequences, lengths) -> dict:
         """Mean entropy of a word given all others, in nats: `per_sentence` (a position drawn uniformly from each
         sentence, as in the paper) with its standard error `per_sentence_se`, and `per_token` (all positions alike).
         """
         sums = np.zeros(len(lengths))
         for at in range(0, len(lengths), 512):
             part = slice(at, at + 512)
-            p = self.conditionals(sequences[part], lengths[part], threads)
+            p = self.conditionals(sequences[part], lengths[part])
             sums[part] = -(p * np.log(np.where(p > 0, p, 1))).sum((1, 2))
         mean, error = mean_and_error(sums / lengths, np.arange(len(sums)))
         return {"per_sentence": mean, "per_sentence_se": error, "per_token": float(sums.sum() / np.sum(lengths))}
 
-    def log_probability(self, sequences, lengths, threads: int = 1) -> np.ndarray:
+    def log_probability(self, sequences, lengths) -> np.ndarray:
         """Natural logarithm of the probability of each sentence (among all lengths), [N]; -inf if impossible."""
         sequences, lengths = self.checked(sequences, lengths)
-        scaled = self._scores(sequences, lengths, threads, self.roots) @ self.rules.start
+        scaled = self._scores(sequences, lengths, self.roots) @ self.rules.start
         inside = np.arange(sequences.shape[1]) < lengths[:, None]
         with np.errstate(divide="ignore"):
             scale = np.log(self.tables.scale)[np.where(inside, sequences, 0)]
             return np.log(scaled) + np.where(inside, scale, 0).sum(1)
 
-    def root_inside(self, sequences, lengths, threads: int = 1) -> np.ndarray:
+    def root_inside(self, sequences, lengths) -> np.ndarray:
         """Proportional to Pr(all words | symbol) for every symbol as root, [N, n]; the scale is of each row."""
         groups = range(len(self.tables.first) - 1)
-        return self._scores(*self.checked(sequences, lengths), threads, groups)
+        return self._scores(*self.checked(sequences, lengths), groups)
 
-    def prefix_posterior(self, sequences, lengths, width: int, threads: int = 1) -> np.ndarray:
+    def prefix_posterior(self, sequences, lengths, width: int) -> np.ndarray:
         """Proportional to Pr(the first `width` words are those below a node with this symbol | all words), [N, n].
 
         width: at most every length.
         """
-        return self._scores(*self.checked(sequences, lengths), threads, None, width)
+        return self._scores(*self.checked(sequences, lengths), None, width)
 
-    def _scores(self, sequences, lengths, threads, tops, width=None):
+    def _scores(self, sequences, lengths, tops, width=None):
         """Inside scores of whole sentences below `tops`, or (width given) inside x outside of their beginnings."""
         scores, tables = np.zeros((len(lengths), len(self.rules))), self.tables
 
@@ -119,7 +119,7 @@ class Law:
             chart.scores(sequences, rows, words, plan.compiled(), tables.compiled(), tables.scaled, self.rules.start,
                          picked, width is not None, inner, outer, products, scores)  # fmt: skip
 
-        self._run(part, lengths, threads, tops)
+        self._run(part, lengths, tops=tops)
         return scores
 
     def checked(self, sequences, lengths):
@@ -132,7 +132,7 @@ class Law:
             raise MaskLabError(f"symbols must be 0 to {self.symbols - 1}, got {words.min()} to {words.max()}")
         return sequences, lengths
 
-    def _run(self, part, lengths, threads, tops=None):
+    def _run(self, part, lengths, threads=1, tops=None):
         """part(plan, rows) for all rows, those of one length together."""
         order = np.argsort(lengths, kind="stable")
         parts = []

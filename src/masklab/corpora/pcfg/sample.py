@@ -1,10 +1,8 @@
 """Sentences and trees drawn from a grammar, top down.
 
-Sentences are drawn in blocks, each from a stream of its own, so that they are the same for any number of threads. A
-symbol's rule is drawn by Walker's alias method from one 64-bit number (splitmix64), exact to 2**-32.
+Sentences are drawn in blocks, each from a stream of its own. A symbol's rule is drawn by Walker's alias method from
+one 64-bit number (splitmix64), exact to 2**-32.
 """
-
-from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
@@ -37,22 +35,16 @@ class Sampler:
         self.accept = np.minimum(np.concatenate([t[0] for t in tables]) * 2.0**32, 2.0**32).astype(np.uint64)
         self.alias = np.concatenate([t[1] + a for t, a in zip(tables, self.firsts[:-1], strict=True)]).astype(np.int32)
 
-    def draw(self, count: int, seed: int, *address, threads: int = 1, progress=None):
+    def draw(self, count: int, seed: int, *address, progress=None):
         """Yield (values [sum of lengths] uint16, lengths [<= BLOCK] int64) of `count` sentences, block by block.
 
         Block k's stream is `seed_at(seed, *address, k)`. MaskLabError if sentences of these lengths hardly occur.
         """
-        sizes = [min(BLOCK, count - start) for start in range(0, count, BLOCK)]
-        with ThreadPoolExecutor(threads) as pool:
-            for first in range(0, len(sizes), 4 * threads):  # a few blocks in memory at a time
-                tasks = [
-                    pool.submit(self._block, size, seed_at(seed, *address, first + k))
-                    for k, size in enumerate(sizes[first : first + 4 * threads])
-                ]
-                for k, task in enumerate(tasks, first):
-                    yield task.result()
-                    if progress:
-                        progress(min((k + 1) * BLOCK, count), count)
+        for k, start in enumerate(range(0, count, BLOCK)):
+            size = min(BLOCK, count - start)
+            yield self._block(size, seed_at(seed, *address, k))
+            if progress:
+                progress(start + size, count)
 
     def _block(self, size, seed):
         values = np.empty(size * self.limits[1], np.uint16)
@@ -65,9 +57,9 @@ class Sampler:
         return values[:used].copy(), lengths
 
 
-def sample(rules, count: int, seed: int, *address, min_length=1, max_length=32, threads=1):
+def sample(rules, count: int, seed: int, *address, min_length=1, max_length=32):
     """(symbols [count, longest] uint16 padded with 0, lengths [count] int64)."""
-    blocks = list(Sampler(rules, min_length, max_length).draw(count, seed, *address, threads=threads))
+    blocks = list(Sampler(rules, min_length, max_length).draw(count, seed, *address))
     return pad(np.concatenate([v for v, _ in blocks]), np.concatenate([n for _, n in blocks]))
 
 

@@ -13,8 +13,6 @@ symbol s. No two nodes have the same words in Chomsky normal form, so that these
 
 import numpy as np
 
-READINGS = ("marginal", "inside", "outside")
-
 
 def left_prior(rules) -> np.ndarray:
     """Expected number of nodes with each symbol, the root aside, on the left edge of a tree, [n]."""
@@ -23,8 +21,8 @@ def left_prior(rules) -> np.ndarray:
     return np.linalg.solve(np.eye(len(rules)) - step.T, rules.start @ step)
 
 
-def span_scores(law, sequences, lengths, span: int, reading: str, threads: int = 1) -> np.ndarray:
-    """Proportional to Pr(s | the first `span` words) in one of READINGS, [N, n]; the whole of shorter sentences.
+def span_scores(law, sequences, lengths, span: int, reading: str) -> np.ndarray:
+    """Proportional to Pr(s | the first `span` words) in a reading, [N, n]; the whole of shorter sentences.
 
     All 0 where no symbol can derive these words (or, for `outside`, where no tree has a node over them).
     """
@@ -32,10 +30,10 @@ def span_scores(law, sequences, lengths, span: int, reading: str, threads: int =
     widths, whole = np.minimum(span, lengths), lengths <= span
     if reading == "outside":
         scores = np.empty((len(lengths), len(law.rules)))
-        scores[~whole] = law.prefix_posterior(sequences[~whole], lengths[~whole], span, threads)
-        scores[whole] = law.root_inside(sequences[whole], lengths[whole], threads) * law.rules.start
+        scores[~whole] = law.prefix_posterior(sequences[~whole], lengths[~whole], span)
+        scores[whole] = law.root_inside(sequences[whole], lengths[whole]) * law.rules.start
         return scores
-    scores = law.root_inside(sequences, widths, threads)
+    scores = law.root_inside(sequences, widths)
     if reading == "marginal":
         scores *= np.where(whole[:, None], law.rules.start, left_prior(law.rules))
     return scores

@@ -9,7 +9,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from masklab.errors import MaskLabError, in_one_line, listed
-from masklab.lines import BLOCK, COMPRESSED, LONGEST, READ_ERRORS, Place, format_of, open_bytes, parsed, read_blocks
+from masklab.lines import (
+    BLOCK,
+    COMPRESSED,
+    LONGEST,
+    READ_ERRORS,
+    Place,
+    format_of,
+    json_object,
+    open_bytes,
+    read_blocks,
+)
 from masklab.texts import rows_together
 
 
@@ -30,12 +40,7 @@ def blocks(file, column: str, place: Place) -> Iterator[list[str]]:
 def _json(file, number, line, column) -> list[str]:
     if not line.strip():
         return []
-    try:
-        row = parsed(line)
-    except ValueError as error:
-        raise MaskLabError(f"{file}: line {number}: not valid JSON ({error})") from None
-    if not isinstance(row, dict):
-        raise MaskLabError(f"{file}: line {number}: must be a JSON object")
+    row = json_object(file, number, line)
     if column not in row:
         raise MaskLabError(f"{file}: line {number}: no field {column!r}; fields: {listed(row)}")
     return _texts(file, f"line {number}", row[column], column)

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from masklab.kernels import matmul
 from masklab.kernels.processor import faster_compiled
-from masklab.kernels.rowwise import counted
+from masklab.kernels.tiles import counted
 from masklab.models.linear import ROWS
 from masklab.optim.low import DTYPE
 

@@ -6,13 +6,27 @@ has no empty and no left-recursive categories, so this is complete: a sentence i
 exactly when the rules derive it.
 """
 
+import re
 from functools import cache, lru_cache
 
 from masklab.corpora.english.compiler import compiled, is_category
 from masklab.corpora.english.lexicon import LEXICON
-from masklab.corpora.english.spelling import read
+from masklab.corpora.english.spelling import write
 
+_TOKEN = re.compile(r"[A-Za-z]+(?:'s)?|[.,?]")
+_PROPER = frozenset(word for category, entries in LEXICON.items() if category.startswith("Name") for word in entries)
 _END = ""  # key of a trie node where an alternative is complete
+
+
+def read(sentence: str) -> list[str] | None:
+    """The words of a sentence, `an` as `a`; None where it is not written as `write` would write it."""
+    words = _TOKEN.findall(sentence)
+    if not words:
+        return None
+    if words[0] not in _PROPER:
+        words[0] = words[0].lower()
+    words = ["a" if word == "an" else word for word in words]
+    return words if write(words) == sentence else None
 
 
 @lru_cache(maxsize=1)
