@@ -77,6 +77,8 @@ def test_dropout_of_rows_elsewhere():
     places = torch.randint(0, 9, (12,))
     wanted = x.double() * torch.stack([own[at] for own, at in zip(mask, places.view(2, 6), strict=True)])
     torch.testing.assert_close(drop_(x, keep.at(places)).double(), wanted, atol=1e-6, rtol=0)
+    with pytest.raises(TypeError, match="fp32 states alone"):
+        drop_(x.bfloat16(), keep.at(places))
 
 
 def test_bf16_is_computed_in_full_and_rounded_once():

@@ -5,7 +5,7 @@ import torch
 from masklab.config.schema import Decoder, Encoder
 from masklab.models.dropout import keep_mask
 from masklab.models.encoder import MaskedLM
-from masklab.models.stacked import supports
+from masklab.models.stacked import in_fp32_alone, supports
 from masklab.models.stacked.dropout import keeps, mask, sites
 from masklab.models.stacked.encoder import StackedEncoder
 from masklab.models.stacked.parameters import StackedParameters
@@ -147,3 +147,7 @@ def test_which_encoders_are_supported():
     assert supports(CONFIG.model_copy(update={"kind": "lstm", "positions": "none", "norm": "pre"}))
     for keys in ({"kind": "words"}, {"attention_dropout": 0.2}, {"dropout": 0.995}):
         assert not supports(CONFIG.model_copy(update=keys))
+    assert supports(CONFIG, "bf16") and not in_fp32_alone(CONFIG)
+    for keys in ({"norm": "pre"}, {"embedding_norm": False}):
+        assert in_fp32_alone(CONFIG.model_copy(update=keys))
+    assert not in_fp32_alone(CONFIG.model_copy(update={"norm": "pre", "attention_dropout": 0.2}))

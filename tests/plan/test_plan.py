@@ -72,10 +72,12 @@ def test_a_small_plan_by_hand():
     assert tuned.flops == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize(("kind", "auto"), [("lstm", "fp32"), ("transformer", "bf16")])
-def test_on_a_cpu_a_wide_transformer_is_planned_in_the_faster_precision_and_an_lstm_is_not(kind, auto):
+@pytest.mark.parametrize(
+    ("kind", "norm", "auto"), [("lstm", "pre", "fp32"), ("transformer", "pre", "fp32"), ("transformer", "post", "bf16")]
+)
+def test_on_a_cpu_a_wide_transformer_is_planned_in_the_faster_precision_and_an_lstm_is_not(kind, norm, auto):
     seconds, raw = {}, copy.deepcopy(RAW)
-    raw["encoders"]["e"] |= {"kind": kind, "hidden": 256, "norm": "pre"}
+    raw["encoders"]["e"] |= {"kind": kind, "hidden": 256, "norm": norm}
     for precision in ("fp32", "bf16", "auto"):
         raw["models"]["first"]["precision"] = precision
         seconds[precision] = make_plan(load(raw), "cpu").costs["pretrain", "first", "1"].seconds

@@ -10,7 +10,7 @@ from masklab.config.schema import FinetuneProbe
 from masklab.models.checkpoint import load_checkpoint
 from masklab.models.stacked import products as stacked_products
 from masklab.probes import Context, run_all
-from masklab.probes.finetune import settled
+from masklab.probes.finetune import measure, settled
 from masklab.probes.goals import Classification
 from masklab.probes.recipe import Course, EarlyStopping
 from masklab.probes.single import OneByOne
@@ -238,6 +238,20 @@ def test_auto_is_the_faster_precision(make_checkpoint, tmp_path, monkeypatch):
         monkeypatch.setattr("masklab.models.products.has_bf16", lambda there=there: there)
         found = {config.hidden: settled(context, config).probe.precision for config in (narrow, wide)}
         assert found == wanted
+        assert settled(context, wide.model_copy(update={"norm": "pre"})).probe.precision == "fp32"
+
+
+def test_bf16_of_an_encoder_without_a_norm_after_every_sum_is_not_side_by_side(make_checkpoint, write_task, tmp_path):
+    """Its states stay in fp32: compiled dropout of such states writes fp32 numbers."""
+    rows = [(f"the {word} sees the bird", None, i % 2) for i, word in enumerate(["cat", "dog"] * 32)]
+    probe = courses(epochs=1, precision="bf16")[0].probe.model_copy(update={"seeds": [1, 2], "sizes": [32]})
+    tasks = {"t": write_task("t", rows, 2)}
+    checkpoint = make_checkpoint("absolute", norm="pre", dropout=0.2)
+    context = Context(probe=probe, checkpoint=checkpoint, tasks=tasks, state_folder=tmp_path / "state")
+    assert {row["seed"] for row in measure(context) if row.get("metric") == "accuracy"} == {1, 2}
+    model = load_checkpoint(checkpoint)
+    with pytest.raises(ValueError, match="a norm after every sum"):
+        side_by_side(model, courses(epochs=1, precision="bf16"))
 
 
 def test_stacks_are_for_small_batches(make_checkpoint):

@@ -105,18 +105,18 @@ def test_an_update_reads_the_weights_of_the_last_one(english, tiny_encoder, tmp_
 
 
 @pytest.mark.parametrize(
-    ("has_bf16", "hidden", "kind", "expected"),
+    ("has_bf16", "hidden", "kind", "norm", "expected"),
     [
-        (True, 128, "transformer", "bf16"),
-        (True, 48, "transformer", "bf16"),
-        (True, 32, "transformer", "fp32"),
-        (True, 128, "lstm", "fp32"),
-        (False, 128, "transformer", "fp32"),
+        (True, 128, "transformer", "post", "bf16"),
+        (True, 48, "transformer", "post", "bf16"),
+        (True, 32, "transformer", "post", "fp32"),
+        (True, 128, "transformer", "pre", "fp32"),
+        (True, 128, "lstm", "pre", "fp32"),
+        (False, 128, "transformer", "post", "fp32"),
     ],
 )
-def test_auto_goes_by_shape(has_bf16, hidden, kind, expected, english, tiny_encoder, tmp_path, monkeypatch):
+def test_auto_goes_by_shape(has_bf16, hidden, kind, norm, expected, english, tiny_encoder, tmp_path, monkeypatch):
     monkeypatch.setattr(products, "has_bf16", lambda: has_bf16)
-    norm = "pre" if kind == "lstm" else "post"
     encoder = still(tiny_encoder, hidden=hidden, kind=kind, norm=norm, positions="absolute")
     run = make_run(english, encoder, tmp_path, precision="auto")
     assert arithmetic.settle(run, torch.device("cpu"))["precision"] == expected

@@ -417,6 +417,8 @@ def test_which_recipes_are_trained_by_hand():
 
     assert of(plain) and of(low) and not stacks(plain, encoder, mlm)
     assert of(plain, norm="pre") and not of(low, norm="pre") and not of(low, embedding_norm=False)
+    auto = Model(steps=1, precision="auto", **names)  # of a CPU, which makes fp32 of it
+    assert of(auto) and of(auto, norm="pre")
     assert of(plain, positions="disentangled") and of(low, positions="disentangled")
     assert not of(Model(**plain.model_dump() | {"compile": True}))
     by_itself = Model(**plain.model_dump() | {"stack": "alone"})

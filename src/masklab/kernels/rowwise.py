@@ -385,6 +385,8 @@ def gelu_backward_(g, x, bias, into, counts=None):
 
 def drop_(x, keep: Keep, counts=None):
     """Dropout of x [S, N, W], fp32, in place."""
+    if x.dtype != torch.float32:
+        raise TypeError(f"fp32 states alone (got {x.dtype})")  # any other would be written beyond its end
     tiles, shape = shape_of(x, counts)
     launch(drop, tiles, *shape, x.data_ptr(), *keep.arguments)
     return x

@@ -14,6 +14,7 @@ import torch
 
 from masklab import cpu, inside_torch
 from masklab.kernels.processor import faster_compiled
+from masklab.models.stacked import in_fp32_alone
 
 
 @functools.cache
@@ -54,12 +55,14 @@ def has_bf16() -> bool:
 
 def precision(asked: str, encoder, device: torch.device, narrowest: int) -> str:
     """fp32 or bf16, as `asked`; of `auto` the faster one: bf16 on a GPU that has it, and on a CPU that has it for
-    transformers of `narrowest` units or more. A GPU older than Ampere only imitates it, more slowly than fp32."""
+    transformers of `narrowest` units or more, but for those that compiled code takes in fp32 alone. A GPU older than
+    Ampere only imitates it, more slowly than fp32."""
     if asked != "auto":
         return asked
+    if device.type != "cpu":
+        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
     wide = encoder.kind == "transformer" and encoder.hidden >= narrowest
-    low = wide and has_bf16() if device.type == "cpu" else torch.cuda.is_bf16_supported(including_emulation=False)
-    return "bf16" if low else "fp32"
+    return "bf16" if wide and not in_fp32_alone(encoder) and has_bf16() else "fp32"
 
 
 class onednn:

@@ -21,6 +21,7 @@ from masklab.config.units import units
 from masklab.errors import MaskLabError
 from masklab.models.flops import count_parameters, mean_masks, pretraining_flops, training_flops
 from masklab.models.flops import forward_flops as encoder_flops
+from masklab.models.stacked import in_fp32_alone
 from masklab.phrases import LEVELS, WORD
 from masklab.plan.sizes import Sizes, count_of
 from masklab.sparse.looked import ITERATIONS, SIZES, TOKENS
@@ -255,7 +256,7 @@ class Costs:
         asked = getattr(entry, "precision", "fp32")
         if asked != "auto":
             return asked
-        if encoder.kind != "transformer" and not self.device.is_gpu:
+        if not self.device.is_gpu and (encoder.kind != "transformer" or in_fp32_alone(encoder)):
             return "fp32"
         return max(("fp32", "bf16"), key=lambda precision: self.device.rate(encoder.hidden, precision))
 

@@ -157,7 +157,7 @@ class _Task:
     def stacks(self, context, model) -> bool:
         """Whether its fine-tunings run side by side."""
         plain = isinstance(self.goal, Classification) and context.probe.rank is None
-        return plain and context.device == "cpu" and supports(model.config)
+        return plain and context.device == "cpu" and supports(model.config, context.probe.precision)
 
     def encoded(self, context, model):
         """Its splits, and which tokens of the test split count in ranks."""

@@ -132,7 +132,7 @@ class Model(Entity):
     )
     precision: Literal["fp32", "bf16", "auto"] = Field(
         "fp32",
-        description="bf16: products in bf16, sums, loss, weights and the optimiser in fp32; for GPUs, and CPUs with AVX-512 bf16 or AMX. auto: bf16 where the processor is faster at it (the log and the manifest say which).",
+        description="bf16: products in bf16, sums, loss, weights and the optimiser in fp32; for GPUs, and CPUs with AVX-512 bf16 or AMX. auto: bf16 where the processor is faster at it (the log and the manifest say which); on CPUs that leaves out encoders without a norm after every sum (`norm: pre`, `embedding_norm: false`), which compiled code trains in fp32 alone.",
     )
     compile: bool = Field(False, description="torch.compile the blocks of the encoder (GPU).")
     replicates: Count | None = Field(None, description="Replicates of this recipe. None: as many as its studies say.")

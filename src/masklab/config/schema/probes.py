@@ -128,7 +128,7 @@ class FinetuneProbe(Finetuning):
     )
     precision: Literal["fp32", "bf16", "auto"] = Field(
         "fp32",
-        description="bf16: products with weights in bf16, predictions as well, and on CPUs mostly the hidden states of classifiers; sums, loss, weights and the optimiser in fp32, and the ranks that `rank` asks for. auto: bf16 on GPUs that have it and, for transformers of 64 units or more that are not adopted, on CPUs that do; the log says which, the scores do not, so name one where machines differ.",
+        description="bf16: products with weights in bf16, predictions as well, and on CPUs mostly the hidden states of classifiers; sums, loss, weights and the optimiser in fp32, and the ranks that `rank` asks for. auto: bf16 on GPUs that have it and, for transformers of 64 units or more with a norm after every sum (not `norm: pre`) that are not adopted, on CPUs that do; the log says which, the scores do not, so name one where machines differ.",
     )
     stride: Count = Field(128, description="Tokens from one window of a long context to the next (spans).")
     max_question: Count = Field(64, description="Tokens of a question that are read (spans).")

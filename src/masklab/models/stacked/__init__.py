@@ -18,22 +18,28 @@ WORD = "embeddings.word"  # the parameter that a stack has as its table
 WIDEST = 128  # hidden width up to which copies gain by being side by side
 
 
-def supports(config) -> bool:
-    """Whether the encoder can be fine-tuned here: keys beyond `KNOWN` must have their defaults."""
+def supports(config, precision: str = "fp32") -> bool:
+    """Whether the encoder can be fine-tuned here: keys beyond `KNOWN` must have their defaults.
+
+    precision: bf16 is for encoders whose states are normalised after every sum; of others `auto` makes fp32.
+    """
     if not isinstance(config, Encoder) or config.kind not in ("transformer", "lstm") or config.dropout > 0.99:
+        return False
+    if precision == "bf16" and not (config.norm == "post" and config.embedding_norm):
         return False
     others = {name: field for name, field in Encoder.model_fields.items() if name not in KNOWN}
     return all(getattr(config, name) == field.default for name, field in others.items())
 
 
-def supports_masked(config, precision: str = "fp32") -> bool:
-    """Whether the encoder can be pre-trained here, with its decoder, where it has one.
+def in_fp32_alone(config) -> bool:
+    """Whether the encoder is supported in fp32 and not in bf16."""
+    return supports(config) and not supports(config, "bf16")
 
-    precision: bf16, or what may become bf16, is for encoders whose states are normalised after every sum.
-    """
+
+def supports_masked(config, precision: str = "fp32") -> bool:
+    """Whether the encoder can be pre-trained here in a precision, with its decoder, where it has one."""
     apart = config.decoder is not None and (config.positions == "disentangled" or config.decoder.attention != "self")
-    rounds = config.norm == "post" and config.embedding_norm
-    return not apart and (precision == "fp32" or rounds) and supports(config)
+    return not apart and supports(config, precision)
 
 
 def encoding_by_hand(model):

@@ -94,6 +94,8 @@ class Blocks:
     """All blocks of an encoder or a decoder, and the norm behind the last. first: as in `StackedEncoder`."""
 
     def __init__(self, parameters, config, prefix: str, first: bool = False):
+        if parameters.low is not None and config.norm == "pre":
+            raise ValueError("states in bf16 are for encoders with a norm after every sum")  # see `supports`
         self.parameters, self.first = parameters, first
         made = Block
         if config.kind == "lstm":
