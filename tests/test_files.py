@@ -134,6 +134,9 @@ def test_whether_a_file_system_tells_capitals(tmp_path):
     """Here a link stands for one that does not."""
     folder = tmp_path / "Study"
     folder.mkdir()
+    if (tmp_path / "sTUDY").exists():
+        assert not tells_case(folder)
+        return
     assert tells_case(folder) and tells_case(tmp_path) and tells_case("/")
     (tmp_path / "sTUDY").symlink_to(folder)
     assert not tells_case(folder) and tells_case(tmp_path)

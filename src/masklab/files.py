@@ -71,7 +71,7 @@ def atomic_folder(path):
     settle(path.parent)
 
 
-CANNOT = (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOTTY)
+CANNOT = (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOTTY)  # what a file system says that cannot (a folder)
 
 
 def settle(*paths) -> None:
@@ -87,7 +87,7 @@ def settle(*paths) -> None:
             if path in last:
                 fcntl.fcntl(number, fcntl.F_FULLFSYNC)
         except OSError as error:
-            if error.errno not in CANNOT:  # a file system that cannot (a folder)
+            if error.errno not in CANNOT:
                 raise
         finally:
             os.close(number)
