@@ -41,7 +41,7 @@ def pinned(asked) -> str:
 
 
 def test_the_table_holds_what_is_asked_for_and_nothing_else():
-    text = (ROOT / "docs/dependencies.md").read_text()
+    text = (ROOT / "docs/dependencies.md").read_text().partition("\n## ")[0]
     tables = re.split(r"^\| package .*\n\| ---.*\n", text, flags=re.MULTILINE)[1:]
     for group, table in zip(GROUPS, tables, strict=True):
         rows = [row.strip("| ").split(" | ") for row in re.findall(r"^\| .*", table, re.MULTILINE)]
