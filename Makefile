@@ -27,7 +27,7 @@ test-workflow: $(VENV)/.done
 test-newest:
 	rm -rf $(VENV)-newest
 	$(PYTHON) -m venv $(VENV)-newest
-	$(VENV)-newest/bin/python -m pip install --quiet $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable ".[hub,test]"
+	$(VENV)-newest/bin/python -m pip install --quiet $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) --editable ".[hub,spams,test]"
 	$(VENV)-newest/bin/python -m pip list
 	$(VENV)-newest/bin/pytest -n 2 --dist loadfile -m "not workflow" --deselect tests/test_dependencies.py
 
@@ -35,6 +35,8 @@ setup: $(VENV)/.done
 
 LOCKED = $(BIN)/python -m pip install --quiet --require-hashes --no-deps --no-build-isolation --use-pep517
 CUDA = import sys, importlib.metadata as m; sys.exit(not any(r.startswith("nvidia-") for r in m.requires("torch")))
+
+NO_SPAMS = masklab: SPAMS was not installed (pip says why): no dictionary with backend: spams can be learned here
 
 TORCH = $$(grep -o '^torch==[0-9.]*' envs/lock-torch.txt)
 
@@ -49,6 +51,7 @@ $(VENV)/.done: $(wildcard envs/lock*.txt) pyproject.toml
 	rm -r $(VENV)/torch
 	$(LOCKED) -r envs/lock-build.txt
 	$(LOCKED) -r envs/lock.txt
+	$(LOCKED) --only-binary=:all: -r envs/lock-spams.txt || echo "$(NO_SPAMS)"
 	if $(BIN)/python -c '$(CUDA)'; then $(LOCKED) -r envs/lock-cuda.txt; fi
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	-$(BIN)/python -m masklab.compile_ahead

@@ -134,7 +134,7 @@ def main():
     parser.add_argument("--text", action="append", default=[], help="file to grow the text from; may be repeated")
     parser.add_argument("--kind", choices=["unigram", "bpe", "wordpiece"], default="unigram")
     parser.add_argument("--vocab", type=int, default=8000, help="pieces (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="(default: all cores)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="(default: all cores)")
     parser.add_argument("--rounds", type=int, default=9, help="(default: %(default)s)")
     parser.add_argument("--folder", help="where the text and what is made of it lie meanwhile")
     parser.add_argument("--stage", choices=["ours", "peer"], help=argparse.SUPPRESS)

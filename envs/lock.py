@@ -2,8 +2,9 @@
 
 `lock.txt` holds every package of the environment with the hashes of all its files on PyPI, for every platform and
 Python; `lock-cuda.txt` the libraries that a build of torch for CUDA loads, which a build for CPUs does without;
-`lock-torch.txt` torch, of which a machine may offer a build of its own; `lock-build.txt` what builds the packages that
-come as source alone, so that nothing unpinned is fetched for it.
+`lock-torch.txt` torch, of which a machine may offer a build of its own; `lock-spams.txt` SPAMS, which has no build for
+some machines; `lock-build.txt` what builds the packages that come as source alone, so that nothing unpinned is fetched
+for it.
 Versions stay as they are unless `--upgrade` or pyproject.toml says otherwise. Needs uv (`pip install uv`).
 """
 
@@ -19,6 +20,7 @@ FILES = {  # name -> what it holds, first letters of its packages; the first hol
     "lock.txt": ("The environment", ()),
     "lock-cuda.txt": ("What torch's build for CUDA loads", ("cuda-", "nvidia-", "triton=")),
     "lock-torch.txt": ("torch", ("torch=",)),
+    "lock-spams.txt": ("SPAMS", ("spams-bin=",)),
     "lock-build.txt": ("What builds packages that come without a wheel", ("setuptools=",)),
 }
 UNUSED = ("torchvision",)  # backpack asks for it and nothing here imports it

@@ -2,6 +2,8 @@
 
 import logging
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 
 from masklab.config import kinds
 from masklab.files import read_json, write_json
-from masklab.jobs import state, store
+from masklab.jobs import queued, state, store
 from masklab.jobs.code import Code
 from masklab.jobs.status import status
 from masklab.jobs.underway import path_of
@@ -254,3 +256,39 @@ def test_a_state_that_cannot_be_removed(tmp_path, caplog, monkeypatch):
     assert "the state of finished work could not be removed (Permission denied)" in caplog.text
     with pytest.raises(PermissionError):
         state.clear(tmp_path)
+
+
+ALONE = """
+import sys, time
+sys.path.insert(0, "workflow/scripts")
+import _job
+_job.watch(0.1)
+print("begun", flush=True)
+time.sleep(60)
+"""
+
+
+def test_where_the_kernel_ends_no_job_a_job_ends_itself_with_its_snakemake(monkeypatch):
+    """As on macOS, where a job's parent is a shell that outlives Snakemake."""
+    with subprocess.Popen(["sleep", "60"]) as snakemake:
+        monkeypatch.setenv(queued.SNAKEMAKE, str(snakemake.pid))
+        root = Path(__file__).parents[1]
+        job = subprocess.Popen([sys.executable, "-c", ALONE], cwd=root, stdout=subprocess.PIPE, text=True)
+        assert "begun\n" in iter(job.stdout.readline, "")
+        time.sleep(0.3)
+        assert job.poll() is None
+        snakemake.kill()
+    assert job.wait(30) == -signal.SIGKILL
+
+
+def test_a_job_watches_only_where_the_kernel_does_not(job, monkeypatch):
+    import _job
+
+    watched = []
+    monkeypatch.setenv(store.VARIABLE, "off")
+    monkeypatch.setattr(_job, "watch", lambda: watched.append(1))
+    for kernel in (True, False):
+        monkeypatch.setattr(_job, "end_with", lambda kernel=kernel: kernel)
+        with job():
+            work()
+    assert watched == [1]

@@ -1,5 +1,6 @@
 """Files at the edge: nothing by halves, names of their own, rights as the umask says."""
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -8,7 +9,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from masklab.files import atomic, atomic_folder, temporary_name
+from masklab import files
+from masklab.files import atomic, atomic_folder, tells_case, temporary_name
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
@@ -84,12 +86,23 @@ def test_what_another_host_writes_is_left_alone(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def recording(opened):
+    """`os.open` that keeps which path each number stands for."""
+    really = os.open
+
+    def open_(path, *how, **more):
+        number = really(path, *how, **more)
+        opened[number] = Path(path) if "dir_fd" not in more else path
+        return number
+
+    return open_
+
+
 def test_what_gets_its_name_was_written_through_to_the_disk(tmp_path, monkeypatch):
     """File before name, name before anybody goes on; a folder with all that is in it."""
-    import os
-
-    done, fsync, replace = [], os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda n: (done.append(Path(os.readlink(f"/proc/self/fd/{n}"))), fsync(n)))
+    done, opened, fsync, replace = [], {}, os.fsync, os.replace
+    monkeypatch.setattr(os, "open", recording(opened))
+    monkeypatch.setattr(os, "fsync", lambda n: (done.append(opened[n]), fsync(n)))
     monkeypatch.setattr(os, "replace", lambda a, b: (done.append(b), replace(a, b)))
     with atomic(tmp_path / "a") as file:
         file.write_text("a")
@@ -98,3 +111,32 @@ def test_what_gets_its_name_was_written_through_to_the_disk(tmp_path, monkeypatc
     with atomic_folder(tmp_path / "b") as folder:
         (folder / "file").write_text("b")
     assert done == [folder / "file", folder, tmp_path / "b", tmp_path]
+
+
+def test_the_disk_itself_is_asked_where_fsync_does_not_ask_it(tmp_path, monkeypatch):
+    """As on macOS, once for all files of a folder, and again for its name; a file system may not know of it."""
+    opened, asked = {}, []
+
+    def ask(number, what):
+        asked.append((opened[number], what))
+        raise OSError(errno.ENOTTY, "not here")
+
+    monkeypatch.setattr(os, "open", recording(opened))
+    monkeypatch.setattr(files.fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(files.fcntl, "fcntl", ask)
+    with atomic_folder(tmp_path / "b") as folder:
+        for name in "cd":
+            (folder / name).write_text(name)
+    assert asked == [(folder, 51), (tmp_path, 51)]
+
+
+def test_whether_a_file_system_tells_capitals(tmp_path):
+    """Here a link stands for one that does not."""
+    folder = tmp_path / "Study"
+    folder.mkdir()
+    if (tmp_path / "sTUDY").exists():
+        assert not tells_case(folder)
+        return
+    assert tells_case(folder) and tells_case(tmp_path) and tells_case("/")
+    (tmp_path / "sTUDY").symlink_to(folder)
+    assert not tells_case(folder) and tells_case(tmp_path)

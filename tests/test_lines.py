@@ -64,12 +64,12 @@ def test_invalid_utf8_far_into_a_file(tmp_path, monkeypatch):
 
 
 BOMB = """
-import resource, sys
+import sys
 from masklab.config.schema import TextCorpus
 from masklab.corpora import generate
 from masklab.errors import MaskLabError
+from masklab.jobs.provenance import peak
 
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 before = peak()
 try:
     generate(TextCorpus(kind="text", files=sys.argv[1:]), "c", 1)

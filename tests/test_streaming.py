@@ -296,18 +296,16 @@ def test_a_changed_file_is_read_again(tmp_path):
 # --- memory ---------------------------------------------------------------------------------------
 
 MEMORY = """
-import resource, sys
+import sys
 from masklab.config.schema import TextCorpus
 from masklab.corpora import generate
 from masklab.files import write_table
+from masklab.jobs.provenance import peak
 from masklab.texts import TextFile
 from masklab.tokenizers import load_tokenizer
 from masklab.tokens import write_tokens
 
 folder = sys.argv[1]
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 before = peak()
 for split, reader in generate(TextCorpus(kind="text", files=[sys.argv[2]]), "c", 1, state_folder=folder).items():

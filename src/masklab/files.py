@@ -6,6 +6,7 @@ in the same folder and renamed when complete.
 
 import contextlib
 import errno
+import fcntl
 import glob
 import hashlib
 import json
@@ -70,17 +71,37 @@ def atomic_folder(path):
     settle(path.parent)
 
 
+CANNOT = (errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.ENOTTY)  # what a file system says that cannot (a folder)
+
+
 def settle(*paths) -> None:
-    """Write files, and the names in folders, through to the disk."""
+    """Write files, and the names in folders, through to the disk.
+
+    What is fsynced on macOS may wait in the disk itself, which is asked for all of it at once with the last of them.
+    """
+    last = paths[-1:] if hasattr(fcntl, "F_FULLFSYNC") else ()
     for path in paths:
         number = os.open(path, os.O_RDONLY)
         try:
             os.fsync(number)
+            if path in last:
+                fcntl.fcntl(number, fcntl.F_FULLFSYNC)
         except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):  # a file system that cannot (a folder)
+            if error.errno not in CANNOT:
                 raise
         finally:
             os.close(number)
+
+
+def tells_case(folder) -> bool:
+    """Whether the file system of a folder that is there tells capitals from small letters; those of Macs seldom do."""
+    for place in (whole := Path(folder).resolve(), *whole.parents):
+        if place.name.isascii() and (other := place.name.swapcase()) != place.name:
+            try:
+                return not place.samefile(place.with_name(other))
+            except OSError:
+                return True
+    return True
 
 
 def temporary_name(path: Path) -> Path:

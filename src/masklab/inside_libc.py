@@ -6,6 +6,7 @@ again, without the other jobs start cold (`masklab.jobs.warm`).
 
 import ctypes
 import functools
+import os
 import signal
 import sys
 
@@ -58,13 +59,19 @@ def end_with() -> bool:
 @functools.cache
 def parallel():
     """`GOMP_parallel(function, data, threads, flags)` of the OpenMP library that torch computes with, None where
-    there is none: `function(data)` in each of `threads` threads of its pool, this one among them."""
-    try:
-        found = ctypes.CDLL(None).GOMP_parallel  # torch opens its library for all to see
-    except (OSError, AttributeError, TypeError):
-        return None
-    found.argtypes, found.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
-    return found
+    there is none: `function(data)` in each of `threads` threads of its pool, this one among them.
+
+    torch opens its library for all to see, but for torch's builds for Linux on arm64: there it is asked for by name,
+    which gives the one that is open.
+    """
+    for name, how in ((None, ctypes.DEFAULT_MODE), ("libgomp.so.1", os.RTLD_NOLOAD)):
+        try:
+            found = ctypes.CDLL(name, how).GOMP_parallel
+        except (OSError, AttributeError, TypeError):
+            continue
+        found.argtypes, found.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
+        return found
+    return None
 
 
 @functools.cache

@@ -34,6 +34,28 @@ def test_a_mistake_is_one_line_with_file_line_and_key(config, said, tmp_path, mo
     assert [path.name for path in tmp_path.iterdir()] == ["my.yaml"]
 
 
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (
+            "models:\n  Mine: {like: strict-mlm}\n  other: {like: strict-mlm}\n  mine: {like: strict-mlm}\n",
+            "4: models.mine: the same name as the one in line 2, but for its capitals, which file names here ignore",
+        ),
+        ("run: Models\n", "1: run: 'Models' is a folder of the run without a name; choose another name"),
+    ],
+)
+def test_where_file_names_ignore_capitals_names_may_not_differ_in_them(config, said, tmp_path, monkeypatch):
+    """As on most Macs: two recipes of one folder would overwrite each other."""
+    monkeypatch.chdir(tmp_path)
+    Path("my.yaml").write_text(config)
+    read("my.yaml")
+    monkeypatch.setattr("masklab.config.tells_case", lambda folder: False)
+    with pytest.raises(MaskLabError) as caught:
+        read("my.yaml")
+    assert str(caught.value) == f"my.yaml:{said}"
+    read()
+
+
 def test_there_are_many():
     assert len(cases()) >= 180
 

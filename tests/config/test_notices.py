@@ -42,6 +42,17 @@ def test_the_default_run_has_none_and_is_looked_at_in_no_time():
     assert time.process_time() - began < 0.3
 
 
+def test_a_dictionary_that_spams_is_to_learn_where_it_is_not(tmp_path, monkeypatch):
+    """There is no build of it for Linux on arm64."""
+    monkeypatch.chdir(tmp_path)
+    config = "dictionaries: {strict: {backend: spams}}\n"
+    monkeypatch.setattr("masklab.config.notices.find_spec", lambda name: name)
+    assert notes_of(config, tmp_path) == []
+    monkeypatch.setattr("masklab.config.notices.find_spec", lambda name: None)
+    said = "backend: SPAMS is not installed; pip install spams-bin, or set backend: torch"
+    assert notes_of(config, tmp_path) == [f"my.yaml:1: dictionaries.strict.{said}"]
+
+
 def test_a_probe_that_reads_more_than_one_of_its_models(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     encoder = "encoders: {wide: {like: tiny, max_positions: 300}}\n"

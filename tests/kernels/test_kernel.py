@@ -1,5 +1,6 @@
 """Kernels run each tile once, in any number of threads, and without torch's pool of them."""
 
+import ctypes
 import os
 import platform
 import subprocess
@@ -45,6 +46,20 @@ def test_every_tile_is_made_once(threads, pool, request, monkeypatch):
 def test_torchs_pool_of_threads_is_there():
     """As it is in the wheels of Linux; elsewhere kernels run in one thread."""
     assert inside_libc.parallel() is not None
+
+
+def test_torchs_pool_is_found_where_it_is_not_open_to_all(monkeypatch):
+    """As in the wheels for Linux on arm64."""
+    opened, there = ctypes.CDLL, ctypes.cast(inside_libc.parallel(), ctypes.c_void_p).value
+
+    def without(name, *how):
+        if name is None:
+            raise AttributeError("GOMP_parallel")
+        return opened(name, *how)
+
+    monkeypatch.setattr(ctypes, "CDLL", without)
+    found = inside_libc.parallel.__wrapped__()
+    assert ctypes.cast(found, ctypes.c_void_p).value == there
 
 
 LONG = """

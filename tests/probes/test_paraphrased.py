@@ -266,6 +266,7 @@ def test_another_translation_model_is_another_mark(world, given, tmp_path, monke
         return paraphrased._marks(probe, [world / "parses.txt"])
 
     before, content = marks(), weights.read_bytes()
+    (tmp_path / "there" / ".DS_Store").touch()  # macOS, of a folder that one has looked into
     assert marks() == before
     weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     assert marks() != before

@@ -68,6 +68,11 @@ DAMAGE = {
     "both broken": (lambda run: [flip(run.state / FILE), flip(run.state / BEFORE)], 0, "beginning anew"),
     "no metrics": (lambda run: (run.state / "metrics.parquet").unlink(), 16, ""),
     "broken metrics": (lambda run: (run.state / "metrics.parquet").write_bytes(b"PAR1"), 16, ""),
+    "a look into the checkpoints on a Mac": (
+        lambda run: [(folder / ".DS_Store").touch() for folder in run.output.glob("step-*")],
+        16,
+        "",
+    ),
     "no model": (lambda run: shutil.rmtree(run.output), 8, "is not what the run had written; going on from"),
     "a checkpoint cut short": (lambda run: os.truncate(run.output / "step-12/model.safetensors", 99), 8, "step-12"),
     "a tokenizer gone": (lambda run: (run.output / "step-12/tokenizer.json").unlink(), 8, "step-12"),

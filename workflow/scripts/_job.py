@@ -4,7 +4,10 @@ import contextlib
 import gc
 import logging
 import os
+import signal
 import sys
+import threading
+import time
 import traceback
 from pathlib import Path
 
@@ -31,7 +34,7 @@ def job(snakemake):
     gc.set_threshold(50_000)  # imports make objects that stay: looking through them for garbage takes time
     keep_freed_memory()
     if not queued.is_own():
-        end_with()  # a Snakemake that is killed: the next one does not find its jobs at work
+        end_with() or watch()  # a Snakemake that is killed: the next one does not find its jobs at work
     underway = None
     try:
         configure(snakemake.log[0])
@@ -84,6 +87,21 @@ def job(snakemake):
         except (OSError, AttributeError):  # a full disk: neither the log nor the status of the run may have it
             cry(f"masklab: {snakemake.rule} {' '.join(dict(snakemake.wildcards).values())}: error: {said or error}")
         sys.exit(1)
+
+
+def watch(every: float = 1.0) -> None:
+    """Have a thread kill this process when its Snakemake is gone: for systems whose kernel does not."""
+
+    def look():
+        try:
+            while True:
+                os.kill(snakemake, 0)
+                time.sleep(every)
+        except OSError:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if snakemake := int(os.environ.get(queued.SNAKEMAKE, 0)):
+        threading.Thread(target=look, daemon=True).start()
 
 
 def blame(error, file) -> str | None:

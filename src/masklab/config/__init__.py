@@ -25,6 +25,7 @@ from masklab.config.references import checkpoints, law_entry, probe_steps, resol
 from masklab.config.schema import SECTIONS, Config, Read, Settings, entry_class
 from masklab.config.sources import below
 from masklab.errors import MaskLabError
+from masklab.files import tells_case
 
 __all__ = [
     "DEFAULT",
@@ -89,19 +90,18 @@ def _typed(raw) -> Config:
     stated = {key: value for key, value in raw.items() if key in Settings.model_fields and value is not None}
     stated = Mapping(stated, getattr(raw, "places", {}))
     settings = _made(Settings, stated, (), faults)
-    sections = {}
+    sections, cased = {}, tells_case(".")  # results lie in the current folder
     for section in SECTIONS:
         sections[section] = {}
-        for name, other in twins(raw.get(section) or {}).items():
+        for name, (other, but) in twins(raw.get(section) or {}, cased).items():
             line = getattr(place_of(raw[section], other), "line", None)
             like = f"the one in line {line}" if line else repr(other)
-            message = f"the same name as {like}, but its accents are encoded differently"
-            faults.append(Problem((section, name), message))
+            faults.append(Problem((section, name), f"the same name as {like}, but {but}"))
         for name in raw.get(section) or {}:
             entity = _entry(section, name, raw[section], faults)
             if entity is not None:
                 sections[section][name] = entity
-    if settings is not None and (message := run_problem(settings.run)):
+    if settings is not None and (message := run_problem(settings.run, cased)):
         faults.append(Problem(("run",), message))
     if faults:
         raise _said(raw, faults)

@@ -36,21 +36,30 @@ def name_problem(name: str) -> str | None:
     return None
 
 
-def run_problem(name: str) -> str | None:
-    """What is wrong with the name of a run, a folder below results/; None: nothing. It may be empty."""
+def run_problem(name: str, cased: bool = True) -> str | None:
+    """What is wrong with the name of a run, a folder below results/; None: nothing. It may be empty.
+
+    cased: the file system tells capitals from small letters.
+    """
     if name and (problem := name_problem(name)):
         return f"{problem} (got {name!r}); or leave it empty"
-    if name in TAKEN:
+    if (name if cased else name.casefold()) in TAKEN:
         return f"{name!r} is a folder of the run without a name; choose another name"
     return None
 
 
-def twins(names) -> dict[str, str]:
-    """Name -> an earlier one that differs from it in the encoding of its accents alone, which looks the same."""
+def twins(names, cased: bool = True) -> dict[str, tuple[str, str]]:
+    """Name -> an earlier one that looks the same, or means the same folder, and what alone they differ in.
+
+    cased: the file system tells capitals from small letters.
+    """
     first, found = {}, {}
     for name in names:
-        if (other := first.setdefault(unicodedata.normalize("NFC", name), name)) != name:
-            found[name] = other
+        plain = unicodedata.normalize("NFC", name)
+        if (other := first.setdefault(plain if cased else plain.casefold(), name)) != name:
+            same = unicodedata.normalize("NFC", other) == plain
+            accents, capitals = "its accents are encoded differently", "for its capitals, which file names here ignore"
+            found[name] = other, accents if same else capitals
     return found
 
 

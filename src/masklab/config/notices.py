@@ -1,6 +1,7 @@
 """What can be run, but perhaps not as it was meant to be: notes for check, plan and the start of the workflow."""
 
 import math
+from importlib.util import find_spec
 from pathlib import Path
 
 from masklab.config.check_tasks import positions
@@ -26,6 +27,7 @@ def notices(config) -> list[str]:
         *_unread(config),
         *_cold(config),
         *_not_kept(config),
+        *_without_spams(config),
         *idle(config, _ours()),
     ]
 
@@ -153,6 +155,14 @@ def _cold(config):
                 f"{place}: models.{name}.steps: {model.steps}, but the learning rate warms up for {warm} updates"
                 f" (optimiser.warmup_steps): it never reaches lr ({model.optimiser.lr:g})"
             )
+
+
+def _without_spams(config):
+    """Dictionaries that SPAMS is to learn, of which some machines have no build."""
+    for name, entry in config.dictionaries.items():
+        if entry.backend == "spams" and find_spec("spams") is None:
+            line = f"dictionaries.{name}.backend: SPAMS is not installed; pip install spams-bin, or set backend: torch"
+            yield noted(line, config.raw)
 
 
 def _not_kept(config):

@@ -96,7 +96,7 @@ def vouch(log, config, code, inputs) -> None:
             write_json({**record, "vouched": {**now, "time": time.time()}}, path, lasting=False)
 
 
-def _peak() -> int:
+def peak() -> int:
     """Most memory that this process or one that it started has had, in MB."""
     kilobytes = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return max(kilobytes) // (1024 if os.uname().sysname == "Linux" else 1024**2)
@@ -156,7 +156,7 @@ class Record:
     def _write(self, **facts):
         now = time.time()
         seconds = self.before + now - self.began
-        where = {"host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID"), "peak_mb": _peak()}
+        where = {"host": socket.gethostname(), "slurm_job": os.environ.get("SLURM_JOB_ID"), "peak_mb": peak()}
         notes = {"notes": self.notes.texts} if self.notes.texts else {}
         times = {"seconds": seconds, "attempts": self.attempts + 1, "ended": now}
         write_json({**self.facts, **facts, **times, **where, **notes}, self.path, lasting=False)

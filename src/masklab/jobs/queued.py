@@ -6,11 +6,13 @@ from pathlib import Path
 
 FIELDS = "%i|%T|%r|%Z|%k"
 WITHIN = "MASKLAB_WITHIN"  # in the environment of a run: the Slurm job that its Snakemake runs in, or ""
+SNAKEMAKE = "MASKLAB_SNAKEMAKE"  # there, too: the number of that Snakemake's process
 
 
 def leave_within() -> None:
-    """Leave for the jobs of this Snakemake in which Slurm job it runs."""
+    """Leave for the jobs of this Snakemake in which Slurm job it runs, and as which process."""
     os.environ[WITHIN] = os.environ.get("SLURM_JOB_ID", "")
+    os.environ[SNAKEMAKE] = str(os.getpid())
 
 
 def is_own() -> bool:

@@ -89,7 +89,7 @@ def _marks(probe, parses) -> list:
 
 
 def _files(folder) -> list[Path]:
-    return sorted(file for file in Path(folder).iterdir() if file.is_file())
+    return sorted(file for file in Path(folder).iterdir() if file.is_file() and not file.name.startswith("."))
 
 
 class Sources:

@@ -164,5 +164,6 @@ class Record:
 
 
 def _contents(folder) -> str:
-    """Fingerprint of the files of a checkpoint."""
-    return fingerprint({path.name: sha256(path) for path in folder.iterdir() if path.is_file()})
+    """Fingerprint of the files of a checkpoint but for hidden ones: macOS leaves some where one looks into a folder."""
+    files = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
+    return fingerprint({path.name: sha256(path) for path in files})
