@@ -145,6 +145,26 @@ def test_gradients_are_those_of_a_replicate_alone_to_the_bit(english, tmp_path, 
     assert {None, 0} & {first for first, size in several[0, 1, 2, 3, 4].models if size > 1}  # some have shared a pass
 
 
+@pytest.mark.parametrize("library", [None, *LIBRARIES])
+@pytest.mark.parametrize("form", ["absolute", "relative alone", "none", "linear head", "autoencoder"])
+def test_in_bf16_too_they_are_those_of_a_replicate_alone_to_the_bit(english, tmp_path, form, library, monkeypatch):
+    """With compiled products, and with those of either library."""
+    if library:
+        made_by(library, monkeypatch)
+    several = company(english, tmp_path, form, precision="bf16")
+    assert several[(0,)].parameters.low is not None
+    assert_alike(several, 2)
+
+
+def made_by(library, monkeypatch):
+    """Have a library make all products, MKL or that which is preferred here."""
+    for module in ("training.stack", "models.stacked.products", "models.linear"):
+        monkeypatch.setattr(f"masklab.{module}.faster_compiled", lambda _: False)
+    if library.startswith("MKL"):
+        for module in ("models.products", "models.batched"):
+            monkeypatch.setattr(f"masklab.{module}.prefers_onednn", lambda: False)
+
+
 def test_no_more_copies_share_a_pass_than_a_cache_holds(english, tmp_path, monkeypatch):
     shape = {"hidden": 32, "heads": 2}
     monkeypatch.setattr("masklab.training.stack.CACHE", 3 * 64 * 20 * 32)  # two of the longest batches, or one
@@ -166,10 +186,7 @@ def test_no_shape_tells_a_replicate_who_is_beside_it(
     english, tmp_path, form, hidden, heads, batch_size, library, monkeypatch, request
 ):
     if library.startswith("MKL"):
-        for module in ("training.stack", "models.stacked.products", "models.linear"):
-            monkeypatch.setattr(f"masklab.{module}.faster_compiled", lambda _: False)
-        for module in ("models.products", "models.batched"):
-            monkeypatch.setattr(f"masklab.{module}.prefers_onednn", lambda: False)
+        made_by(library, monkeypatch)
     if library.endswith("two threads"):
         request.addfinalizer(partial(torch.set_num_threads, torch.get_num_threads()))
         torch.set_num_threads(2)
@@ -212,11 +229,12 @@ def test_weights_are_those_of_the_ordinary_loop(english, tmp_path, form, how):
     assert not left
 
 
-def test_what_a_replicate_leaves_does_not_tell_its_company(english, tmp_path, caplog):
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_what_a_replicate_leaves_does_not_tell_its_company(english, tmp_path, caplog, precision):
     """Whole runs, byte for byte: alone, in twos, all five, and stopped in the company of some to go on with others."""
     caplog.set_level("INFO", "masklab")
     companies, found = [[[1], [2], [3], [4], [5]], [[2, 5], [3, 4], [1]], [[1, 2, 3, 4, 5]]], []
-    short = {"steps": 24, "checkpoints": [8, 24], "log_every": 6}
+    short = {"steps": 24, "checkpoints": [8, 24], "log_every": 6, "precision": precision}
     for number, company in enumerate(companies):
         runs = replicates(english, tmp_path / str(number), 5, **short)
         for members in company:
@@ -251,10 +269,10 @@ def saved_step(file) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["absolute", "autoencoder"])
-def test_twenty_kills_and_the_same_weights(english, tmp_path, form):
+@pytest.mark.parametrize(("form", "precision"), [("absolute", "fp32"), ("autoencoder", "fp32"), ("absolute", "bf16")])
+def test_twenty_kills_and_the_same_weights(english, tmp_path, form, precision):
     """SIGKILL at 20 random moments of the job that trains three, or of the jobs that take what it made."""
-    keys = {"save_minutes": 1e-6, "steps": 80, "checkpoints": [30, 80]}
+    keys = {"save_minutes": 1e-6, "steps": 80, "checkpoints": [30, 80], "precision": precision}
     torn, whole = (replicates(english, tmp_path / name, 3, form, **keys) for name in ("torn", "whole"))
     rng, errors = np.random.default_rng(3), tmp_path / "errors"
     file, reached = folder_of(torn[0]) / together.FILE, []
@@ -399,8 +417,11 @@ def test_which_recipes_of_the_default_run_train_side_by_side():
     assert alone == {"mae-mlm", "mae-mae"} | by_cross
     assert {"mae-rank-3-mlm", "dh-single-with", "ib-hmm-l"} <= found
     model, encoder, mlm = config.models["dh-single-with"], config.encoders["dh"], Objective(mlm=1)
-    assert stacks(model, encoder, mlm)
-    for keys in ({"stack": False}, {"precision": "bf16"}, {"processes": 2}, {"steps": 0}):
+    low = Model(**model.model_dump() | {"precision": "bf16"})
+    assert stacks(model, encoder, mlm) and encoder.positions == "disentangled" and not stacks(low, encoder, mlm)
+    relative = Encoder(**encoder.model_dump() | {"positions": "relative"})
+    assert stacks(low, relative, mlm) and not stacks(low, Encoder(**relative.model_dump() | {"norm": "pre"}), mlm)
+    for keys in ({"stack": False}, {"precision": "auto"}, {"processes": 2}, {"steps": 0}):
         assert not stacks(Model(**model.model_dump() | keys), encoder, mlm)
     for keys in ({"attention_dropout": 0.2}, {"decoder": {}}):  # and distances are embedded
         assert not supports_masked(Encoder(**encoder.model_dump() | keys))

@@ -17,6 +17,11 @@ def by_hand(model, encoder, objective) -> bool:
 
 
 def stacks(model, encoder, objective) -> bool:
-    """Whether the replicates of a recipe train side by side: wider layers keep a core busy by themselves."""
-    narrow = model.stack is True and model.precision == "fp32" and encoder.hidden <= WIDEST
+    """Whether the replicates of a recipe train side by side: wider layers keep a core busy by themselves.
+
+    A precision that is left to each run may come out otherwise in one that is resumed elsewhere. In bf16, sums over
+    distances add pairs of rows that differ with the longest row of all: there disentangled attention is alone.
+    """
+    steady = model.precision == "fp32" or (model.precision == "bf16" and encoder.positions != "disentangled")
+    narrow = model.stack is True and steady and encoder.hidden <= WIDEST
     return narrow and by_hand(model, encoder, objective)

@@ -138,7 +138,7 @@ class Model(Entity):
     replicates: Count | None = Field(None, description="Replicates of this recipe. None: as many as its studies say.")
     stack: Literal["alone"] | bool = Field(
         True,
-        description="On a CPU, with an objective that reads sequences as `mlm` does, or as `mae` does with a decoder of self-attention, gradients are written by hand and loops between products compiled, and replicates that one run needs train side by side in one job, where that is faster: up to a width of 128, in fp32. A replicate has the same weights, to the last bit, whoever trains beside it. alone: each in its own job, which times it by itself. false: by the ordinary loop too, whose weights differ by rounding.",
+        description="On a CPU, with an objective that reads sequences as `mlm` does, or as `mae` does with a decoder of self-attention, gradients are written by hand and loops between products compiled, and replicates that one run needs train side by side in one job, where that is faster: up to a width of 128, in fp32, and in bf16 where that is named and attention is not disentangled. A replicate has the same weights, to the last bit, whoever trains beside it. alone: each in its own job, which times it by itself. false: by the ordinary loop too, whose weights differ by rounding.",
     )
 
     @property
