@@ -3,6 +3,7 @@
     python benchmarks/replicates.py                             # 5 of 2 layers x 64, as the default run's encoders are
     python benchmarks/replicates.py --layers 4 --hidden 128
     python benchmarks/replicates.py --precision bf16            # both in bf16; the ordinary loop under autocast
+    python benchmarks/replicates.py --by-hand                   # one alone as the workflow trains it: a stack of one
     python benchmarks/replicates.py --positions disentangled --copies 3
     python benchmarks/replicates.py --lstm --layers 1 --batch 128 --length 10
 
@@ -30,14 +31,14 @@ from masklab.inside_libc import keep_freed_memory
 from masklab.rng import replicate_seed
 from masklab.training.learner import Learner
 from masklab.training.run import Run
-from masklab.training.stack import Stack
+from masklab.training.stack import Alone, Stack
 
 
-def learners(run, copies):
+def learners(run, copies, kind=Learner):
     """A fresh learner for each replicate."""
     made = []
     for k in range(1, copies + 1):
-        made.append(Learner(dataclasses.replace(run, seed=replicate_seed(1, k), replicate=k)))
+        made.append(kind(dataclasses.replace(run, seed=replicate_seed(1, k), replicate=k)))
         made[-1].model.train()
     return made
 
@@ -55,6 +56,7 @@ def main():
     parser.add_argument("--heads", type=int, default=2, help="(default: %(default)s)")
     parser.add_argument("--positions", default="absolute", help="(default: %(default)s)")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32", help="(default: %(default)s)")
+    parser.add_argument("--by-hand", action="store_true", help="one alone has gradients by hand, too")
     parser.add_argument("--lstm", action="store_true", help="of LSTMs")
     parser.add_argument("--copies", type=int, default=5, help="(default: %(default)s)")
     parser.add_argument("--batch", type=int, default=32, help="sequences (default: %(default)s)")
@@ -79,7 +81,8 @@ def main():
         folder = Path(folder)
         write_corpus(folder, args.vocab, args.length, packed=False)
         run = Run("benchmark", 1, model, encoder, Objective(mlm=1), folder, folder, folder, folder)
-        alone, stack = learners(run, args.copies), Stack(learners(run, args.copies))
+        alone = learners(run, args.copies, Alone if args.by_hand else Learner)
+        stack = Stack(learners(run, args.copies))
         seconds = {"alone": [], "together": []}
         for number in range(args.rounds + 1):
             steps = range(number * args.updates, (number + 1) * args.updates)

@@ -63,8 +63,9 @@ def test_sample_first(model, store, truth, monkeypatch):
 
 
 def test_sample_random(model, store, truth):
-    sample = sample_states(model, store, LAYER, 150, seed=1)
-    assert sample.shape == (150, 32)
+    seen = []
+    sample = sample_states(model, store, LAYER, 150, seed=1, progress=lambda done, total: seen.append((done, total)))
+    assert sample.shape == (150, 32) and seen[-1] == (150, 150)
     # every vector is that of a token; (nearly) no two are the same token's: a few tokens have equal states
     nearest = (sample @ truth.T).max(1)
     assert nearest.values.min() > 1 - 1e-5 and len(nearest.indices.unique()) > 145

@@ -26,10 +26,12 @@ with job(snakemake):
     model = load_checkpoint(folder).to(place)
     store = TokenStore(Path(snakemake.input.tokens).parent, "train")
     unseen = 20 * config.batch_size  # tokens that it is described on
-    states = sample_states(model, store, config.layer, config.sample + unseen, config.draw, seed, device=place)
-    states, rest = states[: config.sample], states[config.sample :]
+    asked, state = config.sample + unseen, snakemake.params.state
     made_of = {"params": params, "weights": sha256(folder / "model.safetensors")}
-    with locked(snakemake.params.state) as held:
+    with locked(state) as held:
+        read = Progress(f"dictionary {name}, states", "tokens", folder=state)
+        states = sample_states(model, store, config.layer, asked, config.draw, seed, place, read)
+        states, rest = states[: config.sample], states[config.sample :]
         learned = learn(
             states,
             config.atoms,
@@ -38,10 +40,10 @@ with job(snakemake):
             config.batch_size,
             seed,
             config.backend,
-            Progress(f"dictionary {name}", "iterations", folder=snakemake.params.state),
+            Progress(f"dictionary {name}", "iterations", folder=state),
             threads=int(os.environ["OMP_NUM_THREADS"]),
             device=place,
-            state_folder=Path(snakemake.params.state),
+            state_folder=Path(state),
             fingerprint=made_of | {"tokens": read_json(snakemake.input.tokens)},
         )
         with atomic(snakemake.output.dictionary) as temporary:

@@ -50,11 +50,13 @@ def hidden_states(model, store, rows, layer: int, device="cpu", only=None) -> It
         yield positions, unit_rows(states.float())
 
 
-def sample_states(model, store, layer: int, tokens: int, draw: str = "random", seed: int = 1, device="cpu") -> Tensor:
+def sample_states(
+    model, store, layer: int, tokens: int, draw: str = "random", seed: int = 1, device="cpu", progress=None
+) -> Tensor:
     """Unit hidden states of `tokens` tokens (all, if the corpus has fewer): [n, d] float32 on the CPU.
 
     draw: `random`: whole sequences in random order until there are enough tokens (the stream is addressed by
-    `seed`); `first`: the first tokens of the corpus, as the released code.
+    `seed`); `first`: the first tokens of the corpus, as the released code. progress: is told (tokens done, all).
     """
     if draw not in ("random", "first"):
         raise MaskLabError(f"draw {draw!r}: allowed are random, first")
@@ -67,7 +69,7 @@ def sample_states(model, store, layer: int, tokens: int, draw: str = "random", s
     # where the first token of each sequence goes; tokens keep the order of the drawn sequences
     begin = np.zeros(len(store), np.int64)
     begin[rows] = ends[: len(rows)] - (store.lengths[rows] - 2)
-    result = None
+    result, done = None, 0
     for positions, states in hidden_states(model, store, rows, layer, device):
         row = np.searchsorted(store.offsets, positions, "right") - 1
         slots = torch.from_numpy(begin[row] + positions - store.offsets[row])
@@ -75,6 +77,9 @@ def sample_states(model, store, layer: int, tokens: int, draw: str = "random", s
             result = torch.empty(n, states.shape[1])
         kept = slots < n
         result[slots[kept]] = states.cpu()[kept]
+        done += int(kept.sum())
+        if progress:
+            progress(done, n)
     if result is None:
         raise MaskLabError("sample: the corpus has no tokens")
     return result
