@@ -124,6 +124,16 @@ def test_auto_goes_by_shape(has_bf16, hidden, kind, norm, expected, english, tin
     assert arithmetic.settle(fixed, torch.device("cpu"))["precision"] == "bf16"
 
 
+def test_what_a_gpu_began_in_bf16_a_cpu_goes_on_with_by_the_ordinary_loop(english, tiny_encoder, tmp_path):
+    """Where compiled code takes the encoder in fp32 alone."""
+    run = make_run(english, still(tiny_encoder, hidden=64, norm="pre"), tmp_path, precision="auto")
+    assert type(learner_of(run)) is Alone
+    arithmetic.keep(run, {"precision": "bf16", "products": "cuBLAS"})
+    (run.state / "state.safetensors").touch()
+    learner = learner_of(run)
+    assert type(learner) is Learner and learner.arithmetic["precision"] == "bf16"
+
+
 def test_a_resumed_run_keeps_what_it_began_with(english, tiny_encoder, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(products, "has_bf16", lambda: True)
     run = make_run(english, still(tiny_encoder, hidden=128), tmp_path, precision="auto")

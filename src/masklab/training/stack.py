@@ -13,10 +13,11 @@ import torch
 
 from masklab.kernels.processor import faster_compiled
 from masklab.models.encoder import Output
-from masklab.models.stacked import WORD
+from masklab.models.stacked import WORD, supports_masked
 from masklab.models.stacked.parameters import StackedParameters, neighbours
 from masklab.optim.flat import rate_at
 from masklab.rng import seed_at
+from masklab.training.arithmetic import settle
 from masklab.training.distributed import Ranks
 from masklab.training.learner import Learner
 from masklab.training.numbers import Numbers
@@ -199,8 +200,11 @@ class Alone(Learner):
 
 
 def learner_of(run: Run, ranks: Ranks | None = None) -> Learner:
-    """What makes the updates of a run: its recipe and the kind of its device decide."""
+    """What makes the updates of a run: its recipe and the kind of its device decide, and, of a run that was begun
+    elsewhere, the precision that it began with."""
     hand_written = run.device == "cpu" and by_hand(run.model, run.encoder, run.objective)
+    if hand_written and run.model.precision == "auto":
+        hand_written = supports_masked(run.encoder, settle(run, torch.device("cpu"))["precision"])
     return Alone(run, ranks) if hand_written else Learner(run, ranks)
 
 
