@@ -212,7 +212,14 @@ def _paraphrased(probe):
             for seed in probe.seeds:
                 shared = {"task": task, "train_size": size, "seed": seed}
                 yield from ({**shared, "metric": metric} for metric in ("accuracy", "majority"))
-                for level in (*phrases.LEVELS, *([phrases.DRAWN_WORD] if probe.drawn else [])):
+                levels = [*phrases.LEVELS, *([phrases.DRAWN_WORD] if probe.drawn else [])]
+                if probe.in_text:
+                    words = [level for level in levels if level.startswith(phrases.WORD)]
+                    asked = [*words, phrases.SHORT, phrases.LONG]
+                    levels += map(phrases.in_text, asked)
+                    for level in (*words, *map(phrases.in_text, words)):
+                        yield {**shared, "split": phrases.split(level, phrases.TOLD), "metric": phrases.TOLD}
+                for level in levels:
                     for metric in ("pearson", "pearson_low", "pearson_high", "tv_pretrained", "tv_finetuned"):
                         yield {**shared, "split": level, "metric": metric}
                     for updates in probe.updates:

@@ -1,8 +1,17 @@
 import pytest
 
 from masklab.errors import MaskLabError
-from masklab.phrases.parses import ADJECTIVE, NOUN, VERB
-from masklab.phrases.queries import PHRASES, filled, query_ids, sentence_query, verbaliser_ids
+from masklab.phrases.examples import Feature, Text
+from masklab.phrases.parses import ADJECTIVE, NOUN, VERB, parse, places
+from masklab.phrases.queries import (
+    PHRASES,
+    by_template,
+    filled,
+    in_its_text,
+    query_ids,
+    sentence_query,
+    verbaliser_ids,
+)
 from masklab.subwords import train
 from masklab.tokenizers import CLS, MASK, SEP, load_tokenizer, save_tokenizer
 
@@ -23,6 +32,35 @@ def test_queries_of_the_paper():
     assert sentence_query("means", "A film.") == '"A film." means [MASK]'
     assert filled("{a} ? [MASK] , {b}", "p {b}", "h") == "p {b} ? [MASK] , h"
     assert filled("{} It was [MASK] .", "s") == "s It was [MASK] ."
+
+
+@pytest.mark.parametrize(
+    ("part", "wanted"),
+    [
+        ("dog", [("The [MASK] dog barks.", "The [MASK] wolf barks."), ("The old dog [MASK].", "The old wolf [MASK].")]),
+        ("The", [("The [MASK] dog barks.", "wolf [MASK] dog barks.")]),
+        ("old dog", [("[MASK] old dog barks.", "[MASK] wolf barks."), ("The old dog [MASK].", "The wolf [MASK].")]),
+        (".", [("The old dog [MASK].", "The old dog [MASK]wolf")]),
+    ],
+)  # fmt: skip
+def test_in_its_own_text_the_words_beside_a_feature_are_hidden(part, wanted):
+    text, tree = "The old dog barks.", parse("(S (NP (DT The) (NX (JJ old) (NN dog))) (VP (VBZ barks)) (. .))")
+    own = Text(0, text, tree, places(tree, text)[1])
+    node = next(node for node in tree.nodes if own.part(node) == part)
+    feature = Feature(None, own, node, "cat")
+    assert in_its_text(feature, "wolf") == wanted
+    assert [old for old, _ in in_its_text(feature, "cat")] == [old for old, _ in wanted]
+
+
+def test_by_template_each_is_asked_as_its_part_of_speech():
+    tree = parse("(S (NN dog) (VBZ barks))")
+    own = Text(0, "dog barks", tree, places(tree, "dog barks")[1])
+    _, noun, verb = tree.nodes
+    assert by_template(Feature(None, own, noun, "cat"), "wolf") == [("dog [MASK]", "wolf [MASK]")]
+    assert by_template(Feature(None, own, verb, "cat"), "bites") == [("[MASK] barks", "[MASK] bites")]
+    bare = parse("(2 (2 dog) (2 barks))")
+    text = Text(0, "dog barks", bare, places(bare, "dog barks")[1])
+    assert by_template(Feature(None, text, bare.nodes[2], "", "VBZ"), "bites") == [("[MASK] barks", "[MASK] bites")]
 
 
 def test_ids_have_one_mask_and_keep_what_is_next_to_it(tokenizer):

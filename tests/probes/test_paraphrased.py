@@ -20,7 +20,7 @@ from masklab.errors import MaskLabError
 from masklab.files import read_table, write_json
 from masklab.models.checkpoint import load_checkpoint, save_checkpoint
 from masklab.models.encoder import MaskedLM
-from masklab.phrases import COURSE, DRAWN_WORD, EXAMPLE, LEVELS, LONG, MEANS, SHORT, WITH, WORD, split
+from masklab.phrases import COURSE, DRAWN_WORD, EXAMPLE, LEVELS, LONG, MEANS, SHORT, TOLD, WITH, WORD, in_text, split
 from masklab.phrases.distances import total_variation
 from masklab.phrases.examples import Feature, Text, read_examples
 from masklab.phrases.parses import key_of, keyed, parse, places, read_trees
@@ -163,6 +163,78 @@ def test_drawn_words_are_the_same_for_every_classifier(world, given):
     assert replaced[3e-3, WORD] != replaced[1e-4, WORD] and replaced[3e-3, WORD] != replaced[3e-3, DRAWN_WORD]
     places = {shown.partition(" [")[0].count(" ") for shown in replaced[3e-3, DRAWN_WORD]}
     assert len(places) > 1, "not always the first word, say"
+
+
+def test_distances_in_the_text_itself_are_means_over_the_words_beside_a_feature(given):
+    """Asked one by one; all else is as it is without `in_text`."""
+    context = given(in_text=True, drawn=True)
+    model, tokenizer = load_checkpoint(context.checkpoint).eval(), load_tokenizer(context.checkpoint)
+    asked = probes.run(context)
+    plain = probes.run(given(drawn=True))
+    own = [row for row in asked if in_text("") not in row["split"] and not row["split"].endswith(TOLD)]
+    assert [row for row in own if "value" in row] == [row for row in plain if "value" in row]
+    assert items(own) == items(plain)
+    assert {row["split"] for row in asked if row.get("metric") == "pearson" and in_text("") in row["split"]} == {
+        each for level in (WORD, DRAWN_WORD, SHORT, LONG) for each in (in_text(level), split(in_text(level), COURSE))
+    }
+
+    def predicted(before, after):
+        first, second = (content_ids(tokenizer, [text])[0] for text in (before, f"dog {after}"))
+        second = second[len(content_ids(tokenizer, ["dog"])[0]) :]
+        ids = [CLS, *first, MASK, *second, SEP]
+        logits = model(torch.tensor([ids]), torch.tensor([len(ids)])).logits[ids.index(MASK)]
+        return logits.detach().double().softmax(-1).numpy()
+
+    targets = {row["split"]: row["targets"] for row in items(asked) if row["train_size"] == 60}
+    checked = 0
+    for row in [row for row in asked if row["split"] == split(WORD, "replaced")]:
+        before, _, rest = row["metric"].partition(" [")
+        new, _, after = rest.partition("]")
+        (*words, old), behind = before.split(" "), after.split(" ")[1:]
+        if not words or len(behind) < 2:  # the last word has a full stop at its end
+            continue
+        left = [predicted(" ".join(words[:-1]), " ".join([word, *behind])) for word in (old, new)]
+        right = [predicted(" ".join([*words, word]), " ".join(behind[1:])) for word in (old, new)]
+        wanted = np.mean([total_variation(*left), total_variation(*right)])
+        assert targets[in_text(WORD)][row["n"] - 1] == pytest.approx(wanted, abs=2e-6)
+        checked += 1
+    assert checked >= 2
+
+
+def test_told_says_how_often_a_synonym_lies_nearer_than_another_word(given, monkeypatch):
+    """Every word's distance by hand, to its synonym and to what is drawn in its place."""
+    drawn, asked, draw = [], [], paraphrased.others
+    monkeypatch.setattr(paraphrased, "others", lambda *args: drawn.append((args[0], draw(*args))) or drawn[-1][1])
+    context = given(in_text=True, drawn=True, there=None, back=None, verbalisers=None, sizes=[60], examples=30)
+    rows = probes.run(context)
+    model, tokenizer = load_checkpoint(context.checkpoint).eval(), load_tokenizer(context.checkpoint)
+    for level, (features, words) in zip((WORD, DRAWN_WORD), drawn, strict=True):
+        nearer = []
+        for feature, word in zip(features, words, strict=True):
+            if word is None:
+                continue
+            distances = []
+            for new in (feature.new, word):
+                noun, (first,), (second,) = (
+                    feature.category == "noun",
+                    *(
+                        content_ids(tokenizer, [f"is {text}" if feature.category == "adjective" else text])
+                        for text in (feature.old, new)
+                    ),
+                )
+                given_ = []
+                for own in (first, second):
+                    ids = [CLS, *own, MASK, SEP] if noun else [CLS, MASK, *own, SEP]
+                    logits = model(torch.tensor([ids]), torch.tensor([len(ids)])).logits[ids.index(MASK)]
+                    given_.append(logits.detach().double().softmax(-1).numpy())
+                distances.append(round(float(total_variation(*given_)), 6))
+            nearer.append((1 + np.sign(distances[1] - distances[0])) / 2)
+        (row,) = [row for row in rows if row["split"] == split(level, TOLD) and "value" in row]
+        assert row["metric"] == TOLD and row["n"] == len(nearer) >= 3 and row["value"] == np.mean(nearer)
+        assert row["train_size"] == 60
+        asked.append(row["value"])
+    told = {row["split"] for row in rows if row.get("metric") == TOLD}
+    assert told == {split(each, TOLD) for level in (WORD, DRAWN_WORD) for each in (level, in_text(level))}
 
 
 def test_distances_of_sentences_are_of_the_text_with_the_longest_phrase_replaced(world, given, rows):

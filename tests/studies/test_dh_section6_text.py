@@ -9,7 +9,7 @@ import synthetic
 from drawn import all_is_in_view, nothing_overlaps
 from masklab.config import layered, load, overlay, plain
 from masklab.errors import MaskLabError
-from masklab.phrases import DRAWN_WORD, EXAMPLE, LEVELS, WORD
+from masklab.phrases import DRAWN_WORD, EXAMPLE, LEVELS, LONG, SHORT, TOLD, WORD, in_text
 from masklab.report.cells import TIDY
 from masklab.scores.results import Results
 from masklab.scores.view import View
@@ -132,6 +132,41 @@ def test_the_paper_s_sentences(config, results):
     chance = synthetic.results(config, STUDY, lambda cell: 0.5 if cell["metric"] == "accuracy" else measured(cell))
     untested = synthetic.claims(STUDY, config, chance)
     assert set(untested["verdict"]) == {"untested"}
+
+
+def test_words_that_are_asked_in_their_own_text():
+    """Levels of their own, in a row of their own; what tells no synonyms from other words decides nothing."""
+    config = config_of(in_text=True)
+    levels = {WORD, DRAWN_WORD, SHORT, LONG}
+
+    def known(cell, templates=0.5):
+        if cell["metric"] == TOLD:
+            return 0.5 if cell["null"] else 0.6 if in_text("") in cell["split"] else templates
+        return measured(cell)
+
+    results = synthetic.results(config, STUDY, known)
+    figure, data = find(STUDY, config.studies[STUDY], "figures", "figure_phrases").draw(results)
+    assert set(data["level"]) == {*ALL, *map(in_text, levels)} and len(figure.axes) == 4
+    assert [axes.get_ylabel().endswith("its text") for axes in figure.axes[::2]] == [False, True]
+    upper, lower = (len([line for line in axes.get_lines() if line.get_label()[0] != "_"]) for axes in figure.axes[::2])
+    assert (upper, lower) == (2 * len(ALL), 2 * len(levels))
+    nothing_overlaps(figure)
+    all_is_in_view(figure)
+    item = find(STUDY, config.studies[STUDY], "tables", "phrases")
+    table = item.function()(results, item.choose(results.view))
+    told = table[(table["metric"] == TOLD) & (table["label"] == "pre-trained")].set_index("row")["value"]
+    assert {row: round(value, 1) for row, value in told.items()} == {
+        f"{level}: {section6_text.NEARER}": share
+        for level, share in ((WORD, 0.5), (DRAWN_WORD, 0.5), (in_text(WORD), 0.6), (in_text(DRAWN_WORD), 0.6))
+    }
+    verdict = synthetic.claims(STUDY, config, results)["verdict"]
+    assert verdict["told-word-in-its-text"] == "supported" and verdict["told-word"] != "supported"
+    for name in ("low-word{}", "remains-word{}", "remains-word{}-learned", "low-word-drawn{}"):
+        assert verdict[name.format("")] == "untested", name
+        assert verdict[name.format("-in-its-text")] not in ("untested", "contradicted"), name
+    assert verdict["low-short-phrase"] == "supported"  # whose paraphrases are compared with no others
+    both = synthetic.claims(STUDY, config, synthetic.results(config, STUDY, lambda cell: known(cell, 0.6)))["verdict"]
+    assert both["low-word"] == both["remains-word-learned"] == "supported"
 
 
 def test_levels_are_those_that_the_probe_has(config):

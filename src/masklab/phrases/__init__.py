@@ -7,7 +7,9 @@ SYNONYMS, OTHERS, LAW, COURSE = "synonyms", "others", "law", "course"
 REPLACED = "replaced"  # the part whose metrics are texts, each with the feature that was replaced: examples to look at
 WORD, SHORT, LONG = "word", "short phrase", "long phrase"
 WITH, MEANS, EXAMPLE = "sentence, with", "sentence, means", "example"
-DRAWN = " drawn"  # how the levels of features that were drawn end
+DRAWN = " drawn"  # what the levels of features that were drawn are called, too
+IN_TEXT = ", in its text"  # how the levels of features end that are asked in the text itself
+TOLD = "told"  # the part that says how often synonyms lie nearer than other features; its metric
 DRAWN_WORD = WORD + DRAWN
 LEVELS = (WORD, SHORT, LONG, WITH, MEANS, EXAMPLE)  # of features of text, as in the paper
 
@@ -19,11 +21,22 @@ def level(synsets: int, drawn: bool = False) -> str:
 
 def is_drawn(level: str) -> bool:
     """Whether it is a level of features that were drawn."""
-    return level.endswith(DRAWN)
+    return DRAWN in level
+
+
+def in_text(level: str) -> str:
+    """The same features, asked in the text itself and not by the paper's query."""
+    return level + IN_TEXT
+
+
+def is_in_text(level: str) -> bool:
+    """Whether it is a level of features that were asked in the text itself."""
+    return level.endswith(IN_TEXT)
 
 
 def split(level: str, part: str | None = None) -> str:
     """What was measured of a level: all its features (None), true synonyms or others alone, the `LAW`'s own distance in
-    the model's place, all features in the `COURSE` of fine-tuning, or texts that were `REPLACED`.
+    the model's place, all features in the `COURSE` of fine-tuning, texts that were `REPLACED`, or how often synonyms
+    were `TOLD` from others.
     """
     return level if part is None else f"{level}, {part}"

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from masklab.errors import MaskLabError
 from masklab.files import read_table
-from masklab.phrases.parses import fitting, key_of
+from masklab.phrases.parses import KINDS, fitting, key_of
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class Example:
 class Feature:
     """What is replaced: of an example, a node of one of its texts, by `new`.
 
-    kind: noun, verb or adjective, where the tree does not say it.
+    tag: of the Penn Treebank, where the tree does not say it.
     """
 
     example: Example
     text: Text
     node: object
     new: str
-    kind: str | None = None
+    tag: str | None = None
 
     @property
     def old(self) -> str:
@@ -54,7 +54,13 @@ class Feature:
 
     @property
     def category(self) -> str:
-        return self.kind or self.text.tree.category(self.node)
+        """noun, verb or adjective."""
+        return KINDS[self.tag[0]] if self.tag else self.text.tree.category(self.node)
+
+    @property
+    def form(self) -> str:
+        """Its part of speech and inflection: the tag, or the label of its node."""
+        return self.tag or self.node.label
 
     @cached_property
     def texts(self) -> tuple:

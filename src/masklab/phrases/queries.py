@@ -25,6 +25,30 @@ def sentence_query(kind: str, text: str) -> str:
     return f"{text.rstrip(' .!?')} with {HOLE}." if kind == "with" else f'"{text}" means {HOLE}'
 
 
+def in_its_text(feature, new: str) -> list[tuple[str, str]]:
+    """The feature's text as it is and with `new` in its place: both with the word before hidden, then the one behind.
+
+    Where the feature begins or ends its text there is one such pair.
+    """
+    text, node = feature.text, feature.node
+    begin, end = text.place(node)
+    pairs = []
+    if node.begin > 0:
+        first, last = text.at[node.begin - 1]
+        start = text.text[:first] + HOLE + text.text[last:begin]
+        pairs.append((start + feature.old + text.text[end:], start + new + text.text[end:]))
+    if node.end < len(text.tree.words):
+        first, last = text.at[node.end]
+        rest = text.text[end:first] + HOLE + text.text[last:]
+        pairs.append((text.text[:begin] + feature.old + rest, text.text[:begin] + new + rest))
+    return pairs
+
+
+def by_template(feature, new: str) -> list[tuple[str, str]]:
+    """The paper's query of the feature and of `new`, by the feature's part of speech."""
+    return [tuple(filled(PHRASES[feature.category], part) for part in (feature.old, new))]
+
+
 def query_ids(tokenizer, texts: list[str], longest: int) -> list[list[int]]:
     """[CLS] text [SEP] of texts with one [MASK] each, cut to `longest` tokens on the side away from the mask."""
     parts = [text.split(HOLE) for text in texts]

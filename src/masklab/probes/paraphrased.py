@@ -14,6 +14,10 @@ Rows, of each level, size and seed: see `replacement.correlated`; split = the le
 updates, the level in the `course` of fine-tuning. Accuracy and its kin, split = `test`, are of the examples that are
 used. The first replacements of each level are rows too: split = the level, `replaced`; metric = the text with the
 paraphrase in brackets behind what it replaces; value = the change of the prediction, n = its number.
+
+With `in_text` words and phrases are asked in their own text as well: the word before them is hidden, then the one
+behind, and the distance is the mean of the two. Of words there is then a row `told`, split = the level, `told`: in what
+share of them the synonym lies nearer than a word that is none (`phrases.others`). Both are not in the paper.
 """
 
 from functools import partial
@@ -27,16 +31,17 @@ from masklab.errors import MaskLabError
 from masklab.files import sha256
 from masklab.jobs.provenance import input_mark
 from masklab.models.checkpoint import load_checkpoint
-from masklab.phrases import COURSE, DRAWN_WORD, EXAMPLE, LONG, MEANS, REPLACED, SHORT, WITH, WORD, split
+from masklab.phrases import COURSE, DRAWN_WORD, EXAMPLE, LONG, MEANS, REPLACED, SHORT, TOLD, WITH, WORD, in_text, split
 from masklab.phrases.distances import template_distances, total_variation
 from masklab.phrases.examples import Feature, Text, read_examples
-from masklab.phrases.parses import KINDS, keyed, read_trees
+from masklab.phrases.others import others
 from masklab.phrases.parses import SHORT as FEW
-from masklab.phrases.queries import PHRASES, filled, query_ids, sentence_query, verbaliser_ids
+from masklab.phrases.parses import keyed, read_trees
+from masklab.phrases.queries import by_template, filled, in_its_text, query_ids, sentence_query, verbaliser_ids
 from masklab.phrases.saliency import probabilities, saliency
 from masklab.phrases.synonyms import Synonyms
 from masklab.phrases.translation import Translator, paraphrases
-from masklab.probes.outcomes import of_classes, seed_kept
+from masklab.probes.outcomes import of_classes, of_items, seed_kept
 from masklab.probes.replacement import classifiers, correlated
 from masklab.rng import generator
 from masklab.tasks.encoding import content_ends, content_ids, encode_split, joined
@@ -118,6 +123,9 @@ def _measured(context, name, folder, facts, answers, examples, seed, tokenizer, 
                     examples, classifier, reader, sources, (context.seed, context.name, name), probe.drawn
                 )
                 levels = measured_before(model, chosen, reader, probe, answers)
+                if probe.in_text:
+                    address = context.seed, context.name, "others", name
+                    rows += told(model, chosen, levels, reader, probe, address, **shared)
             if updates is None:
                 given = reader.answers(classifier, [example.texts for example in examples]).argmax(1)
                 rows += of_classes(labels, given, facts["labels"], split="test", **shared)
@@ -193,8 +201,8 @@ def _reworded(example, text, node, synonyms, rng) -> Feature | None:
     labelled, word = text.tree.labelled, text.part(node)
     tag = node.label if labelled else synonyms.tag(word)
     options = synonyms.of(word, tag)
-    kind = None if labelled or tag is None else KINDS[tag[0]]
-    return Feature(example, text, node, options[int(rng.integers(len(options)))], kind) if options else None
+    new = options[int(rng.integers(len(options)))] if options else None
+    return None if new is None else Feature(example, text, node, new, None if labelled else tag)
 
 
 def _drawn(texts, synonyms, rng) -> list[Feature]:
@@ -226,17 +234,34 @@ def _translated(chosen, pair) -> list[Feature]:
     return [Feature(*one, text) for one, text in zip(chosen, new, strict=True) if text is not None]
 
 
+def _ways(level, probe) -> dict:
+    """What a level of words or phrases is called by how it is asked -> (feature, new) -> pairs of queries."""
+    return {level: by_template} | ({in_text(level): in_its_text} if probe.in_text else {})
+
+
+def _distances(model, queries, reader, among=None):
+    rows = query_ids(reader.tokenizer, [query for pair in queries for query in pair], reader.longest)
+    return template_distances(model, list(zip(rows[0::2], rows[1::2], strict=True)), reader.device, among)
+
+
+def _means(model, features, words, how, reader) -> np.ndarray:
+    """Mean distance over the pairs of queries of each feature and of the words in its place, [N]."""
+    queries = [how(feature, new) for feature, new in zip(features, words, strict=True)]
+    counts = np.array([len(of) for of in queries])
+    given = _distances(model, [pair for of in queries for pair in of], reader)
+    return np.add.reduceat(given, np.cumsum(counts) - counts) / counts
+
+
 def measured_before(model, chosen, reader, probe, answers) -> dict[str, tuple[list, np.ndarray]]:
     """Level -> (its features, distances of what the pre-trained model predicts, [N])."""
 
     def distances(queries, among=None):
-        rows = query_ids(reader.tokenizer, [query for pair in queries for query in pair], reader.longest)
-        return template_distances(model, list(zip(rows[0::2], rows[1::2], strict=True)), reader.device, among)
+        return _distances(model, queries, reader, among)
 
-    levels = {
-        level: (own, distances([[filled(PHRASES[f.category], part) for part in (f.old, f.new)] for f in own]))
-        for level, own in chosen.items()
-    }
+    levels = {}
+    for level, own in chosen.items():
+        for asked, how in _ways(level, probe).items():
+            levels[asked] = own, _means(model, own, [f.new for f in own], how, reader)
     if long := chosen.get(LONG):
         for level, kind in ((WITH, "with"), (MEANS, "means")):
             queries = [[sentence_query(kind, texts[f.text.side]) for texts in (f.example.texts, f.texts)] for f in long]
@@ -245,3 +270,20 @@ def measured_before(model, chosen, reader, probe, answers) -> dict[str, tuple[li
             queries = [[filled(probe.query, *texts) for texts in (f.example.texts, f.texts)] for f in long]
             levels[EXAMPLE] = long, distances(queries, answers)
     return levels
+
+
+def told(model, chosen, levels, reader, probe, address, **columns) -> list[dict]:
+    """Rows and items `told` of the levels of words: 1 where the synonym lies nearer than another word, 1/2 where both
+    lie as near. levels: as `measured_before` gives them, which has the distances of synonyms."""
+    rows = []
+    for level in (WORD, DRAWN_WORD):
+        own = chosen.get(level, [])
+        words = others(own, reader.tokenizer, generator(*address, level))
+        there = [row for row, word in enumerate(words) if word is not None]
+        if len(there) < LEAST:
+            continue
+        features, words = [own[row] for row in there], [words[row] for row in there]
+        for asked, how in _ways(level, probe).items():
+            farther = np.round(_means(model, features, words, how, reader) - levels[asked][1][there], 6)
+            rows += of_items((1 + np.sign(farther)) / 2, TOLD, split=split(asked, TOLD), **columns)
+    return rows

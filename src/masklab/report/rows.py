@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from masklab.phrases import TOLD
 from masklab.report.cells import APART, NULL, cell, filled, tidy
 from masklab.scores.estimate import Estimate
 from masklab.scores.per_replicate import Values, difference
@@ -20,7 +21,7 @@ MAJORITY = "majority"
 CHANCE = "chance"  # what the majority is called of minimal pairs
 # Metrics of a task of which more is not better.
 NO_SCORE = (*RANKS, "best_step", "capped", "tv_pretrained", "tv_finetuned", "tv_from_law")
-NO_SCORE += ("pearson_low", "pearson_high")
+NO_SCORE += ("pearson_low", "pearson_high", TOLD)
 EQUAL = 1e-9  # difference up to which two scores are one
 
 

@@ -205,6 +205,10 @@ class ParaphrasedProbe(Finetuning):
         False,
         description="In each text a word that is drawn of those that have synonyms is replaced as well, in a replicate the same one for every model, so that models can be compared. Needs `wordnet`.",
     )
+    in_text: bool = Field(
+        False,
+        description="Words and phrases are also asked in their own text, by what is predicted for the word before and the one behind, and of words it is measured how often a synonym lies nearer than a word that is none (`told`). Not in the paper.",
+    )
     examples: Count = Field(1000, description="Test examples, the first ones that have a parse.")
     query: str = Field(
         "{a} It was [MASK] .",

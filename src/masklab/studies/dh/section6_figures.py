@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from masklab.errors import MaskLabError
-from masklab.phrases import DRAWN_WORD, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, is_drawn
+from masklab.phrases import DRAWN_WORD, EXAMPLE, IN_TEXT, LONG, MEANS, SHORT, WITH, WORD, is_drawn, is_in_text
 from masklab.report import style
 from masklab.report.marks import examples_axis, interval_key, note, plain_log, scale_of, write_note
 from masklab.report.rows import table_of
@@ -29,6 +29,7 @@ LEVEL_LOOKS = {
     EXAMPLE: {"color": "0.2", "marker": "P", "linestyle": (0, (1, 1.2))},
 }
 HOLLOW = {"fillstyle": "none", "linestyle": (0, (1, 2)), "alpha": 0.7}  # initial weights
+ASKED = "in its text: at the words beside the feature, each hidden in turn; above it, at the paper's queries"
 OF_TEXT = "D_f0: distance of what is predicted at the queries' masks, before fine-tuning; D_f: change of the prediction"
 SAID = "D_f0: distance before fine-tuning, at `a [MASK]` and `b [MASK]`; D_f: change of the prediction, b in place of a"
 WHICH = "drawn: the same features for all starting points; else the most salient ones of each classifier"
@@ -109,26 +110,35 @@ def table(results, chosen) -> pd.DataFrame:
 def text(results, chosen):
     """Figure 4: a row per recipe and task, over the updates of fine-tuning and over training examples.
 
-    Beside the curve of each level, hollow, stands that of initial weights, fine-tuned alike.
+    Beside the curve of each level, hollow, stands that of initial weights, fine-tuned alike. What was asked in the text
+    itself has a row of its own.
     """
     called = {recipe: label for label, recipe in results.view.labelled().items()}
-    cells = {key: _both(results, *key, called[key[0]], levels) for key, levels in chosen.items()}
+    asked = {
+        (*key, own): there
+        for key, levels in chosen.items()
+        for own in (False, True)
+        if (there := {level: of for level, of in levels.items() if is_in_text(level) == own})
+    }
+    cells = {key: _both(results, *key[:2], called[key[0]], levels) for key, levels in asked.items()}
     if not any(map(len, cells.values())):
         raise MaskLabError("scores: no features were replaced")
     tasks = task_names(task for _, task in chosen)
     looks = LEVEL_LOOKS | {_hollow(name): look | HOLLOW for name, look in LEVEL_LOOKS.items()}
     data = pd.concat(cells.values(), ignore_index=True)
     axes_there = [axis for axis in AXES if axis in set(data["axis"])]
-    figure, grid = style.grid(len(chosen), len(axes_there), 2.2 * len(chosen), sharey=True)
-    for row, ((recipe, task), cell) in zip(grid, cells.items(), strict=True):
+    figure, grid = style.grid(len(asked), len(axes_there), 2.2 * len(asked), sharey=True)
+    for row, ((recipe, task, own), cell) in zip(grid, cells.items(), strict=True):
         for axes, axis in zip(row, axes_there, strict=True):
             there = cell[cell["axis"] == axis] if len(cell) else data[:0]
             _draw(axes, there, looks)
             examples_axis(axes, sizes := sorted(there["x"].unique()))
             axes.set_xlabel(f"{axis[0].upper()}{axis[1:]}{scale_of(sizes)}")
         of = style.plain(f"{called[recipe]}, {tasks[task]}") + "\n" if len(chosen) > 1 else ""
-        row[0].set_ylabel(f"{of}Correlation of $D_f$ with $D_{{f_0}}$")
-    _finish(figure, grid, data, looks, OF_TEXT + ("; updates: on the largest set" if AXES[0] in axes_there else ""))
+        row[0].set_ylabel(f"{of}Correlation of $D_f$ with $D_{{f_0}}$" + (IN_TEXT if own else ""))
+    said = [OF_TEXT, *([ASKED] if any(own for *_, own in asked) else ())]
+    said += ["updates: on the largest set"] if AXES[0] in axes_there else []
+    _finish(figure, grid, data, looks, "; ".join(said))
     order = "recipe label task level axis x value low high spread replicates items n"
     return figure, data[order.split()]
 
@@ -147,7 +157,8 @@ def _both(results, recipe, task, label, levels) -> pd.DataFrame:
         for (level, axis), reading in there.items():
             if results.values(reading).replicates:
                 columns = {"recipe": reading.recipe, "label": said, "task": task, "level": level, "axis": axis}
-                parts.append(results.summary(reading, shared).assign(start=curve(level), **columns))
+                start = curve(level.removesuffix(IN_TEXT))
+                parts.append(results.summary(reading, shared).assign(start=start, **columns))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 

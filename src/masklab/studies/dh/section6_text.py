@@ -6,20 +6,44 @@ A study has it for any recipe that such a probe measures: a model pre-trained he
 from masklab.claims.claim import Claim
 from masklab.claims.effects import Sum, difference
 from masklab.errors import MaskLabError
-from masklab.phrases import COURSE, DRAWN_WORD, EXAMPLE, LONG, MEANS, SHORT, WITH, WORD, is_drawn, split
+from masklab.phrases import (
+    COURSE,
+    DRAWN_WORD,
+    EXAMPLE,
+    LONG,
+    MEANS,
+    SHORT,
+    TOLD,
+    WITH,
+    WORD,
+    in_text,
+    is_drawn,
+    is_in_text,
+    split,
+)
 from masklab.scores.reading import Reading, nulls_of
 from masklab.scores.view import View
 from masklab.studies.dh.section6 import LOW
 
 SECTION = "6.4"
+OWN = "not in the paper"  # section of claims that are MaskLab's
 TEST = "test"
+NEARER = "synonyms nearer than other words"
 
 
 def levels_of(probe: dict) -> tuple[str, ...]:
     """Levels that a probe measures, by its facts."""
     words = (WORD, *((DRAWN_WORD,) if probe["drawn"] else ())) if probe["wordnet"] else ()
-    phrases = (SHORT, LONG, WITH, MEANS) if probe["there"] else ()
-    return (*words, *phrases, *((EXAMPLE,) if phrases and probe["verbalisers"] else ()))
+    phrases = (SHORT, LONG) if probe["there"] else ()
+    sentences = (WITH, MEANS, *((EXAMPLE,) if probe["verbalisers"] else ())) if phrases else ()
+    asked = tuple(map(in_text, (*words, *phrases))) if probe.get("in_text") else ()
+    return (*words, *phrases, *sentences, *asked)
+
+
+def told_of(level: str, probe: dict) -> str | None:
+    """The split that says how often synonyms of a level were told from other words; None: it is not measured."""
+    plain = level in (WORD, DRAWN_WORD) or level in (in_text(WORD), in_text(DRAWN_WORD))
+    return split(level, TOLD) if plain and probe.get("in_text") else None
 
 
 def measured(view: View) -> list[tuple[str, str, dict]]:
@@ -68,9 +92,23 @@ def numbers(view: View):
             ):
                 number = _reading(recipe, task, level, metric, sizes="largest")
                 rows.setdefault(task, {}).setdefault(f"{level}: {said}", {})[called[recipe]] = number
+            if at := told_of(level, probe):
+                number = _reading(recipe, task, at, TOLD, sizes="largest")
+                rows[task].setdefault(f"{level}: {NEARER}", {})[called[recipe]] = number
         accuracy = _reading(recipe, task, TEST, "accuracy", sizes="largest")
         rows[task].setdefault("accuracy", {})[called[recipe]] = accuracy
     return rows
+
+
+def _knows(recipe, task, level, probe, view):
+    """How much more often synonyms are told from other words than by initial weights; None: it is not measured.
+
+    What a distance that tells no synonyms goes with says nothing of what a model knows about them.
+    """
+    at = told_of(level, probe)
+    told = None if at is None else _reading(recipe, task, at, TOLD, sizes="largest")
+    null = None if told is None else nulls_of(told, view).get("untrained")
+    return None if null is None else difference(told, null)
 
 
 def claims(view: View) -> list[Claim]:
@@ -88,16 +126,26 @@ def claims(view: View) -> list[Claim]:
         own = {level: _reading(recipe, task, level) for level in levels_of(probe)}
         for level, reading in own.items():
             name, said = level.replace(", ", "-").replace(" ", "-"), f"({level})"
+            knows = _knows(recipe, task, level, probe, view)
+            if knows is not None:
+                more = (
+                    f"before fine-tuning synonyms are told from other words more often than by initial weights {said}"
+                )
+                allowed.append(Claim(f"told-{name}{tag}", OWN, "phrases", more, knows, **known))
+            known_here = known if knows is None else known | {"given": (knows,)}
+            section = OWN if is_in_text(level) else SECTION
             effect = Sum(((1.0, reading),), LOW)
-            allowed.append(Claim(f"low-{name}{tag}", SECTION, "phrases", f"{low} {said}", effect, "below 0", **known))
+            allowed.append(
+                Claim(f"low-{name}{tag}", section, "phrases", f"{low} {said}", effect, "below 0", **known_here)
+            )
             last = reading.of(recipe, sizes="largest")
-            allowed.append(Claim(f"remains-{name}{tag}", SECTION, "phrases", f"{remains} {said}", last, **known))
+            allowed.append(Claim(f"remains-{name}{tag}", section, "phrases", f"{remains} {said}", last, **known_here))
             null = nulls_of(last, view).get("untrained")
             if null is not None:  # any network answers like inputs alike
                 since = f"{remains} {said} (it is higher than that of initial weights)"
                 more = difference(last, null)
-                allowed.append(Claim(f"remains-{name}-learned{tag}", SECTION, "phrases", since, more, **known))
-        if len(salient := [level for level in own if not is_drawn(level)]) > 1:
+                allowed.append(Claim(f"remains-{name}-learned{tag}", section, "phrases", since, more, **known_here))
+        if len(salient := [level for level in own if not is_drawn(level) and not is_in_text(level)]) > 1:
             first, *_, last = salient
             effect = difference(own[last], own[first])
             allowed.append(Claim(f"higher{tag}", SECTION, "phrases", f"{higher} ({last}, {first})", effect, **known))
