@@ -165,6 +165,10 @@ def test_words_that_are_asked_in_their_own_text():
         assert verdict[name.format("")] == "untested", name
         assert verdict[name.format("-in-its-text")] not in ("untested", "contradicted"), name
     assert verdict["low-short-phrase"] == "supported"  # whose paraphrases are compared with no others
+    guesses = synthetic.results(config, STUDY, lambda cell: 0.5 if cell["metric"] == "accuracy" else known(cell))
+    verdict = synthetic.claims(STUDY, config, guesses)["verdict"]
+    assert verdict["told-word-in-its-text"] == "supported"  # before any fine-tuning
+    assert verdict["low-word-in-its-text"] == "untested"
     both = synthetic.claims(STUDY, config, synthetic.results(config, STUDY, lambda cell: known(cell, 0.6)))["verdict"]
     assert both["low-word"] == both["remains-word-learned"] == "supported"
 

@@ -131,7 +131,7 @@ def claims(view: View) -> list[Claim]:
                 more = (
                     f"before fine-tuning synonyms are told from other words more often than by initial weights {said}"
                 )
-                allowed.append(Claim(f"told-{name}{tag}", OWN, "phrases", more, knows, **known))
+                allowed.append(Claim(f"told-{name}{tag}", OWN, "phrases", more, knows, learned=False))
             known_here = known if knows is None else known | {"given": (knows,)}
             section = OWN if is_in_text(level) else SECTION
             effect = Sum(((1.0, reading),), LOW)
