@@ -1,14 +1,26 @@
 """What every figure must keep to."""
 
+from weakref import WeakSet
+
+DRAWN = WeakSet()
+
+
+def lay_out(figure) -> None:
+    """Draw a figure as far as its layout goes, once: again only if something of it has changed since."""
+    if figure.stale or figure not in DRAWN:
+        figure.draw_without_rendering()
+        DRAWN.add(figure)
+
 
 def nothing_overlaps(figure) -> None:
     """Axes with their labels and titles, legends and notes lie within the figure and not on each other."""
-    figure.draw_without_rendering()
+    lay_out(figure)
     renderer = figure.canvas.get_renderer()
     boxes = [axes.get_tightbbox(renderer) for axes in figure.axes]
     boxes += [legend.get_window_extent(renderer) for legend in figure.legends]
     notes = [figure._supxlabel] if figure._supxlabel is not None else []
     boxes += [note.get_window_extent(renderer) for note in notes]
+    figure.stale = False  # boxes of axes renew their ticks, which changes nothing that was drawn
     edge = figure.bbox
     for i, box in enumerate(boxes):
         assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= edge.x1 + 1 and box.y1 <= edge.y1 + 1, "beyond the edge"
@@ -20,7 +32,7 @@ def nothing_overlaps(figure) -> None:
 
 def all_is_in_view(figure) -> None:
     """No point of a curve lies beyond its axes."""
-    figure.draw_without_rendering()
+    lay_out(figure)
     for axes in figure.axes:
         box = axes.bbox
         for line in axes.get_lines():

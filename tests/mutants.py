@@ -58,6 +58,12 @@ def mutated(source: str, number: int) -> tuple[str, int, str]:
     """(source with change `number`, its line, the line before)."""
     tree = ast.parse(source)
     kind, node = places(tree)[number]
+    _change(kind, node)
+    line = node.lineno
+    return ast.unparse(ast.fix_missing_locations(tree)), line, source.splitlines()[line - 1].strip()
+
+
+def _change(kind: str, node: ast.AST) -> None:
     if kind == "operator":
         node.op = SWAPS[type(node.op)]()
     elif kind == "comparison":
@@ -70,8 +76,17 @@ def mutated(source: str, number: int) -> tuple[str, int, str]:
         node.value = node.value + 1
     else:
         node.value = not node.value
-    line = node.lineno
-    return ast.unparse(ast.fix_missing_locations(tree)), line, source.splitlines()[line - 1].strip()
+
+
+def changes(source: str):
+    """What `changed` says of every mutant, one after the other: made in one tree, and of the statement around alone."""
+    tree = ast.parse(source)
+    around = {id(node): statement for statement in tree.body for node in ast.walk(statement)}
+    for kind, node in places(tree):
+        before = {name: list(value) if isinstance(value, list) else value for name, value in vars(node).items()}
+        _change(kind, node)
+        yield changed(source, ast.unparse(ast.fix_missing_locations(around[id(node)])))
+        vars(node).update(before)
 
 
 def changed(source: str, text: str) -> str:

@@ -1,6 +1,7 @@
 """What jobs ask a cluster for, from a config and from what sinfo says; when one is looked at, and given up."""
 
 import asyncio
+import functools
 import inspect
 import math
 import os
@@ -42,9 +43,13 @@ def site(tmp_path, monkeypatch):
     cluster.partitions.cache_clear()
 
 
+@functools.cache
+def default_run(device):
+    return checkout_paths(read(ROOT / "config.yaml", values=[f"device={device}"]))
+
+
 def of(device="auto", main=True, **more):
-    paths = checkout_paths(read(ROOT / "config.yaml", values=[f"device={device}"]))
-    return cluster.Cluster(paths, SITE | more, main)
+    return cluster.Cluster(default_run(device), SITE | more, main)
 
 
 def test_what_computes_on_no_gpu_goes_to_the_partition_of_cpus(site):

@@ -1,6 +1,6 @@
 """`tests/same.py` notices a changed score, weight or figure, and forgives a changed second."""
 
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -20,6 +20,20 @@ def run(folder, value=0.5, seconds=1.0, weight=1.0, drawn=b"one"):
     return folder
 
 
+@pytest.fixture
+def said(monkeypatch, capsys):
+    """said(folders): status and output of the command, in this process, which has its libraries already."""
+
+    def said(folders):
+        file = str(Path(__file__).with_name("same.py"))
+        monkeypatch.setattr(sys, "argv", [file, *map(str, folders)])
+        with pytest.raises(SystemExit) as ending:
+            runpy.run_path(file, run_name="__main__")
+        return int(ending.value.code), capsys.readouterr().out
+
+    return said
+
+
 @pytest.mark.parametrize(
     ("change", "differs"),
     [
@@ -30,16 +44,14 @@ def run(folder, value=0.5, seconds=1.0, weight=1.0, drawn=b"one"):
         ({"drawn": b"two"}, ["figure.png"]),
     ],
 )
-def test_what_is_noticed(change, differs, tmp_path):
+def test_what_is_noticed(change, differs, tmp_path, said):
     folders = [run(tmp_path / "one"), run(tmp_path / "two", **change)]
-    command = [sys.executable, str(Path(__file__).with_name("same.py")), *map(str, folders)]
-    said = subprocess.run(command, capture_output=True, text=True)
-    assert said.returncode == bool(differs), said.stderr
-    assert [line.strip() for line in said.stdout.splitlines() if line.startswith("  ")] == differs
+    status, output = said(folders)
+    assert status == bool(differs)
+    assert [line.strip() for line in output.splitlines() if line.startswith("  ")] == differs
 
 
-def test_a_file_that_one_has_alone(tmp_path):
+def test_a_file_that_one_has_alone(tmp_path, said):
     folders = [run(tmp_path / "one"), run(tmp_path / "two")]
     (folders[1] / "more.png").write_bytes(b"more")
-    command = [sys.executable, str(Path(__file__).with_name("same.py")), *map(str, folders)]
-    assert "  more.png\n" in subprocess.run(command, capture_output=True, text=True).stdout
+    assert "  more.png\n" in said(folders)[1]

@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import json
 import os
-import signal
 import subprocess
 import sys
 
@@ -159,14 +158,32 @@ for split, reader in generate(config, "c", 7, state_folder=folder + "/state").it
 """
 
 
+AGAIN = """
+import os, signal, sys
+import masklab.config.schema, masklab.corpora, masklab.corpora.text.parts, masklab.files, masklab.lines
+import masklab.texts, masklab.token_writer, masklab.tokenizers, masklab.tokens
+
+script = sys.argv.pop(1)
+for killed in range(60):
+    if os.fork() == 0:
+        exec(script)
+        sys.exit()
+    status = os.waitstatus_to_exitcode(os.wait()[1])
+    if status != -signal.SIGKILL:
+        break
+print(killed)
+sys.exit(status)
+"""
+
+
 def until_done(script, *arguments):
-    """Run a script that kills itself until it gets to its end; how often it was killed."""
-    for killed in range(60):
-        done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True)
-        if done.returncode == 0:
-            return killed
-        assert done.returncode == -signal.SIGKILL, done.stderr
-    raise AssertionError("it never ended")
+    """Run a script that kills itself until it gets to its end; how often it was killed.
+
+    Each time in a process of its own, forked from one that has imported what it needs and done nothing else.
+    """
+    done = subprocess.run([sys.executable, "-c", AGAIN, script, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
 
 
 def contents(folder):

@@ -193,40 +193,45 @@ def test_without_a_warm_process_scripts_run_all_the_same(begin, tmp_path, monkey
 
 
 PRELOADED = """
-import sys
-from masklab.jobs import preloaded
-marks = preloaded.load()
-name = "masklab.config.kinds"
-file, time, size = marks[name]
-preloaded.fresh(marks)
-kept = name in sys.modules
-preloaded.fresh(marks | {name: CHANGED})
-print(kept, [module for module in sys.modules if module.partition(".")[0] == "masklab"], "torch" in sys.modules)
-"""
-
-
-@pytest.mark.parametrize("changed", ["(file, time + 1, size)", "(file, time, size + 1)", "(file + 'x', time, size)"])
-def test_a_job_runs_the_code_of_its_own_moment(changed):
-    code = PRELOADED.replace("CHANGED", changed)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True [] True\n"
-
-
-UNTOUCHED = """
+import os, sys
 import torch
 from masklab.jobs import preloaded
 
 def asked(*_, **__):
-    raise SystemExit("what is forked has asked for a GPU: its forks cannot use one")
+    os.write(2, b"what is forked has asked for a GPU: its forks cannot use one\\n")
+    os._exit(1)
 
 for name in ("is_available", "device_count", "current_device", "get_device_properties", "init", "_lazy_init"):
     setattr(torch.cuda, name, asked)
-preloaded.load()
-print(torch.cuda.is_initialized())
+marks = preloaded.load()
+print(torch.cuda.is_initialized(), flush=True)
+name = "masklab.config.kinds"
+file, time, size = marks[name]
+preloaded.fresh(marks)
+kept = name in sys.modules
+for changed in ((file, time + 1, size), (file, time, size + 1), (file + "x", time, size)):
+    if os.fork() == 0:
+        preloaded.fresh(marks | {name: changed})
+        left = [module for module in sys.modules if module.partition(".")[0] == "masklab"]
+        print(kept, left, "torch" in sys.modules, flush=True)
+        os._exit(0)
+    os.wait()
 """
 
 
-def test_what_is_forked_has_not_looked_for_a_gpu():
+@pytest.fixture(scope="module")
+def preloaded():
+    """Lines that a process says which has loaded all that a warm one does: of GPUs, and of files that changed."""
+    done = subprocess.run([sys.executable, "-c", PRELOADED], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("changed", ["time", "size", "file"])
+def test_a_job_runs_the_code_of_its_own_moment(changed, preloaded):
+    assert preloaded[1 + ["time", "size", "file"].index(changed)] == "True [] True"
+
+
+def test_what_is_forked_has_not_looked_for_a_gpu(preloaded):
     """CUDA that was begun before a fork fails in the fork; so does one that has counted its devices."""
-    done = subprocess.run([sys.executable, "-c", UNTOUCHED], capture_output=True, text=True)
-    assert done.stdout == "False\n" and done.returncode == 0, done.stderr
+    assert preloaded[0] == "False" and len(preloaded) == 4

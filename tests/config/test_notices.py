@@ -30,8 +30,9 @@ LINE = "the cat sees a dog that runs far from here\n"
 
 
 def notes_of(config, folder):
+    """Of a config over the default one: with its studies, which take longest to check, if it has to do with them."""
     path = folder / "my.yaml"
-    path.write_text(config)
+    path.write_text(config if "studies:" in config or "extends:" in config else config + "studies: {'*': null}\n")
     return opened([path]).notices
 
 
